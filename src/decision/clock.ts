@@ -1,0 +1,10 @@
+/**
+ * The time in milliseconds since the epoch.
+ *
+ * @throws TypeError when the clock gives no time: nothing can be decided by it.
+ */
+export function readClock(clock: () => number): number {
+  const now = clock()
+  if (!Number.isFinite(now)) throw new TypeError('the clock must return a finite number of ms')
+  return now
+}

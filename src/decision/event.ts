@@ -1,0 +1,50 @@
+import { channel } from 'node:diagnostics_channel'
+import type { Evidence, RefusalReason, UndecidedReason } from './reason.js'
+
+/** The middleware that decided. */
+export type DecidedBy = 'serviceAuth' | 'requirePermissions' | 'requireSingleUse'
+
+interface DecisionContext extends Evidence {
+  readonly by: DecidedBy
+  /** `req.id`, where the app has set it to a number or at most 128 visible ASCII characters. */
+  readonly requestId?: string | number
+}
+
+/** What was decided, and what the caller got to see of it. */
+export type Verdict =
+  | { readonly outcome: 'accepted' }
+  | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly status: 401 | 403 }
+  | { readonly outcome: 'undecided'; readonly reason: UndecidedReason; readonly status: 503 }
+
+/**
+ * What operators see of each decision, in `onDecision` and on the diagnostics channel
+ * `express-service-auth:decision`. Never a token, a signature or a value that an unverified caller
+ * chose.
+ */
+export type DecisionEvent = DecisionContext & Verdict
+
+/** Takes each decision. What it throws or rejects with changes nothing. */
+export type DecisionObserver = (event: DecisionEvent) => unknown
+
+const decisions = channel('express-service-auth:decision')
+
+/** Whether anybody listens: the hot path builds no event that nobody reads. */
+export const isObserved = (observers: readonly DecisionObserver[]): boolean =>
+  observers.length > 0 || decisions.hasSubscribers
+
+export function announceDecision(
+  observers: readonly DecisionObserver[],
+  event: DecisionEvent,
+): void {
+  for (const observe of observers) {
+    try {
+      const returned = observe(event)
+      if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
+    } catch {
+      // An observer's failure is the observer's: the decision stands.
+    }
+  }
+  if (decisions.hasSubscribers) decisions.publish(event)
+}
+
+function ignore(): void {}

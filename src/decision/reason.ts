@@ -1,0 +1,64 @@
+/** Why a request was turned away. A closed list, for operators only: callers never see it. */
+export type RefusalReason =
+  | 'credentials_missing'
+  | 'authorization_repeated'
+  | 'authorization_malformed'
+  | 'token_too_long'
+  | 'token_malformed'
+  | 'algorithm_not_allowed'
+  | 'key_id_invalid'
+  | 'header_parameter_forbidden'
+  | 'static_key_refused'
+  | 'key_denied'
+  | 'key_unknown'
+  | 'signature_invalid'
+  | 'claim_missing'
+  | 'claim_invalid'
+  | 'token_expired'
+  | 'token_not_yet_valid'
+  | 'token_lifetime_too_long'
+  | 'token_denied'
+  | 'token_issued_too_early'
+  | 'token_id_missing'
+  | 'token_replayed'
+  | 'caller_denied'
+  | 'caller_not_approved'
+  | 'permission_missing'
+
+/** Why a request could not be decided. */
+export type UndecidedReason = 'key_set_unavailable' | 'store_unavailable'
+
+/** Why a request was not accepted: the whole closed list. */
+export type Reason = RefusalReason | UndecidedReason
+
+/** What operators learn about a refusal beyond its reason; nothing that an unverified caller chose. */
+export interface Evidence {
+  /** The claim that was missing or wrong. */
+  readonly claim?: string
+  /** The permission that was missing. */
+  readonly permission?: string
+  /** The key id, when it is in the key set. */
+  readonly keyId?: string
+  /** The verified caller. */
+  readonly caller?: string
+}
+
+/** A decision against the request. */
+export interface Denial {
+  readonly ok: false
+  readonly reason: Reason
+  readonly evidence: Evidence
+}
+
+/** What a judgement ends in: a value, or the reason why there is none. */
+export type Decision<T> = { readonly ok: true; readonly value: T } | Denial
+
+const NO_EVIDENCE: Evidence = Object.freeze({})
+
+export const allow = <T>(value: T): Decision<T> => ({ ok: true, value })
+
+export const deny = (reason: Reason, evidence: Evidence = NO_EVIDENCE): Denial => ({
+  ok: false,
+  reason,
+  evidence,
+})

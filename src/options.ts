@@ -1,0 +1,82 @@
+import { z } from 'zod'
+
+/** Faults that lie between options, found on the input as it came, of whatever type. */
+type Contradictions = (input: Readonly<Record<string, unknown>>) => readonly string[]
+
+/**
+ * Checks the options of a public function when the thing is made.
+ *
+ * @throws TypeError naming every faulty path and what it should have been, and nothing of the
+ * values, which may be secret.
+ */
+export function parseOptions<Schema extends z.ZodType>(
+  subject: string,
+  schema: Schema,
+  input: unknown,
+  contradictions: Contradictions = () => [],
+): z.output<Schema> {
+  const result = schema.safeParse(input)
+  const faults = result.error?.issues.flatMap(describeIssue) ?? []
+  if (isRecord(input)) faults.push(...contradictions(input))
+  if (result.success && faults.length === 0) return result.data
+  throw new TypeError(`${subject}: ${faults.join('; ')}`)
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function describeIssue(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `${pathOf([...issue.path, key])} is not an option`)
+  }
+  return [`${pathOf(issue.path)} ${issue.message}`]
+}
+
+function pathOf(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return 'the options'
+  return path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`
+    return text === '' ? String(step) : `${text}.${String(step)}`
+  }, '')
+}
+
+export const nonEmptyString = (): z.ZodString => {
+  const error = 'must be a non-empty string'
+  return z.string({ error }).min(1, { error })
+}
+
+export const flag = (): z.ZodBoolean => z.boolean({ error: 'must be true or false' })
+
+export const numberBetween = (least: number, most: number, unit: string): z.ZodNumber => {
+  const error = `must be a number of ${unit} from ${least} to ${most}`
+  return z.number({ error }).min(least, { error }).max(most, { error })
+}
+
+export const integerBetween = (least: number, most: number): z.ZodNumber => {
+  const error = `must be an integer from ${least} to ${most}`
+  return z.number({ error }).int({ error }).min(least, { error }).max(most, { error })
+}
+
+/** A function, unchecked beyond that: what it gives is checked where it is called. */
+export const functionOf = <F>(): z.ZodCustom<F, F> =>
+  z.custom<F>((value) => typeof value === 'function', { error: 'must be a function' })
+
+/** An options object in which anything unknown is a fault. */
+export const optionsObject = <Shape extends z.core.$ZodLooseShape>(
+  shape: Shape,
+): z.ZodObject<Shape, z.core.$strict> =>
+  z.strictObject(shape, {
+    error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
+  })
+
+/** An object of functions; its own, or its prototype's. */
+export const storeWith = <Store extends object>(
+  names: readonly (keyof Store & string)[],
+): z.ZodCustom<Store, Store> =>
+  z.custom<Store>((value) => hasFunctions(value, names), {
+    error: `must be a store with ${names.join(', ')}`,
+  })
+
+function hasFunctions(value: unknown, names: readonly string[]): boolean {
+  return isRecord(value) && names.every((name) => typeof value[name] === 'function')
+}

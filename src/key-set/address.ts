@@ -1,0 +1,17 @@
+/** What is wrong with an address of a key set, or nothing. Never repeats the address. */
+export function jwksUriFault(address: string, allowInsecureHttp: boolean): string | undefined {
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+    return 'must be an absolute https: URL'
+  }
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
+  if (url.protocol === 'http:' && !allowInsecureHttp && !isLoopback(url.hostname)) {
+    return 'must be https: (http: is for localhost, 127.0.0.0/8 and [::1], or with allowInsecureHttp)'
+  }
+  return undefined
+}
+
+// The URL parser has already brought every spelling of an IPv4 address to its dotted form.
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+}

@@ -1,0 +1,47 @@
+import { channel } from 'node:diagnostics_channel'
+import type { FetchFailureCode } from './exchange.js'
+import type { SkipReason } from './screen.js'
+
+/** What operators see of a key set, on the diagnostics channel `express-service-auth:keys`. */
+export type KeySetEvent =
+  /** A fetch brought a set; the lists name key ids. */
+  | {
+      readonly type: 'fetched'
+      readonly added: readonly string[]
+      readonly replaced: readonly string[]
+      readonly removed: readonly string[]
+    }
+  | { readonly type: 'not_modified' }
+  | { readonly type: 'failed'; readonly reason: FetchFailureCode }
+  /** A member of the set cannot be used; told once for as long as it stays so. */
+  | { readonly type: 'key_skipped'; readonly reason: SkipReason; readonly keyId?: string }
+  /** Tokens with unknown key ids have used up the fetches that they may cause for now. */
+  | { readonly type: 'budget_exhausted' }
+  | { readonly type: 'expired' }
+
+const keys = channel('express-service-auth:keys')
+
+export function announceKeySet(event: KeySetEvent): void {
+  if (keys.hasSubscribers) keys.publish(event)
+}
+
+interface Thumbprinted {
+  readonly thumbprint: string
+}
+
+/** What a fetch changed, as lists of key ids. */
+export function changesBetween(
+  before: ReadonlyMap<string, Thumbprinted> | undefined,
+  after: ReadonlyMap<string, Thumbprinted>,
+): Omit<Extract<KeySetEvent, { type: 'fetched' }>, 'type'> {
+  const earlier = before ?? new Map<string, Thumbprinted>()
+  const ids = [...after.keys()]
+  return {
+    added: ids.filter((kid) => !earlier.has(kid)),
+    replaced: ids.filter((kid) => {
+      const known = earlier.get(kid)
+      return known !== undefined && known.thumbprint !== after.get(kid)?.thumbprint
+    }),
+    removed: [...earlier.keys()].filter((kid) => !after.has(kid)),
+  }
+}

@@ -1,0 +1,131 @@
+import { type Freshness, freshnessOf } from './freshness.js'
+
+/** Why a fetch of the key set failed: a closed list, for operators. */
+export type FetchFailureCode =
+  | 'timeout'
+  | 'network'
+  | 'status'
+  | 'too_large'
+  | 'malformed'
+  | 'too_many_keys'
+  | 'no_usable_key'
+  | 'closed'
+
+export class FetchFailure extends Error {
+  override readonly name = 'FetchFailure'
+  readonly code: FetchFailureCode
+
+  constructor(code: FetchFailureCode, options?: ErrorOptions) {
+    super(`the key set could not be fetched: ${code}`, options)
+    this.code = code
+  }
+}
+
+/** What the server gave to recognise an unchanged set by. */
+export interface Validators {
+  readonly etag?: string
+  readonly lastModified?: string
+}
+
+export interface ExchangeRequest {
+  readonly jwksUri: string
+  readonly fetch: typeof globalThis.fetch
+  readonly timeoutMs: number
+  readonly validators: Validators | undefined
+  readonly earlierMaxAgeSeconds: number | undefined
+  readonly signal: AbortSignal
+}
+
+export type ExchangeResult =
+  | {
+      readonly kind: 'modified'
+      readonly document: unknown
+      readonly validators: Validators
+      readonly freshness: Freshness
+    }
+  | { readonly kind: 'not_modified'; readonly freshness: Freshness }
+
+/** A key set of a few keys is below 4 KiB: what is larger is not one. */
+const MAX_BODY_BYTES = 64 * 1024
+
+/**
+ * One request for the key set, body included, within `timeoutMs`.
+ *
+ * @throws FetchFailure
+ */
+export async function exchange(request: ExchangeRequest): Promise<ExchangeResult> {
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(new FetchFailure('timeout')), request.timeoutMs)
+  timer.unref()
+  const signal = AbortSignal.any([deadline.signal, request.signal])
+  try {
+    return await orAborted(converse(request, signal), signal)
+  } catch (error) {
+    if (error instanceof FetchFailure) throw error
+    throw new FetchFailure('network', { cause: error })
+  } finally {
+    clearTimeout(timer)
+    deadline.abort(new FetchFailure('closed'))
+  }
+}
+
+/** Bounds even a `fetch` that pays no attention to its signal. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject)
+  })
+}
+
+async function converse(request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeResult> {
+  const startedAt = performance.now()
+  const { validators } = request
+  const headers = new Headers({ accept: 'application/jwk-set+json, application/json' })
+  if (validators?.etag !== undefined) headers.set('if-none-match', validators.etag)
+  if (validators?.lastModified !== undefined) {
+    headers.set('if-modified-since', validators.lastModified)
+  }
+  const response = await request.fetch(request.jwksUri, { headers, redirect: 'manual', signal })
+  const delaySeconds = (performance.now() - startedAt) / 1000
+  const cacheControl = response.headers.get('cache-control')
+  const age = response.headers.get('age')
+  if (response.status === 304 && validators !== undefined) {
+    const freshness = freshnessOf({ cacheControl, age }, delaySeconds, request.earlierMaxAgeSeconds)
+    return { kind: 'not_modified', freshness }
+  }
+  if (response.status !== 200 || response.redirected) throw new FetchFailure('status')
+  return {
+    kind: 'modified',
+    document: parseDocument(await readBody(response)),
+    validators: validatorsOf(response.headers),
+    freshness: freshnessOf({ cacheControl, age }, delaySeconds),
+  }
+}
+
+/** Counts what comes out of decompression, and stops reading at the limit. */
+async function readBody(response: Response): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength
+    if (size > MAX_BODY_BYTES) throw new FetchFailure('too_large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function parseDocument(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    throw new FetchFailure('malformed')
+  }
+}
+
+function validatorsOf(headers: Headers): Validators {
+  const etag = headers.get('etag')
+  const lastModified = headers.get('last-modified')
+  return { ...(etag !== null && { etag }), ...(lastModified !== null && { lastModified }) }
+}

@@ -1,0 +1,59 @@
+import type { CryptoKey } from 'jose'
+import type { FetchFailureCode } from './exchange.js'
+
+/** Where a receiver's keys come from; made by `remoteKeySet`. */
+export interface KeySet {
+  /**
+   * Resolves once the key set has been fetched; rejects when it could not be. After a rejection it
+   * tries again.
+   */
+  ready(): Promise<void>
+  /** The state of the set, from memory, without key material. */
+  health(): KeySetHealth
+  /** Stops fetching for good. A set that is held stays in use until it expires. */
+  close(): void
+}
+
+/** The state of a key set. JSON-serialisable. */
+export interface KeySetHealth {
+  /** `stale`: in use while a refresh is due. `cold` and `expired`: nothing to verify with. */
+  readonly state: 'cold' | 'fresh' | 'stale' | 'expired'
+  /** Seconds since the last successful fetch. */
+  readonly ageSeconds?: number
+  /** The usable key ids. */
+  readonly keys: readonly string[]
+  /** Why the last fetch failed, until one succeeds. */
+  readonly lastError?: FetchFailureCode
+  /** Seconds since the epoch: when the set can be used no longer. */
+  readonly expiresAt?: number
+}
+
+/** A key that may verify RS256 signatures. Its identity stands for its life in the set. */
+export interface VerificationKey {
+  readonly kid: string
+  readonly thumbprint: string
+  readonly cryptoKey: CryptoKey
+}
+
+/** What verification asks of a key set. */
+export interface KeySource {
+  /** The key with this id that may be used now; never waits. */
+  current(kid: string): VerificationKey | undefined
+  /**
+   * The same, after a fetch where one is called for; `undefined` when the last fetch lacks it.
+   *
+   * @throws Unavailable when it cannot be known.
+   */
+  find(kid: string): Promise<VerificationKey | undefined>
+}
+
+const sources = new WeakMap<object, KeySource>()
+
+/** Gives a key set its inside, which is not for users. */
+export function withSource(keySet: KeySet, source: KeySource): KeySet {
+  sources.set(keySet, source)
+  return keySet
+}
+
+export const sourceOf = (keySet: unknown): KeySource | undefined =>
+  typeof keySet === 'object' && keySet !== null ? sources.get(keySet) : undefined

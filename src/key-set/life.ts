@@ -1,0 +1,158 @@
+import type { FetchFailureCode, Validators } from './exchange.js'
+import type { KeySetHealth, VerificationKey } from './key-set.js'
+
+/** How long a set lives; all of it in seconds, floors applied. */
+export interface Lifespan {
+  readonly refreshSeconds: number
+  readonly maxStaleSeconds: number
+}
+
+/** A set that may be used until `expiresAt`. All moments are milliseconds of the key set's clock. */
+interface HeldSet {
+  readonly keys: ReadonlyMap<string, VerificationKey>
+  readonly fetchedAt: number
+  readonly refreshAt: number
+  readonly expiresAt: number
+  readonly maxAgeSeconds: number | undefined
+  readonly validators: Validators | undefined
+}
+
+/** The failures since the last success, and when the next fetch may start. */
+interface Trouble {
+  readonly count: number
+  readonly code: FetchFailureCode
+  readonly retryAt: number
+}
+
+/** The life of a key set, as a value. */
+export interface Life {
+  readonly held: HeldSet | undefined
+  /** When the set that has expired was fetched. */
+  readonly expiredSince: { readonly fetchedAt: number; readonly expiresAt: number } | undefined
+  readonly trouble: Trouble | undefined
+}
+
+/** What a successful fetch brought; `leftSeconds` is how long it is fresh, where it says so. */
+export type FetchResult =
+  | {
+      readonly type: 'fetched'
+      readonly keys: ReadonlyMap<string, VerificationKey>
+      readonly leftSeconds: number | undefined
+      readonly maxAgeSeconds: number | undefined
+      readonly validators: Validators | undefined
+    }
+  | {
+      readonly type: 'not_modified'
+      readonly leftSeconds: number | undefined
+      readonly maxAgeSeconds: number | undefined
+    }
+
+/** What can happen to a key set. `jitter` is from 0 to 1. */
+export type LifeEvent = { readonly at: number } & (
+  | FetchResult
+  | { readonly type: 'failed'; readonly code: FetchFailureCode; readonly jitter: number }
+  | { readonly type: 'supplied'; readonly keys: ReadonlyMap<string, VerificationKey> }
+  | { readonly type: 'time_passed' }
+)
+
+/** After a successful fetch the next one in the background starts no sooner than this. */
+const REFRESH_FLOOR_SECONDS = 5
+const LEAST_MAX_STALE_SECONDS = 10
+/** The back-off lasts between half a second and half a minute: half of the step, the rest jitter. */
+const FIRST_BACK_OFF_MS = 1000
+const MAX_BACK_OFF_MS = 30_000
+
+export const COLD: Life = { held: undefined, expiredSince: undefined, trouble: undefined }
+
+export const lifespanOf = (options: Lifespan): Lifespan => ({
+  refreshSeconds: Math.max(REFRESH_FLOOR_SECONDS, options.refreshSeconds),
+  maxStaleSeconds: Math.max(LEAST_MAX_STALE_SECONDS, options.maxStaleSeconds),
+})
+
+/** The whole life of a key set: what becomes of it when something happens. */
+export function advance(life: Life, event: LifeEvent, span: Lifespan): Life {
+  switch (event.type) {
+    case 'fetched':
+      return { ...COLD, held: hold(event, span) }
+    case 'not_modified': {
+      // Without a set to confirm, the answer confirms nothing.
+      const now = advance(life, { type: 'time_passed', at: event.at }, span)
+      return now.held === undefined ? now : { ...COLD, held: hold({ ...now.held, ...event }, span) }
+    }
+    case 'failed': {
+      const now = advance(life, { type: 'time_passed', at: event.at }, span)
+      return { ...now, trouble: afterFailure(now.trouble?.count ?? 0, event) }
+    }
+    case 'supplied': {
+      const expiresAt = event.at + span.maxStaleSeconds * 1000
+      const moments = { fetchedAt: event.at, refreshAt: event.at, expiresAt }
+      const unknown = { maxAgeSeconds: undefined, validators: undefined }
+      return { ...life, held: { keys: event.keys, ...moments, ...unknown } }
+    }
+    case 'time_passed': {
+      const { held } = life
+      if (held === undefined || event.at < held.expiresAt) return life
+      const { fetchedAt, expiresAt } = held
+      return { ...life, held: undefined, expiredSince: { fetchedAt, expiresAt } }
+    }
+  }
+}
+
+type Fetched = { readonly at: number } & Omit<Extract<FetchResult, { type: 'fetched' }>, 'type'>
+
+function hold(fetched: Fetched, span: Lifespan): HeldSet {
+  const { at, keys, leftSeconds, maxAgeSeconds, validators } = fetched
+  const usableSeconds = Math.min(leftSeconds ?? span.maxStaleSeconds, span.maxStaleSeconds)
+  // Half of its life is left for refreshes that fail.
+  const dueSeconds = Math.min(span.refreshSeconds, usableSeconds / 2)
+  return {
+    keys,
+    fetchedAt: at,
+    refreshAt: at + Math.max(REFRESH_FLOOR_SECONDS, dueSeconds) * 1000,
+    expiresAt: at + usableSeconds * 1000,
+    maxAgeSeconds,
+    validators,
+  }
+}
+
+function afterFailure(
+  earlierFailures: number,
+  { at, code, jitter }: { at: number; code: FetchFailureCode; jitter: number },
+): Trouble {
+  const step = Math.min(MAX_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** Math.min(earlierFailures, 16))
+  return { count: earlierFailures + 1, code, retryAt: at + (step / 2) * (1 + jitter) }
+}
+
+/** A back-off longer than any that was ever set is left over from a clock that was set back. */
+export const isBackingOff = ({ trouble }: Life, now: number): boolean =>
+  trouble !== undefined && now < trouble.retryAt && trouble.retryAt - now <= MAX_BACK_OFF_MS
+
+/** When the next background fetch may start; `undefined` before the first. */
+export const nextFetchAt = ({ held, trouble }: Life): number | undefined =>
+  trouble?.retryAt ?? held?.refreshAt
+
+export const isRefreshDue = (life: Life, now: number): boolean => {
+  if (isBackingOff(life, now)) return false
+  if (life.trouble !== undefined) return true
+  return life.held !== undefined && (now >= life.held.refreshAt || now < life.held.fetchedAt)
+}
+
+export function healthOf(life: Life, now: number): KeySetHealth {
+  const { held, expiredSince, trouble } = life
+  const known = held ?? expiredSince
+  const age = known && {
+    ageSeconds: Math.max(0, (now - known.fetchedAt) / 1000),
+    expiresAt: known.expiresAt / 1000,
+  }
+  return {
+    state: stateOf(life, now),
+    ...age,
+    keys: held === undefined ? [] : [...held.keys.keys()],
+    ...(trouble !== undefined && { lastError: trouble.code }),
+  }
+}
+
+function stateOf({ held, expiredSince }: Life, now: number): KeySetHealth['state'] {
+  if (held !== undefined) return now >= held.refreshAt || now < held.fetchedAt ? 'stale' : 'fresh'
+  return expiredSince === undefined ? 'cold' : 'expired'
+}

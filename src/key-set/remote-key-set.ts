@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { flag, functionOf, nonEmptyString, optionsObject, parseOptions } from '../options.js'
+import { jwksUriFault } from './address.js'
+import { type KeySet, withSource } from './key-set.js'
+import { lifespanOf } from './life.js'
+import { createRemoteSource } from './remote-source.js'
+
+/** Options of `remoteKeySet`. */
+export interface RemoteKeySetOptions {
+  /** The address of the JWKS: `https:`, or `http:` on loopback; without user name or password. */
+  readonly jwksUri: string
+  /** Allows `http:` beyond loopback. Default: `false`. */
+  readonly allowInsecureHttp?: boolean | undefined
+  /** Seconds: the set is refreshed in the background at least this often. Default: 300, least: 5. */
+  readonly refreshSeconds?: number | undefined
+  /** Seconds: a set is used at most this long after its last fetch. Default: 3600, least: 10. */
+  readonly maxStaleSeconds?: number | undefined
+  /** Milliseconds for an exchange, body included; a failed one is retried once. Default: 3000. */
+  readonly timeoutMs?: number | undefined
+  /** A JWKS document to start with, usable for `maxStaleSeconds` until the first good fetch. */
+  readonly initial?: object | undefined
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+  /** The time in milliseconds since the epoch. Default: `Date.now`. */
+  readonly clock?: (() => number) | undefined
+}
+
+const MAX_SECONDS = 604_800
+const MAX_TIMEOUT_MS = 60_000
+
+const above0 = (most: number, unit: string): z.ZodNumber => {
+  const error = `must be a number of ${unit} above 0, at most ${most}`
+  return z.number({ error }).gt(0, { error }).max(most, { error })
+}
+
+const schema = optionsObject({
+  jwksUri: nonEmptyString(),
+  allowInsecureHttp: flag().default(false),
+  refreshSeconds: above0(MAX_SECONDS, 'seconds').default(300),
+  maxStaleSeconds: above0(MAX_SECONDS, 'seconds').default(3600),
+  timeoutMs: above0(MAX_TIMEOUT_MS, 'milliseconds').default(3000),
+  initial: z
+    .custom<object>(
+      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+      {
+        error: 'must be a parsed JWKS document',
+      },
+    )
+    .optional(),
+  fetch: functionOf<typeof globalThis.fetch>().optional(),
+  clock: functionOf<() => number>().default(() => () => Date.now()),
+})
+
+/**
+ * A key set that is fetched over HTTP, refreshed in the background and kept through outages for as
+ * long as its `max-age` and `maxStaleSeconds` allow (RFC 7517, RFC 9111). Without
+ * `initial`, nothing is fetched before the first request or `ready()`.
+ *
+ * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ */
+export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
+  const parsed = parseOptions('remoteKeySet options', schema, options, addressFaults)
+  const source = createRemoteSource({
+    ...parsed,
+    fetch: parsed.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    initial: structuredClone(parsed.initial),
+    lifespan: lifespanOf(parsed),
+  })
+  const { ready, health, close } = source
+  return withSource(Object.freeze({ ready, health, close }), source)
+}
+
+function addressFaults({
+  jwksUri,
+  allowInsecureHttp,
+}: Readonly<Record<string, unknown>>): string[] {
+  if (typeof jwksUri !== 'string' || jwksUri === '') return []
+  const fault = jwksUriFault(jwksUri, allowInsecureHttp === true)
+  return fault === undefined ? [] : [`jwksUri ${fault}`]
+}

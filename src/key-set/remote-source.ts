@@ -1,0 +1,140 @@
+import { readClock } from '../decision/clock.js'
+import { Unavailable } from '../decision/unavailable.js'
+import { createRefetchBudget } from './budget.js'
+import { announceKeySet, changesBetween } from './event.js'
+import { FetchFailure } from './exchange.js'
+import { createFetcher, type FetcherOptions } from './fetcher.js'
+import type { KeySet, KeySource } from './key-set.js'
+import * as lives from './life.js'
+import { createWakeUp } from './wake-up.js'
+
+export interface RemoteSourceOptions extends FetcherOptions {
+  readonly initial: object | undefined
+  readonly lifespan: lives.Lifespan
+  readonly clock: () => number
+}
+
+/** The shell around the life of a key set: the clock, one fetch at a time, and who waits for it. */
+export function createRemoteSource(options: RemoteSourceOptions): KeySource & KeySet {
+  const fetcher = createFetcher(options)
+  const budget = createRefetchBudget()
+  const wakeUp = createWakeUp(refreshWhereDue)
+  let life = lives.COLD
+  let flight: Promise<void> | undefined
+  let fetchesStarted = 0
+  let lastGoodFetch = 0
+  let exhausted = false
+  let closed = false
+
+  function happen(event: lives.LifeEvent): void {
+    const hadSet = life.held !== undefined
+    life = lives.advance(life, event, options.lifespan)
+    if (hadSet && life.held === undefined) announceKeySet({ type: 'expired' })
+  }
+
+  /** Reads the clock and lets a set whose time is over expire. */
+  function upToNow(): number {
+    const at = readClock(options.clock)
+    if (life.held !== undefined && at >= life.held.expiresAt) happen({ type: 'time_passed', at })
+    return at
+  }
+
+  function takeOff(work: Promise<void>): void {
+    // A clock that throws leaves the life as it is; the requests that wait meet the same clock.
+    flight = work
+      .catch(() => {})
+      .then(() => {
+        flight = undefined
+        scheduleRefresh()
+      })
+  }
+
+  async function fetchOnce(): Promise<void> {
+    const number = ++fetchesStarted
+    const before = life.held?.keys
+    try {
+      const result = await fetcher.fetch(life.held)
+      happen({ ...result, at: readClock(options.clock) })
+      lastGoodFetch = number
+      announceKeySet(
+        result.type === 'fetched'
+          ? { type: 'fetched', ...changesBetween(before, result.keys) }
+          : { type: 'not_modified' },
+      )
+    } catch (error) {
+      const code = error instanceof FetchFailure ? error.code : 'network'
+      happen({ type: 'failed', at: readClock(options.clock), code, jitter: Math.random() })
+      if (!closed) announceKeySet({ type: 'failed', reason: code })
+    }
+  }
+
+  function scheduleRefresh(): void {
+    const next = lives.nextFetchAt(life)
+    if (closed || next === undefined) return
+    wakeUp.in(() => next - readClock(options.clock))
+  }
+
+  function refreshWhereDue(): void {
+    if (closed || flight !== undefined) return
+    if (lives.isRefreshDue(life, upToNow())) takeOff(fetchOnce())
+    else scheduleRefresh()
+  }
+
+  const unavailable = (): Unavailable =>
+    new Unavailable('key_set', `no usable key set: ${life.trouble?.code ?? 'closed'}`)
+
+  /** The rules for a key id that the set does not hold; says whether the search goes on. */
+  function startSearch(lastFetchOnArrival: number): boolean {
+    const now = upToNow()
+    const usable = life.held !== undefined
+    if (usable && (closed || lastGoodFetch > lastFetchOnArrival)) return false
+    if (closed || lives.isBackingOff(life, now)) throw unavailable()
+    if (usable && !budget.take(now)) {
+      if (!exhausted) announceKeySet({ type: 'budget_exhausted' })
+      exhausted = true
+      if (life.trouble !== undefined) throw unavailable()
+      return false
+    }
+    exhausted = false
+    takeOff(fetchOnce())
+    return true
+  }
+
+  const source: KeySource & KeySet = {
+    current(kid) {
+      const now = upToNow()
+      if (life.held === undefined) return undefined
+      if (now >= life.held.refreshAt || now < life.held.fetchedAt) refreshWhereDue()
+      return life.held?.keys.get(kid)
+    },
+    async find(kid) {
+      const lastFetchOnArrival = fetchesStarted
+      for (;;) {
+        const key = source.current(kid)
+        if (key !== undefined) return key
+        if (flight === undefined && !startSearch(lastFetchOnArrival)) return undefined
+        await flight
+      }
+    },
+    async ready() {
+      await flight
+      if (lastGoodFetch === 0 && !closed) {
+        if (flight === undefined) takeOff(fetchOnce())
+        await flight
+      }
+      if (lastGoodFetch === 0) throw unavailable()
+    },
+    health: () => lives.healthOf(life, upToNow()),
+    close() {
+      closed = true
+      wakeUp.cancel()
+      fetcher.close()
+    },
+  }
+
+  if (options.initial !== undefined) {
+    const at = readClock(options.clock)
+    takeOff(fetcher.screen(options.initial).then((keys) => happen({ type: 'supplied', at, keys })))
+  }
+  return source
+}

@@ -1,0 +1,138 @@
+import { allow, type Decision, type Denial, deny } from '../decision/reason.js'
+import { freezeClaims, permissionSet, type ServiceIdentity } from './identity.js'
+import type { Policy } from './policy.js'
+
+/** What the core has signed, and with which key. */
+interface SignedClaims {
+  readonly keyId: string
+  readonly payload: Readonly<Record<string, unknown>>
+}
+
+/** An accepted token. */
+export interface Judgement {
+  readonly identity: ServiceIdentity
+  /** The names in `identity.permissions`, out of the reach of whoever holds the identity. */
+  readonly granted: readonly string[]
+  /** Seconds since the epoch: from when, and until before when, the same judgement would be passed. */
+  readonly validFrom: number
+  readonly validUntil: number
+}
+
+/**
+ * Judges a verified token by the policy (specification: receiving service verification, 4 to 7).
+ * `now` is in seconds since the epoch. What ends in a 401 comes before what ends in a 403.
+ */
+export function judge(token: SignedClaims, policy: Policy, now: number): Decision<Judgement> {
+  const { keyId } = token
+  const claims = freezeClaims(token.payload)
+  const read = readClaims(claims, policy)
+  if (!read.ok) return withKeyId(read, keyId)
+  const times = read.value
+  const fault = timeFault(times, policy, now) ?? denylistFault(times, policy)
+  if (fault !== undefined) return withKeyId(fault, keyId)
+  const { caller, tokenId, iat, exp } = times
+  const granted = grantedTo(caller, times.permissions, policy)
+  if (!granted.ok) return deny(granted.reason, { ...granted.evidence, caller, keyId })
+  const identity: ServiceIdentity = Object.freeze({
+    name: caller,
+    permissions: permissionSet(granted.value),
+    issuer: policy.issuer,
+    audience: policy.audience,
+    ...(tokenId !== undefined && { tokenId }),
+    ...(iat !== undefined && { issuedAt: iat }),
+    expiresAt: exp,
+    keyId,
+    claims,
+  })
+  return allow({ identity, granted: granted.value, ...validity(times, policy) })
+}
+
+const withKeyId = (denial: Denial, keyId: string): Denial =>
+  deny(denial.reason, { ...denial.evidence, keyId })
+
+interface ReadClaims {
+  readonly caller: string
+  readonly permissions: readonly string[]
+  readonly exp: number
+  readonly iat: number | undefined
+  readonly nbf: number | undefined
+  readonly tokenId: string | undefined
+}
+
+type Claims = Readonly<Record<string, unknown>>
+
+function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
+  const { sub, permissions, exp, iat, nbf, jti } = claims
+  const fault =
+    exactFault(claims, 'iss', policy.issuer) ??
+    exactFault(claims, 'aud', policy.audience) ??
+    exactFault(claims, 'source', policy.source) ??
+    exactFault(claims, 'token_type', policy.tokenType)
+  if (fault !== undefined) return fault
+  if (typeof sub !== 'string' || sub === '') return wrong('sub', sub)
+  if (!isStringList(permissions)) return wrong('permissions', permissions)
+  if (!isFiniteNumber(exp)) return wrong('exp', exp)
+  if (iat !== undefined && !isFiniteNumber(iat)) return wrong('iat', iat)
+  if (nbf !== undefined && !isFiniteNumber(nbf)) return wrong('nbf', nbf)
+  if (jti !== undefined && typeof jti !== 'string') return wrong('jti', jti)
+  return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti })
+}
+
+const exactFault = (claims: Claims, claim: string, expected: string): Denial | undefined =>
+  claims[claim] === expected ? undefined : wrong(claim, claims[claim])
+
+const wrong = (claim: string, value: unknown): Denial =>
+  deny(value === undefined ? 'claim_missing' : 'claim_invalid', { claim })
+
+const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
+
+const isStringList = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((member) => typeof member === 'string')
+
+function timeFault({ exp, iat, nbf }: ReadClaims, policy: Policy, now: number): Denial | undefined {
+  const tolerance = policy.clockToleranceSeconds
+  if (now >= exp + tolerance) return deny('token_expired', { claim: 'exp' })
+  if (nbf !== undefined && nbf > now + tolerance)
+    return deny('token_not_yet_valid', { claim: 'nbf' })
+  if (iat !== undefined && iat > now + tolerance)
+    return deny('token_not_yet_valid', { claim: 'iat' })
+  const lifetime = exp - Math.min(iat ?? now, now)
+  if (lifetime > policy.maxLifetimeSeconds + tolerance) {
+    return deny('token_lifetime_too_long', { claim: 'exp' })
+  }
+  return undefined
+}
+
+function denylistFault({ iat, tokenId }: ReadClaims, { denied }: Policy): Denial | undefined {
+  if (tokenId !== undefined && denied.tokenIds.has(tokenId)) {
+    return deny('token_denied', { claim: 'jti' })
+  }
+  if (denied.issuedBefore !== undefined && (iat === undefined || iat < denied.issuedBefore)) {
+    return deny('token_issued_too_early', { claim: 'iat' })
+  }
+  return undefined
+}
+
+/** What the caller may do: its token's permissions, cut by its ceiling. */
+function grantedTo(
+  caller: string,
+  permissions: readonly string[],
+  policy: Policy,
+): Decision<readonly string[]> {
+  if (policy.denied.callers.has(caller)) return deny('caller_denied', { claim: 'sub' })
+  if (!policy.ceilings.has(caller)) return deny('caller_not_approved', { claim: 'sub' })
+  const ceiling = policy.ceilings.get(caller)
+  const granted = ceiling === undefined ? permissions : permissions.filter((p) => ceiling.has(p))
+  const missing = policy.permissions.find((name) => !granted.includes(name))
+  return missing === undefined
+    ? allow(granted)
+    : deny('permission_missing', { permission: missing })
+}
+
+function validity(
+  { exp, iat, nbf }: ReadClaims,
+  policy: Policy,
+): Pick<Judgement, 'validFrom' | 'validUntil'> {
+  const earliest = Math.max(nbf ?? -Infinity, iat ?? -Infinity, exp - policy.maxLifetimeSeconds)
+  return { validFrom: earliest - policy.clockToleranceSeconds, validUntil: exp }
+}

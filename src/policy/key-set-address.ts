@@ -1,0 +1,61 @@
+import { jwksUriFault } from '../key-set/address.js'
+import type { KeySet } from '../key-set/key-set.js'
+
+/** Where a policy's keys come from: a key set it shares, or the address of one of its own. */
+export type KeySetAddress =
+  | { readonly kind: 'shared'; readonly keySet: KeySet }
+  | { readonly kind: 'own'; readonly jwksUri: string; readonly allowInsecureHttp: boolean }
+
+interface AddressOptions {
+  readonly issuer: string
+  readonly apiBasePath?: string | undefined
+  readonly jwksUri?: string | undefined
+  readonly keySet?: KeySet | undefined
+  readonly allowInsecureHttp?: boolean | undefined
+}
+
+const DEFAULT_API_BASE_PATH = '/auth'
+
+/** The address of the core's key set (specification: JWKS). */
+export function keySetAddressOf(options: AddressOptions): KeySetAddress {
+  if (options.keySet !== undefined) return { kind: 'shared', keySet: options.keySet }
+  const basePath = options.apiBasePath ?? DEFAULT_API_BASE_PATH
+  const jwksUri =
+    options.jwksUri ?? `${options.issuer}${basePath === '/' ? '' : basePath}/jwt/jwks.json`
+  return { kind: 'own', jwksUri, allowInsecureHttp: options.allowInsecureHttp ?? false }
+}
+
+export function keySetAddressFaults(policy: Readonly<Record<string, unknown>>): string[] {
+  const { issuer, keySet, jwksUri, apiBasePath } = policy
+  const allowInsecureHttp = policy['allowInsecureHttp'] === true
+  if (keySet !== undefined) return besideKeySet(policy)
+  const faults: string[] = []
+  if (typeof apiBasePath === 'string' && !isBasePath(apiBasePath)) {
+    faults.push('apiBasePath must start with / and have no trailing slash, query or fragment')
+  }
+  if (typeof jwksUri === 'string' && jwksUri !== '') {
+    const fault = jwksUriFault(jwksUri, allowInsecureHttp)
+    if (fault !== undefined) faults.push(`jwksUri ${fault}`)
+  } else if (jwksUri === undefined && typeof issuer === 'string' && issuer !== '') {
+    const fault = issuerFault(issuer, allowInsecureHttp)
+    if (fault !== undefined) faults.push(`issuer ${fault}`)
+  }
+  return faults
+}
+
+function besideKeySet(policy: Readonly<Record<string, unknown>>): string[] {
+  return ['jwksUri', 'apiBasePath', 'allowInsecureHttp']
+    .filter((name) => policy[name] !== undefined)
+    .map((name) => `${name} must not stand beside keySet, which has its own address`)
+}
+
+function isBasePath(path: string): boolean {
+  return path === '/' || (path.startsWith('/') && !path.endsWith('/') && !/[?#\s\\]/.test(path))
+}
+
+function issuerFault(issuer: string, allowInsecureHttp: boolean): string | undefined {
+  if (!/^https?:\/\/[^?#\s\\]+$/i.test(issuer) || issuer.endsWith('/')) {
+    return 'must be an absolute http(s) URL without query, fragment or trailing slash (or give jwksUri)'
+  }
+  return jwksUriFault(issuer, allowInsecureHttp)
+}

@@ -1,0 +1,32 @@
+import { allow, type Decision, deny } from '../decision/reason.js'
+
+/** RFC 7230's header list as it came on the wire: names and values in turn. */
+export type RawHeaders = readonly string[]
+
+/** The core's tokens are below 2 KiB. */
+const MAX_TOKEN_LENGTH = 8192
+const SCHEME = /^bearer /i
+
+/** The values of one header, in the order in which they came. */
+export function headerValues(rawHeaders: RawHeaders, lowerCaseName: string): string[] {
+  const values: string[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ''
+    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) {
+      values.push(rawHeaders[index + 1] ?? '')
+    }
+  }
+  return values
+}
+
+/** The token of exactly one `Authorization: Bearer <token>` (RFC 6750, section 2.1). */
+export function readBearer(rawHeaders: RawHeaders): Decision<string> {
+  const values = headerValues(rawHeaders, 'authorization')
+  const [value] = values
+  if (value === undefined) return deny('credentials_missing')
+  if (values.length > 1) return deny('authorization_repeated')
+  if (!SCHEME.test(value)) return deny('authorization_malformed')
+  const token = value.slice('Bearer '.length)
+  if (token.length > MAX_TOKEN_LENGTH) return deny('token_too_long')
+  return allow(token)
+}

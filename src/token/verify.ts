@@ -1,0 +1,46 @@
+import { compactVerify, errors } from 'jose'
+import { allow, type Decision, deny } from '../decision/reason.js'
+import type { KeySource, VerificationKey } from '../key-set/key-set.js'
+import { parseJsonObject, type ScreenedToken } from './compact-jws.js'
+
+/** What the core has signed. */
+export interface VerifiedToken {
+  readonly key: VerificationKey
+  /** As parsed: of any type, with any member names, an own `__proto__` included. */
+  readonly payload: Readonly<Record<string, unknown>>
+}
+
+const ALGORITHMS = { algorithms: ['RS256'] }
+
+/**
+ * Verifies the signature with the key that `kid` selects, and reads the payload only then
+ * (specification: receiving service verification, 1 to 3).
+ *
+ * @throws Unavailable when the key set cannot tell whether it has the key.
+ */
+export async function verifyToken(
+  { token, kid }: ScreenedToken,
+  keySource: KeySource,
+): Promise<Decision<VerifiedToken>> {
+  const key = keySource.current(kid) ?? (await keySource.find(kid))
+  if (key === undefined) return deny('key_unknown')
+  const octets = await verifiedPayload(token, key)
+  if (octets === undefined) return deny('signature_invalid', { keyId: kid })
+  // The set may have been swapped meanwhile: a key that has gone verifies nothing any more.
+  if ((keySource.current(kid) ?? (await keySource.find(kid))) !== key) return deny('key_unknown')
+  const payload = parseJsonObject(octets)
+  if (payload === undefined) return deny('token_malformed', { keyId: kid })
+  return allow({ key, payload })
+}
+
+async function verifiedPayload(
+  token: string,
+  key: VerificationKey,
+): Promise<Uint8Array | undefined> {
+  try {
+    return (await compactVerify(token, key.cryptoKey, ALGORITHMS)).payload
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,57 @@
+import { channel } from 'node:diagnostics_channel'
+
+/** Why the handler did not run, although the request was authenticated. */
+export type IdempotencyRefusal =
+  | 'key_missing'
+  | 'key_invalid'
+  | 'key_reused'
+  | 'request_in_progress'
+  | 'outcome_unknown'
+  | 'result_not_stored'
+
+/** What became of a run after its key was reserved. */
+export type RunEnd =
+  /** Its result is kept for retries. */
+  | 'result_kept'
+  /** Its response flows without being kept. */
+  | 'result_too_large'
+  /** It ended without a response. */
+  | 'abandoned'
+  /** Its handler said that nothing has happened. */
+  | 'released'
+  /** Another run has taken the key meanwhile. */
+  | 'key_lost'
+  /** The store could not be told how it ended. */
+  | 'result_lost'
+
+interface IdempotencyContext {
+  readonly by: 'requireIdempotencyKey'
+  /** The verified caller. */
+  readonly caller: string
+  readonly requestId?: string | number
+}
+
+/** What operators see, on the diagnostics channel `express-service-auth:idempotency`. */
+export type IdempotencyEvent = IdempotencyContext &
+  (
+    | { readonly outcome: 'accepted'; readonly reason: 'reserved'; readonly fence: number }
+    | { readonly outcome: 'accepted'; readonly reason: 'replayed'; readonly status: number }
+    | {
+        readonly outcome: 'refused'
+        readonly reason: IdempotencyRefusal
+        readonly status: 400 | 409 | 422
+      }
+    | { readonly outcome: 'undecided'; readonly reason: 'store_unavailable'; readonly status: 503 }
+    | {
+        readonly outcome: 'accepted'
+        readonly reason: RunEnd
+        readonly fence: number
+        readonly status?: number
+      }
+  )
+
+const idempotency = channel('express-service-auth:idempotency')
+
+export function announceIdempotency(event: () => IdempotencyEvent): void {
+  if (idempotency.hasSubscribers) idempotency.publish(Object.freeze(event()))
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import { types } from 'node:util'
+import { digestOfParts } from '../decision/digest.js'
+
+/** What identifies a request to its own retry. */
+export interface FingerprintedRequest {
+  readonly method: string
+  /** As sent; with scheme and host where the client sent them. */
+  readonly target: string
+  readonly contentType: string | undefined
+  /** Whether there was a body on the wire. */
+  readonly hasBody: boolean
+  /** What the parser has made of it. */
+  readonly body: unknown
+}
+
+/**
+ * The default fingerprint: method, path and query as sent, media type and body. Two bodies are told
+ * apart where their parser tells them apart; `undefined` when it left something that cannot be.
+ */
+export function fingerprintOf(request: FingerprintedRequest): string | undefined {
+  const { method, target, contentType, hasBody, body } = request
+  const mediaType = mediaTypeOf(contentType)
+  const isText = typeof body === 'string' || types.isUint8Array(body)
+  // Its parsers put the files elsewhere than in the body.
+  if (hasBody && mediaType.startsWith('multipart/') && !isText) return undefined
+  const content = hasBody ? canonicalText(body) : ''
+  if (content === undefined) return undefined
+  return digestOfParts([method, withoutOrigin(target), mediaType, content])
+}
+
+const mediaTypeOf = (contentType: string | undefined): string =>
+  contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+/** An absolute-form request target (RFC 9112, section 3.2.2) becomes its path and query. */
+const withoutOrigin = (target: string): string =>
+  target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+
+/**
+ * A text that no other parsed body has: unlike JSON's it keeps `-0`, infinities and octets.
+ * `undefined` when there is something in it that no parser of JSON, forms, text or octets makes.
+ */
+function canonicalText(body: unknown): string | undefined {
+  const pieces: string[] = []
+  // A list instead of recursion: how deep a body nests is the caller's choice.
+  const pending: unknown[] = [body]
+  while (pending.length > 0) {
+    const value = pending.pop()
+    if (Array.isArray(value)) {
+      pieces.push(`[${value.length}:`)
+      for (let index = value.length - 1; index >= 0; index -= 1) pending.push(value[index])
+    } else if (isPlainObject(value)) {
+      const keys = Object.keys(value)
+      pieces.push(`{${keys.length}:`)
+      for (const key of keys.reverse()) pending.push(value[key], key)
+    } else {
+      const text = leafText(value)
+      if (text === undefined) return undefined
+      pieces.push(text)
+    }
+  }
+  return pieces.join('')
+}
+
+// By the shape of its prototype, which is another object in another realm (a test runner's, say).
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+function leafText(value: unknown): string | undefined {
+  if (typeof value === 'string') return `s${value.length}:${value}`
+  if (typeof value === 'number') return `n${Object.is(value, -0) ? '-0' : value};`
+  if (typeof value === 'boolean' || value === null) return `${value};`
+  if (!types.isUint8Array(value)) return undefined
+  return `o${value.length}:${createHash('sha256').update(value).digest('hex')}`
+}

@@ -1,0 +1,21 @@
+import { digestOfParts } from '../decision/digest.js'
+
+/** What a key is scoped to, so that nobody ever gets a result that is not its own. */
+export interface KeyScope {
+  readonly issuer: string
+  readonly audience: string
+  readonly caller: string
+  readonly operation: string
+}
+
+/** The name of a key's record. */
+export const recordKey = ({ issuer, audience, caller, operation }: KeyScope, key: string): string =>
+  digestOfParts([issuer, audience, caller, operation, key])
+
+/** The default operation: method, mount path as sent and route pattern. */
+export const operationOf = (method: string, mountPath: string, route: unknown): string =>
+  digestOfParts([method, mountPath, patternText(route)])
+
+/** Express takes a string, a regular expression, or a list of them. */
+const patternText = (route: unknown): string =>
+  Array.isArray(route) ? digestOfParts(route.map(patternText)) : String(route)

@@ -1,0 +1,108 @@
+import type { Ending, Reservation, ReservationRequest, Run } from './store.js'
+
+/** What a store keeps of a key. Abandoned is what runs without a lease. Moments in milliseconds. */
+export type IdempotencyRecord = {
+  readonly owner: string
+  readonly fence: number
+  readonly fingerprint: string
+  /** When the record may be forgotten. */
+  readonly expiresAt: number
+} & (
+  | { readonly state: 'running'; readonly leaseUntil: number }
+  | { readonly state: 'unstored' }
+  | { readonly state: 'finished'; readonly result: Uint8Array }
+  | { readonly state: 'freed' }
+)
+
+/** An answer, and the record that a store has to keep from then on. */
+export interface Step<Answer> {
+  readonly answer: Answer
+  readonly record: IdempotencyRecord | undefined
+}
+
+type Known = IdempotencyRecord | undefined
+
+/** A record whose time is over is none. */
+const alive = (record: Known, now: number): Known =>
+  record !== undefined && now < record.expiresAt ? record : undefined
+
+const running = (run: Run, now: number): IdempotencyRecord => ({
+  state: 'running',
+  owner: run.owner,
+  fence: run.fence,
+  fingerprint: run.fingerprint,
+  leaseUntil: now + run.leaseMs,
+  expiresAt: now + run.leaseMs + run.retentionMs,
+})
+
+/** Reserves the key where it is free. `leastFence` is above every fence that has been forgotten. */
+export function reserve(
+  stored: Known,
+  { rerunAbandoned, ...request }: ReservationRequest,
+  { now, leastFence }: { now: number; leastFence: number },
+): Step<Reservation> {
+  const record = alive(stored, now)
+  const refuse = (answer: Reservation): Step<Reservation> => ({ answer, record })
+  const take = (): Step<Reservation> => {
+    const fence = Math.max(leastFence, (record?.fence ?? 0) + 1)
+    return { answer: { outcome: 'reserved', fence }, record: running({ ...request, fence }, now) }
+  }
+  if (record === undefined) return take()
+  const isOwn = record.owner === request.owner
+  // A reservation that comes after it was taken back has come too late.
+  if (record.state === 'freed')
+    return isOwn ? refuse({ outcome: 'running', leaseLeftMs: 0 }) : take()
+  if (record.fingerprint !== request.fingerprint) return refuse({ outcome: 'mismatch' })
+  if (record.state === 'finished') return refuse({ outcome: 'finished', result: record.result })
+  if (record.state === 'unstored') return refuse({ outcome: 'result_not_stored' })
+  // The reply to an earlier attempt was lost.
+  if (isOwn) return refuse({ outcome: 'reserved', fence: record.fence })
+  const leaseLeftMs = record.leaseUntil - now
+  if (leaseLeftMs > 0) return refuse({ outcome: 'running', leaseLeftMs })
+  return rerunAbandoned ? take() : refuse({ outcome: 'abandoned' })
+}
+
+const belongsTo = (record: IdempotencyRecord, run: Run): boolean =>
+  record.owner === run.owner && record.fence === run.fence
+
+/** Extends the lease of a run that still has the key. */
+export function renew(stored: Known, run: Run, now: number): Step<boolean> {
+  const record = alive(stored, now)
+  const isHeld = record === undefined || (record.state === 'running' && belongsTo(record, run))
+  return isHeld ? { answer: true, record: running(run, now) } : { answer: false, record }
+}
+
+/** Ends a run that still has the key. */
+export function settle(
+  stored: Known,
+  { run, ending }: { run: Run; ending: Ending },
+  now: number,
+): Step<boolean> {
+  const record = alive(stored, now)
+  if (record === undefined) return { answer: true, record: ended(run, ending, now) }
+  if (!belongsTo(record, run)) return { answer: false, record }
+  if (record.state === 'finished' || record.state === 'freed') {
+    // Said before, and the reply was lost; or too late.
+    const said = record.state === 'finished' ? 'finished' : 'released'
+    return { answer: ending.type === said, record }
+  }
+  return { answer: true, record: ended(run, ending, now) }
+}
+
+function ended(run: Run, ending: Ending, now: number): IdempotencyRecord {
+  const { owner, fence, fingerprint, leaseMs, retentionMs } = run
+  const base = { owner, fence, fingerprint, expiresAt: now + retentionMs }
+  switch (ending.type) {
+    case 'finished':
+      return { ...base, state: 'finished', result: ending.result }
+    case 'streaming':
+      return { ...base, state: 'unstored', expiresAt: now + leaseMs + retentionMs }
+    case 'streamed':
+      return { ...base, state: 'unstored' }
+    case 'abandoned':
+      return { ...base, state: 'running', leaseUntil: now }
+    case 'released':
+      // Kept for a while, so that what is still under way of the run cannot bring it back.
+      return { ...base, state: 'freed', expiresAt: now + leaseMs }
+  }
+}

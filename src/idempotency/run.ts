@@ -1,0 +1,100 @@
+import type { ServerResponse } from 'node:http'
+import { type CaptureObserver, captureResponse } from './capture.js'
+import type { RunEnd } from './event.js'
+import { keepLease } from './lease.js'
+import { encodeResult, type StoredResult } from './result.js'
+import type { Ending, IdempotencyStore, Run } from './store.js'
+
+/** What a handler sees of its reservation, as `req.idempotency`. */
+export interface IdempotencyContext {
+  /** The caller's key, unquoted. */
+  readonly key: string
+  /** A safe integer that grows with every run of the key: a fencing token for what the run writes. */
+  readonly fence: number
+  /** Aborts when the run cannot be sure any more that it alone has the key. */
+  readonly signal: AbortSignal
+  /** Says that nothing has happened: the key is freed at the end instead of the result kept. */
+  release(): void
+}
+
+export interface RunOptions {
+  readonly store: IdempotencyStore
+  readonly run: Run
+  readonly key: string
+  readonly response: ServerResponse
+  readonly isHead: boolean
+  readonly maxBytes: number
+  readonly maxRunMs: number
+  readonly storedHeaders: ReadonlySet<string>
+  /** When the reservation was asked for, of `performance.now`. */
+  readonly reservedAt: number
+  /** Told how the run ended. */
+  onEnd(end: RunEnd, status?: number): void
+}
+
+/** Begins a run: keeps its lease, and sees to it that its response is kept before it is sent. */
+export function beginRun(options: RunOptions): IdempotencyContext {
+  const { store, run, response, isHead, maxBytes, maxRunMs, onEnd } = options
+  let isReleased = false
+  let isFlowing = false
+
+  const lease = keepLease({ leaseMs: run.leaseMs, maxRunMs }, options.reservedAt, () =>
+    isFlowing && !isReleased ? store.settle(run, { type: 'streaming' }) : store.renew(run),
+  )
+
+  /** Never rejects: a caller gets its answer whatever becomes of the record. */
+  async function settle(ending: Ending, end: RunEnd, status?: number): Promise<void> {
+    const [actual, told]: [Ending, RunEnd] = isReleased
+      ? [{ type: 'released' }, 'released']
+      : [ending, end]
+    try {
+      onEnd((await store.settle(run, actual)) ? told : 'key_lost', status)
+    } catch {
+      onEnd('result_lost', status)
+    }
+  }
+
+  const observer: CaptureObserver = {
+    complete(result) {
+      lease.stop()
+      const kept = encodeResult(pick(result, options))
+      return settle({ type: 'finished', result: kept }, 'result_kept', result.status)
+    },
+    async flow() {
+      lease.flow()
+      isFlowing = true
+      if (isReleased) return
+      await store.settle(run, { type: 'streaming' }).catch(() => false)
+    },
+    flowed() {
+      lease.stop()
+      return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)
+    },
+    cutOff() {
+      lease.stop()
+      void settle({ type: 'abandoned' }, 'abandoned')
+    },
+  }
+  captureResponse({ response, isHead, maxBytes }, observer)
+
+  return Object.freeze({
+    key: options.key,
+    fence: run.fence,
+    get signal() {
+      return lease.signal
+    },
+    release() {
+      isReleased = true
+    },
+  })
+}
+
+/** What is kept of a response; to HEAD the length belongs to it. */
+function pick(
+  { status, headers, body }: StoredResult,
+  { storedHeaders, isHead }: RunOptions,
+): StoredResult {
+  const isKept = (name: string): boolean =>
+    storedHeaders.has(name) || (isHead && name === 'content-length')
+  return { status, headers: headers.filter(([name]) => isKept(name)), body }
+}

@@ -1,0 +1,68 @@
+/** A run of a handler under a reserved key, as its store knows it. */
+export interface Run {
+  /** The digest of the key and its scope. */
+  readonly key: string
+  /** Unique to the run. */
+  readonly owner: string
+  /** Grows with every run of the key. */
+  readonly fence: number
+  /** The digest of what must be identical in a retry. */
+  readonly fingerprint: string
+  /** How long the run is trusted to be alive without renewing. */
+  readonly leaseMs: number
+  /** How long the record is kept beyond the lease, or the end of the run. */
+  readonly retentionMs: number
+}
+
+/** What is asked of a store before a handler runs. */
+export interface ReservationRequest extends Omit<Run, 'fence'> {
+  /** Whether the key may be taken over from a run that ended without a result. */
+  readonly rerunAbandoned: boolean
+}
+
+/** What has become of a key; all but the first say why the handler must not run. */
+export type Reservation =
+  | { readonly outcome: 'reserved'; readonly fence: number }
+  | { readonly outcome: 'running'; readonly leaseLeftMs: number }
+  | { readonly outcome: 'finished'; readonly result: Uint8Array }
+  /** Finished, but the result could not be kept. */
+  | { readonly outcome: 'result_not_stored' }
+  /** A run's lease has ended and it has left no result. */
+  | { readonly outcome: 'abandoned' }
+  /** The key belongs to another request: the fingerprint differs. */
+  | { readonly outcome: 'mismatch' }
+  /** There is a record, but not one that this version can read. */
+  | { readonly outcome: 'unreadable' }
+
+/** How a run ends, or goes on. */
+export type Ending =
+  /** With a result, to be kept for `retentionMs`. */
+  | { readonly type: 'finished'; readonly result: Uint8Array }
+  /** Its response flows without being kept; said again to renew. Kept as long as a lease and beyond. */
+  | { readonly type: 'streaming' }
+  /** Such a response has ended; kept for `retentionMs`. */
+  | { readonly type: 'streamed' }
+  /** Without a result: its lease ends now, the record is kept for `retentionMs`. */
+  | { readonly type: 'abandoned' }
+  /** Nothing has happened: the key is free again. */
+  | { readonly type: 'released' }
+
+/**
+ * Where idempotency keys are reserved, shared by all instances of a receiver. Every function is one
+ * atomic step, and rejects when it cannot tell what has happened. Repeating a call of the same owner
+ * has no further effect.
+ */
+export interface IdempotencyStore {
+  /** Reserves the key, or says why it cannot be. */
+  reserve(request: ReservationRequest): Promise<Reservation>
+  /**
+   * Extends the lease, writing a record that is gone anew: `false` when the key is not the run's any
+   * more.
+   */
+  renew(run: Run): Promise<boolean>
+  /**
+   * Records how the run ended, also after its lease or when the record is gone: `false`, and nothing
+   * changes, when another run has taken the key.
+   */
+  settle(run: Run, ending: Ending): Promise<boolean>
+}

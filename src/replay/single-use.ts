@@ -1,0 +1,52 @@
+import { digestOfParts } from '../decision/digest.js'
+import { allow, type Decision, deny } from '../decision/reason.js'
+import { Unavailable } from '../decision/unavailable.js'
+
+/** Where consumed tokens are remembered, shared by all instances of a receiver. */
+export interface SingleUseStore {
+  /**
+   * Records `id` for at least `ttlMs`, unless it is recorded: `true` when this call has recorded it,
+   * `false` when it was recorded before. One atomic step; of calls that race, one gets `true`.
+   * Rejects when it cannot tell.
+   */
+  consume(id: string, ttlMs: number): Promise<boolean>
+}
+
+/** The part of a verified token that single use is about. */
+export interface UsedToken {
+  readonly issuer: string
+  readonly caller: string
+  readonly tokenId: string | undefined
+  /** Seconds since the epoch until which the token may be accepted anywhere, tolerance included. */
+  readonly acceptableUntil: number
+}
+
+const MAX_TOKEN_ID_LENGTH = 256
+/** Two receivers' clocks may each be a minute off, in opposite directions. */
+const CLOCK_DRIFT_SECONDS = 120
+
+/**
+ * Consumes `(iss, sub, jti)` (specification: replay and idempotency, 3). `now` is in seconds.
+ *
+ * @throws Unavailable when the store fails.
+ */
+export async function consumeToken(
+  token: UsedToken,
+  store: SingleUseStore,
+  now: number,
+): Promise<Decision<true>> {
+  const { tokenId } = token
+  if (tokenId === undefined || tokenId === '' || tokenId.length > MAX_TOKEN_ID_LENGTH) {
+    return deny('token_id_missing', { claim: 'jti' })
+  }
+  const ttlMs = Math.ceil((token.acceptableUntil - now + CLOCK_DRIFT_SECONDS) * 1000)
+  const id = digestOfParts([token.issuer, token.caller, tokenId])
+  let first: boolean
+  try {
+    first = await store.consume(id, ttlMs)
+  } catch (error) {
+    throw new Unavailable('store', 'the single-use store failed', { cause: error })
+  }
+  if (typeof first !== 'boolean') throw new TypeError('store.consume must resolve to a boolean')
+  return first ? allow(true) : deny('token_replayed', { claim: 'jti' })
+}

@@ -1,0 +1,73 @@
+import * as records from '../idempotency/record.js'
+import type { IdempotencyStore } from '../idempotency/store.js'
+import type { SingleUseStore } from '../replay/single-use.js'
+
+/** What both kinds of stores of this package can do. */
+export interface Store extends SingleUseStore, IdempotencyStore {
+  /** Rejects, naming the fault, when the store is not fit for its purpose. */
+  check(): Promise<void>
+  /** Ends what the store has opened. What is asked of it afterwards is rejected. */
+  close(): void
+}
+
+/** Expired records leave the memory within a minute. */
+const SWEEP_INTERVAL_MS = 20_000
+
+/** A store for one process, for development and tests. */
+export function memoryStore(): Store {
+  const consumed = new Map<string, number>()
+  const kept = new Map<string, records.IdempotencyRecord>()
+  let fence = 0
+  let closed = false
+
+  // The monotonic clock: a wall clock that is set must neither end nor stretch a lease.
+  const sweeper = setInterval(() => sweep(performance.now()), SWEEP_INTERVAL_MS)
+  sweeper.unref()
+
+  function sweep(now: number): void {
+    for (const [id, expiresAt] of consumed) if (expiresAt <= now) consumed.delete(id)
+    for (const [key, record] of kept) if (record.expiresAt <= now) kept.delete(key)
+  }
+
+  /** Above every fence of this process, and of those before it. */
+  function leastFence(): number {
+    fence = Math.max(fence + 1, Date.now() * 1000)
+    return fence
+  }
+
+  function apply<T>(key: string, step: records.Step<T>): T {
+    if (step.record === undefined) kept.delete(key)
+    else kept.set(key, step.record)
+    return step.answer
+  }
+
+  /** A closed store fails as one out of reach does: by rejecting. */
+  async function open<T>(work: (now: number) => T): Promise<T> {
+    if (closed) throw new Error('the memory store is closed')
+    return work(performance.now())
+  }
+
+  return {
+    consume: (id, ttlMs) =>
+      open((now) => {
+        if ((consumed.get(id) ?? now) > now) return false
+        consumed.set(id, now + ttlMs)
+        return true
+      }),
+    reserve: (request) =>
+      open((now) => {
+        const moment = { now, leastFence: leastFence() }
+        return apply(request.key, records.reserve(kept.get(request.key), request, moment))
+      }),
+    renew: (run) => open((now) => apply(run.key, records.renew(kept.get(run.key), run, now))),
+    settle: (run, ending) =>
+      open((now) => apply(run.key, records.settle(kept.get(run.key), { run, ending }, now))),
+    check: () => open(() => undefined),
+    close() {
+      closed = true
+      clearInterval(sweeper)
+      consumed.clear()
+      kept.clear()
+    },
+  }
+}

@@ -1,0 +1,1 @@
+export { type RedisStoreOptions, redisStore } from './redis-store.js'

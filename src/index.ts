@@ -1,0 +1,29 @@
+export type { DecisionEvent, DecisionObserver } from './decision/event.js'
+export { ServiceAuthError, type ServiceAuthErrorCode } from './decision/fault.js'
+export type { Reason, RefusalReason, UndecidedReason } from './decision/reason.js'
+export type { IdempotencyEvent, IdempotencyRefusal, RunEnd } from './idempotency/event.js'
+export type { IdempotencyContext } from './idempotency/run.js'
+export type {
+  Ending,
+  IdempotencyStore,
+  Reservation,
+  ReservationRequest,
+  Run,
+} from './idempotency/store.js'
+export type { KeySetEvent } from './key-set/event.js'
+export type { FetchFailureCode } from './key-set/exchange.js'
+export type { KeySet, KeySetHealth } from './key-set/key-set.js'
+export { type RemoteKeySetOptions, remoteKeySet } from './key-set/remote-key-set.js'
+export type { SkipReason } from './key-set/screen.js'
+export type { IdempotencyOptions } from './middleware/idempotency-options.js'
+export type { RequestNamer } from './middleware/key-claim.js'
+export { serviceOf } from './middleware/request-state.js'
+export { requireIdempotencyKey } from './middleware/require-idempotency-key.js'
+export { requirePermissions } from './middleware/require-permissions.js'
+export { requireSingleUse, type SingleUseOptions } from './middleware/require-single-use.js'
+export { type Health, type ServiceAuth, serviceAuth } from './middleware/service-auth.js'
+export type { CallersOption } from './policy/callers.js'
+export type { ServiceIdentity } from './policy/identity.js'
+export type { Denylist, ServiceAuthPolicy } from './policy/policy.js'
+export type { SingleUseStore } from './replay/single-use.js'
+export { memoryStore, type Store } from './stores/memory.js'

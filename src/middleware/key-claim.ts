@@ -1,0 +1,83 @@
+import type { Request, Response } from 'express'
+import { wrongWiring } from '../decision/fault.js'
+import { fingerprintOf } from '../idempotency/fingerprint.js'
+import { type KeyHeader, readKey } from '../idempotency/key.js'
+import { operationOf, recordKey } from '../idempotency/operation.js'
+import { headerValues } from '../token/bearer.js'
+import { type Admission, admissionOf, assertBeforeKey } from './request-state.js'
+
+const BY = 'requireIdempotencyKey'
+
+/** Names a request for its retry, or the operation of its key. */
+export type RequestNamer = (request: Request) => string
+
+export interface ClaimOptions {
+  readonly operation: string | RequestNamer | undefined
+  readonly fingerprint: RequestNamer | undefined
+}
+
+/** What a request claims: its key, and what it is to be recognised by. */
+export interface Claim {
+  readonly admission: Admission
+  readonly header: KeyHeader
+  readonly fingerprint: string
+  /** The name of the key's record. */
+  recordKey(key: string): string
+}
+
+/**
+ * Reads what a request claims. Whatever is wrong with the wiring comes out before the key is looked
+ * at.
+ *
+ * @throws ServiceAuthError
+ */
+export function readClaim(request: Request, response: Response, options: ClaimOptions): Claim {
+  assertBeforeKey(request, `a second ${BY}`)
+  const admission = admissionOf(request, BY)
+  if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
+  const hasBody = hasBodyOnWire(request)
+  if (hasBody && !request.readableEnded) {
+    throw wrongWiring(`${BY} needs the body parsed: move the body parser before it`)
+  }
+  const { issuer, audience, name: caller } = admission.identity
+  const operation = nameOperation(request, options.operation)
+  return {
+    admission,
+    header: readKey(headerValues(request.rawHeaders, 'idempotency-key')),
+    fingerprint: nameRequest(request, hasBody, options.fingerprint),
+    recordKey: (key) => recordKey({ issuer, audience, caller, operation }, key),
+  }
+}
+
+function hasBodyOnWire({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+function nameOperation(request: Request, operation: ClaimOptions['operation']): string {
+  if (operation !== undefined) {
+    return typeof operation === 'string' ? operation : given(operation, request, 'operation')
+  }
+  // Without a route there is no pattern, and a path would give each order its own operation.
+  const route: unknown = request.route
+  if (route === undefined) throw wrongWiring(`${BY} needs the option operation outside of a route`)
+  return operationOf(request.method, request.baseUrl, (route as { path: unknown }).path)
+}
+
+function nameRequest(
+  request: Request,
+  hasBody: boolean,
+  fingerprint: RequestNamer | undefined,
+): string {
+  if (fingerprint !== undefined) return given(fingerprint, request, 'fingerprint')
+  const { method, originalUrl: target, headers, body } = request
+  const contentType = headers['content-type']
+  const made = fingerprintOf({ method, target, contentType, hasBody, body })
+  if (made !== undefined) return made
+  throw wrongWiring(`${BY} needs the option fingerprint for a body that is not JSON, form or bytes`)
+}
+
+function given(namer: RequestNamer, request: Request, option: string): string {
+  const name: unknown = namer(request)
+  if (typeof name === 'string') return name
+  throw wrongWiring(`${BY}: the option ${option} must return a string`)
+}

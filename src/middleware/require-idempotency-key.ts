@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { faultOf, wrongWiring } from '../decision/fault.js'
+import {
+  announceIdempotency,
+  type IdempotencyEvent,
+  type IdempotencyRefusal,
+} from '../idempotency/event.js'
+import { decodeResult } from '../idempotency/result.js'
+import { beginRun, type IdempotencyContext } from '../idempotency/run.js'
+import type { Reservation, ReservationRequest } from '../idempotency/store.js'
+import {
+  type IdempotencyOptions,
+  type IdempotencySettings,
+  parseIdempotencyOptions,
+} from './idempotency-options.js'
+import { readClaim } from './key-claim.js'
+import { sendProblem } from './problem.js'
+import { refuse } from './refuse.js'
+import { replayResult } from './replay-result.js'
+import { requestIdOf } from './request-id.js'
+import { stateOf } from './request-state.js'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The reservation, in a handler behind `requireIdempotencyKey`. */
+      idempotency?: IdempotencyContext
+    }
+  }
+}
+
+const BY = 'requireIdempotencyKey'
+
+/**
+ * Reserves the request's `Idempotency-Key` before the handler runs, keeps the response before it is
+ * sent, and answers identical retries with it (specification: replay and idempotency, 2). Needs a
+ * `serviceAuth` before it, and the body parsed.
+ *
+ * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ */
+export function requireIdempotencyKey(options: IdempotencyOptions): RequestHandler {
+  const settings = parseIdempotencyOptions(options)
+  return (request, response, next: NextFunction) => {
+    claimKey(request, response, settings).then(
+      (isReserved) => {
+        if (isReserved) next()
+      },
+      (error: unknown) => next(faultOf(BY, error)),
+    )
+  }
+}
+
+/** One request that has a key: what it asks of the store, and how to tell of what becomes of it. */
+interface Attempt {
+  readonly request: Request
+  readonly response: Response
+  readonly settings: IdempotencySettings
+  readonly key: string
+  readonly reservation: ReservationRequest
+  readonly tell: Tell
+}
+
+type Tell = (event: Told) => void
+type Told = IdempotencyEvent extends infer Event
+  ? Event extends IdempotencyEvent
+    ? Omit<Event, 'by' | 'caller' | 'requestId'>
+    : never
+  : never
+
+/** Resolves to whether the handler is to run; has answered otherwise. */
+async function claimKey(
+  request: Request,
+  response: Response,
+  settings: IdempotencySettings,
+): Promise<boolean> {
+  const claim = readClaim(request, response, settings)
+  const tell = teller(request, claim.admission.identity.name)
+  const { header, fingerprint } = claim
+  if (header.type !== 'key') {
+    return turnDown(response, tell, header.type === 'missing' ? 'key_missing' : 'key_invalid')
+  }
+  const { retentionMs, leaseMs, rerunAbandoned } = settings
+  const key = claim.recordKey(header.key)
+  const owner = randomUUID()
+  const reservation = { key, owner, fingerprint, leaseMs, retentionMs, rerunAbandoned }
+  return reserve({ request, response, settings, key: header.key, reservation, tell })
+}
+
+async function reserve(attempt: Attempt): Promise<boolean> {
+  const { response, settings, reservation, tell } = attempt
+  const reservedAt = performance.now()
+  let found: Reservation
+  try {
+    found = await settings.store.reserve(reservation)
+  } catch {
+    refuse(response, 'store_unavailable')
+    tell({ outcome: 'undecided', reason: 'store_unavailable', status: 503 })
+    return false
+  }
+  switch (found.outcome) {
+    case 'reserved':
+      if (response.headersSent) return tooLate(attempt, found.fence)
+      run(attempt, found.fence, reservedAt)
+      return true
+    case 'running':
+      return turnDown(response, tell, 'request_in_progress', found.leaseLeftMs)
+    case 'finished':
+      return replay(attempt, found.result)
+    case 'mismatch':
+      return turnDown(response, tell, 'key_reused')
+    case 'result_not_stored':
+      return turnDown(response, tell, 'result_not_stored')
+    case 'abandoned':
+    case 'unreadable':
+      return turnDown(response, tell, 'outcome_unknown')
+    default:
+      throw new TypeError('store.reserve resolved to none of the outcomes of a reservation')
+  }
+}
+
+/** Somebody else, a timeout say, has answered meanwhile: the result could not be kept. */
+async function tooLate({ settings, reservation }: Attempt, fence: number): Promise<never> {
+  await settings.store.settle({ ...reservation, fence }, { type: 'released' }).catch(() => {})
+  throw wrongWiring('the response had begun before the key was reserved')
+}
+
+function run(attempt: Attempt, fence: number, reservedAt: number): void {
+  const { request, response, settings, key, reservation, tell } = attempt
+  if (!Number.isSafeInteger(fence))
+    throw new TypeError('store.reserve gave no safe integer as fence')
+  const context = beginRun({
+    ...settings,
+    run: { ...reservation, fence },
+    key,
+    response,
+    isHead: request.method === 'HEAD',
+    reservedAt,
+    onEnd(end, status) {
+      tell({ outcome: 'accepted', reason: end, fence, ...(status !== undefined && { status }) })
+    },
+  })
+  stateOf(request).releaseKey = context.release
+  request.idempotency = context
+  tell({ outcome: 'accepted', reason: 'reserved', fence })
+}
+
+function replay({ response, tell }: Attempt, encoded: Uint8Array): false {
+  const result = decodeResult(encoded)
+  if (result === undefined) return turnDown(response, tell, 'outcome_unknown')
+  replayResult(response, result)
+  tell({ outcome: 'accepted', reason: 'replayed', status: result.status })
+  return false
+}
+
+function turnDown(
+  response: Response,
+  tell: Tell,
+  reason: IdempotencyRefusal,
+  retryAfterMs?: number,
+): false {
+  const seconds =
+    retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000))
+  tell({ outcome: 'refused', reason, status: sendProblem(response, reason, seconds) })
+  return false
+}
+
+function teller(request: Request, caller: string): Tell {
+  return (event) =>
+    announceIdempotency(() => {
+      const requestId = requestIdOf(request)
+      const context = { by: BY, caller, ...(requestId !== undefined && { requestId }) } as const
+      return { ...event, ...context }
+    })
+}

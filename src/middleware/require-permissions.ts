@@ -1,0 +1,32 @@
+import type { RequestHandler } from 'express'
+import { allow, deny } from '../decision/reason.js'
+import { guardHandler } from './guard.js'
+import { type Admission, admissionOf, assertBeforeKey } from './request-state.js'
+
+/**
+ * Refuses with 403 unless the caller holds all of the permissions. Needs a `serviceAuth` before it;
+ * without one, `next(error)`.
+ *
+ * @throws TypeError when there is no name, or one that is no non-empty string.
+ */
+export function requirePermissions(...names: [string, ...string[]]): RequestHandler {
+  if (names.length === 0) throw new TypeError('requirePermissions: must be given at least one name')
+  names.forEach((name, index) => {
+    if (typeof name === 'string' && name !== '') return
+    throw new TypeError(`requirePermissions: names[${index}] must be a non-empty string`)
+  })
+  const required = [...names]
+  return guardHandler<Admission>({
+    by: 'requirePermissions',
+    decide(request) {
+      assertBeforeKey(request, 'requirePermissions')
+      const admission = admissionOf(request, 'requirePermissions')
+      const missing = required.find((name) => !admission.granted.includes(name))
+      if (missing === undefined) return allow(admission)
+      const { name: caller, keyId } = admission.identity
+      return deny('permission_missing', { permission: missing, caller, keyId })
+    },
+    accept: (_request, { identity }) => ({ caller: identity.name, keyId: identity.keyId }),
+    observers: (request) => admissionOf(request, 'requirePermissions').observers,
+  })
+}

@@ -1,0 +1,58 @@
+import type { RequestHandler } from 'express'
+import { readClock } from '../decision/clock.js'
+import type { DecisionObserver } from '../decision/event.js'
+import { allow, type Decision, deny } from '../decision/reason.js'
+import { functionOf, optionsObject, parseOptions, storeWith } from '../options.js'
+import { consumeToken, type SingleUseStore } from '../replay/single-use.js'
+import { guardHandler } from './guard.js'
+import { type Admission, admissionOf, assertBeforeKey, stateOf } from './request-state.js'
+
+/** Options of `requireSingleUse`. */
+export interface SingleUseOptions {
+  /** Where consumed tokens are remembered; all instances of the receiver must share it. */
+  readonly store: SingleUseStore
+  /** Told of every decision of this middleware. */
+  readonly onDecision?: DecisionObserver | undefined
+}
+
+const schema = optionsObject({
+  store: storeWith<SingleUseStore>(['consume']),
+  onDecision: functionOf<DecisionObserver>().optional(),
+})
+
+/**
+ * Lets a token pass once, on every instance that shares the store: 401 without a `jti` of 1 to 256
+ * characters and for a replay, 503 when the store fails. Needs a `serviceAuth` before it.
+ *
+ * @throws TypeError when an option is unknown or of the wrong type.
+ */
+export function requireSingleUse(options: SingleUseOptions): RequestHandler {
+  const { store, onDecision } = parseOptions('requireSingleUse options', schema, options)
+  return guardHandler<Admission>({
+    by: 'requireSingleUse',
+    decide(request) {
+      assertBeforeKey(request, 'requireSingleUse')
+      const admission = admissionOf(request, 'requireSingleUse')
+      const { consumedIn } = stateOf(request)
+      if (consumedIn.has(store)) return allow(admission)
+      consumedIn.add(store)
+      return consume(admission, store)
+    },
+    accept: (_request, { identity }) => ({ caller: identity.name, keyId: identity.keyId }),
+    observers(request) {
+      const { observers } = admissionOf(request, 'requireSingleUse')
+      return onDecision === undefined ? observers : [...observers, onDecision]
+    },
+  })
+}
+
+async function consume(admission: Admission, store: SingleUseStore): Promise<Decision<Admission>> {
+  const { identity, clock, clockToleranceSeconds } = admission
+  const { issuer, name: caller, tokenId, keyId } = identity
+  const acceptableUntil = identity.expiresAt + clockToleranceSeconds
+  const now = readClock(clock) / 1000
+  const decision = await consumeToken({ issuer, caller, tokenId, acceptableUntil }, store, now)
+  return decision.ok
+    ? allow(admission)
+    : deny(decision.reason, { ...decision.evidence, caller, keyId })
+}

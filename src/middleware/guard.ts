@@ -1,4 +1,4 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { NextFunction, Request, Response } from 'express'
 import {
   announceDecision,
   type DecidedBy,
@@ -8,6 +8,7 @@ import {
 import { faultOf } from '../decision/fault.js'
 import { type Decision, deny, type Evidence, type UndecidedReason } from '../decision/reason.js'
 import { Unavailable } from '../decision/unavailable.js'
+import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
 import { refuse, verdictOf } from './refuse.js'
 import { requestIdOf } from './request-id.js'
 
@@ -22,8 +23,8 @@ export interface Guard<T> {
 }
 
 /** The one shape of all guards: decide, tell, and pass on, refuse or report a fault. */
-export function guardHandler<T>(guard: Guard<T>): RequestHandler {
-  return (request, response, next) => {
+export function guardHandler<T>(guard: Guard<T>): AnyRouteHandler {
+  return fitAnyRoute((request, response, next) => {
     let decision: Decision<T> | Promise<Decision<T>>
     try {
       decision = guard.decide(request)
@@ -35,7 +36,7 @@ export function guardHandler<T>(guard: Guard<T>): RequestHandler {
       conclude(guard, settled, [request, response, next])
     if (!(decision instanceof Promise)) settle(decision)
     else decision.catch(undecided).then(settle, (error: unknown) => next(faultOf(guard.by, error)))
-  }
+  })
 }
 
 const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {

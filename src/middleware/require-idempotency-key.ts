@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
 import { faultOf, wrongWiring } from '../decision/fault.js'
 import {
   announceIdempotency,
@@ -9,6 +9,7 @@ import {
 import { decodeResult } from '../idempotency/result.js'
 import { beginRun, type IdempotencyContext } from '../idempotency/run.js'
 import type { Reservation, ReservationRequest } from '../idempotency/store.js'
+import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
 import {
   type IdempotencyOptions,
   type IdempotencySettings,
@@ -39,16 +40,16 @@ const BY = 'requireIdempotencyKey'
  *
  * @throws TypeError when an option is unknown, of the wrong type or out of its range.
  */
-export function requireIdempotencyKey(options: IdempotencyOptions): RequestHandler {
+export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
-  return (request, response, next: NextFunction) => {
+  return fitAnyRoute((request, response, next) => {
     claimKey(request, response, settings).then(
       (isReserved) => {
         if (isReserved) next()
       },
       (error: unknown) => next(faultOf(BY, error)),
     )
-  }
+  })
 }
 
 /** One request that has a key: what it asks of the store, and how to tell of what becomes of it. */

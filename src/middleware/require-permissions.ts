@@ -1,5 +1,5 @@
-import type { RequestHandler } from 'express'
 import { allow, deny } from '../decision/reason.js'
+import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
 import { type Admission, admissionOf, assertBeforeKey } from './request-state.js'
 
@@ -9,7 +9,7 @@ import { type Admission, admissionOf, assertBeforeKey } from './request-state.js
  *
  * @throws TypeError when there is no name, or one that is no non-empty string.
  */
-export function requirePermissions(...names: [string, ...string[]]): RequestHandler {
+export function requirePermissions(...names: [string, ...string[]]): AnyRouteHandler {
   if (names.length === 0) throw new TypeError('requirePermissions: must be given at least one name')
   names.forEach((name, index) => {
     if (typeof name === 'string' && name !== '') return

@@ -1,9 +1,9 @@
-import type { RequestHandler } from 'express'
 import { readClock } from '../decision/clock.js'
 import type { DecisionObserver } from '../decision/event.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import { functionOf, optionsObject, parseOptions, storeWith } from '../options.js'
 import { consumeToken, type SingleUseStore } from '../replay/single-use.js'
+import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
 import { type Admission, admissionOf, assertBeforeKey, stateOf } from './request-state.js'
 
@@ -26,7 +26,7 @@ const schema = optionsObject({
  *
  * @throws TypeError when an option is unknown or of the wrong type.
  */
-export function requireSingleUse(options: SingleUseOptions): RequestHandler {
+export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   const { store, onDecision } = parseOptions('requireSingleUse options', schema, options)
   return guardHandler<Admission>({
     by: 'requireSingleUse',

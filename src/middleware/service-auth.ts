@@ -1,10 +1,10 @@
-import type { RequestHandler } from 'express'
 import { type KeySet, type KeySetHealth, sourceOf } from '../key-set/key-set.js'
 import { remoteKeySet } from '../key-set/remote-key-set.js'
 import { permissionSet, type ServiceIdentity } from '../policy/identity.js'
 import type { Judgement } from '../policy/judge.js'
 import type { KeySetAddress } from '../policy/key-set-address.js'
 import { type Policy, parsePolicy, type ServiceAuthPolicy } from '../policy/policy.js'
+import type { AnyRouteHandler } from './any-route.js'
 import { createGate } from './gate.js'
 import { guardHandler } from './guard.js'
 import { type Admission, assertBeforeKey, stateOf } from './request-state.js'
@@ -24,7 +24,7 @@ export interface Health {
 }
 
 /** The middleware that `serviceAuth` returns. */
-export interface ServiceAuth extends RequestHandler {
+export interface ServiceAuth extends AnyRouteHandler {
   /** Resolves once the key set has been fetched; rejects when it could not be. */
   ready(): Promise<void>
   /** The state of the key set, from memory. */

@@ -1,0 +1,21 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+
+/**
+ * An Express `RequestHandler` that fits every route: it leaves the types of parameters, query and
+ * bodies to the handlers beside it.
+ */
+export type AnyRouteHandler = <
+  Params,
+  ResponseBody,
+  RequestBody,
+  Query,
+  // biome-ignore lint/suspicious/noExplicitAny: the bound that Express's own types have
+  Locals extends Record<string, any>,
+>(
+  request: Request<Params, ResponseBody, RequestBody, Query, Locals>,
+  response: Response<ResponseBody, Locals>,
+  next: NextFunction,
+) => void
+
+/** Our handlers look at no parameters, so they fit them all. */
+export const fitAnyRoute = (handler: RequestHandler): AnyRouteHandler => handler as AnyRouteHandler

@@ -1,0 +1,20 @@
+import { fileURLToPath } from 'node:url'
+import { apiKeyFrom, DEFAULT_PORTS, integerFrom, portFrom, textFrom } from '../environment.js'
+import { launch } from '../launch.js'
+import { startIdentityCore, WEEK_SECONDS } from './identity-core.js'
+
+const DEFAULT_KEYS_FILE = fileURLToPath(
+  new URL('../.data/identity-core-keys.json', import.meta.url),
+)
+
+await launch('identity-core', async () => {
+  const rotation = { min: 1, max: WEEK_SECONDS }
+  const core = await startIdentityCore({
+    port: portFrom('IDENTITY_CORE_PORT', DEFAULT_PORTS.identityCore),
+    apiKey: apiKeyFrom('IDENTITY_CORE_API_KEY'),
+    rotationSeconds: integerFrom('KEY_ROTATION_SECONDS', WEEK_SECONDS, rotation),
+    keysFile: textFrom('IDENTITY_CORE_KEYS_FILE') ?? DEFAULT_KEYS_FILE,
+  })
+  console.log(`identity-core: ${core.url}`)
+  return core
+})

@@ -1,0 +1,80 @@
+/**
+ * When dynamic keys are made, sign and are published: the core's rules as pure functions of the
+ * clock. Lists of keys are newest first.
+ */
+
+export interface KeyTimes {
+  readonly createdMs: number
+  /** Until then the key before it signs, so that verifiers have time to learn of this one. */
+  readonly signsFromMs: number
+}
+
+export interface RotationSchedule {
+  /** A key signs for this long after it was made. */
+  readonly intervalMs: number
+  /** How long before that end the next key is made, and how old it is when it first signs. */
+  readonly overlapMs: number
+  /** A key is published for this long after it was made. */
+  readonly retentionMs: number
+}
+
+const OVERLAP_MS = 60_000
+/** The core keeps a key for the interval and twice the life of a session token (an hour). */
+const SESSION_TOKEN_VALIDITY_MS = 3_600_000
+const VALIDITIES_KEPT = 2
+
+/** Below four minutes the overlap would eat the interval: there it is a quarter of it. */
+const LARGEST_OVERLAP_SHARE = 1 / 4
+/**
+ * Below ten minutes two hours of retention would publish more keys than a verifier takes (ours:
+ * 32). Twelve intervals are at most 18 keys, and with 30 seconds still outlive a 300-second token.
+ */
+const MOST_INTERVALS_KEPT = 12
+
+/** The core's schedule for an interval, scaled down for the short ones of development. */
+export function scheduleFor(rotationSeconds: number): RotationSchedule {
+  const intervalMs = rotationSeconds * 1000
+  const overlapMs = Math.min(OVERLAP_MS, intervalMs * LARGEST_OVERLAP_SHARE)
+  const afterlifeMs = Math.min(
+    VALIDITIES_KEPT * SESSION_TOKEN_VALIDITY_MS,
+    MOST_INTERVALS_KEPT * intervalMs,
+  )
+  return { intervalMs, overlapMs, retentionMs: intervalMs + afterlifeMs }
+}
+
+export function isPublished(key: KeyTimes, schedule: RotationSchedule, nowMs: number): boolean {
+  return nowMs <= key.createdMs + schedule.retentionMs
+}
+
+/** Whether the newest key is so near its end that its successor has to be made. */
+export function isNewKeyDue(
+  newest: KeyTimes | undefined,
+  schedule: RotationSchedule,
+  nowMs: number,
+): boolean {
+  return newest === undefined || nowMs > overlapStartMs(newest, schedule)
+}
+
+/** The key that signs now: the newest, unless it is too young and the one before it still may. */
+export function pickSigningKey<Key extends KeyTimes>(
+  keys: readonly Key[],
+  schedule: RotationSchedule,
+  nowMs: number,
+): Key | undefined {
+  const [newest, previous] = keys
+  if (newest === undefined || previous === undefined) return newest
+  const mayPreviousSign = nowMs < previous.createdMs + schedule.intervalMs
+  return nowMs < newest.signsFromMs && mayPreviousSign ? previous : newest
+}
+
+/**
+ * `max-age` of the key set: counts down to where the overlap of the key that signs begins, and is
+ * 1 from there on until the next key signs.
+ */
+export function cacheSeconds(signing: KeyTimes, schedule: RotationSchedule, nowMs: number): number {
+  return Math.max(1, Math.floor((overlapStartMs(signing, schedule) - nowMs) / 1000))
+}
+
+function overlapStartMs(key: KeyTimes, schedule: RotationSchedule): number {
+  return key.createdMs + schedule.intervalMs - schedule.overlapMs
+}

@@ -1,0 +1,39 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { StartError } from './start-error.js'
+
+/** The services of this app speak plain HTTP, so they are for this machine only. */
+const HOST = '127.0.0.1'
+
+export interface RunningServer {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/**
+ * Serves on the loopback address. Port 0 takes a free one.
+ * @throws {StartError} when the port is taken or may not be used
+ */
+export function listen(handler: RequestListener, port: number): Promise<RunningServer> {
+  const server = createServer(handler)
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new StartError(explain(port, error), { cause: error }))
+    })
+    server.listen(port, HOST, () => {
+      const { port: taken } = server.address() as AddressInfo
+      const close = (): Promise<void> =>
+        new Promise((done) => {
+          server.close(() => done())
+          server.closeAllConnections()
+        })
+      resolve({ url: `http://${HOST}:${taken}`, close })
+    })
+  })
+}
+
+function explain(port: number, error: NodeJS.ErrnoException): string {
+  if (error.code === 'EADDRINUSE') return `port ${port} is in use on ${HOST}; choose another one`
+  if (error.code === 'EACCES') return `port ${port} on ${HOST} needs rights that this user lacks`
+  return `cannot listen on ${HOST}:${port} (${error.code ?? error.message})`
+}

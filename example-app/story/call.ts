@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto'
+import type { Stage } from './stage.js'
+import type { Answer } from './step.js'
+
+export interface Caller {
+  read(token: string, ordersUrl?: string): Promise<Answer>
+  create(write: { token: string; key?: string; quantity?: number }): Promise<Answer>
+  putInvoice(invoice: string): Promise<Answer>
+}
+
+/** The requests of the story, one attempt each, so that every answer can be shown. */
+export function callerOf({ ordersUrl, billingUrl }: Stage): Caller {
+  return {
+    read: (token, receiverUrl = ordersUrl) =>
+      send(`${receiverUrl}/orders/o-1`, { headers: { authorization: `Bearer ${token}` } }),
+    create: ({ token, key = randomUUID(), quantity = 1 }) =>
+      send(`${ordersUrl}/orders`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${token}`,
+          'idempotency-key': `"${key}"`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ item: 'lamp', quantity }),
+      }),
+    putInvoice: (invoice) =>
+      send(`${billingUrl}/invoices/${invoice}`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ item: 'desk', quantity: 1 }),
+      }),
+  }
+}
+
+async function send(url: string, request: RequestInit): Promise<Answer> {
+  const response = await fetch(url, request)
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Stage } from './stage.js'
+
+export interface CurlLines {
+  /** Commands for a shell, each with what it does. */
+  readonly commands: readonly (readonly [title: string, command: string])[]
+  close(): Promise<void>
+}
+
+/**
+ * Commands to paste into a shell. No secret is in an argument, where other users could see it: the
+ * API key is in a file for the owner's eyes only, the token comes on standard input.
+ */
+export async function writeCurlLines(stage: Stage, apiKey: string): Promise<CurlLines> {
+  const directory = await mkdtemp(join(tmpdir(), 'express-service-auth-'))
+  const config = join(directory, 'mint.curl')
+  await writeFile(config, mintConfig(stage.core.url, apiKey), { mode: 0o600 })
+  return {
+    commands: curlCommands(stage, config),
+    close: () => rm(directory, { recursive: true, force: true }),
+  }
+}
+
+function mintConfig(coreUrl: string, apiKey: string): string {
+  const quoted = apiKey.replace(/["\\]/g, '\\$&')
+  return [
+    'silent',
+    `url = "${coreUrl}/recipe/jwt"`,
+    `header = "api-key: ${quoted}"`,
+    'header = "rid: jwt"',
+    'header = "content-type: application/json"',
+    '',
+  ].join('\n')
+}
+
+function curlCommands(stage: Stage, config: string): CurlLines['commands'] {
+  const { core, ordersUrl, billingUrl } = stage
+  const name = `try-${randomUUID().slice(0, 8)}`
+  const withToken = `printf 'Authorization: Bearer %s' "$(token)" |\n  curl -si -w '\\n' -H @-`
+  const json = "-H 'Content-Type: application/json'"
+  return [
+    [
+      'Define a command that prints a token for billing: 300 s, dynamic key, an id of its own',
+      `token() {
+  printf '{"algorithm":"RS256","useStaticSigningKey":false,"validity":300,"jwksDomain":"%s",
+    "payload":{"sub":"billing","aud":"orders","source":"microservice","token_type":"service-access",
+    "permissions":["orders:read","orders:write"],"jti":"%s"}}' \\
+    ${core.url} "$(node -p 'crypto.randomUUID()')" |
+    curl -K '${config}' -d @- |
+    node -p 'JSON.parse(fs.readFileSync(0)).jwt'
+}`,
+    ],
+    ['Read an order', `${withToken} ${ordersUrl}/orders/o-1`],
+    [
+      'Create an order; the second time, the stored answer comes back',
+      `${withToken} ${json} -H 'Idempotency-Key: "${name}"' \\
+    -d '{"item":"lamp","quantity":2}' ${ordersUrl}/orders`,
+    ],
+    [
+      'Let billing ask for the token and create the order',
+      `curl -si -w '\\n' -X PUT ${json} \\
+  -d '{"item":"desk","quantity":1}' ${billingUrl}/invoices/${name}`,
+    ],
+  ]
+}

@@ -1,0 +1,91 @@
+import { createBilling } from '../billing/billing.js'
+import { createOrdersClient } from '../billing/orders-client.js'
+import { createTokenSource } from '../billing/token-source.js'
+import { type IdentityCore, startIdentityCore } from '../identity-core/identity-core.js'
+import { listen, type RunningServer } from '../listen.js'
+import { openStore } from '../orders/open-store.js'
+import { createOrders, type Order } from '../orders/orders.js'
+import type { Operator } from './operator.js'
+
+/** The three services, running in this process, and what the story does to them. */
+export interface Stage {
+  readonly core: IdentityCore
+  readonly ordersUrl: string
+  readonly billingUrl: string
+  readonly storeName: string
+  /** What orders has on its books: the side effects. */
+  readonly book: ReadonlyMap<string, Order>
+  tokenOf(caller: string, permissions: readonly string[], audience?: string): Promise<string>
+  /** Another instance of orders, which has not fetched a key set yet. */
+  startFreshReceiver(): Promise<RunningServer>
+  /** Lets billing lose the next answer of orders, after orders has done the work. */
+  loseNextAnswer(): void
+  close(): Promise<void>
+}
+
+export interface StageOptions {
+  readonly ports: Readonly<Record<'identityCore' | 'orders' | 'billing', number>>
+  readonly apiKey: string
+  readonly redisUrl: string | undefined
+  readonly operator: Operator
+}
+
+/** An order that was there before the story begins. */
+const FIRST_ORDER: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: 'billing' }
+
+export async function setStage({
+  ports,
+  apiKey,
+  redisUrl,
+  operator,
+}: StageOptions): Promise<Stage> {
+  const { store, name: storeName, close: closeStore } = await openStore(redisUrl)
+  const core = await startIdentityCore({ port: ports.identityCore, apiKey })
+  const book = new Map([[FIRST_ORDER.id, FIRST_ORDER]])
+  const receiver = { issuer: core.url, store, orders: book, onDecision: operator.onDecision }
+  const orders = createOrders(receiver)
+  await orders.ready()
+  const ordersServer = await listen(orders.app, ports.orders)
+
+  const tokensOf = (caller: string, audience = 'orders') =>
+    createTokenSource({ coreUrl: core.url, apiKey, caller, audience })
+  const wire = lossyFetch()
+  const client = { ordersUrl: ordersServer.url, tokens: tokensOf('billing'), fetch: wire.fetch }
+  const billing = createBilling({ orders: createOrdersClient(client) })
+  const billingServer = await listen(billing, ports.billing)
+
+  return {
+    core,
+    ordersUrl: ordersServer.url,
+    billingUrl: billingServer.url,
+    storeName,
+    book,
+    tokenOf: (caller, permissions, audience) => tokensOf(caller, audience).mint(permissions),
+    async startFreshReceiver() {
+      const fresh = createOrders(receiver)
+      const server = await listen(fresh.app, 0)
+      return { url: server.url, close: () => server.close().finally(fresh.close) }
+    },
+    loseNextAnswer: wire.loseNextAnswer,
+    async close() {
+      await Promise.all([billingServer.close(), ordersServer.close(), core.close()])
+      orders.close()
+      closeStore()
+    },
+  }
+}
+
+function lossyFetch() {
+  let isLosing = false
+  const lossy: typeof globalThis.fetch = async (...request) => {
+    const response = await fetch(...request)
+    if (!isLosing) return response
+    isLosing = false
+    await response.text()
+    throw new TypeError('the answer was lost on the way')
+  }
+  const loseNextAnswer = () => {
+    isLosing = true
+  }
+  return { fetch: lossy, loseNextAnswer }
+}

@@ -1,0 +1,97 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Operator } from './operator.js'
+import type { Stage } from './stage.js'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** How the step is told to go; what is not mentioned must not happen. */
+export interface Told {
+  readonly status: number
+  /** What the operator sees as the reason. */
+  readonly reason?: string
+  /** How many orders the step adds to the book. */
+  readonly newOrders?: number
+  /** How often the step makes receivers fetch the key set, where that is the point. */
+  readonly keySetRequests?: number
+  /** The title of the step whose stored answer comes again. */
+  readonly replayOf?: string
+  readonly retryAfter?: string
+  /** Members of the JSON body. */
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
+export interface Step {
+  readonly title: string
+  readonly request: string
+  readonly told: Told
+  send(): Promise<Answer>
+}
+
+export interface Outcome {
+  readonly status: number | undefined
+  readonly seen: string
+  /** What went otherwise than told. */
+  readonly faults: readonly string[]
+}
+
+/** Plays a step and compares what happened with what was told. */
+export async function play(
+  step: Step,
+  { stage, operator, answers }: { stage: Stage; operator: Operator; answers: Map<string, Answer> },
+): Promise<Outcome> {
+  const before = { orders: stage.book.size, fetches: stage.core.keySetRequests() }
+  operator.startLooking()
+  try {
+    const answer = await step.send()
+    answers.set(step.title, answer)
+    const happened = {
+      newOrders: stage.book.size - before.orders,
+      keySetRequests: stage.core.keySetRequests() - before.fetches,
+      reason: operator.reason(),
+    }
+    const faults = [
+      ...compareEffects(step.told, happened),
+      ...compareAnswer(step.told, answer, answers),
+    ]
+    return { status: answer.status, seen: operator.summary(), faults }
+  } catch (error) {
+    return { status: undefined, seen: operator.summary(), faults: [`failed: ${error}`] }
+  }
+}
+
+function compareEffects(
+  told: Told,
+  happened: { newOrders: number; keySetRequests: number; reason: string | undefined },
+): string[] {
+  const { newOrders = 0, keySetRequests = happened.keySetRequests } = told
+  return [
+    ...difference('new orders', newOrders, happened.newOrders),
+    ...difference('key set requests', keySetRequests, happened.keySetRequests),
+    ...difference('reason', told.reason, happened.reason),
+  ]
+}
+
+function compareAnswer(told: Told, answer: Answer, answers: ReadonlyMap<string, Answer>): string[] {
+  const { replayOf, retryAfter = null } = told
+  const original = replayOf === undefined ? answer : answers.get(replayOf)
+  const replayed = replayOf === undefined ? null : 'true'
+  const body = told.body ? (JSON.parse(answer.text) as Record<string, unknown>) : {}
+  return [
+    ...difference('status', told.status, answer.status),
+    ...difference('Idempotent-Replayed', replayed, answer.headers.get('idempotent-replayed')),
+    ...difference('Retry-After', retryAfter, answer.headers.get('retry-after')),
+    ...difference('replayed body', original?.text, answer.text),
+    ...Object.entries(told.body ?? {}).flatMap(([name, value]) =>
+      difference(name, value, body[name]),
+    ),
+  ]
+}
+
+function difference(what: string, told: unknown, happened: unknown): string[] {
+  if (isDeepStrictEqual(told, happened)) return []
+  return [`${what}: told ${told ?? 'none'}, was ${happened ?? 'none'}`]
+}

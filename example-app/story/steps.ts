@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import { type Caller, callerOf } from './call.js'
+import type { Stage } from './stage.js'
+import type { Step } from './step.js'
+
+const READ = ['orders:read']
+const WRITE = ['orders:write']
+
+/** The story, in the order in which it is told. */
+export function storySteps(stage: Stage): Step[] {
+  const call = callerOf(stage)
+  return [
+    ...readAndWrite(stage, call),
+    ...answerLost(stage, call),
+    ...refusedCalls(stage, call),
+    ...keysInMotion(stage, call),
+    ...keySetDown(stage, call),
+  ]
+}
+
+function readAndWrite(stage: Stage, call: Caller): Step[] {
+  const key = `k1-${randomUUID()}` // Records in Redis outlive the story.
+  let used = ''
+  const write = async (quantity: number) => {
+    used = await stage.tokenOf('billing', WRITE)
+    return call.create({ token: used, key, quantity })
+  }
+  return [
+    {
+      title: 'accepted read',
+      request: 'billing: GET /orders/o-1',
+      told: { status: 200, body: { id: 'o-1' } },
+      send: async () => call.read(await stage.tokenOf('billing', READ)),
+    },
+    {
+      title: 'accepted write',
+      request: 'billing: POST /orders, k1',
+      told: { status: 201, newOrders: 1 },
+      send: () => write(2),
+    },
+    {
+      title: 'identical retry, from store',
+      request: 'billing: POST /orders, k1',
+      told: { status: 201, replayOf: 'accepted write' },
+      send: () => write(2),
+    },
+    {
+      title: 'key reused with another body',
+      request: 'billing: POST /orders, k1',
+      told: { status: 422, reason: 'key_reused' },
+      send: () => write(3),
+    },
+    {
+      title: 'replayed token',
+      request: 'billing: POST /orders, k2',
+      told: { status: 401, reason: 'token_replayed' },
+      send: () => call.create({ token: used }),
+    },
+  ]
+}
+
+/** The same through billing's own door, which retries by itself. */
+function answerLost(stage: Stage, call: Caller): Step[] {
+  return [
+    {
+      title: 'answer lost, billing retries',
+      request: 'billing: PUT /invoices/…',
+      told: { status: 200, newOrders: 1, body: { attempts: 2, isReplay: true } },
+      send: () => {
+        stage.loseNextAnswer()
+        return call.putInvoice(randomUUID())
+      },
+    },
+  ]
+}
+
+function refusedCalls(stage: Stage, call: Caller): Step[] {
+  return [
+    {
+      title: 'missing permission',
+      request: 'reporting: POST /orders',
+      told: { status: 403, reason: 'permission_missing' },
+      // The token claims the permission; the receiver's ceiling for reporting does not hold it.
+      send: async () => call.create({ token: await stage.tokenOf('reporting', WRITE) }),
+    },
+    {
+      title: 'unapproved caller',
+      request: 'shipping: GET /orders/o-1',
+      told: { status: 403, reason: 'caller_not_approved' },
+      send: async () => call.read(await stage.tokenOf('shipping', READ)),
+    },
+    {
+      title: 'tampered token',
+      request: 'reporting: GET /orders/o-1',
+      told: { status: 401, reason: 'signature_invalid' },
+      send: async () => call.read(asBilling(await stage.tokenOf('reporting', READ))),
+    },
+    {
+      title: 'wrong audience',
+      request: 'billing: GET /orders/o-1',
+      told: { status: 401, reason: 'claim_invalid' },
+      send: async () => call.read(await stage.tokenOf('billing', READ, 'invoices')),
+    },
+  ]
+}
+
+function keysInMotion(stage: Stage, call: Caller): Step[] {
+  let early = ''
+  return [
+    {
+      title: 'rotation in mid-flight',
+      request: 'billing: GET /orders/o-1',
+      told: { status: 200, keySetRequests: 1 },
+      async send() {
+        early = await stage.tokenOf('billing', READ)
+        await stage.core.rotate()
+        return call.read(await stage.tokenOf('billing', READ))
+      },
+    },
+    {
+      title: 'old key after the rotation',
+      request: 'billing: GET /orders/o-1',
+      told: { status: 200, keySetRequests: 0 },
+      send: () => call.read(early),
+    },
+  ]
+}
+
+function keySetDown(stage: Stage, call: Caller): Step[] {
+  return [
+    {
+      title: 'key set down',
+      request: 'billing: GET /orders/o-1',
+      told: { status: 200, keySetRequests: 0 },
+      async send() {
+        stage.core.setDown(true)
+        return call.read(await stage.tokenOf('billing', READ))
+      },
+    },
+    {
+      title: 'key set down, fresh receiver',
+      request: 'billing: GET /orders/o-1',
+      told: { status: 503, reason: 'key_set_unavailable', retryAfter: '5' },
+      async send() {
+        const receiver = await stage.startFreshReceiver()
+        const answer = await call.read(await stage.tokenOf('billing', READ), receiver.url)
+        await receiver.close()
+        stage.core.setDown(false)
+        return answer
+      },
+    },
+  ]
+}
+
+/** The same token, with another `sub` and the old signature. */
+function asBilling(token: string): string {
+  const [header, payload = '', signature] = token.split('.')
+  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
+  const forged = Buffer.from(JSON.stringify({ ...claims, sub: 'billing' })).toString('base64url')
+  return [header, forged, signature].join('.')
+}

@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readMentionedPackages, readPublicNames } from './declarations.js'
+import { type PackedPackage, packPackage } from './pack.js'
+
+let packed: PackedPackage
+let entryPoints: Map<string, string>
+
+beforeAll(async () => {
+  packed = await packPackage()
+  const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
+  const exports = Object.entries<{ types?: string }>(manifest.exports)
+  entryPoints = new Map(
+    exports.flatMap(([name, { types }]) => (types ? [[name, join(packed.folder, types)]] : [])),
+  )
+}, 120_000)
+
+afterAll(() => packed?.remove())
+
+function declarationsOf(entryPoint: string): string {
+  const file = entryPoints.get(entryPoint)
+  if (file) return file
+  throw new Error(`package.json exports no ${entryPoint}`)
+}
+
+describe('the published declarations', () => {
+  test('explain every public name in a doc comment', async () => {
+    const bare: string[] = []
+    for (const [entryPoint, file] of entryPoints) {
+      const names = await readPublicNames(file)
+      expect(names.length, entryPoint).toBeGreaterThan(0)
+      bare.push(...names.filter((one) => !one.documented).map((one) => `${entryPoint} ${one.name}`))
+    }
+    expect(bare).toEqual([])
+  })
+
+  test('of the main entry point name the contract’s functions', async () => {
+    const names = (await readPublicNames(declarationsOf('.'))).map((one) => one.name)
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'serviceAuth',
+        'requirePermissions',
+        'requireSingleUse',
+        'requireIdempotencyKey',
+        'serviceOf',
+        'remoteKeySet',
+        'memoryStore',
+      ]),
+    )
+  })
+
+  test('of the main entry point need no package that its users may lack', async () => {
+    const packages = await readMentionedPackages(declarationsOf('.'))
+    const allowed = /^(node:.+|express|jose|lru-cache|zod)$/
+    expect([...packages].filter((name) => !allowed.test(name))).toEqual([])
+  })
+
+  test('of the Redis entry point need ioredis', async () => {
+    const packages = await readMentionedPackages(declarationsOf('./redis'))
+    expect([...packages]).toContain('ioredis')
+  })
+})

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PackedPackage, packPackage } from './pack.js'
+import { createProject, type Project } from './project.js'
+
+const PROBLEM = { type: 'application/problem+json' }
+
+const EXPECTED = {
+  noToken: {
+    ...PROBLEM,
+    status: 401,
+    challenge: 'Bearer realm="service"',
+    body: { type: 'about:blank', title: 'Unauthorized', status: 401 },
+  },
+  wrongAudience: {
+    ...PROBLEM,
+    status: 401,
+    challenge: 'Bearer realm="service", error="invalid_token"',
+    body: { type: 'about:blank', title: 'Unauthorized', status: 401 },
+  },
+  noPermission: {
+    ...PROBLEM,
+    status: 403,
+    challenge: 'Bearer realm="service", error="insufficient_scope"',
+    body: { type: 'about:blank', title: 'Forbidden', status: 403 },
+  },
+  accepted: {
+    type: 'application/json; charset=utf-8',
+    status: 200,
+    challenge: null,
+    body: {
+      id: '7',
+      name: 'billing',
+      permissions: ['orders:read'],
+      tokenId: 'token-1',
+      keyId: 'd-1700000000000',
+    },
+  },
+}
+
+/** Packages of this repository whose versions a user's project gets. */
+const VARIANTS = [
+  { express: 'express', types: '@types/express', ioredis: 'ioredis' },
+  { express: 'express4', types: '@types/express4', ioredis: 'ioredis5' },
+]
+
+let packed: PackedPackage
+
+beforeAll(async () => {
+  packed = await packPackage()
+}, 120_000)
+
+afterAll(() => packed?.remove())
+
+describe.each(VARIANTS)('the installed tarball beside $express', ({ express, types, ioredis }) => {
+  let project: Project
+
+  beforeAll(async () => {
+    project = await createProject()
+    await project.install(packed.tarball, express, types, '@types/node', 'jose')
+  }, 180_000)
+
+  afterAll(() => project?.remove())
+
+  async function runScenario(program: string): Promise<unknown> {
+    return JSON.parse(await project.run(program))
+  }
+
+  test('installs without ioredis', () => {
+    expect(project.has('express-service-auth')).toBe(true)
+    expect(project.has('ioredis')).toBe(false)
+  })
+
+  test('guards a server that imports it', async () => {
+    expect(await runScenario('import.mjs')).toEqual(EXPECTED)
+  })
+
+  test('guards a server that requires it', async () => {
+    expect(await runScenario('require.cjs')).toEqual(EXPECTED)
+  })
+
+  test.each(['nodenext', 'bundler'] as const)(
+    'guards a server compiled with moduleResolution %s',
+    async (moduleResolution) => {
+      await project.compile('program.mts', moduleResolution)
+      expect(await runScenario('program.mjs')).toEqual(EXPECTED)
+    },
+    60_000,
+  )
+
+  test('tests a server with what it brings for tests', async () => {
+    await project.compile('testing.mts', 'nodenext')
+    expect(await project.run('testing.mjs')).toBe('200 401 401\n')
+  }, 60_000)
+
+  test(`takes ${ioredis} once it is installed`, async () => {
+    await project.install(ioredis)
+    await project.compile('redis.mts', 'nodenext')
+    expect(await project.run('redis.mjs')).toBe('ended by itself\n')
+  }, 120_000)
+})

@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+export const ROOT: string = fileURLToPath(new URL('../../', import.meta.url))
+
+export interface PackedPackage {
+  /** Absolute path of the tarball. */
+  tarball: string
+  /** The paths in the tarball, without npm's leading `package/`. */
+  files: string[]
+  /** Where the package lies as its users get it, `dist` included. */
+  folder: string
+  remove(): Promise<void>
+}
+
+const LEFT_OUT = new Set(['node_modules', 'dist', '.git', 'coverage', 'bench', '.data'])
+
+/**
+ * Builds and packs the package as `npm publish` would, from a copy of its sources: the tests run side
+ * by side, and none may see a `dist` that another one is just writing.
+ */
+export async function packPackage(): Promise<PackedPackage> {
+  const place = await mkdtemp(join(tmpdir(), 'esa-pack-'))
+  const remove = (): Promise<void> => rm(place, { recursive: true, force: true })
+  try {
+    return { ...(await packIn(place)), remove }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+async function packIn(place: string): Promise<Omit<PackedPackage, 'remove'>> {
+  const folder = join(place, 'package')
+  for (const name of await readdir(ROOT)) {
+    if (LEFT_OUT.has(name)) continue
+    await cp(join(ROOT, name), join(folder, name), { recursive: true })
+  }
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const stdout = await runIn(folder, ['npm', 'pack', '--json', '--pack-destination', place])
+  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [
+    { filename: string; files: { path: string }[] },
+  ]
+  return {
+    tarball: join(place, packed.filename),
+    files: packed.files.map((file) => file.path).sort(),
+    folder,
+  }
+}
+
+const LIMIT_MS = 120_000
+
+/** Runs a program in a folder; resolves with what it printed, a failure carries it. */
+export async function runIn(
+  folder: string,
+  [program, ...args]: [string, ...string[]],
+  timeoutMs: number = LIMIT_MS,
+): Promise<string> {
+  const options = { cwd: folder, timeout: timeoutMs, maxBuffer: 1e8 }
+  try {
+    return (await run(program, args, options)).stdout
+  } catch (error) {
+    const { stdout = '', stderr = '', message } = error as RunError
+    throw new Error(`In ${folder}: ${message}\n${stdout}\n${stderr}`)
+  }
+}
+
+interface RunError extends Error {
+  stdout?: string
+  stderr?: string
+}

@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ROOT, runIn } from './pack.js'
+
+const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url))
+
+const INSTALL_FLAGS = ['--prefer-offline', '--no-audit', '--no-fund', '--save-exact']
+/** A program that a timer holds open is a program that fails. */
+const RUN_LIMIT_MS = 15_000
+
+export type ModuleResolution = 'nodenext' | 'bundler'
+
+export interface Project {
+  /** Installs packages, each in the version that this repository's lock file holds. */
+  install(...names: string[]): Promise<void>
+  has(name: string): boolean
+  /** Runs a program with Node; resolves with what it printed once it has ended by itself. */
+  run(program: string): Promise<string>
+  /** Compiles a program as a user would, declarations of the libraries included. */
+  compile(program: string, moduleResolution: ModuleResolution): Promise<void>
+  remove(): Promise<void>
+}
+
+/** An empty folder, far from this repository, with the programs of `fixtures/` in it. */
+export async function createProject(): Promise<Project> {
+  const folder = await mkdtemp(join(tmpdir(), 'esa-user-'))
+  await cp(FIXTURES, folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true }))
+  return {
+    async install(...names) {
+      const packages = await Promise.all(names.map(withVersion))
+      await runIn(folder, ['npm', 'install', ...INSTALL_FLAGS, ...packages])
+    },
+    has: (name) => existsSync(join(folder, 'node_modules', name)),
+    run: (program) => runIn(folder, [process.execPath, program], RUN_LIMIT_MS),
+    async compile(program, moduleResolution) {
+      const config = `tsconfig.${moduleResolution}.json`
+      await writeFile(
+        join(folder, config),
+        JSON.stringify(compilerOptions(program, moduleResolution)),
+      )
+      await runIn(folder, [join(ROOT, 'node_modules/.bin/tsc'), '-p', config])
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+/** `express4` is `express` in the version that the alias stands for; a path stays a path. */
+async function withVersion(name: string): Promise<string> {
+  if (name.endsWith('.tgz')) return name
+  const manifest = await readFile(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')
+  const installed = JSON.parse(manifest) as { name: string; version: string }
+  return `${installed.name}@${installed.version}`
+}
+
+function compilerOptions(program: string, moduleResolution: ModuleResolution): object {
+  return {
+    compilerOptions: {
+      target: 'es2022',
+      module: moduleResolution === 'bundler' ? 'esnext' : 'nodenext',
+      moduleResolution,
+      types: ['node'],
+      strict: true,
+      noEmitOnError: true,
+      skipLibCheck: false,
+    },
+    files: [program],
+  }
+}

@@ -1,0 +1,55 @@
+import { readFile, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PackedPackage, packPackage } from './pack.js'
+
+const MAX_PACKED_BYTES = 200_000
+
+let packed: PackedPackage
+
+beforeAll(async () => {
+  packed = await packPackage()
+}, 120_000)
+
+afterAll(() => packed?.remove())
+
+describe('the tarball', () => {
+  test('holds the licence, the readme, the changelog and the manifest', () => {
+    const beside = packed.files.filter((path) => !path.startsWith('dist/'))
+    expect(beside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+  })
+
+  test('holds nothing but compiled code and declarations in dist', () => {
+    const compiled = packed.files.filter((path) => path.startsWith('dist/'))
+    expect(compiled.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([])
+    expect(compiled.filter((path) => /test\.|\/test\/|example|bench/.test(path))).toEqual([])
+  })
+
+  test('holds a declaration beside every module', () => {
+    const modules = packed.files.filter((path) => path.endsWith('.js'))
+    const declarations = packed.files.filter((path) => path.endsWith('.d.ts'))
+    expect(modules.map((path) => path.replace(/\.js$/, '.d.ts'))).toEqual(declarations)
+  })
+
+  test('holds every file that the export map names', async () => {
+    const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
+    const named = Object.values<string | Record<string, string>>(manifest.exports)
+      .flatMap((target) => (typeof target === 'string' ? [target] : Object.values(target)))
+      .map((path) => path.replace('./', ''))
+    expect(named.filter((path) => !packed.files.includes(path))).toEqual([])
+  })
+
+  test('points to no source map that it does not hold', async () => {
+    const missing: string[] = []
+    for (const path of packed.files.filter((name) => name.startsWith('dist/'))) {
+      const text = await readFile(join(packed.folder, path), 'utf8')
+      const map = /\/\/# sourceMappingURL=(.+)/.exec(text)?.[1]
+      if (map && !packed.files.includes(join(dirname(path), map))) missing.push(path)
+    }
+    expect(missing).toEqual([])
+  })
+
+  test('stays small', async () => {
+    expect((await stat(packed.tarball)).size).toBeLessThan(MAX_PACKED_BYTES)
+  })
+})

@@ -1,0 +1,48 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startRedis } from './redis.js'
+import { startCluster } from './redis-cluster.js'
+import { startReplica } from './redis-replica.js'
+import { startSentinel } from './redis-sentinel.js'
+import { until } from './until.js'
+
+describe('startReplica', () => {
+  test('starts a server that has what its primary has', async () => {
+    const primary = await startRedis()
+    onTestFinished(() => primary.stop())
+    await primary.command('SET', 'key', 'value')
+    const replica = await startReplica(primary)
+    onTestFinished(() => replica.stop())
+    expect(await replica.command('GET', 'key')).toBe('value')
+    await expect(replica.command('SET', 'key', 'other')).rejects.toThrow(/READONLY/)
+  })
+})
+
+describe('startCluster', () => {
+  test('starts six nodes that serve all slots, and a replica takes over from its master', async () => {
+    const cluster = await startCluster()
+    onTestFinished(() => cluster.stop())
+    const [master] = cluster.masters
+    const [replica] = cluster.replicas
+    expect(cluster.startupNodes).toHaveLength(6)
+    expect(await master?.command('CLUSTER', 'INFO')).toContain('cluster_slots_ok:16384')
+    await master?.kill()
+    await until('the replica is a master', async () => {
+      const state = await replica?.command('INFO', 'replication')
+      return state?.includes('role:master') ?? false
+    })
+  })
+})
+
+describe('startSentinel', () => {
+  test('starts sentinels that make a replica the primary when the primary is gone', async () => {
+    const setting = await startSentinel()
+    onTestFinished(() => setting.stop())
+    await setting.primary.kill()
+    await until('a replica is the primary', async () => {
+      const states = await Promise.all(
+        setting.replicas.map((replica) => replica.command('INFO', 'replication')),
+      )
+      return states.some((state) => state.includes('role:master'))
+    })
+  })
+})

@@ -1,0 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+const POLL_MS = 20
+const DEADLINE_MS = 20_000
+
+/** Resolves once the condition holds; rejects, naming it, when that takes too long. */
+export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + DEADLINE_MS
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`In vain waited for this: ${what}`)
+    await delay(POLL_MS)
+  }
+}

@@ -1,0 +1,58 @@
+// Policies that must not compile.
+import { serviceAuth } from 'express-service-auth'
+
+const complete = {
+  issuer: 'https://api.example.com',
+  audience: 'orders',
+  source: 'microservice',
+  tokenType: 'service-access',
+  callers: ['billing'],
+}
+const { issuer, audience, source, tokenType, callers } = complete
+serviceAuth(complete)
+
+// @ts-expect-error a policy is required
+serviceAuth()
+// @ts-expect-error nothing has a default that lets a token in
+serviceAuth({})
+// @ts-expect-error issuer is missing
+serviceAuth({ audience, source, tokenType, callers })
+// @ts-expect-error audience is missing
+serviceAuth({ issuer, source, tokenType, callers })
+// @ts-expect-error source is missing
+serviceAuth({ issuer, audience, tokenType, callers })
+// @ts-expect-error tokenType is missing
+serviceAuth({ issuer, audience, source, callers })
+// @ts-expect-error callers is missing
+serviceAuth({ issuer, audience, source, tokenType })
+
+// @ts-expect-error one caller is a list of one
+serviceAuth({ ...complete, callers: 'billing' })
+// @ts-expect-error a ceiling is a list
+serviceAuth({ ...complete, callers: { billing: 'orders:read' } })
+// @ts-expect-error nothing security-relevant is a regular expression
+serviceAuth({ ...complete, callers: [/billing/] })
+// @ts-expect-error nothing security-relevant is a regular expression
+serviceAuth({ ...complete, issuer: /example/ })
+// @ts-expect-error one audience
+serviceAuth({ ...complete, audience: ['orders', 'payments'] })
+// @ts-expect-error an address is a string
+serviceAuth({ ...complete, jwksUri: new URL('https://api.example.com/jwks.json') })
+// @ts-expect-error 'refuse' or 'accept'
+serviceAuth({ ...complete, staticKeys: true })
+// @ts-expect-error required permissions are a list
+serviceAuth({ ...complete, permissions: 'orders:read' })
+// @ts-expect-error seconds are a number
+serviceAuth({ ...complete, clockToleranceSeconds: '5' })
+// @ts-expect-error on is said by a size
+serviceAuth({ ...complete, tokenCache: true })
+// @ts-expect-error an unknown list
+serviceAuth({ ...complete, denylist: { issuers: ['x'] } })
+// @ts-expect-error a key set is made by remoteKeySet
+serviceAuth({ ...complete, keySet: { keys: [] } })
+// @ts-expect-error the clock gives milliseconds, not a Date
+serviceAuth({ ...complete, clock: () => new Date() })
+// @ts-expect-error an unknown option
+serviceAuth({ ...complete, algorithms: ['none'] })
+// @ts-expect-error a slip of the pen
+serviceAuth({ ...complete, clockToleranceSecond: 5 })

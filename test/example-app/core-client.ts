@@ -1,0 +1,47 @@
+export const API_KEY = 'the-key-of-this-test'
+
+interface Reply {
+  readonly status: number
+  readonly type: string | null
+  readonly text: string
+}
+
+/** Sends a body to `POST /recipe/jwt`, with the right API key unless told otherwise. */
+export async function postMint(
+  url: string,
+  body: string | object,
+  headers: Record<string, string> = {},
+): Promise<Reply> {
+  const response = await fetch(`${url}/recipe/jwt`, {
+    method: 'POST',
+    headers: { 'api-key': API_KEY, rid: 'jwt', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const type = response.headers.get('content-type')
+  return { status: response.status, type, text: await response.text() }
+}
+
+/** A minted token; fails when the core makes none. */
+export async function mintedBy(url: string, change: object = {}): Promise<string> {
+  const { text } = await postMint(url, { ...mintBody(), ...change })
+  const { status, jwt } = JSON.parse(text) as { status: string; jwt: string }
+  if (status !== 'OK') throw new Error(`the core answered ${text}`)
+  return jwt
+}
+
+export function mintBody() {
+  return {
+    payload: { sub: 'billing' } as Record<string, unknown>,
+    useStaticSigningKey: false as unknown,
+    algorithm: 'RS256' as unknown,
+    jwksDomain: 'https://api.example.com' as unknown,
+    validity: 300 as unknown,
+  }
+}
+
+export async function fetchKeySet(url: string) {
+  const response = await fetch(`${url}/auth/jwt/jwks.json`)
+  const { keys } = (await response.json()) as { keys: Record<string, string>[] }
+  const kids = keys.map(({ kid = '' }) => kid)
+  return { keys, kids, cacheControl: response.headers.get('cache-control') }
+}

@@ -1,0 +1,217 @@
+import { createPublicKey, verify } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../../example-app/identity-core/identity-core.js'
+import { API_KEY, fetchKeySet, mintBody, mintedBy, postMint } from './core-client.js'
+import { decodeToken } from './decode-token.js'
+
+const NOW_MS = 1_800_000_000_500
+const NOW_SECONDS = 1_800_000_000
+
+let core: IdentityCore
+
+beforeAll(async () => {
+  core = await startIdentityCore({ apiKey: API_KEY, clock: () => NOW_MS })
+})
+afterAll(() => core.close())
+
+describe('a minted token', () => {
+  it('has exactly the header kid, typ, alg, in this order', async () => {
+    const { header } = decodeToken(await mintedBy(core.url))
+    expect(header).toBe(`{"kid":"d-${NOW_MS}","typ":"JWT","alg":"RS256"}`)
+  })
+
+  it('carries iat, exp and iss and nothing else that the caller did not give', async () => {
+    const { payload } = decodeToken(await mintedBy(core.url))
+    expect(JSON.parse(payload)).toEqual({
+      iat: NOW_SECONDS,
+      exp: NOW_SECONDS + 300,
+      iss: 'https://api.example.com',
+      sub: 'billing',
+    })
+  })
+
+  it('lets the claims of the caller win over those of the core', async () => {
+    const payload = { iss: 'https://other.example', iat: 1, exp: 2, nbf: null }
+    const token = await mintedBy(core.url, { payload })
+    expect(JSON.parse(decodeToken(token).payload)).toEqual(payload)
+  })
+
+  it.each([
+    [['orders'], 'orders'],
+    [
+      ['orders', 'billing'],
+      ['orders', 'billing'],
+    ],
+    ['orders', 'orders'],
+  ])('turns the audience %j into %j', async (aud, expected) => {
+    const token = await mintedBy(core.url, { payload: { aud } })
+    expect(JSON.parse(decodeToken(token).payload).aud).toEqual(expected)
+  })
+
+  it('keeps an own __proto__ claim as it came', async () => {
+    const body = JSON.stringify({ ...mintBody(), payload: 0 })
+    const text = body.replace('"payload":0', '"payload":{"__proto__":{"sub":"x"}}')
+    const { jwt } = JSON.parse((await postMint(core.url, text)).text) as { jwt: string }
+    expect(decodeToken(jwt).payload).toContain('"__proto__":{"sub":"x"}')
+  })
+
+  it('is signed by the dynamic key only when the static one is declined', async () => {
+    const kidOf = async (change: object) =>
+      JSON.parse(decodeToken(await mintedBy(core.url, change)).header).kid as string
+    expect(await kidOf({ useStaticSigningKey: false })).toBe(`d-${NOW_MS}`)
+    expect(await kidOf({ useStaticSigningKey: true })).toMatch(/^s-[0-9a-f-]{36}$/)
+    expect(await kidOf({ useStaticSigningKey: undefined })).toMatch(/^s-/)
+  })
+
+  it.each([true, false])('verifies with the published key (static: %s)', async (isStatic) => {
+    const token = await mintedBy(core.url, { useStaticSigningKey: isStatic, algorithm: 'rs256' })
+    const { kid } = JSON.parse(decodeToken(token).header) as { kid: string }
+    const jwk = (await fetchKeySet(core.url)).keys.find((key) => key['kid'] === kid) ?? {}
+    const [header, payload, signature = ''] = token.split('.')
+    const key = createPublicKey({ key: jwk, format: 'jwk' })
+    const signed = Buffer.from(`${header}.${payload}`)
+    expect(verify('sha256', signed, key, Buffer.from(signature, 'base64url'))).toBe(true)
+  })
+})
+
+describe('minting', () => {
+  it.each(['HS256', 'RS512', 'none', ''])(
+    'answers 200 with an error status to the algorithm "%s"',
+    async (algorithm) => {
+      const { status, text } = await postMint(core.url, { ...mintBody(), algorithm })
+      expect({ status, text }).toEqual({
+        status: 200,
+        text: '{"status":"UNSUPPORTED_ALGORITHM_ERROR"}',
+      })
+    },
+  )
+
+  it.each([
+    ['no JSON', 'x', 'Invalid Json Input'],
+    ['nothing', '', 'Invalid Json Input'],
+    ['an array', '[]', 'Invalid Json Input'],
+    ['null', 'null', 'Invalid Json Input'],
+  ])('refuses a body that is %s', async (_, body, expected) => {
+    expect(await postMint(core.url, body)).toEqual({
+      status: 400,
+      type: 'text/plain; charset=utf-8',
+      text: expected,
+    })
+  })
+
+  it.each([
+    ['algorithm', undefined],
+    ['algorithm', 256],
+    ['jwksDomain', undefined],
+    ['jwksDomain', null],
+    ['payload', undefined],
+    ['payload', 'sub'],
+    ['payload', []],
+    ['validity', undefined],
+    ['validity', '300'],
+    ['validity', 1.5],
+    ['useStaticSigningKey', 'false'],
+    ['useStaticSigningKey', null],
+  ])('refuses the field %s with the value %j', async (name, value) => {
+    const { status, text } = await postMint(core.url, { ...mintBody(), [name]: value })
+    expect({ status, text }).toEqual({
+      status: 400,
+      text: `Field name '${name}' is invalid in JSON input`,
+    })
+  })
+
+  it.each([0, -1])('refuses a validity of %d', async (validity) => {
+    const { status, text } = await postMint(core.url, { ...mintBody(), validity })
+    expect({ status, text }).toEqual({
+      status: 400,
+      text: 'validity must be greater than or equal to 0',
+    })
+  })
+
+  it('refuses an interface version that it does not speak', async () => {
+    const known = await postMint(core.url, mintBody(), { 'cdi-version': '5.4' })
+    const unknown = await postMint(core.url, mintBody(), { 'cdi-version': '99.0' })
+    expect(known.status).toBe(200)
+    expect([unknown.status, unknown.text]).toEqual([400, 'cdi-version 99.0 not supported'])
+  })
+
+  it('refuses a body beyond its limit', async () => {
+    const payload = { padding: 'x'.repeat(300_000) }
+    expect((await postMint(core.url, { ...mintBody(), payload })).status).toBe(413)
+  })
+})
+
+describe('the API key', () => {
+  it.each([
+    ['a wrong one', { 'api-key': 'wrong' }],
+    ['an empty one', { 'api-key': '' }],
+    ['a longer one', { 'api-key': `${API_KEY}x` }],
+  ])('is judged before anything else: %s', async (_, headers) => {
+    expect(await postMint(core.url, 'not even JSON', { ...headers, 'cdi-version': '99' })).toEqual({
+      status: 401,
+      type: 'text/plain; charset=utf-8',
+      text: 'Invalid API key',
+    })
+  })
+
+  it('is demanded where it is absent, of the versions, too', async () => {
+    for (const path of ['/recipe/jwt', '/apiversion']) {
+      const response = await fetch(`${core.url}${path}`)
+      expect([response.status, await response.text()]).toEqual([401, 'Invalid API key'])
+    }
+  })
+
+  it('opens the list of interface versions', async () => {
+    const headers = { 'api-key': API_KEY }
+    const response = await fetch(`${core.url}/apiversion?apiDomain=x`, { headers })
+    expect(await response.json()).toEqual({ versions: expect.arrayContaining(['5.4']) })
+  })
+})
+
+describe('the key set', () => {
+  it.each(['/.well-known/jwks.json', '/auth/jwt/jwks.json'])(
+    'is public at %s, dynamic keys before static ones',
+    async (path) => {
+      const response = await fetch(`${core.url}${path}`)
+      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+      const member = {
+        kty: 'RSA',
+        n: expect.stringMatching(/^[\w-]{342}$/),
+        e: 'AQAB',
+        alg: 'RS256',
+        use: 'sig',
+      }
+      expect(await response.json()).toStrictEqual({
+        keys: [
+          { ...member, kid: `d-${NOW_MS}` },
+          { ...member, kid: expect.stringMatching(/^s-/) },
+        ],
+      })
+    },
+  )
+
+  it('answers 503 or hangs up while it is down, and counts the requests', async () => {
+    const before = core.keySetRequests()
+    core.setDown(true)
+    expect((await fetch(`${core.url}/auth/jwt/jwks.json`)).status).toBe(503)
+    core.setDown(true, 'hang-up')
+    await expect(fetch(`${core.url}/auth/jwt/jwks.json`)).rejects.toThrow()
+    expect(await mintedBy(core.url)).toBeTruthy()
+    core.setDown(false)
+    expect((await fetch(`${core.url}/auth/jwt/jwks.json`)).status).toBe(200)
+    expect(core.keySetRequests() - before).toBeGreaterThanOrEqual(3)
+  })
+})
+
+it.each([
+  ['GET', '/', 404, 'Not found'],
+  ['GET', '/recipe/jwt/jwks', 404, 'Not found'],
+  ['PUT', '/recipe/jwt', 405, 'Method not supported'],
+  ['POST', '/auth/jwt/jwks.json', 405, 'Method not supported'],
+])('answers %s %s with %d', async (method, path, status, text) => {
+  const response = await fetch(`${core.url}${path}`, { method, headers: { 'api-key': API_KEY } })
+  expect([response.status, await response.text()]).toEqual([status, text])
+})

@@ -1,0 +1,125 @@
+import type { DecisionEvent } from 'express-service-auth'
+import { memoryStore } from 'express-service-auth'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createTokenSource } from '../../example-app/billing/token-source.js'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../../example-app/identity-core/identity-core.js'
+import { listen, type RunningServer } from '../../example-app/listen.js'
+import { createOrders, type Order } from '../../example-app/orders/orders.js'
+import { API_KEY } from './core-client.js'
+
+const CHAIR: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: 'billing' }
+const LAMP = { item: 'lamp', quantity: 2 }
+
+const store = memoryStore()
+const book = new Map([[CHAIR.id, CHAIR]])
+let events: DecisionEvent[] = []
+let core: IdentityCore
+let instances: RunningServer[] = []
+
+beforeAll(async () => {
+  core = await startIdentityCore({ apiKey: API_KEY })
+  const start = async () => {
+    const onDecision = (event: DecisionEvent) => events.push(event)
+    const orders = createOrders({ issuer: core.url, store, orders: book, onDecision })
+    await orders.ready()
+    return listen(orders.app, 0)
+  }
+  instances = [await start(), await start()]
+})
+beforeEach(() => {
+  events = []
+})
+afterAll(async () => {
+  await Promise.all([core, ...instances].map((server) => server.close()))
+  store.close()
+})
+
+const tokenOf = (caller: string, ...permissions: string[]) =>
+  createTokenSource({ coreUrl: core.url, apiKey: API_KEY, caller, audience: 'orders' }).mint(
+    permissions,
+  )
+
+const read = (token: string, id = CHAIR.id) =>
+  fetch(`${instances[0]?.url}/orders/${id}`, { headers: { authorization: `Bearer ${token}` } })
+
+function write(token: string, { key = '', body = LAMP as object, instance = 0 } = {}) {
+  return fetch(`${instances[instance]?.url}/orders`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      ...(key && { 'idempotency-key': key }),
+    },
+    body: JSON.stringify(body),
+  })
+}
+
+it.each(['billing', 'reporting'])('lets %s read with orders:read', async (caller) => {
+  const response = await read(await tokenOf(caller, 'orders:read'))
+  expect([response.status, await response.json()]).toEqual([200, CHAIR])
+})
+
+it('answers 404 for an order that is not there', async () => {
+  expect((await read(await tokenOf('billing', 'orders:read'), 'o-0')).status).toBe(404)
+})
+
+it('creates an order with orders:write, in the name of the caller', async () => {
+  const response = await write(await tokenOf('billing', 'orders:write'), { key: 'a' })
+  const order = (await response.json()) as Order
+  expect(response.status).toBe(201)
+  expect(response.headers.get('location')).toBe(`/orders/${order.id}`)
+  expect(order).toEqual({ ...LAMP, id: expect.any(String), orderedBy: 'billing' })
+  expect(book.get(order.id)).toEqual(order)
+})
+
+it('creates one order for an identical retry, on whichever instance it arrives', async () => {
+  const first = await write(await tokenOf('billing', 'orders:write'), { key: 'b' })
+  const before = book.size
+  const token = await tokenOf('billing', 'orders:write')
+  const second = await write(token, { key: 'b', instance: 1 })
+  expect(second.status).toBe(201)
+  expect(second.headers.get('idempotent-replayed')).toBe('true')
+  expect(await second.text()).toBe(await first.text())
+  expect(book.size).toBe(before)
+})
+
+it('takes a token for a write once, on all instances together', async () => {
+  const token = await tokenOf('billing', 'orders:write')
+  expect((await write(token, { key: 'c' })).status).toBe(201)
+  expect((await write(token, { key: 'd', instance: 1 })).status).toBe(401)
+  expect(events.at(-1)).toMatchObject({ by: 'requireSingleUse', reason: 'token_replayed' })
+})
+
+it('answers 422 when a key comes again with another order', async () => {
+  await write(await tokenOf('billing', 'orders:write'), { key: 'e' })
+  const body = { ...LAMP, quantity: 3 }
+  const response = await write(await tokenOf('billing', 'orders:write'), { key: 'e', body })
+  expect(response.status).toBe(422)
+})
+
+it('answers 400 without a key, or to what is no order', async () => {
+  expect((await write(await tokenOf('billing', 'orders:write'))).status).toBe(400)
+  const token = await tokenOf('billing', 'orders:write')
+  expect((await write(token, { key: 'f', body: { item: 1 } })).status).toBe(400)
+})
+
+it('never lets reporting write, whatever its token says', async () => {
+  const before = book.size
+  const response = await write(await tokenOf('reporting', 'orders:write'), { key: 'g' })
+  expect(response.status).toBe(403)
+  expect(events.at(-1)).toMatchObject({
+    reason: 'permission_missing',
+    permission: 'orders:write',
+    caller: 'reporting',
+  })
+  expect(book.size).toBe(before)
+})
+
+it('turns away callers that it does not know, and those without a token', async () => {
+  expect((await read(await tokenOf('shipping', 'orders:read'))).status).toBe(403)
+  expect((await fetch(`${instances[0]?.url}/orders/o-1`)).status).toBe(401)
+  expect(events.map((event) => event.outcome)).toEqual(['refused', 'refused'])
+})

@@ -1,0 +1,47 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  readonly finished: Promise<Finished>
+  /** Resolves with all that was printed, once the text is part of it. */
+  printed(text: string): Promise<string>
+}
+
+/** Starts a file of the example app as its users do, on free ports unless told otherwise. */
+export function run(file: string, args: string[] = [], env: Record<string, string> = {}): Running {
+  const ports = { IDENTITY_CORE_PORT: '0', ORDERS_PORT: '0', BILLING_PORT: '0' }
+  const { REDIS_URL: _, NODE_OPTIONS: __, ...inherited } = process.env
+  const child = spawn(process.execPath, ['--import', 'tsx', `example-app/${file}`, ...args], {
+    cwd: ROOT,
+    env: { ...inherited, ...ports, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  const finished = once(child, 'close').then(([code]) => ({ code, stdout, stderr }))
+
+  async function printed(text: string): Promise<string> {
+    while (!stdout.includes(text)) {
+      const news = await Promise.race([once(child.stdout, 'data'), finished])
+      if (!Array.isArray(news) && !stdout.includes(text)) throw new Error(`ended: ${news.stderr}`)
+    }
+    return stdout
+  }
+  return { child, finished, printed }
+}

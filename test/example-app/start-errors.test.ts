@@ -1,0 +1,105 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { listen, type RunningServer } from '../../example-app/listen.js'
+import { run } from './run.js'
+
+const NOBODY = 'http://127.0.0.1:1'
+
+let taken: RunningServer
+let takenPort: string
+let directory: string
+
+beforeAll(async () => {
+  taken = await listen((_, response) => response.writeHead(404).end(), 0)
+  takenPort = new URL(taken.url).port
+  directory = await mkdtemp(join(tmpdir(), 'example-app-'))
+  await writeFile(join(directory, 'damaged.json'), '-----BEGIN PRIVATE KEY-----')
+})
+afterAll(async () => {
+  await taken.close()
+  await rm(directory, { recursive: true })
+})
+
+/** Runs a service that must not start, and returns its only line. */
+async function complaint(
+  file: string,
+  env: Record<string, string>,
+  args: string[] = [],
+): Promise<string> {
+  const { code, stdout, stderr } = await run(file, args, env).finished
+  expect({ code, stdout, lines: stderr.split('\n').length }).toEqual({
+    code: 1,
+    stdout: '',
+    lines: 2,
+  })
+  return stderr.trimEnd()
+}
+
+it.each(['identity-core', 'orders', 'billing'])(
+  'the story ends with one line when the port of %s is in use',
+  async (service) => {
+    const name = `${service.replace('-', '_').toUpperCase()}_PORT`
+    expect(await complaint('start.ts', { [name]: takenPort }, ['--once'])).toBe(
+      `start: port ${takenPort} is in use on 127.0.0.1; choose another one`,
+    )
+  },
+)
+
+it('the core ends with one line when its port is in use or its keys file is damaged', async () => {
+  const keysFile = join(directory, 'keys.json')
+  const inUse = { IDENTITY_CORE_PORT: takenPort, IDENTITY_CORE_KEYS_FILE: keysFile }
+  expect(await complaint('identity-core/main.ts', inUse)).toBe(
+    `identity-core: port ${takenPort} is in use on 127.0.0.1; choose another one`,
+  )
+  const damaged = join(directory, 'damaged.json')
+  const complained = await complaint('identity-core/main.ts', { IDENTITY_CORE_KEYS_FILE: damaged })
+  expect(complained).toBe(
+    `identity-core: the keys file ${damaged} is damaged; restore it, or move it away to start with new keys`,
+  )
+})
+
+it('orders ends with one line, which quotes nothing, when the Redis address is malformed', async () => {
+  const env = { REDIS_URL: 'redis://:a-password@localhost:port' }
+  expect(await complaint('orders/main.ts', env)).toBe(
+    'orders: REDIS_URL must be an address such as redis://localhost:6379/0',
+  )
+})
+
+it('the story ends with one line when Redis does not answer', async () => {
+  const env = { REDIS_URL: 'redis://:a-password@127.0.0.1:1' }
+  const complained = await complaint('start.ts', env, ['--once'])
+  expect(complained).toMatch(/^start: Redis at 127\.0\.0\.1:1 cannot serve: /)
+  expect(complained).not.toContain('a-password')
+})
+
+it('orders ends with one line when the core does not answer, or is none', async () => {
+  for (const url of [NOBODY, taken.url]) {
+    const complained = await complaint('orders/main.ts', { IDENTITY_CORE_URL: url })
+    expect(complained).toContain(`orders: cannot start without the identity core at ${url}: `)
+  }
+})
+
+it('billing ends with one line when the core does not answer, or is none', async () => {
+  expect(await complaint('billing/main.ts', { IDENTITY_CORE_URL: NOBODY })).toBe(
+    `billing: the identity core at ${NOBODY} does not answer`,
+  )
+  expect(await complaint('billing/main.ts', { IDENTITY_CORE_URL: taken.url })).toBe(
+    `billing: the identity core at ${taken.url} answered 404`,
+  )
+})
+
+it.each([
+  ['orders/main.ts', { ORDERS_PORT: '70000' }, 'orders: ORDERS_PORT must be'],
+  ['billing/main.ts', { ORDERS_URL: 'http://a/b' }, 'billing: ORDERS_URL must be'],
+  ['identity-core/main.ts', { KEY_ROTATION_SECONDS: '1h' }, 'identity-core: KEY_ROTATION_SECONDS'],
+])('%s ends with one line for %j', async (file, env, line) => {
+  expect(await complaint(file, env)).toContain(line)
+})
+
+it('the story ends with one line for a flag that it does not know', async () => {
+  expect(await complaint('start.ts', {}, ['--onec'])).toBe(
+    'start: unknown option --onec; the only one is --once',
+  )
+})

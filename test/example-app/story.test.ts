@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process'
+import { readdir, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it, onTestFinished } from 'vitest'
+import { startRedis } from '../support/redis.js'
+import { run } from './run.js'
+
+const STEPS = [
+  ['accepted read', 200],
+  ['accepted write', 201],
+  ['identical retry, from store', 201],
+  ['key reused with another body', 422],
+  ['replayed token', 401],
+  ['answer lost, billing retries', 200],
+  ['missing permission', 403],
+  ['unapproved caller', 403],
+  ['tampered token', 401],
+  ['wrong audience', 401],
+  ['rotation in mid-flight', 200],
+  ['old key after the rotation', 200],
+  ['key set down', 200],
+  ['key set down, fresh receiver', 503],
+] as const
+
+/** Lines of the story that went as told: title and status. */
+function stepsOf(stdout: string): [string, number][] {
+  const row = /^ok {2,}(.+?) {2,}.+? {2,}(\d{3}) /
+  return stdout.split('\n').flatMap((line) => {
+    const [, title, status] = row.exec(line) ?? []
+    return title === undefined ? [] : [[title, Number(status)]]
+  })
+}
+
+it('goes as told from the first step to the last, and ends with exit code 0', async () => {
+  const { code, stdout, stderr } = await run('start.ts', ['--once']).finished
+  expect(stderr).toBe('')
+  expect(stepsOf(stdout)).toEqual(STEPS.map((step) => [...step]))
+  expect(stdout).toContain('14 of 14 steps went as told')
+  expect(stdout).not.toContain('\u001b')
+  expect(stdout).not.toContain('eyJ')
+  expect(code).toBe(0)
+})
+
+it('goes as told with Redis, also a second time on the same records', async () => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  for (const _ of ['once', 'again']) {
+    const { code, stdout } = await run('start.ts', ['--once'], { REDIS_URL: redis.url }).finished
+    expect(stdout).toContain(`store: Redis at 127.0.0.1:${redis.port}`)
+    expect(stepsOf(stdout)).toHaveLength(STEPS.length)
+    expect(code).toBe(0)
+  }
+})
+
+it('stays up with curl lines that work as printed, and leaves nothing behind', async () => {
+  const story = run('start.ts')
+  onTestFinished(() => {
+    story.child.kill('SIGKILL')
+  })
+  const stdout = await story.printed('/invoices/try-')
+  const [, ...blocks] = stdout.slice(stdout.indexOf('To try:')).split('\n\n')
+  const [define, read, create, bill] = blocks.map((block) => block.slice(block.indexOf('\n') + 1))
+  const script = [define, read, create, create, bill].join('\n')
+  const { stdout: answers } = await promisify(execFile)('sh', ['-c', script])
+
+  expect(answers.match(/^HTTP\/1\.1 \d+/gm)).toEqual(
+    [200, 201, 201, 200].map((s) => `HTTP/1.1 ${s}`),
+  )
+  expect(answers.match(/idempotent-replayed: true/gi)).toHaveLength(1)
+
+  const config = /-K '(.+?)'/.exec(stdout)?.[1] ?? ''
+  expect((await stat(config)).mode & 0o777).toBe(0o600)
+  expect(stdout).not.toContain('example-key')
+  story.child.kill('SIGTERM')
+  expect((await story.finished).code).toBe(0)
+  expect(await readdir(tmpdir())).not.toContain(join(dirname(config)).split('/').at(-1))
+})

@@ -1,0 +1,196 @@
+import type { Forge } from './forge.js'
+import { type Draft, group, type HostileToken, nameOf } from './hostile-case.js'
+
+const HOUR = 3600
+const CENTURY = 100 * 365 * 24 * HOUR
+
+/** Rightly signed tokens whose claims do not entitle to anything here. */
+export function claimCases(forge: Forge): HostileToken[] {
+  const texts = ['iss', 'aud', 'sub', 'source', 'token_type']
+  return [
+    ...texts.flatMap((claim) =>
+      group(`${claim} is required, and is text`, typeCases(forge, claim)),
+    ),
+    ...texts.flatMap((claim) =>
+      group(
+        claim === 'sub' ? 'Nobody but an approved caller' : `${claim} is compared to the letter`,
+        spellingCases(forge, claim),
+        claim === 'sub' ? 403 : 401,
+      ),
+    ),
+    ...group('Nothing inherited is an approved caller', inheritedCallers(forge), 403),
+    ...group('Permissions are a list of texts', permissionCases(forge)),
+    ...group('Own members named like inherited ones are inert', inertCases(forge)),
+    ...group('A token id is text', jtiCases(forge)),
+    ...group('A user session is no service', [
+      ['a session token of the same core', session(forge)],
+    ]),
+  ]
+}
+
+function typeCases({ claims, withClaims }: Forge, claim: string): Draft[] {
+  const right = claims[claim]
+  const values = [
+    undefined,
+    null,
+    '',
+    0,
+    1,
+    true,
+    false,
+    [],
+    {},
+    [right],
+    [right, right],
+    [right, 'another'],
+    { toString: right },
+    { [String(right)]: true },
+  ]
+  return values.map((value): Draft => [nameOf(claim, value, right), withClaims({ [claim]: value })])
+}
+
+function spellingCases({ claims, withClaims }: Forge, claim: string): Draft[] {
+  const right = String(claims[claim])
+  const spellings = {
+    'in other case': otherCase(right),
+    'after a blank': ` ${right}`,
+    'before a blank': `${right} `,
+    'before a line break': `${right}\n`,
+    'before a NUL': `${right}\u0000`,
+    'before a slash': `${right}/`,
+    'before a character without width': `${right}\u200b`,
+    'with a homoglyph': homoglyph(right),
+    'cut off': right.slice(0, -1),
+    'twice in a row': `${right}${right}`,
+    'of somebody else': 'somebody-else',
+    'as a wildcard': '*',
+    'as a regular expression': '.*',
+  }
+  return Object.entries(spellings)
+    .filter(([, value]) => value !== right && value !== '')
+    .map(([name, value]): Draft => [`${claim} ${name}`, withClaims({ [claim]: value })])
+}
+
+const otherCase = (text: string): string => {
+  const upper = text.toUpperCase()
+  return upper === text ? text.toLowerCase() : upper
+}
+
+/** Cyrillic letters that look like Latin ones. */
+const LOOKALIKES: Record<string, string> = {
+  a: '\u0430',
+  c: '\u0441',
+  e: '\u0435',
+  i: '\u0456',
+  o: '\u043e',
+  p: '\u0440',
+  s: '\u0455',
+  x: '\u0445',
+  y: '\u0443',
+}
+
+const homoglyph = (text: string): string =>
+  text.replace(/[aceiopsxy]/, (letter) => LOOKALIKES[letter] ?? letter)
+
+function inheritedCallers({ withClaims }: Forge): Draft[] {
+  const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length', '0']
+  return names.map((sub): Draft => [nameOf('sub', sub), withClaims({ sub })])
+}
+
+function permissionCases({ claims, withClaims }: Forge): Draft[] {
+  const right = Array.isArray(claims['permissions']) ? claims['permissions'] : []
+  const [first = 'read'] = right
+  const values = [
+    undefined,
+    null,
+    first,
+    right.join(' '),
+    right.join(','),
+    '*',
+    1,
+    true,
+    {},
+    { 0: first, length: 1 },
+    { [String(first)]: true },
+    [right],
+    [[[first]]],
+    [...right, 1],
+    [...right, null],
+    [...right, { toString: first }],
+    [null],
+    [{}],
+  ]
+  return values.map(
+    (permissions): Draft => [nameOf('permissions', permissions), withClaims({ permissions })],
+  )
+}
+
+/** Were the own member taken for the prototype, the missing claim would be found there. */
+function inertCases({ claims, token }: Forge): Draft[] {
+  const { sub, permissions, exp, ...rest } = claims
+  const hidden = JSON.stringify({ sub, permissions, exp })
+  const open = JSON.stringify(rest).slice(0, -1)
+  return ['__proto__', 'constructor', 'hasOwnProperty', 'prototype'].map(
+    (name): Draft => [
+      `the missing claims in an own ${name}`,
+      token({ payload: `${open},"${name}":${hidden}}` }),
+    ],
+  )
+}
+
+function jtiCases({ withClaims }: Forge): Draft[] {
+  return [null, 1, true, {}, ['id']].map((jti): Draft => [nameOf('jti', jti), withClaims({ jti })])
+}
+
+/** As the core issues it to a user's browser (its `iss` has the API's base path). */
+function session({ claims, token }: Forge): string {
+  const { iss, iat, exp } = claims
+  const user = 'f3b1c8c4-0d0a-4f0e-9a52-6f1f6d8a2f10'
+  const handle = { sessionHandle: `${user}-handle`, refreshTokenHash1: 'a1b2', tId: 'public' }
+  return token({ payload: { iss: `${iss}/auth`, iat, exp, sub: user, rsub: user, ...handle } })
+}
+
+/** Rightly signed tokens that are not valid now. */
+export function timeCases({ claims, withClaims, withRawClaim }: Forge): HostileToken[] {
+  const now = Number(claims['iat'])
+  const times = (claim: string, values: Readonly<Record<string, unknown>>): Draft[] =>
+    Object.entries(values).map(([name, value]) => [
+      `${claim} ${name}`,
+      withClaims({ [claim]: value }),
+    ])
+  const types = { null: null, true: true, '{}': {}, '[]': [], '""': '', '"now"': 'now' }
+  const later = { 'as text': String(now + 60), 'in a list': [now + 60] }
+  const past = { 'an hour ago': now - HOUR, 'a minute ago': now - 60, zero: 0, negative: -now }
+  const ahead = {
+    'in an hour': now + HOUR,
+    'in a hundred years': now + CENTURY,
+    'in milliseconds': now * 1000,
+    'as text': String(now),
+  }
+  return [
+    ...group('A token expires, at a number of seconds', [
+      ...times('exp', { missing: undefined, ...types, ...later }),
+      ['exp 1e400', withRawClaim('exp', '1e400')],
+      ['exp -1e400', withRawClaim('exp', '-1e400')],
+    ]),
+    ...group('A token that has expired is of no use', [
+      ...times('exp', past),
+      ['exp an hour ago, without iat', withClaims({ exp: now - HOUR, iat: undefined })],
+    ]),
+    ...group('A token lives for as long as the policy allows, at most', [
+      ['exp in a hundred years', withClaims({ exp: now + CENTURY })],
+      ['exp in a hundred years, without iat', withClaims({ exp: now + CENTURY, iat: undefined })],
+      ['exp in milliseconds', withClaims({ exp: (now + 60) * 1000 })],
+      ['exp at the edge of numbers', withRawClaim('exp', '1.7976931348623157e308')],
+      ['iat a hundred years ago', withClaims({ iat: now - CENTURY })],
+      ['iat at the edge of numbers', withRawClaim('iat', '-1.7976931348623157e308')],
+    ]),
+    ...['nbf', 'iat'].flatMap((claim) =>
+      group(`${claim} is a number of seconds, and not in the future`, [
+        ...times(claim, { ...ahead, ...types }),
+        [`${claim} 1e400`, withRawClaim(claim, '1e400')],
+        [`${claim} -1e400`, withRawClaim(claim, '-1e400')],
+      ]),
+    ),
+  ]
+}

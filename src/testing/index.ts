@@ -1,0 +1,7 @@
+export type { HostileToken } from './hostile-case.js'
+export { hostileTokens } from './hostile-tokens.js'
+export { createTestIssuer, type TestIssuer } from './issuer.js'
+export type { TestIssuerOptions } from './issuer-settings.js'
+export type { StoreCase, StoreOpener } from './store-case.js'
+export { idempotencyStoreCases } from './store-idempotency.js'
+export { singleUseStoreCases } from './store-single-use.js'

@@ -1,0 +1,66 @@
+import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+
+/** An RSA key pair of an issuer. */
+export interface SigningKey {
+  readonly kid: string
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+}
+
+/** The keys of an issuer, those that it publishes and those that it has withdrawn. */
+export interface KeyRing {
+  /** Signs new tokens. */
+  current(): SigningKey
+  /** Published beside the others, as the core does, and never rotated. */
+  readonly staticKey: SigningKey
+  /** Any key that this ring has ever held. */
+  find(kid: string): SigningKey | undefined
+  /** A new key signs from now on; the others stay published. */
+  rotate(): SigningKey
+  /** Withdraws a key from the key set; says whether it was there. */
+  remove(kid: string): boolean
+  /** The published key set (RFC 7517). */
+  document(): { readonly keys: readonly object[] }
+}
+
+export function createSigningKey(kid: string): SigningKey {
+  return { kid, ...generateKeyPairSync('rsa', { modulusLength: 2048 }) }
+}
+
+export const publicJwk = ({ kid, publicKey }: SigningKey): object => ({
+  ...publicKey.export({ format: 'jwk' }),
+  kid,
+  alg: 'RS256',
+  use: 'sig',
+})
+
+/** Key ids are formed as the core forms them: `d-<created ms>` and `s-<uuid>`. */
+export function createKeyRing(): KeyRing {
+  const staticKey = createSigningKey(`s-${randomUUID()}`)
+  const known = new Map([[staticKey.kid, staticKey]])
+  const published = new Set([staticKey.kid])
+  let created = Date.now()
+  let current = add()
+
+  function add(): SigningKey {
+    created = Math.max(created + 1, Date.now())
+    const key = createSigningKey(`d-${created}`)
+    known.set(key.kid, key)
+    published.add(key.kid)
+    return key
+  }
+
+  return {
+    current: () => current,
+    staticKey,
+    find: (kid) => known.get(kid),
+    rotate() {
+      current = add()
+      return current
+    },
+    remove: (kid) => published.delete(kid),
+    document: () => ({
+      keys: [...known.values()].filter(({ kid }) => published.has(kid)).map(publicJwk),
+    }),
+  }
+}

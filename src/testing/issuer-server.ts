@@ -1,0 +1,77 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TimerOptions } from 'node:timers'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** How an issuer's key set answers: shared by its HTTP server and its in-process `fetch`. */
+export interface Publication {
+  document(): object
+  maxAgeSeconds: number
+  isDown: boolean
+  delayMs: number
+  fetches: number
+}
+
+export interface KeySetServer {
+  readonly url: string
+  close(): Promise<void>
+}
+
+const headersOf = ({ maxAgeSeconds }: Publication): Record<string, string> => ({
+  'content-type': 'application/json',
+  'cache-control': `max-age=${maxAgeSeconds}, must-revalidate`,
+})
+
+/** Serves the key set on loopback at every path that ends in `/jwks.json`; holds no process open. */
+export async function startKeySetServer(publication: Publication): Promise<KeySetServer> {
+  const closing = new AbortController()
+  const server = createServer((request, response) => {
+    if (request.url?.endsWith('/jwks.json')) {
+      answer(publication, response, closing.signal).catch(() => response.destroy())
+    } else response.writeHead(404).end()
+  })
+  server.on('connection', (socket) => socket.unref())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  server.unref()
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async close() {
+      closing.abort()
+      if (!server.listening) return
+      // Whoever waits for the end must not be left in an empty event loop.
+      server.ref()
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function answer(
+  publication: Publication,
+  response: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  await arrive(publication, { signal, ref: false })
+  response.writeHead(200, headersOf(publication)).end(JSON.stringify(publication.document()))
+}
+
+/** The same without a network. */
+export function inProcessFetch(publication: Publication): typeof globalThis.fetch {
+  return async (_input, init) => {
+    // Like the socket that it stands for, it holds the process until the answer is there.
+    await arrive(publication, init?.signal ? { signal: init.signal } : {})
+    return new Response(JSON.stringify(publication.document()), { headers: headersOf(publication) })
+  }
+}
+
+/** Rejects while the key set is down. */
+async function arrive(publication: Publication, wait: TimerOptions): Promise<void> {
+  publication.fetches += 1
+  if (publication.delayMs > 0) await sleep(publication.delayMs, undefined, wait)
+  if (publication.isDown) throw new Error('the key set of the test issuer is down')
+}

@@ -1,0 +1,8 @@
+import type { IdempotencyStore } from '../idempotency/store.js'
+import { casesOf, type StoreCase, type StoreOpener } from './store-case.js'
+import { ENDING_RULES } from './store-endings.js'
+import { RESERVATION_RULES } from './store-reservations.js'
+
+/** The rules of an `IdempotencyStore`, as cases for any test runner. */
+export const idempotencyStoreCases = (open: StoreOpener<IdempotencyStore>): readonly StoreCase[] =>
+  casesOf({ ...RESERVATION_RULES, ...ENDING_RULES }, open)

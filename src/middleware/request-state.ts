@@ -15,6 +15,8 @@ export interface Admission {
 
 interface RequestState {
   admission: Admission | undefined
+  /** How many of its `serviceAuth` have not accepted the request: all must, or nothing counts. */
+  unaccepted: number
   /** The stores in which the request's token has been consumed. */
   readonly consumedIn: Set<object>
   /** Frees the key that the request has reserved. */
@@ -27,7 +29,8 @@ const states = new WeakMap<Request, RequestState>()
 export function stateOf(request: Request): RequestState {
   const known = states.get(request)
   if (known !== undefined) return known
-  const state = { admission: undefined, consumedIn: new Set<object>(), releaseKey: undefined }
+  const consumedIn = new Set<object>()
+  const state = { admission: undefined, unaccepted: 0, consumedIn, releaseKey: undefined }
   states.set(request, state)
   return state
 }
@@ -38,10 +41,11 @@ export function stateOf(request: Request): RequestState {
  * @throws ServiceAuthError when there is none.
  */
 export function admissionOf(request: Request, by: string): Admission {
-  const admission = states.get(request)?.admission
-  if (admission === undefined)
+  const state = states.get(request)
+  if (state?.admission === undefined || state.unaccepted > 0) {
     throw wrongWiring(`${by} needs a serviceAuth before it on the request`)
-  return admission
+  }
+  return state.admission
 }
 
 /**

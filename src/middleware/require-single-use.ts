@@ -33,15 +33,16 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
     decide(request) {
       assertBeforeKey(request, 'requireSingleUse')
       const admission = admissionOf(request, 'requireSingleUse')
-      const { consumedIn } = stateOf(request)
-      if (consumedIn.has(store)) return allow(admission)
-      consumedIn.add(store)
-      return consume(admission, store)
+      return stateOf(request).consumedIn.has(store) ? allow(admission) : consume(admission, store)
     },
-    accept: (_request, { identity }) => ({ caller: identity.name, keyId: identity.keyId }),
+    accept(request, { identity }) {
+      stateOf(request).consumedIn.add(store)
+      return { caller: identity.name, keyId: identity.keyId }
+    },
     observers(request) {
       const { observers } = admissionOf(request, 'requireSingleUse')
-      return onDecision === undefined ? observers : [...observers, onDecision]
+      if (onDecision === undefined || observers.includes(onDecision)) return observers
+      return [...observers, onDecision]
     },
   })
 }

@@ -51,10 +51,12 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
     by: 'serviceAuth',
     decide(request) {
       assertBeforeKey(request, 'serviceAuth')
+      stateOf(request).unaccepted += 1
       return gate(request.rawHeaders)
     },
     accept(request, judgement) {
       const state = stateOf(request)
+      state.unaccepted -= 1
       state.admission = admit(judgement, checked, state.admission)
       request.service = state.admission.identity
       return { caller: judgement.identity.name, keyId: judgement.identity.keyId }
@@ -85,7 +87,7 @@ function admit(judgement: Judgement, policy: Policy, earlier: Admission | undefi
   return {
     identity: Object.freeze({ ...identity, permissions: permissionSet(both) }),
     granted: both,
-    observers: [...earlier.observers, ...observers],
+    observers: [...new Set([...earlier.observers, ...observers])],
     clock,
     clockToleranceSeconds: Math.max(clockToleranceSeconds, earlier.clockToleranceSeconds),
   }

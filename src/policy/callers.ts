@@ -26,10 +26,11 @@ type ReportFault = (message: string, path?: PropertyKey[]) => void
 function fromList(names: readonly unknown[], fault: ReportFault): Ceilings {
   if (names.length === 0) fault('must name at least one caller')
   const ceilings = new Map<string, undefined>()
-  names.forEach((name, index) => {
+  // Not forEach, which skips the holes of a list.
+  for (const [index, name] of names.entries()) {
     if (isName(name)) ceilings.set(name, undefined)
     else fault('must be a non-empty string', [index])
-  })
+  }
   return ceilings
 }
 
@@ -40,7 +41,7 @@ function fromRecord(record: Record<string, unknown>, fault: ReportFault): Ceilin
   const ceilings = new Map<string, ReadonlySet<string>>()
   for (const [name, permissions] of entries) {
     if (name === '') fault('must not hold an empty caller name')
-    if (Array.isArray(permissions) && permissions.every(isName)) {
+    if (Array.isArray(permissions) && Array.from(permissions).every(isName)) {
       ceilings.set(name, new Set(permissions))
     } else fault('must be a list of non-empty strings', [name])
   }

@@ -54,7 +54,7 @@ function isBasePath(path: string): boolean {
 }
 
 function issuerFault(issuer: string, allowInsecureHttp: boolean): string | undefined {
-  if (!/^https?:\/\/[^?#\s\\]+$/i.test(issuer) || issuer.endsWith('/')) {
+  if (!/^https?:\/\/[^/?#\s\\][^?#\s\\]*$/i.test(issuer) || issuer.endsWith('/')) {
     return 'must be an absolute http(s) URL without query, fragment or trailing slash (or give jwksUri)'
   }
   return jwksUriFault(issuer, allowInsecureHttp)

@@ -39,6 +39,8 @@ export async function consumeToken(
   if (tokenId === undefined || tokenId === '' || tokenId.length > MAX_TOKEN_ID_LENGTH) {
     return deny('token_id_missing', { claim: 'jti' })
   }
+  // It was valid when it was verified; a record of it might be gone before its next use comes.
+  if (now >= token.acceptableUntil) return deny('token_expired', { claim: 'exp' })
   const ttlMs = Math.ceil((token.acceptableUntil - now + CLOCK_DRIFT_SECONDS) * 1000)
   const id = digestOfParts([token.issuer, token.caller, tokenId])
   let first: boolean

@@ -22,12 +22,13 @@ export async function verifyToken(
   { token, kid }: ScreenedToken,
   keySource: KeySource,
 ): Promise<Decision<VerifiedToken>> {
-  const key = keySource.current(kid) ?? (await keySource.find(kid))
-  if (key === undefined) return deny('key_unknown')
-  const octets = await verifiedPayload(token, key)
+  const found = await keySource.find(kid)
+  if (found === undefined) return deny('key_unknown')
+  const octets = await verifiedPayload(token, found)
   if (octets === undefined) return deny('signature_invalid', { keyId: kid })
   // The set may have been swapped meanwhile: a key that has gone verifies nothing any more.
-  if ((keySource.current(kid) ?? (await keySource.find(kid))) !== key) return deny('key_unknown')
+  const key = await keySource.find(kid)
+  if (key?.thumbprint !== found.thumbprint) return deny('key_unknown')
   const payload = parseJsonObject(octets)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })
@@ -38,7 +39,7 @@ async function verifiedPayload(
   key: VerificationKey,
 ): Promise<Uint8Array | undefined> {
   try {
-    return (await compactVerify(token, key.cryptoKey, ALGORITHMS)).payload
+    return (await compactVerify(token, key.publicKey, ALGORITHMS)).payload
   } catch (error) {
     if (error instanceof errors.JOSEError) return undefined
     throw error

@@ -1,0 +1,161 @@
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createForge } from '../../src/testing/forge.js'
+import { tokenOfLength } from '../../src/testing/hostile-tokens-form.js'
+import { INVALID_TOKEN, NO_TOKEN, withoutBody } from '../support/refusal-bytes.js'
+import { authFor, EXPRESS_MAJORS, type Receiver, startReceiver } from './receiver.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express }) => {
+  const start = (maxHeaderSize?: number): Promise<Receiver> =>
+    startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy())),
+      ...(maxHeaderSize !== undefined && { maxHeaderSize }),
+    })
+
+  test('is missing: the 401 that names no error', async () => {
+    const receiver = await start()
+    expect(await receiver.raw()).toBe(NO_TOKEN)
+    expect(await receiver.raw({ headers: ['Proxy-Authorization: Bearer x'] })).toBe(NO_TOKEN)
+  })
+
+  test('is there but empty: the 401 of an invalid token', async () => {
+    const receiver = await start()
+    for (const line of ['Authorization:', 'Authorization: ', 'Authorization: \t ']) {
+      expect(await receiver.raw({ headers: [line] })).toBe(INVALID_TOKEN)
+    }
+  })
+
+  test('is there twice: refused, whichever of the two is good', async () => {
+    const receiver = await start()
+    const good = `Authorization: Bearer ${issuer.token()}`
+    const others = [good, 'authorization: Bearer x', 'AUTHORIZATION:', 'Authorization: Basic YTpi']
+    for (const other of others) {
+      expect(await receiver.raw({ headers: [good, other] })).toBe(INVALID_TOKEN)
+      expect(await receiver.raw({ headers: [other, 'X-Between: 1', good] })).toBe(INVALID_TOKEN)
+    }
+    expect(receiver.handled).toBe(0)
+  })
+
+  test('names its scheme in any case', async () => {
+    const receiver = await start()
+    for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
+      expect(await receiver.rawWith(`${scheme} ${issuer.token()}`)).toContain(' 200 OK')
+    }
+    expect(receiver.handled).toBe(4)
+  })
+
+  test('may have blanks around its value, which are no part of it', async () => {
+    const receiver = await start()
+    const line = `Authorization:\t  Bearer ${issuer.token()} \t`
+    expect(await receiver.raw({ headers: [line] })).toContain(' 200 OK')
+  })
+
+  test('cannot be replaced by a query parameter, a body field or a cookie', async () => {
+    const receiver = await start()
+    const token = issuer.token()
+    const form = `access_token=${token}`
+    const attempts = [
+      { path: `/?access_token=${token}` },
+      { path: `/?authorization=Bearer%20${token}&token=${token}` },
+      { headers: [`Cookie: sAccessToken=${token}; access_token=${token}`] },
+      { headers: [`X-Authorization: Bearer ${token}`, `X-Access-Token: ${token}`] },
+      {
+        method: 'POST',
+        headers: [
+          'Content-Type: application/x-www-form-urlencoded',
+          `Content-Length: ${form.length}`,
+        ],
+        body: form,
+      },
+    ]
+    for (const attempt of attempts) expect(await receiver.raw(attempt)).toBe(NO_TOKEN)
+    expect(receiver.handled).toBe(0)
+  })
+
+  test('is not found among the trailers', async () => {
+    const receiver = await start()
+    const headers = ['Transfer-Encoding: chunked', 'Trailer: Authorization']
+    const body = `1\r\nx\r\n0\r\nAuthorization: Bearer ${issuer.token()}\r\n\r\n`
+    expect(await receiver.raw({ method: 'POST', headers, body })).toBe(NO_TOKEN)
+  })
+
+  test('counts as it came on the wire, not as the app has changed it', async () => {
+    const token = issuer.token()
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use((request, _response, next) => {
+          request.headers.authorization = `Bearer ${token}`
+          next()
+        })
+        app.use(authFor(issuer.policy()))
+      },
+    })
+    expect(await receiver.raw()).toBe(NO_TOKEN)
+    expect(await receiver.rawWith('Bearer x')).toBe(INVALID_TOKEN)
+  })
+
+  test('is judged the same under a hostile Host', async () => {
+    const receiver = await start()
+    for (const host of ['attacker.invalid', 'localhost:99999', '[::1]', "x' OR '1'='1", '@', '']) {
+      expect(await receiver.raw({ host, headers: ['Authorization: Bearer x'] })).toBe(INVALID_TOKEN)
+      const good = [`Authorization: Bearer ${issuer.token()}`, 'X-Forwarded-Host: attacker.invalid']
+      expect(await receiver.raw({ host, headers: good })).toContain(' 200 OK')
+    }
+  })
+
+  test('is demanded of OPTIONS too: a pre-flight is no bypass', async () => {
+    const receiver = await start()
+    const headers = [
+      'Origin: https://attacker.invalid',
+      'Access-Control-Request-Method: POST',
+      'Access-Control-Request-Headers: authorization',
+    ]
+    expect(await receiver.raw({ method: 'OPTIONS', headers })).toBe(NO_TOKEN)
+    expect(receiver.handled).toBe(0)
+  })
+
+  test('is demanded of every method, and HEAD gets no body', async () => {
+    const receiver = await start()
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND']) {
+      expect(await receiver.raw({ method })).toBe(NO_TOKEN)
+    }
+    expect(await receiver.raw({ method: 'HEAD' })).toBe(withoutBody(NO_TOKEN))
+    const invalid = { method: 'HEAD', headers: ['Authorization: Bearer x'] }
+    expect(await receiver.raw(invalid)).toBe(withoutBody(INVALID_TOKEN))
+  })
+
+  test('holds a token of 8 KiB at most', async () => {
+    const receiver = await start()
+    const forge = createForge(issuer)
+    expect(await receiver.rawWith(`Bearer ${tokenOfLength(forge, 8192)}`)).toContain(' 200 OK')
+    expect(await receiver.rawWith(`Bearer ${tokenOfLength(forge, 8193)}`)).toBe(INVALID_TOKEN)
+  })
+
+  test('is refused at any size that the server lets through', async () => {
+    const receiver = await start(8 * 1024 * 1024)
+    const forge = createForge(issuer)
+    const segments = Array.from({ length: 1_000_000 }, () => 'a').join('.')
+    const permissions = Array.from({ length: 10_000 }, (_, index) => `p${index}`)
+    const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`
+    const deepObject = `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`
+    const tokens = [
+      segments,
+      '.'.repeat(1_000_000),
+      'A'.repeat(4_000_000),
+      forge.withClaims({ permissions }),
+      forge.withRawClaim('deep', deep),
+      forge.token({ header: `{"deep":${deepObject},"alg":"RS256","kid":"${issuer.kid}"}` }),
+      forge.token({ payload: deep }),
+      forge.token({ header: deep }),
+    ]
+    for (const token of tokens)
+      expect(await receiver.rawWith(`Bearer ${token}`)).toBe(INVALID_TOKEN)
+    expect(receiver.handled).toBe(0)
+    expect((await receiver.call(issuer.token())).status).toBe(200)
+  })
+})

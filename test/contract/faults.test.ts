@@ -1,0 +1,116 @@
+import type { ErrorRequestHandler } from 'express'
+import { requirePermissions, ServiceAuthError } from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, test } from 'vitest'
+import { authFor, EXPRESS_MAJORS, FAULT_STATUS, startReceiver } from './receiver.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+const oddError = Object.assign(new Error('no time'), {
+  status: 401,
+  statusCode: 200,
+  headers: { 'www-authenticate': 'Basic' },
+})
+const BROKEN_CLOCKS: Record<string, () => number> = {
+  'that throws': () => {
+    throw oddError
+  },
+  'that gives NaN': () => Number.NaN,
+  'that gives Infinity': () => Number.POSITIVE_INFINITY,
+  'that gives text': () => '1' as never,
+  'that gives a Date': () => new Date() as never,
+  'that gives nothing': () => undefined as never,
+}
+
+describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express }) => {
+  test.each(Object.entries(BROKEN_CLOCKS))(
+    'a clock %s is next(error), never an answer',
+    async (_name, clock) => {
+      for (const keySet of [undefined, issuer.keySet]) {
+        const policy = issuer.policy({ clock, jwksUri: undefined, keySet })
+        const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
+        for (let turn = 0; turn < 2; turn += 1) {
+          expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
+        }
+        expect(receiver.handled).toBe(0)
+        expect(receiver.errors).toHaveLength(2)
+        for (const error of receiver.errors) expectOwnError(error)
+      }
+    },
+  )
+
+  test('a clock that breaks later is next(error) for remembered tokens too', async () => {
+    let clock = Date.now
+    const policy = issuer.policy({
+      clock: () => clock(),
+      jwksUri: undefined,
+      keySet: issuer.keySet,
+    })
+    const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
+    const token = issuer.token()
+    expect((await receiver.call(token)).status).toBe(200)
+    clock = () => {
+      throw oddError
+    }
+    expect((await receiver.call(token)).status).toBe(FAULT_STATUS)
+    expect(receiver.errors[0]).toMatchObject({ cause: oddError, code: 'internal' })
+    clock = Date.now
+    expect((await receiver.call(token)).status).toBe(200)
+  })
+
+  test('a check without a serviceAuth before it is next(error) with what to do', async () => {
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(requirePermissions('orders:read')),
+    })
+    expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
+    expect(receiver.errors[0]).toMatchObject({ code: 'wrong_wiring' })
+    expect(String(receiver.errors[0])).toContain('serviceAuth')
+    expectOwnError(receiver.errors[0])
+  })
+
+  test('a serviceAuth on another path does not count', async () => {
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use('/guarded', authFor(issuer.policy()))
+        app.use(requirePermissions('orders:read'))
+      },
+    })
+    expect((await receiver.call(issuer.token(), { path: '/guarded/x' })).status).toBe(200)
+    expect((await receiver.call(issuer.token(), { path: '/other' })).status).toBe(FAULT_STATUS)
+  })
+
+  test('a serviceAuth that failed does not count, whatever handles the error', async () => {
+    const broken = issuer.policy({ clock: () => Number.NaN })
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(broken))
+        app.use(((_error, _request, _response, next) => next()) satisfies ErrorRequestHandler)
+        app.use(requirePermissions('orders:read'))
+      },
+    })
+    expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
+    expect(receiver.handled).toBe(0)
+  })
+
+  test("Express's own error handler answers 500 for them", async () => {
+    const app = express()
+    app.set('env', 'test')
+    app.use(authFor(issuer.policy({ clock: BROKEN_CLOCKS['that throws'] })))
+    const receiver = await startReceiver({ express, mount: (outer) => outer.use(app) })
+    await receiver.call(issuer.token())
+    expectOwnError(receiver.errors[0])
+    const { default: request } = await import('supertest')
+    const reply = await request(app).get('/').set('authorization', `Bearer ${issuer.token()}`)
+    expect(reply.status).toBe(500)
+    expect(reply.headers['www-authenticate']).toBeUndefined()
+  })
+})
+
+function expectOwnError(error: unknown): void {
+  expect(error).toBeInstanceOf(ServiceAuthError)
+  for (const name of ['status', 'statusCode', 'headers']) expect(name in Object(error)).toBe(false)
+}

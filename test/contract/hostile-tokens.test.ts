@@ -1,0 +1,136 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { createServer } from 'node:http'
+import { type DecisionEvent, requireIdempotencyKey, requireSingleUse } from 'express-service-auth'
+import { createTestIssuer, type HostileToken, hostileTokens } from 'express-service-auth/testing'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { FORBIDDEN, INVALID_TOKEN } from '../support/refusal-bytes.js'
+import { authFor, EXPRESS_MAJORS, type Receiver, startReceiver } from './receiver.js'
+import { recordingStore } from './recording-store.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+const expectedBytes = ({ expect }: HostileToken): string =>
+  expect === 403 ? FORBIDDEN : INVALID_TOKEN
+
+/** The cases that were not answered with exactly the bytes of their row. */
+async function misjudged(receiver: Receiver, cases: readonly HostileToken[]): Promise<string[]> {
+  const wrong: string[] = []
+  for (const hostile of cases) {
+    const answer = await receiver.rawWith(hostile.authorization)
+    if (answer !== expectedBytes(hostile)) wrong.push(`${hostile.name}: ${answer.slice(0, 40)}`)
+  }
+  return wrong
+}
+
+describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => {
+  test('each get the bytes of their row, and nothing else happens', async () => {
+    const own = await createTestIssuer()
+    onTestFinished(() => own.close())
+    const { store, asked } = recordingStore()
+    const auth = authFor(own.policy())
+    const receiver = await startReceiver({
+      express,
+      mount: (app) =>
+        app.use(
+          auth,
+          requireSingleUse({ store }),
+          express.json(),
+          requireIdempotencyKey({ store, operation: 'any' }),
+        ),
+    })
+    await auth.ready()
+    expect(await misjudged(receiver, hostileTokens(own))).toEqual([])
+    expect(receiver.handled).toBe(0)
+    expect(receiver.errors).toEqual([])
+    expect(asked).toEqual([])
+    // One to become ready and the two that unknown key ids may cause.
+    expect(own.fetches).toBeLessThanOrEqual(3)
+  })
+
+  test('get the same with a warm token cache and without any', async () => {
+    for (const tokenCache of [{ max: 1 }, { max: 10_000 }, false] as const) {
+      const receiver = await startReceiver({
+        express,
+        mount: (app) => app.use(authFor(issuer.policy({ tokenCache }))),
+      })
+      const good = issuer.token()
+      const cases = hostileTokens(issuer)
+      expect((await receiver.call(good)).status).toBe(200)
+      expect(await misjudged(receiver, cases)).toEqual([])
+      expect(await misjudged(receiver, cases)).toEqual([])
+      expect((await receiver.call(good)).status).toBe(200)
+    }
+  })
+
+  test('get the same all at once', async () => {
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy())),
+    })
+    const cases = hostileTokens(issuer)
+    const answers = await Promise.all(
+      cases.map(({ authorization }) => receiver.rawWith(authorization)),
+    )
+    const wrong = cases.filter((hostile, index) => answers[index] !== expectedBytes(hostile))
+    expect(wrong.map(({ name }) => name)).toEqual([])
+    expect(receiver.handled).toBe(0)
+  })
+
+  test('never make the receiver fetch what they point to', async () => {
+    let visits = 0
+    const trap = createServer((_request, response) => {
+      visits += 1
+      response.end('{"keys":[]}')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void trap.close())
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy())),
+    })
+    const address = trap.address()
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/jwks.json`
+    for (const header of [{ jku: url }, { x5u: url }, { kid: url }, { iss: url }]) {
+      const answer = await receiver.rawWith(`Bearer ${issuer.token({ iss: url }, header)}`)
+      expect(answer).toBe(INVALID_TOKEN)
+    }
+    expect(visits).toBe(0)
+  })
+
+  test('leave nothing of theirs in any event', async () => {
+    const events: DecisionEvent[] = []
+    const published: unknown[] = []
+    const listener = (event: unknown): number => published.push(event)
+    subscribe('express-service-auth:decision', listener)
+    onTestFinished(() => void unsubscribe('express-service-auth:decision', listener))
+    const receiver = await startReceiver({
+      express,
+      mount: (app) =>
+        app.use(authFor(issuer.policy({ onDecision: (event) => events.push(event) }))),
+    })
+    const cases = hostileTokens(issuer)
+    for (const { authorization } of cases) await receiver.rawWith(authorization)
+    expect(events).toHaveLength(cases.length)
+    expect(published).toEqual(events)
+    const known = new Set([issuer.kid, issuer.staticKid])
+    const claims = 'iss aud sub source token_type permissions exp nbf iat jti'.split(' ')
+    for (const [index, event] of events.entries()) {
+      const { outcome, reason, status, by, claim, keyId, caller, ...more } = {
+        reason: undefined,
+        status: undefined,
+        ...event,
+      }
+      expect(more).toEqual({})
+      expect({ outcome, by, status }).toEqual({
+        outcome: 'refused',
+        by: 'serviceAuth',
+        status: cases[index]?.expect,
+      })
+      expect(reason).toMatch(/^[a-z_]+$/)
+      if (claim !== undefined) expect(claims).toContain(claim)
+      if (keyId !== undefined) expect(known).toContain(keyId)
+      // Only a caller that the core has signed for, and that is named nowhere else than in the 403.
+      expect(caller !== undefined).toBe(status === 403)
+    }
+  })
+})

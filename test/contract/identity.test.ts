@@ -1,0 +1,188 @@
+import type { Request } from 'express'
+import {
+  memoryStore,
+  requireIdempotencyKey,
+  requirePermissions,
+  requireSingleUse,
+  ServiceAuthError,
+  type ServiceIdentity,
+  serviceOf,
+} from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createForge } from '../../src/testing/forge.js'
+import { FORBIDDEN } from '../support/refusal-bytes.js'
+import { authFor, EXPRESS_MAJORS, FAULT_STATUS, startReceiver } from './receiver.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+/** Neither `status`, `statusCode` nor `headers`, own or inherited: Express would answer with them. */
+function expectOwnError(error: unknown): void {
+  expect(error).toBeInstanceOf(ServiceAuthError)
+  for (const name of ['status', 'statusCode', 'headers']) expect(name in Object(error)).toBe(false)
+}
+
+const isDeeplyFrozen = (value: unknown): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen))
+
+describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ express }) => {
+  const identify = async (
+    token: string,
+    policy = issuer.policy(),
+  ): Promise<{ identity: ServiceIdentity; request: Request }> => {
+    let seen: { identity: ServiceIdentity; request: Request } | undefined
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(policy)),
+      handler(request, response) {
+        seen = { identity: serviceOf(request), request }
+        response.end()
+      },
+    })
+    expect((await receiver.call(token)).status).toBe(200)
+    if (seen === undefined) throw new Error('the handler has not run')
+    return seen
+  }
+
+  test('is req.service and what serviceOf returns', async () => {
+    const { identity, request } = await identify(issuer.token({ jti: 'id', extra: 1 }))
+    expect(request.service).toBe(identity)
+    expect({ ...identity, permissions: [...identity.permissions] }).toEqual({
+      name: 'billing',
+      permissions: ['orders:read', 'orders:write'],
+      issuer: issuer.url,
+      audience: 'orders',
+      tokenId: 'id',
+      issuedAt: identity.claims['iat'],
+      expiresAt: identity.claims['exp'],
+      keyId: issuer.kid,
+      claims: identity.claims,
+    })
+    expect(identity.claims['extra']).toBe(1)
+  })
+
+  test('lacks tokenId and issuedAt where the token does', async () => {
+    const { identity } = await identify(issuer.token({ jti: undefined, iat: undefined }))
+    expect(Object.keys(identity)).not.toContain('tokenId')
+    expect(Object.keys(identity)).not.toContain('issuedAt')
+  })
+
+  test('is frozen, its permissions are read-only, its claims frozen through and through', async () => {
+    const claims = { deep: { list: [{ a: 1 }, [2]] }, ['__proto__x']: {} }
+    const { identity } = await identify(issuer.token(claims))
+    expect(Object.isFrozen(identity)).toBe(true)
+    expect(() => Object.assign(identity, { name: 'root' })).toThrow(TypeError)
+    const permissions = identity.permissions as Set<string>
+    expect(() => permissions.add('everything')).toThrow(TypeError)
+    expect(() => permissions.delete('orders:read')).toThrow(TypeError)
+    expect(() => permissions.clear()).toThrow(TypeError)
+    expect([...permissions]).toEqual(['orders:read', 'orders:write'])
+    expect(isDeeplyFrozen(identity.claims)).toBe(true)
+    expect(Object.getPrototypeOf(identity.claims)).toBeNull()
+    expect(Object.getPrototypeOf(identity.claims['deep'])).toBeNull()
+  })
+
+  test('takes own members named like inherited ones as they are', async () => {
+    const forge = createForge(issuer)
+    for (const name of ['__proto__', 'constructor', 'hasOwnProperty', 'toString']) {
+      const json = '{"polluted":true,"permissions":["everything"]}'
+      const { identity } = await identify(forge.withRawClaim(name, json))
+      expect([...identity.permissions]).toEqual(['orders:read', 'orders:write'])
+      expect(Object.hasOwn(identity.claims, name)).toBe(true)
+      expect(identity.claims[name]).toMatchObject({ polluted: true })
+      expect(Object.getPrototypeOf(identity.claims)).toBeNull()
+      expect('polluted' in {}).toBe(false)
+      expect('polluted' in identity.claims).toBe(false)
+    }
+  })
+
+  test('has the permissions of the token, cut by the ceiling of the caller', async () => {
+    const callers = { billing: ['orders:read', 'orders:archive'], constructor: [] }
+    const { identity } = await identify(issuer.token(), issuer.policy({ callers }))
+    expect([...identity.permissions]).toEqual(['orders:read'])
+  })
+
+  test('has no permissions under an empty ceiling, and passes', async () => {
+    const { identity } = await identify(issuer.token(), issuer.policy({ callers: { billing: [] } }))
+    expect(identity.permissions.size).toBe(0)
+  })
+
+  test('is nobody whom a handler has put into req.service', async () => {
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const forged = { name: 'root', permissions: new Set(['orders:read']) } as never
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use((request, _response, next) => {
+          request.service = forged
+          next()
+        })
+        app.use('/permissions', requirePermissions('orders:read'))
+        app.use('/once', requireSingleUse({ store }))
+        app.use('/key', express.json(), requireIdempotencyKey({ store, operation: 'x' }))
+        app.use('/of', (request, _response, next) => {
+          serviceOf(request)
+          next()
+        })
+      },
+    })
+    for (const path of ['/permissions', '/once', '/key', '/of']) {
+      const reply = await receiver.call(issuer.token(), { path })
+      expect(reply.status).toBe(FAULT_STATUS)
+      expectOwnError(receiver.errors.at(-1))
+    }
+    expect(receiver.handled).toBe(0)
+  })
+
+  test('gains nothing from what a handler does to req.service after serviceAuth', async () => {
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy()))
+        app.use((request, _response, next) => {
+          const permissions = request.service?.permissions as Set<string>
+          Set.prototype.add.call(permissions, 'everything')
+          request.service = { ...request.service, permissions: new Set(['everything']) } as never
+          next()
+        })
+        app.use(requirePermissions('everything'))
+      },
+    })
+    expect(await receiver.rawWith(`Bearer ${issuer.token()}`)).toBe(FORBIDDEN)
+  })
+
+  test('keeps its rights when a handler takes req.service away', async () => {
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy()))
+        app.use((request, _response, next) => {
+          delete request.service
+          next()
+        })
+        app.use(requirePermissions('orders:read'))
+      },
+      handler: (request, response) => void response.end(serviceOf(request).name),
+    })
+    expect((await receiver.call(issuer.token())).text).toBe('billing')
+  })
+
+  test('is of one request only', async () => {
+    const seen: string[] = []
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy({ callers: ['billing', 'reporting'] }))),
+      handler(request, response) {
+        seen.push(serviceOf(request).name)
+        response.end()
+      },
+    })
+    const tokens = ['billing', 'reporting', 'billing'].map((sub) => issuer.token({ sub }))
+    for (const token of tokens) await receiver.call(token)
+    expect(seen).toEqual(['billing', 'reporting', 'billing'])
+  })
+})

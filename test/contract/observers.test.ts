@@ -1,0 +1,163 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Request } from 'express'
+import { type DecisionEvent, type DecisionObserver, requirePermissions } from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { authFor, EXPRESS_MAJORS, startReceiver } from './receiver.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+const HOSTILE_OBSERVERS: Record<string, DecisionObserver> = {
+  throws: () => {
+    throw Object.assign(new Error('observer'), { status: 200 })
+  },
+  'throws nothing at all': () => {
+    throw undefined
+  },
+  rejects: async () => {
+    throw new Error('observer')
+  },
+  'never resolves': () => new Promise(() => {}),
+  'gives a thenable that throws': () => ({
+    // biome-ignore lint/suspicious/noThenProperty: this is the point
+    then() {
+      throw new Error('observer')
+    },
+  }),
+  'writes to the event': (event) => {
+    Object.assign(event, { outcome: 'accepted', status: 200 })
+  },
+}
+
+describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => {
+  test('is every decision on the request, in order, on the channel and in onDecision', async () => {
+    const events: DecisionEvent[] = []
+    const published: unknown[] = []
+    const listener = (event: unknown): number => published.push(event)
+    subscribe('express-service-auth:decision', listener)
+    onTestFinished(() => void unsubscribe('express-service-auth:decision', listener))
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy({ onDecision: (event) => events.push(event) })))
+        app.use(requirePermissions('orders:read'), requirePermissions('a', 'orders:archive'))
+      },
+    })
+    await receiver.call(issuer.token({ permissions: ['orders:read', 'a'] }))
+    await receiver.call()
+    await receiver.call(issuer.token({ aud: 'payments' }))
+    await receiver.call(issuer.token({ sub: 'stranger' }))
+    const known = { caller: 'billing', keyId: issuer.kid }
+    const refused = { outcome: 'refused', by: 'serviceAuth' }
+    expect(events).toEqual([
+      { outcome: 'accepted', by: 'serviceAuth', ...known },
+      { outcome: 'accepted', by: 'requirePermissions', ...known },
+      {
+        outcome: 'refused',
+        by: 'requirePermissions',
+        reason: 'permission_missing',
+        permission: 'orders:archive',
+        status: 403,
+        ...known,
+      },
+      { ...refused, reason: 'credentials_missing', status: 401 },
+      { ...refused, reason: 'claim_invalid', claim: 'aud', keyId: issuer.kid, status: 401 },
+      {
+        ...refused,
+        reason: 'caller_not_approved',
+        claim: 'sub',
+        caller: 'stranger',
+        keyId: issuer.kid,
+        status: 403,
+      },
+    ])
+    expect(published).toEqual(events)
+    for (const event of events) expect(Object.isFrozen(event)).toBe(true)
+  })
+
+  test('says that nothing could be decided while the key set is down', async () => {
+    const own = await createTestIssuer()
+    onTestFinished(() => own.close())
+    own.down()
+    const events: DecisionEvent[] = []
+    const policy = own.policy({ onDecision: (event) => events.push(event) })
+    const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
+    await receiver.call(own.token())
+    const verdict = { outcome: 'undecided', reason: 'key_set_unavailable', status: 503 }
+    expect(events).toEqual([{ ...verdict, by: 'serviceAuth' }])
+  })
+
+  test.each(Object.entries(HOSTILE_OBSERVERS))(
+    'changes nothing where the observer %s',
+    async (_name, onDecision) => {
+      const rejections: unknown[] = []
+      const onRejection = (reason: unknown): number => rejections.push(reason)
+      process.on('unhandledRejection', onRejection)
+      onTestFinished(() => void process.off('unhandledRejection', onRejection))
+      const receiver = await startReceiver({
+        express,
+        mount: (app) =>
+          app.use(authFor(issuer.policy({ onDecision })), requirePermissions('orders:read')),
+      })
+      const statuses = [
+        (await receiver.call(issuer.token())).status,
+        (await receiver.call(issuer.token({ permissions: [] }))).status,
+        (await receiver.call('x')).status,
+        (await receiver.call()).status,
+      ]
+      expect(statuses).toEqual([200, 403, 401, 401])
+      expect(receiver.errors).toEqual([])
+      expect(rejections).toEqual([])
+    },
+  )
+
+  test.each<[string, unknown, boolean]>([
+    ['a number', 42, true],
+    ['zero', 0, true],
+    ['a fraction', 1.5, true],
+    ['text', 'req-1_!~', true],
+    ['128 characters', 'x'.repeat(128), true],
+    ['129 characters', 'x'.repeat(129), false],
+    ['no characters', '', false],
+    ['a blank', 'a b', false],
+    ['a line break', 'a\nb', false],
+    ['a line break at the end', 'a\n', false],
+    ['a control character', 'a\u0000', false],
+    ['an umlaut', '\u00e4', false],
+    ['NaN', Number.NaN, false],
+    ['Infinity', Number.POSITIVE_INFINITY, false],
+    ['a bigint', 1n, false],
+    ['an object', { toString: () => 'x' }, false],
+    ['a list', ['x'], false],
+    ['true', true, false],
+    ['null', null, false],
+  ])('carries a req.id that is %s: %s, %s', async (_name, id, carried) => {
+    const events: DecisionEvent[] = []
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use((request, _response, next) => {
+          Object.assign(request as Request & { id?: unknown }, { id })
+          next()
+        })
+        app.use(authFor(issuer.policy({ onDecision: (event) => events.push(event) })))
+      },
+    })
+    await receiver.call(issuer.token())
+    await receiver.call()
+    for (const event of events) {
+      expect('requestId' in event).toBe(carried)
+      if (carried) expect(event.requestId).toBe(id)
+    }
+    expect(events).toHaveLength(2)
+  })
+
+  test('never takes the id from a header', async () => {
+    const events: DecisionEvent[] = []
+    const policy = issuer.policy({ onDecision: (event) => events.push(event) })
+    const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
+    await receiver.call(issuer.token(), { headers: { 'x-request-id': 'attacker' } })
+    expect(events[0]).not.toHaveProperty('requestId')
+  })
+})

@@ -1,0 +1,142 @@
+import {
+  type DecisionEvent,
+  remoteKeySet,
+  requirePermissions,
+  serviceOf,
+} from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { FORBIDDEN, INVALID_TOKEN } from '../support/refusal-bytes.js'
+import { authFor, EXPRESS_MAJORS, FAULT_STATUS, startReceiver } from './receiver.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', ({ express }) => {
+  test('must all pass', async () => {
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy({ callers: ['billing', 'reporting'] })))
+        app.use('/callers', authFor(issuer.policy({ callers: ['reporting'] })))
+        app.use('/audience', authFor(issuer.policy({ audience: 'payments' })))
+      },
+    })
+    const ask = (path: string, sub = 'billing'): Promise<string> =>
+      receiver.raw({ path, headers: [`Authorization: Bearer ${issuer.token({ sub })}`] })
+    expect(await ask('/')).toContain(' 200 OK')
+    expect(await ask('/callers', 'reporting')).toContain(' 200 OK')
+    expect(await ask('/callers')).toBe(FORBIDDEN)
+    expect(await ask('/audience')).toBe(INVALID_TOKEN)
+  })
+
+  test('leave the permissions that every one of them grants, in either order', async () => {
+    const wide = { callers: { billing: ['orders:read', 'orders:write'] } }
+    const narrow = { callers: { billing: ['orders:write', 'orders:archive'] } }
+    for (const order of [
+      [wide, narrow],
+      [narrow, wide],
+      [{}, narrow],
+      [narrow, {}],
+    ]) {
+      const receiver = await startReceiver({
+        express,
+        mount(app) {
+          for (const policy of order) app.use(authFor(issuer.policy(policy)))
+          app.use('/read', requirePermissions('orders:read'))
+          app.use('/write', requirePermissions('orders:write'))
+        },
+        handler: (request, response) => {
+          response.json([...serviceOf(request).permissions])
+        },
+      })
+      expect((await receiver.call(issuer.token(), { path: '/read' })).status).toBe(403)
+      const written = await receiver.call(issuer.token(), { path: '/write' })
+      expect(JSON.parse(written.text)).toEqual(['orders:write'])
+    }
+  })
+
+  test('identify the caller by the last of them', async () => {
+    const other = await createTestIssuer({ issuer: issuer.url, audience: 'payments' })
+    onTestFinished(() => other.close())
+    const receiver = await startReceiver({
+      express,
+      mount: (app) =>
+        app.use(authFor(issuer.policy()), authFor(issuer.policy({ callers: { billing: [] } }))),
+      handler(request, response) {
+        expect(request.service).toBe(serviceOf(request))
+        response.json({
+          frozen: Object.isFrozen(request.service),
+          size: request.service?.permissions.size,
+        })
+      },
+    })
+    expect(JSON.parse((await receiver.call(issuer.token())).text)).toEqual({
+      frozen: true,
+      size: 0,
+    })
+  })
+
+  test('give no rights by the first when the second could not decide', async () => {
+    const broken = issuer.policy({
+      tokenCache: false,
+      clock: () => {
+        throw new Error('no clock')
+      },
+      jwksUri: undefined,
+      keySet: issuer.keySet,
+    })
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy()), authFor(broken))
+        app.use(((_error, _request, _response, next) =>
+          next()) satisfies import('express').ErrorRequestHandler)
+        app.use(requirePermissions('orders:read'))
+      },
+    })
+    expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
+    expect(receiver.handled).toBe(0)
+  })
+
+  test('tell an observer that they share once of each decision', async () => {
+    const events: DecisionEvent[] = []
+    const onDecision = (event: DecisionEvent): number => events.push(event)
+    const auth = authFor(issuer.policy({ onDecision }))
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(auth, auth, requirePermissions('orders:read')),
+    })
+    await receiver.call(issuer.token())
+    expect(events.map(({ by }) => by)).toEqual(['serviceAuth', 'serviceAuth', 'requirePermissions'])
+  })
+
+  test('share one key set where they are given one', async () => {
+    const own = await createTestIssuer()
+    onTestFinished(() => own.close())
+    const keySet = remoteKeySet({ jwksUri: own.jwksUri })
+    onTestFinished(() => keySet.close())
+    const auths = ['orders', 'payments'].map((audience) =>
+      authFor(own.policy({ audience, keySet })),
+    )
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => auths.forEach((auth, index) => void app.use(`/${index}`, auth)),
+    })
+    await Promise.all(auths.map((auth) => auth.ready()))
+    expect(own.fetches).toBe(1)
+    for (const [index, aud] of ['orders', 'payments'].entries()) {
+      const reply = await receiver.call(own.token({ aud }), { path: `/${index}` })
+      expect(reply.status).toBe(200)
+      expect((await receiver.call(own.token({ aud }), { path: `/${1 - index}` })).status).toBe(401)
+    }
+    expect(own.fetches).toBe(1)
+    // A policy closes what it has made, never what it was given.
+    auths[0]?.close()
+    const rotated = own.rotate()
+    const reply = await receiver.call(own.token({ aud: 'payments' }), { path: '/1' })
+    expect(reply.status).toBe(200)
+    expect(keySet.health().keys).toContain(rotated)
+    expect(auths[1]?.health()).toEqual({ keySet: keySet.health() })
+  })
+})

@@ -1,0 +1,203 @@
+import {
+  type DecisionEvent,
+  memoryStore,
+  requireSingleUse,
+  ServiceAuthError,
+  type SingleUseOptions,
+  type SingleUseStore,
+} from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { INVALID_TOKEN } from '../support/refusal-bytes.js'
+import { authFor, EXPRESS_MAJORS, FAULT_STATUS, startReceiver } from './receiver.js'
+
+const NOW = 1_800_000_000
+let now = NOW * 1000
+const issuer = await createTestIssuer({ clock: () => now })
+afterAll(() => issuer.close())
+
+/** A store that remembers what it was asked. */
+function scriptedStore(answer: unknown = true) {
+  const calls: { id: string; ttlMs: number }[] = []
+  const store: SingleUseStore = {
+    async consume(id, ttlMs) {
+      calls.push({ id, ttlMs })
+      return answer as boolean
+    },
+  }
+  return { store, calls }
+}
+
+describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
+  test('records until exp, the tolerance and at least a minute more, at most a quarter of an hour', async () => {
+    now = NOW * 1000
+    for (const clockToleranceSeconds of [0, 5, 60]) {
+      const { store, calls } = scriptedStore()
+      const receiver = await startReceiver({
+        express,
+        mount: (app) =>
+          app.use(authFor(issuer.policy({ clockToleranceSeconds })), requireSingleUse({ store })),
+      })
+      expect((await receiver.call(issuer.token({ exp: NOW + 200 }))).status).toBe(200)
+      const beyond = (calls[0]?.ttlMs ?? 0) / 1000 - 200 - clockToleranceSeconds
+      expect(beyond).toBeGreaterThanOrEqual(60)
+      expect(beyond).toBeLessThanOrEqual(900)
+    }
+  })
+
+  test('tells issuers, callers and token ids apart, and nothing else', async () => {
+    now = NOW * 1000
+    const { store, calls } = scriptedStore()
+    const callers = ['billing', 'bill', 'ing']
+    const other = { issuer: 'https://other.test' }
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use('/other', authFor(issuer.policy({ callers, ...other })))
+        app.use('/here', authFor(issuer.policy({ callers })))
+        app.use(requireSingleUse({ store }))
+      },
+    })
+    const claims = [
+      { sub: 'billing', jti: 'x' },
+      { sub: 'bill', jti: 'ingx' },
+      { sub: 'bill', jti: 'x' },
+      { sub: 'billing', jti: '\ud800' },
+      { sub: 'billing', jti: '\ufffd' },
+    ]
+    for (const claim of claims) await receiver.call(issuer.token(claim), { path: '/here' })
+    const elsewhere = issuer.token({ ...claims[0], iss: other.issuer })
+    await receiver.call(elsewhere, { path: '/other' })
+    expect(receiver.handled).toBe(6)
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(6)
+    for (const { id } of calls) expect(id).not.toMatch(/billing|ing|other/)
+    await receiver.call(issuer.token({ ...claims[0], extra: 1, exp: NOW + 9 }), { path: '/here' })
+    expect(calls.at(-1)?.id).toBe(calls[0]?.id)
+  })
+
+  test('reserves once where it stands twice with one store, and in each of two stores', async () => {
+    now = NOW * 1000
+    const one = scriptedStore()
+    const two = scriptedStore()
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy()))
+        app.use(requireSingleUse({ store: one.store }), requireSingleUse({ store: one.store }))
+        app.use(requireSingleUse({ store: two.store }))
+      },
+    })
+    expect((await receiver.call(issuer.token())).status).toBe(200)
+    expect(one.calls).toHaveLength(1)
+    expect(two.calls).toHaveLength(1)
+  })
+
+  test('lets one of two hundred requests with one token pass', async () => {
+    now = NOW * 1000
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy()), requireSingleUse({ store })),
+    })
+    const token = issuer.token()
+    const replies = await Promise.all(Array.from({ length: 200 }, () => receiver.call(token)))
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(replies.filter(({ status }) => status === 401)).toHaveLength(199)
+    expect(receiver.handled).toBe(1)
+  })
+
+  test('refuses a token that has expired on its way from serviceAuth, and records nothing', async () => {
+    for (const late of [305, 306, 3600]) {
+      now = NOW * 1000
+      const { store, calls } = scriptedStore()
+      const receiver = await startReceiver({
+        express,
+        mount(app) {
+          app.use(authFor(issuer.policy()))
+          app.use((_request, _response, next) => {
+            // A body that trickles in, for instance: its record would be gone before a second use.
+            now = (NOW + late) * 1000
+            next()
+          })
+          app.use(requireSingleUse({ store }))
+        },
+      })
+      expect(await receiver.rawWith(`Bearer ${issuer.token()}`)).toBe(INVALID_TOKEN)
+      expect(calls).toEqual([])
+    }
+  })
+
+  test('is next(error) without a serviceAuth, and where the store gives no boolean', async () => {
+    now = NOW * 1000
+    for (const answer of [null, 0, 1, 'OK', {}]) {
+      const { store } = scriptedStore(answer)
+      const receiver = await startReceiver({
+        express,
+        mount(app) {
+          app.use('/alone', requireSingleUse({ store }))
+          app.use('/after', authFor(issuer.policy()), requireSingleUse({ store }))
+        },
+      })
+      for (const path of ['/alone', '/after']) {
+        expect((await receiver.call(issuer.token(), { path })).status).toBe(FAULT_STATUS)
+        expect(receiver.errors.at(-1)).toBeInstanceOf(ServiceAuthError)
+      }
+      expect(receiver.handled).toBe(0)
+    }
+  })
+
+  test('does not take a use that could not be decided for one, whatever handles the error', async () => {
+    now = NOW * 1000
+    const { store } = scriptedStore('broken')
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy()), requireSingleUse({ store }))
+        app.use(((_error, _request, _response, next) =>
+          next()) satisfies import('express').ErrorRequestHandler)
+        app.use(requireSingleUse({ store }))
+      },
+    })
+    expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
+    expect(receiver.handled).toBe(0)
+  })
+
+  test("tells its own observer and the policy's, each of them once", async () => {
+    now = NOW * 1000
+    const { store } = scriptedStore()
+    const [told, own, both]: DecisionEvent[][] = [[], [], []]
+    const shared = (event: DecisionEvent): unknown => both?.push(event)
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        const onDecision = (event: DecisionEvent): unknown => told?.push(event)
+        app.use('/own', authFor(issuer.policy({ onDecision })))
+        app.use('/own', requireSingleUse({ store, onDecision: (event) => own?.push(event) }))
+        app.use('/shared', authFor(issuer.policy({ onDecision: shared })))
+        app.use('/shared', requireSingleUse({ store, onDecision: shared }))
+      },
+    })
+    await receiver.call(issuer.token(), { path: '/own' })
+    await receiver.call(issuer.token({ jti: undefined }), { path: '/own' })
+    const caller = { caller: 'billing', keyId: issuer.kid }
+    const accepted = { outcome: 'accepted', by: 'requireSingleUse', ...caller }
+    const refusal = { reason: 'token_id_missing', claim: 'jti', status: 401 }
+    const refused = { ...accepted, outcome: 'refused', ...refusal }
+    expect(own).toEqual([accepted, refused])
+    expect(told?.filter(({ by }) => by === 'requireSingleUse')).toEqual([accepted, refused])
+    await receiver.call(issuer.token(), { path: '/shared' })
+    expect(both?.map(({ by }) => by)).toEqual(['serviceAuth', 'requireSingleUse'])
+  })
+})
+
+test.each<[string, unknown]>([
+  ['no options', undefined],
+  ['no store', {}],
+  ['a store without consume', { store: {} }],
+  ['a store whose consume is no function', { store: { consume: true } }],
+  ['an observer that is no function', { store: scriptedStore().store, onDecision: 'log' }],
+  ['an unknown option', { store: scriptedStore().store, ttl: 1 }],
+])('requireSingleUse with %s is a TypeError', (_name, options) => {
+  expect(() => requireSingleUse(options as SingleUseOptions)).toThrow(TypeError)
+})

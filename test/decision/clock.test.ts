@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { readClock } from '../../src/decision/clock.js'
+
+test('a clock is read for its milliseconds', () => {
+  expect(readClock(() => 1.5)).toBe(1.5)
+  expect(readClock(() => -1)).toBe(-1)
+})
+
+test('a clock that gives no time is a TypeError', () => {
+  for (const time of [Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, new Date(), 1n]) {
+    expect(() => readClock(() => time as number)).toThrow(TypeError)
+  }
+})
+
+test('what a clock throws comes through as it is', () => {
+  const thrown = new Error('no time')
+  expect(() =>
+    readClock(() => {
+      throw thrown
+    }),
+  ).toThrow(thrown)
+})

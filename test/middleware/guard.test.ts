@@ -1,0 +1,113 @@
+import type { NextFunction, Request, Response } from 'express'
+import { describe, expect, test, vi } from 'vitest'
+import { ServiceAuthError, wrongWiring } from '../../src/decision/fault.js'
+import { allow, type Decision, deny } from '../../src/decision/reason.js'
+import { Unavailable } from '../../src/decision/unavailable.js'
+import { guardHandler } from '../../src/middleware/guard.js'
+import { EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+
+type Decide = () => Decision<string> | Promise<Decision<string>>
+
+const guardOf = (decide: Decide, accept = (): object => ({})) =>
+  guardHandler<string>({ by: 'serviceAuth', decide, accept, observers: () => [] })
+
+/** What becomes of a decision on a request that nobody but the guard has touched. */
+async function outcomeOf(decide: Decide, accept?: () => object) {
+  const answered: unknown[] = []
+  const response = {
+    headersSent: false,
+    setHeader() {},
+    end: (body: unknown) => answered.push(body),
+  } as unknown as Response
+  const passed = await new Promise<unknown[]>((resolve) => {
+    const next: NextFunction = (...args: unknown[]) => resolve(args)
+    void guardOf(decide, accept)({} as Request, response, next)
+    setImmediate(() => setImmediate(() => resolve(['nothing'])))
+  })
+  return { passed, status: answered.length === 0 ? undefined : response.statusCode }
+}
+
+describe('a guard', () => {
+  test('passes on what is allowed, once, whether it decides at once or later', async () => {
+    for (const decide of [() => allow('x'), async () => allow('x')]) {
+      expect(await outcomeOf(decide)).toEqual({ passed: [], status: undefined })
+    }
+  })
+
+  test('refuses what is denied, and passes nothing on', async () => {
+    for (const decide of [() => deny('token_expired'), async () => deny('token_expired')]) {
+      expect(await outcomeOf(decide)).toEqual({ passed: ['nothing'], status: 401 })
+    }
+  })
+
+  test('answers 503 where something is out of reach', async () => {
+    for (const what of ['store', 'key_set'] as const) {
+      const decide = (): Promise<never> => Promise.reject(new Unavailable(what, 'down'))
+      expect(await outcomeOf(decide)).toEqual({ passed: ['nothing'], status: 503 })
+    }
+  })
+
+  test('passes on every other failure as an error of our own', async () => {
+    const thrown = Object.assign(new Error('x'), { status: 401 })
+    const failures: Decide[] = [
+      () => {
+        throw thrown
+      },
+      () => Promise.reject(thrown),
+    ]
+    for (const decide of failures) {
+      const { passed, status } = await outcomeOf(decide)
+      expect(status).toBeUndefined()
+      expect(passed).toHaveLength(1)
+      expect(passed[0]).toBeInstanceOf(ServiceAuthError)
+      expect(passed[0]).toMatchObject({ cause: thrown })
+    }
+  })
+
+  test('passes on a failure to accept as an error, and does not let the request pass', async () => {
+    const accept = (): never => {
+      throw wrongWiring('no')
+    }
+    for (const decide of [() => allow('x'), async () => allow('x')]) {
+      const { passed } = await outcomeOf(decide, accept)
+      expect(passed).toEqual([expect.any(ServiceAuthError)])
+    }
+  })
+
+  test.each(EXPRESS_MAJORS)('leaves what a later handler throws to $major', async ({ express }) => {
+    const thrown = new Error('the handler')
+    const receiver = await startReceiver({
+      express,
+      mount: (app) =>
+        app.use(
+          guardOf(() => allow('x')),
+          guardOf(async () => allow('x')),
+        ),
+      handler() {
+        throw thrown
+      },
+    })
+    await receiver.call()
+    expect(receiver.errors).toEqual([thrown])
+  })
+
+  test.each(EXPRESS_MAJORS)(
+    'reports a response that has begun before the decision, on $major',
+    async ({ express }) => {
+      const next = vi.fn()
+      const receiver = await startReceiver({
+        express,
+        mount(app) {
+          app.use(async (request, response) => {
+            response.end('early')
+            await guardOf(async () => deny('token_expired'))(request, response, next)
+          })
+        },
+      })
+      expect((await receiver.call()).text).toBe('early')
+      await vi.waitFor(() =>
+        expect(next).toHaveBeenCalledExactlyOnceWith(expect.any(ServiceAuthError)),
+      )
+    },
+  )
+})

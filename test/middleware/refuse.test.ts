@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Response } from 'express'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ServiceAuthError } from '../../src/decision/fault.js'
+import type { Reason } from '../../src/decision/reason.js'
+import { refuse, verdictOf } from '../../src/middleware/refuse.js'
+import { rawRequest } from '../support/raw-request.js'
+import {
+  FORBIDDEN,
+  INVALID_TOKEN,
+  NO_TOKEN,
+  UNAVAILABLE,
+  withoutBody,
+} from '../support/refusal-bytes.js'
+
+/** What the contract's table says of each reason; a new one does not compile without its row. */
+const ROWS: Record<Reason, string> = {
+  credentials_missing: NO_TOKEN,
+  authorization_repeated: INVALID_TOKEN,
+  authorization_malformed: INVALID_TOKEN,
+  token_too_long: INVALID_TOKEN,
+  token_malformed: INVALID_TOKEN,
+  algorithm_not_allowed: INVALID_TOKEN,
+  key_id_invalid: INVALID_TOKEN,
+  header_parameter_forbidden: INVALID_TOKEN,
+  static_key_refused: INVALID_TOKEN,
+  key_denied: INVALID_TOKEN,
+  key_unknown: INVALID_TOKEN,
+  signature_invalid: INVALID_TOKEN,
+  claim_missing: INVALID_TOKEN,
+  claim_invalid: INVALID_TOKEN,
+  token_expired: INVALID_TOKEN,
+  token_not_yet_valid: INVALID_TOKEN,
+  token_lifetime_too_long: INVALID_TOKEN,
+  token_denied: INVALID_TOKEN,
+  token_issued_too_early: INVALID_TOKEN,
+  token_id_missing: INVALID_TOKEN,
+  token_replayed: INVALID_TOKEN,
+  caller_denied: FORBIDDEN,
+  caller_not_approved: FORBIDDEN,
+  permission_missing: FORBIDDEN,
+  key_set_unavailable: UNAVAILABLE,
+  store_unavailable: UNAVAILABLE,
+}
+const rows = Object.entries(ROWS) as [Reason, string][]
+
+async function answerWith(reason: Reason, method: string): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.setHeader('X-Powered-By', 'Express')
+    refuse(response as Response, reason)
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  return rawRequest((server.address() as AddressInfo).port, { method })
+}
+
+describe('a refusal', () => {
+  test.each(rows)('for %s is that of its row, and has no body for HEAD', async (reason, bytes) => {
+    expect(await answerWith(reason, 'GET')).toBe(bytes)
+    expect(await answerWith(reason, 'HEAD')).toBe(withoutBody(bytes))
+  })
+
+  test.each(rows)('for %s is told with the status that it has', (reason, bytes) => {
+    const verdict = verdictOf(reason)
+    expect(verdict).toMatchObject({ reason, status: Number(bytes.slice(9, 12)) })
+    expect(verdict.outcome).toBe(bytes === UNAVAILABLE ? 'undecided' : 'refused')
+  })
+
+  test('is an error of our own once a response has begun', () => {
+    const response = { headersSent: true } as Response
+    expect(() => refuse(response, 'token_expired')).toThrow(ServiceAuthError)
+  })
+})

@@ -1,0 +1,28 @@
+import type { Request } from 'express'
+import { expect, test } from 'vitest'
+import { requestIdOf } from '../../src/middleware/request-id.js'
+
+const idOf = (id: unknown): unknown => requestIdOf({ id } as unknown as Request)
+
+test('the id of a request is the number or the visible text that the app has set', () => {
+  for (const id of [0, -1, 1.5, 'a', '!~', 'x'.repeat(128)]) expect(idOf(id)).toBe(id)
+})
+
+test('anything else is none', () => {
+  const ids = [
+    undefined,
+    null,
+    '',
+    ' ',
+    'a b',
+    'a\n',
+    'x'.repeat(129),
+    'ä',
+    Number.NaN,
+    1n,
+    {},
+    ['a'],
+  ]
+  for (const id of ids) expect(idOf(id)).toBeUndefined()
+  expect(requestIdOf({} as Request)).toBeUndefined()
+})

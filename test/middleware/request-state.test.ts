@@ -1,0 +1,54 @@
+import type { Request } from 'express'
+import { describe, expect, test, vi } from 'vitest'
+import { ServiceAuthError } from '../../src/decision/fault.js'
+import {
+  type Admission,
+  admissionOf,
+  assertBeforeKey,
+  serviceOf,
+  stateOf,
+} from '../../src/middleware/request-state.js'
+
+const newRequest = (): Request => ({}) as Request
+const ADMISSION = { identity: { name: 'billing' } } as Admission
+
+describe('the state of a request', () => {
+  test('is its own, and stays the same', () => {
+    const request = newRequest()
+    expect(stateOf(request)).toBe(stateOf(request))
+    expect(stateOf(newRequest())).not.toBe(stateOf(request))
+  })
+
+  test('gives no admission before a serviceAuth has accepted', () => {
+    const request = newRequest()
+    expect(() => admissionOf(request, 'x')).toThrow(ServiceAuthError)
+    stateOf(request)
+    expect(() => admissionOf(request, 'x')).toThrow(/x needs a serviceAuth/)
+    expect(() => serviceOf(request)).toThrow(ServiceAuthError)
+  })
+
+  test('gives it afterwards, but not while another serviceAuth has not accepted', () => {
+    const request = newRequest()
+    const state = stateOf(request)
+    state.admission = ADMISSION
+    expect(admissionOf(request, 'x')).toBe(ADMISSION)
+    expect(serviceOf(request)).toBe(ADMISSION.identity)
+    state.unaccepted = 1
+    expect(() => admissionOf(request, 'x')).toThrow(ServiceAuthError)
+    expect(() => serviceOf(request)).toThrow(ServiceAuthError)
+  })
+
+  test('takes nothing from req.service', () => {
+    const request = Object.assign(newRequest(), { service: ADMISSION.identity })
+    expect(() => serviceOf(request)).toThrow(ServiceAuthError)
+  })
+
+  test('lets no check come after the key, and frees the key', () => {
+    const request = newRequest()
+    expect(() => assertBeforeKey(request, 'x')).not.toThrow()
+    const release = vi.fn()
+    stateOf(request).releaseKey = release
+    expect(() => assertBeforeKey(request, 'x')).toThrow(/x comes after requireIdempotencyKey/)
+    expect(release).toHaveBeenCalledOnce()
+  })
+})

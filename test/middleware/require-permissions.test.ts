@@ -1,0 +1,60 @@
+import { requirePermissions } from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, test } from 'vitest'
+import { authFor, EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+import { FORBIDDEN } from '../support/refusal-bytes.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+describe('requirePermissions', () => {
+  test('needs at least one name', () => {
+    expect(() => (requirePermissions as () => unknown)()).toThrow(TypeError)
+  })
+
+  test.each([undefined, null, '', 1, ['orders:read'], {}, /x/])(
+    'takes no %j for a name',
+    (name) => {
+      expect(() => requirePermissions('a', name as string)).toThrow(/names\[1\]/)
+      expect(() => requirePermissions(name as string)).toThrow(TypeError)
+    },
+  )
+
+  test.each(EXPRESS_MAJORS)(
+    'wants all of its names, to the letter, on $major',
+    async ({ express }) => {
+      const receiver = await startReceiver({
+        express,
+        mount: (app) =>
+          app.use(authFor(issuer.policy()), requirePermissions('a', 'b', '__proto__')),
+      })
+      const ask = (...permissions: string[]): Promise<string> =>
+        receiver.rawWith(`Bearer ${issuer.token({ permissions })}`)
+      expect(await ask('b', '__proto__', 'a', 'c')).toContain(' 200 OK')
+      for (const held of [['a', 'b'], ['A', 'b', '__proto__'], ['a,b,__proto__'], ['*'], []]) {
+        expect(await ask(...held)).toBe(FORBIDDEN)
+      }
+    },
+  )
+
+  test.each(EXPRESS_MAJORS)(
+    'stands in a route or a router as well, on $major',
+    async ({ express }) => {
+      const receiver = await startReceiver({
+        express,
+        mount(app) {
+          const router = express.Router()
+          router.get('/deep', requirePermissions('orders:read'), (_request, response) => {
+            response.send('deep')
+          })
+          router.use('/none', requirePermissions('nobody:has'))
+          app.use(authFor(issuer.policy()))
+          app.use('/router', router)
+        },
+      })
+      const ask = (path: string) => receiver.call(issuer.token(), { path })
+      expect((await ask('/router/deep')).text).toBe('deep')
+      expect((await ask('/router/none')).status).toBe(403)
+    },
+  )
+})

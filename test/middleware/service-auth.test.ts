@@ -1,0 +1,70 @@
+import { serviceAuth } from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { authFor, EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+
+async function startIssuer() {
+  const issuer = await createTestIssuer()
+  onTestFinished(() => issuer.close())
+  return issuer
+}
+
+describe('serviceAuth', () => {
+  test('is ready once the key set has been fetched, and rejects until it could be', async () => {
+    const issuer = await startIssuer()
+    issuer.down()
+    const auth = authFor(issuer.policy())
+    await expect(auth.ready()).rejects.toThrow()
+    expect(auth.health().keySet).toMatchObject({ state: 'cold', keys: [], lastError: 'network' })
+    issuer.up()
+    await auth.ready()
+    const { keySet } = auth.health()
+    expect(keySet).toMatchObject({ state: 'fresh', keys: expect.arrayContaining([issuer.kid]) })
+    expect(JSON.parse(JSON.stringify(auth.health()))).toEqual({ keySet: expect.any(Object) })
+  })
+
+  test('fetches nothing before it is needed, and one set for many first requests', async () => {
+    const issuer = await startIssuer()
+    for (const { express } of EXPRESS_MAJORS) {
+      const before = issuer.fetches
+      const auth = authFor(issuer.policy())
+      const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+      expect(issuer.fetches).toBe(before)
+      const tokens = Array.from({ length: 50 }, (_, index) => issuer.token({ jti: `${index % 5}` }))
+      const replies = await Promise.all(tokens.map((token) => receiver.call(token)))
+      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+      expect(issuer.fetches).toBe(before + 1)
+    }
+  })
+
+  test('closes a key set of its own, which stays in use until it expires', async () => {
+    const issuer = await startIssuer()
+    const auth = authFor(issuer.policy())
+    const receiver = await startReceiver({
+      express: EXPRESS_MAJORS[1]?.express as never,
+      mount: (app) => app.use(auth),
+    })
+    await auth.ready()
+    auth.close()
+    auth.close()
+    expect((await receiver.call(issuer.token())).status).toBe(200)
+    const rotated = issuer.rotate()
+    expect((await receiver.call(issuer.token({}, { kid: rotated }))).status).toBe(401)
+    expect(issuer.fetches).toBe(1)
+  })
+
+  test('takes the clock of the policy for its key set, too', async () => {
+    let now = 1_800_000_000_000
+    const issuer = await createTestIssuer({ clock: () => now, maxAgeSeconds: 60 })
+    onTestFinished(() => issuer.close())
+    const auth = authFor(issuer.policy())
+    await auth.ready()
+    expect(auth.health().keySet.expiresAt).toBeCloseTo(1_800_000_060, 0)
+    now += 61_000
+    expect(auth.health().keySet.state).toBe('expired')
+  })
+
+  test('is a TypeError without a policy', () => {
+    expect(() => (serviceAuth as () => unknown)()).toThrow(TypeError)
+  })
+})

@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { judge } from '../../src/policy/judge.js'
+import { parsePolicy } from '../../src/policy/policy.js'
+
+const NOW = 1_800_000_000
+const POLICY = {
+  issuer: 'https://api.example.com',
+  audience: 'orders',
+  source: 'microservice',
+  tokenType: 'service-access',
+  callers: { billing: ['read', 'write'], reporting: ['read'] },
+}
+const CLAIMS = {
+  iss: 'https://api.example.com',
+  aud: 'orders',
+  sub: 'billing',
+  source: 'microservice',
+  token_type: 'service-access',
+  permissions: ['read', 'other'],
+  iat: NOW - 10,
+  exp: NOW + 300,
+}
+
+const judged = (claims: object, policy: object = {}, now = NOW) =>
+  judge(
+    // A copy: what is judged is frozen.
+    { keyId: 'k', payload: JSON.parse(JSON.stringify({ ...CLAIMS, ...claims })) },
+    parsePolicy({ ...POLICY, ...policy }),
+    now,
+  )
+
+const reasonOf = (claims: object, policy: object = {}, now = NOW): string => {
+  const decision = judged(claims, policy, now)
+  return decision.ok ? 'accepted' : decision.reason
+}
+
+describe('a judgement', () => {
+  test('grants the permissions of the token within the ceiling', () => {
+    const decision = judged({})
+    if (!decision.ok) throw new Error(decision.reason)
+    expect(decision.value.granted).toEqual(['read'])
+    expect([...decision.value.identity.permissions]).toEqual(['read'])
+  })
+
+  test('names the reason and what it is about', () => {
+    expect(judged({ aud: ['orders'] })).toMatchObject({
+      reason: 'claim_invalid',
+      evidence: { claim: 'aud', keyId: 'k' },
+    })
+    expect(judged({ source: undefined })).toMatchObject({
+      reason: 'claim_missing',
+      evidence: { claim: 'source', keyId: 'k' },
+    })
+    expect(judged({}, { permissions: ['write'] })).toMatchObject({
+      reason: 'permission_missing',
+      evidence: { permission: 'write', caller: 'billing', keyId: 'k' },
+    })
+  })
+
+  test('puts what ends in a 401 before what ends in a 403', () => {
+    const stranger = { sub: 'stranger' }
+    expect(reasonOf(stranger)).toBe('caller_not_approved')
+    expect(reasonOf({ ...stranger, exp: NOW - 99 })).toBe('token_expired')
+    expect(reasonOf({ ...stranger, nbf: NOW + 99 })).toBe('token_not_yet_valid')
+    expect(reasonOf({ ...stranger, aud: 'x' })).toBe('claim_invalid')
+    expect(reasonOf({ ...stranger, permissions: 'read' })).toBe('claim_invalid')
+    expect(reasonOf({ ...stranger, jti: 'bad' }, { denylist: { tokenIds: ['bad'] } })).toBe(
+      'token_denied',
+    )
+    expect(reasonOf(stranger, { denylist: { issuedBefore: NOW } })).toBe('token_issued_too_early')
+  })
+
+  test('tells a denied caller from one that was never approved', () => {
+    const denylist = { callers: ['billing', 'stranger'] }
+    expect(reasonOf({}, { denylist })).toBe('caller_denied')
+    expect(reasonOf({ sub: 'stranger' }, { denylist })).toBe('caller_denied')
+    expect(reasonOf({ sub: 'nobody' }, { denylist })).toBe('caller_not_approved')
+  })
+
+  test('accepts whatever the claims that it does not know are', () => {
+    const more = { nbf: NOW, jti: 'x', foo: null, bar: [{}], constructor: 1, typ: 'x' }
+    expect(reasonOf(more)).toBe('accepted')
+  })
+
+  test('never accepts a claim that is null', () => {
+    for (const claim of [...Object.keys(CLAIMS), 'nbf', 'jti']) {
+      expect(reasonOf({ [claim]: null })).toBe('claim_invalid')
+    }
+  })
+
+  test('would be passed again exactly within the span that it names', () => {
+    const time = fc.integer({ min: -400, max: 400 })
+    const optional = fc.option(time, { nil: undefined })
+    fc.assert(
+      fc.property(
+        fc.record({ exp: time, nbf: optional, iat: optional, now: time, later: time }),
+        fc.integer({ min: 0, max: 60 }),
+        fc.integer({ min: 1, max: 500 }),
+        ({ exp, nbf, iat, now, later }, clockToleranceSeconds, maxLifetimeSeconds) => {
+          const claims = {
+            exp: NOW + exp,
+            nbf: nbf === undefined ? undefined : NOW + nbf,
+            iat: iat === undefined ? undefined : NOW + iat,
+          }
+          const policy = { clockToleranceSeconds, maxLifetimeSeconds }
+          const decision = judged(claims, policy, NOW + now)
+          if (!decision.ok) return
+          const { validFrom, validUntil } = decision.value
+          const holds = NOW + later >= validFrom && NOW + later < validUntil
+          if (holds) expect(reasonOf(claims, policy, NOW + later)).toBe('accepted')
+          expect(validUntil).toBeLessThanOrEqual(claims.exp)
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,36 @@
+/** The whole answers of the refusals, as they stand on the wire without `Date`. */
+function refusal(status: number, title: string, header: string): string {
+  const body = JSON.stringify({ type: 'about:blank', title, status })
+  return [
+    `HTTP/1.1 ${status} ${title}`,
+    'X-Powered-By: Express',
+    'Content-Type: application/problem+json',
+    `Content-Length: ${body.length}`,
+    'Cache-Control: no-store',
+    header,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+export const NO_TOKEN: string = refusal(
+  401,
+  'Unauthorized',
+  'WWW-Authenticate: Bearer realm="service"',
+)
+export const INVALID_TOKEN: string = refusal(
+  401,
+  'Unauthorized',
+  'WWW-Authenticate: Bearer realm="service", error="invalid_token"',
+)
+export const FORBIDDEN: string = refusal(
+  403,
+  'Forbidden',
+  'WWW-Authenticate: Bearer realm="service", error="insufficient_scope"',
+)
+export const UNAVAILABLE: string = refusal(503, 'Service Unavailable', 'Retry-After: 5')
+
+/** The answer to HEAD: the same without the body. */
+export const withoutBody = (refusalBytes: string): string =>
+  refusalBytes.slice(0, refusalBytes.indexOf('\r\n\r\n') + 4)

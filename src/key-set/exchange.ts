@@ -1,3 +1,4 @@
+import { readClock } from '../decision/clock.js'
 import { type Freshness, freshnessOf } from './freshness.js'
 
 /** Why a fetch of the key set failed: a closed list, for operators. */
@@ -31,6 +32,7 @@ export interface ExchangeRequest {
   readonly jwksUri: string
   readonly fetch: typeof globalThis.fetch
   readonly timeoutMs: number
+  readonly clock: () => number
   readonly validators: Validators | undefined
   readonly earlierMaxAgeSeconds: number | undefined
   readonly signal: AbortSignal
@@ -80,28 +82,26 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 async function converse(request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeResult> {
-  const startedAt = performance.now()
-  const { validators } = request
+  const { clock, validators = {} } = request
+  const startedAt = readClock(clock)
   const headers = new Headers({ accept: 'application/jwk-set+json, application/json' })
-  if (validators?.etag !== undefined) headers.set('if-none-match', validators.etag)
-  if (validators?.lastModified !== undefined) {
-    headers.set('if-modified-since', validators.lastModified)
-  }
+  if (validators.etag) headers.set('if-none-match', validators.etag)
+  if (validators.lastModified) headers.set('if-modified-since', validators.lastModified)
+  const mayBeUnmodified = headers.has('if-none-match') || headers.has('if-modified-since')
   const response = await request.fetch(request.jwksUri, { headers, redirect: 'manual', signal })
-  const delaySeconds = (performance.now() - startedAt) / 1000
   const cacheControl = response.headers.get('cache-control')
   const age = response.headers.get('age')
-  if (response.status === 304 && validators !== undefined) {
-    const freshness = freshnessOf({ cacheControl, age }, delaySeconds, request.earlierMaxAgeSeconds)
-    return { kind: 'not_modified', freshness }
+  const freshness = (earlierMaxAgeSeconds?: number): Freshness => {
+    const delaySeconds = Math.max(0, readClock(clock) - startedAt) / 1000
+    return freshnessOf({ cacheControl, age }, delaySeconds, earlierMaxAgeSeconds)
+  }
+  if (response.status === 304 && mayBeUnmodified) {
+    return { kind: 'not_modified', freshness: freshness(request.earlierMaxAgeSeconds) }
   }
   if (response.status !== 200 || response.redirected) throw new FetchFailure('status')
-  return {
-    kind: 'modified',
-    document: parseDocument(await readBody(response)),
-    validators: validatorsOf(response.headers),
-    freshness: freshnessOf({ cacheControl, age }, delaySeconds),
-  }
+  const document = parseDocument(await readBody(response))
+  const given = validatorsOf(response.headers)
+  return { kind: 'modified', document, validators: given, freshness: freshness() }
 }
 
 /** Counts what comes out of decompression, and stops reading at the limit. */
@@ -116,7 +116,13 @@ async function readBody(response: Response): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-function parseDocument(body: Buffer): unknown {
+/**
+ * A JWKS document, of whatever form.
+ *
+ * @throws FetchFailure when it is no JSON text, or too large to be a key set.
+ */
+export function parseDocument(body: Uint8Array): unknown {
+  if (body.byteLength > MAX_BODY_BYTES) throw new FetchFailure('too_large')
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {

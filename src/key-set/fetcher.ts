@@ -9,6 +9,7 @@ export interface FetcherOptions {
   readonly jwksUri: string
   readonly fetch: typeof globalThis.fetch
   readonly timeoutMs: number
+  readonly clock: () => number
 }
 
 type Keys = ReadonlyMap<string, VerificationKey>
@@ -32,7 +33,7 @@ export interface Fetcher {
    *
    * @throws FetchFailure when there are none.
    */
-  screen(document: unknown, held?: Keys): Promise<Keys>
+  screen(document: unknown, held?: Keys): Keys
   /** Gives up the fetch under way. */
   close(): void
 }
@@ -45,8 +46,8 @@ export function createFetcher(options: FetcherOptions): Fetcher {
   const { signal } = closing
   const reportSkipped = createSkipReport()
 
-  async function screen(document: unknown, held?: Keys): Promise<Keys> {
-    const { keys, skipped } = await screenKeySet(document, held)
+  function screen(document: unknown, held?: Keys): Keys {
+    const { keys, skipped } = screenKeySet(document, held)
     reportSkipped(skipped)
     if (keys.size === 0) throw new FetchFailure('no_usable_key')
     return keys
@@ -57,7 +58,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
     const result = await exchange({ ...request, earlierMaxAgeSeconds: held?.maxAgeSeconds })
     const { kind, freshness } = result
     if (kind === 'not_modified') return { type: 'not_modified', ...freshness }
-    const keys = await screen(result.document, held?.keys)
+    const keys = screen(result.document, held?.keys)
     return { type: 'fetched', keys, ...freshness, validators: result.validators }
   }
 
@@ -69,7 +70,9 @@ export function createFetcher(options: FetcherOptions): Fetcher {
       } catch (error) {
         if (signal.aborted) throw error
         const delayMs = RETRY_DELAY_MS.least + Math.random() * RETRY_DELAY_MS.jitter
-        await sleep(delayMs, undefined, { ref: false, signal }).catch(() => {
+        // Like the exchanges around it, and unlike every longer wait, it is not cut short by the end of
+        // the process: a program that awaits `ready()` and nothing else has to learn of the failure.
+        await sleep(delayMs, undefined, { signal }).catch(() => {
           throw new FetchFailure('closed')
         })
         return await attempt(held)

@@ -23,14 +23,31 @@ export function freshnessOf(
 ): Freshness {
   const directives =
     headers.cacheControl === null ? undefined : parseDirectives(headers.cacheControl)
-  if (directives?.has('no-cache') || directives?.has('no-store')) {
+  if (directives?.some(({ name }) => name === 'no-cache' || name === 'no-store')) {
     return { leftSeconds: LEAST_FRESH_SECONDS, maxAgeSeconds: 0 }
   }
-  const maxAgeSeconds =
-    directives === undefined ? earlierMaxAgeSeconds : deltaSeconds(directives.get('max-age'))
+  const maxAgeSeconds = directives === undefined ? earlierMaxAgeSeconds : maxAgeOf(directives)
   if (maxAgeSeconds === undefined) return { leftSeconds: undefined, maxAgeSeconds }
-  const age = (deltaSeconds(headers.age ?? undefined) ?? 0) + responseDelaySeconds
+  const age = ageOf(headers.age) + responseDelaySeconds
   return { leftSeconds: Math.max(LEAST_FRESH_SECONDS, maxAgeSeconds - age), maxAgeSeconds }
+}
+
+/** Of several, the first that can be read (RFC 9111, section 4.2.1). */
+function maxAgeOf(directives: readonly Directive[]): number | undefined {
+  return directives
+    .filter(({ name }) => name === 'max-age')
+    .map(({ value }) => deltaSeconds(value))
+    .find((seconds) => seconds !== undefined)
+}
+
+/** Of several, the first; what is not a number counts as absent (RFC 9111, section 5.1). */
+function ageOf(value: string | null): number {
+  return deltaSeconds(value?.split(',')[0]?.trim() ?? '') ?? 0
+}
+
+interface Directive {
+  readonly name: string
+  readonly value: string
 }
 
 /** A run without a comma outside of a quoted string. */
@@ -38,19 +55,16 @@ const ELEMENT = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g
 
 const DIRECTIVE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:=(?:"((?:[^"\\]|\\.)*)"|([^\s"]*)))?$/
 
-/** The first occurrence of each directive counts (RFC 9111, section 4.2.1); what is garbled does not. */
-function parseDirectives(value: string): ReadonlyMap<string, string> {
-  const directives = new Map<string, string>()
-  for (const [element] of value.matchAll(ELEMENT)) {
-    const match = DIRECTIVE.exec(element.trim())
-    const name = match?.[1]?.toLowerCase()
-    if (name === undefined || directives.has(name)) continue
-    directives.set(name, match?.[2] ?? match?.[3] ?? '')
-  }
-  return directives
+/** A value may be a token or a quoted string (RFC 9111, section 5.2); what is garbled does not count. */
+function parseDirectives(value: string): Directive[] {
+  const matches = Array.from(value.matchAll(ELEMENT), ([element]) => DIRECTIVE.exec(element.trim()))
+  return matches.flatMap((match) => {
+    const [, name, quoted, token] = match ?? []
+    if (name === undefined) return []
+    return [{ name: name.toLowerCase(), value: quoted?.replace(/\\(.)/g, '$1') ?? token ?? '' }]
+  })
 }
 
-function deltaSeconds(value: string | undefined): number | undefined {
-  if (value === undefined || !/^\d+$/.test(value)) return undefined
-  return Math.min(Number(value), MOST_DELTA_SECONDS)
+function deltaSeconds(value: string): number | undefined {
+  return /^\d+$/.test(value) ? Math.min(Number(value), MOST_DELTA_SECONDS) : undefined
 }

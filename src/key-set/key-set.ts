@@ -1,4 +1,4 @@
-import type { CryptoKey } from 'jose'
+import type { KeyObject } from 'node:crypto'
 import type { FetchFailureCode } from './exchange.js'
 
 /** Where a receiver's keys come from; made by `remoteKeySet`. */
@@ -18,7 +18,7 @@ export interface KeySet {
 export interface KeySetHealth {
   /** `stale`: in use while a refresh is due. `cold` and `expired`: nothing to verify with. */
   readonly state: 'cold' | 'fresh' | 'stale' | 'expired'
-  /** Seconds since the last successful fetch. */
+  /** Seconds since the last successful fetch; of an `initial` set, since the key set was made. */
   readonly ageSeconds?: number
   /** The usable key ids. */
   readonly keys: readonly string[]
@@ -32,7 +32,7 @@ export interface KeySetHealth {
 export interface VerificationKey {
   readonly kid: string
   readonly thumbprint: string
-  readonly cryptoKey: CryptoKey
+  readonly publicKey: KeyObject
 }
 
 /** What verification asks of a key set. */

@@ -51,7 +51,6 @@ export type FetchResult =
 export type LifeEvent = { readonly at: number } & (
   | FetchResult
   | { readonly type: 'failed'; readonly code: FetchFailureCode; readonly jitter: number }
-  | { readonly type: 'supplied'; readonly keys: ReadonlyMap<string, VerificationKey> }
   | { readonly type: 'time_passed' }
 )
 
@@ -63,6 +62,17 @@ const FIRST_BACK_OFF_MS = 1000
 const MAX_BACK_OFF_MS = 30_000
 
 export const COLD: Life = { held: undefined, expiredSince: undefined, trouble: undefined }
+
+/** The life of a set that the operator supplies: a refresh is due from the start. */
+export function suppliedLife(
+  keys: ReadonlyMap<string, VerificationKey>,
+  at: number,
+  span: Lifespan,
+): Life {
+  const expiresAt = at + span.maxStaleSeconds * 1000
+  const unknown = { maxAgeSeconds: undefined, validators: undefined }
+  return { ...COLD, held: { keys, fetchedAt: at, refreshAt: at, expiresAt, ...unknown } }
+}
 
 export const lifespanOf = (options: Lifespan): Lifespan => ({
   refreshSeconds: Math.max(REFRESH_FLOOR_SECONDS, options.refreshSeconds),
@@ -82,12 +92,6 @@ export function advance(life: Life, event: LifeEvent, span: Lifespan): Life {
     case 'failed': {
       const now = advance(life, { type: 'time_passed', at: event.at }, span)
       return { ...now, trouble: afterFailure(now.trouble?.count ?? 0, event) }
-    }
-    case 'supplied': {
-      const expiresAt = event.at + span.maxStaleSeconds * 1000
-      const moments = { fetchedAt: event.at, refreshAt: event.at, expiresAt }
-      const unknown = { maxAgeSeconds: undefined, validators: undefined }
-      return { ...life, held: { keys: event.keys, ...moments, ...unknown } }
     }
     case 'time_passed': {
       const { held } = life
@@ -128,14 +132,18 @@ export const isBackingOff = ({ trouble }: Life, now: number): boolean =>
   trouble !== undefined && now < trouble.retryAt && trouble.retryAt - now <= MAX_BACK_OFF_MS
 
 /** When the next background fetch may start; `undefined` before the first. */
-export const nextFetchAt = ({ held, trouble }: Life): number | undefined =>
-  trouble?.retryAt ?? held?.refreshAt
+export const nextFetchAt = ({ held, expiredSince, trouble }: Life): number | undefined =>
+  trouble?.retryAt ?? held?.refreshAt ?? expiredSince?.expiresAt
 
-export const isRefreshDue = (life: Life, now: number): boolean => {
+export function isRefreshDue(life: Life, now: number): boolean {
   if (isBackingOff(life, now)) return false
-  if (life.trouble !== undefined) return true
-  return life.held !== undefined && (now >= life.held.refreshAt || now < life.held.fetchedAt)
+  if (life.trouble !== undefined || life.expiredSince !== undefined) return true
+  return life.held !== undefined && isStale(life.held, now)
 }
+
+/** A set from the future is left over from a clock that was set back. */
+const isStale = ({ refreshAt, fetchedAt }: HeldSet, now: number): boolean =>
+  now >= refreshAt || now < fetchedAt
 
 export function healthOf(life: Life, now: number): KeySetHealth {
   const { held, expiredSince, trouble } = life
@@ -153,6 +161,6 @@ export function healthOf(life: Life, now: number): KeySetHealth {
 }
 
 function stateOf({ held, expiredSince }: Life, now: number): KeySetHealth['state'] {
-  if (held !== undefined) return now >= held.refreshAt || now < held.fetchedAt ? 'stale' : 'fresh'
+  if (held !== undefined) return isStale(held, now) ? 'stale' : 'fresh'
   return expiredSince === undefined ? 'cold' : 'expired'
 }

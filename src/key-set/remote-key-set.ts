@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { flag, functionOf, nonEmptyString, optionsObject, parseOptions } from '../options.js'
+import {
+  flag,
+  functionOf,
+  isRecord,
+  nonEmptyString,
+  optionsObject,
+  parseOptions,
+} from '../options.js'
 import { jwksUriFault } from './address.js'
 import { type KeySet, withSource } from './key-set.js'
 import { lifespanOf } from './life.js'
@@ -33,20 +40,32 @@ const above0 = (most: number, unit: string): z.ZodNumber => {
   return z.number({ error }).gt(0, { error }).max(most, { error })
 }
 
+/** Kept as text: what is changed in the object later changes nothing here. */
+function documentText(): z.ZodType<string> {
+  const error = 'must be a parsed JWKS document'
+  return z.custom<object>(isRecord, { error }).transform((document, context) => {
+    const text = jsonOf(document)
+    if (text !== undefined) return text
+    context.addIssue({ code: 'custom', message: error })
+    return z.NEVER
+  })
+}
+
+function jsonOf(value: object): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}
+
 const schema = optionsObject({
   jwksUri: nonEmptyString(),
   allowInsecureHttp: flag().default(false),
   refreshSeconds: above0(MAX_SECONDS, 'seconds').default(300),
   maxStaleSeconds: above0(MAX_SECONDS, 'seconds').default(3600),
   timeoutMs: above0(MAX_TIMEOUT_MS, 'milliseconds').default(3000),
-  initial: z
-    .custom<object>(
-      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-      {
-        error: 'must be a parsed JWKS document',
-      },
-    )
-    .optional(),
+  initial: documentText().optional(),
   fetch: functionOf<typeof globalThis.fetch>().optional(),
   clock: functionOf<() => number>().default(() => () => Date.now()),
 })
@@ -62,8 +81,8 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   const parsed = parseOptions('remoteKeySet options', schema, options, addressFaults)
   const source = createRemoteSource({
     ...parsed,
+    initial: parsed.initial,
     fetch: parsed.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    initial: structuredClone(parsed.initial),
     lifespan: lifespanOf(parsed),
   })
   const { ready, health, close } = source

@@ -2,27 +2,28 @@ import { readClock } from '../decision/clock.js'
 import { Unavailable } from '../decision/unavailable.js'
 import { createRefetchBudget } from './budget.js'
 import { announceKeySet, changesBetween } from './event.js'
-import { FetchFailure } from './exchange.js'
-import { createFetcher, type FetcherOptions } from './fetcher.js'
+import { FetchFailure, parseDocument } from './exchange.js'
+import { createFetcher, type Fetcher, type FetcherOptions } from './fetcher.js'
 import type { KeySet, KeySource } from './key-set.js'
 import * as lives from './life.js'
 import { createWakeUp } from './wake-up.js'
 
 export interface RemoteSourceOptions extends FetcherOptions {
-  readonly initial: object | undefined
+  /** A JWKS document as JSON text. */
+  readonly initial: string | undefined
   readonly lifespan: lives.Lifespan
-  readonly clock: () => number
 }
 
 /** The shell around the life of a key set: the clock, one fetch at a time, and who waits for it. */
 export function createRemoteSource(options: RemoteSourceOptions): KeySource & KeySet {
   const fetcher = createFetcher(options)
   const budget = createRefetchBudget()
-  const wakeUp = createWakeUp(refreshWhereDue)
-  let life = lives.COLD
+  const wakeUp = createWakeUp(onWake)
+  let life = startOfLife(fetcher, options)
   let flight: Promise<void> | undefined
   let fetchesStarted = 0
   let lastGoodFetch = 0
+  let lastFailedFetch = 0
   let exhausted = false
   let closed = false
 
@@ -39,9 +40,9 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
     return at
   }
 
-  function takeOff(work: Promise<void>): void {
+  function takeOff(): void {
     // A clock that throws leaves the life as it is; the requests that wait meet the same clock.
-    flight = work
+    flight = fetchOnce()
       .catch(() => {})
       .then(() => {
         flight = undefined
@@ -64,6 +65,7 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
     } catch (error) {
       const code = error instanceof FetchFailure ? error.code : 'network'
       happen({ type: 'failed', at: readClock(options.clock), code, jitter: Math.random() })
+      lastFailedFetch = number
       if (!closed) announceKeySet({ type: 'failed', reason: code })
     }
   }
@@ -74,10 +76,13 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
     wakeUp.in(() => next - readClock(options.clock))
   }
 
-  function refreshWhereDue(): void {
-    if (closed || flight !== undefined) return
-    if (lives.isRefreshDue(life, upToNow())) takeOff(fetchOnce())
-    else scheduleRefresh()
+  function refreshWhereDue(now: number): void {
+    if (!closed && flight === undefined && lives.isRefreshDue(life, now)) takeOff()
+  }
+
+  function onWake(): void {
+    refreshWhereDue(upToNow())
+    if (flight === undefined) scheduleRefresh()
   }
 
   const unavailable = (): Unavailable =>
@@ -88,23 +93,23 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
     const now = upToNow()
     const usable = life.held !== undefined
     if (usable && (closed || lastGoodFetch > lastFetchOnArrival)) return false
-    if (closed || lives.isBackingOff(life, now)) throw unavailable()
-    if (usable && !budget.take(now)) {
+    if (closed || lastFailedFetch > lastFetchOnArrival) throw unavailable()
+    if (lives.isBackingOff(life, now)) throw unavailable()
+    // A refresh that is due anyway, after a failure too, is at nobody's expense.
+    if (usable && !lives.isRefreshDue(life, now) && !budget.take(now)) {
       if (!exhausted) announceKeySet({ type: 'budget_exhausted' })
       exhausted = true
-      if (life.trouble !== undefined) throw unavailable()
       return false
     }
     exhausted = false
-    takeOff(fetchOnce())
+    takeOff()
     return true
   }
 
   const source: KeySource & KeySet = {
     current(kid) {
       const now = upToNow()
-      if (life.held === undefined) return undefined
-      if (now >= life.held.refreshAt || now < life.held.fetchedAt) refreshWhereDue()
+      if (life.held !== undefined) refreshWhereDue(now)
       return life.held?.keys.get(kid)
     },
     async find(kid) {
@@ -117,14 +122,14 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
       }
     },
     async ready() {
+      if (lastGoodFetch === 0 && !closed && flight === undefined) takeOff()
       await flight
-      if (lastGoodFetch === 0 && !closed) {
-        if (flight === undefined) takeOff(fetchOnce())
-        await flight
-      }
       if (lastGoodFetch === 0) throw unavailable()
     },
-    health: () => lives.healthOf(life, upToNow()),
+    health() {
+      const now = upToNow()
+      return lives.healthOf(life, now)
+    },
     close() {
       closed = true
       wakeUp.cancel()
@@ -132,9 +137,18 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
     },
   }
 
-  if (options.initial !== undefined) {
-    const at = readClock(options.clock)
-    takeOff(fetcher.screen(options.initial).then((keys) => happen({ type: 'supplied', at, keys })))
-  }
+  scheduleRefresh()
   return source
+}
+
+function startOfLife(fetcher: Fetcher, options: RemoteSourceOptions): lives.Life {
+  const { initial, clock, lifespan } = options
+  if (initial === undefined) return lives.COLD
+  try {
+    const keys = fetcher.screen(parseDocument(Buffer.from(initial)))
+    return lives.suppliedLife(keys, readClock(clock), lifespan)
+  } catch (error) {
+    if (error instanceof FetchFailure) return lives.COLD
+    throw error
+  }
 }

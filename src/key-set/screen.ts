@@ -1,4 +1,4 @@
-import { type CryptoKey, calculateJwkThumbprint, importJWK } from 'jose'
+import { createPublicKey, hash } from 'node:crypto'
 import { isRecord } from '../options.js'
 import { FetchFailure } from './exchange.js'
 import type { VerificationKey } from './key-set.js'
@@ -41,74 +41,73 @@ export const isKeyId = (value: unknown): value is string =>
  *
  * @throws FetchFailure when it is no key set, or too large a one.
  */
-export async function screenKeySet(
+export function screenKeySet(
   document: unknown,
   held: ReadonlyMap<string, VerificationKey> | undefined,
-): Promise<Screened> {
+): Screened {
   const members = isRecord(document) ? document['keys'] : undefined
   if (!Array.isArray(members)) throw new FetchFailure('malformed')
   if (members.length > MAX_MEMBERS) throw new FetchFailure('too_many_keys')
   const keys = new Map<string, VerificationKey>()
   const skipped: SkippedKey[] = []
   for (const member of members) {
-    const key = await screenMember(member, members, held)
+    const key = screenMember(member, members, held)
     if ('reason' in key) skipped.push(key)
     else keys.set(key.kid, key)
   }
   return { keys, skipped }
 }
 
-async function screenMember(
+function screenMember(
   member: unknown,
   members: readonly unknown[],
   held: ReadonlyMap<string, VerificationKey> | undefined,
-): Promise<VerificationKey | SkippedKey> {
+): VerificationKey | SkippedKey {
   if (!isRecord(member)) return { reason: 'malformed' }
-  const { kid, n, e } = member
+  const { kid } = member
   if (!isKeyId(kid)) return { reason: 'key_id_invalid' }
-  const reason = faultOfMember(member, members)
+  const namesakes = members.filter((other) => isRecord(other) && other['kid'] === kid)
+  const reason = namesakes.length > 1 ? 'key_id_repeated' : faultOfUse(member)
   if (reason !== undefined) return { reason, keyId: kid }
-  // Only what makes the public key: `ext`, `x5c` and the like have no say in how it is used.
-  const jwk = { kty: 'RSA', n: String(n), e: String(e) }
-  try {
-    const thumbprint = await calculateJwkThumbprint(jwk)
-    const known = held?.get(kid)
-    if (known?.thumbprint === thumbprint) return known
-    const cryptoKey = (await importJWK(jwk, 'RS256')) as CryptoKey
-    return Object.freeze({ kid, thumbprint, cryptoKey })
-  } catch {
-    return { reason: 'malformed', keyId: kid }
-  }
+  const modulus = unsignedInteger(member['n'])
+  const exponent = unsignedInteger(member['e'])
+  if (modulus === undefined || exponent === undefined) return { reason: 'malformed', keyId: kid }
+  const fault = faultOfNumbers(modulus, exponent)
+  if (fault !== undefined) return { reason: fault, keyId: kid }
+  // Only what makes the public key, in one spelling, in the order of RFC 7638: `ext`, `x5c` and the
+  // like have no say in how it is used.
+  const e = exponent.toString('base64url')
+  const jwk = { e, kty: 'RSA', n: modulus.toString('base64url') }
+  const thumbprint = hash('sha256', JSON.stringify(jwk), 'base64url')
+  const known = held?.get(kid)
+  if (known?.thumbprint === thumbprint) return known
+  return Object.freeze({ kid, thumbprint, publicKey: createPublicKey({ key: jwk, format: 'jwk' }) })
 }
 
-function faultOfMember(
-  member: Record<string, unknown>,
-  members: readonly unknown[],
-): SkipReason | undefined {
-  const { kid, kty, use, alg, n, e, key_ops: operations } = member
-  if (members.filter((other) => isRecord(other) && other['kid'] === kid).length > 1) {
-    return 'key_id_repeated'
-  }
+function faultOfUse(member: Record<string, unknown>): SkipReason | undefined {
+  const { kty, use, alg, key_ops: operations } = member
   if (kty !== 'RSA') return 'not_rsa'
   if (PRIVATE_MEMBERS.some((name) => Object.hasOwn(member, name))) return 'private'
   if (alg !== undefined && alg !== 'RS256') return 'other_algorithm'
   if (use !== undefined && use !== 'sig') return 'not_for_signatures'
   if (operations !== undefined && !allowsVerify(operations)) return 'not_for_signatures'
-  const modulus = unsignedInteger(n)
-  const exponent = unsignedInteger(e)
-  if (modulus === undefined || exponent === undefined) return 'malformed'
-  const bits = bitLength(modulus)
-  if (bits < MIN_MODULUS_BITS || bits > MAX_MODULUS_BITS) return 'modulus_size'
-  return isOddFromThree(exponent) ? undefined : 'exponent'
+  return undefined
 }
 
 const allowsVerify = (operations: unknown): boolean =>
   Array.isArray(operations) && operations.includes('verify')
 
-/** Base64urlUInt (RFC 7518, section 2), without its leading zero octets. */
+function faultOfNumbers(modulus: Buffer, exponent: Buffer): SkipReason | undefined {
+  const bits = bitLength(modulus)
+  if (bits < MIN_MODULUS_BITS || bits > MAX_MODULUS_BITS) return 'modulus_size'
+  return isOddFromThree(exponent) ? undefined : 'exponent'
+}
+
+/** Base64urlUInt (RFC 7518, section 2), without the leading zero octets that some libraries write. */
 function unsignedInteger(value: unknown): Buffer | undefined {
-  if (typeof value !== 'string' || !/^[A-Za-z0-9_-]+$/.test(value)) return undefined
+  if (typeof value !== 'string') return undefined
   const octets = Buffer.from(value, 'base64url')
+  if (octets.toString('base64url') !== value) return undefined
   const first = octets.findIndex((octet) => octet !== 0)
   return first === -1 ? undefined : octets.subarray(first)
 }

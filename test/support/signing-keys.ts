@@ -1,0 +1,67 @@
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+
+/** A key as a key set publishes it. */
+export interface PublicJwk {
+  readonly kty: string
+  readonly kid: string
+  readonly n: string
+  readonly e: string
+  readonly [member: string]: unknown
+}
+
+export interface SigningKey {
+  readonly kid: string
+  readonly jwk: PublicJwk
+  readonly privateKey: KeyObject
+}
+
+export function makeSigningKey(kid: string): SigningKey {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { n = '', e = '' } = publicKey.export({ format: 'jwk' })
+  return { kid, privateKey, jwk: { kty: 'RSA', kid, n, e, alg: 'RS256', use: 'sig' } }
+}
+
+/** The form of an RSA key of any size; nobody has its private half. */
+export function shapeOfKey(kid: string, modulusBits: number, e = 'AQAB'): PublicJwk {
+  const octets = randomBytes(Math.ceil(modulusBits / 8))
+  const topBits = ((modulusBits - 1) % 8) + 1
+  octets[0] = (octets.readUInt8(0) & (2 ** topBits - 1)) | (2 ** (topBits - 1))
+  octets[octets.length - 1] = octets.readUInt8(octets.length - 1) | 1
+  return { kty: 'RSA', kid, n: octets.toString('base64url'), e }
+}
+
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** The policy that `tokenFrom` satisfies. */
+export const POLICY = {
+  issuer: 'https://core.example',
+  audience: 'orders',
+  source: 'microservice',
+  tokenType: 'service-access',
+  callers: ['billing'],
+} as const
+
+export interface TokenOptions {
+  /** Milliseconds since the epoch. */
+  readonly now?: number
+  /** The `kid` in the header, when not the key's own. */
+  readonly kid?: string
+  readonly claims?: object
+}
+
+/** A token that a receiver with `POLICY` accepts for five minutes. */
+export function tokenFrom(key: SigningKey, options: TokenOptions = {}): string {
+  const { now = Date.now(), kid = key.kid, claims = {} } = options
+  const iat = Math.floor(now / 1000)
+  const { issuer: iss, audience: aud, source, tokenType: token_type } = POLICY
+  const payload = { iss, aud, source, token_type, sub: 'billing', permissions: [], iat }
+  const content = { ...payload, exp: iat + 300, ...claims }
+  const signed = `${encode({ alg: 'RS256', typ: 'JWT', kid })}.${encode(content)}`
+  return `${signed}.${sign('sha256', Buffer.from(signed), key.privateKey).toString('base64url')}`
+}
+
+/** The same token under another `kid`: rightly formed, signed by nobody. */
+export function withKid(token: string, kid: string): string {
+  const [, payload, signature] = token.split('.')
+  return `${encode({ alg: 'RS256', typ: 'JWT', kid })}.${payload}.${signature}`
+}

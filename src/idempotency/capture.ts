@@ -1,47 +1,17 @@
 import type { ServerResponse } from 'node:http'
-import { type Callback, isContent, normalise, writeAfterEnd } from './chunk.js'
+import {
+  type Capture,
+  type CaptureObserver,
+  type CaptureOptions,
+  captureOf,
+  hasNoBody,
+  isHeld,
+} from './capture-state.js'
+import { type Callback, isContent, normalise, octetsOf, writeAfterEnd } from './chunk.js'
 import { isEventStream, snapshotHeaders } from './header-snapshot.js'
-import type { StoredResult } from './result.js'
+import { watchLocalDestroy } from './local-destroy.js'
+import type { Sender } from './sender.js'
 import { watchSources } from './sources.js'
-
-/** Who is told what becomes of a response. What it returns never rejects. */
-export interface CaptureObserver {
-  /** The whole response; no byte of it is sent before the promise resolves. */
-  complete(result: StoredResult): Promise<void>
-  /** It cannot be held back; its first byte waits for the promise. */
-  flow(): Promise<void>
-  /** A response that flowed has ended or was cut off; its last byte waits for the promise. */
-  flowed(): Promise<void>
-  /** It was cut off while it was held back. */
-  cutOff(): void
-}
-
-export interface CaptureOptions {
-  readonly response: ServerResponse
-  /** The largest body that is held back. */
-  readonly maxBytes: number
-  readonly isHead: boolean
-}
-
-type Originals = Pick<ServerResponse, 'writeHead' | 'flushHeaders' | 'write' | 'end' | 'destroy'>
-
-interface Capture extends CaptureOptions {
-  readonly observer: CaptureObserver
-  readonly send: Originals
-  /**
-   * `held`: nothing is sent. `opening`: too large or an event stream, waiting for the record to say
-   * so. `flowing`: everything passes.
-   */
-  phase: 'held' | 'opening' | 'flowing'
-  head: Omit<StoredResult, 'body'> | undefined
-  chunks: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
-  size: number
-  /** Nothing more comes from the handler. */
-  isEnded: boolean
-  endCallback: Callback | undefined
-  wantsFlush: boolean
-  wantsDrain: boolean
-}
 
 /**
  * Holds a response back until its observer has kept it, however a handler sends it, by standing
@@ -49,104 +19,98 @@ interface Capture extends CaptureOptions {
  */
 export function captureResponse(options: CaptureOptions, observer: CaptureObserver): void {
   const { response } = options
-  const capture: Capture = {
-    ...options,
-    observer,
-    send: {
-      writeHead: response.writeHead.bind(response),
-      flushHeaders: response.flushHeaders.bind(response),
-      write: response.write.bind(response),
-      end: response.end.bind(response),
-      destroy: response.destroy.bind(response),
-    } as Originals,
-    phase: 'held',
-    head: undefined,
-    chunks: [],
-    size: 0,
-    isEnded: false,
-    endCallback: undefined,
-    wantsFlush: false,
-    wantsDrain: false,
-  }
-  response.writeHead = ((...args: unknown[]) => writeHead(capture, args)) as Originals['writeHead']
+  const capture = captureOf(options, observer)
+  standBefore(capture)
+  response.once('close', () => closed(capture))
+  watchSources(response, () => cutOff(capture))
+  watchLocalDestroy(response, () => {
+    if (capture.head !== undefined) cutOff(capture)
+  })
+}
+
+function standBefore(capture: Capture): void {
+  const { response } = capture
+  response.writeHead = ((...args: unknown[]) => writeHead(capture, args)) as Sender['writeHead']
   response.flushHeaders = () => flushHeaders(capture)
-  response.write = ((...args: unknown[]) => write(capture, args)) as Originals['write']
-  response.end = ((...args: unknown[]) => end(capture, args)) as Originals['end']
+  response.write = ((...args: unknown[]) => write(capture, args)) as Sender['write']
+  response.end = ((...args: unknown[]) => end(capture, args)) as Sender['end']
   response.destroy = (error) => destroy(capture, error)
   Object.defineProperty(response, 'writableEnded', {
     configurable: true,
     get: () => capture.isEnded,
-  })
-  response.once('close', () => closed(capture))
-  watchSources(response, () => {
-    if (!capture.isEnded && capture.phase === 'held') observer.cutOff()
   })
 }
 
 // Node keeps the head until the first byte, and from here on says itself that it is too late to
 // change it.
 function writeHead(capture: Capture, args: unknown[]): ServerResponse {
-  const { response, send } = capture
+  const { response, sender } = capture
   if (capture.head === undefined) {
     const [status, reason, given] = args
     const headers = snapshotHeaders(
       response,
       typeof reason === 'string' ? given : (given ?? reason),
     )
-    Reflect.apply(send.writeHead, response, args)
-    capture.head = { status: Number(status), headers }
+    Reflect.apply(sender.writeHead, response, args)
+    // Node makes an integer of it likewise.
+    capture.head = { status: Number(status) | 0, headers }
     if (isEventStream(headers)) open(capture)
-  } else Reflect.apply(send.writeHead, response, args)
+  } else Reflect.apply(sender.writeHead, response, args)
   return response
 }
 
-function flushHeaders(capture: Capture): void {
-  const { response, send } = capture
+/** By way of the response, as Node does: an inner middleware may add its headers there. */
+function writeImplicitHead(capture: Capture): void {
+  const { response } = capture
+  if (capture.head === undefined) response.writeHead(response.statusCode)
   if (capture.head === undefined) writeHead(capture, [response.statusCode])
+}
+
+function flushHeaders(capture: Capture): void {
+  writeImplicitHead(capture)
   capture.wantsFlush = true
-  if (capture.phase === 'flowing') send.flushHeaders()
+  if (capture.phase === 'flowing') capture.sender.flushHeaders()
 }
 
 function write(capture: Capture, args: unknown[]): boolean {
-  const { response, send } = capture
+  const { response, sender } = capture
   const { chunk, encoding, callback } = normalise(args)
+  if (sender.isSending()) return Reflect.apply(sender.write, response, args)
   if (capture.isEnded) {
     if (callback !== undefined) process.nextTick(callback, writeAfterEnd())
     return false
   }
   if (capture.phase === 'flowing' || !isContent(chunk))
-    return Reflect.apply(send.write, response, args)
-  if (capture.head === undefined) writeHead(capture, [response.statusCode])
+    return Reflect.apply(sender.write, response, args)
+  writeImplicitHead(capture)
   if (hasNoBody(capture)) {
     if (callback !== undefined) process.nextTick(callback)
     return true
   }
-  // A handler may use its buffer again once it has been called back.
-  keep(
-    capture,
-    typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk),
-    callback,
-  )
+  // A copy: a handler may use its buffer again once it has been called back.
+  keep(capture, octetsOf(chunk, encoding), callback)
   if (isHeld(capture)) return true
   capture.wantsDrain = true
   return false
 }
 
 function end(capture: Capture, args: unknown[]): ServerResponse {
-  const { response, send, observer } = capture
+  const { response, sender, observer } = capture
   const { chunk, encoding, callback } = normalise(args)
+  if (sender.isSending()) return Reflect.apply(sender.end, response, args)
   if (capture.isEnded) {
     if (callback !== undefined) process.nextTick(callback, writeAfterEnd())
     return response
   }
-  if (chunk && !isContent(chunk)) return Reflect.apply(send.end, response, args)
+  if (chunk && !isContent(chunk)) return Reflect.apply(sender.end, response, args)
   if (capture.phase === 'flowing') {
     capture.isEnded = true
-    void observer.flowed().then(() => Reflect.apply(send.end, response, args))
+    sender.after(observer.flowed(), () => Reflect.apply(sender.end, response, args))
     return response
   }
-  const octets = isContent(chunk) ? Buffer.from(chunk as string, encoding) : Buffer.alloc(0)
-  if (capture.head === undefined) writeWholeHead(capture, octets.byteLength)
+  const octets = isContent(chunk) ? octetsOf(chunk, encoding) : Buffer.alloc(0)
+  announceLength(capture, octets.byteLength)
+  writeImplicitHead(capture)
   capture.isEnded = true
   capture.endCallback = callback
   if (octets.byteLength > 0 && !hasNoBody(capture)) keep(capture, octets, undefined)
@@ -154,51 +118,57 @@ function end(capture: Capture, args: unknown[]): ServerResponse {
   return response
 }
 
-/** The head of a response that comes in one piece: Node would add the length by itself at `end`. */
-function writeWholeHead(capture: Capture, length: number): void {
+/** Of a response that comes in one piece Node would tell the length by itself. */
+function announceLength(capture: Capture, length: number): void {
   const { response } = capture
-  const isFramed = ['content-length', 'transfer-encoding', 'trailer'].some((name) =>
-    response.hasHeader(name),
-  )
-  if (!isFramed && !hasNoBody(capture)) response.setHeader('Content-Length', length)
-  writeHead(capture, [response.statusCode])
+  if (capture.head !== undefined || hasNoBody(capture)) return
+  const framing = ['content-length', 'transfer-encoding', 'trailer']
+  if (!framing.some((name) => response.hasHeader(name)))
+    response.setHeader('Content-Length', length)
 }
 
 function complete(capture: Capture): void {
-  const { head, chunks, observer, send, endCallback } = capture
+  const { head, chunks, observer, sender, endCallback } = capture
   if (head === undefined) return
   const body = Buffer.concat(chunks.map(({ octets }) => octets))
   capture.chunks = []
-  void observer.complete({ ...head, body }).then(() => {
-    if (body.byteLength > 0) send.end(body, endCallback)
-    else send.end(endCallback)
+  sender.after(observer.complete({ ...head, body }), () => {
+    if (body.byteLength > 0) sender.end(body, endCallback)
+    else sender.end(endCallback)
   })
 }
 
 function open(capture: Capture): void {
   capture.phase = 'opening'
-  void capture.observer.flow().then(() => release(capture))
+  capture.sender.after(capture.observer.flow(), () => release(capture))
 }
 
 /** Sends what has been kept; from here on everything passes. */
 function release(capture: Capture): void {
-  const { response, send, observer, chunks, endCallback } = capture
+  const { response, sender, observer, chunks, endCallback } = capture
   capture.phase = 'flowing'
   capture.chunks = []
   let isDrained = true
-  for (const { octets, callback } of chunks) isDrained = send.write(octets, callback)
-  if (capture.wantsFlush) send.flushHeaders()
-  if (capture.isEnded) void observer.flowed().then(() => send.end(endCallback))
-  else if (capture.wantsDrain && isDrained) response.emit('drain')
+  for (const { octets, callback } of chunks) isDrained = sender.write(octets, callback)
+  if (capture.wantsFlush) sender.flushHeaders()
+  if (capture.isEnded) sender.after(observer.flowed(), () => sender.end(endCallback))
+  else if (response.destroyed) closed(capture)
+  else if (capture.wantsDrain && isDrained) capture.drain()
 }
 
 function destroy(capture: Capture, error: Error | undefined): ServerResponse {
-  const { response, send, observer } = capture
-  if (!capture.isEnded && capture.phase === 'held') observer.cutOff()
+  cutOff(capture)
   closed(capture)
   capture.isEnded = true
-  send.destroy(error)
-  return response
+  capture.sender.destroy(error)
+  return capture.response
+}
+
+/** Nobody is left to end it. If somebody does all the same, that result counts. */
+function cutOff(capture: Capture): void {
+  if (capture.isEnded || capture.isCutOff || capture.phase !== 'held') return
+  capture.isCutOff = true
+  capture.observer.cutOff()
 }
 
 /** A caller that hangs up ends a response that flows; one that is held back may yet be completed. */
@@ -214,11 +184,4 @@ function keep(capture: Capture, octets: Uint8Array, callback: Callback | undefin
   const isLater = capture.phase === 'opening'
   capture.chunks.push({ octets, callback: isLater ? callback : undefined })
   if (!isLater && callback !== undefined) process.nextTick(callback)
-}
-
-const isHeld = ({ phase }: Capture): boolean => phase === 'held'
-
-const hasNoBody = ({ head, isHead, response }: Capture): boolean => {
-  const status = head?.status ?? response.statusCode
-  return isHead || status === 204 || status === 304 || status < 200
 }

@@ -24,3 +24,8 @@ export function normalise(args: readonly unknown[]): {
 /** What a callback gets that comes too late. */
 export const writeAfterEnd = (): Error =>
   Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' })
+
+export const octetsOf = (
+  chunk: string | Uint8Array,
+  encoding: BufferEncoding | undefined,
+): Uint8Array => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk))

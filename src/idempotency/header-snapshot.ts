@@ -1,29 +1,39 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 
 type HeaderPairs = readonly (readonly [name: string, value: string])[]
 
 /** The headers that a response is about to be sent with, `writeHead`'s own ones over the others. */
 export function snapshotHeaders(response: ServerResponse, ofWriteHead: unknown): HeaderPairs {
-  const headers = new Map<string, string[]>()
-  const set = (name: string, value: unknown): void => {
-    headers.set(name.toLowerCase(), valuesOf(value))
-  }
-  for (const [name, value] of Object.entries(response.getHeaders())) set(name, value)
-  const given = pairsOf(ofWriteHead)
-  for (const [name] of given) headers.delete(name.toLowerCase())
-  for (const [name, value] of given) {
-    set(name, [...(headers.get(name.toLowerCase()) ?? []), ...valuesOf(value)])
-  }
-  return [...headers].flatMap(([name, values]) => values.map((value) => [name, value] as const))
+  const others = Object.entries(response.getHeaders())
+  if (others.length === 0) return inPairs(pairsOf(ofWriteHead))
+  const isList = Array.isArray(ofWriteHead)
+  if (isList) return inPairs(Object.entries(rehearse(response, others, ofWriteHead)))
+  const headers = new Map<string, unknown>(others)
+  for (const [name, value] of pairsOf(ofWriteHead)) headers.set(name.toLowerCase(), value)
+  return inPairs([...headers])
+}
+
+/** Whether names that a list repeats add up or replace each other differs from Node to Node. */
+function rehearse(
+  { req }: ServerResponse,
+  others: readonly [string, OutgoingHttpHeader | undefined][],
+  list: OutgoingHttpHeader[],
+): OutgoingHttpHeaders {
+  const scratch = new ServerResponse(req)
+  for (const [name, value] of others) if (value !== undefined) scratch.setHeader(name, value)
+  return scratch.writeHead(200, list).getHeaders()
 }
 
 /** Server-sent events are meant to arrive as they happen. */
 export const isEventStream = (headers: HeaderPairs): boolean =>
   headers.some(
-    ([name, value]) => name === 'content-type' && /^\s*text\/event-stream\b/i.test(value),
+    ([name, value]) => name === 'content-type' && /^\s*text\/event-stream\s*(;|$)/i.test(value),
   )
 
-const valuesOf = (value: unknown): string[] => [value].flat().map(String)
+const inPairs = (headers: readonly (readonly [string, unknown])[]): HeaderPairs =>
+  headers.flatMap(([name, values]) =>
+    [values].flat().map((value) => [name.toLowerCase(), String(value)] as const),
+  )
 
 /** `writeHead` takes an object, a flat array of names and values, or an array of pairs. */
 function pairsOf(headers: unknown): (readonly [string, unknown])[] {

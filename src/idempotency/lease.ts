@@ -13,6 +13,8 @@ export interface Lease {
   flow(): void
   /** No more renewals. */
   stop(): void
+  /** The run is over without a result: no more renewals, and whatever is still at work is told. */
+  abandon(): void
 }
 
 const RENEWALS_PER_LEASE = 3
@@ -72,6 +74,10 @@ export function keepLease(
     },
     stop() {
       clearInterval(timer)
+    },
+    abandon() {
+      clearInterval(timer)
+      lose()
     },
   }
 }

@@ -16,6 +16,8 @@ export const recordKey = ({ issuer, audience, caller, operation }: KeyScope, key
 export const operationOf = (method: string, mountPath: string, route: unknown): string =>
   digestOfParts([method, mountPath, patternText(route)])
 
-/** Express takes a string, a regular expression, or a list of them. */
+/** Express takes a string, a regular expression, or a list of them; none reads like another. */
 const patternText = (route: unknown): string =>
-  Array.isArray(route) ? digestOfParts(route.map(patternText)) : String(route)
+  Array.isArray(route)
+    ? digestOfParts(['list', ...route.map(patternText)])
+    : digestOfParts([typeof route, String(route)])

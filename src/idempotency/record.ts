@@ -86,6 +86,8 @@ export function settle(
     const said = record.state === 'finished' ? 'finished' : 'released'
     return { answer: ending.type === said, record }
   }
+  // Its bytes have flowed: nothing that comes late may let it be rerun.
+  if (record.state === 'unstored' && ending.type === 'abandoned') return { answer: false, record }
   return { answer: true, record: ended(run, ending, now) }
 }
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { type CaptureObserver, captureResponse } from './capture.js'
+import { captureResponse } from './capture.js'
+import type { CaptureObserver } from './capture-state.js'
 import type { RunEnd } from './event.js'
 import { keepLease } from './lease.js'
 import { encodeResult, type StoredResult } from './result.js'
@@ -47,11 +48,13 @@ export function beginRun(options: RunOptions): IdempotencyContext {
     const [actual, told]: [Ending, RunEnd] = isReleased
       ? [{ type: 'released' }, 'released']
       : [ending, end]
+    let outcome: RunEnd
     try {
-      onEnd((await store.settle(run, actual)) ? told : 'key_lost', status)
+      outcome = (await store.settle(run, actual)) ? told : 'key_lost'
     } catch {
-      onEnd('result_lost', status)
+      outcome = 'result_lost'
     }
+    onEnd(outcome, status)
   }
 
   const observer: CaptureObserver = {
@@ -64,14 +67,18 @@ export function beginRun(options: RunOptions): IdempotencyContext {
       lease.flow()
       isFlowing = true
       if (isReleased) return
-      await store.settle(run, { type: 'streaming' }).catch(() => false)
+      try {
+        await store.settle(run, { type: 'streaming' })
+      } catch {
+        // The renewals say it again.
+      }
     },
     flowed() {
       lease.stop()
       return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)
     },
     cutOff() {
-      lease.stop()
+      lease.abandon()
       void settle({ type: 'abandoned' }, 'abandoned')
     },
   }

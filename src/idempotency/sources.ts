@@ -1,27 +1,31 @@
 import type { ServerResponse } from 'node:http'
 
 /**
- * Calls `dropped` when the response is closed and whatever was piped into it has stopped: nobody is
- * left to end it. That is how Node's pipes and Express's `sendFile` drop an answer.
+ * Calls `dropped` when the response is closed and what was piped into it has stopped before its end:
+ * nobody is left to end it. That is how Node's pipes and Express's `sendFile` drop an answer.
  */
 export function watchSources(response: ServerResponse, dropped: () => void): void {
   const sources = new Set<NodeJS.ReadableStream>()
-  let wasPiped = false
+  let wasCut = false
 
-  // Later, because a source that has come to its end calls `end` after it has let go.
+  // Later, because a source may be told before the response is, and because another may follow.
   const check = (): void => {
     setImmediate(() => {
-      if (wasPiped && sources.size === 0 && response.closed) dropped()
+      if (wasCut && sources.size === 0 && response.closed) dropped()
     })
   }
-  const leave = (source: NodeJS.ReadableStream): void => {
-    if (sources.delete(source)) check()
+  const leave = (source: NodeJS.ReadableStream & { readableEnded?: boolean }): void => {
+    if (!sources.delete(source)) return
+    if (source.readableEnded !== true && isGone(response)) wasCut = true
+    check()
   }
   response.on('pipe', (source: NodeJS.ReadableStream) => {
-    wasPiped = true
     sources.add(source)
     source.once('close', () => leave(source))
   })
   response.on('unpipe', leave)
   response.once('close', check)
 }
+
+const isGone = ({ destroyed, socket }: ServerResponse): boolean =>
+  destroyed || socket?.writable === false

@@ -50,10 +50,13 @@ export type Ending =
 /**
  * Where idempotency keys are reserved, shared by all instances of a receiver. Every function is one
  * atomic step, and rejects when it cannot tell what has happened. Repeating a call of the same owner
- * has no further effect.
+ * has no further effect, and gives the same answer.
  */
 export interface IdempotencyStore {
-  /** Reserves the key, or says why it cannot be. */
+  /**
+   * Reserves the key, or says why it cannot be. Fences grow also after a record has been forgotten.
+   * After `released`, a reservation of the same owner comes too late and is not `reserved`.
+   */
   reserve(request: ReservationRequest): Promise<Reservation>
   /**
    * Extends the lease, writing a record that is gone anew: `false` when the key is not the run's any
@@ -62,7 +65,7 @@ export interface IdempotencyStore {
   renew(run: Run): Promise<boolean>
   /**
    * Records how the run ended, also after its lease or when the record is gone: `false`, and nothing
-   * changes, when another run has taken the key.
+   * changes, when another run has taken the key, or the run has ended otherwise before.
    */
   settle(run: Run, ending: Ending): Promise<boolean>
 }

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { digestOfParts } from '../decision/digest.js'
 import { wrongWiring } from '../decision/fault.js'
 import { fingerprintOf } from '../idempotency/fingerprint.js'
 import { type KeyHeader, readKey } from '../idempotency/key.js'
@@ -68,7 +69,8 @@ function nameRequest(
   hasBody: boolean,
   fingerprint: RequestNamer | undefined,
 ): string {
-  if (fingerprint !== undefined) return given(fingerprint, request, 'fingerprint')
+  // A digest, like the default: stores take no other form, and what is in it may be secret.
+  if (fingerprint !== undefined) return digestOfParts([given(fingerprint, request, 'fingerprint')])
   const { method, originalUrl: target, headers, body } = request
   const contentType = headers['content-type']
   const made = fingerprintOf({ method, target, contentType, hasBody, body })
@@ -79,5 +81,7 @@ function nameRequest(
 function given(namer: RequestNamer, request: Request, option: string): string {
   const name: unknown = namer(request)
   if (typeof name === 'string') return name
+  // One that was written as an async function: its rejection must not end the process.
+  if (name instanceof Promise) name.catch(() => {})
   throw wrongWiring(`${BY}: the option ${option} must return a string`)
 }

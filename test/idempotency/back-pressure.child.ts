@@ -1,0 +1,29 @@
+import { Readable } from 'node:stream'
+import { memoryStore } from 'express-service-auth'
+import { startReceiver, VARIANTS } from './receiver.js'
+
+/** A receiver that pipes 100 MiB, as a process of its own, so that its memory can be measured. */
+const MIB = 1024 * 1024
+const variant = VARIANTS.find(({ name }) => name === process.argv[2])
+if (variant === undefined) throw new Error('Which Express?')
+
+const receiver = await startReceiver({
+  variant,
+  store: memoryStore(),
+  handler(_request, response) {
+    let sent = 0
+    const chunk = Buffer.alloc(MIB / 4, 'x')
+    const source = new Readable({
+      highWaterMark: MIB / 4,
+      read() {
+        sent += chunk.length
+        this.push(sent > 100 * MIB ? null : Buffer.from(chunk))
+        process.send?.({ sent, rss: process.memoryUsage().rss })
+      },
+    })
+    source.pipe(response)
+  },
+})
+const token = await receiver.issuer.token()
+process.send?.({ port: receiver.port, token })
+process.once('disconnect', () => process.exit())

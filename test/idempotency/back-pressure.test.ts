@@ -1,0 +1,52 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { until } from '../support/until.js'
+import { callRaw, newKey } from './exchange.js'
+import { VARIANTS } from './receiver.js'
+
+const MIB = 1024 * 1024
+const PROGRAM = fileURLToPath(new URL('back-pressure.child.ts', import.meta.url))
+
+interface Report {
+  readonly port?: number
+  readonly token?: string
+  readonly sent?: number
+  readonly rss?: number
+}
+
+describe.each(VARIANTS)('A pipe of 100 MiB, $name', ({ name }) => {
+  it('waits for a caller that reads slowly, and its memory stays flat', async () => {
+    const child = fork(PROGRAM, [name], { execArgv: ['--import', 'tsx'] })
+    const reports: Report[] = []
+    child.on('message', (report: Report) => reports.push(report))
+    await until('the receiver', async () => reports.length > 0)
+    const { port = 0, token } = reports.shift() ?? {}
+    // Its own token: the child has a key of its own.
+    const headers = { connection: 'close', authorization: `Bearer ${token}` }
+    const { socket, closed } = await callRaw(port, { key: newKey(), headers })
+    socket.removeAllListeners('data').pause()
+    let last = -1
+    // Whatever the kernel buffers: at some point no more is asked of the source.
+    await until('the source to stop', async () => {
+      const isSame = reports.length > 0 && reports.length === last
+      last = reports.length
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return isSame && reports.length === last
+    })
+    expect(reports.at(-1)?.sent).toBeLessThan(50 * MIB)
+    const before = reports[0]?.rss ?? 0
+    let received = 0
+    socket.on('data', (chunk) => {
+      received += chunk.length
+    })
+    socket.resume()
+    await closed
+    expect(received).toBeGreaterThan(100 * MIB)
+    const peak = Math.max(...reports.map(({ rss = 0 }) => rss))
+    expect((peak - before) / MIB).toBeLessThan(60)
+    child.disconnect()
+    await once(child, 'exit')
+  })
+})

@@ -1,0 +1,111 @@
+import { Readable } from 'node:stream'
+import { gunzipSync } from 'node:zlib'
+import type { RequestHandler, Response } from 'express'
+import { expect, it } from 'vitest'
+import { describeReceivers } from './each-receiver.js'
+import { call, newKey } from './exchange.js'
+import { atTheLastMoment, compress, signing } from './outer-middlewares.js'
+
+describeReceivers('A response behind the key and among other middlewares', (bench) => {
+  const PLAIN = 'compress me '.repeat(40)
+
+  it.each([10, 262_144])(
+    'is compressed outside, and so is its replay (limit %i)',
+    async (limit) => {
+      for (const send of [
+        (res: Response) => void res.type('text').send(PLAIN),
+        (res: Response) => void res.end(PLAIN),
+        (res: Response) => void Readable.from([...(PLAIN.match(/.{1,12}/g) ?? [])]).pipe(res),
+      ]) {
+        const options = { maxResponseBytes: limit }
+        const receiver = await bench.start((_req, res) => send(res), options, { outer: [compress] })
+        const key = newKey()
+        const first = await call(receiver.port, { key })
+        expect(first.headers['content-encoding']).toEqual(['gzip'])
+        expect(gunzipSync(first.body).toString()).toBe(PLAIN)
+        const second = await call(receiver.port, { key })
+        if (limit === 10) expect(second.problem).toBe('result-not-stored')
+        else expect(gunzipSync(second.body).toString()).toBe(PLAIN)
+        if (limit !== 10) expect(second.headers['content-encoding']).toEqual(['gzip'])
+      }
+    },
+  )
+
+  it('is stored compressed where that happens inside', async () => {
+    const receiver = await bench.start(
+      (_req, res) => void res.send(PLAIN),
+      {},
+      { inner: [compress] },
+    )
+    const key = newKey()
+    const first = await call(receiver.port, { key })
+    const second = await call(receiver.port, { key })
+    for (const answer of [first, second]) {
+      expect(answer.headers['content-encoding']).toEqual(['gzip'])
+      expect(gunzipSync(answer.body).toString()).toBe(PLAIN)
+    }
+  })
+
+  it('keeps the headers that an inner middleware adds at the last moment', async () => {
+    for (const send of [
+      (res: Response) => void res.end('x'),
+      (res: Response) => void res.write('x', () => res.end()),
+      (res: Response) => {
+        res.flushHeaders()
+        res.end('x')
+      },
+      (res: Response) => void res.writeHead(200, { etag: '"1"' }).end('x'),
+      (res: Response) => void res.json({}),
+    ]) {
+      const receiver = await bench.start(
+        (_req, res) => send(res),
+        {},
+        {
+          inner: [atTheLastMoment('Content-Language', 'cs')],
+          outer: [atTheLastMoment('X-Outer', '1')],
+        },
+      )
+      const key = newKey()
+      for (let time = 0; time < 2; time += 1) {
+        const { headers } = await call(receiver.port, { key })
+        expect(headers['content-language']).toEqual(['cs'])
+        expect(headers['x-outer']).toEqual(['1'])
+      }
+    }
+  })
+
+  it('passes an outer middleware that writes by way of the response itself', async () => {
+    const receiver = await bench.start(
+      (_req, res) => void res.end('body'),
+      {},
+      { outer: [signing] },
+    )
+    const key = newKey()
+    for (let time = 0; time < 2; time += 1) {
+      const answer = await call(receiver.port, { key })
+      expect(answer.body.toString()).toBe('body -- signed')
+    }
+    const bare = await bench.startBare((_req, res) => void res.end('body'), { outer: [signing] })
+    expect((await call(bare.port)).body.toString()).toBe('body -- signed')
+  })
+
+  it('breaks nothing but its own connection when an outer middleware throws', async () => {
+    const failing: RequestHandler = (_req, res, next) => {
+      const { end } = res
+      res.end = ((...args: []) => {
+        if (res.getHeader('x-fail')) throw new Error('outer')
+        return Reflect.apply(end, res, args)
+      }) as typeof res.end
+      next()
+    }
+    const receiver = await bench.start(
+      (_req, res) => void res.set('x-fail', '1').end('x'),
+      {},
+      { outer: [failing] },
+    )
+    const key = newKey()
+    expect((await call(receiver.port, { key })).isBroken).toBe(true)
+    const retry = await call(receiver.port, { key })
+    expect(retry.body.toString()).toBe('x')
+  })
+})

@@ -1,0 +1,80 @@
+import type { RequestHandler, Response } from 'express'
+import { afterAll, afterEach, beforeAll, describe } from 'vitest'
+import { call } from './exchange.js'
+import {
+  type Receiver,
+  type ReceiverOptions,
+  startReceiver,
+  VARIANTS,
+  type Variant,
+} from './receiver.js'
+import { MEMORY, REDIS, type StoreFactory } from './store-factories.js'
+import { type WatchedStore, watchedStore } from './watched-store.js'
+
+/** What a suite works with: receivers on one kind of store, closed after each test. */
+export interface Bench {
+  readonly variant: Variant
+  /** The store of the receiver that was started last. */
+  readonly store: WatchedStore
+  start(
+    handler: RequestHandler,
+    options?: ReceiverOptions['options'],
+    more?: Partial<ReceiverOptions>,
+  ): Promise<Receiver>
+  /** The same without the middleware. */
+  startBare(handler: RequestHandler, more?: Partial<ReceiverOptions>): Promise<Receiver>
+}
+
+/** One suite on each Express and each kind of store. */
+export function describeReceivers(title: string, body: (bench: Bench) => void): void {
+  for (const factory of [MEMORY, REDIS]) {
+    for (const variant of VARIANTS) {
+      describe(`${title}, ${variant.name}, ${factory.name}`, () => body(benchOf(factory, variant)))
+    }
+  }
+}
+
+function benchOf(factory: StoreFactory, variant: Variant): Bench {
+  let opened: Awaited<ReturnType<StoreFactory['open']>>
+  let store: WatchedStore
+  const receivers: Receiver[] = []
+  beforeAll(async () => {
+    opened = await factory.open()
+  })
+  afterAll(() => opened.close())
+  afterEach(async () => {
+    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()))
+  })
+  const open = async (options: ReceiverOptions): Promise<Receiver> => {
+    const receiver = await startReceiver(options)
+    receivers.push(receiver)
+    return receiver
+  }
+  return {
+    variant,
+    get store() {
+      return store
+    },
+    start(handler, options = {}, more = {}) {
+      store = watchedStore(opened.store)
+      return open({ variant, handler, store, options, ...more })
+    },
+    startBare: (handler, more = {}) => open({ variant, handler, ...more }),
+  }
+}
+
+/** Where a handler waits until its test lets it go on. */
+export function makeStage() {
+  let enter = (_: Response): void => {}
+  let leave = (): void => {}
+  const entered = new Promise<Response>((resolve) => {
+    enter = resolve
+  })
+  const left = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+  return { enter, entered, left, leave: () => leave() }
+}
+
+export const problemOf = async (port: number, key: string): Promise<string | undefined> =>
+  (await call(port, { key })).problem

@@ -1,0 +1,142 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type FingerprintedRequest, fingerprintOf } from '../../src/idempotency/fingerprint.js'
+
+const of = (body: unknown, over: Partial<FingerprintedRequest> = {}): string | undefined =>
+  fingerprintOf({
+    method: 'POST',
+    target: '/orders?a=1',
+    contentType: 'application/json',
+    hasBody: true,
+    body,
+    ...over,
+  })
+
+/** What tells parsed bodies apart: their own members in order, and `-0`. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
+    return Object.is(a, b)
+  }
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const [left, right] = [Object.entries(a), Object.entries(b)]
+  if (left.length !== right.length) return false
+  return left.every(([key, value], index) => {
+    const [otherKey, otherValue] = right[index] ?? []
+    return key === otherKey && isSame(value, otherValue)
+  })
+}
+
+/** Texts of JSON that hold what breaks naive encodings, parsed as a body parser would. */
+const parsedJson = fc
+  .oneof(
+    fc.json({ maxDepth: 4 }),
+    fc.constantFrom(
+      '0',
+      '-0',
+      '1e400',
+      '-1e400',
+      'null',
+      '{}',
+      '[]',
+      '[[]]',
+      '""',
+      '"0"',
+      '"null"',
+    ),
+    fc.constantFrom('{"__proto__":{}}', '{"__proto__":1}', '{"a":{},"b":1}', '{"a":{"b":1}}'),
+    fc.constantFrom('"\\ud800"', '"\\udfff"', '"\\ufffd"', '["a","b"]', '["a,b"]', '["s1:a"]'),
+    fc.constantFrom('{"a":1,"b":2}', '{"b":2,"a":1}', '[1,[2]]', '[[1],2]', '[1,2]', '[null]'),
+  )
+  .map((text): unknown => JSON.parse(text))
+
+describe('fingerprintOf', () => {
+  it('tells two JSON bodies apart exactly when their parser does', () => {
+    fc.assert(
+      fc.property(parsedJson, parsedJson, (a, b) => {
+        expect(of(a) === of(b)).toBe(isSame(a, b))
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('is stable for equal bodies', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        const [once, again]: unknown[] = [JSON.parse(text), JSON.parse(text)]
+        expect(of(once)).toBe(of(again))
+      }),
+    )
+  })
+
+  it('tells each part from its neighbour', () => {
+    const part = fc.constantFrom('', 'a', 'b', 'ab', ':', '1:a', '2:ab', '\ud800', '\u0000')
+    const request = fc.tuple(
+      part,
+      part.map((text) => `/${text}`),
+      part,
+      part,
+    )
+    fc.assert(
+      fc.property(request, request, (a, b) => {
+        const [left, right] = [a, b].map(([method, target, contentType, body]) =>
+          of(body, { method, target, contentType }),
+        )
+        expect(left === right).toBe(String(JSON.stringify(a)) === JSON.stringify(b))
+      }),
+    )
+  })
+
+  it('tells octets, texts and lists of numbers apart', () => {
+    const bodies = [Buffer.from('ab'), 'ab', [97, 98], Buffer.from('ac'), Buffer.alloc(0), '', {}]
+    expect(new Set(bodies.map((body) => of(body))).size).toBe(bodies.length)
+    expect(of(new Uint8Array([97, 98]))).toBe(of(Buffer.from('ab')))
+  })
+
+  it('tells no body from an empty object', () => {
+    expect(of(undefined, { hasBody: false })).not.toBe(of({}))
+    expect(of({}, { hasBody: false })).toBe(of(undefined, { hasBody: false }))
+  })
+
+  it('bears any depth', () => {
+    const nested = (depth: number, inner: string): unknown =>
+      JSON.parse(`${'[{"a":'.repeat(depth)}${inner}${'}]'.repeat(depth)}`)
+    expect(of(nested(5000, '1'))).not.toBe(of(nested(5000, '2')))
+    expect(of(nested(5000, '1'))).toBe(of(nested(5000, '1')))
+    expect(of(nested(4999, '1'))).not.toBe(of(nested(5000, '1')))
+  })
+
+  it('takes an absolute-form target for its path and query', () => {
+    for (const origin of ['http://a', 'HTTPS://user@b:1', 'h2+x.y-z://[::1]:80']) {
+      expect(of({}, { target: `${origin}/orders?a=1` })).toBe(of({}))
+    }
+    expect(of({}, { target: '//evil/orders?a=1' })).not.toBe(of({}))
+    expect(of({}, { target: '/http://a/orders?a=1' })).not.toBe(of({}))
+  })
+
+  it('heeds the media type without its parameters and its case', () => {
+    expect(of({}, { contentType: ' Application/JSON ;charset=utf-8' })).toBe(of({}))
+    expect(of({}, { contentType: 'application/x-www-form-urlencoded' })).not.toBe(of({}))
+    expect(of({}, { contentType: undefined })).not.toBe(of({}))
+  })
+
+  it.each([
+    [undefined],
+    [5n],
+    [Symbol('s')],
+    [() => 1],
+    [new Date()],
+    [new Map()],
+    [{ a: [undefined] }],
+    [new Array(2)],
+    [new (class Order {})()],
+  ])('has none for what no parser makes: %s', (body) => {
+    expect(of(body)).toBeUndefined()
+  })
+
+  it('has none for multipart, whose files lie elsewhere, unless it is raw', () => {
+    const multipart = { contentType: 'Multipart/Form-Data; boundary=x' }
+    expect(of({}, multipart)).toBeUndefined()
+    expect(of(Buffer.from('x'), multipart)).toBeDefined()
+    expect(of(undefined, { ...multipart, hasBody: false })).toBeDefined()
+  })
+})

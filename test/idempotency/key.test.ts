@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { readKey } from '../../src/idempotency/key.js'
+
+const visible = fc.string({
+  unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+  minLength: 1,
+  maxLength: 255,
+})
+
+describe('readKey', () => {
+  it('reads every visible key from its quoted form', () => {
+    fc.assert(
+      fc.property(visible, (key) => {
+        const quoted = `"${key.replace(/["\\]/g, '\\$&')}"`
+        expect(readKey([quoted])).toEqual({ type: 'key', key })
+        if (!key.startsWith('"')) expect(readKey([key])).toEqual({ type: 'key', key })
+      }),
+    )
+  })
+
+  it('never gives a key that is not 1 to 255 visible ASCII characters', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 600, unit: 'binary' }), (value) => {
+        const header = readKey([value])
+        if (header.type === 'key') expect(header.key).toMatch(/^[\x21-\x7e]{1,255}$/)
+        else expect(header.type).toBe('invalid')
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('tells a missing header from an empty and a repeated one', () => {
+    expect(readKey([]).type).toBe('missing')
+    expect(readKey(['']).type).toBe('invalid')
+    expect(readKey(['a', 'a']).type).toBe('invalid')
+  })
+
+  it('takes no longer for a long one', () => {
+    expect(readKey([`"${'\\"'.repeat(500_000)}`]).type).toBe('invalid')
+    expect(readKey([`"${'a'.repeat(500_000)}"`]).type).toBe('invalid')
+  })
+})

@@ -1,0 +1,238 @@
+import { createReadStream, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline, Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import type { RequestHandler } from 'express'
+
+const folder = mkdtempSync(join(tmpdir(), 'esa-ways-'))
+export const FILE = join(folder, 'file.txt')
+writeFileSync(FILE, 'line of a file\n'.repeat(5000))
+
+const OCTETS = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
+const TEXT = 'žluťoučký kůň €'
+
+/** Every way to send a response that we know of. Each is run bare and behind the key. */
+export const WAYS: Record<string, RequestHandler> = {
+  json: (_req, res) => void res.status(201).location('/orders/1').json({ id: 1, text: TEXT }),
+  'send(text)': (_req, res) => void res.send(TEXT),
+  'send(buffer)': (_req, res) => void res.type('application/octet-stream').send(OCTETS),
+  'send(object), which re-enters send': (_req, res) => void res.send({ re: 'entered' }),
+  'send(null)': (_req, res) => void res.send(null as unknown as string),
+  'send("")': (_req, res) => void res.send(''),
+  sendStatus: (_req, res) => void res.sendStatus(202),
+  'sendStatus(204)': (_req, res) => void res.sendStatus(204),
+  'send with 205': (_req, res) => void res.status(205).send('gone'),
+  'a body with 304': (_req, res) => void res.status(304).set('ETag', '"x"').send('none'),
+  'a body with 204 by write': (_req, res) => {
+    res.statusCode = 204
+    res.write('none')
+    res.end('none')
+  },
+  redirect: (_req, res) => void res.redirect(303, '/orders/2'),
+  sendFile: (_req, res) => void res.sendFile(FILE),
+  download: (_req, res) => void res.download(FILE, 'žluť.txt'),
+  'end alone': (_req, res) => void res.end(),
+  'end(null)': (_req, res) => void res.end(null),
+  'end("")': (_req, res) => void res.end(''),
+  'end(text)': (_req, res) => void res.end(TEXT),
+  'end(text, encoding)': (_req, res) => void res.end('deadbeef', 'hex'),
+  'end(buffer, encoding)': (_req, res) => {
+    const end = res.end as (chunk: Buffer, encoding: string) => void
+    end.call(res, OCTETS, 'hex')
+  },
+  'end(Uint8Array)': (_req, res) => void res.end(new Uint8Array(OCTETS)),
+  'end(a view into a larger buffer)': (_req, res) =>
+    void res.end(new Uint8Array(OCTETS.buffer, OCTETS.byteOffset + 10, 20)),
+  'write and end': (_req, res) => {
+    res.write('one')
+    res.write(OCTETS)
+    res.end('three')
+  },
+  'write in encodings': (_req, res) => {
+    res.write('aé', 'latin1')
+    res.write('aé', 'utf8')
+    res.write('aé', 'utf16le')
+    res.write('deadbeef', 'hex')
+    res.end('3q2+7w==', 'base64')
+  },
+  'write of empty chunks': (_req, res) => {
+    res.write('')
+    res.write(Buffer.alloc(0))
+    res.end()
+  },
+  'write with Content-Length': (_req, res) => {
+    res.setHeader('Content-Length', 6)
+    res.write('one')
+    res.end('two')
+  },
+  'a buffer that is used again': (_req, res) => {
+    const buffer = Buffer.from('first!')
+    res.write(buffer, () => {
+      buffer.write('second')
+      res.write(buffer, () => res.end())
+    })
+  },
+  'callbacks of write and end': (_req, res) => {
+    const seen: string[] = []
+    res.write('a', () => seen.push('write'))
+    res.write('b', 'utf8', () => {
+      seen.push('write2')
+      res.end(`${seen}`, 'utf8', () => seen.push('end'))
+    })
+  },
+  'end with a callback only': (_req, res) => void res.end(() => {}),
+  'a pipe': (_req, res) => void createReadStream(FILE).pipe(res),
+  'a pipe through gzip': (_req, res) => {
+    res.setHeader('Content-Encoding', 'gzip')
+    createReadStream(FILE).pipe(createGzip()).pipe(res)
+  },
+  'two pipes, one after the other': (_req, res) => {
+    const first = createReadStream(FILE)
+    first.pipe(res, { end: false })
+    first.on('end', () => createReadStream(FILE).pipe(res))
+  },
+  'stream.pipeline': (_req, res) => void pipeline(createReadStream(FILE), res, () => {}),
+  'stream.pipeline of a generator': (_req, res) => {
+    async function* parts() {
+      for (let index = 0; index < 10; index += 1) yield `part ${index}\n`
+    }
+    pipeline(Readable.from(parts()), res, () => {})
+  },
+  'cork and uncork': (_req, res) => {
+    res.cork()
+    res.write('a')
+    res.write('b')
+    res.uncork()
+    res.end('c')
+  },
+  'writeHead(status)': (_req, res) => void res.writeHead(418).end('tea'),
+  'writeHead(status as text)': (_req, res) =>
+    void res.writeHead('203' as unknown as number).end('x'),
+  'writeHead with an object': (_req, res) => {
+    res.setHeader('X-One', 'replaced')
+    res.writeHead(201, { 'X-One': '1', Link: ['</a>', '</b>'], 'Content-Type': 'text/x' })
+    res.end('object')
+  },
+  'writeHead with a reason and an object': (_req, res) =>
+    void res.writeHead(299, 'Very Fine', { 'Content-Language': 'cs' }).end('reason'),
+  'writeHead with a flat array': (_req, res) => {
+    res.setHeader('Link', 'replaced')
+    res.writeHead(201, ['Link', '</a>', 'Link', '</b>', 'Content-Type', 'text/x'])
+    res.end('flat')
+  },
+  'writeHead with pairs': (_req, res) => {
+    // Node takes pairs only where no header was set before.
+    const pairs = [
+      ['Link', '</a>'],
+      ['Link', '</b>'],
+      ['Content-Type', 'text/x'],
+    ]
+    res.writeHead(201, pairs as never)
+    res.end('pairs')
+  },
+  'writeHead with a length': (_req, res) =>
+    void res.writeHead(200, { 'Content-Length': 3 }).end('abc'),
+  'writeHead, flushHeaders, write': (_req, res) => {
+    res.writeHead(202, { ETag: '"y"' })
+    res.flushHeaders()
+    res.write('later')
+    res.end()
+  },
+  'flushHeaders and end': (_req, res) => {
+    res.flushHeaders()
+    res.end('flushed')
+  },
+  'headers that are set twice': (_req, res) => {
+    res.append('Link', '</a>')
+    res.append('Link', '</b>')
+    res.append('Set-Cookie', 'a=1')
+    res.append('Set-Cookie', 'b=2')
+    res.json({})
+  },
+  'a header beyond ASCII': (_req, res) => {
+    res.setHeader('Content-Location', 'caf\xe9')
+    // With a text Node would send its head in the text's encoding.
+    res.end(OCTETS)
+  },
+  trailers: (_req, res) => {
+    res.setHeader('Trailer', 'X-Sum')
+    res.write('with ')
+    res.addTrailers({ 'X-Sum': '42' })
+    res.end('trailers')
+  },
+  'trailers of one piece': (_req, res) => {
+    res.setHeader('Trailer', 'X-Sum')
+    res.addTrailers({ 'X-Sum': '42' })
+    res.end('trailers')
+  },
+  'chunked by hand': (_req, res) => {
+    res.setHeader('Transfer-Encoding', 'chunked')
+    res.end('chunked')
+  },
+  'without Date and with Connection': (_req, res) => {
+    res.sendDate = false
+    res.setHeader('Connection', 'close')
+    res.end('x')
+  },
+  'a status message': (_req, res) => {
+    res.statusMessage = 'So Be It'
+    res.end('x')
+  },
+  'an error passed to next': (_req, _res, next) => next(plain('oops')),
+  'an error with a status and headers': (_req, _res, next) =>
+    next(Object.assign(plain('slow down'), { status: 429, headers: { 'Retry-After': '7' } })),
+  'an error that is thrown': () => {
+    throw Object.assign(plain('thrown'), { status: 418 })
+  },
+  'next() to nobody': (_req, _res, next) => next(),
+  'a status of 500': (_req, res) => void res.status(500).json({ failed: true }),
+  'an end long after': (_req, res) => void setTimeout(() => res.json({ late: true }), 20),
+  'ends twice': (_req, res) => {
+    res.end('first')
+    res.end()
+  },
+  'sets a header too late': (_req, res) => {
+    res.write(`${res.headersSent}`)
+    try {
+      res.setHeader('X-Late', '1')
+    } catch (error) {
+      res.write(String((error as NodeJS.ErrnoException).code))
+    }
+    try {
+      res.writeHead(201)
+    } catch (error) {
+      res.write(String((error as NodeJS.ErrnoException).code))
+    }
+    res.end()
+  },
+  'writes nonsense': (_req, res) => {
+    const codes = [null, undefined, 5, {}].map((chunk) => {
+      try {
+        res.write(chunk)
+        return 'no error'
+      } catch (error) {
+        return (error as NodeJS.ErrnoException).code
+      }
+    })
+    try {
+      res.end(5 as never)
+    } catch (error) {
+      codes.push((error as NodeJS.ErrnoException).code)
+    }
+    res.end(codes.join())
+  },
+  'a status that is none': (_req, res) => {
+    try {
+      res.writeHead(99)
+    } catch (error) {
+      res.statusCode = 500
+      res.end(String((error as NodeJS.ErrnoException).code))
+    }
+  },
+}
+
+/** Its stack, which Express shows, must not differ from one app to the other. */
+function plain(message: string): Error {
+  return Object.assign(new Error(message), { stack: `Error: ${message}` })
+}

@@ -3,27 +3,33 @@ import { type Script, script } from './script.js'
 
 /*
  * The transitions of idempotency/record.ts, each as one atomic step. A record is
- * `1|state|owner|fence|retention|fingerprint|result`. The lease is in its time to live: a running
- * record lives for the lease and the retention, so that what is left beyond the retention is the
- * lease, by the server's clock alone.
+ * `1|state|fence|retention|size of owner|size of fingerprint|` and then owner, fingerprint and
+ * result. The lease is in its time to live: a running record lives for the lease and the retention,
+ * so that what is left beyond the retention is the lease, by the server's clock alone.
  */
 const PRELUDE = `
-local FORM = '^1|(%l)|([%w-]+)|(%d+)|(%d+)|([%w_-]+)|()'
+local FORM = '^1|([rduf])|(%d+)|(%d+)|(%d+)|(%d+)|()'
+local function parse(value)
+  local state, fence, retention, owner_size, fingerprint_size, start = string.match(value, FORM)
+  if not state or tonumber(fence) >= 2^53 - 1 or tonumber(retention) >= 2^53 then return true end
+  local middle = start + owner_size
+  local rest = middle + fingerprint_size
+  if rest - 1 > #value then return true end
+  return { state = state, fence = fence, retention = retention,
+    owner = string.sub(value, start, middle - 1),
+    fingerprint = string.sub(value, middle, rest - 1), result = string.sub(value, rest) }
+end
 local function read()
   local value = redis.pcall('GET', KEYS[1])
   if type(value) == 'table' then
     if string.find(value.err, 'WRONGTYPE', 1, true) then return true end
     return nil, value
   end
-  if not value then return nil end
-  local state, owner, fence, retention, fingerprint, start = string.match(value, FORM)
-  if not state then return true end
-  return { state = state, owner = owner, fence = fence, retention = retention,
-    fingerprint = fingerprint, result = string.sub(value, start) }
+  if value then return parse(value) end
 end
 local function write(state, ttl, owner, fence, retention, fingerprint, result)
-  local value = table.concat({ '1', state, owner, fence, retention, fingerprint, result }, '|')
-  return redis.pcall('SET', KEYS[1], value, 'PX', ttl)
+  local head = table.concat({ '1', state, fence, retention, #owner, #fingerprint, owner }, '|')
+  return redis.pcall('SET', KEYS[1], head .. fingerprint .. result, 'PX', ttl)
 end
 `
 
@@ -43,9 +49,13 @@ if record then
     if record.fingerprint ~= fingerprint then return { 'mismatch' } end
     if record.state == 'd' then return { 'finished', record.result } end
     if record.state == 'u' then return { 'result_not_stored' } end
-    if record.state ~= 'r' then return { 'unreadable' } end
-    if own then return { 'reserved', record.fence } end
-    local left = redis.call('PTTL', KEYS[1]) - record.retention
+    local ttl = redis.call('PTTL', KEYS[1])
+    if ttl < 0 then return { 'unreadable' } end
+    if own then
+      redis.call('PEXPIRE', KEYS[1], ttl)
+      return { 'reserved', record.fence }
+    end
+    local left = ttl - record.retention
     if left > 0 then return { 'running', left } end
     if rerun ~= '1' then return { 'abandoned' } end
   end
@@ -63,13 +73,19 @@ local owner, fence, fingerprint, lease, retention = unpack(ARGV)
 local record, fault = read()
 if fault then return fault end
 if record == true then return 0 end
-if record and (record.state ~= 'r' or record.owner ~= owner or record.fence ~= fence) then return 0 end
+if record then
+  if record.state ~= 'r' or record.owner ~= owner or record.fence ~= fence then return 0 end
+  return redis.call('PEXPIRE', KEYS[1], lease + record.retention)
+end
 local written = write('r', lease + retention, owner, fence, retention, fingerprint, '')
 if written.err then return written end
 return 1
 `)
 
-/** ARGV: owner, fence, fingerprint, retention, state to write, time to live, result. */
+/**
+ * ARGV: owner, fence, fingerprint, retention, state to write, time to live, result. A server that is
+ * full can still free the key.
+ */
 export const SETTLE: Script = script(`${PRELUDE}
 local owner, fence, fingerprint, retention, state, ttl, result = unpack(ARGV)
 local record, fault = read()
@@ -78,8 +94,10 @@ if record == true then return 0 end
 if record then
   if record.owner ~= owner or record.fence ~= fence then return 0 end
   if record.state == 'd' or record.state == 'f' then return record.state == state and 1 or 0 end
+  if record.state == 'u' and state == 'r' then return 0 end
 end
 local written = write(state, ttl, owner, fence, retention, fingerprint, result)
+if written.err and state == 'f' then return redis.call('DEL', KEYS[1]) and 1 end
 if written.err then return written end
 return 1
 `)
@@ -99,11 +117,18 @@ if written.err then redis.call('DEL', KEYS[1]) end
 return 1
 `)
 
+/** Whether the reply to `RESERVE` says that the key is the caller's. */
+export const isReserved = (reply: unknown): boolean =>
+  Array.isArray(reply) && String(reply[0]) === 'reserved'
+
+/** Redis takes whole milliseconds, and none as an error. */
+const wholeMs = (ms: number): string => String(Math.max(1, Math.ceil(ms)))
+
 export const reserveArguments = (request: ReservationRequest): string[] => [
   request.owner,
   request.fingerprint,
-  String(request.leaseMs),
-  String(request.retentionMs),
+  wholeMs(request.leaseMs),
+  wholeMs(request.retentionMs),
   request.rerunAbandoned ? '1' : '0',
 ]
 
@@ -111,8 +136,8 @@ export const renewArguments = (run: Run): string[] => [
   run.owner,
   String(run.fence),
   run.fingerprint,
-  String(run.leaseMs),
-  String(run.retentionMs),
+  wholeMs(run.leaseMs),
+  wholeMs(run.retentionMs),
 ]
 
 export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
@@ -121,9 +146,9 @@ export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
     run.owner,
     String(run.fence),
     run.fingerprint,
-    String(run.retentionMs),
+    wholeMs(run.retentionMs),
     state,
-    String(ttlMs),
+    wholeMs(ttlMs),
     ending.type === 'finished' ? Buffer.from(ending.result) : '',
   ]
 }
@@ -143,6 +168,12 @@ function endState({ leaseMs, retentionMs }: Run, type: Ending['type']): [string,
       return ['f', leaseMs]
   }
 }
+
+export const takeBackArguments = (request: ReservationRequest): string[] => [
+  request.owner,
+  request.fingerprint,
+  wholeMs(request.leaseMs),
+]
 
 /** Reads the reply to `RESERVE`, whose strings come as octets. */
 export function readReservation(reply: unknown): Reservation {

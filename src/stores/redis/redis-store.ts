@@ -4,10 +4,12 @@ import { z } from 'zod'
 import type { ReservationRequest } from '../../idempotency/store.js'
 import { integerBetween, optionsObject, parseOptions } from '../../options.js'
 import type { Store } from '../memory.js'
+import { NotConfirmed } from './attempt.js'
 import { checkNode } from './check.js'
-import { NoReply, openConnection } from './connection.js'
+import { openConnection } from './connection.js'
 import * as idempotency from './idempotency.js'
-import { CONSUME } from './single-use.js'
+import { openReplicated } from './replicated.js'
+import { CONSUME, isConsumed } from './single-use.js'
 import { createTakeBacks } from './take-backs.js'
 
 /** Options of `redisStore`. */
@@ -16,55 +18,75 @@ export interface RedisStoreOptions {
   readonly prefix?: string | undefined
   /** Milliseconds, 1 to 60,000, that a request waits for Redis in whatever state it is. Default: 250. */
   readonly timeoutMs?: number | undefined
+  /**
+   * Reservations count only when at least `min` replicas have acknowledged them, waited for at most
+   * `timeoutMs` (1 to 60,000) on top of the store's. Default: none, so that a failover may forget one.
+   */
+  readonly replicas?: { readonly min: number; readonly timeoutMs: number } | undefined
 }
+
+/** A token is recorded for at least this long, whatever the clocks say. */
+const LEAST_TTL_MS = 1000
+const MAX_TIMEOUT_MS = 60_000
 
 const schema = optionsObject({
   prefix: z.string({ error: 'must be a string' }).default('esa:'),
-  timeoutMs: integerBetween(1, 60_000).default(250),
+  timeoutMs: integerBetween(1, MAX_TIMEOUT_MS).default(250),
+  replicas: optionsObject({
+    min: integerBetween(1, Number.MAX_SAFE_INTEGER),
+    timeoutMs: integerBetween(1, MAX_TIMEOUT_MS),
+  }).optional(),
 })
 
 /**
- * A store on Redis, shared by all instances of a receiver. It opens a connection of its own with the
+ * A store on Redis, shared by all instances of a receiver. It opens connections of its own with the
  * options of `redis`, so that neither waits behind the other's commands, and that options which
- * would break its bounds do not apply to it.
+ * would break its bounds do not apply to them.
  *
  * @throws TypeError when `redis` is no client of ioredis, or an option is unknown, of the wrong type
  * or out of its range.
  */
 export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = {}): Store {
-  if (typeof redis?.duplicate !== 'function') {
+  if (typeof redis?.duplicate !== 'function' || typeof redis.isCluster !== 'boolean') {
     throw new TypeError('redisStore: redis must be a Redis or Cluster client of ioredis')
   }
-  const { prefix, timeoutMs } = parseOptions('redisStore options', schema, options)
+  const { prefix, timeoutMs, replicas } = parseOptions('redisStore options', schema, options)
   const connection = openConnection(redis, timeoutMs)
+  const reservations =
+    replicas === undefined ? connection : openReplicated(redis, connection, { timeoutMs, replicas })
   const tokenKey = (id: string): string => `${prefix}t:${id}`
   const recordKey = (key: string): string => `${prefix}k:${key}`
-  const takeBacks = createTakeBacks(({ key, owner, fingerprint, leaseMs }: ReservationRequest) =>
-    connection.run(idempotency.TAKE_BACK, recordKey(key), [owner, fingerprint, String(leaseMs)]),
-  )
+  const takeBacks = createTakeBacks((request: ReservationRequest) => {
+    const args = idempotency.takeBackArguments(request)
+    return connection.run({ script: idempotency.TAKE_BACK, key: recordKey(request.key), args })
+  })
 
   return {
     async consume(id, ttlMs) {
-      const reply = await connection.run(CONSUME, tokenKey(id), [randomUUID(), String(ttlMs)])
-      return reply === 1
+      const args = [randomUUID(), String(Math.max(LEAST_TTL_MS, Math.ceil(ttlMs)))]
+      const call = { script: CONSUME, key: tokenKey(id), args, isClaimed: isConsumed }
+      return isConsumed(await reservations.run(call))
     },
     async reserve(request) {
+      const { RESERVE: script, isReserved: isClaimed } = idempotency
       const args = idempotency.reserveArguments(request)
       try {
-        const reply = await connection.run(idempotency.RESERVE, recordKey(request.key), args)
-        return idempotency.readReservation(reply)
+        const call = { script, key: recordKey(request.key), args, isClaimed }
+        return idempotency.readReservation(await reservations.run(call))
       } catch (error) {
-        if (error instanceof NoReply && error.mayHaveRun) takeBacks.add(request.owner, request)
+        if (error instanceof NotConfirmed && error.mayHaveRun) takeBacks.add(request.owner, request)
         throw error
       }
     },
     async renew(run) {
       const args = idempotency.renewArguments(run)
-      return (await connection.run(idempotency.RENEW, recordKey(run.key), args)) === 1
+      const call = { script: idempotency.RENEW, key: recordKey(run.key), args }
+      return (await connection.run(call)) === 1
     },
     async settle(run, ending) {
       const args = idempotency.settleArguments(run, ending)
-      return (await connection.run(idempotency.SETTLE, recordKey(run.key), args)) === 1
+      const call = { script: idempotency.SETTLE, key: recordKey(run.key), args }
+      return (await connection.run(call)) === 1
     },
     async check() {
       const masters = await connection.masters()
@@ -72,6 +94,7 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
     },
     close() {
       takeBacks.close()
+      if (reservations !== connection) reservations.close()
       connection.close()
     },
   }

@@ -14,27 +14,34 @@ const BATCH = 200
 export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): TakeBacks<T> {
   const pending = new Map<string, T>()
   let timer: NodeJS.Timeout | undefined
+  let isClosed = false
 
   async function takeBack(id: string, work: T): Promise<void> {
     await attempt(work)
     pending.delete(id)
   }
 
+  /** Without a pause for as long as the store takes them. */
   async function sweep(): Promise<void> {
-    const batch = [...pending].slice(0, BATCH)
-    await Promise.allSettled(batch.map(([id, work]) => takeBack(id, work)))
+    let isAnswered = true
+    while (isAnswered && pending.size > 0) {
+      const batch = [...pending].slice(0, BATCH)
+      const tries = await Promise.allSettled(batch.map(([id, work]) => takeBack(id, work)))
+      isAnswered = tries.every(({ status }) => status === 'fulfilled')
+    }
     timer = undefined
     schedule()
   }
 
   function schedule(): void {
-    if (timer !== undefined || pending.size === 0) return
+    if (timer !== undefined || pending.size === 0 || isClosed) return
     timer = setTimeout(() => void sweep(), RETRY_INTERVAL_MS)
     timer.unref()
   }
 
   return {
     add(id, work) {
+      if (isClosed) return
       const [oldest] = pending.keys()
       if (pending.size >= MAX_PENDING && oldest !== undefined) pending.delete(oldest)
       pending.set(id, work)
@@ -42,6 +49,7 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
       takeBack(id, work).catch(schedule)
     },
     close() {
+      isClosed = true
       clearTimeout(timer)
       pending.clear()
     },

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** One thing that is asked of Redis, however often it has to be sent. */
+export interface Attempt {
+  /** A moment of `performance.now`, after which nobody waits any more. */
+  readonly deadline: number
+  /** Whether it was sent, and may yet take effect. */
+  mayHaveRun: boolean
+}
+
+export const attemptFor = (timeoutMs: number): Attempt => ({
+  deadline: performance.now() + timeoutMs,
+  mayHaveRun: false,
+})
+
+export const isOver = ({ deadline }: Attempt): boolean => performance.now() >= deadline
+
+/** Redis has not confirmed what it was asked: the store is out of reach. */
+export class NotConfirmed extends Error {
+  override readonly name: string = 'NotConfirmed'
+  /** Whether it was asked, so that it may have happened or may happen yet. */
+  readonly mayHaveRun: boolean
+
+  constructor(message: string, mayHaveRun: boolean) {
+    super(message)
+    this.mayHaveRun = mayHaveRun
+  }
+}
+
+/** An error that Redis sent: nothing has come of the command. */
+export const isServersAnswer = (error: unknown): error is Error =>
+  error instanceof Error && error.name === 'ReplyError'
+
+/** @throws NotConfirmed at the attempt's deadline. */
+export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const callOff = atDeadline(attempt, () =>
+      reject(new NotConfirmed('Redis gave no reply in time', attempt.mayHaveRun)),
+    )
+    work.then(resolve, reject).finally(callOff)
+  })
+}
+
+/**
+ * Calls `expire` at the deadline, once what has arrived by then has been read: a busy event loop is
+ * not a silent server. Returns what calls it off. The timer never holds the process open.
+ */
+export function atDeadline({ deadline }: Attempt, expire: () => void): () => void {
+  let isOff = false
+  const expireUnlessOff = (): void => {
+    if (!isOff) expire()
+  }
+  const timeLeft = Math.max(0, deadline - performance.now())
+  const timer = setTimeout(() => setImmediate(expireUnlessOff), timeLeft)
+  timer.unref()
+  return () => {
+    isOff = true
+    clearTimeout(timer)
+  }
+}
+
+/** Between two tries, while the connection comes back. */
+const RETRY_DELAY_MS = 10
+
+/**
+ * Tries again for as long as there is time when a connection broke. What is tried must have no
+ * further effect the second time.
+ *
+ * @throws NotConfirmed when there was no reply in time, or the error that Redis sent.
+ */
+export async function persist<T>(attempt: Attempt, tryOnce: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await tryOnce()
+    } catch (error) {
+      if (error instanceof NotConfirmed || isServersAnswer(error)) throw error
+      await within(sleep(RETRY_DELAY_MS, undefined, { ref: false }), attempt)
+    }
+  }
+}

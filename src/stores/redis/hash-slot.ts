@@ -1,0 +1,23 @@
+const SLOTS = 16_384
+/** CRC-16/XMODEM. */
+const POLYNOMIAL = 0x1021
+
+/** The slot of a cluster that a key belongs to (Redis cluster specification: key distribution). */
+export function slotOf(key: string): number {
+  let crc = 0
+  for (const octet of Buffer.from(hashedPart(key))) {
+    crc ^= octet << 8
+    for (let bit = 0; bit < 8; bit++) {
+      crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ POLYNOMIAL
+    }
+    crc &= 0xffff
+  }
+  return crc % SLOTS
+}
+
+/** What stands between the first brace and the next, unless that is nothing. */
+function hashedPart(key: string): string {
+  const start = key.indexOf('{')
+  const end = start === -1 ? -1 : key.indexOf('}', start + 1)
+  return end > start + 1 ? key.slice(start + 1, end) : key
+}

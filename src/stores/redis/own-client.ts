@@ -1,0 +1,88 @@
+import type { Cluster, Redis } from 'ioredis'
+
+export type Client = Redis | Cluster
+
+const MAX_RECONNECT_DELAY_MS = 1000
+/** A socket on which nothing has come back for this much longer than anybody waits is replaced. */
+const SOCKET_PATIENCE_MS = 2000
+const MAX_CONNECT_TIMEOUT_MS = 10_000
+const LOADING_RETRY_MS = 500
+const RETRY_DELAY_IN_CLUSTER_MS = 100
+const MAX_REDIRECTIONS = 16
+
+const reconnectDelay = (attempt: number): number =>
+  Math.min(MAX_RECONNECT_DELAY_MS, 25 * 2 ** Math.min(attempt, 10))
+
+/**
+ * A client of the store's own for the same server, with the user's options but for those that its
+ * bounds and its order need otherwise. Nothing on it waits longer than `longestReplyMs` by intent.
+ */
+export function duplicateClient(users: Client, longestReplyMs: number): Client {
+  return users.isCluster
+    ? duplicateCluster(users as Cluster, longestReplyMs)
+    : duplicateRedis(users as Redis, longestReplyMs)
+}
+
+/** `keyPrefix`: another than the client's, whose node in a cluster may lack it. */
+export function duplicateRedis(users: Redis, longestReplyMs: number, keyPrefix?: string): Redis {
+  return users.duplicate({
+    ...ownOptions(longestReplyMs),
+    // To a sentinel's client the check of the role belongs. Others would only wait longer with it:
+    // a server that is loading says so itself.
+    enableReadyCheck: Boolean(users.options.sentinels),
+    ...(keyPrefix !== undefined && { keyPrefix }),
+  })
+}
+
+function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
+  return users.duplicate([], {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    enableReadyCheck: true,
+    enableAutoPipelining: false,
+    shardedSubscribers: false,
+    scaleReads: 'master',
+    maxRedirections: MAX_REDIRECTIONS,
+    retryDelayOnMoved: 0,
+    retryDelayOnFailover: RETRY_DELAY_IN_CLUSTER_MS,
+    retryDelayOnClusterDown: RETRY_DELAY_IN_CLUSTER_MS,
+    retryDelayOnTryAgain: RETRY_DELAY_IN_CLUSTER_MS,
+    clusterRetryStrategy: reconnectDelay,
+    // A node that has gone is looked for in the cluster anew.
+    clusterNodeRetryStrategy: null,
+    // Not every release of ioredis keeps the user's password and TLS beside these.
+    redisOptions: {
+      ...users.options.redisOptions,
+      ...ownOptions(longestReplyMs),
+      enableReadyCheck: false,
+    },
+  })
+}
+
+function ownOptions(longestReplyMs: number) {
+  const socketTimeout = longestReplyMs + SOCKET_PATIENCE_MS
+  return {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    enableAutoPipelining: false,
+    commandTimeout: undefined,
+    blockingTimeout: undefined,
+    socketTimeout,
+    connectTimeout: Math.min(MAX_CONNECT_TIMEOUT_MS, socketTimeout),
+    // With no retries nothing is left to be resent; without this a command may stay unsettled.
+    autoResendUnfulfilledCommands: true,
+    maxLoadingRetryTime: LOADING_RETRY_MS,
+    monitor: false,
+    readOnly: false,
+    role: 'master',
+    stringNumbers: false,
+    protocol: 2,
+    replyMapping: 'legacy',
+    himportFieldsets: undefined,
+    retryStrategy: reconnectDelay,
+    sentinelRetryStrategy: reconnectDelay,
+    // After a failover the address may lead to what has become a replica.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  } as const
+}

@@ -1,0 +1,91 @@
+import type { Cluster, Redis } from 'ioredis'
+import { type Attempt, attemptFor, isServersAnswer, NotConfirmed, persist } from './attempt.js'
+import type { Connection } from './connection.js'
+import { slotOf } from './hash-slot.js'
+import { type ClaimCall, type Lane, openLane, type Replicas } from './lane.js'
+import { type Client, duplicateRedis } from './own-client.js'
+
+/** Runs reservations that count only when enough replicas have them. */
+export interface ReplicatedRuns {
+  /** @throws NotConfirmed when that is not known in time, or the error that Redis sent. */
+  run(call: ClaimCall): Promise<unknown>
+  close(): void
+}
+
+interface ReplicatedOptions {
+  readonly timeoutMs: number
+  readonly replicas: Replicas
+}
+
+export function openReplicated(
+  usersClient: Client,
+  connection: Connection,
+  { timeoutMs, replicas }: ReplicatedOptions,
+): ReplicatedRuns {
+  const longestReplyMs = timeoutMs + replicas.timeoutMs
+  const open = (redis: Redis, keyPrefix?: string): Lane =>
+    openLane(duplicateRedis(redis, longestReplyMs, keyPrefix), replicas)
+  const lanes = usersClient.isCluster
+    ? lanesOfCluster(connection, open)
+    : open(usersClient as Redis)
+
+  return {
+    run(call) {
+      const attempt = attemptFor(longestReplyMs)
+      return lanes.hold(persist(attempt, () => lanes.commit(call, attempt)))
+    },
+    close: lanes.close,
+  }
+}
+
+/** A lane to each master that holds a key, by its address. */
+function lanesOfCluster(
+  { link }: Connection,
+  open: (redis: Redis, keyPrefix: string) => Lane,
+): Lane {
+  const cluster = link.client as Cluster
+  const keyPrefix = cluster.options.keyPrefix ?? ''
+  const lanes = new Map<string, Lane>()
+
+  cluster.on('-node', ({ options }: Redis) => {
+    const address = `${options.host}:${options.port}`
+    lanes.get(address)?.close()
+    lanes.delete(address)
+  })
+
+  function laneFor(key: string): Lane {
+    const [address] = cluster.slots[slotOf(keyPrefix + key)] ?? []
+    const known = address === undefined ? undefined : lanes.get(address)
+    if (known !== undefined) return known
+    const node = cluster
+      .nodes('master')
+      .find(({ options }) => `${options.host}:${options.port}` === address)
+    if (node === undefined || address === undefined) throw new Error('the master has gone')
+    const lane = open(node, keyPrefix)
+    lanes.set(address, lane)
+    return lane
+  }
+
+  async function commit(call: ClaimCall, attempt: Attempt): Promise<unknown> {
+    await link.untilReady(attempt)
+    try {
+      return await laneFor(call.key).commit(call, attempt)
+    } catch (error) {
+      // The key may have moved: to another node, or with a failover.
+      const isLateOrAlone = error instanceof NotConfirmed && error.mayHaveRun
+      if (!isLateOrAlone) cluster.refreshSlotsCache(() => {})
+      if (isServersAnswer(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {
+        throw new Error('the key has moved')
+      }
+      throw error
+    }
+  }
+
+  return {
+    commit,
+    hold: link.hold,
+    close() {
+      for (const lane of lanes.values()) lane.close()
+    },
+  }
+}

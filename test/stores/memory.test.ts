@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { memoryStore } from 'express-service-auth'
+import { idempotencyStoreCases, singleUseStoreCases } from 'express-service-auth/testing'
+import { afterAll, afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { testCases } from '../support/store-cases.js'
+
+const shared = memoryStore()
+afterAll(() => shared.close())
+
+describe('memoryStore, as a store of used tokens', () => {
+  testCases(singleUseStoreCases(() => shared))
+})
+
+describe('memoryStore, as a store of idempotency keys', () => {
+  testCases(idempotencyStoreCases(() => shared))
+})
+
+const request = () => ({
+  key: randomUUID(),
+  owner: randomUUID(),
+  fingerprint: 'f',
+  leaseMs: 1000,
+  retentionMs: 60_000,
+  rerunAbandoned: false,
+})
+
+describe('memoryStore', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  test('is fit for its purpose', async () => {
+    await expect(shared.check()).resolves.toBeUndefined()
+  })
+
+  test('rejects everything after it is closed, and may be closed again', async () => {
+    const store = memoryStore()
+    store.close()
+    store.close()
+    const run = { ...request(), fence: 1 }
+    await expect(store.consume('id', 1000)).rejects.toThrow('closed')
+    await expect(store.reserve(request())).rejects.toThrow('closed')
+    await expect(store.renew(run)).rejects.toThrow('closed')
+    await expect(store.settle(run, { type: 'released' })).rejects.toThrow('closed')
+    await expect(store.check()).rejects.toThrow('closed')
+  })
+
+  test('knows nothing of another memory store', async () => {
+    const other = memoryStore()
+    onTestFinished(() => other.close())
+    const id = randomUUID()
+    expect(await shared.consume(id, 1000)).toBe(true)
+    expect(await other.consume(id, 1000)).toBe(true)
+  })
+
+  test('lets an id be used again when its time is over', async () => {
+    vi.useFakeTimers()
+    const store = memoryStore()
+    expect(await store.consume('id', 1000)).toBe(true)
+    vi.advanceTimersByTime(999)
+    expect(await store.consume('id', 1000)).toBe(false)
+    vi.advanceTimersByTime(1)
+    expect(await store.consume('id', 1000)).toBe(true)
+    store.close()
+  })
+
+  test('drops what has expired from its memory within a minute, unasked', async () => {
+    vi.useFakeTimers()
+    const deleted = vi.spyOn(Map.prototype, 'delete')
+    const store = memoryStore()
+    const reservation = { ...request(), retentionMs: 1000 }
+    await store.consume('id', 1000)
+    await store.reserve(reservation)
+    vi.advanceTimersByTime(60_000)
+    const names = deleted.mock.calls.map(([name]) => name)
+    expect(names).toContain('id')
+    expect(names).toContain(reservation.key)
+    store.close()
+  })
+
+  test('keeps leases and times by a clock that nobody sets', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const store = memoryStore()
+    const reservation = request()
+    await store.reserve(reservation)
+    await store.consume('id', 1000)
+    vi.setSystemTime(Date.now() + 86_400_000)
+    expect((await store.reserve({ ...reservation, owner: 'b' })).outcome).toBe('running')
+    expect(await store.consume('id', 1000)).toBe(false)
+    store.close()
+  })
+
+  test('gives fences that grow from one process to the next', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const before = memoryStore()
+    const first = await before.reserve(request())
+    before.close()
+    vi.setSystemTime(Date.now() + 1)
+    const after = memoryStore()
+    const second = await after.reserve(request())
+    after.close()
+    if (first.outcome !== 'reserved' || second.outcome !== 'reserved') throw new Error('not free')
+    expect(second.fence).toBeGreaterThan(first.fence)
+  })
+})

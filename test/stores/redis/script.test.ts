@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { RENEW, RESERVE, SETTLE, TAKE_BACK } from '../../../src/stores/redis/idempotency.js'
+import { CONSUME } from '../../../src/stores/redis/single-use.js'
+import { startRedis } from '../../support/redis.js'
+
+test('every script has the digest that Redis gives it', async () => {
+  const redis = await startRedis()
+  for (const { source, sha } of [CONSUME, RESERVE, RENEW, SETTLE, TAKE_BACK]) {
+    expect(await redis.command('SCRIPT', 'LOAD', source)).toBe(sha)
+  }
+  await redis.stop()
+})

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { Redis as Redis5 } from 'ioredis5'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startSentinel } from '../../support/redis-sentinel.js'
+import { until } from '../../support/until.js'
+import { answers, begin, requestFor, retryOf, storeOn } from './kit.js'
+
+describe.each([
+  ['ioredis 6', Redis],
+  ['ioredis 5', Redis5 as unknown as typeof Redis],
+])('a store behind sentinels, through %s', (_, RedisOfRelease) => {
+  test('forgets no reservation that a replica has when the primary dies', async () => {
+    const group = await startSentinel()
+    onTestFinished(() => group.stop())
+    const users = new RedisOfRelease({
+      sentinels: [...group.sentinels],
+      name: group.name,
+      role: 'slave',
+      lazyConnect: true,
+    })
+    const store = storeOn(users, { replicas: { min: 2, timeoutMs: 500 } })
+    await until('the store answers', () => answers(store))
+    await expect(store.check()).resolves.toBeUndefined()
+    const request = requestFor({ leaseMs: 120_000 })
+    const id = randomUUID()
+    const run = await begin(store, request)
+    expect(await store.consume(id, 120_000)).toBe(true)
+
+    await group.primary.kill()
+    const survivor = storeOn(users, { timeoutMs: 250 })
+    await until('a replica has taken over', () => answers(survivor))
+    expect(await survivor.consume(id, 120_000)).toBe(false)
+    expect((await survivor.reserve(retryOf(request))).outcome).toBe('running')
+    await until('the first store has come along', () => store.renew(run).catch(() => false))
+    // Two replicas are asked for, and one is left.
+    await expect(store.reserve(requestFor())).rejects.toThrow('1 of 2 replicas')
+  }, 60_000)
+})

@@ -38,6 +38,14 @@ describe('the code in the README', () => {
   }, 60_000)
 })
 
+describe('the kit for tests in the README', () => {
+  it('runs as it stands', async () => {
+    const index = blocks.findIndex((code) => code.includes('express-service-auth/testing'))
+    const tsx = `${ROOT}node_modules/.bin/tsx`
+    await promisify(execFile)(tsx, ['--tsconfig', TSCONFIG, fileOf(index)])
+  })
+})
+
 describe("the README's example", () => {
   let core: IdentityCore
   let redis: RedisServer

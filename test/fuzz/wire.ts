@@ -1,0 +1,27 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+
+const MAX_LENGTH = 30_000
+
+/** As a header can carry it: Node's parser answers control characters itself, and hangs up. */
+export const asHeaderValue = (value: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+  value.slice(0, MAX_LENGTH).replace(/[\x00-\x08\x0a-\x1f\x7f\u0100-\uffff]/g, '?')
+
+/**
+ * Sends each value as the `Authorization` header of a request of its own, all on one connection, and
+ * resolves with the statuses in their order.
+ */
+export async function sendAll(port: number, values: readonly string[]): Promise<number[]> {
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  const requests = values.map((value, index) => {
+    const last = index === values.length - 1 ? 'Connection: close\r\n' : ''
+    return `GET / HTTP/1.1\r\nHost: localhost\r\n${last}Authorization: ${value}\r\n\r\n`
+  })
+  socket.write(requests.join(''), 'latin1')
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString('latin1')
+  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+}

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Response } from 'express'
+import type { ErrorRequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
 import { until } from '../support/until.js'
 import { describeReceivers, makeStage } from './each-receiver.js'
@@ -138,6 +138,23 @@ describeReceivers('A run', (bench) => {
       if (problem !== 'outcome-unknown') expect(problem).toBe('request-in-progress')
       return problem === 'outcome-unknown'
     })
+    expect(receiver.runs()).toBe(1)
+  })
+
+  it('keeps what an error handler of the app answers', async () => {
+    const answering: ErrorRequestHandler = (error, _req, res, _next) =>
+      void res.status(422).json({ said: error.message })
+    const receiver = await bench.start(
+      (_req, _res, next) => next(new Error('no stock')),
+      {},
+      { finish: (app) => void app.use(answering) },
+    )
+    const key = newKey()
+    const first = await call(receiver.port, { key })
+    const second = await call(receiver.port, { key })
+    expect([first.status, first.body.toString()]).toEqual([422, '{"said":"no stock"}'])
+    expect(second.body.equals(first.body)).toBe(true)
+    expect(second.headers['idempotent-replayed']).toEqual(['true'])
     expect(receiver.runs()).toBe(1)
   })
 

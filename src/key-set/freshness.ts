@@ -7,7 +7,7 @@ export interface Freshness {
 }
 
 /** Below this a refresh would have no time before the set expires. */
-export const LEAST_FRESH_SECONDS = 10
+const LEAST_FRESH_SECONDS = 10
 
 /** RFC 9111, section 1.2.2: a larger number of seconds is taken as this one. */
 const MOST_DELTA_SECONDS = 2 ** 31

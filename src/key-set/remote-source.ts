@@ -19,6 +19,8 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
   const fetcher = createFetcher(options)
   const budget = createRefetchBudget()
   const wakeUp = createWakeUp(onWake)
+  // Without its query, which may hold a secret.
+  const [address] = options.jwksUri.split(/[?#]/, 1)
   let life = startOfLife(fetcher, options)
   let flight: Promise<void> | undefined
   let fetchesStarted = 0
@@ -86,7 +88,10 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
   }
 
   const unavailable = (): Unavailable =>
-    new Unavailable('key_set', `no usable key set: ${life.trouble?.code ?? 'closed'}`)
+    new Unavailable(
+      'key_set',
+      `no usable key set from ${address}: ${life.trouble?.code ?? 'closed'}`,
+    )
 
   /** The rules for a key id that the set does not hold; says whether the search goes on. */
   function startSearch(lastFetchOnArrival: number): boolean {

@@ -1,0 +1,13 @@
+/* One app under test in a process of its own: `node serve.js <app> <settings as JSON>`. */
+import { apps } from './apps/index.js'
+
+const [name, settings] = process.argv.slice(2)
+const app = await apps[name](JSON.parse(settings))
+const server = app.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }))
+
+process.on('message', () => {
+  globalThis.gc?.()
+  const { user, system } = process.cpuUsage()
+  process.send({ cpuMicroseconds: user + system, heapUsed: process.memoryUsage().heapUsed })
+})
+process.on('disconnect', () => process.exit())

@@ -105,7 +105,7 @@ describe('ready', () => {
     expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['a'] })
   })
 
-  it('rejects without a trace of the address', async () => {
+  it('rejects without a trace of the query of the address, which may hold a secret', async () => {
     const jwksUri = `${await refusingUrl()}?secret=1`
     const keySet = remoteKeySet({ jwksUri })
     onTestFinished(() => keySet.close())

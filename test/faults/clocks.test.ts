@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../support/until.js'
+import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
+import type { ReceiverProcess } from './receiver-process.js'
+import { newOrder, openScene, type Scene } from './scene.js'
+import { LEASE_MS } from './stops.js'
+
+const MINUTE_MS = 60_000
+const SLACK_MS = 100
+/** What the receivers allow for. */
+const TOLERANCE_SECONDS = 60
+
+let scene: Scene
+beforeAll(async () => {
+  scene = await openScene()
+})
+afterAll(() => scene.close())
+
+const CLOCKS = ['right', 'a minute fast', 'a minute slow'] as const
+type Clock = (typeof CLOCKS)[number]
+const ERROR_MS: Readonly<Record<Clock, number>> = {
+  right: 0,
+  'a minute fast': MINUTE_MS,
+  'a minute slow': -MINUTE_MS,
+}
+
+const receivers = new Map<Clock, ReceiverProcess>()
+beforeAll(async () => {
+  const launch = async (clock: Clock): Promise<void> => {
+    receivers.set(clock, await scene.launch({ clockErrorMs: ERROR_MS[clock] }))
+  }
+  await Promise.all(CLOCKS.map(launch))
+})
+const receiverWith = (clock: Clock): ReceiverProcess => {
+  const receiver = receivers.get(clock)
+  if (receiver === undefined) throw new Error('not launched')
+  return receiver
+}
+
+const PAIRS = CLOCKS.flatMap((one) =>
+  CLOCKS.filter((another) => another !== one).map((another) => [one, another] as const),
+)
+
+describe.each(PAIRS)('Two receivers, the first %s, the second %s', (firstClock, secondClock) => {
+  let first: ReceiverProcess
+  let second: ReceiverProcess
+  const [firstError, secondError] = [ERROR_MS[firstClock], ERROR_MS[secondClock]]
+  beforeAll(() => {
+    first = receiverWith(firstClock)
+    second = receiverWith(secondClock)
+  })
+
+  test('let a token pass once', async () => {
+    const token = scene.issuer.token()
+    const [order, another] = [newOrder('refuse'), newOrder('refuse')]
+    expect((await scene.send(first, order, { token }).answer).status).toBe(201)
+    for (const receiver of [second, first]) {
+      expect((await scene.send(receiver, another, { token }).answer).status).toBe(401)
+    }
+    expect(await scene.effects(another)).toEqual([])
+  })
+
+  test('let one of many uses of a token at once pass', async () => {
+    const token = scene.issuer.token()
+    const order = newOrder('refuse')
+    const sent = Array.from({ length: 20 }, (_, index) =>
+      scene.send(index % 2 === 0 ? first : second, order, { token }),
+    )
+    const statuses = (await Promise.all(sent.map(({ answer }) => answer))).map(
+      ({ status }) => status,
+    )
+    expect(statuses.filter((status) => status === 201)).toHaveLength(1)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(19)
+  })
+
+  test('remember a token for as long as either takes it, however late it was used', async () => {
+    // The first accepts it for a few seconds more, a slower one for a minute or two beyond those.
+    const firstNow = Math.floor((Date.now() + firstError) / 1000)
+    const exp = firstNow - TOLERANCE_SECONDS + 10
+    const known = new Set(await tokenKeys())
+    const token = scene.issuer.token({ iat: exp - 300, exp })
+    expect((await scene.send(first, newOrder('refuse'), { token }).answer).status).toBe(201)
+    const added = (await tokenKeys()).filter((key) => !known.has(key))
+    expect(added).toHaveLength(1)
+    const ttlMs = Number(await scene.redis.command('PTTL', added[0] ?? ''))
+    const acceptedForMs = (exp + TOLERANCE_SECONDS) * 1000 - (Date.now() + secondError)
+    expect(ttlMs).toBeGreaterThanOrEqual(acceptedForMs)
+    expect((await scene.send(second, newOrder('refuse'), { token }).answer).status).toBe(401)
+    // Not because it has expired: another of the same age passes where the clock is slower.
+    const unused = scene.issuer.token({ iat: exp - 300, exp })
+    const { status } = await scene.send(second, newOrder('refuse'), { token: unused }).answer
+    expect(status).toBe(secondError < firstError ? 201 : 401)
+  })
+
+  test('run a write once, and both know its result', async () => {
+    const order = newOrder('rerun')
+    const exchange = scene.send(first, order, { stopAt: 'after the write' })
+    await first.reached('after the write')
+    const inProgress = await scene.send(second, order).answer
+    expect(inProgress).toMatchObject({ problem: 'request-in-progress', retryAfter: '1' })
+    first.goOn()
+    const answer = await exchange.answer
+    const effects = await scene.effects(order)
+    expect(effects).toHaveLength(1)
+    expectResult(answer, order, { fence: effects[0], isReplayed: false })
+    for (const receiver of [second, first]) {
+      expectReplayOf(answer, await scene.send(receiver, order).answer)
+    }
+    expect(await scene.effects(order)).toEqual(effects)
+  })
+})
+
+describe.concurrent.each([
+  ['a minute fast', 'a minute slow'],
+  ['a minute slow', 'a minute fast'],
+  ['right', 'a minute fast'],
+  ['right', 'a minute slow'],
+] as const)(
+  'Two receivers, the first %s and then killed, the second %s',
+  (firstClock, secondClock) => {
+    test('hold a lease for its time, renewed while its receiver lives', async () => {
+      const first = await scene.launch({ clockErrorMs: ERROR_MS[firstClock] })
+      const second = receiverWith(secondClock)
+      const [refused, rerun] = [newOrder('refuse'), newOrder('rerun')]
+      const sentAt = performance.now()
+      const sent = [refused, rerun].map((order) =>
+        scene.send(first, order, { stopAt: 'after the write' }),
+      )
+      await first.reached('after the write', 2)
+      await until('more than a lease', async () => performance.now() > sentAt + 1.2 * LEASE_MS)
+      for (const order of [refused, rerun]) {
+        expect((await scene.send(second, order).answer).problem).toBe('request-in-progress')
+      }
+      await first.kill()
+      const diedAt = performance.now()
+      await Promise.all(sent.map(({ answer }) => answer))
+      const ends = await Promise.all([refused, rerun].map((order) => scene.retry(second, order)))
+      for (const { inProgress } of ends) {
+        for (const { askedAt } of inProgress) {
+          expect(askedAt).toBeLessThan(diedAt + LEASE_MS + SLACK_MS)
+        }
+      }
+      const [unknown, again] = ends
+      if (unknown === undefined || again === undefined) throw new Error('there are two')
+      expectUnknown(unknown.final)
+      expect(await scene.effects(refused)).toHaveLength(1)
+      const [fence = Number.NaN, newFence = Number.NaN, ...more] = await scene.effects(rerun)
+      expect(more).toEqual([])
+      expect(newFence).toBeGreaterThan(fence)
+      expectResult(again.final, rerun, { fence: newFence, isReplayed: false })
+    })
+  },
+)
+
+async function tokenKeys(): Promise<string[]> {
+  const script = "return table.concat(redis.call('KEYS', 'esa:t:*'), ' ')"
+  return (await scene.redis.command('EVAL', script, '0')).split(' ')
+}

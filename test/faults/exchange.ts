@@ -1,0 +1,77 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Stop } from './stops.js'
+
+export interface Answer {
+  /** Every octet but the `Date`. */
+  readonly raw: string
+  /** 0 when nothing came. */
+  readonly status: number
+  readonly body: string
+  /** The end of the problem's type. */
+  readonly problem: string | undefined
+  readonly isReplayed: boolean
+  readonly isWhole: boolean
+  readonly retryAfter: string | undefined
+  /** Moments of `performance.now`. */
+  readonly askedAt: number
+  readonly answeredAt: number
+}
+
+export interface Exchange {
+  readonly answer: Promise<Answer>
+  /** The caller hangs up. */
+  abort(): void
+}
+
+export interface Post {
+  readonly path: string
+  readonly key: string
+  readonly token: string
+  readonly stopAt?: Stop | readonly Stop[]
+  readonly body: unknown
+}
+
+/** One POST on a socket of its own, answered with what came until the connection was gone. */
+export function post(port: number, { path, key, token, stopAt, body }: Post): Exchange {
+  const askedAt = performance.now()
+  const socket = connect(port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  socket.on('error', () => {})
+  const text = JSON.stringify(body)
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    'Host: orders',
+    'Connection: close',
+    `Authorization: Bearer ${token}`,
+    `Idempotency-Key: ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    ...(stopAt === undefined ? [] : [`X-Stop-At: ${[stopAt].flat().join(', ')}`]),
+  ]
+  socket.write(`${lines.join('\r\n')}\r\n\r\n${text}`)
+  return {
+    answer: once(socket, 'close').then(() => readAnswer(Buffer.concat(chunks), askedAt)),
+    abort: () => void socket.destroy(),
+  }
+}
+
+function readAnswer(octets: Buffer, askedAt: number): Answer {
+  const raw = octets.toString('latin1').replace(/\r\nDate: [^\r]*/i, '')
+  const bodyAt = raw.indexOf('\r\n\r\n') + 4
+  const header = (name: string): string | undefined =>
+    new RegExp(`\r\n${name}: ([^\r]*)`, 'i').exec(raw.slice(0, bodyAt))?.[1]
+  const sent = raw.slice(bodyAt)
+  return {
+    raw,
+    status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(raw)?.[1] ?? 0),
+    body: Buffer.from(sent, 'latin1').toString(),
+    problem: /"type":"urn:express-service-auth:([^"]*)"/.exec(sent)?.[1],
+    isReplayed: header('Idempotent-Replayed') === 'true',
+    isWhole: header('Content-Length') === String(sent.length) || sent.endsWith('0\r\n\r\n'),
+    retryAfter: header('Retry-After'),
+    askedAt,
+    answeredAt: performance.now(),
+  }
+}

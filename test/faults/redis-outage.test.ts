@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { UNAVAILABLE } from '../support/refusal-bytes.js'
+import { until } from '../support/until.js'
+import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
+import type { Answer } from './exchange.js'
+import type { ReceiverProcess } from './receiver-process.js'
+import { newOrder, type Order, openScene, type Scene } from './scene.js'
+import { LEASE_MS, type Stop } from './stops.js'
+
+const BEFORE_STORING = [
+  'reserved',
+  'before the write',
+  'after the write',
+  'before storing',
+] as const satisfies Stop[]
+
+let scene: Scene
+let runner: ReceiverProcess
+let other: ReceiverProcess
+beforeAll(async () => {
+  scene = await openScene()
+  ;[runner, other] = await Promise.all([
+    scene.launch({ timeoutMs: 250 }),
+    scene.launch({ timeoutMs: 250 }),
+  ])
+})
+afterAll(() => scene.close())
+
+interface Fault {
+  begin(): void | Promise<void>
+  end(): void | Promise<void>
+}
+
+const FAULTS: readonly (Fault & { name: string })[] = [
+  { name: 'hangs', begin: () => scene.redis.pause(), end: () => scene.redis.resume() },
+  { name: 'dies', begin: () => scene.redis.kill(), end: () => scene.redis.restart() },
+]
+
+const bothAnswer = () => Promise.all([scene.storeAnswers(runner), scene.storeAnswers(other)])
+
+interface Answered {
+  readonly order: Order
+  readonly answer: Answer
+  /** When both receivers reached Redis again, of `performance.now`. */
+  readonly backAt: number
+}
+
+/** One order of each kind, answered while the fault lasts that has begun where they had stopped. */
+async function answersDuring({ begin, end }: Fault, stop: Stop): Promise<Answered[]> {
+  await bothAnswer()
+  const sent = (['refuse', 'rerun'] as const).map((whenAbandoned) => {
+    const order = newOrder(whenAbandoned)
+    return { order, exchange: scene.send(runner, order, { stopAt: stop }) }
+  })
+  await runner.reached(stop, sent.length)
+  await begin()
+  runner.goOn()
+  const answers = await Promise.all(sent.map(({ exchange }) => exchange.answer))
+  const early = await Promise.all(sent.map(({ order }) => scene.send(other, order).answer))
+  for (const { raw } of early) expect(raw).toBe(UNAVAILABLE)
+  await end()
+  await bothAnswer()
+  const backAt = performance.now()
+  return sent.map(({ order }, index) => ({ order, answer: answers[index] as Answer, backAt }))
+}
+
+describe.each(FAULTS)('A write while Redis $name and comes back with its data', (fault) => {
+  test('before it is reserved is the 503 and leaves nothing behind', async () => {
+    for (const { order, answer, backAt } of await answersDuring(fault, 'before reserving')) {
+      expect(answer.raw).toBe(UNAVAILABLE)
+      expect(await scene.effects(order)).toEqual([])
+      const { inProgress, final } = await scene.retry(other, order)
+      const effects = await scene.effects(order)
+      expect(effects).toHaveLength(1)
+      expectResult(final, order, { fence: effects[0], isReplayed: false })
+      // The lease of a reservation that has arrived late is over by then at the latest.
+      for (const { askedAt } of inProgress) expect(askedAt).toBeLessThan(backAt + LEASE_MS)
+    }
+  })
+
+  test.each(BEFORE_STORING)('%s is answered, and its retry never contradicts it', async (stop) => {
+    for (const { order, answer } of await answersDuring(fault, stop)) {
+      const [fence] = await scene.effects(order)
+      expectResult(answer, order, { fence, isReplayed: false })
+      const { final } = await scene.retry(other, order)
+      const fences = await scene.effects(order)
+      // What had reached a server that hung is done when it wakes up, and the result is kept.
+      if (fault.name === 'hangs' && final.isReplayed) expectReplayOf(answer, final)
+      else if (order.whenAbandoned === 'refuse') expectUnknown(final)
+      else expectResult(final, order, { fence: fences[1], isReplayed: false })
+      const ranAgain = final.status === 201 && !final.isReplayed
+      expect(fences).toHaveLength(ranAgain ? 2 : 1)
+      if (ranAgain) expect(fences[1]).toBeGreaterThan(fence ?? Number.NaN)
+      const last = await scene.send(other, order).answer
+      if (final.status === 201) expectReplayOf(final, last)
+      else expectUnknown(last)
+      expect(await scene.effects(order)).toEqual(fences)
+    }
+  })
+
+  test.each(['stored', 'before sending', 'while sending'] as const)(
+    '%s is answered, and so is its retry',
+    async (stop) => {
+      for (const { order, answer } of await answersDuring(fault, stop)) {
+        const effects = await scene.effects(order)
+        expect(effects).toHaveLength(1)
+        expectResult(answer, order, { fence: effects[0], isReplayed: false })
+        expectReplayOf(answer, await scene.send(other, order).answer)
+        expect(await scene.effects(order)).toEqual(effects)
+      }
+    },
+  )
+})
+
+describe('A write whose Redis comes back without its data', () => {
+  /** Stopped there while everything is lost. */
+  async function loseDataAt(stop: Stop, order: Order) {
+    await bothAnswer()
+    const exchange = scene.send(runner, order, { stopAt: stop })
+    await runner.reached(stop)
+    await scene.redis.restart({ keepData: false })
+    await bothAnswer()
+    return exchange
+  }
+
+  test.each(['refuse', 'rerun'] as const)(
+    'is reserved anew by its next renewal (%s)',
+    async (whenAbandoned) => {
+      const order = newOrder(whenAbandoned)
+      const exchange = await loseDataAt('after the write', order)
+      const [fence] = await scene.effects(order)
+      await until('the renewal', async () => Number(await countRecords()) === 1)
+      expect((await scene.send(other, order).answer).problem).toBe('request-in-progress')
+      runner.goOn()
+      const answer = await exchange.answer
+      expectResult(answer, order, { fence, isReplayed: false })
+      expectReplayOf(answer, await scene.send(other, order).answer)
+      expect(await scene.effects(order)).toEqual([fence])
+    },
+  )
+
+  test('has its result kept all the same when that was not stored yet', async () => {
+    const order = newOrder('refuse')
+    const exchange = await loseDataAt('before storing', order)
+    runner.goOn()
+    const answer = await exchange.answer
+    const effects = await scene.effects(order)
+    expect(effects).toHaveLength(1)
+    expectResult(answer, order, { fence: effects[0], isReplayed: false })
+    expectReplayOf(answer, await scene.send(other, order).answer)
+    expect(await scene.effects(order)).toEqual(effects)
+  })
+
+  test('is run again with a greater fence when its result is what was lost', async () => {
+    const order = newOrder('refuse')
+    const exchange = await loseDataAt('stored', order)
+    runner.goOn()
+    const [fence] = await scene.effects(order)
+    expectResult(await exchange.answer, order, { fence, isReplayed: false })
+    const again = await scene.send(other, order).answer
+    const fences = await scene.effects(order)
+    expectResult(again, order, { fence: fences[1], isReplayed: false })
+    expect(fences[1]).toBeGreaterThan(fence ?? Number.NaN)
+  })
+
+  const countRecords = (): Promise<string> =>
+    scene.redis.command('EVAL', "return #redis.call('KEYS', 'esa:k:*')", '0')
+})
+
+describe('A write whose receiver is killed while Redis hangs', () => {
+  /** Redis has been asked, and does it after the receiver's death. */
+  async function killWhile(stops: readonly [Stop, Stop]): Promise<readonly [Order, Order]> {
+    await bothAnswer()
+    // It must not give up before it dies.
+    const victim = await scene.launch({ timeoutMs: 10_000 })
+    const orders = [newOrder('refuse'), newOrder('rerun')] as const
+    const sent = orders.map((order) => scene.send(victim, order, { stopAt: stops }))
+    await victim.reached(stops[0], sent.length)
+    scene.redis.pause()
+    victim.goOn()
+    await victim.reached(stops[1], sent.length)
+    await victim.kill()
+    for (const { answer } of sent) expect((await answer).raw).toBe('')
+    scene.redis.resume()
+    await bothAnswer()
+    return orders
+  }
+
+  test('has an unknown outcome, or runs for the first time, when it was to be reserved', async () => {
+    const [refused, rerun] = await killWhile(['before reserving', 'reserving'])
+    const [unknown, run] = await Promise.all([
+      scene.retry(other, refused),
+      scene.retry(other, rerun),
+    ])
+    expectUnknown(unknown.final)
+    expect(await scene.effects(refused)).toEqual([])
+    const effects = await scene.effects(rerun)
+    expect(effects).toHaveLength(1)
+    expectResult(run.final, rerun, { fence: effects[0], isReplayed: false })
+  })
+
+  test('has its result kept when that was to be stored', async () => {
+    for (const order of await killWhile(['before storing', 'storing'])) {
+      const effects = await scene.effects(order)
+      expect(effects).toHaveLength(1)
+      const { answer } = scene.send(other, order)
+      expectResult(await answer, order, { fence: effects[0], isReplayed: true })
+      expect(await scene.effects(order)).toEqual(effects)
+    }
+  })
+})

@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { z } from 'zod'
 
 /** A response as it is kept for retries. */
@@ -8,23 +9,40 @@ export interface StoredResult {
   readonly body: Uint8Array
 }
 
-const headSchema = z.tuple([z.int().min(100).max(999), z.array(z.tuple([z.string(), z.string()]))])
+/** They belong to a user agent or to a connection, never to a result. */
+export const NEVER_STORED_HEADERS: RegExp =
+  /^(set-cookie|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/
+
+/** Status, headers and the length of the body. */
+const headSchema = z.tuple([
+  z.int().min(200).max(999),
+  z.array(z.tuple([z.string(), z.string()]).refine(isSendable)),
+  z.int(),
+])
+
+function isSendable([name, value]: readonly [string, string]): boolean {
+  validateHeaderName(name)
+  validateHeaderValue(name, value)
+  return !NEVER_STORED_HEADERS.test(name)
+}
 
 const LINE_FEED = 0x0a
 
 /** The head as a line of JSON, then the body as it is. */
 export function encodeResult({ status, headers, body }: StoredResult): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify([status, headers])}\n`), body])
+  const head = Buffer.from(`${JSON.stringify([status, headers, body.byteLength])}\n`)
+  return Buffer.concat([head, body])
 }
 
-/** `undefined` for what `encodeResult` has not made. */
+/** `undefined` for what `encodeResult` has not made, or not left so. */
 export function decodeResult(encoded: Uint8Array): StoredResult | undefined {
   const octets = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength)
   const end = octets.indexOf(LINE_FEED)
   if (end === -1) return undefined
   try {
-    const [status, headers] = headSchema.parse(JSON.parse(octets.toString('utf8', 0, end)))
-    return { status, headers, body: octets.subarray(end + 1) }
+    const [status, headers, length] = headSchema.parse(JSON.parse(octets.toString('utf8', 0, end)))
+    const body = octets.subarray(end + 1)
+    return body.byteLength === length ? { status, headers, body } : undefined
   } catch {
     return undefined
   }

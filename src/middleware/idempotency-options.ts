@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NEVER_STORED_HEADERS } from '../idempotency/result.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import {
   functionOf,
@@ -47,9 +48,6 @@ const DEFAULT_STORED_HEADERS = [
 ]
 /** Without them the body cannot be read. */
 const ALWAYS_STORED_HEADERS = ['content-type', 'content-encoding']
-/** They belong to a user agent or to a connection, never to a result. */
-const NEVER_STORED_HEADERS =
-  /^(set-cookie|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 const headerName = z

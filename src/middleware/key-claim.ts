@@ -33,7 +33,7 @@ export interface Claim {
  * @throws ServiceAuthError
  */
 export function readClaim(request: Request, response: Response, options: ClaimOptions): Claim {
-  assertBeforeKey(request, `a second ${BY}`)
+  assertBeforeKey(request, `a second ${BY}`, 'remove one of them')
   const admission = admissionOf(request, BY)
   if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
   const hasBody = hasBodyOnWire(request)
@@ -73,10 +73,25 @@ function nameRequest(
   if (fingerprint !== undefined) return digestOfParts([given(fingerprint, request, 'fingerprint')])
   const { method, originalUrl: target, headers, body } = request
   const contentType = headers['content-type']
-  const made = fingerprintOf({ method, target, contentType, hasBody, body })
+  const isLeftOver = hasBody && isEmptyObject(body) && !isParsersEmpty(request, contentType)
+  const made = isLeftOver
+    ? undefined
+    : fingerprintOf({ method, target, contentType, hasBody, body })
   if (made !== undefined) return made
   throw wrongWiring(`${BY} needs the option fingerprint for a body that is not JSON, form or bytes`)
 }
+
+/** Express 4's parsers leave `{}` for a body that they have not read, whoever reads it afterwards. */
+const isEmptyObject = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && !Array.isArray(body) && !hasMembers(body)
+
+const hasMembers = (body: object): boolean =>
+  Object.keys(body).length > 0 || ArrayBuffer.isView(body)
+
+/** `_body` is how body-parser tells its kind that it has read the body. */
+const isParsersEmpty = (request: Request, contentType = ''): boolean =>
+  (request as { _body?: unknown })._body === true ||
+  /^[^;]*(json|form-urlencoded)\s*(;|$)/i.test(contentType)
 
 function given(namer: RequestNamer, request: Request, option: string): string {
   const name: unknown = namer(request)

@@ -53,11 +53,11 @@ export function admissionOf(request: Request, by: string): Admission {
  *
  * @throws ServiceAuthError when the request has reserved its key already; the key is freed.
  */
-export function assertBeforeKey(request: Request, by: string): void {
+export function assertBeforeKey(request: Request, by: string, mend = 'move it before'): void {
   const releaseKey = states.get(request)?.releaseKey
   if (releaseKey === undefined) return
   releaseKey()
-  throw wrongWiring(`${by} comes after requireIdempotencyKey on the request: move it before`)
+  throw wrongWiring(`${by} comes after requireIdempotencyKey on the request: ${mend}`)
 }
 
 /**

@@ -13,7 +13,9 @@ export function requirePermissions(...names: [string, ...string[]]): AnyRouteHan
   if (names.length === 0) throw new TypeError('requirePermissions: must be given at least one name')
   names.forEach((name, index) => {
     if (typeof name === 'string' && name !== '') return
-    throw new TypeError(`requirePermissions: names[${index}] must be a non-empty string`)
+    throw new TypeError(
+      `requirePermissions: names[${index}] must be a non-empty string (each name is an argument of its own)`,
+    )
   })
   const required = [...names]
   return guardHandler<Admission>({

@@ -46,7 +46,7 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
   const source = sourceOf(keySet)
   if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
   const gate = createGate(checked, source)
-  const observers = checked.onDecision === undefined ? [] : [checked.onDecision]
+  const own = checked.onDecision === undefined ? [] : [checked.onDecision]
   const handler = guardHandler<Judgement>({
     by: 'serviceAuth',
     decide(request) {
@@ -61,7 +61,10 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
       request.service = state.admission.identity
       return { caller: judgement.identity.name, keyId: judgement.identity.keyId }
     },
-    observers: () => observers,
+    observers(request) {
+      const earlier = stateOf(request).admission?.observers ?? []
+      return earlier.length === 0 ? own : [...new Set([...earlier, ...own])]
+    },
   })
   const health = (): Health => ({ keySet: keySet.health() })
   return Object.assign(handler, { ready: () => keySet.ready(), health, close })

@@ -63,6 +63,10 @@ function ownOptions(longestReplyMs: number) {
   const socketTimeout = longestReplyMs + SOCKET_PATIENCE_MS
   return {
     lazyConnect: true,
+    // Of our scripts' names, none may mean another.
+    scripts: {},
+    // No timer for a polite end.
+    disconnectTimeout: 0,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     enableAutoPipelining: false,

@@ -25,9 +25,15 @@ export function parseOptions<Schema extends z.ZodType>(
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Somebody who passes a request or a store for the options need not read all of its members. */
+const MAX_NAMED_KEYS = 10
+
 function describeIssue(issue: z.core.$ZodIssue): string[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => `${pathOf([...issue.path, key])} is not an option`)
+    const named = issue.keys.slice(0, MAX_NAMED_KEYS)
+    const faults = named.map((key) => `${pathOf([...issue.path, key])} is not an option`)
+    const others = issue.keys.length - named.length
+    return others === 0 ? faults : [...faults, `nor are ${others} more`]
   }
   return [`${pathOf(issue.path)} ${issue.message}`]
 }

@@ -100,13 +100,19 @@ const MAX_CACHED_TOKENS = 1_000_000
 const strings = (): z.ZodArray<z.ZodString> =>
   z.array(nonEmptyString(), { error: 'must be a list of strings' })
 
+/** Above this it is milliseconds. */
+const LATEST_SECOND = 99_999_999_999
+
+const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
+const secondsSinceEpoch = z.number(SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR)
+
 const policySchema = optionsObject({
   issuer: nonEmptyString(),
   audience: nonEmptyString(),
   source: nonEmptyString(),
   tokenType: nonEmptyString(),
   callers: callersOption,
-  permissions: strings().default([]),
+  permissions: strings().min(1, { error: 'must not be empty' }).default([]),
   apiBasePath: nonEmptyString().optional(),
   jwksUri: nonEmptyString().optional(),
   keySet: z
@@ -123,7 +129,7 @@ const policySchema = optionsObject({
     keys: strings().default([]),
     callers: strings().default([]),
     tokenIds: strings().default([]),
-    issuedBefore: z.number({ error: 'must be a number of seconds since the epoch' }).optional(),
+    issuedBefore: secondsSinceEpoch.optional(),
   }).prefault({}),
   tokenCache: z
     .union([z.literal(false), z.strictObject({ max: z.int().min(1).max(MAX_CACHED_TOKENS) })], {

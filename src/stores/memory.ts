@@ -1,5 +1,6 @@
 import * as records from '../idempotency/record.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
+import { optionsObject, parseOptions } from '../options.js'
 import type { SingleUseStore } from '../replay/single-use.js'
 
 /** What both kinds of stores of this package can do. */
@@ -13,8 +14,13 @@ export interface Store extends SingleUseStore, IdempotencyStore {
 /** Expired records leave the memory within a minute. */
 const SWEEP_INTERVAL_MS = 20_000
 
-/** A store for one process, for development and tests. */
-export function memoryStore(): Store {
+/**
+ * A store for one process, for development and tests.
+ *
+ * @throws TypeError for any option: it has none.
+ */
+export function memoryStore(options: Readonly<Record<string, never>> = {}): Store {
+  parseOptions('memoryStore options', optionsObject({}), options)
   const consumed = new Map<string, number>()
   const kept = new Map<string, records.IdempotencyRecord>()
   let fence = 0

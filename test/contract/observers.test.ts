@@ -160,4 +160,23 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     await receiver.call(issuer.token(), { headers: { 'x-request-id': 'attacker' } })
     expect(events[0]).not.toHaveProperty('requestId')
   })
+
+  test('reaches the first serviceAuth also where a second one refuses', async () => {
+    const first: DecisionEvent[] = []
+    const second: DecisionEvent[] = []
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy({ onDecision: (event) => first.push(event) })))
+        const stricter = {
+          callers: ['reporting'],
+          onDecision: (event: DecisionEvent) => second.push(event),
+        }
+        app.use(authFor(issuer.policy(stricter)))
+      },
+    })
+    expect((await receiver.call(issuer.token())).status).toBe(403)
+    expect(first.map(({ outcome }) => outcome)).toEqual(['accepted', 'refused'])
+    expect(second.map(({ outcome }) => outcome)).toEqual(['refused'])
+  })
 })

@@ -95,7 +95,7 @@ describe('a policy field', () => {
       new Set(['x']),
       new Map([['x', ['y']]]),
     ],
-    permissions: nonLists,
+    permissions: [...nonLists, []],
     apiBasePath: [...nonStrings.slice(1), 'auth', './auth', 'https://x.test', '/auth?x', '/auth#x'],
     jwksUri: [
       ...nonStrings.slice(1),
@@ -130,7 +130,7 @@ describe('a policy field', () => {
     ['maxLifetimeSeconds', [1, 604_800]],
     ['tokenCache', [false, { max: 1 }, { max: 100_000 }]],
     ['staticKeys', ['refuse', 'accept']],
-    ['permissions', [[], ['a'], ['a', 'a']]],
+    ['permissions', [['a'], ['a', 'a']]],
     [
       'denylist',
       [{}, { keys: [] }, { keys: ['a'], callers: ['b'], tokenIds: ['c'], issuedBefore: 0 }],
@@ -240,7 +240,7 @@ describe('a policy', () => {
     for (const permissions of [['d'], ['a', 'c'], ['a', 'b', 'c']]) {
       expect(refusalOf({ ...COMPLETE, callers, permissions })).toContain('permissions')
     }
-    for (const permissions of [[], ['a'], ['b', 'a'], ['c']]) {
+    for (const permissions of [['a'], ['b', 'a'], ['c']]) {
       expect(refusalOf({ ...COMPLETE, callers, permissions })).toBe('accepted')
     }
     expect(refusalOf({ ...COMPLETE, callers: { billing: [] }, permissions: ['a'] })).toContain(

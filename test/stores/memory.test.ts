@@ -103,3 +103,11 @@ describe('memoryStore', () => {
     expect(second.fence).toBeGreaterThan(first.fence)
   })
 })
+
+describe('the options of memoryStore', () => {
+  test('are none', () => {
+    for (const options of [{ max: 1 }, null]) {
+      expect(() => memoryStore(options as never)).toThrow(TypeError)
+    }
+  })
+})

@@ -12,12 +12,16 @@ const CONNECTIONS = 64
 const RAMP_MS = 300
 
 const pools = {}
+/** Each server gets all tokens of a pool in turn, however the turns of others lie between. */
 const cursors = {}
 
-function nextToken(pool) {
-  const at = cursors[pool] ?? 0
-  cursors[pool] = (at + 1) % pools[pool].length
-  return pools[pool][at]
+function tokensFor(port) {
+  return (pool) => {
+    const cursor = `${pool} ${port}`
+    const at = cursors[cursor] ?? 0
+    cursors[cursor] = (at + 1) % pools[pool].length
+    return pools[pool][at]
+  }
 }
 
 const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
@@ -36,6 +40,7 @@ async function run({ port, turns, durationMs }) {
   let isCounting = false
   let isOver = false
   let fault
+  const nextToken = tokensFor(port)
 
   function openConnection() {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })

@@ -1,4 +1,4 @@
-import { startNode } from './processes.js'
+import { SERVER_CORE, startNode } from './processes.js'
 
 const WARM_UP_MS = 1200
 
@@ -25,7 +25,6 @@ export async function measure(bench, contenders, { rounds, durationMs }) {
 }
 
 export async function startApp({ app, settings }, bench, flags = []) {
-  const { SERVER_CORE } = await import('./processes.js')
   const given = JSON.stringify({ ...bench.settings, ...settings })
   const file = new URL('serve.js', import.meta.url).pathname
   const node = startNode(SERVER_CORE, file, [app, given], flags)

@@ -10,9 +10,16 @@ export const createOrder = (req, res) => {
   res.status(201).json({ id: '17', item, quantity, state: 'open' })
 }
 
-/** The app that stands for all: the guards before one read. */
-export function readApp(...guards) {
+/** A read behind what verifies the token, for the whole app, and what checks the permission. */
+export function readApp(verifier, permission) {
   const app = express()
-  app.get('/orders/:id', ...guards, readOrder)
+  app.use(verifier)
+  app.get('/orders/:id', permission, readOrder)
+  return app
+}
+
+export function bareReadApp() {
+  const app = express()
+  app.get('/orders/:id', readOrder)
   return app
 }

@@ -7,7 +7,7 @@ import {
   serviceAuth,
 } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'
-import { createOrder, readApp, readOrder } from './handlers.js'
+import { bareReadApp, createOrder, readApp } from './handlers.js'
 
 async function open({ issuer, tokenCache }) {
   const auth = serviceAuth({
@@ -22,14 +22,10 @@ async function open({ issuer, tokenCache }) {
   return auth
 }
 
-export async function read(settings) {
-  const app = express()
-  app.use(await open(settings))
-  app.get('/orders/:id', requirePermissions('orders:read'), readOrder)
-  return app
-}
+export const read = async (settings) =>
+  readApp(await open(settings), requirePermissions('orders:read'))
 
-export const bareRead = () => readApp()
+export const bareRead = () => bareReadApp()
 
 /** A write behind `serviceAuth`, with whatever stands before its handler. */
 export async function write(settings, ...guards) {

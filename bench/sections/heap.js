@@ -7,10 +7,11 @@ const MOST_MB = 10
 
 /** What the verified tokens of a full cache keep on the heap. */
 export async function heap(bench) {
-  const heapAfter = async (pool, least, settings) => {
-    const { node, port } = await startApp({ app: 'read', settings }, bench, ['--expose-gc'])
-    const turns = [{ kind: 'read', pool, status: 200 }]
-    for (let sent = 0; sent < least; ) {
+  const heapWith = async (tokenCache) => {
+    const app = { app: 'read', settings: { tokenCache } }
+    const { node, port } = await startApp(app, bench, ['--expose-gc'])
+    const turns = [{ kind: 'read', pool: 'fresh', status: 200 }]
+    for (let sent = 0; sent < 2 * CACHED; ) {
       const { total, fault } = await bench.load.ask({ run: { port, turns, durationMs: RUN_MS } })
       if (fault !== undefined) throw new Error(`the heap's server answered otherwise: ${fault}`)
       sent += total
@@ -19,8 +20,8 @@ export async function heap(bench) {
     await node.stop()
     return heapUsed / 1e6
   }
-  const without = await heapAfter('fresh', 2 * CACHED, false)
-  const used = (await heapAfter('fresh', 2 * CACHED, { max: CACHED })) - without
+  const without = await heapWith(false)
+  const used = (await heapWith({ max: CACHED })) - without
   printTable(
     'Memory of 10,000 cached tokens',
     ['', 'MB of heap', 'reached'],

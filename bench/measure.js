@@ -58,7 +58,10 @@ export const ratePerSecond = ({ runs }) => median(runs.map((run) => run.perSecon
 export const cpuPerRequest = ({ runs }) => median(runs.map((run) => run.cpu))
 
 /** The ratio of each round: its two runs stood next to each other in time. */
-export function ratioOf(measured, base) {
-  const ratios = measured.runs.map((run, round) => run.perSecond[0] / base.runs[round].perSecond[0])
+export function ratioOf(measured, base, figureOf = (run) => run.perSecond[0]) {
+  const ratios = measured.runs.map((run, round) => figureOf(run) / figureOf(base.runs[round]))
   return { median: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) }
 }
+
+/** The same by what the servers spent on a request, which other work on the machine disturbs less. */
+export const cpuRatioOf = (measured, base) => ratioOf(measured, base, (run) => 1 / run.cpu)

@@ -1,4 +1,4 @@
-import { cpuPerRequest, ratePerSecond, ratioOf } from './measure.js'
+import { cpuPerRequest, cpuRatioOf, ratePerSecond, ratioOf } from './measure.js'
 
 /** Prints rows under a title, first column to the left, the others to the right. */
 export function printTable(title, heads, rows) {
@@ -30,9 +30,10 @@ export function goal(ratio, atLeast) {
 /** A row: rate, processor time, and its ratio to another contender of the same run. */
 export function ratioRow(measured, base, atLeast) {
   const own = [measured.label, count(ratePerSecond(measured)), cpuPerRequest(measured).toFixed(0)]
-  if (base === undefined) return [...own, '', '', '']
+  if (base === undefined) return [...own, '', '', '', '']
   const ratio = ratioOf(measured, base)
-  return [...own, ratio.median.toFixed(2), spread(ratio), goal(ratio.median, atLeast)]
+  const byCpu = cpuRatioOf(measured, base).median.toFixed(2)
+  return [...own, ratio.median.toFixed(2), spread(ratio), byCpu, goal(ratio.median, atLeast)]
 }
 
 export const ratioHeads = (name, against) => [
@@ -41,5 +42,6 @@ export const ratioHeads = (name, against) => [
   'µs of CPU',
   `against ${against}`,
   'spread',
+  'by CPU',
   'reached',
 ]

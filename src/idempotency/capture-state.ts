@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { Callback } from './chunk.js'
 import { watchDrain } from './drain.js'
 import type { StoredResult } from './result.js'
-import { type Sender, senderOf } from './sender.js'
+import { Sender } from './sender.js'
+import type { ResponseFunctions } from './stand-in.js'
 
 /** Who is told what becomes of a response. What it returns need not resolve, only settle. */
 export interface CaptureObserver {
@@ -37,27 +38,37 @@ export interface Capture extends CaptureOptions {
   head: Omit<StoredResult, 'body'> | undefined
   chunks: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
   size: number
+  /** The handler is about to end it. */
+  isEnding: boolean
   /** Nothing more comes from the handler. */
   isEnded: boolean
   isCutOff: boolean
+  isPipedInto: boolean
   endCallback: Callback | undefined
   wantsFlush: boolean
   wantsDrain: boolean
 }
 
-export function captureOf(options: CaptureOptions, observer: CaptureObserver): Capture {
-  const { response } = options
+export function captureOf(
+  { response, maxBytes, isHead }: CaptureOptions,
+  observer: CaptureObserver,
+  found: ResponseFunctions,
+): Capture {
   return {
-    ...options,
+    response,
+    maxBytes,
+    isHead,
     observer,
-    sender: senderOf(response),
+    sender: new Sender(response, found),
     drain: watchDrain(response),
     phase: 'held',
     head: undefined,
     chunks: [],
     size: 0,
+    isEnding: false,
     isEnded: false,
     isCutOff: false,
+    isPipedInto: false,
     endCallback: undefined,
     wantsFlush: false,
     wantsDrain: false,

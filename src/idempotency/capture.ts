@@ -10,36 +10,26 @@ import {
 import { type Callback, isContent, normalise, octetsOf, writeAfterEnd } from './chunk.js'
 import { isEventStream, snapshotHeaders } from './header-snapshot.js'
 import { watchLocalDestroy } from './local-destroy.js'
-import type { Sender } from './sender.js'
 import { watchSources } from './sources.js'
+import { createStandIn } from './stand-in.js'
 
 /**
  * Holds a response back until its observer has kept it, however a handler sends it, by standing
- * before `writeHead`, `flushHeaders`, `write`, `end` and `destroy` of this one response.
+ * before the functions of this one response.
  */
 export function captureResponse(options: CaptureOptions, observer: CaptureObserver): void {
-  const { response } = options
-  const capture = captureOf(options, observer)
-  standBefore(capture)
-  response.once('close', () => closed(capture))
-  watchSources(response, () => cutOff(capture))
-  watchLocalDestroy(response, () => {
-    if (capture.head !== undefined) cutOff(capture)
-  })
+  standBefore(options.response, (found) => captureOf(options, observer, found))
 }
 
-function standBefore(capture: Capture): void {
-  const { response } = capture
-  response.writeHead = ((...args: unknown[]) => writeHead(capture, args)) as Sender['writeHead']
-  response.flushHeaders = () => flushHeaders(capture)
-  response.write = ((...args: unknown[]) => write(capture, args)) as Sender['write']
-  response.end = ((...args: unknown[]) => end(capture, args)) as Sender['end']
-  response.destroy = (error) => destroy(capture, error)
-  Object.defineProperty(response, 'writableEnded', {
-    configurable: true,
-    get: () => capture.isEnded,
-  })
-}
+const standBefore = createStandIn<Capture>({
+  writeHead,
+  flushHeaders,
+  write,
+  end,
+  destroy,
+  emit,
+  writableEnded: ({ isEnded }) => isEnded,
+})
 
 // Node keeps the head until the first byte, and from here on says itself that it is too late to
 // change it.
@@ -51,11 +41,12 @@ function writeHead(capture: Capture, args: unknown[]): ServerResponse {
       response,
       typeof reason === 'string' ? given : (given ?? reason),
     )
-    Reflect.apply(sender.writeHead, response, args)
+    sender.call('writeHead', args)
     // Node makes an integer of it likewise.
     capture.head = { status: Number(status) | 0, headers }
     if (isEventStream(headers)) open(capture)
-  } else Reflect.apply(sender.writeHead, response, args)
+    if (!capture.isEnding) watchLocalDestroy(response, () => cutOff(capture))
+  } else sender.call('writeHead', args)
   return response
 }
 
@@ -69,19 +60,18 @@ function writeImplicitHead(capture: Capture): void {
 function flushHeaders(capture: Capture): void {
   writeImplicitHead(capture)
   capture.wantsFlush = true
-  if (capture.phase === 'flowing') capture.sender.flushHeaders()
+  if (capture.phase === 'flowing') capture.sender.send('flushHeaders', [])
 }
 
-function write(capture: Capture, args: unknown[]): boolean {
-  const { response, sender } = capture
+function write(capture: Capture, args: unknown[]): unknown {
+  const { sender } = capture
+  if (sender.isSending) return sender.send('write', args)
   const { chunk, encoding, callback } = normalise(args)
-  if (sender.isSending()) return Reflect.apply(sender.write, response, args)
   if (capture.isEnded) {
     if (callback !== undefined) process.nextTick(callback, writeAfterEnd())
     return false
   }
-  if (capture.phase === 'flowing' || !isContent(chunk))
-    return Reflect.apply(sender.write, response, args)
+  if (capture.phase === 'flowing' || !isContent(chunk)) return sender.send('write', args)
   writeImplicitHead(capture)
   if (hasNoBody(capture)) {
     if (callback !== undefined) process.nextTick(callback)
@@ -94,29 +84,32 @@ function write(capture: Capture, args: unknown[]): boolean {
   return false
 }
 
-function end(capture: Capture, args: unknown[]): ServerResponse {
+function end(capture: Capture, args: unknown[]): unknown {
   const { response, sender, observer } = capture
+  if (sender.isSending) return sender.send('end', args)
   const { chunk, encoding, callback } = normalise(args)
-  if (sender.isSending()) return Reflect.apply(sender.end, response, args)
   if (capture.isEnded) {
     if (callback !== undefined) process.nextTick(callback, writeAfterEnd())
     return response
   }
-  if (chunk && !isContent(chunk)) return Reflect.apply(sender.end, response, args)
+  if (chunk && !isContent(chunk)) return sender.send('end', args)
   if (capture.phase === 'flowing') {
     capture.isEnded = true
-    sender.after(observer.flowed(), () => Reflect.apply(sender.end, response, args))
+    sender.after(observer.flowed(), () => sender.send('end', args))
     return response
   }
-  const octets = isContent(chunk) ? octetsOf(chunk, encoding) : Buffer.alloc(0)
+  const octets = isContent(chunk) ? octetsOf(chunk, encoding) : NOTHING
   announceLength(capture, octets.byteLength)
+  capture.isEnding = true
   writeImplicitHead(capture)
   capture.isEnded = true
   capture.endCallback = callback
   if (octets.byteLength > 0 && !hasNoBody(capture)) keep(capture, octets, undefined)
-  if (isHeld(capture)) complete(capture)
+  if (isHeld(capture)) complete(capture, typeof chunk === 'string' ? args : undefined)
   return response
 }
+
+const NOTHING = new Uint8Array()
 
 /** Of a response that comes in one piece Node would tell the length by itself. */
 function announceLength(capture: Capture, length: number): void {
@@ -127,14 +120,19 @@ function announceLength(capture: Capture, length: number): void {
     response.setHeader('Content-Length', length)
 }
 
-function complete(capture: Capture): void {
+/** `ended`: the arguments that it was ended with; Node sends a text with its head in one piece. */
+function complete(capture: Capture, ended: readonly unknown[] | undefined): void {
   const { head, chunks, observer, sender, endCallback } = capture
   if (head === undefined) return
-  const body = Buffer.concat(chunks.map(({ octets }) => octets))
+  const [first] = chunks
+  const isOne = first !== undefined && chunks.length === 1
+  const body = isOne ? first.octets : Buffer.concat(chunks.map(({ octets }) => octets))
   capture.chunks = []
-  sender.after(observer.complete({ ...head, body }), () => {
-    if (body.byteLength > 0) sender.end(body, endCallback)
-    else sender.end(endCallback)
+  const { status, headers } = head
+  sender.after(observer.complete({ status, headers, body }), () => {
+    if (isOne && ended !== undefined) sender.send('end', ended)
+    else if (body.byteLength > 0) sender.send('end', [body, endCallback])
+    else sender.send('end', [endCallback])
   })
 }
 
@@ -149,19 +147,30 @@ function release(capture: Capture): void {
   capture.phase = 'flowing'
   capture.chunks = []
   let isDrained = true
-  for (const { octets, callback } of chunks) isDrained = sender.write(octets, callback)
-  if (capture.wantsFlush) sender.flushHeaders()
-  if (capture.isEnded) sender.after(observer.flowed(), () => sender.end(endCallback))
+  for (const { octets, callback } of chunks) {
+    isDrained = sender.send('write', [octets, callback]) === true
+  }
+  if (capture.wantsFlush) sender.send('flushHeaders', [])
+  if (capture.isEnded) sender.after(observer.flowed(), () => sender.send('end', [endCallback]))
   else if (response.destroyed) closed(capture)
   else if (capture.wantsDrain && isDrained) capture.drain()
 }
 
-function destroy(capture: Capture, error: Error | undefined): ServerResponse {
+function destroy(capture: Capture, args: unknown[]): unknown {
   cutOff(capture)
   closed(capture)
   capture.isEnded = true
-  capture.sender.destroy(error)
-  return capture.response
+  return capture.sender.call('destroy', args)
+}
+
+function emit(capture: Capture, args: unknown[]): unknown {
+  const [event] = args
+  if (event === 'close') closed(capture)
+  if (event === 'pipe' && !capture.isPipedInto) {
+    capture.isPipedInto = true
+    watchSources(capture.response, () => cutOff(capture))
+  }
+  return capture.sender.call('emit', args)
 }
 
 /** Nobody is left to end it. If somebody does all the same, that result counts. */

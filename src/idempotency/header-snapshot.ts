@@ -5,6 +5,7 @@ type HeaderPairs = readonly (readonly [name: string, value: string])[]
 /** The headers that a response is about to be sent with, `writeHead`'s own ones over the others. */
 export function snapshotHeaders(response: ServerResponse, ofWriteHead: unknown): HeaderPairs {
   const others = Object.entries(response.getHeaders())
+  if (ofWriteHead === undefined) return inPairs(others)
   if (others.length === 0) return inPairs(pairsOf(ofWriteHead))
   const isList = Array.isArray(ofWriteHead)
   if (isList) return inPairs(Object.entries(rehearse(response, others, ofWriteHead)))
@@ -30,10 +31,15 @@ export const isEventStream = (headers: HeaderPairs): boolean =>
     ([name, value]) => name === 'content-type' && /^\s*text\/event-stream\s*(;|$)/i.test(value),
   )
 
-const inPairs = (headers: readonly (readonly [string, unknown])[]): HeaderPairs =>
-  headers.flatMap(([name, values]) =>
-    [values].flat().map((value) => [name.toLowerCase(), String(value)] as const),
-  )
+function inPairs(headers: readonly (readonly [string, unknown])[]): HeaderPairs {
+  const pairs: (readonly [string, string])[] = []
+  for (const [name, values] of headers) {
+    const lowerCase = name.toLowerCase()
+    if (Array.isArray(values)) for (const value of values) pairs.push([lowerCase, String(value)])
+    else pairs.push([lowerCase, String(values)])
+  }
+  return pairs
+}
 
 /** `writeHead` takes an object, a flat array of names and values, or an array of pairs. */
 function pairsOf(headers: unknown): (readonly [string, unknown])[] {

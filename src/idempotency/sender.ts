@@ -1,40 +1,46 @@
 import type { ServerResponse } from 'node:http'
+import type { ResponseFunctions } from './stand-in.js'
 
-/** The functions of a response as they were found: they send. */
-export interface Sender
-  extends Pick<ServerResponse, 'writeHead' | 'flushHeaders' | 'write' | 'end' | 'destroy'> {
+/** Sends a response by its functions as they were found. */
+export class Sender {
+  readonly #response: ServerResponse
+  readonly #found: ResponseFunctions
+  #depth = 0
+
+  constructor(response: ServerResponse, found: ResponseFunctions) {
+    this.#response = response
+    this.#found = found
+  }
+
+  /** Calls one of the functions. */
+  call(name: keyof ResponseFunctions, args: readonly unknown[]): unknown {
+    return Reflect.apply(this.#found[name], this.#response, args)
+  }
+
+  /** The same, and `isSending` as long as it is at work. */
+  send(name: 'flushHeaders' | 'write' | 'end', args: readonly unknown[]): unknown {
+    this.#depth += 1
+    try {
+      return this.call(name, args)
+    } finally {
+      this.#depth -= 1
+    }
+  }
+
   /** Whether one of them is at work: what an outer middleware then calls is meant for them too. */
-  isSending(): boolean
+  get isSending(): boolean {
+    return this.#depth > 0
+  }
+
   /** Sends once the promise has settled. A fault in sending breaks the connection, nothing else. */
-  after(settled: Promise<void>, send: () => void): void
-}
-
-export function senderOf(response: ServerResponse): Sender {
-  const destroy = response.destroy.bind(response)
-  let depth = 0
-
-  const sending = <F>(work: F & ((...args: never[]) => unknown)): F =>
-    ((...args: never[]) => {
-      depth += 1
+  after(settled: Promise<void>, send: () => void): void {
+    const sendOrBreak = (): void => {
       try {
-        return Reflect.apply(work, response, args)
-      } finally {
-        depth -= 1
+        send()
+      } catch {
+        this.call('destroy', [])
       }
-    }) as F
-
-  return {
-    writeHead: response.writeHead.bind(response),
-    flushHeaders: sending(response.flushHeaders),
-    write: sending(response.write),
-    end: sending(response.end),
-    destroy,
-    isSending: () => depth > 0,
-    after(settled, send) {
-      settled
-        .catch(() => {})
-        .then(send)
-        .catch(() => void destroy())
-    },
+    }
+    settled.then(sendOrBreak, sendOrBreak)
   }
 }

@@ -11,7 +11,7 @@ const observer = {
 }
 const capture = (isHead = false) => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
-  return captureOf({ response, maxBytes: 10, isHead }, observer)
+  return captureOf({ response, maxBytes: 10, isHead }, observer, response)
 }
 
 describe('How far a response has come', () => {

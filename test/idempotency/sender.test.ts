@@ -1,26 +1,28 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
-import { senderOf } from '../../src/idempotency/sender.js'
+import { Sender } from '../../src/idempotency/sender.js'
 
 const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 
-describe('senderOf', () => {
+describe('Sender', () => {
   it('sends by the functions as they were found, and knows while it does', () => {
     const response = made()
     const seen: boolean[] = []
-    response.end = (() => {
-      seen.push(sender.isSending())
+    const { writeHead, flushHeaders, write, destroy, emit } = response
+    const end = (() => {
+      seen.push(sender.isSending)
       return response
     }) as typeof response.end
-    const sender = senderOf(response)
+    const sender = new Sender(response, { writeHead, flushHeaders, write, end, destroy, emit })
     response.end = () => response
-    sender.end()
-    expect([...seen, sender.isSending()]).toEqual([true, false])
+    sender.send('end', [])
+    expect([...seen, sender.isSending]).toEqual([true, false])
   })
 
   it('sends whether what it waits for succeeds or fails', async () => {
-    const sender = senderOf(made())
+    const response = made()
+    const sender = new Sender(response, response)
     await new Promise<void>((resolve) => sender.after(Promise.resolve(), resolve))
     await new Promise<void>((resolve) => sender.after(Promise.reject(new Error('x')), resolve))
   })
@@ -33,11 +35,11 @@ describe('senderOf', () => {
         return response
       })
     })
-    const sender = senderOf(response)
+    const sender = new Sender(response, response)
     sender.after(Promise.resolve(), () => {
       throw new Error('an outer middleware')
     })
     await destroyed
-    expect(sender.isSending()).toBe(false)
+    expect(sender.isSending).toBe(false)
   })
 })

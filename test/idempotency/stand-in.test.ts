@@ -1,0 +1,105 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { createStandIn, type ResponseFunctions } from '../../src/idempotency/stand-in.js'
+
+const NAMES = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy', 'emit'] as const
+
+const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
+
+interface State {
+  readonly calls: string[]
+  readonly found: ResponseFunctions
+}
+
+function watching() {
+  const noted =
+    (name: string) =>
+    ({ calls }: State, args: unknown[]): string => {
+      calls.push([name, ...args].join(' '))
+      return name
+    }
+  const standBefore = createStandIn<State>({
+    writeHead: noted('writeHead'),
+    flushHeaders: noted('flushHeaders'),
+    write: noted('write'),
+    end: noted('end'),
+    destroy: noted('destroy'),
+    emit: noted('emit'),
+    writableEnded: ({ calls }) => calls.includes('end'),
+  })
+  return (response: ServerResponse): State => {
+    let state: State | undefined
+    standBefore(response, (found) => {
+      state = { calls: [], found }
+      return state
+    })
+    return state as unknown as State
+  }
+}
+
+const functionsOf = (response: ServerResponse) =>
+  response as unknown as Record<(typeof NAMES)[number], (...args: unknown[]) => unknown>
+
+describe('What stands before the functions of a response', () => {
+  it.each([
+    ['as Node made it', made],
+    ['with a function of its own', () => Object.assign(made(), { end: () => 'own' })],
+    ['below another object', () => Object.create(made()) as ServerResponse],
+  ])('is called instead of them, on a response %s', (_name, make) => {
+    const watch = watching()
+    const response = make()
+    const { calls } = watch(response)
+    expect(response.writableEnded).toBe(false)
+    for (const name of NAMES) expect(functionsOf(response)[name]('a', 'b')).toBe(name)
+    expect(calls).toEqual(NAMES.map((name) => `${name} a b`))
+    response.end()
+    expect(response.writableEnded).toBe(true)
+  })
+
+  it('gets the functions as they were found', () => {
+    const watch = watching()
+    const plain = made()
+    Reflect.apply(watch(plain).found.end, plain, [])
+    expect(plain.finished).toBe(true)
+    const own = Object.assign(made(), { end: () => 'own' }) as unknown as ServerResponse
+    expect(Reflect.apply(watch(own).found.end, own, [])).toBe('own')
+  })
+
+  it('lets every other response pass', () => {
+    const watch = watching()
+    const { calls } = watch(made())
+    const other = made()
+    const seen: string[] = []
+    other.on('one', () => seen.push('one'))
+    expect(other.emit('one')).toBe(true)
+    expect(other.writeHead(201, { 'x-a': '1' })).toBe(other)
+    expect(other.end('body')).toBe(other)
+    expect(other.writableEnded).toBe(true)
+    expect([seen, calls]).toEqual([['one'], []])
+  })
+
+  it('leaves the prototype of all responses looking as it did', () => {
+    watching()(made())
+    expect(Object.keys(ServerResponse.prototype)).not.toContain('end')
+    expect(Object.keys(made())).not.toContain('end')
+  })
+
+  it('survives that Express gives the response another prototype', () => {
+    const response = made()
+    const { calls } = watching()(response)
+    Object.setPrototypeOf(response, Object.create(ServerResponse.prototype))
+    response.end('x')
+    expect(calls).toEqual(['end x'])
+  })
+
+  it('stands before what stands before already', () => {
+    const response = made()
+    const inner = watching()(response)
+    const outer = watching()(response)
+    response.end('x')
+    expect([inner.calls, outer.calls]).toEqual([[], ['end x']])
+    Reflect.apply(outer.found.end, response, ['y'])
+    expect(inner.calls).toEqual(['end y'])
+  })
+})

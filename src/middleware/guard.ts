@@ -2,6 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import {
   announceDecision,
   type DecidedBy,
+  type DecisionEvent,
   type DecisionObserver,
   isObserved,
 } from '../decision/event.js'
@@ -11,29 +12,32 @@ import { Unavailable } from '../decision/unavailable.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
 import { refuse, verdictOf } from './refuse.js'
 import { requestIdOf } from './request-id.js'
+import { type RequestState, stateOf } from './request-state.js'
 
 /** One check: how it decides, and what an accepted request gains by it. */
 export interface Guard<T> {
   readonly by: DecidedBy
-  decide(request: Request): Decision<T> | Promise<Decision<T>>
+  decide(state: RequestState, request: Request): Decision<T> | Promise<Decision<T>>
   /** Returns what operators learn of an accepted request. */
-  accept(request: Request, value: T): Evidence
+  accept(value: T, state: RequestState, request: Request): Evidence
   /** Who is told, beside the diagnostics channel. */
-  observers(request: Request): readonly DecisionObserver[]
+  observers(state: RequestState): readonly DecisionObserver[]
 }
 
 /** The one shape of all guards: decide, tell, and pass on, refuse or report a fault. */
 export function guardHandler<T>(guard: Guard<T>): AnyRouteHandler {
   return fitAnyRoute((request, response, next) => {
+    let state: RequestState
     let decision: Decision<T> | Promise<Decision<T>>
     try {
-      decision = guard.decide(request)
+      state = stateOf(request)
+      decision = guard.decide(state, request)
     } catch (error) {
       next(faultOf(guard.by, error))
       return
     }
     const settle = (settled: Decision<T>): void =>
-      conclude(guard, settled, [request, response, next])
+      conclude(guard, settled, { state, request, response, next })
     if (!(decision instanceof Promise)) settle(decision)
     else decision.catch(undecided).then(settle, (error: unknown) => next(faultOf(guard.by, error)))
   })
@@ -50,15 +54,25 @@ function undecided(error: unknown): Decision<never> {
   throw error
 }
 
+interface Exchange {
+  readonly state: RequestState
+  readonly request: Request
+  readonly response: Response
+  readonly next: NextFunction
+}
+
 function conclude<T>(
   guard: Guard<T>,
   decision: Decision<T>,
-  [request, response, next]: [Request, Response, NextFunction],
+  { state, request, response, next }: Exchange,
 ): void {
   try {
-    const evidence = decision.ok ? guard.accept(request, decision.value) : decision.evidence
+    const evidence = decision.ok ? guard.accept(decision.value, state, request) : decision.evidence
     if (!decision.ok) refuse(response, decision.reason)
-    tell(guard, decision, { evidence, request })
+    const observers = guard.observers(state)
+    if (isObserved(observers)) {
+      announceDecision(observers, eventOf(guard.by, decision, { evidence, request }))
+    }
   } catch (error) {
     next(faultOf(guard.by, error))
     return
@@ -66,15 +80,13 @@ function conclude<T>(
   if (decision.ok) next()
 }
 
-function tell<T>(
-  guard: Guard<T>,
-  decision: Decision<T>,
+function eventOf(
+  by: DecidedBy,
+  decision: Decision<unknown>,
   { evidence, request }: { evidence: Evidence; request: Request },
-): void {
-  const observers = guard.observers(request)
-  if (!isObserved(observers)) return
+): DecisionEvent {
   const requestId = requestIdOf(request)
-  const context = { by: guard.by, ...evidence, ...(requestId !== undefined && { requestId }) }
+  const context = { by, ...evidence, ...(requestId !== undefined && { requestId }) }
   const verdict = decision.ok ? ({ outcome: 'accepted' } as const) : verdictOf(decision.reason)
-  announceDecision(observers, Object.freeze({ ...verdict, ...context }))
+  return Object.freeze({ ...verdict, ...context })
 }

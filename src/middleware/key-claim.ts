@@ -5,7 +5,7 @@ import { fingerprintOf } from '../idempotency/fingerprint.js'
 import { type KeyHeader, readKey } from '../idempotency/key.js'
 import { operationOf, recordKey } from '../idempotency/operation.js'
 import { headerValues } from '../token/bearer.js'
-import { type Admission, admissionOf, assertBeforeKey } from './request-state.js'
+import { type Admission, admissionOf, assertBeforeKey, stateOf } from './request-state.js'
 
 const BY = 'requireIdempotencyKey'
 
@@ -33,8 +33,9 @@ export interface Claim {
  * @throws ServiceAuthError
  */
 export function readClaim(request: Request, response: Response, options: ClaimOptions): Claim {
-  assertBeforeKey(request, `a second ${BY}`, 'remove one of them')
-  const admission = admissionOf(request, BY)
+  const state = stateOf(request)
+  assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
+  const admission = admissionOf(state, BY)
   if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
   const hasBody = hasBodyOnWire(request)
   if (hasBody && !request.readableEnded) {

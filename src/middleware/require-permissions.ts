@@ -20,15 +20,15 @@ export function requirePermissions(...names: [string, ...string[]]): AnyRouteHan
   const required = [...names]
   return guardHandler<Admission>({
     by: 'requirePermissions',
-    decide(request) {
-      assertBeforeKey(request, 'requirePermissions')
-      const admission = admissionOf(request, 'requirePermissions')
+    decide(state) {
+      assertBeforeKey(state, 'requirePermissions')
+      const admission = admissionOf(state, 'requirePermissions')
       const missing = required.find((name) => !admission.granted.includes(name))
       if (missing === undefined) return allow(admission)
       const { name: caller, keyId } = admission.identity
       return deny('permission_missing', { permission: missing, caller, keyId })
     },
-    accept: (_request, { identity }) => ({ caller: identity.name, keyId: identity.keyId }),
-    observers: (request) => admissionOf(request, 'requirePermissions').observers,
+    accept: ({ identity }) => ({ caller: identity.name, keyId: identity.keyId }),
+    observers: (state) => admissionOf(state, 'requirePermissions').observers,
   })
 }

@@ -5,7 +5,7 @@ import { functionOf, optionsObject, parseOptions, storeWith } from '../options.j
 import { consumeToken, type SingleUseStore } from '../replay/single-use.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
-import { type Admission, admissionOf, assertBeforeKey, stateOf } from './request-state.js'
+import { type Admission, admissionOf, assertBeforeKey } from './request-state.js'
 
 /** Options of `requireSingleUse`. */
 export interface SingleUseOptions {
@@ -30,17 +30,18 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   const { store, onDecision } = parseOptions('requireSingleUse options', schema, options)
   return guardHandler<Admission>({
     by: 'requireSingleUse',
-    decide(request) {
-      assertBeforeKey(request, 'requireSingleUse')
-      const admission = admissionOf(request, 'requireSingleUse')
-      return stateOf(request).consumedIn.has(store) ? allow(admission) : consume(admission, store)
+    decide(state) {
+      assertBeforeKey(state, 'requireSingleUse')
+      const admission = admissionOf(state, 'requireSingleUse')
+      return state.consumedIn?.has(store) ? allow(admission) : consume(admission, store)
     },
-    accept(request, { identity }) {
-      stateOf(request).consumedIn.add(store)
+    accept({ identity }, state) {
+      state.consumedIn ??= new Set()
+      state.consumedIn.add(store)
       return { caller: identity.name, keyId: identity.keyId }
     },
-    observers(request) {
-      const { observers } = admissionOf(request, 'requireSingleUse')
+    observers(state) {
+      const { observers } = admissionOf(state, 'requireSingleUse')
       if (onDecision === undefined || observers.includes(onDecision)) return observers
       return [...observers, onDecision]
     },

@@ -3,11 +3,11 @@ import { remoteKeySet } from '../key-set/remote-key-set.js'
 import { permissionSet, type ServiceIdentity } from '../policy/identity.js'
 import type { Judgement } from '../policy/judge.js'
 import type { KeySetAddress } from '../policy/key-set-address.js'
-import { type Policy, parsePolicy, type ServiceAuthPolicy } from '../policy/policy.js'
+import { parsePolicy, type ServiceAuthPolicy } from '../policy/policy.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { createGate } from './gate.js'
 import { guardHandler } from './guard.js'
-import { type Admission, assertBeforeKey, stateOf } from './request-state.js'
+import { type Admission, assertBeforeKey } from './request-state.js'
 
 declare global {
   namespace Express {
@@ -46,24 +46,25 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
   const source = sourceOf(keySet)
   if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
   const gate = createGate(checked, source)
-  const own = checked.onDecision === undefined ? [] : [checked.onDecision]
+  const { clock, clockToleranceSeconds, onDecision } = checked
+  const own = onDecision === undefined ? [] : [onDecision]
+  const terms: Terms = { observers: own, clock, clockToleranceSeconds }
   const handler = guardHandler<Judgement>({
     by: 'serviceAuth',
-    decide(request) {
-      assertBeforeKey(request, 'serviceAuth')
-      stateOf(request).unaccepted += 1
+    decide(state, request) {
+      assertBeforeKey(state, 'serviceAuth')
+      state.unaccepted += 1
       return gate(request.rawHeaders)
     },
-    accept(request, judgement) {
-      const state = stateOf(request)
+    accept(judgement, state, request) {
       state.unaccepted -= 1
-      state.admission = admit(judgement, checked, state.admission)
+      state.admission = admit(judgement, terms, state.admission)
       request.service = state.admission.identity
       return { caller: judgement.identity.name, keyId: judgement.identity.keyId }
     },
-    observers(request) {
-      const earlier = stateOf(request).admission?.observers ?? []
-      return earlier.length === 0 ? own : [...new Set([...earlier, ...own])]
+    observers({ admission }) {
+      const earlier = admission?.observers ?? own
+      return earlier === own ? own : [...new Set([...earlier, ...own])]
     },
   })
   const health = (): Health => ({ keySet: keySet.health() })
@@ -80,11 +81,15 @@ function openKeySet(
   return { keySet, close: () => keySet.close() }
 }
 
+/** What a policy gives to the guards behind it. */
+type Terms = Pick<Admission, 'observers' | 'clock' | 'clockToleranceSeconds'>
+
 /** A further `serviceAuth` on the request can take permissions away, never add any. */
-function admit(judgement: Judgement, policy: Policy, earlier: Admission | undefined): Admission {
-  const { clock, clockToleranceSeconds } = policy
-  const observers = policy.onDecision === undefined ? [] : [policy.onDecision]
-  const { identity, granted } = judgement
+function admit(
+  { identity, granted }: Judgement,
+  { observers, clock, clockToleranceSeconds }: Terms,
+  earlier: Admission | undefined,
+): Admission {
   if (earlier === undefined) return { identity, granted, observers, clock, clockToleranceSeconds }
   const both = granted.filter((name) => earlier.granted.includes(name))
   return {

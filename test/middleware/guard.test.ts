@@ -21,7 +21,7 @@ async function outcomeOf(decide: Decide, accept?: () => object) {
   } as unknown as Response
   const passed = await new Promise<unknown[]>((resolve) => {
     const next: NextFunction = (...args: unknown[]) => resolve(args)
-    void guardOf(decide, accept)({} as Request, response, next)
+    void guardOf(decide, accept)({ rawHeaders: [] as string[] } as Request, response, next)
     setImmediate(() => setImmediate(() => resolve(['nothing'])))
   })
   return { passed, status: answered.length === 0 ? undefined : response.statusCode }

@@ -9,7 +9,7 @@ import {
   stateOf,
 } from '../../src/middleware/request-state.js'
 
-const newRequest = (): Request => ({}) as Request
+const newRequest = (): Request => ({ rawHeaders: [] as string[] }) as Request
 const ADMISSION = { identity: { name: 'billing' } } as Admission
 
 describe('the state of a request', () => {
@@ -21,9 +21,8 @@ describe('the state of a request', () => {
 
   test('gives no admission before a serviceAuth has accepted', () => {
     const request = newRequest()
-    expect(() => admissionOf(request, 'x')).toThrow(ServiceAuthError)
-    stateOf(request)
-    expect(() => admissionOf(request, 'x')).toThrow(/x needs a serviceAuth/)
+    expect(() => admissionOf(stateOf(request), 'x')).toThrow(ServiceAuthError)
+    expect(() => admissionOf(stateOf(request), 'x')).toThrow(/x needs a serviceAuth/)
     expect(() => serviceOf(request)).toThrow(ServiceAuthError)
   })
 
@@ -31,10 +30,10 @@ describe('the state of a request', () => {
     const request = newRequest()
     const state = stateOf(request)
     state.admission = ADMISSION
-    expect(admissionOf(request, 'x')).toBe(ADMISSION)
+    expect(admissionOf(stateOf(request), 'x')).toBe(ADMISSION)
     expect(serviceOf(request)).toBe(ADMISSION.identity)
     state.unaccepted = 1
-    expect(() => admissionOf(request, 'x')).toThrow(ServiceAuthError)
+    expect(() => admissionOf(stateOf(request), 'x')).toThrow(ServiceAuthError)
     expect(() => serviceOf(request)).toThrow(ServiceAuthError)
   })
 
@@ -45,10 +44,12 @@ describe('the state of a request', () => {
 
   test('lets no check come after the key, and frees the key', () => {
     const request = newRequest()
-    expect(() => assertBeforeKey(request, 'x')).not.toThrow()
+    expect(() => assertBeforeKey(stateOf(request), 'x')).not.toThrow()
     const release = vi.fn()
     stateOf(request).releaseKey = release
-    expect(() => assertBeforeKey(request, 'x')).toThrow(/x comes after requireIdempotencyKey/)
+    expect(() => assertBeforeKey(stateOf(request), 'x')).toThrow(
+      /x comes after requireIdempotencyKey/,
+    )
     expect(release).toHaveBeenCalledOnce()
   })
 })

@@ -5,79 +5,81 @@ export interface LeaseTimes {
   readonly maxRunMs: number
 }
 
-/** Keeps a run's key while its handler works. */
-export interface Lease {
-  /** Aborts when the lease is lost, or may be. */
-  readonly signal: AbortSignal
-  /** The handler has sent its first byte: from now on it is renewed for as long as it flows. */
-  flow(): void
-  /** No more renewals. */
-  stop(): void
-  /** The run is over without a result: no more renewals, and whatever is still at work is told. */
-  abandon(): void
-}
-
 const RENEWALS_PER_LEASE = 3
 
-/**
- * Renews a lease that was asked for at `reservedAt` (of `performance.now`). `renew` says whether the
- * key is still held, and rejects when it cannot tell. The timer never holds the process open.
- */
-export function keepLease(
-  { leaseMs, maxRunMs }: LeaseTimes,
-  reservedAt: number,
-  renew: () => Promise<boolean>,
-): Lease {
-  // Made when it is first asked for: few handlers do.
-  let controller: AbortController | undefined
-  let isLost = false
-  let isFlowing = false
-  let isRenewing = false
-  let heldUntil = reservedAt + leaseMs
+/** Keeps a run's key while its handler works. */
+export class Lease {
+  readonly #times: LeaseTimes
+  readonly #reservedAt: number
+  readonly #renew: () => Promise<boolean>
+  readonly #timer: NodeJS.Timeout
+  /** Made when it is first asked for: few handlers do. */
+  #controller: AbortController | undefined = undefined
+  #heldUntil: number
+  #isLost = false
+  #isFlowing = false
+  #isRenewing = false
 
-  function lose(): void {
-    isLost = true
-    controller?.abort()
+  /**
+   * Renews a lease that was asked for at `reservedAt` (of `performance.now`). `renew` says whether
+   * the key is still held, and rejects when it cannot tell. The timer never holds the process open.
+   */
+  constructor(times: LeaseTimes, reservedAt: number, renew: () => Promise<boolean>) {
+    this.#times = times
+    this.#reservedAt = reservedAt
+    this.#renew = renew
+    this.#heldUntil = reservedAt + times.leaseMs
+    this.#timer = setInterval(() => this.#tick(), times.leaseMs / RENEWALS_PER_LEASE)
+    this.#timer.unref()
   }
 
-  async function renewOnce(askedAt: number): Promise<void> {
-    isRenewing = true
+  /** Aborts when the lease is lost, or may be. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#isLost) this.#controller.abort()
+    return this.#controller.signal
+  }
+
+  /** The handler has sent its first byte: from now on it is renewed for as long as it flows. */
+  flow(): void {
+    this.#isFlowing = true
+  }
+
+  /** No more renewals. */
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** The run is over without a result: no more renewals, and whatever is still at work is told. */
+  abandon(): void {
+    this.stop()
+    this.#lose()
+  }
+
+  #lose(): void {
+    this.#isLost = true
+    this.#controller?.abort()
+  }
+
+  #tick(): void {
+    const now = performance.now()
+    if (now >= this.#heldUntil && !this.#isLost) this.#lose()
+    const isAllowed = this.#isFlowing || now - this.#reservedAt < this.#times.maxRunMs
+    if (isAllowed && !this.#isRenewing) void this.#renewOnce(now)
+  }
+
+  async #renewOnce(askedAt: number): Promise<void> {
+    this.#isRenewing = true
     try {
-      if (await renew()) heldUntil = askedAt + leaseMs
+      if (await this.#renew()) this.#heldUntil = askedAt + this.#times.leaseMs
       else {
-        lose()
-        clearInterval(timer)
+        this.stop()
+        this.#lose()
       }
     } catch {
       // The next one may reach the store again, and the lease lasts until then or does not.
     } finally {
-      isRenewing = false
+      this.#isRenewing = false
     }
-  }
-
-  const timer = setInterval(() => {
-    const now = performance.now()
-    if (now >= heldUntil && !isLost) lose()
-    const isAllowed = isFlowing || now - reservedAt < maxRunMs
-    if (isAllowed && !isRenewing) void renewOnce(now)
-  }, leaseMs / RENEWALS_PER_LEASE)
-  timer.unref()
-
-  return {
-    get signal() {
-      controller ??= new AbortController()
-      if (isLost) controller.abort()
-      return controller.signal
-    },
-    flow() {
-      isFlowing = true
-    },
-    stop() {
-      clearInterval(timer)
-    },
-    abandon() {
-      clearInterval(timer)
-      lose()
-    },
   }
 }

@@ -1,4 +1,4 @@
-import { digestOfParts } from '../decision/digest.js'
+import { digestOfParts, textOfParts } from '../decision/digest.js'
 
 /** What a key is scoped to, so that nobody ever gets a result that is not its own. */
 export interface KeyScope {
@@ -14,10 +14,10 @@ export const recordKey = ({ issuer, audience, caller, operation }: KeyScope, key
 
 /** The default operation: method, mount path as sent and route pattern. */
 export const operationOf = (method: string, mountPath: string, route: unknown): string =>
-  digestOfParts([method, mountPath, patternText(route)])
+  textOfParts([method, mountPath, patternText(route)])
 
 /** Express takes a string, a regular expression, or a list of them; none reads like another. */
 const patternText = (route: unknown): string =>
   Array.isArray(route)
-    ? digestOfParts(['list', ...route.map(patternText)])
-    : digestOfParts([typeof route, String(route)])
+    ? textOfParts(['list', ...route.map(patternText)])
+    : textOfParts([typeof route, String(route)])

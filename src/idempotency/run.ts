@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { captureResponse } from './capture.js'
 import type { CaptureObserver } from './capture-state.js'
 import type { RunEnd } from './event.js'
-import { keepLease } from './lease.js'
+import { Lease } from './lease.js'
 import { encodeResult, type StoredResult } from './result.js'
 import type { Ending, IdempotencyStore, Run } from './store.js'
 
@@ -18,15 +18,19 @@ export interface IdempotencyContext {
   release(): void
 }
 
-export interface RunOptions {
+export interface RunSettings {
   readonly store: IdempotencyStore
+  readonly maxBytes: number
+  readonly maxRunMs: number
+  readonly storedHeaders: ReadonlySet<string>
+}
+
+export interface RunOptions {
+  readonly settings: RunSettings
   readonly run: Run
   readonly key: string
   readonly response: ServerResponse
   readonly isHead: boolean
-  readonly maxBytes: number
-  readonly maxRunMs: number
-  readonly storedHeaders: ReadonlySet<string>
   /** When the reservation was asked for, of `performance.now`. */
   readonly reservedAt: number
   /** Told how the run ended. */
@@ -35,19 +39,19 @@ export interface RunOptions {
 
 /** Begins a run: keeps its lease, and sees to it that its response is kept before it is sent. */
 export function beginRun(options: RunOptions): IdempotencyContext {
-  const { store, run, response, isHead, maxBytes, maxRunMs, onEnd } = options
+  const { settings, run, response, isHead, reservedAt, onEnd } = options
+  const { store, maxBytes, maxRunMs } = settings
   let isReleased = false
   let isFlowing = false
 
-  const lease = keepLease({ leaseMs: run.leaseMs, maxRunMs }, options.reservedAt, () =>
+  const lease = new Lease({ leaseMs: run.leaseMs, maxRunMs }, reservedAt, () =>
     isFlowing && !isReleased ? store.settle(run, { type: 'streaming' }) : store.renew(run),
   )
 
   /** Never rejects: a caller gets its answer whatever becomes of the record. */
   async function settle(ending: Ending, end: RunEnd, status?: number): Promise<void> {
-    const [actual, told]: [Ending, RunEnd] = isReleased
-      ? [{ type: 'released' }, 'released']
-      : [ending, end]
+    const actual: Ending = isReleased ? { type: 'released' } : ending
+    const told = isReleased ? 'released' : end
     let outcome: RunEnd
     try {
       outcome = (await store.settle(run, actual)) ? told : 'key_lost'
@@ -84,24 +88,36 @@ export function beginRun(options: RunOptions): IdempotencyContext {
   }
   captureResponse({ response, isHead, maxBytes }, observer)
 
-  return Object.freeze({
-    key: options.key,
-    fence: run.fence,
-    get signal() {
-      return lease.signal
-    },
-    release() {
-      isReleased = true
-    },
+  return new Context(options, lease, () => {
+    isReleased = true
   })
+}
+
+/** A class, because an object with a getter of its own has a shape of its own. */
+class Context implements IdempotencyContext {
+  readonly key: string
+  readonly fence: number
+  readonly release: () => void
+  readonly #lease: Lease
+
+  constructor({ key, run }: RunOptions, lease: Lease, release: () => void) {
+    this.key = key
+    this.fence = run.fence
+    this.release = release
+    this.#lease = lease
+  }
+
+  get signal(): AbortSignal {
+    return this.#lease.signal
+  }
 }
 
 /** What is kept of a response; to HEAD the length belongs to it. */
 function pick(
   { status, headers, body }: StoredResult,
-  { storedHeaders, isHead }: RunOptions,
+  { settings, isHead }: RunOptions,
 ): StoredResult {
   const isKept = (name: string): boolean =>
-    storedHeaders.has(name) || (isHead && name === 'content-length')
+    settings.storedHeaders.has(name) || (isHead && name === 'content-length')
   return { status, headers: headers.filter(([name]) => isKept(name)), body }
 }

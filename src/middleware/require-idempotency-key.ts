@@ -43,12 +43,15 @@ const BY = 'requireIdempotencyKey'
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
   return fitAnyRoute((request, response, next) => {
-    claimKey(request, response, settings).then(
-      (isReserved) => {
+    const fail = (error: unknown): void => next(faultOf(BY, error))
+    try {
+      const attempt = claimKey(request, response, settings)
+      attempt?.then((isReserved) => {
         if (isReserved) next()
-      },
-      (error: unknown) => next(faultOf(BY, error)),
-    )
+      }, fail)
+    } catch (error) {
+      fail(error)
+    }
   })
 }
 
@@ -70,16 +73,17 @@ type Told = IdempotencyEvent extends infer Event
   : never
 
 /** Resolves to whether the handler is to run; has answered otherwise. */
-async function claimKey(
+function claimKey(
   request: Request,
   response: Response,
   settings: IdempotencySettings,
-): Promise<boolean> {
+): Promise<boolean> | undefined {
   const claim = readClaim(request, response, settings)
   const tell = teller(request, claim.admission.identity.name)
   const { header, fingerprint } = claim
   if (header.type !== 'key') {
-    return turnDown(response, tell, header.type === 'missing' ? 'key_missing' : 'key_invalid')
+    turnDown(response, tell, header.type === 'missing' ? 'key_missing' : 'key_invalid')
+    return undefined
   }
   const { retentionMs, leaseMs, rerunAbandoned } = settings
   const key = claim.recordKey(header.key)
@@ -130,9 +134,10 @@ function run(attempt: Attempt, fence: number, reservedAt: number): void {
   const { request, response, settings, key, reservation, tell } = attempt
   if (!Number.isSafeInteger(fence))
     throw new TypeError('store.reserve gave no safe integer as fence')
+  const { key: record, owner, fingerprint, leaseMs, retentionMs } = reservation
   const context = beginRun({
-    ...settings,
-    run: { ...reservation, fence },
+    settings,
+    run: { key: record, owner, fence, fingerprint, leaseMs, retentionMs },
     key,
     response,
     isHead: request.method === 'HEAD',

@@ -37,7 +37,16 @@ export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
     const callOff = atDeadline(attempt, () =>
       reject(new NotConfirmed('Redis gave no reply in time', attempt.mayHaveRun)),
     )
-    work.then(resolve, reject).finally(callOff)
+    work.then(
+      (value) => {
+        callOff()
+        resolve(value)
+      },
+      (error) => {
+        callOff()
+        reject(error)
+      },
+    )
   })
 }
 

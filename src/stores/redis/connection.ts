@@ -28,12 +28,14 @@ export function openConnection(usersClient: Client, timeoutMs: number): Connecti
     link,
     run(call) {
       const attempt = attemptFor(timeoutMs)
+      const tryOnce = (): Promise<unknown> => {
+        attempt.mayHaveRun = true
+        return within(evaluate(link, call, attempt), attempt)
+      }
       return link.hold(
-        persist(attempt, async () => {
+        persist(attempt, () => {
           const becomingReady = link.untilReady(attempt)
-          if (becomingReady !== undefined) await becomingReady
-          attempt.mayHaveRun = true
-          return await within(evaluate(link, call, attempt), attempt)
+          return becomingReady === undefined ? tryOnce() : becomingReady.then(tryOnce)
         }),
       )
     },

@@ -81,6 +81,8 @@ export function openLink(client: Client): Link {
     if (heldBy === 0 || (heldBy === 1 && by === 1)) holdOrLetGo()
   }
 
+  const letGo = (): void => changeHold(-1)
+
   client.on('connect', holdOrLetGo)
   client.on('reconnecting', holdOrLetGo)
   // Faults reach whoever waits; without a listener they would be printed.
@@ -123,7 +125,8 @@ export function openLink(client: Client): Link {
     },
     hold(work) {
       changeHold(1)
-      return work.finally(() => changeHold(-1))
+      work.then(letGo, letGo)
+      return work
     },
     close() {
       isClosed = true
@@ -149,11 +152,8 @@ function createCork(): (stream: Handles['stream']) => void {
 }
 
 /** Sends the call once; what Redis does not know any more, with its source. */
-export async function evaluate(link: Link, call: Call, attempt: Attempt): Promise<unknown> {
-  try {
-    return await link.evaluateKnown(call)
-  } catch (error) {
+export const evaluate = (link: Link, call: Call, attempt: Attempt): Promise<unknown> =>
+  link.evaluateKnown(call).catch((error: unknown) => {
     if (!isUnknownScript(error) || isOver(attempt)) throw error
-    return await link.evaluateSource(call)
-  }
-}
+    return link.evaluateSource(call)
+  })

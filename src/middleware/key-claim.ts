@@ -1,11 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Request, Response } from 'express'
 import { digestOfParts } from '../decision/digest.js'
 import { wrongWiring } from '../decision/fault.js'
 import { fingerprintOf } from '../idempotency/fingerprint.js'
 import { type KeyHeader, readKey } from '../idempotency/key.js'
-import { operationOf, recordKey } from '../idempotency/operation.js'
+import { type KeyScope, operationOf } from '../idempotency/operation.js'
 import { headerValues } from '../token/bearer.js'
-import { type Admission, admissionOf, assertBeforeKey, stateOf } from './request-state.js'
+import { admissionOf, assertBeforeKey, type RequestState, stateOf } from './request-state.js'
 
 const BY = 'requireIdempotencyKey'
 
@@ -19,11 +20,10 @@ export interface ClaimOptions {
 
 /** What a request claims: its key, and what it is to be recognised by. */
 export interface Claim {
-  readonly admission: Admission
+  readonly state: RequestState
   readonly header: KeyHeader
   readonly fingerprint: string
-  /** The name of the key's record. */
-  recordKey(key: string): string
+  readonly scope: KeyScope
 }
 
 /**
@@ -37,23 +37,24 @@ export function readClaim(request: Request, response: Response, options: ClaimOp
   assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
   const admission = admissionOf(state, BY)
   if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
-  const hasBody = hasBodyOnWire(request)
+  const { headers } = request
+  const hasBody = hasBodyOnWire(headers)
   if (hasBody && !request.readableEnded) {
     throw wrongWiring(`${BY} needs the body parsed: move the body parser before it`)
   }
   const { issuer, audience, name: caller } = admission.identity
   const operation = nameOperation(request, options.operation)
+  const contentType = headers['content-type']
   return {
-    admission,
+    state,
     header: readKey(headerValues(request.rawHeaders, 'idempotency-key')),
-    fingerprint: nameRequest(request, hasBody, options.fingerprint),
-    recordKey: (key) => recordKey({ issuer, audience, caller, operation }, key),
+    fingerprint: nameRequest(request, { hasBody, contentType }, options.fingerprint),
+    scope: { issuer, audience, caller, operation },
   }
 }
 
-function hasBodyOnWire({ headers }: Request): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-}
+const hasBodyOnWire = (headers: IncomingHttpHeaders): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 function nameOperation(request: Request, operation: ClaimOptions['operation']): string {
   if (operation !== undefined) {
@@ -67,13 +68,12 @@ function nameOperation(request: Request, operation: ClaimOptions['operation']): 
 
 function nameRequest(
   request: Request,
-  hasBody: boolean,
+  { hasBody, contentType }: { hasBody: boolean; contentType: string | undefined },
   fingerprint: RequestNamer | undefined,
 ): string {
   // A digest, like the default: stores take no other form, and what is in it may be secret.
   if (fingerprint !== undefined) return digestOfParts([given(fingerprint, request, 'fingerprint')])
-  const { method, originalUrl: target, headers, body } = request
-  const contentType = headers['content-type']
+  const { method, originalUrl: target, body } = request
   const isLeftOver = hasBody && isEmptyObject(body) && !isParsersEmpty(request, contentType)
   const made = isLeftOver
     ? undefined

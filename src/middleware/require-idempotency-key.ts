@@ -6,6 +6,7 @@ import {
   type IdempotencyEvent,
   type IdempotencyRefusal,
 } from '../idempotency/event.js'
+import { recordKey } from '../idempotency/operation.js'
 import { decodeResult } from '../idempotency/result.js'
 import { beginRun, type IdempotencyContext } from '../idempotency/run.js'
 import type { Reservation, ReservationRequest } from '../idempotency/store.js'
@@ -20,7 +21,7 @@ import { sendProblem } from './problem.js'
 import { refuse } from './refuse.js'
 import { replayResult } from './replay-result.js'
 import { requestIdOf } from './request-id.js'
-import { stateOf } from './request-state.js'
+import type { RequestState } from './request-state.js'
 
 declare global {
   namespace Express {
@@ -57,6 +58,7 @@ export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHand
 
 /** One request that has a key: what it asks of the store, and how to tell of what becomes of it. */
 interface Attempt {
+  readonly state: RequestState
   readonly request: Request
   readonly response: Response
   readonly settings: IdempotencySettings
@@ -78,18 +80,17 @@ function claimKey(
   response: Response,
   settings: IdempotencySettings,
 ): Promise<boolean> | undefined {
-  const claim = readClaim(request, response, settings)
-  const tell = teller(request, claim.admission.identity.name)
-  const { header, fingerprint } = claim
+  const { state, header, fingerprint, scope } = readClaim(request, response, settings)
+  const tell = teller(request, scope.caller)
   if (header.type !== 'key') {
     turnDown(response, tell, header.type === 'missing' ? 'key_missing' : 'key_invalid')
     return undefined
   }
   const { retentionMs, leaseMs, rerunAbandoned } = settings
-  const key = claim.recordKey(header.key)
+  const key = recordKey(scope, header.key)
   const owner = randomUUID()
   const reservation = { key, owner, fingerprint, leaseMs, retentionMs, rerunAbandoned }
-  return reserve({ request, response, settings, key: header.key, reservation, tell })
+  return reserve({ state, request, response, settings, key: header.key, reservation, tell })
 }
 
 async function reserve(attempt: Attempt): Promise<boolean> {
@@ -131,7 +132,7 @@ async function tooLate({ settings, reservation }: Attempt, fence: number): Promi
 }
 
 function run(attempt: Attempt, fence: number, reservedAt: number): void {
-  const { request, response, settings, key, reservation, tell } = attempt
+  const { state, request, response, settings, key, reservation, tell } = attempt
   if (!Number.isSafeInteger(fence))
     throw new TypeError('store.reserve gave no safe integer as fence')
   const { key: record, owner, fingerprint, leaseMs, retentionMs } = reservation
@@ -146,7 +147,7 @@ function run(attempt: Attempt, fence: number, reservedAt: number): void {
       tell({ outcome: 'accepted', reason: end, fence, ...(status !== undefined && { status }) })
     },
   })
-  stateOf(request).releaseKey = context.release
+  state.releaseKey = context.release
   request.idempotency = context
   tell({ outcome: 'accepted', reason: 'reserved', fence })
 }

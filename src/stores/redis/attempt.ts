@@ -31,12 +31,13 @@ export class NotConfirmed extends Error {
 export const isServersAnswer = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'ReplyError'
 
+export const noReply = ({ mayHaveRun }: Attempt): NotConfirmed =>
+  new NotConfirmed('Redis gave no reply in time', mayHaveRun)
+
 /** @throws NotConfirmed at the attempt's deadline. */
 export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const callOff = atDeadline(attempt, () =>
-      reject(new NotConfirmed('Redis gave no reply in time', attempt.mayHaveRun)),
-    )
+    const callOff = atDeadline(attempt, () => reject(noReply(attempt)))
     work.then(
       (value) => {
         callOff()
@@ -65,6 +66,46 @@ export function atDeadline({ deadline }: Attempt, expire: () => void): () => voi
   return () => {
     isOff = true
     clearTimeout(timer)
+  }
+}
+
+/** Who waits until when, all for equally long: one timer serves them. */
+export interface Deadlines {
+  /** Calls `expire` at the attempt's deadline. */
+  add(attempt: Attempt, expire: () => void): void
+  remove(attempt: Attempt): void
+}
+
+export function createDeadlines(): Deadlines {
+  // The first to be added is the first to expire.
+  const waiting = new Map<Attempt, () => void>()
+  let isSet = false
+
+  function setFor(attempt: Attempt): void {
+    isSet = true
+    atDeadline(attempt, expireAll)
+  }
+
+  function expireAll(): void {
+    isSet = false
+    for (const [attempt, expire] of waiting) {
+      if (!isOver(attempt)) {
+        setFor(attempt)
+        return
+      }
+      waiting.delete(attempt)
+      expire()
+    }
+  }
+
+  return {
+    add(attempt, expire) {
+      waiting.set(attempt, expire)
+      if (!isSet) setFor(attempt)
+    },
+    remove(attempt) {
+      waiting.delete(attempt)
+    },
   }
 }
 

@@ -1,6 +1,14 @@
 import type { Cluster, Redis } from 'ioredis'
-import { attemptFor, persist, within } from './attempt.js'
-import { type Call, evaluate, type Link, openLink } from './link.js'
+import {
+  type Attempt,
+  attemptFor,
+  createDeadlines,
+  isServersAnswer,
+  noReply,
+  persist,
+  within,
+} from './attempt.js'
+import { type Call, evaluate, isUnknownScript, type Link, openLink } from './link.js'
 import { type Client, duplicateClient } from './own-client.js'
 
 /** Runs scripts on a connection of the store's own, each within `timeoutMs`. */
@@ -24,20 +32,44 @@ export function openConnection(usersClient: Client, timeoutMs: number): Connecti
   const rest = (): void => client.disconnect()
   if (client.isCluster) usersClient.on('end', rest)
 
+  const deadlines = createDeadlines()
+
+  const tryOnce = (call: Call, attempt: Attempt): Promise<unknown> => {
+    attempt.mayHaveRun = true
+    return within(evaluate(link, call, attempt), attempt)
+  }
+
+  const runPatiently = (call: Call, attempt: Attempt): Promise<unknown> =>
+    persist(attempt, () => {
+      const becomingReady = link.untilReady(attempt)
+      if (becomingReady === undefined) return tryOnce(call, attempt)
+      return becomingReady.then(() => tryOnce(call, attempt))
+    })
+
+  /** The usual way: as few promises and timers as it takes. What fails is tried on patiently. */
+  const runAtOnce = (call: Call, attempt: Attempt): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      attempt.mayHaveRun = true
+      deadlines.add(attempt, () => reject(noReply(attempt)))
+      link.evaluateKnown(call).then(
+        (reply) => {
+          deadlines.remove(attempt)
+          resolve(reply)
+        },
+        (error) => {
+          deadlines.remove(attempt)
+          if (isServersAnswer(error) && !isUnknownScript(error)) reject(error)
+          else resolve(runPatiently(call, attempt))
+        },
+      )
+    })
+
   return {
     link,
     run(call) {
       const attempt = attemptFor(timeoutMs)
-      const tryOnce = (): Promise<unknown> => {
-        attempt.mayHaveRun = true
-        return within(evaluate(link, call, attempt), attempt)
-      }
-      return link.hold(
-        persist(attempt, () => {
-          const becomingReady = link.untilReady(attempt)
-          return becomingReady === undefined ? tryOnce() : becomingReady.then(tryOnce)
-        }),
-      )
+      const isReady = client.status === 'ready'
+      return link.hold(isReady ? runAtOnce(call, attempt) : runPatiently(call, attempt))
     },
     masters() {
       const attempt = attemptFor(timeoutMs)

@@ -149,9 +149,12 @@ export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
     wholeMs(run.retentionMs),
     state,
     wholeMs(ttlMs),
-    ending.type === 'finished' ? Buffer.from(ending.result) : '',
+    ending.type === 'finished' ? bufferOf(ending.result) : '',
   ]
 }
+
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
 
 /** The state that an ending leaves, and how long the record lives in it. */
 function endState({ leaseMs, retentionMs }: Run, type: Ending['type']): [string, number] {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   attemptFor,
+  createDeadlines,
   isOver,
   isServersAnswer,
   NotConfirmed,
@@ -40,6 +41,32 @@ describe('within', () => {
     expect(await outcome).toBeInstanceOf(NotConfirmed)
     expect(await outcome).toMatchObject({ mayHaveRun: true })
     expect(isOver(attempt)).toBe(true)
+  })
+})
+
+describe('deadlines', () => {
+  test('strike each in its time, with one timer for all', async () => {
+    vi.useFakeTimers()
+    const deadlines = createDeadlines()
+    const expired: string[] = []
+    const [first, second, third] = ['first', 'second', 'third'].map((name, index) => {
+      const attempt = { ...attemptFor(100), deadline: performance.now() + 100 + 10 * index }
+      deadlines.add(attempt, () => expired.push(name))
+      return attempt
+    })
+    expect(vi.getTimerCount()).toBe(1)
+    await vi.advanceTimersByTimeAsync(101)
+    expect(expired).toEqual(['first'])
+    for (const attempt of [first, second]) deadlines.remove(attempt as NonNullable<typeof first>)
+    await vi.advanceTimersByTimeAsync(15)
+    expect(expired).toEqual(['first'])
+    await vi.advanceTimersByTimeAsync(10)
+    expect(expired).toEqual(['first', 'third'])
+    expect(vi.getTimerCount()).toBe(0)
+    deadlines.add({ ...attemptFor(100) }, () => expired.push('fourth'))
+    deadlines.remove(third as NonNullable<typeof third>)
+    await vi.advanceTimersByTimeAsync(101)
+    expect(expired).toEqual(['first', 'third', 'fourth'])
   })
 })
 

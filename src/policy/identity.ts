@@ -20,6 +20,63 @@ export interface ServiceIdentity {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
+/** What a token says of its caller. */
+export interface IdentityFacts
+  extends Omit<ServiceIdentity, 'permissions' | 'claims' | 'tokenId' | 'issuedAt'> {
+  readonly permissions: readonly string[]
+  readonly tokenId: string | undefined
+  readonly issuedAt: number | undefined
+  /** The payload as JSON. */
+  readonly payload: string
+}
+
+export const identityOf = (facts: IdentityFacts): ServiceIdentity =>
+  Object.freeze(new Identity(facts))
+
+/** Thousands are cached, and few receivers look at claims: what can be made later is made then. */
+class Identity implements ServiceIdentity {
+  declare readonly name: string
+  declare readonly permissions: ReadonlySet<string>
+  declare readonly issuer: string
+  declare readonly audience: string
+  declare readonly tokenId?: string
+  declare readonly issuedAt?: number
+  declare readonly expiresAt: number
+  declare readonly keyId: string
+  declare readonly claims: Readonly<Record<string, unknown>>
+  readonly #granted: readonly string[]
+  readonly #payload: string
+  #permissions: ReadonlySet<string> | undefined
+  #claims: Readonly<Record<string, unknown>> | undefined
+
+  /** The same getters for all: an object with one of its own has a shape of its own. */
+  static readonly #made: PropertyDescriptorMap & ThisType<Identity> = {
+    permissions: {
+      enumerable: true,
+      get() {
+        this.#permissions ??= permissionSet(this.#granted)
+        return this.#permissions
+      },
+    },
+    claims: {
+      enumerable: true,
+      get() {
+        this.#claims ??= freezeClaims(JSON.parse(this.#payload))
+        return this.#claims
+      },
+    },
+  }
+
+  constructor({ permissions, tokenId, issuedAt, payload, ...facts }: IdentityFacts) {
+    Object.assign(this, facts)
+    if (tokenId !== undefined) this.tokenId = tokenId
+    if (issuedAt !== undefined) this.issuedAt = issuedAt
+    this.#granted = permissions
+    this.#payload = payload
+    Object.defineProperties(this, Identity.#made)
+  }
+}
+
 /** A set that cannot be changed through its own methods. */
 class FixedSet extends Set<string> {
   constructor(values: Iterable<string>) {

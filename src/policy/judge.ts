@@ -1,11 +1,13 @@
 import { allow, type Decision, type Denial, deny } from '../decision/reason.js'
-import { freezeClaims, permissionSet, type ServiceIdentity } from './identity.js'
+import { identityOf, type ServiceIdentity } from './identity.js'
 import type { Policy } from './policy.js'
+import { sharedList } from './shared-list.js'
 
 /** What the core has signed, and with which key. */
 interface SignedClaims {
   readonly keyId: string
-  readonly payload: Readonly<Record<string, unknown>>
+  /** The payload as parsed, and the JSON text that it was parsed from. */
+  readonly payload: { readonly members: object; readonly text: string }
 }
 
 /** An accepted token. */
@@ -23,8 +25,9 @@ export interface Judgement {
  * `now` is in seconds since the epoch. What ends in a 401 comes before what ends in a 403.
  */
 export function judge(token: SignedClaims, policy: Policy, now: number): Decision<Judgement> {
-  const { keyId } = token
-  const claims = freezeClaims(token.payload)
+  const { keyId, payload } = token
+  // What is not a claim of its own is none.
+  const claims: Claims = Object.setPrototypeOf(payload.members, null)
   const read = readClaims(claims, policy)
   if (!read.ok) return withKeyId(read, keyId)
   const times = read.value
@@ -33,16 +36,17 @@ export function judge(token: SignedClaims, policy: Policy, now: number): Decisio
   const { caller, tokenId, iat, exp } = times
   const granted = grantedTo(caller, times.permissions, policy)
   if (!granted.ok) return deny(granted.reason, { ...granted.evidence, caller, keyId })
-  const identity: ServiceIdentity = Object.freeze({
+  const { issuer, audience } = policy
+  const identity = identityOf({
     name: caller,
-    permissions: permissionSet(granted.value),
-    issuer: policy.issuer,
-    audience: policy.audience,
-    ...(tokenId !== undefined && { tokenId }),
-    ...(iat !== undefined && { issuedAt: iat }),
+    permissions: granted.value,
+    issuer,
+    audience,
+    tokenId,
+    issuedAt: iat,
     expiresAt: exp,
     keyId,
-    claims,
+    payload: payload.text,
   })
   return allow({ identity, granted: granted.value, ...validity(times, policy) })
 }
@@ -125,7 +129,7 @@ function grantedTo(
   const granted = ceiling === undefined ? permissions : permissions.filter((p) => ceiling.has(p))
   const missing = policy.permissions.find((name) => !granted.includes(name))
   return missing === undefined
-    ? allow(granted)
+    ? allow(sharedList(granted))
     : deny('permission_missing', { permission: missing })
 }
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import { isKeyId } from '../key-set/screen.js'
 import { isRecord } from '../options.js'
@@ -19,7 +20,7 @@ export function screenToken(token: string): Decision<ScreenedToken> {
   if (!COMPACT_JWS.test(token)) return deny('token_malformed')
   const segments = token.split('.')
   if (!segments.every(isCanonical)) return deny('token_malformed')
-  const header = parseJsonObject(Buffer.from(segments[0] ?? '', 'base64url'))
+  const header = readJsonObject(Buffer.from(segments[0] ?? '', 'base64url'))?.members
   if (header === undefined) return deny('token_malformed')
   if (FORBIDDEN_PARAMETERS.some((name) => Object.hasOwn(header, name))) {
     return deny('header_parameter_forbidden')
@@ -40,13 +41,19 @@ function isCanonical(segment: string): boolean {
   return last % (rest === 2 ? 16 : 4) === 0
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/** A JSON object, and the text that it was read from. */
+export interface JsonObject {
+  readonly members: Record<string, unknown>
+  readonly text: string
+}
 
 /** A JSON object in valid UTF-8 without a byte order mark; anything else is `undefined`. */
-export function parseJsonObject(octets: Uint8Array): Record<string, unknown> | undefined {
+export function readJsonObject(octets: Buffer): JsonObject | undefined {
+  if (!isUtf8(octets)) return undefined
   try {
-    const value: unknown = JSON.parse(utf8.decode(octets))
-    return isRecord(value) ? value : undefined
+    const text = octets.toString()
+    const members: unknown = JSON.parse(text)
+    return isRecord(members) ? { members, text } : undefined
   } catch {
     return undefined
   }

@@ -1,13 +1,13 @@
 import { compactVerify, errors } from 'jose'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import type { KeySource, VerificationKey } from '../key-set/key-set.js'
-import { parseJsonObject, type ScreenedToken } from './compact-jws.js'
+import { type JsonObject, readJsonObject, type ScreenedToken } from './compact-jws.js'
 
 /** What the core has signed. */
 export interface VerifiedToken {
   readonly key: VerificationKey
   /** As parsed: of any type, with any member names, an own `__proto__` included. */
-  readonly payload: Readonly<Record<string, unknown>>
+  readonly payload: JsonObject
 }
 
 const ALGORITHMS = { algorithms: ['RS256'] }
@@ -22,24 +22,22 @@ export async function verifyToken(
   { token, kid }: ScreenedToken,
   keySource: KeySource,
 ): Promise<Decision<VerifiedToken>> {
-  const found = await keySource.find(kid)
+  const found = keySource.current(kid) ?? (await keySource.find(kid))
   if (found === undefined) return deny('key_unknown')
   const octets = await verifiedPayload(token, found)
   if (octets === undefined) return deny('signature_invalid', { keyId: kid })
   // The set may have been swapped meanwhile: a key that has gone verifies nothing any more.
-  const key = await keySource.find(kid)
+  const key = keySource.current(kid) ?? (await keySource.find(kid))
   if (key?.thumbprint !== found.thumbprint) return deny('key_unknown')
-  const payload = parseJsonObject(octets)
+  const payload = readJsonObject(octets)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })
 }
 
-async function verifiedPayload(
-  token: string,
-  key: VerificationKey,
-): Promise<Uint8Array | undefined> {
+async function verifiedPayload(token: string, key: VerificationKey): Promise<Buffer | undefined> {
   try {
-    return (await compactVerify(token, key.publicKey, ALGORITHMS)).payload
+    const { payload } = await compactVerify(token, key.publicKey, ALGORITHMS)
+    return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   } catch (error) {
     if (error instanceof errors.JOSEError) return undefined
     throw error

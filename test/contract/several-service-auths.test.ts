@@ -137,6 +137,7 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
     const reply = await receiver.call(own.token({ aud: 'payments' }), { path: '/1' })
     expect(reply.status).toBe(200)
     expect(keySet.health().keys).toContain(rotated)
-    expect(auths[1]?.health()).toEqual({ keySet: keySet.health() })
+    const { ageSeconds: _age, ...state } = keySet.health()
+    expect(auths[1]?.health()).toMatchObject({ keySet: state })
   })
 })

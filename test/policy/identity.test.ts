@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { freezeClaims, permissionSet } from '../../src/policy/identity.js'
+import { freezeClaims, identityOf, permissionSet } from '../../src/policy/identity.js'
 
 describe('a set of permissions', () => {
   test('can be read like any set', () => {
@@ -18,6 +18,44 @@ describe('a set of permissions', () => {
     }
     expect(() => Object.assign(set, { has: () => true })).toThrow(TypeError)
     expect([...set]).toEqual(['a'])
+  })
+})
+
+describe('an identity', () => {
+  const facts = {
+    name: 'billing',
+    permissions: ['a', 'b'],
+    issuer: 'i',
+    audience: 'a',
+    tokenId: undefined,
+    issuedAt: 5,
+    expiresAt: 9,
+    keyId: 'k',
+    payload: '{"x":[1],"y":{"z":2}}',
+  }
+
+  test('has what it was given, and permissions and claims once they are asked for', () => {
+    const identity = identityOf(facts)
+    const { tokenId: _none, payload, ...present } = facts
+    const seen = { ...identity, permissions: [...identity.permissions] }
+    expect(seen).toEqual({ ...present, claims: { x: [1], y: { z: 2 } } })
+    expect(Object.keys(identity)).not.toContain('tokenId')
+    expect(identity.claims).toBe(identity.claims)
+    expect(identity.permissions).toBe(identity.permissions)
+    expect(JSON.parse(JSON.stringify(identity))).toMatchObject({ claims: { x: [1] } })
+  })
+
+  test('cannot be changed, nor can its claims', () => {
+    const identity = identityOf(facts) as unknown as { name: string; claims: { x: number[] } }
+    expect(() => {
+      identity.name = 'other'
+    }).toThrow(TypeError)
+    expect(() => {
+      identity.claims = { x: [] }
+    }).toThrow(TypeError)
+    expect(() => identity.claims.x.push(2)).toThrow(TypeError)
+    expect(Object.isFrozen(identity)).toBe(true)
+    expect(Object.getPrototypeOf(identity.claims)).toBeNull()
   })
 })
 

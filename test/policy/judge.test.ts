@@ -22,10 +22,14 @@ const CLAIMS = {
   exp: NOW + 300,
 }
 
+const payloadOf = (claims: object) => {
+  const text = JSON.stringify(claims)
+  return { text, members: JSON.parse(text) }
+}
+
 const judged = (claims: object, policy: object = {}, now = NOW) =>
   judge(
-    // A copy: what is judged is frozen.
-    { keyId: 'k', payload: JSON.parse(JSON.stringify({ ...CLAIMS, ...claims })) },
+    { keyId: 'k', payload: payloadOf({ ...CLAIMS, ...claims }) },
     parsePolicy({ ...POLICY, ...policy }),
     now,
   )

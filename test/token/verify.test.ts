@@ -15,7 +15,10 @@ const key = (await source.find(kid)) as VerificationKey
 describe('verification', () => {
   test('gives the payload and the key of a token that the key has signed', async () => {
     const decision = await verifyToken({ token: forge.good, kid }, source)
-    expect(decision).toEqual({ ok: true, value: { key, payload: forge.claims } })
+    expect(decision).toEqual({
+      ok: true,
+      value: { key, payload: { members: forge.claims, text: JSON.stringify(forge.claims) } },
+    })
   })
 
   test('refuses what the key has not signed, and names the key', async () => {

@@ -43,12 +43,16 @@ export function createGate(policy: Policy, keySource: KeySource): Gate {
     screened: ScreenedToken,
     digest: string,
   ): Promise<Decision<Judgement>> {
-    const verified = await verifyToken(screened, keySource)
-    if (!verified.ok) return verified
-    const { key, payload } = verified.value
-    const decision = judge({ keyId: key.kid, payload }, policy, now())
-    if (decision.ok) cache.set(digest, { decision, key }, screened.token.length)
-    return decision
+    try {
+      const verified = await verifyToken(screened, keySource)
+      if (!verified.ok) return verified
+      const { key, payload } = verified.value
+      const decision = judge({ keyId: key.kid, payload }, policy, now())
+      if (decision.ok) cache.set(digest, { decision, key }, screened.token.length)
+      return decision
+    } finally {
+      flights.delete(digest)
+    }
   }
 
   return (rawHeaders) => {
@@ -61,7 +65,7 @@ export function createGate(policy: Policy, keySource: KeySource): Gate {
     if (underWay !== undefined) return underWay
     const screened = admitKey(screenToken(bearer.value), policy, keySource)
     if (!screened.ok) return screened
-    const flight = verifyAndJudge(screened.value, digest).finally(() => flights.delete(digest))
+    const flight = verifyAndJudge(screened.value, digest)
     flights.set(digest, flight)
     return flight
   }

@@ -39,19 +39,19 @@ export function guardHandler<T>(guard: Guard<T>): AnyRouteHandler {
     const settle = (settled: Decision<T>): void =>
       conclude(guard, settled, { state, request, response, next })
     if (!(decision instanceof Promise)) settle(decision)
-    else decision.catch(undecided).then(settle, (error: unknown) => next(faultOf(guard.by, error)))
+    else {
+      decision.then(settle, (error: unknown) => {
+        // Only what is out of reach becomes a decision; every other failure stays one.
+        if (error instanceof Unavailable) settle(deny(UNDECIDED[error.what]))
+        else next(faultOf(guard.by, error))
+      })
+    }
   })
 }
 
 const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {
   key_set: 'key_set_unavailable',
   store: 'store_unavailable',
-}
-
-/** Only what is out of reach becomes a decision; every other failure stays one. */
-function undecided(error: unknown): Decision<never> {
-  if (error instanceof Unavailable) return deny(UNDECIDED[error.what])
-  throw error
 }
 
 interface Exchange {

@@ -48,10 +48,11 @@ export interface JsonObject {
 }
 
 /** A JSON object in valid UTF-8 without a byte order mark; anything else is `undefined`. */
-export function readJsonObject(octets: Buffer): JsonObject | undefined {
+export function readJsonObject(octets: Uint8Array): JsonObject | undefined {
   if (!isUtf8(octets)) return undefined
   try {
-    const text = octets.toString()
+    const { buffer, byteOffset, byteLength } = octets
+    const text = Buffer.from(buffer, byteOffset, byteLength).toString()
     const members: unknown = JSON.parse(text)
     return isRecord(members) ? { members, text } : undefined
   } catch {

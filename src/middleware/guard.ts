@@ -17,7 +17,7 @@ import { type RequestState, stateOf } from './request-state.js'
 /** One check: how it decides, and what an accepted request gains by it. */
 export interface Guard<T> {
   readonly by: DecidedBy
-  decide(state: RequestState, request: Request): Decision<T> | Promise<Decision<T>>
+  decide(state: RequestState): Decision<T> | Promise<Decision<T>>
   /** Returns what operators learn of an accepted request. */
   accept(value: T, state: RequestState, request: Request): Evidence
   /** Who is told, beside the diagnostics channel. */
@@ -31,7 +31,7 @@ export function guardHandler<T>(guard: Guard<T>): AnyRouteHandler {
     let decision: Decision<T> | Promise<Decision<T>>
     try {
       state = stateOf(request)
-      decision = guard.decide(state, request)
+      decision = guard.decide(state)
     } catch (error) {
       next(faultOf(guard.by, error))
       return

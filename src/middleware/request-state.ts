@@ -2,6 +2,7 @@ import type { Request } from 'express'
 import type { DecisionObserver } from '../decision/event.js'
 import { wrongWiring } from '../decision/fault.js'
 import type { ServiceIdentity } from '../policy/identity.js'
+import type { RawHeaders } from '../token/bearer.js'
 
 /** What `serviceAuth` has established about a request. */
 export interface Admission {
@@ -15,6 +16,8 @@ export interface Admission {
 
 /** What the guards know of a request. */
 export interface RequestState {
+  /** The headers as they came on the wire. */
+  readonly rawHeaders: RawHeaders
   admission: Admission | undefined
   /** How many of its `serviceAuth` have not accepted the request: all must, or nothing counts. */
   unaccepted: number
@@ -25,24 +28,25 @@ export interface RequestState {
 }
 
 class Given {
-  constructor(object: object) {
+  constructor(rawHeaders: RawHeaders) {
     // biome-ignore lint/correctness/noConstructorReturn: so that the private field is put on it.
-    return object
+    return rawHeaders
   }
 }
 
-/** A private field on an object: nobody else can read or write it, and it goes with the object. */
+/** A private field on a list: nobody else can read or write it, and it goes with the list. */
 class Stamped extends Given {
   #state: RequestState = {
+    rawHeaders: this as unknown as RawHeaders,
     admission: undefined,
     unaccepted: 0,
     consumedIn: undefined,
     releaseKey: undefined,
   }
 
-  static stateOf(object: object): RequestState {
-    if (!(#state in object)) new Stamped(object)
-    return (object as Stamped).#state
+  static stateOf(rawHeaders: RawHeaders): RequestState {
+    if (!(#state in rawHeaders)) new Stamped(rawHeaders)
+    return (rawHeaders as unknown as Stamped).#state
   }
 }
 

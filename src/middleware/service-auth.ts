@@ -51,10 +51,10 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
   const terms: Terms = { observers: own, clock, clockToleranceSeconds }
   const handler = guardHandler<Judgement>({
     by: 'serviceAuth',
-    decide(state, request) {
+    decide(state) {
       assertBeforeKey(state, 'serviceAuth')
       state.unaccepted += 1
-      return gate(request.rawHeaders)
+      return gate(state.rawHeaders)
     },
     accept(judgement, state, request) {
       state.unaccepted -= 1

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import { isKeyId } from '../key-set/screen.js'
 import { isRecord } from '../options.js'
@@ -41,6 +40,8 @@ function isCanonical(segment: string): boolean {
   return last % (rest === 2 ? 16 : 4) === 0
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /** A JSON object, and the text that it was read from. */
 export interface JsonObject {
   readonly members: Record<string, unknown>
@@ -49,10 +50,8 @@ export interface JsonObject {
 
 /** A JSON object in valid UTF-8 without a byte order mark; anything else is `undefined`. */
 export function readJsonObject(octets: Uint8Array): JsonObject | undefined {
-  if (!isUtf8(octets)) return undefined
   try {
-    const { buffer, byteOffset, byteLength } = octets
-    const text = Buffer.from(buffer, byteOffset, byteLength).toString()
+    const text = utf8.decode(octets)
     const members: unknown = JSON.parse(text)
     return isRecord(members) ? { members, text } : undefined
   } catch {

@@ -53,15 +53,19 @@ export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
 
 /**
  * Calls `expire` at the deadline, once what has arrived by then has been read: a busy event loop is
- * not a silent server. Returns what calls it off. The timer never holds the process open.
+ * not a silent server. `expire` gets the moment of which that is true. Returns what calls it off. The
+ * timer never holds the process open.
  */
-export function atDeadline({ deadline }: Attempt, expire: () => void): () => void {
+export function atDeadline({ deadline }: Attempt, expire: (struckAt: number) => void): () => void {
   let isOff = false
-  const expireUnlessOff = (): void => {
-    if (!isOff) expire()
+  const expireUnlessOff = (struckAt: number): void => {
+    if (!isOff) expire(struckAt)
   }
-  const timeLeft = Math.max(0, deadline - performance.now())
-  const timer = setTimeout(() => setImmediate(expireUnlessOff), timeLeft)
+  // A timer may strike a moment too early.
+  const strike = (): void => {
+    setImmediate(expireUnlessOff, Math.max(deadline, performance.now()))
+  }
+  const timer = setTimeout(strike, Math.max(0, deadline - performance.now()))
   timer.unref()
   return () => {
     isOff = true
@@ -73,7 +77,8 @@ export function atDeadline({ deadline }: Attempt, expire: () => void): () => voi
 export interface Deadlines {
   /** Calls `expire` at the attempt's deadline. */
   add(attempt: Attempt, expire: () => void): void
-  remove(attempt: Attempt): void
+  /** Whether its deadline has not struck before. */
+  remove(attempt: Attempt): boolean
 }
 
 export function createDeadlines(): Deadlines {
@@ -86,10 +91,10 @@ export function createDeadlines(): Deadlines {
     atDeadline(attempt, expireAll)
   }
 
-  function expireAll(): void {
+  function expireAll(struckAt: number): void {
     isSet = false
     for (const [attempt, expire] of waiting) {
-      if (!isOver(attempt)) {
+      if (attempt.deadline > struckAt) {
         setFor(attempt)
         return
       }
@@ -103,9 +108,7 @@ export function createDeadlines(): Deadlines {
       waiting.set(attempt, expire)
       if (!isSet) setFor(attempt)
     },
-    remove(attempt) {
-      waiting.delete(attempt)
-    },
+    remove: (attempt) => waiting.delete(attempt),
   }
 }
 

@@ -57,7 +57,8 @@ export function openConnection(usersClient: Client, timeoutMs: number): Connecti
           resolve(reply)
         },
         (error) => {
-          deadlines.remove(attempt)
+          // Who waited has been told already.
+          if (!deadlines.remove(attempt)) return
           if (isServersAnswer(error) && !isUnknownScript(error)) reject(error)
           else resolve(runPatiently(call, attempt))
         },

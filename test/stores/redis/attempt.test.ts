@@ -70,6 +70,29 @@ describe('deadlines', () => {
   })
 })
 
+test('a deadline strikes those only whose reply had its time, however busy the loop is', async () => {
+  const deadlines = createDeadlines()
+  const expired: string[] = []
+  // Between the timer and what it strikes.
+  setTimeout(() => setImmediate(() => block(80)), 30)
+  const struck = new Promise<readonly string[]>((resolve) => {
+    deadlines.add(attemptFor(30), () => {
+      expired.push('first')
+      setImmediate(() => resolve([...expired]))
+    })
+  })
+  const second = attemptFor(60)
+  deadlines.add(second, () => expired.push('second'))
+  expect(await struck).toEqual(['first'])
+  expect(deadlines.remove(second)).toBe(true)
+  expect(deadlines.remove(second)).toBe(false)
+})
+
+function block(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}
+
 describe('persist', () => {
   test('tries again while connections break', async () => {
     let breaks = 3

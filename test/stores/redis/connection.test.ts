@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { startReplica } from '../../support/redis-replica.js'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'
@@ -144,6 +144,27 @@ describe('waits are bounded, and the store comes back by itself', () => {
     await expectRefusals(store)
     redis.resume()
     await until('the store answers', () => answers(store))
+  })
+
+  test('and what is answered after it was given up harms nobody', async () => {
+    const redis = await own()
+    const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    onTestFinished(() => void process.off('unhandledRejection', unhandled))
+    await store.consume(randomUUID(), 1000)
+    await redis.command('SCRIPT', 'FLUSH')
+    await redis.command('CLIENT', 'PAUSE', String(2 * TIMEOUT_MS))
+    const asked = Array.from({ length: 20 }, () => timed(store.consume(randomUUID(), 1000)))
+    for (const { error } of await Promise.all(asked)) expect(error).toBeInstanceOf(Error)
+    await until('the store answers', () => answers(store))
+    redis.pause()
+    await expectRefusals(store)
+    // Longer than the connection is trusted with nothing coming back on it.
+    await new Promise((resolve) => setTimeout(resolve, TIMEOUT_MS + 2500))
+    redis.resume()
+    await until('the store answers', () => answers(store))
+    expect(unhandled).not.toHaveBeenCalled()
   })
 
   test('while Redis is a read-only replica', async () => {

@@ -16,6 +16,8 @@ export interface Admission {
 
 /** What the guards know of a request. */
 export interface RequestState {
+  /** Whose state it is. */
+  readonly request: Request
   /** The headers as they came on the wire. */
   readonly rawHeaders: RawHeaders
   admission: Admission | undefined
@@ -36,25 +38,33 @@ class Given {
 
 /** A private field on a list: nobody else can read or write it, and it goes with the list. */
 class Stamped extends Given {
-  #state: RequestState = {
-    rawHeaders: this as unknown as RawHeaders,
-    admission: undefined,
-    unaccepted: 0,
-    consumedIn: undefined,
-    releaseKey: undefined,
-  }
+  #state: RequestState | undefined = undefined
 
-  static stateOf(rawHeaders: RawHeaders): RequestState {
+  static stateOf(request: Request): RequestState {
+    const { rawHeaders } = request
     if (!(#state in rawHeaders)) new Stamped(rawHeaders)
-    return (rawHeaders as unknown as Stamped).#state
+    const stamped = rawHeaders as unknown as Stamped
+    const known = stamped.#state
+    // Another request may have been made with the same list.
+    if (known?.request === request) return known
+    stamped.#state = {
+      request,
+      rawHeaders,
+      admission: undefined,
+      unaccepted: 0,
+      consumedIn: undefined,
+      releaseKey: undefined,
+    }
+    return stamped.#state
   }
 }
 
 /**
  * It is kept with the headers as they came, by which the request is judged: V8 adds no property to a
- * request behind Express without giving it a shape of its own, for which every access pays.
+ * request behind Express without giving it a shape of its own, for which every access pays. A
+ * request that is given other headers has no state any more, and no guard lets it pass.
  */
-export const stateOf = ({ rawHeaders }: Request): RequestState => Stamped.stateOf(rawHeaders)
+export const stateOf = (request: Request): RequestState => Stamped.stateOf(request)
 
 /**
  * The admission that a guard builds on.

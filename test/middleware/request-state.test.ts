@@ -19,6 +19,23 @@ describe('the state of a request', () => {
     expect(stateOf(newRequest())).not.toBe(stateOf(request))
   })
 
+  test('is not shared with another request that is made with the same headers', () => {
+    const request = newRequest()
+    stateOf(request).admission = ADMISSION
+    stateOf(request).consumedIn = new Set([{}])
+    const other = { rawHeaders: request.rawHeaders } as Request
+    expect(() => admissionOf(stateOf(other), 'x')).toThrow(ServiceAuthError)
+    expect(stateOf(other).consumedIn).toBeUndefined()
+    expect(() => serviceOf(other)).toThrow(ServiceAuthError)
+  })
+
+  test('is lost when the request is given other headers', () => {
+    const request = newRequest()
+    stateOf(request).admission = ADMISSION
+    request.rawHeaders = [...request.rawHeaders]
+    expect(() => serviceOf(request)).toThrow(ServiceAuthError)
+  })
+
   test('gives no admission before a serviceAuth has accepted', () => {
     const request = newRequest()
     expect(() => admissionOf(stateOf(request), 'x')).toThrow(ServiceAuthError)

@@ -15,12 +15,18 @@ export function parseOptions<Schema extends z.ZodType>(
   input: unknown,
   contradictions: Contradictions = () => [],
 ): z.output<Schema> {
-  const result = schema.safeParse(input)
+  const result = schema.safeParse(ownMembers(input))
   const faults = result.error?.issues.flatMap(describeIssue) ?? []
   if (isRecord(input)) faults.push(...contradictions(input))
   if (result.success && faults.length === 0) return result.data
   throw new TypeError(`${subject}: ${faults.join('; ')}`)
 }
+
+/** What is inherited from the prototype of all objects is no option. */
+const ownMembers = (input: unknown): unknown =>
+  isRecord(input) && Object.getPrototypeOf(input) === Object.prototype
+    ? { __proto__: null, ...input }
+    : input
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -50,7 +50,9 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
 
 async function consume(admission: Admission, store: SingleUseStore): Promise<Decision<Admission>> {
   const { identity, clock, clockToleranceSeconds } = admission
-  const { issuer, name: caller, tokenId, keyId } = identity
+  const { issuer, name: caller, keyId } = identity
+  // Of its own: what is inherited is no claim.
+  const tokenId = Object.hasOwn(identity, 'tokenId') ? identity.tokenId : undefined
   const acceptableUntil = identity.expiresAt + clockToleranceSeconds
   const now = readClock(clock) / 1000
   const decision = await consumeToken({ issuer, caller, tokenId, acceptableUntil }, store, now)

@@ -6,8 +6,8 @@ import { sharedList } from './shared-list.js'
 /** What the core has signed, and with which key. */
 interface SignedClaims {
   readonly keyId: string
-  /** The payload as parsed, and the JSON text that it was parsed from. */
-  readonly payload: { readonly members: object; readonly text: string }
+  /** The payload as parsed, without a prototype, and the JSON text that it was parsed from. */
+  readonly payload: { readonly members: Claims; readonly text: string }
 }
 
 /** An accepted token. */
@@ -26,9 +26,7 @@ export interface Judgement {
  */
 export function judge(token: SignedClaims, policy: Policy, now: number): Decision<Judgement> {
   const { keyId, payload } = token
-  // What is not a claim of its own is none.
-  const claims: Claims = Object.setPrototypeOf(payload.members, null)
-  const read = readClaims(claims, policy)
+  const read = readClaims(payload.members, policy)
   if (!read.ok) return withKeyId(read, keyId)
   const times = read.value
   const fault = timeFault(times, policy, now) ?? denylistFault(times, policy)

@@ -1,3 +1,5 @@
+import { textOfParts } from '../decision/digest.js'
+
 const MAX_KNOWN = 256
 const known = new Map<string, readonly string[]>()
 
@@ -6,7 +8,7 @@ const known = new Map<string, readonly string[]>()
  * differ in everything but their permissions.
  */
 export function sharedList(texts: readonly string[]): readonly string[] {
-  const key = JSON.stringify(texts)
+  const key = textOfParts(texts)
   const found = known.get(key)
   if (found !== undefined) return found
   if (known.size >= MAX_KNOWN) known.clear()

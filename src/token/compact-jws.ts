@@ -53,7 +53,8 @@ export function readJsonObject(octets: Uint8Array): JsonObject | undefined {
   try {
     const text = utf8.decode(octets)
     const members: unknown = JSON.parse(text)
-    return isRecord(members) ? { members, text } : undefined
+    // What is not a member of its own is none.
+    return isRecord(members) ? { members: Object.setPrototypeOf(members, null), text } : undefined
   } catch {
     return undefined
   }

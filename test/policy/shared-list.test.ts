@@ -13,6 +13,17 @@ test('a list is the same for the same texts, whatever becomes of what it was mad
   expect(() => (list as string[]).push('c')).toThrow(TypeError)
 })
 
+test('it takes nothing from a prototype that somebody has changed', () => {
+  const prototype = Array.prototype as { toJSON?: () => string }
+  prototype.toJSON = () => 'list'
+  try {
+    expect(sharedList(['admin'])).toEqual(['admin'])
+    expect(sharedList(['read'])).toEqual(['read'])
+  } finally {
+    delete prototype.toJSON
+  }
+})
+
 test('it is right however many others there are', () => {
   for (let index = 0; index < 1000; index += 1) {
     expect(sharedList([`p${index}`])).toEqual([`p${index}`])

@@ -83,6 +83,15 @@ describe('a token, before its signature', () => {
     expect(withHeader('{"alg":"RS256","kid":"k","__proto__":{"crit":[]}}')).toMatchObject({
       ok: true,
     })
+    for (const [name, value] of Object.entries({ alg: 'RS256', kid: 'k' })) {
+      const rest = { alg: 'RS256', kid: 'k', [name]: undefined }
+      Object.defineProperty(Object.prototype, name, { configurable: true, value })
+      try {
+        expect(withHeader(rest)).toMatchObject({ ok: false })
+      } finally {
+        delete (Object.prototype as Record<string, unknown>)[name]
+      }
+    }
   })
 
   test.each(['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u'])(

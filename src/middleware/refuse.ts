@@ -85,5 +85,6 @@ export const verdictOf = (reason: Reason): Verdict =>
 export function refuse(response: Response, reason: Reason): void {
   if (response.headersSent) throw wrongWiring('a response had begun before the request was judged')
   const { status, headers, body } = isUndecided(reason) ? UNDECIDED[reason] : REFUSALS[reason]
-  response.writeHead(status, headers).end(body)
+  response.writeHead(status, headers)
+  response.end(body)
 }

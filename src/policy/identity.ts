@@ -30,51 +30,54 @@ export interface IdentityFacts
   readonly payload: string
 }
 
-export const identityOf = (facts: IdentityFacts): ServiceIdentity =>
-  Object.freeze(new Identity(facts))
-
 /** Thousands are cached, and few receivers look at claims: what can be made later is made then. */
-class Identity implements ServiceIdentity {
-  declare readonly name: string
-  declare readonly permissions: ReadonlySet<string>
-  declare readonly issuer: string
-  declare readonly audience: string
-  declare readonly tokenId?: string
-  declare readonly issuedAt?: number
-  declare readonly expiresAt: number
-  declare readonly keyId: string
-  declare readonly claims: Readonly<Record<string, unknown>>
-  readonly #granted: readonly string[]
-  readonly #payload: string
-  #permissions: ReadonlySet<string> | undefined
-  #claims: Readonly<Record<string, unknown>> | undefined
-
-  /** The same getters for all: an object with one of its own has a shape of its own. */
-  static readonly #made: PropertyDescriptorMap & ThisType<Identity> = {
-    permissions: {
-      enumerable: true,
-      get() {
-        this.#permissions ??= permissionSet(this.#granted)
-        return this.#permissions
-      },
-    },
-    claims: {
-      enumerable: true,
-      get() {
-        this.#claims ??= freezeClaims(JSON.parse(this.#payload))
-        return this.#claims
-      },
-    },
+export function identityOf(facts: IdentityFacts): ServiceIdentity {
+  const { permissions, tokenId, issuedAt, payload, ...always } = facts
+  const identity = {
+    ...always,
+    ...(tokenId !== undefined && { tokenId }),
+    ...(issuedAt !== undefined && { issuedAt }),
   }
-
-  constructor({ permissions, tokenId, issuedAt, payload, ...facts }: IdentityFacts) {
-    Object.assign(this, facts)
-    if (tokenId !== undefined) this.tokenId = tokenId
-    if (issuedAt !== undefined) this.issuedAt = issuedAt
-    this.#granted = permissions
-    this.#payload = payload
-    Object.defineProperties(this, Identity.#made)
+  const source: Source = {
+    granted: permissions,
+    payload,
+    permissions: undefined,
+    claims: undefined,
   }
+  Object.defineProperty(identity, SOURCE, { value: source })
+  Object.defineProperties(identity, MADE_LATER)
+  return Object.freeze(identity) as ServiceIdentity
+}
+
+/** What permissions and claims are made of, and what has been made. */
+interface Source {
+  readonly granted: readonly string[]
+  readonly payload: string
+  permissions: ReadonlySet<string> | undefined
+  claims: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Not a private field, which an object that stands for the identity would lack. */
+const SOURCE = Symbol('source')
+
+/** The same getters for all: an object with one of its own has a shape of its own. */
+const MADE_LATER: PropertyDescriptorMap & ThisType<{ readonly [SOURCE]: Source }> = {
+  permissions: {
+    enumerable: true,
+    get() {
+      const source = this[SOURCE]
+      source.permissions ??= permissionSet(source.granted)
+      return source.permissions
+    },
+  },
+  claims: {
+    enumerable: true,
+    get() {
+      const source = this[SOURCE]
+      source.claims ??= freezeClaims(JSON.parse(source.payload))
+      return source.claims
+    },
+  },
 }
 
 /** A set that cannot be changed through its own methods. */

@@ -68,6 +68,21 @@ describe('a refusal', () => {
     expect(verdict.outcome).toBe(bytes === UNAVAILABLE ? 'undecided' : 'refused')
   })
 
+  test('is sent when an earlier middleware forgets what writeHead returns', async () => {
+    const server = createServer((_request, response) => {
+      const { writeHead } = response
+      response.writeHead = ((...args: [number]) => {
+        Reflect.apply(writeHead, response, args)
+      }) as typeof writeHead
+      response.setHeader('X-Powered-By', 'Express')
+      refuse(response as Response, 'token_expired')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    expect(await rawRequest(port, { method: 'GET' })).toBe(INVALID_TOKEN)
+  })
+
   test('is an error of our own once a response has begun', () => {
     const response = { headersSent: true } as Response
     expect(() => refuse(response, 'token_expired')).toThrow(ServiceAuthError)

@@ -45,6 +45,20 @@ describe('an identity', () => {
     expect(JSON.parse(JSON.stringify(identity))).toMatchObject({ claims: { x: [1] } })
   })
 
+  test('can be stood for by another object, and takes no setter from a prototype', () => {
+    const identity = identityOf(facts)
+    for (const other of [new Proxy(identity, {}), Object.create(identity) as typeof identity]) {
+      expect([...other.permissions]).toEqual(['a', 'b'])
+      expect(other.claims).toBe(identity.claims)
+    }
+    Object.defineProperty(Object.prototype, 'name', { configurable: true, get: () => 'polluted' })
+    try {
+      expect(identityOf(facts).name).toBe('billing')
+    } finally {
+      delete (Object.prototype as { name?: unknown }).name
+    }
+  })
+
   test('cannot be changed, nor can its claims', () => {
     const identity = identityOf(facts) as unknown as { name: string; claims: { x: number[] } }
     expect(() => {

@@ -37,6 +37,15 @@ describe('options', () => {
     expect(parseOptions('test options', schema, { name: 'a' })).toEqual({ name: 'a', size: 3 })
   })
 
+  test('are never inherited from what somebody has put on all objects', () => {
+    Object.defineProperty(Object.prototype, 'size', { configurable: true, value: 9 })
+    try {
+      expect(parseOptions('test options', schema, { name: 'a' }).size).toBe(3)
+    } finally {
+      delete (Object.prototype as { size?: unknown }).size
+    }
+  })
+
   test('are refused with every fault in one message, each under its path', () => {
     const message = faultOf({
       name: '',

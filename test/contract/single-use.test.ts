@@ -45,6 +45,23 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     }
   })
 
+  test('takes no token id from what somebody has put on all objects', async () => {
+    now = NOW * 1000
+    const { store, calls } = scriptedStore()
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy()), requireSingleUse({ store })),
+    })
+    const token = issuer.token({ jti: undefined })
+    Object.defineProperty(Object.prototype, 'tokenId', { configurable: true, value: 'x' })
+    try {
+      expect((await receiver.call(token)).status).toBe(401)
+    } finally {
+      delete (Object.prototype as { tokenId?: unknown }).tokenId
+    }
+    expect(calls).toEqual([])
+  })
+
   test('tells issuers, callers and token ids apart, and nothing else', async () => {
     now = NOW * 1000
     const { store, calls } = scriptedStore()

@@ -8,20 +8,24 @@ import {
   isHeld,
 } from './capture-state.js'
 import { type Callback, isContent, normalise, octetsOf, writeAfterEnd } from './chunk.js'
+import { announceLength, isSentWithHead } from './framing.js'
 import { isEventStream, snapshotHeaders } from './header-snapshot.js'
 import { watchLocalDestroy } from './local-destroy.js'
 import { watchSources } from './sources.js'
-import { createStandIn } from './stand-in.js'
+import { createStandIns } from './stand-in.js'
 
 /**
  * Holds a response back until its observer has kept it, however a handler sends it, by standing
  * before the functions of this one response.
  */
 export function captureResponse(options: CaptureOptions, observer: CaptureObserver): void {
-  standBefore(options.response, (found) => captureOf(options, observer, found))
+  standIns.standBefore(options.response, (found) => captureOf(options, observer, found))
 }
 
-const standBefore = createStandIn<Capture>({
+/** To be called before the first request, so that none is held back in another way than the rest. */
+export const prepareCapture = (): void => standIns.prepare()
+
+const standIns = createStandIns<Capture>({
   writeHead,
   flushHeaders,
   write,
@@ -99,28 +103,32 @@ function end(capture: Capture, args: unknown[]): unknown {
     return response
   }
   const octets = isContent(chunk) ? octetsOf(chunk, encoding) : NOTHING
-  announceLength(capture, octets.byteLength)
-  capture.isEnding = true
-  writeImplicitHead(capture)
+  writeLastHead(capture, octets.byteLength)
   capture.isEnded = true
   capture.endCallback = callback
+  const isAlone = capture.size === 0 && isSentWithHead(capture, chunk, encoding)
   if (octets.byteLength > 0 && !hasNoBody(capture)) keep(capture, octets, undefined)
-  if (isHeld(capture)) complete(capture, typeof chunk === 'string' ? args : undefined)
+  if (isHeld(capture)) complete(capture, isAlone ? args : undefined)
   return response
 }
 
 const NOTHING = new Uint8Array()
 
-/** Of a response that comes in one piece Node would tell the length by itself. */
-function announceLength(capture: Capture, length: number): void {
+/** The head of a response that is ended; one that cannot be written leaves nothing behind. */
+function writeLastHead(capture: Capture, length: number): void {
   const { response } = capture
-  if (capture.head !== undefined || hasNoBody(capture)) return
-  const framing = ['content-length', 'transfer-encoding', 'trailer']
-  if (!framing.some((name) => response.hasHeader(name)))
-    response.setHeader('Content-Length', length)
+  const isAnnounced = announceLength(capture, length)
+  capture.isEnding = true
+  try {
+    writeImplicitHead(capture)
+  } catch (error) {
+    capture.isEnding = false
+    if (isAnnounced) response.removeHeader('Content-Length')
+    throw error
+  }
 }
 
-/** `ended`: the arguments that it was ended with; Node sends a text with its head in one piece. */
+/** `ended`: the arguments that it was ended with, where they are the whole body. */
 function complete(capture: Capture, ended: readonly unknown[] | undefined): void {
   const { head, chunks, observer, sender, endCallback } = capture
   if (head === undefined) return
@@ -130,14 +138,19 @@ function complete(capture: Capture, ended: readonly unknown[] | undefined): void
   capture.chunks = []
   const { status, headers } = head
   sender.after(observer.complete({ status, headers, body }), () => {
-    if (isOne && ended !== undefined) sender.send('end', ended)
+    if (body.byteLength > 0 && ended !== undefined) sender.send('end', ended)
     else if (body.byteLength > 0) sender.send('end', [body, endCallback])
     else sender.send('end', [endCallback])
   })
 }
 
 function open(capture: Capture): void {
+  const { response } = capture
   capture.phase = 'opening'
+  // One that waits behind another on its connection is not told that the connection has gone.
+  response.req.socket?.once?.('close', () => {
+    if (response.socket === null) closed(capture)
+  })
   capture.sender.after(capture.observer.flow(), () => release(capture))
 }
 

@@ -12,7 +12,7 @@ export class Lease {
   readonly #times: LeaseTimes
   readonly #reservedAt: number
   readonly #renew: () => Promise<boolean>
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
   /** Made when it is first asked for: few handlers do. */
   #controller: AbortController | undefined = undefined
   #heldUntil: number
@@ -29,8 +29,7 @@ export class Lease {
     this.#reservedAt = reservedAt
     this.#renew = renew
     this.#heldUntil = reservedAt + times.leaseMs
-    this.#timer = setInterval(() => this.#tick(), times.leaseMs / RENEWALS_PER_LEASE)
-    this.#timer.unref()
+    this.#start()
   }
 
   /** Aborts when the lease is lost, or may be. */
@@ -43,17 +42,24 @@ export class Lease {
   /** The handler has sent its first byte: from now on it is renewed for as long as it flows. */
   flow(): void {
     this.#isFlowing = true
+    if (this.#timer === undefined) this.#start()
   }
 
   /** No more renewals. */
   stop(): void {
     clearInterval(this.#timer)
+    this.#timer = undefined
   }
 
   /** The run is over without a result: no more renewals, and whatever is still at work is told. */
   abandon(): void {
     this.stop()
     this.#lose()
+  }
+
+  #start(): void {
+    this.#timer = setInterval(() => this.#tick(), this.#times.leaseMs / RENEWALS_PER_LEASE)
+    this.#timer.unref()
   }
 
   #lose(): void {
@@ -66,6 +72,8 @@ export class Lease {
     if (now >= this.#heldUntil && !this.#isLost) this.#lose()
     const isAllowed = this.#isFlowing || now - this.#reservedAt < this.#times.maxRunMs
     if (isAllowed && !this.#isRenewing) void this.#renewOnce(now)
+    // Nobody may ever end it: what is not renewed any more needs no timer.
+    if (!isAllowed && this.#isLost) this.stop()
   }
 
   async #renewOnce(askedAt: number): Promise<void> {

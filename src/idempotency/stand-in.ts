@@ -6,94 +6,118 @@ export type ResponseFunctions = Pick<ServerResponse, (typeof NAMES)[number]>
 const NAMES = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy', 'emit'] as const
 
 /** What is called instead of the functions of a response, and what it says of itself. */
-export type StandIns<State> = Record<(typeof NAMES)[number], StandIn<State>> & {
+export type StandInFunctions<State> = Record<(typeof NAMES)[number], StandIn<State>> & {
   writableEnded(state: State): boolean
 }
 type StandIn<State> = (state: State, args: unknown[]) => unknown
 type AnyFunction = (...args: unknown[]) => unknown
 type Functions = Record<(typeof NAMES)[number], AnyFunction>
 
-/**
- * Puts functions before those of single responses. `begin` gets the functions as they were found and
- * gives the state that the functions before them are called with.
- *
- * They stand in the prototype of all responses, from the first one on, and let every response pass
- * that has no state: V8 gives an object a shape of its own with each property that is added behind
- * Express's change of its prototype, and every access pays for that. A response that has functions of
- * its own already, as outer middlewares put them there, gets its own.
- */
-export function createStandIn<State>(
-  standIns: StandIns<State>,
-): (response: ServerResponse, begin: (found: ResponseFunctions) => State) => void {
-  const STATE = Symbol('stand-in')
-  type Held = { [STATE]?: State }
-  const stateOf = (response: object): State | undefined => (response as Held)[STATE]
-  let shared: { found: ResponseFunctions; placed: Functions } | undefined
+/** Puts functions before those of single responses. */
+export interface StandIns<State> {
+  /** Does for all responses of the process what can be done before the first one. */
+  prepare(): void
+  /** `begin` gets the functions as they were found, and gives the state that the others are called with. */
+  standBefore(response: ServerResponse, begin: (found: ResponseFunctions) => State): void
+}
 
-  return (response, begin) => {
-    shared ??= placeInPrototype(standIns, stateOf)
-    const { found, placed } = shared
-    const isPlain = NAMES.every((name) => (response as unknown as Functions)[name] === placed[name])
-    if (isPlain) (response as Held)[STATE] = begin(found)
-    else placeBefore(response, standIns, begin)
+/**
+ * The functions stand in the prototype of all responses, and let every response pass that has no
+ * state: V8 gives an object a shape of its own with each property that is added behind Express's
+ * change of its prototype, and every access pays for that. A response that has functions of its own
+ * already, as outer middlewares put them there, gets its own.
+ */
+export function createStandIns<State>(functions: StandInFunctions<State>): StandIns<State> {
+  const STATE = Symbol('stand-in')
+  const stateOf = (response: object): State | undefined => (response as { [STATE]?: State })[STATE]
+  let shared: Placed | undefined
+
+  function prepare(): Placed {
+    shared ??= placeInPrototype(functions, stateOf)
+    return shared
+  }
+
+  return {
+    prepare,
+    standBefore(response, begin) {
+      const { found, placed } = prepare()
+      const isPlain = NAMES.every(
+        (name) => (response as unknown as Functions)[name] === placed[name],
+      )
+      if (isPlain) Object.defineProperty(response, STATE, { value: begin(found) })
+      else placeBefore(response, functions, begin)
+    },
   }
 }
 
+interface Placed {
+  readonly found: ResponseFunctions
+  readonly placed: Functions
+}
+
 function placeInPrototype<State>(
-  standIns: StandIns<State>,
+  functions: StandInFunctions<State>,
   stateOf: (response: object) => State | undefined,
-): { found: ResponseFunctions; placed: Functions } {
+): Placed {
   const { prototype } = ServerResponse
-  const found = functionsOf(prototype)
+  const found = foundIn(prototype)
   const placed = {} as Functions
   for (const name of NAMES) {
-    const foundOne = found[name] as AnyFunction
-    const standIn = standIns[name]
+    const standIn = functions[name]
     const value = function (this: ServerResponse, ...args: unknown[]): unknown {
       const state = stateOf(this)
-      return state === undefined ? Reflect.apply(foundOne, this, args) : standIn(state, args)
+      return state === undefined ? Reflect.apply(found[name], this, args) : standIn(state, args)
     }
     placed[name] = value
-    Object.defineProperty(prototype, name, { configurable: true, writable: true, value })
+    Object.defineProperty(value, 'length', { value: found[name].length })
+    const enumerable = descriptorOf(prototype, name)?.enumerable === true
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      writable: true,
+      enumerable,
+      value,
+    })
   }
-  const ended = getterOf(prototype, 'writableEnded')
+  const ended = descriptorOf(prototype, 'writableEnded')?.get
   Object.defineProperty(prototype, 'writableEnded', {
     configurable: true,
     get(this: ServerResponse) {
       const state = stateOf(this)
-      return state === undefined ? Reflect.apply(ended, this, []) : standIns.writableEnded(state)
+      if (state !== undefined) return functions.writableEnded(state)
+      return ended === undefined ? undefined : Reflect.apply(ended, this, [])
     },
   })
   return { found, placed }
 }
 
+/** The prototype's own functions as they are; those that it inherits, as they are when called. */
+function foundIn(prototype: ServerResponse): ResponseFunctions {
+  const found = Object.create(Object.getPrototypeOf(prototype)) as Functions
+  for (const name of NAMES) {
+    if (Object.hasOwn(prototype, name)) found[name] = prototype[name] as Functions[typeof name]
+  }
+  return found as unknown as ResponseFunctions
+}
+
 function placeBefore<State>(
   response: ServerResponse,
-  standIns: StandIns<State>,
+  functions: StandInFunctions<State>,
   begin: (found: ResponseFunctions) => State,
 ): void {
-  const state = begin(functionsOf(response))
+  const { writeHead, flushHeaders, write, end, destroy, emit } = response
+  const state = begin({ writeHead, flushHeaders, write, end, destroy, emit })
   for (const name of NAMES) {
-    const value = (...args: unknown[]): unknown => standIns[name](state, args)
+    const value = (...args: unknown[]): unknown => functions[name](state, args)
     Object.assign(response, { [name]: value })
   }
-  const get = (): boolean => standIns.writableEnded(state)
+  const get = (): boolean => functions.writableEnded(state)
   Object.defineProperty(response, 'writableEnded', { configurable: true, get })
 }
 
-const functionsOf = ({
-  writeHead,
-  flushHeaders,
-  write,
-  end,
-  destroy,
-  emit,
-}: ServerResponse): ResponseFunctions => ({ writeHead, flushHeaders, write, end, destroy, emit })
-
-function getterOf(prototype: object | null, name: string): () => unknown {
-  for (let at = prototype; at !== null; at = Object.getPrototypeOf(at)) {
-    const getter = Object.getOwnPropertyDescriptor(at, name)?.get
-    if (getter !== undefined) return getter
+function descriptorOf(object: object | null, name: string): PropertyDescriptor | undefined {
+  for (let at = object; at !== null; at = Object.getPrototypeOf(at)) {
+    const descriptor = Object.getOwnPropertyDescriptor(at, name)
+    if (descriptor !== undefined) return descriptor
   }
-  return () => undefined
+  return undefined
 }

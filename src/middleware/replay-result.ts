@@ -10,5 +10,6 @@ export function replayResult(response: Response, { status, headers, body }: Stor
   const isBodyless = response.req.method === 'HEAD' || status === 204 || status === 304
   if (!isBodyless) response.setHeader('Content-Length', body.byteLength)
   // As the first answer was sent: with the length alone Node would change a header that is not ASCII.
-  response.writeHead(status).end(body)
+  response.writeHead(status)
+  response.end(body)
 }

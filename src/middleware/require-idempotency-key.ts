@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { faultOf, wrongWiring } from '../decision/fault.js'
+import { prepareCapture } from '../idempotency/capture.js'
 import {
   announceIdempotency,
   type IdempotencyEvent,
@@ -43,6 +44,7 @@ const BY = 'requireIdempotencyKey'
  */
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
+  prepareCapture()
   return fitAnyRoute((request, response, next) => {
     const fail = (error: unknown): void => next(faultOf(BY, error))
     try {

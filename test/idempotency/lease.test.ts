@@ -21,6 +21,20 @@ describe('A lease', () => {
     expect(lease.signal.aborted).toBe(false)
   })
 
+  it('needs no timer once it has run out for good, until its response flows after all', async () => {
+    const renew = vi.fn(async () => true)
+    const lease = keep(renew, LEASE_MS)
+    await vi.advanceTimersByTimeAsync(4 * LEASE_MS)
+    const asked = renew.mock.calls.length
+    expect(lease.signal.aborted).toBe(true)
+    expect(vi.getTimerCount()).toBe(0)
+    lease.flow()
+    await vi.advanceTimersByTimeAsync(LEASE_MS)
+    expect(renew.mock.calls.length).toBeGreaterThan(asked)
+    lease.stop()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   it('is lost at once when the store says so, and asked for no more', async () => {
     const renew = vi.fn(async () => false)
     const { signal } = keep(renew)

@@ -1,7 +1,9 @@
+import { EventEmitter } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { createStandIn, type ResponseFunctions } from '../../src/idempotency/stand-in.js'
+import { createStandIns, type ResponseFunctions } from '../../src/idempotency/stand-in.js'
 
 const NAMES = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy', 'emit'] as const
 
@@ -19,7 +21,7 @@ function watching() {
       calls.push([name, ...args].join(' '))
       return name
     }
-  const standBefore = createStandIn<State>({
+  const { standBefore } = createStandIns<State>({
     writeHead: noted('writeHead'),
     flushHeaders: noted('flushHeaders'),
     write: noted('write'),
@@ -79,10 +81,32 @@ describe('What stands before the functions of a response', () => {
     expect([seen, calls]).toEqual([['one'], []])
   })
 
-  it('leaves the prototype of all responses looking as it did', () => {
+  it('sees what is put into the prototypes below afterwards', () => {
     watching()(made())
-    expect(Object.keys(ServerResponse.prototype)).not.toContain('end')
-    expect(Object.keys(made())).not.toContain('end')
+    const { emit } = EventEmitter.prototype
+    const seen: unknown[] = []
+    EventEmitter.prototype.emit = function (this: unknown, ...args: unknown[]) {
+      seen.push(args[0])
+      return Reflect.apply(emit, this, args)
+    }
+    try {
+      made().emit('late')
+    } finally {
+      EventEmitter.prototype.emit = emit
+    }
+    expect(seen).toEqual(['late'])
+  })
+
+  it('leaves the prototype of all responses looking as it did', () => {
+    const plain = { end: ServerResponse.prototype.end.length, names: Object.keys(made()) }
+    watching()(made())
+    expect({ end: ServerResponse.prototype.end.length, names: Object.keys(made()) }).toEqual(plain)
+    const names: string[] = []
+    for (const name in made()) names.push(name)
+    expect(names).toEqual(expect.arrayContaining(['end', 'write', 'emit', 'setHeader']))
+    const watched = made()
+    watching()(watched)
+    expect(inspect(watched)).not.toContain('stand-in')
   })
 
   it('survives that Express gives the response another prototype', () => {

@@ -49,6 +49,23 @@ export const WAYS: Record<string, RequestHandler> = {
     res.write(OCTETS)
     res.end('three')
   },
+  'write and an empty end': (_req, res) => {
+    res.write('one')
+    res.end('')
+  },
+  'an empty write and end': (_req, res) => {
+    res.write('')
+    res.end('one')
+  },
+  'an end that fails, and another': (_req, res) => {
+    res.statusCode = 1000
+    try {
+      res.end('x')
+    } catch {
+      res.statusCode = 500
+      res.end('something went wrong')
+    }
+  },
   'write in encodings': (_req, res) => {
     res.write('aé', 'latin1')
     res.write('aé', 'utf8')

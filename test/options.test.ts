@@ -38,11 +38,12 @@ describe('options', () => {
   })
 
   test('are never inherited from what somebody has put on all objects', () => {
-    Object.defineProperty(Object.prototype, 'size', { configurable: true, value: 9 })
+    const prototype = Object.prototype as { size?: unknown }
+    prototype.size = 9
     try {
       expect(parseOptions('test options', schema, { name: 'a' }).size).toBe(3)
     } finally {
-      delete (Object.prototype as { size?: unknown }).size
+      delete prototype.size
     }
   })
 

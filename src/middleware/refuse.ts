@@ -5,36 +5,37 @@ import type { Reason, RefusalReason, UndecidedReason } from '../decision/reason.
 
 interface Refusal<Status extends number> {
   readonly status: Status
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
 }
 
 function refusal<const Status extends number>(
   status: Status,
   title: string,
-  header: Readonly<Record<string, string>>,
+  header: readonly [string, string],
 ): Refusal<Status> {
   const body = JSON.stringify({ type: 'about:blank', title, status })
   return {
     status,
     body,
-    headers: {
-      'Content-Type': 'application/problem+json',
-      'Content-Length': String(Buffer.byteLength(body)),
-      'Cache-Control': 'no-store',
-      ...header,
-    },
+    headers: [
+      ['Content-Type', 'application/problem+json'],
+      ['Content-Length', String(Buffer.byteLength(body))],
+      ['Cache-Control', 'no-store'],
+      header,
+    ],
   }
 }
 
 /** RFC 6750, section 3; RFC 9457. */
-const challenge = (parameter: string): { 'WWW-Authenticate': string } => ({
-  'WWW-Authenticate': `Bearer realm="service"${parameter}`,
-})
+const challenge = (parameter: string): readonly [string, string] => [
+  'WWW-Authenticate',
+  `Bearer realm="service"${parameter}`,
+]
 const NO_TOKEN = refusal(401, 'Unauthorized', challenge(''))
 const INVALID_TOKEN = refusal(401, 'Unauthorized', challenge(', error="invalid_token"'))
 const FORBIDDEN = refusal(403, 'Forbidden', challenge(', error="insufficient_scope"'))
-const UNAVAILABLE = refusal(503, 'Service Unavailable', { 'Retry-After': '5' })
+const UNAVAILABLE = refusal(503, 'Service Unavailable', ['Retry-After', '5'])
 
 /** What a caller sees of each reason: nothing but which of the four it is. */
 const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> = {
@@ -85,6 +86,7 @@ export const verdictOf = (reason: Reason): Verdict =>
 export function refuse(response: Response, reason: Reason): void {
   if (response.headersSent) throw wrongWiring('a response had begun before the request was judged')
   const { status, headers, body } = isUndecided(reason) ? UNDECIDED[reason] : REFUSALS[reason]
-  response.writeHead(status, headers)
+  response.statusCode = status
+  for (const [name, value] of headers) response.setHeader(name, value)
   response.end(body)
 }

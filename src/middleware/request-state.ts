@@ -44,20 +44,30 @@ class Stamped extends Given {
     const { rawHeaders } = request
     if (!(#state in rawHeaders)) new Stamped(rawHeaders)
     const stamped = rawHeaders as unknown as Stamped
-    const known = stamped.#state
-    // Another request may have been made with the same list.
-    if (known?.request === request) return known
-    stamped.#state = {
-      request,
-      rawHeaders,
-      admission: undefined,
-      unaccepted: 0,
-      consumedIn: undefined,
-      releaseKey: undefined,
-    }
-    return stamped.#state
+    stamped.#state ??= newState(request, rawHeaders)
+    return stamped.#state.request === request ? stamped.#state : furtherState(request, rawHeaders)
   }
 }
+
+/** Of requests that were made with the headers of another one, as for the parts of a batch. */
+const furtherStates = new WeakMap<Request, RequestState>()
+
+function furtherState(request: Request, rawHeaders: RawHeaders): RequestState {
+  const known = furtherStates.get(request)
+  if (known !== undefined) return known
+  const state = newState(request, rawHeaders)
+  furtherStates.set(request, state)
+  return state
+}
+
+const newState = (request: Request, rawHeaders: RawHeaders): RequestState => ({
+  request,
+  rawHeaders,
+  admission: undefined,
+  unaccepted: 0,
+  consumedIn: undefined,
+  releaseKey: undefined,
+})
 
 /**
  * It is kept with the headers as they came, by which the request is judged: V8 adds no property to a

@@ -68,12 +68,16 @@ describe('a refusal', () => {
     expect(verdict.outcome).toBe(bytes === UNAVAILABLE ? 'undecided' : 'refused')
   })
 
-  test('is sent when an earlier middleware forgets what writeHead returns', async () => {
+  test('is sent when earlier middlewares return nothing, or add a header at the end', async () => {
     const server = createServer((_request, response) => {
-      const { writeHead } = response
+      const { writeHead, end } = response
       response.writeHead = ((...args: [number]) => {
         Reflect.apply(writeHead, response, args)
       }) as typeof writeHead
+      response.end = ((...args: []) => {
+        response.setHeader('Connection', 'close')
+        Reflect.apply(end, response, args)
+      }) as typeof end
       response.setHeader('X-Powered-By', 'Express')
       refuse(response as Response, 'token_expired')
     }).listen(0, '127.0.0.1')

@@ -18,7 +18,9 @@ const receiver = await startReceiver({
       read() {
         sent += chunk.length
         this.push(sent > 100 * MIB ? null : Buffer.from(chunk))
-        process.send?.({ sent, rss: process.memoryUsage().rss })
+        // Held, and not only waiting to be collected.
+        globalThis.gc?.()
+        process.send?.({ sent, held: process.memoryUsage().arrayBuffers })
       },
     })
     source.pipe(response)

@@ -30,24 +30,42 @@ export interface IdentityFacts
   readonly payload: string
 }
 
+export const identityOf = (facts: IdentityFacts): ServiceIdentity =>
+  Object.freeze(new Identity(facts)) as ServiceIdentity
+
 /** Thousands are cached, and few receivers look at claims: what can be made later is made then. */
-export function identityOf(facts: IdentityFacts): ServiceIdentity {
-  const { permissions, tokenId, issuedAt, payload, ...always } = facts
-  const identity = {
-    ...always,
-    ...(tokenId !== undefined && { tokenId }),
-    ...(issuedAt !== undefined && { issuedAt }),
+class Identity {
+  readonly name: string
+  readonly issuer: string
+  readonly audience: string
+  readonly expiresAt: number
+  readonly keyId: string
+  declare readonly tokenId?: string
+  declare readonly issuedAt?: number
+
+  constructor(facts: IdentityFacts) {
+    const { name, issuer, audience, expiresAt, keyId, permissions, tokenId, issuedAt, payload } =
+      facts
+    this.name = name
+    this.issuer = issuer
+    this.audience = audience
+    this.expiresAt = expiresAt
+    this.keyId = keyId
+    if (tokenId !== undefined) define(this, 'tokenId', tokenId)
+    if (issuedAt !== undefined) define(this, 'issuedAt', issuedAt)
+    const value: Source = {
+      granted: permissions,
+      payload,
+      permissions: undefined,
+      claims: undefined,
+    }
+    Object.defineProperty(this, SOURCE, { value })
+    Object.defineProperties(this, MADE_LATER)
   }
-  const source: Source = {
-    granted: permissions,
-    payload,
-    permissions: undefined,
-    claims: undefined,
-  }
-  Object.defineProperty(identity, SOURCE, { value: source })
-  Object.defineProperties(identity, MADE_LATER)
-  return Object.freeze(identity) as ServiceIdentity
 }
+
+const define = (object: object, name: string, value: unknown): unknown =>
+  Object.defineProperty(object, name, { enumerable: true, value })
 
 /** What permissions and claims are made of, and what has been made. */
 interface Source {

@@ -8,9 +8,9 @@ import {
   isHeld,
 } from './capture-state.js'
 import { type Callback, isContent, normalise, octetsOf, writeAfterEnd } from './chunk.js'
+import { isDisconnected, watchConnection } from './connection.js'
 import { announceLength, isSentWithHead } from './framing.js'
 import { isEventStream, snapshotHeaders } from './header-snapshot.js'
-import { watchLocalDestroy } from './local-destroy.js'
 import { watchSources } from './sources.js'
 import { createStandIns } from './stand-in.js'
 
@@ -49,7 +49,7 @@ function writeHead(capture: Capture, args: unknown[]): ServerResponse {
     // Node makes an integer of it likewise.
     capture.head = { status: Number(status) | 0, headers }
     if (isEventStream(headers)) open(capture)
-    if (!capture.isEnding) watchLocalDestroy(response, () => cutOff(capture))
+    if (!capture.isEnding) watch(capture)
   } else sender.call('writeHead', args)
   return response
 }
@@ -145,12 +145,7 @@ function complete(capture: Capture, ended: readonly unknown[] | undefined): void
 }
 
 function open(capture: Capture): void {
-  const { response } = capture
   capture.phase = 'opening'
-  // One that waits behind another on its connection is not told that the connection has gone.
-  response.req.socket?.once?.('close', () => {
-    if (response.socket === null) closed(capture)
-  })
   capture.sender.after(capture.observer.flow(), () => release(capture))
 }
 
@@ -165,7 +160,7 @@ function release(capture: Capture): void {
   }
   if (capture.wantsFlush) sender.send('flushHeaders', [])
   if (capture.isEnded) sender.after(observer.flowed(), () => sender.send('end', [endCallback]))
-  else if (response.destroyed) closed(capture)
+  else if (isDisconnected(response)) closed(capture)
   else if (capture.wantsDrain && isDrained) capture.drain()
 }
 
@@ -185,6 +180,12 @@ function emit(capture: Capture, args: unknown[]): unknown {
   }
   return capture.sender.call('emit', args)
 }
+
+const watch = (capture: Capture): void =>
+  watchConnection(capture.response, {
+    destroyed: () => cutOff(capture),
+    closed: () => closed(capture),
+  })
 
 /** Nobody is left to end it. If somebody does all the same, that result counts. */
 function cutOff(capture: Capture): void {

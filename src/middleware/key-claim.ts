@@ -47,7 +47,7 @@ export function readClaim(request: Request, response: Response, options: ClaimOp
   const contentType = headers['content-type']
   return {
     state,
-    header: readKey(headerValues(request.rawHeaders, 'idempotency-key')),
+    header: readKey(headerValues(state.rawHeaders, 'idempotency-key')),
     fingerprint: nameRequest(request, { hasBody, contentType }, options.fingerprint),
     scope: { issuer, audience, caller, operation },
   }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
 import { until } from '../support/until.js'
-import { describeReceivers } from './each-receiver.js'
+import { describeReceivers, makeStage } from './each-receiver.js'
 import { call, callRaw, newKey } from './exchange.js'
 
 describeReceivers('A response that is not held back', (bench) => {
@@ -181,6 +181,59 @@ describeReceivers('A response that is not held back', (bench) => {
     await until('the end', async () => types().at(-1) === 'streamed')
     expect((await call(receiver.port, { key })).problem).toBe('result-not-stored')
     expect(receiver.runs()).toBe(1)
+  })
+
+  it('ends, too, when it waits behind another on a connection that its caller closes', async () => {
+    for (const moment of ['flowing', 'held'] as const) {
+      const stages = makeStage()
+      const receiver = await bench.start(
+        async (req, res) => {
+          if (req.params['id'] === 'first') return
+          if (moment === 'held') {
+            stages.enter(res)
+            await stages.left
+          }
+          res.type('text/event-stream').write('data: 1\n\n')
+        },
+        { leaseSeconds: 1 },
+      )
+      const key = newKey()
+      const paths = [{ path: '/orders/first' }, { path: '/orders/2' }]
+      const calls = paths.map((each, index) => ({ ...each, key: index === 0 ? newKey() : key }))
+      const raw = await callRaw(receiver.port, ...calls)
+      await (moment === 'held' ? stages.entered : bench.store.asked('settle'))
+      await delay(20)
+      raw.socket.destroy()
+      if (moment === 'held') {
+        const res = await stages.entered
+        await until('the end of the connection', async () => res.req.socket.closed)
+        stages.leave()
+      }
+      await until('the end', async () => types().at(-1) === 'streamed')
+      expect(types()).toEqual(['streaming', 'streamed'])
+      const { problem } = await call(receiver.port, { key, path: '/orders/2' })
+      expect(problem).toBe('result-not-stored')
+    }
+  })
+
+  it('leaves nothing behind on its connection', async () => {
+    let handled: Response | undefined
+    const receiver = await bench.start(
+      (_req, res) => {
+        handled = res
+        res.write('x'.repeat(60))
+        res.end('x'.repeat(60))
+      },
+      { maxResponseBytes: 100 },
+    )
+    const listeners: number[] = []
+    const raw = await callRaw(receiver.port)
+    for (let answered = 1; answered <= 20; answered += 1) {
+      await raw.send({ key: newKey() })
+      await until('the answer', async () => raw.received().split('0\r\n\r\n').length > answered)
+      listeners.push(handled?.req.socket.listenerCount('close') ?? Number.NaN)
+    }
+    expect(Math.max(...listeners)).toBe(listeners[0])
   })
 
   it('is freed at its end when its handler has released it', async () => {

@@ -103,18 +103,16 @@ function problemOf(headers: Answer['headers'], body: Buffer): string | undefined
 
 export interface RawCall {
   readonly socket: Socket
+  /** Sends a further request. */
+  send(call: Call): Promise<void>
   /** What has come so far. */
   received(): string
   /** Resolves when the connection is gone. */
   readonly closed: Promise<void>
 }
 
-/** Sends one request on a socket of its own and shows the octets as they come. */
-export async function callRaw(port: number, given: Call): Promise<RawCall> {
-  const { method = 'POST', path = '/orders/1', body = '' } = given
-  const lines = Object.entries(await headersOf(given)).flatMap(([name, values]) =>
-    [values].flat().map((value) => `${name}: ${value}`),
-  )
+/** Sends requests one behind another on a socket of its own and shows the octets as they come. */
+export async function callRaw(port: number, ...calls: readonly Call[]): Promise<RawCall> {
   const socket = connect(port, '127.0.0.1')
   let text = ''
   socket.on('data', (chunk) => {
@@ -122,7 +120,18 @@ export async function callRaw(port: number, given: Call): Promise<RawCall> {
   })
   socket.on('error', () => {})
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-  socket.write(`${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${lines.join('\r\n')}\r\n\r\n`)
-  socket.write(body)
-  return { socket, received: () => text, closed }
+  const send = async (given: Call): Promise<void> => {
+    socket.write(await headOf(given))
+    socket.write(given.body ?? '')
+  }
+  for (const each of calls) await send(each)
+  return { socket, send, received: () => text, closed }
+}
+
+async function headOf(given: Call): Promise<string> {
+  const { method = 'POST', path = '/orders/1' } = given
+  const lines = Object.entries(await headersOf(given)).flatMap(([name, values]) =>
+    [values].flat().map((value) => `${name}: ${value}`),
+  )
+  return `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${lines.join('\r\n')}\r\n\r\n`
 }

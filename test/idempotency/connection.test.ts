@@ -3,15 +3,29 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { watchLocalDestroy } from '../../src/idempotency/local-destroy.js'
+import { watchConnection } from '../../src/idempotency/connection.js'
 import { until } from '../support/until.js'
 
-describe('watchLocalDestroy', () => {
+describe('watchConnection', () => {
   let server: Server
   afterEach(() => {
     server.close()
     server.closeAllConnections()
   })
+
+  /** Watches a response: how often it was told of what. */
+  function watch(response: ServerResponse) {
+    const told = { destroyed: 0, closed: 0 }
+    watchConnection(response, {
+      destroyed: () => {
+        told.destroyed += 1
+      },
+      closed: () => {
+        told.closed += 1
+      },
+    })
+    return { calls: () => told.destroyed, closings: () => told.closed }
+  }
 
   /** A request on a socket of its own, and how often its response's watcher was called. */
   async function ask(prepare: (server: Server) => void = () => {}) {
@@ -23,11 +37,7 @@ describe('watchLocalDestroy', () => {
     client.on('error', () => {})
     client.resume().write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
     const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse]
-    let calls = 0
-    watchLocalDestroy(response, () => {
-      calls += 1
-    })
-    return { client, request, response, calls: () => calls }
+    return { client, request, response, ...watch(response) }
   }
 
   it('tells when this process destroys the connection', async () => {
@@ -80,17 +90,28 @@ describe('watchLocalDestroy', () => {
       IncomingMessage,
       ServerResponse,
     ]
-    let calls = 0
-    watchLocalDestroy(nextResponse, () => {
-      calls += 1
-    })
+    const { calls } = watch(nextResponse)
     expect(next.socket.destroy).toBe(destroy)
     next.socket.destroy()
-    expect(calls).toBe(1)
+    expect(calls()).toBe(1)
+  })
+
+  it('tells all responses on a connection when it has gone, none that was done before', async () => {
+    const { client, response, closings } = await ask()
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(2))
+    const behind: ServerResponse[] = []
+    server.on('request', (_request, further: ServerResponse) => behind.push(further))
+    await until('both', async () => behind.length === 2)
+    const watches = behind.map(watch)
+    response.end()
+    await once(response, 'close')
+    client.destroy()
+    await until('the end', async () => response.req.socket.closed)
+    expect([closings(), ...watches.map((each) => each.closings())]).toEqual([0, 1, 1])
+    expect(watches.map((each) => each.calls())).toEqual([0, 0])
   })
 
   it('bears a response without a real connection', () => {
-    const response = { req: {} } as unknown as ServerResponse
-    expect(() => watchLocalDestroy(response, () => {})).not.toThrow()
+    expect(() => watch({ req: {} } as unknown as ServerResponse)).not.toThrow()
   })
 })

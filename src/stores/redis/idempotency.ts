@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import type { Ending, Reservation, ReservationRequest, Run } from '../../idempotency/store.js'
 import { type Script, script } from './script.js'
 
@@ -149,12 +150,18 @@ export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
     wholeMs(run.retentionMs),
     state,
     wholeMs(ttlMs),
-    ending.type === 'finished' ? bufferOf(ending.result) : '',
+    ending.type === 'finished' ? argumentOf(ending.result) : '',
   ]
 }
 
-const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength)
+const MOST_OCTETS_AS_TEXT = 4096
+
+/** ioredis takes a command apart for each argument that is no text. */
+function argumentOf({ buffer, byteOffset, byteLength }: Uint8Array): string | Buffer {
+  const octets = Buffer.from(buffer, byteOffset, byteLength)
+  const isText = byteLength <= MOST_OCTETS_AS_TEXT && isAscii(octets)
+  return isText ? octets.toString('latin1') : octets
+}
 
 /** The state that an ending leaves, and how long the record lives in it. */
 function endState({ leaseMs, retentionMs }: Run, type: Ending['type']): [string, number] {

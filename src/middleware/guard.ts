@@ -1,4 +1,4 @@
-import type { NextFunction, Request, Response } from 'express'
+import type { NextFunction, Response } from 'express'
 import {
   announceDecision,
   type DecidedBy,
@@ -7,7 +7,7 @@ import {
   isObserved,
 } from '../decision/event.js'
 import { faultOf } from '../decision/fault.js'
-import { type Decision, deny, type Evidence, type UndecidedReason } from '../decision/reason.js'
+import { type Decision, deny, type UndecidedReason } from '../decision/reason.js'
 import { Unavailable } from '../decision/unavailable.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
 import { refuse, verdictOf } from './refuse.js'
@@ -18,8 +18,7 @@ import { type RequestState, stateOf } from './request-state.js'
 export interface Guard<T> {
   readonly by: DecidedBy
   decide(state: RequestState): Decision<T> | Promise<Decision<T>>
-  /** Returns what operators learn of an accepted request. */
-  accept(value: T, state: RequestState, request: Request): Evidence
+  accept?(value: T, state: RequestState): void
   /** Who is told, beside the diagnostics channel. */
   observers(state: RequestState): readonly DecisionObserver[]
 }
@@ -27,26 +26,39 @@ export interface Guard<T> {
 /** The one shape of all guards: decide, tell, and pass on, refuse or report a fault. */
 export function guardHandler<T>(guard: Guard<T>): AnyRouteHandler {
   return fitAnyRoute((request, response, next) => {
-    let state: RequestState
+    let exchange: Exchange
     let decision: Decision<T> | Promise<Decision<T>>
     try {
-      state = stateOf(request)
-      decision = guard.decide(state)
+      exchange = { state: stateOf(request), response, next }
+      decision = guard.decide(exchange.state)
     } catch (error) {
       next(faultOf(guard.by, error))
       return
     }
-    const settle = (settled: Decision<T>): void =>
-      conclude(guard, settled, { state, request, response, next })
-    if (!(decision instanceof Promise)) settle(decision)
-    else {
-      decision.then(settle, (error: unknown) => {
-        // Only what is out of reach becomes a decision; every other failure stays one.
-        if (error instanceof Unavailable) settle(deny(UNDECIDED[error.what]))
-        else next(faultOf(guard.by, error))
-      })
-    }
+    if (decision instanceof Promise) concludeLater(guard, decision, exchange)
+    else conclude(guard, decision, exchange)
   })
+}
+
+interface Exchange {
+  readonly state: RequestState
+  readonly response: Response
+  readonly next: NextFunction
+}
+
+function concludeLater<T>(
+  guard: Guard<T>,
+  decision: Promise<Decision<T>>,
+  exchange: Exchange,
+): void {
+  decision.then(
+    (settled) => conclude(guard, settled, exchange),
+    (error: unknown) => {
+      // Only what is out of reach becomes a decision; every other failure stays one.
+      if (error instanceof Unavailable) conclude(guard, deny(UNDECIDED[error.what]), exchange)
+      else exchange.next(faultOf(guard.by, error))
+    },
+  )
 }
 
 const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {
@@ -54,25 +66,16 @@ const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {
   store: 'store_unavailable',
 }
 
-interface Exchange {
-  readonly state: RequestState
-  readonly request: Request
-  readonly response: Response
-  readonly next: NextFunction
-}
-
 function conclude<T>(
   guard: Guard<T>,
   decision: Decision<T>,
-  { state, request, response, next }: Exchange,
+  { state, response, next }: Exchange,
 ): void {
   try {
-    const evidence = decision.ok ? guard.accept(decision.value, state, request) : decision.evidence
-    if (!decision.ok) refuse(response, decision.reason)
+    if (decision.ok) guard.accept?.(decision.value, state)
+    else refuse(response, decision.reason)
     const observers = guard.observers(state)
-    if (isObserved(observers)) {
-      announceDecision(observers, eventOf(guard.by, decision, { evidence, request }))
-    }
+    if (isObserved(observers)) announceDecision(observers, eventOf(guard.by, decision, state))
   } catch (error) {
     next(faultOf(guard.by, error))
     return
@@ -80,13 +83,13 @@ function conclude<T>(
   if (decision.ok) next()
 }
 
-function eventOf(
-  by: DecidedBy,
-  decision: Decision<unknown>,
-  { evidence, request }: { evidence: Evidence; request: Request },
-): DecisionEvent {
+function eventOf(by: DecidedBy, decision: Decision<unknown>, state: RequestState): DecisionEvent {
+  const { request, admission } = state
   const requestId = requestIdOf(request)
-  const context = { by, ...evidence, ...(requestId !== undefined && { requestId }) }
-  const verdict = decision.ok ? ({ outcome: 'accepted' } as const) : verdictOf(decision.reason)
-  return Object.freeze({ ...verdict, ...context })
+  const id = requestId === undefined ? undefined : { requestId }
+  if (!decision.ok) {
+    return Object.freeze({ ...verdictOf(decision.reason), by, ...decision.evidence, ...id })
+  }
+  const known = admission && { caller: admission.identity.name, keyId: admission.identity.keyId }
+  return Object.freeze({ outcome: 'accepted', by, ...known, ...id })
 }

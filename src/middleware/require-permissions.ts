@@ -1,7 +1,7 @@
 import { allow, deny } from '../decision/reason.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
-import { type Admission, admissionOf, assertBeforeKey } from './request-state.js'
+import { admissionOf, assertBeforeKey } from './request-state.js'
 
 /**
  * Refuses with 403 unless the caller holds all of the permissions. Needs a `serviceAuth` before it;
@@ -18,17 +18,16 @@ export function requirePermissions(...names: [string, ...string[]]): AnyRouteHan
     )
   })
   const required = [...names]
-  return guardHandler<Admission>({
+  return guardHandler<void>({
     by: 'requirePermissions',
     decide(state) {
       assertBeforeKey(state, 'requirePermissions')
       const admission = admissionOf(state, 'requirePermissions')
       const missing = required.find((name) => !admission.granted.includes(name))
-      if (missing === undefined) return allow(admission)
+      if (missing === undefined) return allow(undefined)
       const { name: caller, keyId } = admission.identity
       return deny('permission_missing', { permission: missing, caller, keyId })
     },
-    accept: ({ identity }) => ({ caller: identity.name, keyId: identity.keyId }),
     observers: (state) => admissionOf(state, 'requirePermissions').observers,
   })
 }

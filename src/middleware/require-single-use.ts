@@ -28,17 +28,16 @@ const schema = optionsObject({
  */
 export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   const { store, onDecision } = parseOptions('requireSingleUse options', schema, options)
-  return guardHandler<Admission>({
+  return guardHandler<void>({
     by: 'requireSingleUse',
     decide(state) {
       assertBeforeKey(state, 'requireSingleUse')
       const admission = admissionOf(state, 'requireSingleUse')
-      return state.consumedIn?.has(store) ? allow(admission) : consume(admission, store)
+      return state.consumedIn?.has(store) ? allow(undefined) : consume(admission, store)
     },
-    accept({ identity }, state) {
+    accept(_value, state) {
       state.consumedIn ??= new Set()
       state.consumedIn.add(store)
-      return { caller: identity.name, keyId: identity.keyId }
     },
     observers(state) {
       const { observers } = admissionOf(state, 'requireSingleUse')
@@ -48,7 +47,7 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   })
 }
 
-async function consume(admission: Admission, store: SingleUseStore): Promise<Decision<Admission>> {
+async function consume(admission: Admission, store: SingleUseStore): Promise<Decision<void>> {
   const { identity, clock, clockToleranceSeconds } = admission
   const { issuer, name: caller, keyId } = identity
   // Of its own: what is inherited is no claim.
@@ -57,6 +56,6 @@ async function consume(admission: Admission, store: SingleUseStore): Promise<Dec
   const now = readClock(clock) / 1000
   const decision = await consumeToken({ issuer, caller, tokenId, acceptableUntil }, store, now)
   return decision.ok
-    ? allow(admission)
+    ? allow(undefined)
     : deny(decision.reason, { ...decision.evidence, caller, keyId })
 }

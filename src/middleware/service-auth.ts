@@ -56,11 +56,10 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
       state.unaccepted += 1
       return gate(state.rawHeaders)
     },
-    accept(judgement, state, request) {
+    accept(judgement, state) {
       state.unaccepted -= 1
       state.admission = admit(judgement, terms, state.admission)
-      request.service = state.admission.identity
-      return { caller: judgement.identity.name, keyId: judgement.identity.keyId }
+      state.request.service = state.admission.identity
     },
     observers({ admission }) {
       const earlier = admission?.observers ?? own

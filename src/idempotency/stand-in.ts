@@ -1,4 +1,5 @@
 import { ServerResponse } from 'node:http'
+import { createNotes, type Notes } from '../notes.js'
 
 /** What a response is sent by, and by what it tells of its life. */
 export type ResponseFunctions = Pick<ServerResponse, (typeof NAMES)[number]>
@@ -28,12 +29,11 @@ export interface StandIns<State> {
  * already, as outer middlewares put them there, gets its own.
  */
 export function createStandIns<State>(functions: StandInFunctions<State>): StandIns<State> {
-  const STATE = Symbol('stand-in')
-  const stateOf = (response: object): State | undefined => (response as { [STATE]?: State })[STATE]
+  const states = createNotes<ServerResponse, State>((response) => Reflect.get(response, 'req'))
   let shared: Placed | undefined
 
   function prepare(): Placed {
-    shared ??= placeInPrototype(functions, stateOf)
+    shared ??= placeInPrototype(functions, states)
     return shared
   }
 
@@ -41,10 +41,7 @@ export function createStandIns<State>(functions: StandInFunctions<State>): Stand
     prepare,
     standBefore(response, begin) {
       const { found, placed } = prepare()
-      const isPlain = NAMES.every(
-        (name) => (response as unknown as Functions)[name] === placed[name],
-      )
-      if (isPlain) Object.defineProperty(response, STATE, { value: begin(found) })
+      if (hasOnly(placed, response)) states.set(response, begin(found))
       else placeBefore(response, functions, begin)
     },
   }
@@ -55,9 +52,15 @@ interface Placed {
   readonly placed: Functions
 }
 
+/** A response that has none of its own, and whose prototypes have no others. */
+function hasOnly(placed: Functions, response: ServerResponse): boolean {
+  const prototype = Object.getPrototypeOf(response) as Functions
+  return NAMES.every((name) => !Object.hasOwn(response, name) && prototype[name] === placed[name])
+}
+
 function placeInPrototype<State>(
   functions: StandInFunctions<State>,
-  stateOf: (response: object) => State | undefined,
+  states: Notes<ServerResponse, State>,
 ): Placed {
   const { prototype } = ServerResponse
   const found = foundIn(prototype)
@@ -65,7 +68,7 @@ function placeInPrototype<State>(
   for (const name of NAMES) {
     const standIn = functions[name]
     const value = function (this: ServerResponse, ...args: unknown[]): unknown {
-      const state = stateOf(this)
+      const state = states.find(this)
       return state === undefined ? Reflect.apply(found[name], this, args) : standIn(state, args)
     }
     placed[name] = value
@@ -82,7 +85,7 @@ function placeInPrototype<State>(
   Object.defineProperty(prototype, 'writableEnded', {
     configurable: true,
     get(this: ServerResponse) {
-      const state = stateOf(this)
+      const state = states.find(this)
       if (state !== undefined) return functions.writableEnded(state)
       return ended === undefined ? undefined : Reflect.apply(ended, this, [])
     },

@@ -1,6 +1,8 @@
 import type { Request } from 'express'
 import type { DecisionObserver } from '../decision/event.js'
 import { wrongWiring } from '../decision/fault.js'
+import type { IdempotencyContext } from '../idempotency/run.js'
+import { createNotes } from '../notes.js'
 import type { ServiceIdentity } from '../policy/identity.js'
 import type { RawHeaders } from '../token/bearer.js'
 
@@ -25,56 +27,35 @@ export interface RequestState {
   unaccepted: number
   /** The stores in which the request's token has been consumed. */
   consumedIn: Set<object> | undefined
-  /** Frees the key that the request has reserved. */
-  releaseKey: (() => void) | undefined
+  /** Of the key that the request has reserved. */
+  reservation: IdempotencyContext | undefined
 }
 
-class Given {
-  constructor(rawHeaders: RawHeaders) {
-    // biome-ignore lint/correctness/noConstructorReturn: so that the private field is put on it.
-    return rawHeaders
-  }
-}
+const states = createNotes<Request, RequestState>((request) => request)
 
-/** A private field on a list: nobody else can read or write it, and it goes with the list. */
-class Stamped extends Given {
-  #state: RequestState | undefined = undefined
-
-  static stateOf(request: Request): RequestState {
-    const { rawHeaders } = request
-    if (!(#state in rawHeaders)) new Stamped(rawHeaders)
-    const stamped = rawHeaders as unknown as Stamped
-    stamped.#state ??= newState(request, rawHeaders)
-    return stamped.#state.request === request ? stamped.#state : furtherState(request, rawHeaders)
-  }
-}
-
-/** Of requests that were made with the headers of another one, as for the parts of a batch. */
-const furtherStates = new WeakMap<Request, RequestState>()
-
-function furtherState(request: Request, rawHeaders: RawHeaders): RequestState {
-  const known = furtherStates.get(request)
-  if (known !== undefined) return known
-  const state = newState(request, rawHeaders)
-  furtherStates.set(request, state)
-  return state
-}
-
-const newState = (request: Request, rawHeaders: RawHeaders): RequestState => ({
+const newState = (request: Request): RequestState => ({
   request,
-  rawHeaders,
+  rawHeaders: request.rawHeaders,
   admission: undefined,
   unaccepted: 0,
   consumedIn: undefined,
-  releaseKey: undefined,
+  reservation: undefined,
 })
 
 /**
- * It is kept with the headers as they came, by which the request is judged: V8 adds no property to a
- * request behind Express without giving it a shape of its own, for which every access pays. A
- * request that is given other headers has no state any more, and no guard lets it pass.
+ * It is kept with the headers as they came, by which the request is judged. A request that is given
+ * other headers has no state any more, and no guard lets it pass.
  */
-export const stateOf = (request: Request): RequestState => Stamped.stateOf(request)
+export function stateOf(request: Request): RequestState {
+  const known = states.get(request)
+  if (known !== undefined) return known
+  const state = newState(request)
+  states.set(request, state)
+  return state
+}
+
+/** What the guards know so far of a request, or of that for which a wrapper stands. */
+export const knownStateOf = (seen: object): RequestState | undefined => states.find(seen)
 
 /**
  * The admission that a guard builds on.
@@ -94,12 +75,12 @@ export function admissionOf({ admission, unaccepted }: RequestState, by: string)
  * @throws ServiceAuthError when the request has reserved its key already; the key is freed.
  */
 export function assertBeforeKey(
-  { releaseKey }: RequestState,
+  { reservation }: RequestState,
   by: string,
   mend = 'move it before',
 ): void {
-  if (releaseKey === undefined) return
-  releaseKey()
+  if (reservation === undefined) return
+  reservation.release()
   throw wrongWiring(`${by} comes after requireIdempotencyKey on the request: ${mend}`)
 }
 

@@ -22,6 +22,7 @@ import { sendProblem } from './problem.js'
 import { refuse } from './refuse.js'
 import { replayResult } from './replay-result.js'
 import { requestIdOf } from './request-id.js'
+import { requestProperty } from './request-property.js'
 import type { RequestState } from './request-state.js'
 
 declare global {
@@ -35,6 +36,8 @@ declare global {
 
 const BY = 'requireIdempotencyKey'
 
+const idempotency = requestProperty('idempotency', ({ reservation }) => reservation)
+
 /**
  * Reserves the request's `Idempotency-Key` before the handler runs, keeps the response before it is
  * sent, and answers identical retries with it (specification: replay and idempotency, 2). Needs a
@@ -45,6 +48,7 @@ const BY = 'requireIdempotencyKey'
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
   prepareCapture()
+  idempotency.place()
   return fitAnyRoute((request, response, next) => {
     const fail = (error: unknown): void => next(faultOf(BY, error))
     try {
@@ -149,8 +153,8 @@ function run(attempt: Attempt, fence: number, reservedAt: number): void {
       tell({ outcome: 'accepted', reason: end, fence, ...(status !== undefined && { status }) })
     },
   })
-  state.releaseKey = context.release
-  request.idempotency = context
+  state.reservation = context
+  idempotency.show(state)
   tell({ outcome: 'accepted', reason: 'reserved', fence })
 }
 

@@ -7,6 +7,7 @@ import { parsePolicy, type ServiceAuthPolicy } from '../policy/policy.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { createGate } from './gate.js'
 import { guardHandler } from './guard.js'
+import { requestProperty } from './request-property.js'
 import { type Admission, assertBeforeKey } from './request-state.js'
 
 declare global {
@@ -17,6 +18,8 @@ declare global {
     }
   }
 }
+
+const service = requestProperty('service', ({ admission }) => admission?.identity)
 
 /** The state of what a `serviceAuth` depends on. JSON-serialisable. */
 export interface Health {
@@ -46,6 +49,7 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
   const source = sourceOf(keySet)
   if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
   const gate = createGate(checked, source)
+  service.place()
   const { clock, clockToleranceSeconds, onDecision } = checked
   const own = onDecision === undefined ? [] : [onDecision]
   const terms: Terms = { observers: own, clock, clockToleranceSeconds }
@@ -59,7 +63,7 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
     accept(judgement, state) {
       state.unaccepted -= 1
       state.admission = admit(judgement, terms, state.admission)
-      state.request.service = state.admission.identity
+      service.show(state)
     },
     observers({ admission }) {
       const earlier = admission?.observers ?? own

@@ -59,6 +59,21 @@ describe('What stands before the functions of a response', () => {
     expect(response.writableEnded).toBe(true)
   })
 
+  it('is called by a proxy of the response, not by another response to the same request', () => {
+    const watch = watching()
+    const response = made()
+    const { calls } = watch(response)
+    const proxy = new Proxy(response, {})
+    expect(functionsOf(proxy).end('a')).toBe('end')
+    const another = new ServerResponse(response.req)
+    expect(another.end()).toBe(another)
+    expect(new Proxy(new ServerResponse(response.req), {}).writableEnded).toBe(false)
+    expect(calls).toEqual(['end a'])
+    const further = watch(another)
+    expect(functionsOf(another).end('b')).toBe('end')
+    expect([calls, further.calls]).toEqual([['end a'], ['end b']])
+  })
+
   it('gets the functions as they were found', () => {
     const watch = watching()
     const plain = made()

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { describe, expect, test, vi } from 'vitest'
 import { ServiceAuthError } from '../../src/decision/fault.js'
+import type { IdempotencyContext } from '../../src/idempotency/run.js'
 import {
   type Admission,
   admissionOf,
@@ -63,7 +64,7 @@ describe('the state of a request', () => {
     const request = newRequest()
     expect(() => assertBeforeKey(stateOf(request), 'x')).not.toThrow()
     const release = vi.fn()
-    stateOf(request).releaseKey = release
+    stateOf(request).reservation = { release } as unknown as IdempotencyContext
     expect(() => assertBeforeKey(stateOf(request), 'x')).toThrow(
       /x comes after requireIdempotencyKey/,
     )

@@ -1,0 +1,116 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import type { Request } from 'express'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type RequestProperty, requestProperty } from '../../src/middleware/request-property.js'
+import { type Admission, stateOf } from '../../src/middleware/request-state.js'
+import type { ServiceIdentity } from '../../src/policy/identity.js'
+
+const identity = { name: 'billing' } as ServiceIdentity
+const another = { name: 'reporting' } as ServiceIdentity
+const { prototype } = IncomingMessage as { prototype: { service?: unknown } }
+
+/** A request as Express hands it on, its prototypes those of an app and of Express. */
+function newRequest(express: object = Object.create(IncomingMessage.prototype)): Request {
+  const request = new IncomingMessage(new Socket())
+  Object.setPrototypeOf(request, Object.create(express))
+  return request as Request
+}
+
+describe('a property of requests', () => {
+  let property: RequestProperty
+  beforeEach(() => {
+    property = requestProperty('service', ({ admission }) => admission?.identity)
+    property.place()
+  })
+  afterEach(() => {
+    delete prototype.service
+  })
+
+  function show(request: Request, shown: ServiceIdentity = identity): Request {
+    const state = stateOf(request)
+    state.admission = { identity: shown } as Admission
+    property.show(state)
+    return request
+  }
+
+  test('shows what guards know, without a property on the request', () => {
+    const request = show(newRequest())
+    expect(request.service).toBe(identity)
+    expect(Object.hasOwn(request, 'service')).toBe(false)
+    expect(show(request, another).service).toBe(another)
+  })
+
+  test('is undefined for requests of which nothing is known, and never throws', () => {
+    show(newRequest())
+    expect(newRequest().service).toBeUndefined()
+    expect(new IncomingMessage(new Socket())).toHaveProperty('service', undefined)
+    expect(prototype.service).toBeUndefined()
+    const odd = newRequest()
+    odd.rawHeaders = null as never
+    expect(odd.service).toBeUndefined()
+  })
+
+  test('is not listed among the properties of any request', () => {
+    const request = show(newRequest())
+    expect(Object.keys(request)).not.toContain('service')
+    for (const name in request) expect(name).not.toBe('service')
+  })
+
+  test('shows nothing on another request with the same headers', () => {
+    const request = show(newRequest())
+    const part = newRequest()
+    part.rawHeaders = request.rawHeaders
+    expect(part.service).toBeUndefined()
+    expect(show(part, another).service).toBe(another)
+    expect(request.service).toBe(identity)
+  })
+
+  test('shows through wrappers of the request', () => {
+    const request = show(newRequest())
+    expect(new Proxy(request, {}).service).toBe(identity)
+    expect(Object.create(request).service).toBe(identity)
+  })
+
+  test('stays when another copy of Express changes the prototypes of the request', () => {
+    const request = show(newRequest())
+    Object.setPrototypeOf(request, Object.create(Object.create(IncomingMessage.prototype)))
+    expect(request.service).toBe(identity)
+  })
+
+  test('can be assigned, deleted and assigned before, as any property', () => {
+    const request = show(newRequest())
+    request.service = another
+    expect(request.service).toBe(another)
+    expect(Object.getOwnPropertyDescriptor(request, 'service')).toEqual({
+      configurable: true,
+      enumerable: true,
+      value: another,
+      writable: true,
+    })
+    expect(show(request).service).toBe(identity)
+    const early = newRequest()
+    early.service = another
+    expect(show(early).service).toBe(identity)
+  })
+
+  test('stands before what an app has under that name', () => {
+    const express = Object.create(IncomingMessage.prototype)
+    Object.defineProperty(express, 'service', { value: 'a registry', writable: false })
+    expect(newRequest(express).service).toBe('a registry')
+    expect(show(newRequest(express)).service).toBe(identity)
+  })
+
+  test('is placed on the request itself where another copy of the package stands already', () => {
+    property = requestProperty('service', ({ admission }) => admission?.identity)
+    property.place()
+    expect(show(newRequest(), another).service).toBe(another)
+    expect(Object.hasOwn(show(newRequest()), 'service')).toBe(true)
+  })
+
+  test('is placed on what is a request in form only', () => {
+    const request = { rawHeaders: [] as string[] } as Request
+    expect(show(request).service).toBe(identity)
+    expect(Object.keys(request)).toContain('service')
+  })
+})

@@ -1,9 +1,16 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openLink } from '../../../src/stores/redis/link.js'
+import { script } from '../../../src/stores/redis/script.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { startCluster } from '../../support/redis-cluster.js'
 import { openStore } from './kit.js'
@@ -121,3 +128,46 @@ function heapUsed(): number {
   runInNewContext('gc')()
   return process.memoryUsage().heapUsed
 }
+
+describe('commands of one tick', () => {
+  test.each([
+    [32, 1],
+    [33, 2],
+    [70, 3],
+  ])('leave together, many of them in parts (%i)', async (count, parts) => {
+    const client = new Redis({ port: server.port })
+    onTestFinished(() => client.disconnect())
+    await once(client, 'ready')
+    const { stream } = client as unknown as { stream: Socket }
+    const uncork = vi.spyOn(stream, 'uncork')
+    const link = openLink(client)
+    const echo = script('return ARGV[1]')
+    await client.script('LOAD', echo.source)
+    uncork.mockClear()
+    const replies = Array.from({ length: count }, (_, index) =>
+      link.evaluateKnown({ script: echo, key: 'k', args: [String(index)] }),
+    )
+    expect(uncork).toHaveBeenCalledTimes(parts - 1)
+    expect((await Promise.all(replies)).map(String)).toEqual(replies.map((_, index) => `${index}`))
+    expect(uncork).toHaveBeenCalledTimes(parts)
+    expect(stream.writableCorked).toBe(0)
+  })
+
+  test('leave on the connection that there is, also where another was there before', async () => {
+    const [first, second] = [new PassThrough(), new PassThrough()]
+    const client = { on() {}, stream: first, evalshaBuffer: async () => 'OK' }
+    const link = openLink(client as unknown as Redis)
+    const call = { script: script('return 1'), key: 'k', args: [] }
+    const corked = () => [first.writableCorked, second.writableCorked]
+    await link.evaluateKnown(call)
+    expect(corked()).toEqual([1, 0])
+    client.stream = second
+    for (let sent = 0; sent < 40; sent += 1) await link.evaluateKnown(call)
+    expect(corked()).toEqual([1, 1])
+    client.stream = first
+    await link.evaluateKnown(call)
+    expect(corked()).toEqual([2, 1])
+    await nextTick()
+    expect(corked()).toEqual([0, 0])
+  })
+})

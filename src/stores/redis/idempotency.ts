@@ -8,7 +8,7 @@ import { type Script, script } from './script.js'
  * result. The lease is in its time to live: a running record lives for the lease and the retention,
  * so that what is left beyond the retention is the lease, by the server's clock alone. A script gets
  * the record as the caller would write it, in one argument: each further one would cost ioredis a
- * quarter of a microsecond.
+ * third of a microsecond.
  */
 const PRELUDE = `
 local FORM = '^1|([rduf])|(%d+)|(%d+)|(%d+)|(%d+)|()'

@@ -22,7 +22,9 @@ export async function tokens(bench) {
   ])
 }
 
+/** The bare app is no peer, but what none of them can pass. */
 const PEERS = [
+  { label: 'bare Express', app: 'bareRead' },
   { label: 'express-oauth2-jwt-bearer', app: 'oauth2JwtBearer', few: 1.9, fresh: 1.1 },
   { label: 'express-jwt + jwks-rsa', app: 'expressJwt', few: 3.0, fresh: 1.7 },
   { label: 'aws-jwt-verify', app: 'awsJwtVerify' },

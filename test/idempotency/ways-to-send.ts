@@ -1,13 +1,15 @@
-import { createReadStream, mkdtempSync, writeFileSync } from 'node:fs'
+import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { RequestHandler } from 'express'
+import { afterAll } from 'vitest'
 
 const folder = mkdtempSync(join(tmpdir(), 'esa-ways-'))
 export const FILE = join(folder, 'file.txt')
 writeFileSync(FILE, 'line of a file\n'.repeat(5000))
+afterAll(() => rmSync(folder, { recursive: true }))
 
 const OCTETS = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
 const TEXT = 'žluťoučký kůň €'

@@ -17,8 +17,8 @@ const FEW = 10
 /** Sent in turn: twice as many as any cache here holds, so that each has been forgotten. */
 const FRESH = 20_000
 
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
-const DURATION_MS = Number(process.env.BENCH_MS ?? 1500)
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15)
+const DURATION_MS = Number(process.env.BENCH_MS ?? 500)
 
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !Object.hasOwn(SECTIONS, name))

@@ -60,6 +60,41 @@ describe('a record that cannot be read', () => {
   }
 })
 
+describe('what a caller asks', () => {
+  test('may have owner and fingerprint of any text', async () => {
+    const { store } = openStore(server)
+    const texts = ['', '|', 'a\n\0', 'žluť', '😀', 'half \ud83d', '\ude00 of one']
+    for (const owner of texts) {
+      for (const fingerprint of texts) {
+        const request = requestFor({ owner, fingerprint })
+        const run = await begin(store, request)
+        expect(await store.reserve(request)).toEqual({ outcome: 'reserved', fence: run.fence })
+        expect(await store.renew(run)).toBe(true)
+        const other = retryOf(request, { fingerprint: `${fingerprint}!` })
+        expect(await store.reserve(other)).toEqual({ outcome: 'mismatch' })
+        expect(await store.settle(run, { type: 'finished', result: Buffer.from('x') })).toBe(true)
+        const found = await store.reserve(retryOf(request))
+        expect(found).toEqual({ outcome: 'finished', result: Buffer.from('x') })
+      }
+    }
+  })
+
+  test('is refused where a record could not hold it, and nothing is lost', async () => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    const run = await begin(store, request)
+    for (const retentionMs of [2 ** 53, 1e21, Number.NaN, Number.POSITIVE_INFINITY]) {
+      const fault = /fence or retention is out of range/
+      await expect(store.reserve({ ...request, retentionMs })).rejects.toThrow(fault)
+      await expect(store.renew({ ...run, retentionMs })).rejects.toThrow(fault)
+      await expect(store.settle({ ...run, retentionMs }, { type: 'released' })).rejects.toThrow(
+        fault,
+      )
+    }
+    expect(await store.renew(run)).toBe(true)
+  })
+})
+
 /** What may be asked of a store about one of few keys, by one of few owners. */
 type Command =
   | { do: 'reserve'; key: number; owner: number; fingerprint: number; rerun: boolean }

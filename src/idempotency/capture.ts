@@ -123,7 +123,8 @@ function writeLastHead(capture: Capture, length: number): void {
     writeImplicitHead(capture)
   } catch (error) {
     capture.isEnding = false
-    if (isAnnounced) response.removeHeader('Content-Length')
+    if (capture.head !== undefined) watch(capture)
+    else if (isAnnounced) response.removeHeader('Content-Length')
     throw error
   }
 }

@@ -6,7 +6,8 @@ export interface ConnectionWatcher {
   /**
    * This process destroys it. That is how Express's final handler answers an error that comes after
    * the response has begun. Not when the caller hangs up, a timeout strikes or the server closes:
-   * the handler may then still be at work.
+   * the handler may then still be at work. Nor when another response waits behind this one: it may
+   * be the other's error.
    */
   destroyed(): void
   /** It has gone, whoever closed it. Node tells the response only when it is the first in line. */
@@ -26,8 +27,8 @@ const watchesOf = new WeakMap<Socket, Set<Watch>>()
 
 export function watchConnection(response: ServerResponse, watcher: ConnectionWatcher): void {
   const { socket } = response.req
-  // A response without a connection: some test harnesses and serverless adapters make such.
-  if (typeof socket?.destroy !== 'function') return
+  // A response without a real connection: some test harnesses and serverless adapters make such.
+  if (typeof socket?.prependListener !== 'function') return
   const watches = watchesOf.get(socket) ?? watchSocket(socket)
   const watch = { response, watcher }
   watches.add(watch)
@@ -52,11 +53,9 @@ function watchSocket(socket: ServedSocket): Set<Watch> {
   const { destroy } = socket
   socket.destroy = (...args) => {
     const isOurs = args[0] === undefined && !socket.readableEnded && !isTimeout
-    if (isOurs && socket.server?.listening !== false) {
-      for (const { response, watcher } of watches) {
-        if (response.socket === socket) watcher.destroyed()
-      }
-    }
+    const [first] = watches
+    const isOnly = watches.size === 1 && first?.response.socket === socket
+    if (isOurs && isOnly && socket.server?.listening !== false) first.watcher.destroyed()
     return Reflect.apply(destroy, socket, args)
   }
   socket.once('close', () => {

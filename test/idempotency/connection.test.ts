@@ -111,7 +111,21 @@ describe('watchConnection', () => {
     expect(watches.map((each) => each.calls())).toEqual([0, 0])
   })
 
+  it('tells nobody of a destruction where several wait: whose error it was is not known', async () => {
+    const { client, request, response, calls } = await ask()
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    const [, behind] = (await once(server, 'request')) as [IncomingMessage, ServerResponse]
+    const another = watch(behind)
+    request.socket.destroy()
+    await once(response, 'close')
+    expect([calls(), another.calls()]).toEqual([0, 0])
+    expect(another.closings()).toBe(1)
+  })
+
   it('bears a response without a real connection', () => {
-    expect(() => watch({ req: {} } as unknown as ServerResponse)).not.toThrow()
+    const sockets = [undefined, {}, { readable: false, end() {}, destroy() {} }]
+    for (const socket of sockets) {
+      expect(() => watch({ req: { socket } } as unknown as ServerResponse)).not.toThrow()
+    }
   })
 })

@@ -1,5 +1,5 @@
-import { ServerResponse } from 'node:http'
-import { createNotes, type Notes } from '../notes.js'
+import { OutgoingMessage, ServerResponse } from 'node:http'
+import { createStamp, peek, type Stamp } from '../stamp.js'
 
 /** What a response is sent by, and by what it tells of its life. */
 export type ResponseFunctions = Pick<ServerResponse, (typeof NAMES)[number]>
@@ -26,10 +26,11 @@ export interface StandIns<State> {
  * The functions stand in the prototype of all responses, and let every response pass that has no
  * state: V8 gives an object a shape of its own with each property that is added behind Express's
  * change of its prototype, and every access pays for that. A response that has functions of its own
- * already, as outer middlewares put them there, gets its own.
+ * already, as outer middlewares put them there, gets its own, and so does one that cannot carry its
+ * state.
  */
 export function createStandIns<State>(functions: StandInFunctions<State>): StandIns<State> {
-  const states = createNotes<ServerResponse, State>((response) => Reflect.get(response, 'req'))
+  const states = createStamp<State>()
   let shared: Placed | undefined
 
   function prepare(): Placed {
@@ -41,10 +42,22 @@ export function createStandIns<State>(functions: StandInFunctions<State>): Stand
     prepare,
     standBefore(response, begin) {
       const { found, placed } = prepare()
-      if (hasOnly(placed, response)) states.set(response, begin(found))
+      const carrier = carrierOf(response)
+      const isFree = carrier !== undefined && states.get(carrier) === undefined
+      if (isFree && hasOnly(placed, response)) states.set(carrier, begin(found))
       else placeBefore(response, functions, begin)
     },
   }
+}
+
+/** A function that Node's server makes for each response, and that nobody replaces. */
+const CARRIER = '_onPendingData'
+const OF_ALL_OTHERS = peek(new OutgoingMessage(), CARRIER)
+
+/** `undefined` for a wrapper of a response, and for one that no server has made. */
+function carrierOf(response: ServerResponse): object | undefined {
+  const carrier = Object.hasOwn(response, CARRIER) ? peek(response, CARRIER) : undefined
+  return typeof carrier === 'function' && carrier !== OF_ALL_OTHERS ? carrier : undefined
 }
 
 interface Placed {
@@ -58,17 +71,14 @@ function hasOnly(placed: Functions, response: ServerResponse): boolean {
   return NAMES.every((name) => !Object.hasOwn(response, name) && prototype[name] === placed[name])
 }
 
-function placeInPrototype<State>(
-  functions: StandInFunctions<State>,
-  states: Notes<ServerResponse, State>,
-): Placed {
+function placeInPrototype<State>(functions: StandInFunctions<State>, states: Stamp<State>): Placed {
   const { prototype } = ServerResponse
   const found = foundIn(prototype)
   const placed = {} as Functions
   for (const name of NAMES) {
     const standIn = functions[name]
     const value = function (this: ServerResponse, ...args: unknown[]): unknown {
-      const state = states.find(this)
+      const state = states.get(peek(this, CARRIER))
       return state === undefined ? Reflect.apply(found[name], this, args) : standIn(state, args)
     }
     placed[name] = value
@@ -85,7 +95,7 @@ function placeInPrototype<State>(
   Object.defineProperty(prototype, 'writableEnded', {
     configurable: true,
     get(this: ServerResponse) {
-      const state = states.find(this)
+      const state = states.get(peek(this, CARRIER))
       if (state !== undefined) return functions.writableEnded(state)
       return ended === undefined ? undefined : Reflect.apply(ended, this, [])
     },

@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
-import { knownStateOf, type RequestState } from './request-state.js'
+import { type RequestState, streamStateOf } from './request-state.js'
 
 type Name = 'service' | 'idempotency'
 
@@ -29,7 +29,7 @@ export function requestProperty<N extends Name>(
     isPlaced = Reflect.defineProperty(IncomingMessage.prototype, name, {
       configurable: true,
       get(this: object) {
-        const state = knownStateOf(this)
+        const state = streamStateOf(this)
         return state === undefined ? undefined : valueIn(state)
       },
       set(this: object, value: unknown) {
@@ -41,9 +41,9 @@ export function requestProperty<N extends Name>(
   return {
     place,
     show(state) {
-      if (!isPlaced || findOwner(state.request, name) !== IncomingMessage.prototype) {
-        define(state.request, name, valueIn(state))
-      }
+      const { request } = state
+      const isReached = isPlaced && findOwner(request, name) === IncomingMessage.prototype
+      if (!isReached || streamStateOf(request) !== state) define(request, name, valueIn(state))
     },
   }
 }

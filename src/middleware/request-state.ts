@@ -2,8 +2,8 @@ import type { Request } from 'express'
 import type { DecisionObserver } from '../decision/event.js'
 import { wrongWiring } from '../decision/fault.js'
 import type { IdempotencyContext } from '../idempotency/run.js'
-import { createNotes } from '../notes.js'
 import type { ServiceIdentity } from '../policy/identity.js'
+import { createStamp, isObject, peek } from '../stamp.js'
 import type { RawHeaders } from '../token/bearer.js'
 
 /** What `serviceAuth` has established about a request. */
@@ -31,7 +31,13 @@ export interface RequestState {
   reservation: IdempotencyContext | undefined
 }
 
-const states = createNotes<Request, RequestState>((request) => request)
+const states = createStamp<RequestState>()
+
+/**
+ * Of requests that share their stream with another one, as wrappers do, of those that were given
+ * other headers, and of what is a request in form only.
+ */
+const furtherStates = new WeakMap<Request, RequestState>()
 
 const newState = (request: Request): RequestState => ({
   request,
@@ -43,19 +49,32 @@ const newState = (request: Request): RequestState => ({
 })
 
 /**
- * It is kept with the headers as they came, by which the request is judged. A request that is given
- * other headers has no state any more, and no guard lets it pass.
+ * What the guards know of this very request, by the headers that it has. A request that is given other
+ * headers begins anew, and no guard that needs an admission lets it pass.
  */
 export function stateOf(request: Request): RequestState {
-  const known = states.get(request)
-  if (known !== undefined) return known
+  const stream = Object.hasOwn(request, STREAM) ? peek(request, STREAM) : undefined
+  const first = states.get(stream)
+  if (isStillOf(request, first)) return first
+  const further = furtherStates.get(request)
+  if (isStillOf(request, further)) return further
   const state = newState(request)
-  states.set(request, state)
+  if (first === undefined && isObject(stream)) states.set(stream, state)
+  else furtherStates.set(request, state)
   return state
 }
 
-/** What the guards know so far of a request, or of that for which a wrapper stands. */
-export const knownStateOf = (seen: object): RequestState | undefined => states.find(seen)
+const isStillOf = (request: Request, state: RequestState | undefined): state is RequestState =>
+  state !== undefined &&
+  state.request === request &&
+  state.rawHeaders === peek(request, 'rawHeaders')
+
+/** Node makes one for each request, and keeps it. */
+const STREAM = '_readableState'
+
+/** What the guards know of the first request on a stream, asked by it or by what stands for it. */
+export const streamStateOf = (seen: object): RequestState | undefined =>
+  states.get(peek(seen, STREAM))
 
 /**
  * The admission that a guard builds on.

@@ -1,7 +1,9 @@
+import { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
-import type { RequestHandler, Response } from 'express'
+import express, { type Request, type RequestHandler, type Response } from 'express'
 import { expect, it } from 'vitest'
+import { until } from '../support/until.js'
 import { describeReceivers } from './each-receiver.js'
 import { call, newKey } from './exchange.js'
 import { atTheLastMoment, compress, signing } from './outer-middlewares.js'
@@ -89,6 +91,29 @@ describeReceivers('A response behind the key and among other middlewares', (benc
     expect((await call(bare.port)).body.toString()).toBe('body -- signed')
   })
 
+  it.each<[string, (req: Request, res: Response) => void]>([
+    ['other headers', (req, res) => sendWith(res, () => Object.assign(req, { rawHeaders: [] }))],
+    ['no headers', (req, res) => sendWith(res, () => Reflect.deleteProperty(req, 'rawHeaders'))],
+    [
+      'another request',
+      (req, res) =>
+        sendWith(res, () => Object.assign(res, { req: new IncomingMessage(req.socket) })),
+    ],
+    ['no request', (_req, res) => sendWith(res, () => Object.assign(res, { req: null }))],
+    ['no listeners', (_req, res) => sendWith(res, () => res.removeAllListeners())],
+    ['a proxy', (_req, res) => void new Proxy(res, {}).end('x')],
+    ['an app for another request', (req, res) => forward(new IncomingMessage(req.socket), res)],
+    ['an app for a wrapper', (req, res) => forward(Object.create(req), res)],
+  ])('is kept whatever its handler replaces: %s', async (_what, handler) => {
+    const receiver = await bench.start(handler)
+    const key = newKey()
+    void call(receiver.port, { key })
+    await until('the end', async () => bench.store.endings.length > 0)
+    const retry = await call(receiver.port, { key })
+    expect(retry.headers['idempotent-replayed']).toEqual(['true'])
+    expect(receiver.runs()).toBe(1)
+  })
+
   it('breaks nothing but its own connection when an outer middleware throws', async () => {
     const failing: RequestHandler = (_req, res, next) => {
       const { end } = res
@@ -109,3 +134,14 @@ describeReceivers('A response behind the key and among other middlewares', (benc
     expect(retry.body.toString()).toBe('x')
   })
 })
+
+function sendWith(res: Response, change: () => unknown): void {
+  change()
+  res.end('x')
+}
+
+/** To another app, which makes both its own. */
+function forward(req: IncomingMessage, res: Response): void {
+  const app = express().use((_request, response) => void response.json({ forwarded: true }))
+  app(Object.assign(req, { method: 'POST', url: '/' }) as Request, res, () => {})
+}

@@ -1,13 +1,17 @@
-import { EventEmitter } from 'node:events'
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
+import { EventEmitter, once } from 'node:events'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
+import { type AddressInfo, connect, Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { createStandIns, type ResponseFunctions } from '../../src/idempotency/stand-in.js'
 
 const NAMES = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy', 'emit'] as const
 
-const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
+const injected = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
+
+/** As a server makes it: with such a function of its own. */
+const made = (): ServerResponse => Object.assign(injected(), { _onPendingData() {} })
 
 interface State {
   readonly calls: string[]
@@ -46,6 +50,7 @@ const functionsOf = (response: ServerResponse) =>
 describe('What stands before the functions of a response', () => {
   it.each([
     ['as Node made it', made],
+    ['that no server has made', injected],
     ['with a function of its own', () => Object.assign(made(), { end: () => 'own' })],
     ['below another object', () => Object.create(made()) as ServerResponse],
   ])('is called instead of them, on a response %s', (_name, make) => {
@@ -59,13 +64,30 @@ describe('What stands before the functions of a response', () => {
     expect(response.writableEnded).toBe(true)
   })
 
+  it('adds nothing to a response that a server has made', async () => {
+    const watch = watching()
+    const server = createServer((_request, response) => {
+      const keys = Reflect.ownKeys(response)
+      const { calls } = watch(response)
+      response.end('a')
+      const added = Reflect.ownKeys(response).filter((key) => !keys.includes(key))
+      response.socket?.end(`${calls.join()} ${added.length}`)
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    expect(await text(client)).toBe('end a 0')
+    server.close()
+  })
+
   it('is called by a proxy of the response, not by another response to the same request', () => {
     const watch = watching()
     const response = made()
     const { calls } = watch(response)
     const proxy = new Proxy(response, {})
     expect(functionsOf(proxy).end('a')).toBe('end')
-    const another = new ServerResponse(response.req)
+    const another = Object.assign(new ServerResponse(response.req), { _onPendingData() {} })
     expect(another.end()).toBe(another)
     expect(new Proxy(new ServerResponse(response.req), {}).writableEnded).toBe(false)
     expect(calls).toEqual(['end a'])

@@ -46,9 +46,9 @@ describe('a property of requests', () => {
     expect(newRequest().service).toBeUndefined()
     expect(new IncomingMessage(new Socket())).toHaveProperty('service', undefined)
     expect(prototype.service).toBeUndefined()
-    const odd = newRequest()
-    odd.rawHeaders = null as never
-    expect(odd.service).toBeUndefined()
+    for (const odd of [5, 'text', undefined, null, {}]) {
+      expect(Reflect.get(IncomingMessage.prototype, 'service', odd)).toBeUndefined()
+    }
   })
 
   test('is not listed among the properties of any request', () => {
@@ -66,6 +66,41 @@ describe('a property of requests', () => {
     expect(request.service).toBe(identity)
   })
 
+  test('stays when the request is given other headers', () => {
+    const request = show(newRequest())
+    request.rawHeaders = []
+    expect(request.service).toBe(identity)
+  })
+
+  test('of a wrapper is its own, whatever the request and its other wrappers have', () => {
+    const wrap = [
+      (request: Request) => Object.create(request) as Request,
+      (request: Request) => Object.assign(Object.create(request), { url: '/part' }) as Request,
+    ]
+    for (const make of wrap) {
+      const request = newRequest()
+      const [part, other] = [make(request), make(request)]
+      show(part, another)
+      expect([request.service, part.service, other.service]).toEqual([
+        undefined,
+        another,
+        undefined,
+      ])
+      show(request)
+      expect([request.service, part.service, other.service]).toEqual([identity, another, identity])
+      show(other)
+      expect([request.service, part.service, other.service]).toEqual([identity, another, identity])
+    }
+  })
+
+  test('of a proxy is there, also where guards have met the request before', () => {
+    for (const isKnown of [true, false]) {
+      const request = newRequest()
+      if (isKnown) stateOf(request)
+      expect(show(new Proxy(request, {})).service).toBe(identity)
+    }
+  })
+
   test('shows through wrappers of the request', () => {
     const request = show(newRequest())
     expect(new Proxy(request, {}).service).toBe(identity)
@@ -78,7 +113,7 @@ describe('a property of requests', () => {
     expect(request.service).toBe(identity)
   })
 
-  test('can be assigned, deleted and assigned before, as any property', () => {
+  test('can be assigned, before and afterwards, as any property', () => {
     const request = show(newRequest())
     request.service = another
     expect(request.service).toBe(another)

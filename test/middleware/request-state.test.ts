@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import type { Request } from 'express'
 import { describe, expect, test, vi } from 'vitest'
 import { ServiceAuthError } from '../../src/decision/fault.js'
@@ -10,10 +12,14 @@ import {
   stateOf,
 } from '../../src/middleware/request-state.js'
 
-const newRequest = (): Request => ({ rawHeaders: [] as string[] }) as Request
+const inForm = (): Request => ({ rawHeaders: [] as string[] }) as Request
+const ofNode = (): Request => new IncomingMessage(new Socket()) as Request
 const ADMISSION = { identity: { name: 'billing' } } as Admission
 
-describe('the state of a request', () => {
+describe.each([
+  ['of Node', ofNode],
+  ['in form only', inForm],
+])('the state of a request %s', (_name, newRequest) => {
   test('is its own, and stays the same', () => {
     const request = newRequest()
     expect(stateOf(request)).toBe(stateOf(request))
@@ -24,7 +30,8 @@ describe('the state of a request', () => {
     const request = newRequest()
     stateOf(request).admission = ADMISSION
     stateOf(request).consumedIn = new Set([{}])
-    const other = { rawHeaders: request.rawHeaders } as Request
+    const other = newRequest()
+    other.rawHeaders = request.rawHeaders
     expect(() => admissionOf(stateOf(other), 'x')).toThrow(ServiceAuthError)
     expect(stateOf(other).consumedIn).toBeUndefined()
     expect(() => serviceOf(other)).toThrow(ServiceAuthError)
@@ -33,8 +40,25 @@ describe('the state of a request', () => {
   test('is lost when the request is given other headers', () => {
     const request = newRequest()
     stateOf(request).admission = ADMISSION
-    request.rawHeaders = [...request.rawHeaders]
+    const { rawHeaders } = request
+    request.rawHeaders = [...rawHeaders]
     expect(() => serviceOf(request)).toThrow(ServiceAuthError)
+    stateOf(request).admission = { identity: { name: 'another' } } as Admission
+    expect(serviceOf(request).name).toBe('another')
+  })
+
+  test.each([
+    ['a proxy', (request: Request) => new Proxy(request, {})],
+    ['an object below it', (request: Request) => Object.create(request) as Request],
+  ])('is not that of %s', (_wrapper, wrap) => {
+    const request = newRequest()
+    const wrapper = wrap(request)
+    stateOf(request).admission = ADMISSION
+    expect(() => serviceOf(wrapper)).toThrow(ServiceAuthError)
+    expect(stateOf(wrapper)).toBe(stateOf(wrapper))
+    const first = newRequest()
+    stateOf(wrap(first)).admission = ADMISSION
+    expect(() => serviceOf(first)).toThrow(ServiceAuthError)
   })
 
   test('gives no admission before a serviceAuth has accepted', () => {

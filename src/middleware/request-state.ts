@@ -39,9 +39,9 @@ const states = createStamp<RequestState>()
  */
 const furtherStates = new WeakMap<Request, RequestState>()
 
-const newState = (request: Request): RequestState => ({
+const newState = (request: Request, rawHeaders: RawHeaders): RequestState => ({
   request,
-  rawHeaders: request.rawHeaders,
+  rawHeaders,
   admission: undefined,
   unaccepted: 0,
   consumedIn: undefined,
@@ -53,21 +53,21 @@ const newState = (request: Request): RequestState => ({
  * headers begins anew, and no guard that needs an admission lets it pass.
  */
 export function stateOf(request: Request): RequestState {
-  const stream = Object.hasOwn(request, STREAM) ? peek(request, STREAM) : undefined
+  const stream = peek(request, STREAM)
+  const rawHeaders = peek(request, 'rawHeaders') as RawHeaders
+  const isOf = (state: RequestState | undefined): state is RequestState =>
+    state?.request === request && state.rawHeaders === rawHeaders
+
   const first = states.get(stream)
-  if (isStillOf(request, first)) return first
+  if (isOf(first)) return first
   const further = furtherStates.get(request)
-  if (isStillOf(request, further)) return further
-  const state = newState(request)
-  if (first === undefined && isObject(stream)) states.set(stream, state)
+  if (isOf(further)) return further
+  const state = newState(request, rawHeaders)
+  const isFirst = first === undefined && Object.hasOwn(request, STREAM)
+  if (isFirst && isObject(stream)) states.set(stream, state)
   else furtherStates.set(request, state)
   return state
 }
-
-const isStillOf = (request: Request, state: RequestState | undefined): state is RequestState =>
-  state !== undefined &&
-  state.request === request &&
-  state.rawHeaders === peek(request, 'rawHeaders')
 
 /** Node makes one for each request, and keeps it. */
 const STREAM = '_readableState'

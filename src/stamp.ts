@@ -1,3 +1,5 @@
+import { types } from 'node:util'
+
 /** Puts values on objects where nobody else can read or write them, or see that they are there. */
 export interface Stamp<Value> {
   /** `undefined` for what carries none, and for what is no object. */
@@ -42,3 +44,10 @@ export const isObject = (value: unknown): value is object =>
  */
 export const peek = (object: unknown, name: string): unknown =>
   isObject(object) ? Reflect.get(object, name) : undefined
+
+/**
+ * Whether something is an object or stands for it: a proxy that leads to what it carries, or an object
+ * below it. A copy is neither.
+ */
+export const standsFor = (seen: object, object: object): boolean =>
+  seen === object || types.isProxy(seen) || Object.prototype.isPrototypeOf.call(object, seen)

@@ -1,5 +1,6 @@
 import { OutgoingMessage, ServerResponse } from 'node:http'
-import { createStamp, peek, type Stamp } from '../stamp.js'
+import { types } from 'node:util'
+import { createStamp, peek, type Stamp, standsFor } from '../stamp.js'
 
 /** What a response is sent by, and by what it tells of its life. */
 export type ResponseFunctions = Pick<ServerResponse, (typeof NAMES)[number]>
@@ -30,11 +31,11 @@ export interface StandIns<State> {
  * state.
  */
 export function createStandIns<State>(functions: StandInFunctions<State>): StandIns<State> {
-  const states = createStamp<State>()
+  const holds = createStamp<Hold<State>>()
   let shared: Placed | undefined
 
   function prepare(): Placed {
-    shared ??= placeInPrototype(functions, states)
+    shared ??= placeInPrototype(functions, holds)
     return shared
   }
 
@@ -43,8 +44,8 @@ export function createStandIns<State>(functions: StandInFunctions<State>): Stand
     standBefore(response, begin) {
       const { found, placed } = prepare()
       const carrier = carrierOf(response)
-      const isFree = carrier !== undefined && states.get(carrier) === undefined
-      if (isFree && hasOnly(placed, response)) states.set(carrier, begin(found))
+      const isFree = carrier !== undefined && holds.get(carrier) === undefined
+      if (isFree && hasOnly(placed, response)) holds.set(carrier, { response, state: begin(found) })
       else placeBefore(response, functions, begin)
     },
   }
@@ -54,8 +55,14 @@ export function createStandIns<State>(functions: StandInFunctions<State>): Stand
 const CARRIER = '_onPendingData'
 const OF_ALL_OTHERS = peek(new OutgoingMessage(), CARRIER)
 
+interface Hold<State> {
+  readonly response: ServerResponse
+  readonly state: State
+}
+
 /** `undefined` for a wrapper of a response, and for one that no server has made. */
 function carrierOf(response: ServerResponse): object | undefined {
+  if (types.isProxy(response)) return undefined
   const carrier = Object.hasOwn(response, CARRIER) ? peek(response, CARRIER) : undefined
   return typeof carrier === 'function' && carrier !== OF_ALL_OTHERS ? carrier : undefined
 }
@@ -71,14 +78,21 @@ function hasOnly(placed: Functions, response: ServerResponse): boolean {
   return NAMES.every((name) => !Object.hasOwn(response, name) && prototype[name] === placed[name])
 }
 
-function placeInPrototype<State>(functions: StandInFunctions<State>, states: Stamp<State>): Placed {
+function placeInPrototype<State>(
+  functions: StandInFunctions<State>,
+  holds: Stamp<Hold<State>>,
+): Placed {
+  const stateOf = (seen: ServerResponse): State | undefined => {
+    const hold = holds.get(peek(seen, CARRIER))
+    return hold !== undefined && standsFor(seen, hold.response) ? hold.state : undefined
+  }
   const { prototype } = ServerResponse
   const found = foundIn(prototype)
   const placed = {} as Functions
   for (const name of NAMES) {
     const standIn = functions[name]
     const value = function (this: ServerResponse, ...args: unknown[]): unknown {
-      const state = states.get(peek(this, CARRIER))
+      const state = stateOf(this)
       return state === undefined ? Reflect.apply(found[name], this, args) : standIn(state, args)
     }
     placed[name] = value
@@ -95,7 +109,7 @@ function placeInPrototype<State>(functions: StandInFunctions<State>, states: Sta
   Object.defineProperty(prototype, 'writableEnded', {
     configurable: true,
     get(this: ServerResponse) {
-      const state = states.get(peek(this, CARRIER))
+      const state = stateOf(this)
       if (state !== undefined) return functions.writableEnded(state)
       return ended === undefined ? undefined : Reflect.apply(ended, this, [])
     },

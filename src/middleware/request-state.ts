@@ -3,7 +3,7 @@ import type { DecisionObserver } from '../decision/event.js'
 import { wrongWiring } from '../decision/fault.js'
 import type { IdempotencyContext } from '../idempotency/run.js'
 import type { ServiceIdentity } from '../policy/identity.js'
-import { createStamp, isObject, peek } from '../stamp.js'
+import { createStamp, isObject, peek, standsFor } from '../stamp.js'
 import type { RawHeaders } from '../token/bearer.js'
 
 /** What `serviceAuth` has established about a request. */
@@ -73,8 +73,10 @@ export function stateOf(request: Request): RequestState {
 const STREAM = '_readableState'
 
 /** What the guards know of the first request on a stream, asked by it or by what stands for it. */
-export const streamStateOf = (seen: object): RequestState | undefined =>
-  states.get(peek(seen, STREAM))
+export function streamStateOf(seen: object): RequestState | undefined {
+  const first = states.get(peek(seen, STREAM))
+  return first !== undefined && standsFor(seen, first.request) ? first : undefined
+}
 
 /**
  * The admission that a guard builds on.

@@ -64,6 +64,33 @@ describe('What stands before the functions of a response', () => {
     expect(response.writableEnded).toBe(true)
   })
 
+  it('is called by a response that was wrapped before, however the wrapper binds', () => {
+    const watch = watching()
+    const response = made()
+    const binding = new Proxy(response, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    const { calls } = watch(binding)
+    expect(functionsOf(binding).end('a')).toBe('end')
+    expect(functionsOf(response).end('b')).toBe('end')
+    expect(calls).toEqual(['end a', 'end b'])
+  })
+
+  it('is not called by the original of a copy, nor by one that shares its functions', () => {
+    const watch = watching()
+    const original = made()
+    const copy = Object.assign(Object.create(ServerResponse.prototype), original) as ServerResponse
+    const { calls } = watch(copy)
+    expect(original.end()).toBe(original)
+    const own = watch(original)
+    expect(functionsOf(original).write('a')).toBe('write')
+    expect(functionsOf(copy).write('b')).toBe('write')
+    expect([calls, own.calls]).toEqual([['write b'], ['write a']])
+  })
+
   it('adds nothing to a response that a server has made', async () => {
     const watch = watching()
     const server = createServer((_request, response) => {

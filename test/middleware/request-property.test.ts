@@ -93,6 +93,18 @@ describe('a property of requests', () => {
     }
   })
 
+  test('of a copy is its own, as for the parts of a batch', () => {
+    const copyOf = (request: Request): Request =>
+      Object.assign(Object.create(Object.getPrototypeOf(request)), request)
+    const request = newRequest()
+    const [first, second] = [copyOf(request), copyOf(request)]
+    show(first)
+    const all = [request, first, second]
+    expect(all.map((each) => each.service)).toEqual([undefined, identity, undefined])
+    show(second, another)
+    expect(all.map((each) => each.service)).toEqual([undefined, identity, another])
+  })
+
   test('of a proxy is there, also where guards have met the request before', () => {
     for (const isKnown of [true, false]) {
       const request = newRequest()

@@ -1,10 +1,18 @@
 /** What went wrong on the receiver's own side. */
-export type ServiceAuthErrorCode = 'wrong_wiring' | 'internal'
+export type ServiceAuthErrorCode = 'wrong_wiring' | 'internal' | 'unavailable' | 'unfit'
 
 /**
- * What this package passes to `next(error)`: a mistake in how the middlewares are put together
- * (`wrong_wiring`), or an exception in code that it was given (`internal`, the first cause as
- * `cause`). It has neither `status`, `statusCode` nor `headers`, with which Express would answer.
+ * Every failure that is the receiver's own, never the caller's:
+ *
+ * - `wrong_wiring`: the middlewares are put together in a way that cannot work. Passed to
+ *   `next(error)`.
+ * - `internal`: code that the package was given (a store, a clock, a function) has failed; its error
+ *   is the `cause`. Passed to `next(error)`.
+ * - `unavailable`: the key set or the store is out of reach. `ready()` and `check()` reject with it;
+ *   a request gets the 503.
+ * - `unfit`: the store must not be used as it is configured. `check()` rejects with it.
+ *
+ * It has neither `status`, `statusCode` nor `headers`, with which Express would answer.
  */
 export class ServiceAuthError extends Error {
   override readonly name = 'ServiceAuthError'

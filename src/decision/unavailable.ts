@@ -1,13 +1,11 @@
-/**
- * Something that a decision needs is out of reach: the key set or the store. The only failure that
- * becomes a 503; every other exception is a fault of the receiver's own.
- */
-export class Unavailable extends Error {
-  override readonly name = 'Unavailable'
+import { ServiceAuthError } from './fault.js'
+
+/** A decision needs something that is out of reach: the only error that becomes a 503. */
+export class Unavailable extends ServiceAuthError {
   readonly what: 'key_set' | 'store'
 
   constructor(what: 'key_set' | 'store', message: string, options?: ErrorOptions) {
-    super(message, options)
+    super('unavailable', message, options)
     this.what = what
   }
 }

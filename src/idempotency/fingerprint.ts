@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { types } from 'node:util'
-import { digestOfParts } from '../decision/digest.js'
+import { digestOfParts } from '../base/digest.js'
 
 /** What identifies a request to its own retry. */
 export interface FingerprintedRequest {

@@ -1,4 +1,4 @@
-import { digestOfParts, textOfParts } from '../decision/digest.js'
+import { digestOfParts, textOfParts } from '../base/digest.js'
 
 /** What a key is scoped to, so that nobody ever gets a result that is not its own. */
 export interface KeyScope {

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import { captureResponse } from './capture.js'
-import type { CaptureObserver } from './capture-state.js'
+import { captureResponse } from '../held-response/capture.js'
+import type { CaptureObserver } from '../held-response/capture-state.js'
+import { encodeResult, type StoredResult } from '../held-response/result.js'
 import type { RunEnd } from './event.js'
 import { Lease } from './lease.js'
-import { encodeResult, type StoredResult } from './result.js'
 import type { Ending, IdempotencyStore, Run } from './store.js'
 
 /** What a handler sees of its reservation, as `req.idempotency`. */

@@ -1,4 +1,4 @@
-import { readClock } from '../decision/clock.js'
+import { readClock } from '../base/clock.js'
 import { type Freshness, freshnessOf } from './freshness.js'
 
 /** Why a fetch of the key set failed: a closed list, for operators. */

@@ -6,7 +6,7 @@ import {
   nonEmptyString,
   optionsObject,
   parseOptions,
-} from '../options.js'
+} from '../base/options.js'
 import { jwksUriFault } from './address.js'
 import { type KeySet, withSource } from './key-set.js'
 import { lifespanOf } from './life.js'

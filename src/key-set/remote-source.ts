@@ -1,4 +1,4 @@
-import { readClock } from '../decision/clock.js'
+import { readClock } from '../base/clock.js'
 import { Unavailable } from '../decision/unavailable.js'
 import { createRefetchBudget } from './budget.js'
 import { announceKeySet, changesBetween } from './event.js'

@@ -1,5 +1,5 @@
 import { createPublicKey, hash } from 'node:crypto'
-import { isRecord } from '../options.js'
+import { isRecord } from '../base/options.js'
 import { FetchFailure } from './exchange.js'
 import type { VerificationKey } from './key-set.js'
 

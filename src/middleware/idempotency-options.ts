@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { NEVER_STORED_HEADERS } from '../idempotency/result.js'
-import type { IdempotencyStore } from '../idempotency/store.js'
 import {
   functionOf,
   integerBetween,
@@ -8,7 +6,9 @@ import {
   optionsObject,
   parseOptions,
   storeWith,
-} from '../options.js'
+} from '../base/options.js'
+import { NEVER_STORED_HEADERS } from '../held-response/result.js'
+import type { IdempotencyStore } from '../idempotency/store.js'
 import type { RequestNamer } from './key-claim.js'
 
 /** Options of `requireIdempotencyKey`. */

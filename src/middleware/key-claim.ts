@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Request, Response } from 'express'
-import { digestOfParts } from '../decision/digest.js'
+import { digestOfParts } from '../base/digest.js'
+import { headerValues } from '../base/raw-headers.js'
 import { wrongWiring } from '../decision/fault.js'
 import { fingerprintOf } from '../idempotency/fingerprint.js'
 import { type KeyHeader, readKey } from '../idempotency/key.js'
 import { type KeyScope, operationOf } from '../idempotency/operation.js'
-import { headerValues } from '../token/bearer.js'
 import { admissionOf, assertBeforeKey, type RequestState, stateOf } from './request-state.js'
 
 const BY = 'requireIdempotencyKey'

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import type { StoredResult } from '../idempotency/result.js'
+import type { StoredResult } from '../held-response/result.js'
 
 /** Answers with a kept result: raw octets, to which Express adds nothing. */
 export function replayResult(response: Response, { status, headers, body }: StoredResult): void {

@@ -1,10 +1,10 @@
 import type { Request } from 'express'
+import type { RawHeaders } from '../base/raw-headers.js'
+import { createStamp, isObject, peek, standsFor } from '../base/stamp.js'
 import type { DecisionObserver } from '../decision/event.js'
 import { wrongWiring } from '../decision/fault.js'
 import type { IdempotencyContext } from '../idempotency/run.js'
 import type { ServiceIdentity } from '../policy/identity.js'
-import { createStamp, isObject, peek, standsFor } from '../stamp.js'
-import type { RawHeaders } from '../token/bearer.js'
 
 /** What `serviceAuth` has established about a request. */
 export interface Admission {

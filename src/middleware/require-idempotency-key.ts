@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { faultOf, wrongWiring } from '../decision/fault.js'
-import { prepareCapture } from '../idempotency/capture.js'
+import { prepareCapture } from '../held-response/capture.js'
+import { decodeResult } from '../held-response/result.js'
 import {
   announceIdempotency,
   type IdempotencyEvent,
   type IdempotencyRefusal,
 } from '../idempotency/event.js'
 import { recordKey } from '../idempotency/operation.js'
-import { decodeResult } from '../idempotency/result.js'
 import { beginRun, type IdempotencyContext } from '../idempotency/run.js'
 import type { Reservation, ReservationRequest } from '../idempotency/store.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRecord } from '../options.js'
+import { isRecord } from '../base/options.js'
 
 /** Approved callers: their names, or their names with the most that each may be granted. */
 export type CallersOption = readonly string[] | Readonly<Record<string, readonly string[]>>

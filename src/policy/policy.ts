@@ -1,7 +1,4 @@
 import { z } from 'zod'
-import type { DecisionObserver } from '../decision/event.js'
-import type { KeySet } from '../key-set/key-set.js'
-import { sourceOf } from '../key-set/key-set.js'
 import {
   flag,
   functionOf,
@@ -9,7 +6,10 @@ import {
   numberBetween,
   optionsObject,
   parseOptions,
-} from '../options.js'
+} from '../base/options.js'
+import type { DecisionObserver } from '../decision/event.js'
+import type { KeySet } from '../key-set/key-set.js'
+import { sourceOf } from '../key-set/key-set.js'
 import {
   type CallersOption,
   type Ceilings,

@@ -1,4 +1,4 @@
-import { textOfParts } from '../decision/digest.js'
+import { textOfParts } from '../base/digest.js'
 
 const MAX_KNOWN = 256
 const known = new Map<string, readonly string[]>()

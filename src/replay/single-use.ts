@@ -1,4 +1,4 @@
-import { digestOfParts } from '../decision/digest.js'
+import { digestOfParts } from '../base/digest.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import { Unavailable } from '../decision/unavailable.js'
 

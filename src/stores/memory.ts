@@ -1,6 +1,6 @@
+import { optionsObject, parseOptions } from '../base/options.js'
 import * as records from '../idempotency/record.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
-import { optionsObject, parseOptions } from '../options.js'
 import type { SingleUseStore } from '../replay/single-use.js'
 
 /** What both kinds of stores of this package can do. */

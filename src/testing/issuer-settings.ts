@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { readClock } from '../decision/clock.js'
-import type { KeySet } from '../key-set/key-set.js'
+import { readClock } from '../base/clock.js'
 import {
   flag,
   functionOf,
@@ -10,7 +9,8 @@ import {
   numberBetween,
   optionsObject,
   parseOptions,
-} from '../options.js'
+} from '../base/options.js'
+import type { KeySet } from '../key-set/key-set.js'
 import type { ServiceAuthPolicy } from '../policy/policy.js'
 
 /** Options of `createTestIssuer`: what its policy demands and what its tokens hold by default. */

@@ -1,23 +1,9 @@
+import { headerValues, type RawHeaders } from '../base/raw-headers.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
-
-/** RFC 7230's header list as it came on the wire: names and values in turn. */
-export type RawHeaders = readonly string[]
 
 /** The core's tokens are below 2 KiB. */
 const MAX_TOKEN_LENGTH = 8192
 const SCHEME = /^bearer /i
-
-/** The values of one header, in the order in which they came. */
-export function headerValues(rawHeaders: RawHeaders, lowerCaseName: string): string[] {
-  const values: string[] = []
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? ''
-    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) {
-      values.push(rawHeaders[index + 1] ?? '')
-    }
-  }
-  return values
-}
 
 /** The token of exactly one `Authorization: Bearer <token>` (RFC 6750, section 2.1). */
 export function readBearer(rawHeaders: RawHeaders): Decision<string> {

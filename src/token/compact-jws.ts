@@ -1,6 +1,6 @@
+import { isRecord } from '../base/options.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import { isKeyId } from '../key-set/screen.js'
-import { isRecord } from '../options.js'
 
 /** A token whose form and header have been checked, and nothing else. */
 export interface ScreenedToken {

@@ -4,6 +4,6 @@ import { Unavailable } from '../../src/decision/unavailable.js'
 test('it says what is out of reach, and why', () => {
   const cause = new Error('refused')
   const error = new Unavailable('store', 'the store failed', { cause })
-  expect(error).toMatchObject({ name: 'Unavailable', what: 'store', message: 'the store failed' })
+  expect(error).toMatchObject({ code: 'unavailable', what: 'store', message: 'the store failed' })
   expect(error.cause).toBe(cause)
 })

@@ -46,7 +46,7 @@ describe('close', () => {
     await keySet.ready()
     clock.advance(1)
     expect(source.current('a')).toBeUndefined()
-    await expect(source.find('a')).rejects.toMatchObject({ name: 'Unavailable' })
+    await expect(source.find('a')).rejects.toMatchObject({ code: 'unavailable' })
     expect(keySet.health()).toMatchObject({ state: 'expired', keys: [] })
     expect(server.requests).toHaveLength(1)
   })
@@ -67,7 +67,7 @@ describe('close', () => {
     }
     const { keySet, source } = await openKeySet([], { fetch })
     keySet.close()
-    await expect(source.find('a')).rejects.toMatchObject({ name: 'Unavailable' })
+    await expect(source.find('a')).rejects.toMatchObject({ code: 'unavailable' })
     await expect(keySet.ready()).rejects.toThrow()
     expect(calls).toBe(0)
   })

@@ -9,7 +9,7 @@ const jwk = shapeOfKey('a', 2048)
 const rotated = shapeOfKey('b', 2048)
 const before = serve({ keys: [jwk] })
 const after = serve({ keys: [rotated, jwk] })
-const UNAVAILABLE = { name: 'Unavailable', what: 'key_set' }
+const UNAVAILABLE = { code: 'unavailable', what: 'key_set' }
 
 /** Answers when it is told to. */
 function heldBack(answer: Behaviour): { behaviour: Behaviour; release(): void } {

@@ -1,7 +1,7 @@
 import express from 'express'
 import supertest from 'supertest'
 import { describe, expect, it } from 'vitest'
-import type { StoredResult } from '../../src/idempotency/result.js'
+import type { StoredResult } from '../../src/held-response/result.js'
 import { replayResult } from '../../src/middleware/replay-result.js'
 
 const replay = (over: Partial<StoredResult>, before: Record<string, string> = {}) => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { headerValues, readBearer } from '../../src/token/bearer.js'
+import { headerValues } from '../../src/base/raw-headers.js'
+import { readBearer } from '../../src/token/bearer.js'
 
 const readOne = (value: string) => readBearer(['Host', 'x', 'Authorization', value])
 

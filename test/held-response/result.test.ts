@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeResult, encodeResult } from '../../src/idempotency/result.js'
+import { decodeResult, encodeResult } from '../../src/held-response/result.js'
 
 /** What a header value can hold. */
 const latin1 = fc.stringMatching(/^[\x20-\x7e\x80-\xff]*$/)

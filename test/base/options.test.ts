@@ -10,7 +10,7 @@ import {
   optionsObject,
   parseOptions,
   storeWith,
-} from '../src/options.js'
+} from '../../src/base/options.js'
 
 const schema = optionsObject({
   name: nonEmptyString(),

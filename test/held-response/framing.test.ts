@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { captureOf } from '../../src/idempotency/capture-state.js'
-import { announceLength, isSentWithHead } from '../../src/idempotency/framing.js'
+import { captureOf } from '../../src/held-response/capture-state.js'
+import { announceLength, isSentWithHead } from '../../src/held-response/framing.js'
 
 const observer = {
   complete: async () => {},

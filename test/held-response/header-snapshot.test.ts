@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { isEventStream, snapshotHeaders } from '../../src/idempotency/header-snapshot.js'
+import { isEventStream, snapshotHeaders } from '../../src/held-response/header-snapshot.js'
 
 const response = (headers: Record<string, string | number | string[]> = {}): ServerResponse => {
   const made = new ServerResponse(new IncomingMessage(new Socket()))

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { captureOf, hasNoBody, isHeld } from '../../src/idempotency/capture-state.js'
+import { captureOf, hasNoBody, isHeld } from '../../src/held-response/capture-state.js'
 
 const observer = {
   complete: async () => {},

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readClock } from '../../src/decision/clock.js'
+import { readClock } from '../../src/base/clock.js'
 
 test('a clock is read for its milliseconds', () => {
   expect(readClock(() => 1.5)).toBe(1.5)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { digestOfParts } from '../../src/decision/digest.js'
+import { digestOfParts } from '../../src/base/digest.js'
 
 test('a digest is 144 bits of base64url', () => {
   expect(digestOfParts(['a', 'b'])).toMatch(/^[A-Za-z0-9_-]{24}$/)

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { memoryStore } from 'express-service-auth'
-import { startReceiver, VARIANTS } from './receiver.js'
+import { startReceiver, VARIANTS } from '../idempotency/receiver.js'
 
 /** A receiver that pipes 100 MiB, as a process of its own, so that its memory can be measured. */
 const MIB = 1024 * 1024

@@ -3,9 +3,9 @@ import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
+import { describeReceivers, makeStage } from '../idempotency/each-receiver.js'
+import { call, callRaw, newKey } from '../idempotency/exchange.js'
 import { until } from '../support/until.js'
-import { describeReceivers, makeStage } from './each-receiver.js'
-import { call, callRaw, newKey } from './exchange.js'
 
 describeReceivers('A response that is not held back', (bench) => {
   const types = () => bench.store.endings.map(({ type }) => type)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isContent, normalise, octetsOf, writeAfterEnd } from '../../src/idempotency/chunk.js'
+import { isContent, normalise, octetsOf, writeAfterEnd } from '../../src/held-response/chunk.js'
 
 describe('What a response is written with', () => {
   it('is a text or octets', () => {

@@ -3,9 +3,9 @@ import { Readable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { expect, it } from 'vitest'
+import { describeReceivers } from '../idempotency/each-receiver.js'
+import { call, newKey } from '../idempotency/exchange.js'
 import { until } from '../support/until.js'
-import { describeReceivers } from './each-receiver.js'
-import { call, newKey } from './exchange.js'
 import { atTheLastMoment, compress, signing } from './outer-middlewares.js'
 
 describeReceivers('A response behind the key and among other middlewares', (bench) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createStamp, peek } from '../src/stamp.js'
+import { createStamp, peek } from '../../src/base/stamp.js'
 
 describe('a stamp', () => {
   test.each([

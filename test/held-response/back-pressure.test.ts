@@ -2,9 +2,9 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { callRaw, newKey } from '../idempotency/exchange.js'
+import { VARIANTS } from '../idempotency/receiver.js'
 import { until } from '../support/until.js'
-import { callRaw, newKey } from './exchange.js'
-import { VARIANTS } from './receiver.js'
 
 const MIB = 1024 * 1024
 const PROGRAM = fileURLToPath(new URL('back-pressure.child.ts', import.meta.url))

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { watchConnection } from '../../src/idempotency/connection.js'
+import { watchConnection } from '../../src/held-response/connection.js'
 import { until } from '../support/until.js'
 
 describe('watchConnection', () => {

@@ -1,9 +1,9 @@
 import type { RequestHandler } from 'express'
 import { memoryStore } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, call, newKey } from './exchange.js'
-import { type Receiver, startReceiver, VARIANTS } from './receiver.js'
-import { WAYS } from './ways-to-send.js'
+import { type Answer, call, newKey } from '../idempotency/exchange.js'
+import { type Receiver, startReceiver, VARIANTS } from '../idempotency/receiver.js'
+import { WAYS } from '../idempotency/ways-to-send.js'
 
 const STORED = [
   'content-type',

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it, vi } from 'vitest'
-import { watchSources } from '../../src/idempotency/sources.js'
+import { watchSources } from '../../src/held-response/sources.js'
 
 /** What is asked of a response here: it takes pipes, and closes. */
 function watched() {

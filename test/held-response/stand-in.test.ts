@@ -4,7 +4,7 @@ import { type AddressInfo, connect, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { createStandIns, type ResponseFunctions } from '../../src/idempotency/stand-in.js'
+import { createStandIns, type ResponseFunctions } from '../../src/held-response/stand-in.js'
 
 const NAMES = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy', 'emit'] as const
 

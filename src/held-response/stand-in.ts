@@ -1,6 +1,6 @@
 import { OutgoingMessage, ServerResponse } from 'node:http'
 import { types } from 'node:util'
-import { createStamp, peek, type Stamp, standsFor } from '../stamp.js'
+import { createStamp, peek, type Stamp, standsFor } from '../base/stamp.js'
 
 /** What a response is sent by, and by what it tells of its life. */
 export type ResponseFunctions = Pick<ServerResponse, (typeof NAMES)[number]>

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
-import { Sender } from '../../src/idempotency/sender.js'
+import { Sender } from '../../src/held-response/sender.js'
 
 const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 

@@ -1,9 +1,9 @@
 import type { ErrorRequestHandler, Express } from 'express'
 import { memoryStore, requireIdempotencyKey, serviceAuth, serviceOf } from 'express-service-auth'
 import { afterEach, describe, expect, it } from 'vitest'
-import { call, newKey } from './exchange.js'
-import { issuer, policyOf } from './issuer.js'
-import { serve, VARIANTS } from './receiver.js'
+import { call, newKey } from '../idempotency/exchange.js'
+import { issuer, policyOf } from '../idempotency/issuer.js'
+import { serve, VARIANTS } from '../idempotency/receiver.js'
 
 /*
  * Express gives a response the prototype of the app that it has come to, and the one before when it

@@ -2,16 +2,15 @@ import { types } from 'node:util'
 
 export type Callback = (error?: Error | null) => void
 
-/** What Node lets a response be written with. */
-export const isContent = (chunk: unknown): chunk is string | Uint8Array =>
-  typeof chunk === 'string' || types.isUint8Array(chunk)
+/** What a response is written or ended with. */
+export interface Written {
+  readonly chunk: unknown
+  readonly encoding: BufferEncoding | undefined
+  readonly callback: Callback | undefined
+}
 
 /** `write` and `end` take their callback in any place. */
-export function normalise(args: readonly unknown[]): {
-  chunk: unknown
-  encoding: BufferEncoding | undefined
-  callback: Callback | undefined
-} {
+export function writtenBy(args: readonly unknown[]): Written {
   const callback = args.find((arg) => typeof arg === 'function') as Callback | undefined
   const [chunk, encoding] = args
   return {
@@ -21,11 +20,25 @@ export function normalise(args: readonly unknown[]): {
   }
 }
 
-/** What a callback gets that comes too late. */
-export const writeAfterEnd = (): Error =>
-  Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' })
+/** What Node lets a response be written with. */
+export const isContent = (chunk: unknown): chunk is string | Uint8Array =>
+  typeof chunk === 'string' || types.isUint8Array(chunk)
 
+/** A copy: a handler may use its buffer again once it has been called back. */
 export const octetsOf = (
   chunk: string | Uint8Array,
   encoding: BufferEncoding | undefined,
 ): Uint8Array => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk))
+
+/** What a callback gets that comes too late. */
+export const writeAfterEnd = (): Error =>
+  Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' })
+
+/** What Node throws where `strictContentLength` is set and a body has another length. */
+export const lengthMismatch = (actual: number, announced: number): Error =>
+  Object.assign(
+    new Error(
+      `Response body's content-length of ${actual} byte(s) does not match the content-length of ${announced} byte(s) set in header`,
+    ),
+    { code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' },
+  )

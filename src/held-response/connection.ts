@@ -1,48 +1,44 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Who is told what becomes of the connection of a response, until the response is closed. */
+/** Who is told what becomes of the connection of a response. */
 export interface ConnectionWatcher {
+  readonly response: ServerResponse
   /**
-   * This process destroys it. That is how Express's final handler answers an error that comes after
-   * the response has begun. Not when the caller hangs up, a timeout strikes or the server closes:
-   * the handler may then still be at work. Nor when another response waits behind this one: it may
-   * be the other's error.
+   * This process ends it, as Express's final handler does after an error behind the head. Not when
+   * the caller hangs up, a timeout strikes or the server closes: the handler may then still be at
+   * work. Nor when several responses wait on the connection: it may be another's error.
    */
-  destroyed(): void
+  interrupted(): void
   /** It has gone, whoever closed it. Node tells the response only when it is the first in line. */
-  closed(): void
+  disconnected(): void
 }
+
+const WATCHERS = Symbol('express-service-auth connection')
 
 interface ServedSocket extends Socket {
   readonly server?: { readonly listening?: boolean }
+  [WATCHERS]?: Set<ConnectionWatcher>
 }
 
-interface Watch {
-  readonly response: ServerResponse
-  readonly watcher: ConnectionWatcher
-}
-
-const watchesOf = new WeakMap<Socket, Set<Watch>>()
-
-export function watchConnection(response: ServerResponse, watcher: ConnectionWatcher): void {
-  const { socket } = response.req
+/** Watches until the function that is returned is called. */
+export function watchConnection(watcher: ConnectionWatcher): () => void {
+  const socket: ServedSocket | null | undefined = watcher.response.req?.socket
   // A response without a real connection: some test harnesses and serverless adapters make such.
-  if (typeof socket?.prependListener !== 'function') return
-  const watches = watchesOf.get(socket) ?? watchSocket(socket)
-  const watch = { response, watcher }
-  watches.add(watch)
-  response.once('close', () => watches.delete(watch))
+  if (typeof socket?.prependListener !== 'function') return () => {}
+  const watchers = socket[WATCHERS] ?? watchSocket(socket)
+  watchers.add(watcher)
+  return () => watchers.delete(watcher)
 }
 
 /** Whether the connection of a response has gone, also of one that waits behind another on it. */
 export const isDisconnected = ({ destroyed, req }: ServerResponse): boolean =>
-  destroyed || req.socket?.destroyed === true
+  destroyed || req?.socket?.destroyed === true
 
 /** Once for a connection, however many requests it carries. */
-function watchSocket(socket: ServedSocket): Set<Watch> {
-  const watches = new Set<Watch>()
-  watchesOf.set(socket, watches)
+function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
+  const watchers = new Set<ConnectionWatcher>()
+  socket[WATCHERS] = watchers
   let isTimeout = false
   socket.prependListener('timeout', () => {
     isTimeout = true
@@ -50,16 +46,26 @@ function watchSocket(socket: ServedSocket): Set<Watch> {
       isTimeout = false
     })
   })
-  const { destroy } = socket
+  const { destroy, end } = socket
+
+  function tellOfInterruption(): void {
+    const [first] = watchers
+    const isOnly = watchers.size === 1 && first?.response.socket === socket
+    const isOurs = !socket.readableEnded && !isTimeout && socket.server?.listening !== false
+    if (isOnly && isOurs) first.interrupted()
+  }
+
   socket.destroy = (...args) => {
-    const isOurs = args[0] === undefined && !socket.readableEnded && !isTimeout
-    const [first] = watches
-    const isOnly = watches.size === 1 && first?.response.socket === socket
-    if (isOurs && isOnly && socket.server?.listening !== false) first.watcher.destroyed()
+    // Node gives the reason where it destroys a connection that has failed.
+    if (args[0] === undefined) tellOfInterruption()
     return Reflect.apply(destroy, socket, args)
   }
+  socket.end = (...args: unknown[]) => {
+    tellOfInterruption()
+    return Reflect.apply(end, socket, args)
+  }
   socket.once('close', () => {
-    for (const { watcher } of watches) watcher.closed()
+    for (const watcher of watchers) watcher.disconnected()
   })
-  return watches
+  return watchers
 }

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { captureResponse } from '../held-response/capture.js'
-import type { CaptureObserver } from '../held-response/capture-state.js'
+import type { CaptureObserver } from '../held-response/delivery.js'
 import { encodeResult, type StoredResult } from '../held-response/result.js'
 import type { RunEnd } from './event.js'
-import { Lease } from './lease.js'
+import { keepLease } from './lease.js'
 import type { Ending, IdempotencyStore, Run } from './store.js'
 
 /** What a handler sees of its reservation, as `req.idempotency`. */
@@ -39,12 +39,12 @@ export interface RunOptions {
 
 /** Begins a run: keeps its lease, and sees to it that its response is kept before it is sent. */
 export function beginRun(options: RunOptions): IdempotencyContext {
-  const { settings, run, response, isHead, reservedAt, onEnd } = options
+  const { settings, run, key, response, isHead, reservedAt, onEnd } = options
   const { store, maxBytes, maxRunMs } = settings
   let isReleased = false
   let isFlowing = false
 
-  const lease = new Lease({ leaseMs: run.leaseMs, maxRunMs }, reservedAt, () =>
+  const lease = keepLease({ leaseMs: run.leaseMs, maxRunMs }, reservedAt, () =>
     isFlowing && !isReleased ? store.settle(run, { type: 'streaming' }) : store.renew(run),
   )
 
@@ -88,27 +88,15 @@ export function beginRun(options: RunOptions): IdempotencyContext {
   }
   captureResponse({ response, isHead, maxBytes }, observer)
 
-  return new Context(options, lease, () => {
-    isReleased = true
-  })
-}
-
-/** A class, because an object with a getter of its own has a shape of its own. */
-class Context implements IdempotencyContext {
-  readonly key: string
-  readonly fence: number
-  readonly release: () => void
-  readonly #lease: Lease
-
-  constructor({ key, run }: RunOptions, lease: Lease, release: () => void) {
-    this.key = key
-    this.fence = run.fence
-    this.release = release
-    this.#lease = lease
-  }
-
-  get signal(): AbortSignal {
-    return this.#lease.signal
+  return {
+    key,
+    fence: run.fence,
+    get signal() {
+      return lease.signal
+    },
+    release() {
+      isReleased = true
+    },
   }
 }
 

@@ -1,4 +1,4 @@
-import type { NextFunction, Response } from 'express'
+import type { NextFunction, Request, Response } from 'express'
 import {
   announceDecision,
   type DecidedBy,
@@ -10,51 +10,70 @@ import { faultOf } from '../decision/fault.js'
 import { type Decision, deny, type UndecidedReason } from '../decision/reason.js'
 import { Unavailable } from '../decision/unavailable.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
-import { refuse, verdictOf } from './refuse.js'
+import { refuse, verdictOf } from './refusals.js'
 import { requestIdOf } from './request-id.js'
-import { type RequestState, stateOf } from './request-state.js'
+import {
+  type AdmittedState,
+  admittedState,
+  assertBeforeKey,
+  beginState,
+  type RequestState,
+} from './request-state.js'
 
 /** One check: how it decides, and what an accepted request gains by it. */
-export interface Guard<T> {
+export interface Guard<State extends RequestState, T> {
   readonly by: DecidedBy
-  decide(state: RequestState): Decision<T> | Promise<Decision<T>>
-  accept?(value: T, state: RequestState): void
+  decide(state: State): Decision<T> | Promise<Decision<T>>
+  accept?(value: T, state: State): void
   /** Who is told, beside the diagnostics channel. */
-  observers(state: RequestState): readonly DecisionObserver[]
+  observers(state: State): readonly DecisionObserver[]
 }
 
-/** The one shape of all guards: decide, tell, and pass on, refuse or report a fault. */
-export function guardHandler<T>(guard: Guard<T>): AnyRouteHandler {
+/** A guard that admits requests: the first on its way. */
+export const admittingHandler = <T>(guard: Guard<RequestState, T>): AnyRouteHandler =>
+  handlerOf(guard, beginState)
+
+/** A guard of requests that have been admitted; any other is a mistake in the wiring. */
+export const guardHandler = <T>(guard: Guard<AdmittedState, T>): AnyRouteHandler =>
+  handlerOf(guard, admittedState)
+
+/** The one shape of all guards: check the order, decide, tell, and pass on, refuse or report a fault. */
+function handlerOf<State extends RequestState, T>(
+  guard: Guard<State, T>,
+  stateFor: (request: Request, by: string) => State,
+): AnyRouteHandler {
   return fitAnyRoute((request, response, next) => {
-    let exchange: Exchange
+    let state: State
     let decision: Decision<T> | Promise<Decision<T>>
     try {
-      exchange = { state: stateOf(request), response, next }
-      decision = guard.decide(exchange.state)
+      state = stateFor(request, guard.by)
+      assertBeforeKey(state, guard.by)
+      decision = guard.decide(state)
     } catch (error) {
       next(faultOf(guard.by, error))
       return
     }
+    const exchange = { state, response, next }
     if (decision instanceof Promise) concludeLater(guard, decision, exchange)
     else conclude(guard, decision, exchange)
   })
 }
 
-interface Exchange {
-  readonly state: RequestState
+interface Exchange<State> {
+  readonly state: State
   readonly response: Response
   readonly next: NextFunction
 }
 
-function concludeLater<T>(
-  guard: Guard<T>,
+function concludeLater<State extends RequestState, T>(
+  guard: Guard<State, T>,
   decision: Promise<Decision<T>>,
-  exchange: Exchange,
+  exchange: Exchange<State>,
 ): void {
   decision.then(
     (settled) => conclude(guard, settled, exchange),
     (error: unknown) => {
-      // Only what is out of reach becomes a decision; every other failure stays one.
+      // Only `Unavailable` becomes a 503; everything else goes to `next(error)`.
       if (error instanceof Unavailable) conclude(guard, deny(UNDECIDED[error.what]), exchange)
       else exchange.next(faultOf(guard.by, error))
     },
@@ -66,10 +85,10 @@ const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {
   store: 'store_unavailable',
 }
 
-function conclude<T>(
-  guard: Guard<T>,
+function conclude<State extends RequestState, T>(
+  guard: Guard<State, T>,
   decision: Decision<T>,
-  { state, response, next }: Exchange,
+  { state, response, next }: Exchange<State>,
 ): void {
   try {
     if (decision.ok) guard.accept?.(decision.value, state)

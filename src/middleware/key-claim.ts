@@ -6,7 +6,7 @@ import { wrongWiring } from '../decision/fault.js'
 import { fingerprintOf } from '../idempotency/fingerprint.js'
 import { type KeyHeader, readKey } from '../idempotency/key.js'
 import { type KeyScope, operationOf } from '../idempotency/operation.js'
-import { admissionOf, assertBeforeKey, type RequestState, stateOf } from './request-state.js'
+import { type AdmittedState, admittedState, assertBeforeKey } from './request-state.js'
 
 const BY = 'requireIdempotencyKey'
 
@@ -20,7 +20,7 @@ export interface ClaimOptions {
 
 /** What a request claims: its key, and what it is to be recognised by. */
 export interface Claim {
-  readonly state: RequestState
+  readonly state: AdmittedState
   readonly header: KeyHeader
   readonly fingerprint: string
   readonly scope: KeyScope
@@ -33,21 +33,20 @@ export interface Claim {
  * @throws ServiceAuthError
  */
 export function readClaim(request: Request, response: Response, options: ClaimOptions): Claim {
-  const state = stateOf(request)
+  const state = admittedState(request, BY)
   assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
-  const admission = admissionOf(state, BY)
   if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
   const { headers } = request
   const hasBody = hasBodyOnWire(headers)
   if (hasBody && !request.readableEnded) {
     throw wrongWiring(`${BY} needs the body parsed: move the body parser before it`)
   }
-  const { issuer, audience, name: caller } = admission.identity
+  const { issuer, audience, name: caller } = state.admission.identity
   const operation = nameOperation(request, options.operation)
   const contentType = headers['content-type']
   return {
     state,
-    header: readKey(headerValues(state.rawHeaders, 'idempotency-key')),
+    header: readKey(headerValues(request.rawHeaders, 'idempotency-key')),
     fingerprint: nameRequest(request, { hasBody, contentType }, options.fingerprint),
     scope: { issuer, audience, caller, operation },
   }

@@ -1,6 +1,4 @@
 import type { Request } from 'express'
-import type { RawHeaders } from '../base/raw-headers.js'
-import { createStamp, isObject, peek, standsFor } from '../base/stamp.js'
 import type { DecisionObserver } from '../decision/event.js'
 import { wrongWiring } from '../decision/fault.js'
 import type { IdempotencyContext } from '../idempotency/run.js'
@@ -18,10 +16,8 @@ export interface Admission {
 
 /** What the guards know of a request. */
 export interface RequestState {
-  /** Whose state it is. */
+  /** Whose state it is: a copy, a proxy or a wrapper of the request is another one. */
   readonly request: Request
-  /** The headers as they came on the wire. */
-  readonly rawHeaders: RawHeaders
   admission: Admission | undefined
   /** How many of its `serviceAuth` have not accepted the request: all must, or nothing counts. */
   unaccepted: number
@@ -31,63 +27,47 @@ export interface RequestState {
   reservation: IdempotencyContext | undefined
 }
 
-const states = createStamp<RequestState>()
+/** The state of a request that is admitted. */
+export interface AdmittedState extends RequestState {
+  admission: Admission
+}
 
-/**
- * Of requests that share their stream with another one, as wrappers do, of those that were given
- * other headers, and of what is a request in form only.
- */
-const furtherStates = new WeakMap<Request, RequestState>()
+const STATE: unique symbol = Symbol('express-service-auth request')
 
-const newState = (request: Request, rawHeaders: RawHeaders): RequestState => ({
-  request,
-  rawHeaders,
-  admission: undefined,
-  unaccepted: 0,
-  consumedIn: undefined,
-  reservation: undefined,
-})
+type Carrier = Request & { [STATE]?: RequestState }
 
-/**
- * What the guards know of this very request, by the headers that it has. A request that is given other
- * headers begins anew, and no guard that needs an admission lets it pass.
- */
-export function stateOf(request: Request): RequestState {
-  const stream = peek(request, STREAM)
-  const rawHeaders = peek(request, 'rawHeaders') as RawHeaders
-  const isOf = (state: RequestState | undefined): state is RequestState =>
-    state?.request === request && state.rawHeaders === rawHeaders
-
-  const first = states.get(stream)
-  if (isOf(first)) return first
-  const further = furtherStates.get(request)
-  if (isOf(further)) return further
-  const state = newState(request, rawHeaders)
-  const isFirst = first === undefined && Object.hasOwn(request, STREAM)
-  if (isFirst && isObject(stream)) states.set(stream, state)
-  else furtherStates.set(request, state)
+/** The state of this very request; it begins with a `serviceAuth`. */
+export function beginState(request: Request): RequestState {
+  const known = stateOf(request)
+  if (known !== undefined) return known
+  const state: RequestState = {
+    request,
+    admission: undefined,
+    unaccepted: 0,
+    consumedIn: undefined,
+    reservation: undefined,
+  }
+  const carrier: Carrier = request
+  carrier[STATE] = state
   return state
 }
 
-/** Node makes one for each request, and keeps it. */
-const STREAM = '_readableState'
-
-/** What the guards know of the first request on a stream, asked by it or by what stands for it. */
-export function streamStateOf(seen: object): RequestState | undefined {
-  const first = states.get(peek(seen, STREAM))
-  return first !== undefined && standsFor(seen, first.request) ? first : undefined
+function stateOf(request: Carrier): RequestState | undefined {
+  const state = request[STATE]
+  return state?.request === request ? state : undefined
 }
 
 /**
- * The admission that a guard builds on.
+ * The state of a request that every `serviceAuth` before `by` has accepted.
  *
- * @throws ServiceAuthError when there is none.
+ * @throws ServiceAuthError when there was none, or one that has not accepted.
  */
-export function admissionOf({ admission, unaccepted }: RequestState, by: string): Admission {
-  if (admission === undefined || unaccepted > 0) {
+export function admittedState(request: Request, by: string): AdmittedState {
+  const state = stateOf(request)
+  if (state?.admission === undefined || state.unaccepted > 0) {
     throw wrongWiring(`${by} needs a serviceAuth before it on the request`)
   }
-  return admission
+  return state as AdmittedState
 }
 
 /**
@@ -111,4 +91,4 @@ export function assertBeforeKey(
  * @throws ServiceAuthError when no `serviceAuth` has accepted the request.
  */
 export const serviceOf = (request: Request): ServiceIdentity =>
-  admissionOf(stateOf(request), 'serviceOf').identity
+  admittedState(request, 'serviceOf').admission.identity

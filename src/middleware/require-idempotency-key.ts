@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { faultOf, wrongWiring } from '../decision/fault.js'
-import { prepareCapture } from '../held-response/capture.js'
 import { decodeResult } from '../held-response/result.js'
 import {
   announceIdempotency,
@@ -18,12 +17,10 @@ import {
   parseIdempotencyOptions,
 } from './idempotency-options.js'
 import { readClaim } from './key-claim.js'
-import { sendProblem } from './problem.js'
-import { refuse } from './refuse.js'
+import { refuse } from './refusals.js'
 import { replayResult } from './replay-result.js'
 import { requestIdOf } from './request-id.js'
-import { requestProperty } from './request-property.js'
-import type { RequestState } from './request-state.js'
+import type { AdmittedState } from './request-state.js'
 
 declare global {
   namespace Express {
@@ -36,8 +33,6 @@ declare global {
 
 const BY = 'requireIdempotencyKey'
 
-const idempotency = requestProperty('idempotency', ({ reservation }) => reservation)
-
 /**
  * Reserves the request's `Idempotency-Key` before the handler runs, keeps the response before it is
  * sent, and answers identical retries with it (specification: replay and idempotency, 2). Needs a
@@ -47,12 +42,10 @@ const idempotency = requestProperty('idempotency', ({ reservation }) => reservat
  */
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
-  prepareCapture()
-  idempotency.place()
   return fitAnyRoute((request, response, next) => {
     const fail = (error: unknown): void => next(faultOf(BY, error))
     try {
-      const attempt = claimKey(request, response, settings)
+      const attempt = reserveKey(request, response, settings)
       attempt?.then((isReserved) => {
         if (isReserved) next()
       }, fail)
@@ -64,7 +57,7 @@ export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHand
 
 /** One request that has a key: what it asks of the store, and how to tell of what becomes of it. */
 interface Attempt {
-  readonly state: RequestState
+  readonly state: AdmittedState
   readonly request: Request
   readonly response: Response
   readonly settings: IdempotencySettings
@@ -81,7 +74,7 @@ type Told = IdempotencyEvent extends infer Event
   : never
 
 /** Resolves to whether the handler is to run; has answered otherwise. */
-function claimKey(
+function reserveKey(
   request: Request,
   response: Response,
   settings: IdempotencySettings,
@@ -154,7 +147,7 @@ function run(attempt: Attempt, fence: number, reservedAt: number): void {
     },
   })
   state.reservation = context
-  idempotency.show(state)
+  request.idempotency = context
   tell({ outcome: 'accepted', reason: 'reserved', fence })
 }
 
@@ -174,7 +167,7 @@ function turnDown(
 ): false {
   const seconds =
     retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000))
-  tell({ outcome: 'refused', reason, status: sendProblem(response, reason, seconds) })
+  tell({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
   return false
 }
 

@@ -1,7 +1,6 @@
 import { allow, deny } from '../decision/reason.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
-import { admissionOf, assertBeforeKey } from './request-state.js'
 
 /**
  * Refuses with 403 unless the caller holds all of the permissions. Needs a `serviceAuth` before it;
@@ -20,14 +19,12 @@ export function requirePermissions(...names: [string, ...string[]]): AnyRouteHan
   const required = [...names]
   return guardHandler<void>({
     by: 'requirePermissions',
-    decide(state) {
-      assertBeforeKey(state, 'requirePermissions')
-      const admission = admissionOf(state, 'requirePermissions')
+    decide({ admission }) {
       const missing = required.find((name) => !admission.granted.includes(name))
       if (missing === undefined) return allow(undefined)
       const { name: caller, keyId } = admission.identity
       return deny('permission_missing', { permission: missing, caller, keyId })
     },
-    observers: (state) => admissionOf(state, 'requirePermissions').observers,
+    observers: ({ admission }) => admission.observers,
   })
 }

@@ -5,7 +5,7 @@ import { allow, type Decision, deny } from '../decision/reason.js'
 import { consumeToken, type SingleUseStore } from '../replay/single-use.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
-import { type Admission, admissionOf, assertBeforeKey } from './request-state.js'
+import type { Admission } from './request-state.js'
 
 /** Options of `requireSingleUse`. */
 export interface SingleUseOptions {
@@ -30,17 +30,14 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   const { store, onDecision } = parseOptions('requireSingleUse options', schema, options)
   return guardHandler<void>({
     by: 'requireSingleUse',
-    decide(state) {
-      assertBeforeKey(state, 'requireSingleUse')
-      const admission = admissionOf(state, 'requireSingleUse')
-      return state.consumedIn?.has(store) ? allow(undefined) : consume(admission, store)
+    decide({ admission, consumedIn }) {
+      return consumedIn?.has(store) ? allow(undefined) : consume(admission, store)
     },
     accept(_value, state) {
       state.consumedIn ??= new Set()
       state.consumedIn.add(store)
     },
-    observers(state) {
-      const { observers } = admissionOf(state, 'requireSingleUse')
+    observers({ admission: { observers } }) {
       if (onDecision === undefined || observers.includes(onDecision)) return observers
       return [...observers, onDecision]
     },

@@ -1,3 +1,4 @@
+import { createAdmit } from '../admit.js'
 import { type KeySet, type KeySetHealth, sourceOf } from '../key-set/key-set.js'
 import { remoteKeySet } from '../key-set/remote-key-set.js'
 import { permissionSet, type ServiceIdentity } from '../policy/identity.js'
@@ -5,10 +6,8 @@ import type { Judgement } from '../policy/judge.js'
 import type { KeySetAddress } from '../policy/key-set-address.js'
 import { parsePolicy, type ServiceAuthPolicy } from '../policy/policy.js'
 import type { AnyRouteHandler } from './any-route.js'
-import { createGate } from './gate.js'
-import { guardHandler } from './guard.js'
-import { requestProperty } from './request-property.js'
-import { type Admission, assertBeforeKey } from './request-state.js'
+import { admittingHandler } from './guard.js'
+import type { Admission } from './request-state.js'
 
 declare global {
   namespace Express {
@@ -18,8 +17,6 @@ declare global {
     }
   }
 }
-
-const service = requestProperty('service', ({ admission }) => admission?.identity)
 
 /** The state of what a `serviceAuth` depends on. JSON-serialisable. */
 export interface Health {
@@ -48,22 +45,20 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
   const { keySet, close } = openKeySet(checked.keySet, checked.clock)
   const source = sourceOf(keySet)
   if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
-  const gate = createGate(checked, source)
-  service.place()
+  const admit = createAdmit(checked, source)
   const { clock, clockToleranceSeconds, onDecision } = checked
   const own = onDecision === undefined ? [] : [onDecision]
   const terms: Terms = { observers: own, clock, clockToleranceSeconds }
-  const handler = guardHandler<Judgement>({
+  const handler = admittingHandler<Judgement>({
     by: 'serviceAuth',
     decide(state) {
-      assertBeforeKey(state, 'serviceAuth')
       state.unaccepted += 1
-      return gate(state.rawHeaders)
+      return admit(state.request.rawHeaders)
     },
     accept(judgement, state) {
       state.unaccepted -= 1
-      state.admission = admit(judgement, terms, state.admission)
-      service.show(state)
+      state.admission = admissionBy(judgement, terms, state.admission)
+      state.request.service = state.admission.identity
     },
     observers({ admission }) {
       const earlier = admission?.observers ?? own
@@ -88,7 +83,7 @@ function openKeySet(
 type Terms = Pick<Admission, 'observers' | 'clock' | 'clockToleranceSeconds'>
 
 /** A further `serviceAuth` on the request can take permissions away, never add any. */
-function admit(
+function admissionBy(
   { identity, granted }: Judgement,
   { observers, clock, clockToleranceSeconds }: Terms,
   earlier: Admission | undefined,

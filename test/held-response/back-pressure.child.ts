@@ -4,6 +4,7 @@ import { startReceiver, VARIANTS } from '../idempotency/receiver.js'
 
 /** A receiver that pipes 100 MiB, as a process of its own, so that its memory can be measured. */
 const MIB = 1024 * 1024
+const READS_PER_REPORT = 8
 const variant = VARIANTS.find(({ name }) => name === process.argv[2])
 if (variant === undefined) throw new Error('Which Express?')
 
@@ -12,12 +13,15 @@ const receiver = await startReceiver({
   store: memoryStore(),
   handler(_request, response) {
     let sent = 0
+    let reads = 0
     const chunk = Buffer.alloc(MIB / 4, 'x')
     const source = new Readable({
       highWaterMark: MIB / 4,
       read() {
         sent += chunk.length
         this.push(sent > 100 * MIB ? null : Buffer.from(chunk))
+        reads += 1
+        if (reads % READS_PER_REPORT !== 0) return
         // Held, and not only waiting to be collected.
         globalThis.gc?.()
         process.send?.({ sent, held: process.memoryUsage().arrayBuffers })

@@ -1,5 +1,13 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { isContent, normalise, octetsOf, writeAfterEnd } from '../../src/held-response/chunk.js'
+import {
+  isContent,
+  lengthMismatch,
+  octetsOf,
+  writeAfterEnd,
+  writtenBy,
+} from '../../src/held-response/chunk.js'
 
 describe('What a response is written with', () => {
   it('is a text or octets', () => {
@@ -12,11 +20,11 @@ describe('What a response is written with', () => {
 
   it('comes with its encoding and callback in any place', () => {
     const callback = (): void => {}
-    expect(normalise([callback])).toEqual({ chunk: undefined, encoding: undefined, callback })
-    expect(normalise(['a', callback])).toEqual({ chunk: 'a', encoding: undefined, callback })
-    expect(normalise(['a', 'hex', callback])).toEqual({ chunk: 'a', encoding: 'hex', callback })
-    expect(normalise(['a', null, callback])).toEqual({ chunk: 'a', encoding: undefined, callback })
-    expect(normalise([])).toEqual({ chunk: undefined, encoding: undefined, callback: undefined })
+    expect(writtenBy([callback])).toEqual({ chunk: undefined, encoding: undefined, callback })
+    expect(writtenBy(['a', callback])).toEqual({ chunk: 'a', encoding: undefined, callback })
+    expect(writtenBy(['a', 'hex', callback])).toEqual({ chunk: 'a', encoding: 'hex', callback })
+    expect(writtenBy(['a', null, callback])).toEqual({ chunk: 'a', encoding: undefined, callback })
+    expect(writtenBy([])).toEqual({ chunk: undefined, encoding: undefined, callback: undefined })
   })
 
   it('is copied, so that its owner may use it again', () => {
@@ -29,5 +37,18 @@ describe('What a response is written with', () => {
 
   it('comes too late with the code that Node gives', () => {
     expect(writeAfterEnd()).toMatchObject({ code: 'ERR_STREAM_WRITE_AFTER_END' })
+  })
+
+  it('has another length than was announced with the error that Node throws', () => {
+    const response = new ServerResponse(new IncomingMessage(new Socket()))
+    response.strictContentLength = true
+    response.setHeader('content-length', 2)
+    let ofNode: unknown
+    try {
+      response.end('abc')
+    } catch (error) {
+      ofNode = error
+    }
+    expect(ofNode).toMatchObject({ ...lengthMismatch(3, 2), message: lengthMismatch(3, 2).message })
   })
 })

@@ -16,14 +16,16 @@ describe('watchConnection', () => {
   /** Watches a response: how often it was told of what. */
   function watch(response: ServerResponse) {
     const told = { destroyed: 0, closed: 0 }
-    watchConnection(response, {
-      destroyed: () => {
+    const leave = watchConnection({
+      response,
+      interrupted: () => {
         told.destroyed += 1
       },
-      closed: () => {
+      disconnected: () => {
         told.closed += 1
       },
     })
+    response.once?.('close', leave)
     return { calls: () => told.destroyed, closings: () => told.closed }
   }
 
@@ -46,6 +48,16 @@ describe('watchConnection', () => {
     await once(response, 'close')
     expect(calls()).toBe(1)
   })
+
+  it.each(['end', 'destroySoon', 'resetAndDestroy'] as const)(
+    'tells when this process ends the connection in another way (%s)',
+    async (how) => {
+      const { request, response, calls } = await ask()
+      request.socket[how]()
+      await once(response, 'close')
+      expect(calls()).toBeGreaterThan(0)
+    },
+  )
 
   it.each(['end', 'destroy', 'resetAndDestroy'] as const)(
     'does not tell when the caller hangs up (%s)',

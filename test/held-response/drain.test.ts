@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { watchDrain } from '../../src/held-response/drain.js'
+import { watchDrain } from '../../src/held-response/back-pressure.js'
 
 const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 
@@ -34,6 +34,20 @@ describe('watchDrain', () => {
     drain()
     expect(calls).toEqual(['outer', 'handler', 'once'])
     expect(response.on).toBe(outer)
+  })
+
+  it('calls nobody twice where an outer layer wraps listeners, as context managers do', () => {
+    const response = made()
+    const own = response.on
+    response.on = ((name: string, listener: () => void) =>
+      Reflect.apply(own, response, [name, () => listener()])) as typeof own
+    const drain = watchDrain(response)
+    let calls = 0
+    response.on('drain', () => {
+      calls += 1
+    })
+    drain()
+    expect(calls).toBe(1)
   })
 
   it('calls nobody twice where an outer middleware only listens in', () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Lease } from '../../src/idempotency/lease.js'
+import { keepLease } from '../../src/idempotency/lease.js'
 
 const LEASE_MS = 3000
 
@@ -7,7 +7,7 @@ describe('A lease', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
   const keep = (renew: () => Promise<boolean>, maxRunMs = 60_000) =>
-    new Lease({ leaseMs: LEASE_MS, maxRunMs }, performance.now(), renew)
+    keepLease({ leaseMs: LEASE_MS, maxRunMs }, performance.now(), renew)
 
   it('is renewed three times in its length, for as long as it is not stopped', async () => {
     const renew = vi.fn(async () => true)

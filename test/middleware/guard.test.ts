@@ -3,13 +3,13 @@ import { describe, expect, test, vi } from 'vitest'
 import { ServiceAuthError, wrongWiring } from '../../src/decision/fault.js'
 import { allow, type Decision, deny } from '../../src/decision/reason.js'
 import { Unavailable } from '../../src/decision/unavailable.js'
-import { guardHandler } from '../../src/middleware/guard.js'
+import { admittingHandler } from '../../src/middleware/guard.js'
 import { EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
 
 type Decide = () => Decision<string> | Promise<Decision<string>>
 
 const guardOf = (decide: Decide, accept = (): object => ({})) =>
-  guardHandler<string>({ by: 'serviceAuth', decide, accept, observers: () => [] })
+  admittingHandler<string>({ by: 'serviceAuth', decide, accept, observers: () => [] })
 
 /** What becomes of a decision on a request that nobody but the guard has touched. */
 async function outcomeOf(decide: Decide, accept?: () => object) {

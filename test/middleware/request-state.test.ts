@@ -6,76 +6,84 @@ import { ServiceAuthError } from '../../src/decision/fault.js'
 import type { IdempotencyContext } from '../../src/idempotency/run.js'
 import {
   type Admission,
-  admissionOf,
+  admittedState,
   assertBeforeKey,
+  beginState,
   serviceOf,
-  stateOf,
 } from '../../src/middleware/request-state.js'
 
-const inForm = (): Request => ({ rawHeaders: [] as string[] }) as Request
-const ofNode = (): Request => new IncomingMessage(new Socket()) as Request
+const newRequest = (): Request => new IncomingMessage(new Socket()) as Request
+
 const ADMISSION = { identity: { name: 'billing' } } as Admission
 
-describe.each([
-  ['of Node', ofNode],
-  ['in form only', inForm],
-])('the state of a request %s', (_name, newRequest) => {
+const admitted = (): Request => {
+  const request = newRequest()
+  beginState(request).admission = ADMISSION
+  return request
+}
+
+/** Whatever else carries what a request carries. */
+const STAND_INS: [string, (request: Request) => Request][] = [
+  ['a copy', (request) => Object.assign(Object.create(Object.getPrototypeOf(request)), request)],
+  ['a plain copy', (request) => ({ ...request }) as Request],
+  ['an object below it', (request) => Object.create(request)],
+  ['a proxy', (request) => new Proxy(request, {})],
+]
+
+describe('the state of a request', () => {
   test('is its own, and stays the same', () => {
     const request = newRequest()
-    expect(stateOf(request)).toBe(stateOf(request))
-    expect(stateOf(newRequest())).not.toBe(stateOf(request))
+    expect(beginState(request)).toBe(beginState(request))
+    expect(beginState(newRequest())).not.toBe(beginState(request))
   })
 
-  test('is not shared with another request that is made with the same headers', () => {
-    const request = newRequest()
-    stateOf(request).admission = ADMISSION
-    stateOf(request).consumedIn = new Set([{}])
-    const other = newRequest()
-    other.rawHeaders = request.rawHeaders
-    expect(() => admissionOf(stateOf(other), 'x')).toThrow(ServiceAuthError)
-    expect(stateOf(other).consumedIn).toBeUndefined()
-    expect(() => serviceOf(other)).toThrow(ServiceAuthError)
+  test('stays when the request is given other headers or another prototype', () => {
+    const request = admitted()
+    request.rawHeaders = []
+    Object.setPrototypeOf(request, Object.create(Object.create(IncomingMessage.prototype)))
+    expect(serviceOf(request)).toBe(ADMISSION.identity)
   })
 
-  test('is lost when the request is given other headers', () => {
-    const request = newRequest()
-    stateOf(request).admission = ADMISSION
-    const { rawHeaders } = request
-    request.rawHeaders = [...rawHeaders]
-    expect(() => serviceOf(request)).toThrow(ServiceAuthError)
-    stateOf(request).admission = { identity: { name: 'another' } } as Admission
-    expect(serviceOf(request).name).toBe('another')
+  test.each(STAND_INS)('is not that of %s, which carries no admission', (_name, standInFor) => {
+    const request = admitted()
+    const standIn = standInFor(request)
+    expect(() => serviceOf(standIn)).toThrow(ServiceAuthError)
+    expect(() => admittedState(standIn, 'x')).toThrow(ServiceAuthError)
+    expect(serviceOf(request)).toBe(ADMISSION.identity)
   })
 
-  test.each([
-    ['a proxy', (request: Request) => new Proxy(request, {})],
-    ['an object below it', (request: Request) => Object.create(request) as Request],
-  ])('is not that of %s', (_wrapper, wrap) => {
-    const request = newRequest()
-    const wrapper = wrap(request)
-    stateOf(request).admission = ADMISSION
-    expect(() => serviceOf(wrapper)).toThrow(ServiceAuthError)
-    expect(stateOf(wrapper)).toBe(stateOf(wrapper))
-    const first = newRequest()
-    stateOf(wrap(first)).admission = ADMISSION
-    expect(() => serviceOf(first)).toThrow(ServiceAuthError)
+  test.each(STAND_INS)('of %s begins anew, and is never another one’s', (_name, standInFor) => {
+    const request = admitted()
+    const standIn = standInFor(request)
+    const another = { identity: { name: 'another' } } as Admission
+    expect(beginState(standIn).admission).toBeUndefined()
+    beginState(standIn).admission = another
+    expect(serviceOf(standIn).name).toBe('another')
+    let name: string | undefined
+    try {
+      name = serviceOf(request).name
+    } catch (error) {
+      // A proxy puts what it is given on the request itself, which then belongs to neither.
+      expect(error).toBeInstanceOf(ServiceAuthError)
+    }
+    expect(name).not.toBe('another')
   })
 
   test('gives no admission before a serviceAuth has accepted', () => {
     const request = newRequest()
-    expect(() => admissionOf(stateOf(request), 'x')).toThrow(ServiceAuthError)
-    expect(() => admissionOf(stateOf(request), 'x')).toThrow(/x needs a serviceAuth/)
-    expect(() => serviceOf(request)).toThrow(ServiceAuthError)
+    for (const begin of [false, true]) {
+      if (begin) beginState(request)
+      expect(() => admittedState(request, 'x')).toThrow(ServiceAuthError)
+      expect(() => admittedState(request, 'x')).toThrow(/x needs a serviceAuth/)
+      expect(() => serviceOf(request)).toThrow(ServiceAuthError)
+    }
   })
 
   test('gives it afterwards, but not while another serviceAuth has not accepted', () => {
-    const request = newRequest()
-    const state = stateOf(request)
-    state.admission = ADMISSION
-    expect(admissionOf(stateOf(request), 'x')).toBe(ADMISSION)
-    expect(serviceOf(request)).toBe(ADMISSION.identity)
-    state.unaccepted = 1
-    expect(() => admissionOf(stateOf(request), 'x')).toThrow(ServiceAuthError)
+    const request = admitted()
+    expect(admittedState(request, 'x').admission).toBe(ADMISSION)
+    beginState(request).unaccepted = 1
+    expect(() => admittedState(request, 'x')).toThrow(ServiceAuthError)
     expect(() => serviceOf(request)).toThrow(ServiceAuthError)
   })
 
@@ -85,13 +93,11 @@ describe.each([
   })
 
   test('lets no check come after the key, and frees the key', () => {
-    const request = newRequest()
-    expect(() => assertBeforeKey(stateOf(request), 'x')).not.toThrow()
+    const state = beginState(newRequest())
+    expect(() => assertBeforeKey(state, 'x')).not.toThrow()
     const release = vi.fn()
-    stateOf(request).reservation = { release } as unknown as IdempotencyContext
-    expect(() => assertBeforeKey(stateOf(request), 'x')).toThrow(
-      /x comes after requireIdempotencyKey/,
-    )
+    state.reservation = { release } as unknown as IdempotencyContext
+    expect(() => assertBeforeKey(state, 'x')).toThrow(/x comes after requireIdempotencyKey/)
     expect(release).toHaveBeenCalledOnce()
   })
 })

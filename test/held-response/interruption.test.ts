@@ -2,20 +2,24 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it, vi } from 'vitest'
-import { watchSources } from '../../src/held-response/sources.js'
+import { watchInterruption } from '../../src/held-response/interruption.js'
 
 /** What is asked of a response here: it takes pipes, and closes. */
 function watched() {
   const response = new Writable({ write: (_chunk, _encoding, done) => done() })
   const dropped = vi.fn()
-  watchSources(response as unknown as ServerResponse, dropped)
+  watchInterruption({
+    response: response as unknown as ServerResponse,
+    interrupted: dropped,
+    disconnected() {},
+  })
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)
   }
   return { response, dropped, settle }
 }
 
-describe('watchSources', () => {
+describe('watchInterruption', () => {
   it('tells when the response closes under a pipe', async () => {
     const { response, dropped, settle } = watched()
     const source = new PassThrough()

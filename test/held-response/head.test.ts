@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { isEventStream, snapshotHeaders } from '../../src/held-response/header-snapshot.js'
+import { headOf, isBodyless, isEventStream, lengthIn } from '../../src/held-response/head.js'
 
 const response = (headers: Record<string, string | number | string[]> = {}): ServerResponse => {
   const made = new ServerResponse(new IncomingMessage(new Socket()))
@@ -9,8 +9,10 @@ const response = (headers: Record<string, string | number | string[]> = {}): Ser
   return made
 }
 
-describe('The headers of a response', () => {
-  it('are those that were set, with those of writeHead over them', () => {
+const snapshotHeaders = (of: ServerResponse, given: unknown) => headOf(of, [200, given]).headers
+
+describe('The head of a response', () => {
+  it('has the headers that were set, with those of writeHead over them', () => {
     const set = { 'X-A': '1', Link: ['</a>', '</b>'], 'X-N': 5 }
     expect(snapshotHeaders(response(set), undefined)).toEqual([
       ['x-a', '1'],
@@ -53,7 +55,8 @@ describe('The headers of a response', () => {
   })
 
   it('tell server-sent events by their media type alone', () => {
-    const is = (value: string): boolean => isEventStream([['content-type', value]])
+    const is = (value: string): boolean =>
+      isEventStream({ status: 200, headers: [['content-type', value]] })
     for (const value of [
       'text/event-stream',
       'Text/Event-Stream; charset=utf-8',
@@ -69,6 +72,22 @@ describe('The headers of a response', () => {
     ]) {
       expect(is(value)).toBe(false)
     }
-    expect(isEventStream([['x-type', 'text/event-stream']])).toBe(false)
+    expect(isEventStream({ status: 200, headers: [['x-type', 'text/event-stream']] })).toBe(false)
+  })
+
+  it('has the status as an integer, and headers also behind a reason', () => {
+    expect(headOf(response(), ['201'])).toEqual({ status: 201, headers: [] })
+    const head = headOf(response(), [201, 'Made', { 'X-A': 1 }])
+    expect(head).toEqual({ status: 201, headers: [['x-a', '1']] })
+  })
+
+  it('says how long the body is, where it does', () => {
+    expect(lengthIn(headOf(response({ 'Content-Length': 5 }), [200]))).toBe(5)
+    expect(lengthIn(headOf(response(), [200]))).toBeUndefined()
+  })
+
+  it('of some statuses has no body', () => {
+    const statuses = [100, 199, 200, 204, 205, 304, 404]
+    expect(statuses.filter(isBodyless)).toEqual([100, 199, 204, 304])
   })
 })

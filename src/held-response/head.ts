@@ -2,8 +2,30 @@ import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } fro
 
 type HeaderPairs = readonly (readonly [name: string, value: string])[]
 
-/** The headers that a response is about to be sent with, `writeHead`'s own ones over the others. */
-export function snapshotHeaders(response: ServerResponse, ofWriteHead: unknown): HeaderPairs {
+/** Status and headers as a response is sent with them. */
+export interface Head {
+  readonly status: number
+  readonly headers: HeaderPairs
+}
+
+/** The head that `writeHead` is called for: its own headers stand before the response's. */
+export function headOf(response: ServerResponse, [status, reason, given]: unknown[]): Head {
+  const ofWriteHead = typeof reason === 'string' ? given : (given ?? reason)
+  // Node makes an integer of the status likewise.
+  return { status: Number(status) | 0, headers: snapshotHeaders(response, ofWriteHead) }
+}
+
+/** Whether a response with this status has no body, whatever its handler writes. */
+export const isBodyless = (status: number): boolean =>
+  status === 204 || status === 304 || status < 200
+
+/** The `Content-Length` of a head, where it has one. */
+export function lengthIn({ headers }: Head): number | undefined {
+  const header = headers.find(([name]) => name === 'content-length')
+  return header === undefined ? undefined : Number(header[1])
+}
+
+function snapshotHeaders(response: ServerResponse, ofWriteHead: unknown): HeaderPairs {
   const others = Object.entries(response.getHeaders())
   if (ofWriteHead === undefined) return inPairs(others)
   if (others.length === 0) return inPairs(pairsOf(ofWriteHead))
@@ -26,7 +48,7 @@ function rehearse(
 }
 
 /** Server-sent events are meant to arrive as they happen. */
-export const isEventStream = (headers: HeaderPairs): boolean =>
+export const isEventStream = ({ headers }: Head): boolean =>
   headers.some(
     ([name, value]) => name === 'content-type' && /^\s*text\/event-stream\s*(;|$)/i.test(value),
   )

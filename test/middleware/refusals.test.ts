@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Response } from 'express'
+import express, { type Response } from 'express'
+import supertest from 'supertest'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ServiceAuthError } from '../../src/decision/fault.js'
 import type { Reason } from '../../src/decision/reason.js'
-import { refuse, verdictOf } from '../../src/middleware/refuse.js'
+import type { IdempotencyRefusal } from '../../src/idempotency/event.js'
+import { refuse, verdictOf } from '../../src/middleware/refusals.js'
 import { rawRequest } from '../support/raw-request.js'
 import {
   FORBIDDEN,
@@ -44,6 +46,17 @@ const ROWS: Record<Reason, string> = {
   key_set_unavailable: UNAVAILABLE,
   store_unavailable: UNAVAILABLE,
 }
+
+const PROBLEMS: Record<IdempotencyRefusal, readonly [status: number, type: string]> = {
+  key_missing: [400, 'idempotency-key-missing'],
+  key_invalid: [400, 'idempotency-key-invalid'],
+  key_reused: [422, 'idempotency-key-reused'],
+  request_in_progress: [409, 'request-in-progress'],
+  outcome_unknown: [409, 'outcome-unknown'],
+  result_not_stored: [409, 'result-not-stored'],
+}
+const problems = Object.entries(PROBLEMS) as [IdempotencyRefusal, [number, string]][]
+
 const rows = Object.entries(ROWS) as [Reason, string][]
 
 async function answerWith(reason: Reason, method: string): Promise<string> {
@@ -85,6 +98,32 @@ describe('a refusal', () => {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     expect(await rawRequest(port, { method: 'GET' })).toBe(INVALID_TOKEN)
+  })
+
+  test.each(problems)('about the key is sent as the contract has it: %s', async (reason, row) => {
+    const [status, type] = row
+    let told: number | undefined
+    const app = express().use((_req, res) => {
+      told = refuse(res, reason)
+    })
+    const answer = await supertest(app).post('/')
+    expect([answer.status, told]).toEqual([status, status])
+    expect(answer.headers).toMatchObject({
+      'content-type': 'application/problem+json',
+      'content-length': String(answer.text.length),
+      'cache-control': 'no-store',
+    })
+    expect(answer.headers).not.toHaveProperty('retry-after')
+    const { title, ...problem } = JSON.parse(answer.text)
+    expect(problem).toEqual({ type: `urn:express-service-auth:${type}`, status })
+    expect(title).toMatch(/\w/)
+  })
+
+  test('says when to come again', async () => {
+    const app = express().use((_req, res) => void refuse(res, 'request_in_progress', 7))
+    const answer = await supertest(app).head('/')
+    expect(answer.headers['retry-after']).toBe('7')
+    expect(answer.text ?? '').toBe('')
   })
 
   test('is an error of our own once a response has begun', () => {

@@ -1,0 +1,74 @@
+import { readClock } from './base/clock.js'
+import type { RawHeaders } from './base/raw-headers.js'
+import { allow, type Decision, deny } from './decision/reason.js'
+import type { KeySource, VerificationKey } from './key-set/key-set.js'
+import { type Judgement, judge } from './policy/judge.js'
+import type { Policy } from './policy/policy.js'
+import { rememberAccepted } from './token/accepted-tokens.js'
+import { readBearer } from './token/bearer.js'
+import { type ScreenedToken, screenToken } from './token/compact-jws.js'
+import { verifyToken } from './token/verify.js'
+
+/** What a receiver judges tokens by. */
+interface Gate {
+  readonly policy: Policy
+  readonly keySource: KeySource
+}
+
+/** A judgement, and the key by which the token was verified. */
+interface Admitted extends Judgement {
+  readonly key: VerificationKey
+}
+
+/** Decides on a request by its headers; a token that is remembered at once. */
+export type Admit = (headers: RawHeaders) => Decision<Judgement> | Promise<Decision<Judgement>>
+
+/**
+ * The whole way from the headers to an identity.
+ *
+ * The function that is returned rejects with `Unavailable` when the key set is out of reach.
+ */
+export function createAdmit(policy: Policy, keySource: KeySource): Admit {
+  const gate = { policy, keySource }
+  const judgeToken = rememberAccepted<Admitted>({
+    max: policy.tokenCacheMax,
+    decide: (token) => admitToken(token, gate),
+    holds: (admitted) => holdsNow(admitted, gate),
+  })
+  return (headers) => {
+    const bearer = readBearer(headers)
+    return bearer.ok ? judgeToken(bearer.value) : bearer
+  }
+}
+
+/** Form, key, signature, claims: the first objection decides. */
+async function admitToken(token: string, gate: Gate): Promise<Decision<Admitted>> {
+  const screened = screenToken(token)
+  if (!screened.ok) return screened
+  const allowed = allowKey(screened.value, gate)
+  if (!allowed.ok) return allowed
+  const verified = await verifyToken(screened.value, gate.keySource)
+  if (!verified.ok) return verified
+  const { key, payload } = verified.value
+  const judged = judge({ keyId: key.kid, payload }, gate.policy, secondsNow(gate))
+  return judged.ok ? allow({ ...judged.value, key }) : judged
+}
+
+/** The core's static keys are told by their ids. */
+const STATIC_KEY_PREFIX = 's-'
+
+/** A key that the policy refuses costs no verification. */
+function allowKey({ kid }: ScreenedToken, { policy, keySource }: Gate): Decision<undefined> {
+  const isStatic = kid.startsWith(STATIC_KEY_PREFIX) && policy.staticKeys === 'refuse'
+  if (!isStatic && !policy.denied.keys.has(kid)) return allow(undefined)
+  const evidence = keySource.current(kid) === undefined ? {} : { keyId: kid }
+  return deny(isStatic ? 'static_key_refused' : 'key_denied', evidence)
+}
+
+/** Whether the same judgement would be passed now, by a key that is still in the set. */
+function holdsNow({ validFrom, validUntil, key }: Admitted, gate: Gate): boolean {
+  const now = secondsNow(gate)
+  return now >= validFrom && now < validUntil && gate.keySource.current(key.kid) === key
+}
+
+const secondsNow = ({ policy }: Gate): number => readClock(policy.clock) / 1000

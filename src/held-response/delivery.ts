@@ -1,0 +1,108 @@
+import type { ServerResponse } from 'node:http'
+import type { Callback } from './chunk.js'
+import { isDisconnected } from './connection.js'
+import type { Head } from './head.js'
+import { advance, isHeld, type Phase, type PhaseEvent } from './phase.js'
+import type { StoredResult } from './result.js'
+import { type Sending, send, sendAfter } from './sending.js'
+
+/** Who is told what becomes of a response. What it returns need not resolve, only settle. */
+export interface CaptureObserver {
+  /** The whole response; no byte of it is sent before the promise settles. */
+  complete(result: StoredResult): Promise<void>
+  /** It cannot be held back; its first byte waits for the promise. */
+  flow(): Promise<void>
+  /** A response that flowed has ended or was cut off; its last byte waits for the promise. */
+  flowed(): Promise<void>
+  /** It was cut off while it was held back. */
+  cutOff(): void
+}
+
+export interface CaptureOptions {
+  readonly response: ServerResponse
+  /** The largest body that is held back. */
+  readonly maxBytes: number
+  readonly isHead: boolean
+}
+
+/** A response that is held back: how far it has come, and what has been kept of it. */
+export interface Capture extends CaptureOptions, Sending {
+  readonly observer: CaptureObserver
+  /** Wakes those who wait for the response to take more. */
+  readonly drain: () => void
+  phase: Phase
+  /** From when the handler has written it. */
+  head: Head | undefined
+  kept: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
+  keptBytes: number
+  endCallback: Callback | undefined
+}
+
+/** The phase as the event leaves it, and what follows from the change. */
+export function happen(capture: Capture, event: PhaseEvent): void {
+  const { observer, phase: before } = capture
+  const phase = advance(before, event)
+  if (phase === before) return
+  capture.phase = phase
+  if (phase === 'opening') sendAfter(capture, observer.flow(), () => open(capture))
+  else if (before === 'held' && event !== 'finished') observer.cutOff()
+  else if (before === 'flowing' && event !== 'finished') void observer.flowed()
+}
+
+/** Keeps a part of the body. */
+export function keep(capture: Capture, octets: Uint8Array, callback: Callback | undefined): void {
+  capture.keptBytes += octets.byteLength
+  if (capture.keptBytes > capture.maxBytes) happen(capture, 'outgrown')
+  const isCalledNow = isHeld(capture.phase)
+  capture.kept.push({ octets, callback: isCalledNow ? undefined : callback })
+  if (isCalledNow && callback !== undefined) process.nextTick(callback)
+}
+
+/** The handler has ended a response that is held back: it is sent once it has been kept. */
+export function complete(capture: Capture, { status, headers }: Head): void {
+  const { kept, observer, endCallback } = capture
+  finish(capture)
+  capture.kept = []
+  const [first] = kept
+  const isOne = first !== undefined && kept.length === 1
+  const body = isOne ? first.octets : Buffer.concat(kept.map(({ octets }) => octets))
+  const args = body.byteLength > 0 ? [body, endCallback] : [endCallback]
+  sendAfter(capture, observer.complete({ status, headers, body }), () => deliverEnd(capture, args))
+}
+
+/** From here on `writableEnded` is true, as after Node's `end`, although nothing has been sent. */
+export function finish(capture: Capture): void {
+  happen(capture, 'finished')
+  showEnded(capture.response, true)
+}
+
+/** Ends the response by the functions that it had before. */
+export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
+  showEnded(capture.response, false)
+  try {
+    send(capture, 'end', args)
+  } finally {
+    showEnded(capture.response, true)
+  }
+}
+
+/** Not by Node's `finished`: a server that closes takes the connection for an idle one by it. */
+function showEnded(response: ServerResponse, value: boolean): void {
+  Object.defineProperty(response, 'writableEnded', { configurable: true, writable: true, value })
+}
+
+/** Sends what has been kept; from here on everything passes. */
+function open(capture: Capture): void {
+  const { response, observer, kept, endCallback } = capture
+  capture.kept = []
+  happen(capture, 'recorded')
+  let isDrained = kept.length > 0
+  for (const { octets, callback } of kept) {
+    isDrained = send(capture, 'write', [octets, callback]) === true
+  }
+  if (kept.length === 0) send(capture, 'flushHeaders', [])
+  if (capture.phase === 'ended') {
+    sendAfter(capture, observer.flowed(), () => deliverEnd(capture, [endCallback]))
+  } else if (isDisconnected(response)) happen(capture, 'disconnected')
+  else if (isDrained) capture.drain()
+}

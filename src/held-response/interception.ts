@@ -1,0 +1,62 @@
+import { ServerResponse } from 'node:http'
+
+const NAMES = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy'] as const
+type Name = (typeof NAMES)[number]
+
+type AnyFunction = (...args: unknown[]) => unknown
+
+/** The functions by which a response is sent. */
+export type SendingFunctions = Readonly<Record<Name, AnyFunction>>
+
+/** What is called instead, with the state of the response that it was called on. */
+export type Interceptors<State> = Readonly<Record<Name, (state: State, args: unknown[]) => unknown>>
+
+export interface Intercepted {
+  /** The functions that the response had before. */
+  readonly found: SendingFunctions
+}
+
+/**
+ * Returns a function that gives one response functions of its own, which call `interceptors` with
+ * `state`. They are made once, for all responses: a closure for each response would cost a write
+ * more than everything else here. Nothing but the one response is changed.
+ */
+export function createInterception<State extends Intercepted>(
+  interceptors: Interceptors<State>,
+): (response: ServerResponse, begin: (found: SendingFunctions) => State) => void {
+  const STATE = Symbol('express-service-auth response')
+  type Carrier = Record<Name, AnyFunction> & { [STATE]?: State }
+
+  const own = {} as Record<Name, AnyFunction>
+  for (const name of NAMES) {
+    own[name] = function (this: Carrier, ...args: unknown[]): unknown {
+      const state = this[STATE]
+      // Somebody has put our function on a response that is not held back.
+      if (state === undefined) return Reflect.apply(ServerResponse.prototype[name], this, args)
+      return interceptors[name](state, args)
+    }
+  }
+
+  return (response, begin) => {
+    const carrier = response as unknown as Carrier
+    const state = begin(functionsOf(carrier, own, carrier[STATE]?.found))
+    carrier[STATE] = state
+    carrier.writeHead = own.writeHead
+    carrier.flushHeaders = own.flushHeaders
+    carrier.write = own.write
+    carrier.end = own.end
+    carrier.destroy = own.destroy
+  }
+}
+
+/** A copy of a held response has our functions already: what stood before them there is meant. */
+function functionsOf(
+  { writeHead, flushHeaders, write, end, destroy }: Record<Name, AnyFunction>,
+  own: SendingFunctions,
+  ofOriginal: SendingFunctions | undefined,
+): SendingFunctions {
+  const found = { writeHead, flushHeaders, write, end, destroy }
+  if (ofOriginal === undefined) return found
+  for (const name of NAMES) if (found[name] === own[name]) found[name] = ofOriginal[name]
+  return found
+}

@@ -1,0 +1,46 @@
+import type { ServerResponse } from 'node:http'
+import type { SendingFunctions } from './interception.js'
+
+/** Sends a response by the functions that it had before it was held back. */
+export interface Sending {
+  readonly response: ServerResponse
+  readonly found: SendingFunctions
+  /**
+   * How many of these functions are at work. What an outer middleware calls meanwhile, by way of the
+   * response, is meant for them.
+   */
+  depth: number
+}
+
+/** Calls one of the functions. */
+export const call = (
+  { response, found }: Sending,
+  name: keyof SendingFunctions,
+  args: readonly unknown[],
+): unknown => Reflect.apply(found[name], response, args)
+
+/** Calls one of the functions that send something. */
+export function send(
+  sending: Sending,
+  name: 'flushHeaders' | 'write' | 'end',
+  args: readonly unknown[],
+): unknown {
+  sending.depth += 1
+  try {
+    return call(sending, name, args)
+  } finally {
+    sending.depth -= 1
+  }
+}
+
+/** Sends once the promise is settled. A fault in sending breaks the connection, nothing else. */
+export function sendAfter(sending: Sending, settled: Promise<void>, deliver: () => void): void {
+  const deliverOrBreak = (): void => {
+    try {
+      deliver()
+    } catch {
+      call(sending, 'destroy', [])
+    }
+  }
+  settled.then(deliverOrBreak, deliverOrBreak)
+}

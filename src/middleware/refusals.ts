@@ -1,0 +1,140 @@
+import type { Response } from 'express'
+import type { Verdict } from '../decision/event.js'
+import { wrongWiring } from '../decision/fault.js'
+import type { Reason, RefusalReason, UndecidedReason } from '../decision/reason.js'
+import type { IdempotencyRefusal } from '../idempotency/event.js'
+
+/** A problem document (RFC 9457) with its headers, as it is sent. */
+interface Refusal<Status extends number> {
+  readonly status: Status
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: Buffer
+}
+
+interface Problem {
+  readonly type: string
+  readonly title: string
+}
+
+function refusal<const Status extends number>(
+  status: Status,
+  { type, title }: Problem,
+  ...headers: readonly (readonly [string, string])[]
+): Refusal<Status> {
+  const body = Buffer.from(JSON.stringify({ type, title, status }))
+  return {
+    status,
+    body,
+    headers: [
+      ['Content-Type', 'application/problem+json'],
+      ['Content-Length', String(body.byteLength)],
+      ['Cache-Control', 'no-store'],
+      ...headers,
+    ],
+  }
+}
+
+const blank = (title: string): Problem => ({ type: 'about:blank', title })
+
+/** RFC 6750, section 3. */
+const challenge = (parameter: string): readonly [string, string] => [
+  'WWW-Authenticate',
+  `Bearer realm="service"${parameter}`,
+]
+
+const UNAUTHORIZED = blank('Unauthorized')
+const NO_TOKEN = refusal(401, UNAUTHORIZED, challenge(''))
+const INVALID_TOKEN = refusal(401, UNAUTHORIZED, challenge(', error="invalid_token"'))
+const FORBIDDEN = refusal(403, blank('Forbidden'), challenge(', error="insufficient_scope"'))
+const UNAVAILABLE = refusal(503, blank('Service Unavailable'), ['Retry-After', '5'])
+
+const aboutKey = (name: string, title: string): Problem => ({
+  type: `urn:express-service-auth:${name}`,
+  title,
+})
+
+/** What a caller sees of each reason. Of those of authentication, nothing but which of the four it is. */
+const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
+  Record<UndecidedReason, Refusal<503>> &
+  Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {
+  credentials_missing: NO_TOKEN,
+  authorization_repeated: INVALID_TOKEN,
+  authorization_malformed: INVALID_TOKEN,
+  token_too_long: INVALID_TOKEN,
+  token_malformed: INVALID_TOKEN,
+  algorithm_not_allowed: INVALID_TOKEN,
+  key_id_invalid: INVALID_TOKEN,
+  header_parameter_forbidden: INVALID_TOKEN,
+  static_key_refused: INVALID_TOKEN,
+  key_denied: INVALID_TOKEN,
+  key_unknown: INVALID_TOKEN,
+  signature_invalid: INVALID_TOKEN,
+  claim_missing: INVALID_TOKEN,
+  claim_invalid: INVALID_TOKEN,
+  token_expired: INVALID_TOKEN,
+  token_not_yet_valid: INVALID_TOKEN,
+  token_lifetime_too_long: INVALID_TOKEN,
+  token_denied: INVALID_TOKEN,
+  token_issued_too_early: INVALID_TOKEN,
+  token_id_missing: INVALID_TOKEN,
+  token_replayed: INVALID_TOKEN,
+  caller_denied: FORBIDDEN,
+  caller_not_approved: FORBIDDEN,
+  permission_missing: FORBIDDEN,
+  key_set_unavailable: UNAVAILABLE,
+  store_unavailable: UNAVAILABLE,
+  key_missing: refusal(
+    400,
+    aboutKey('idempotency-key-missing', 'This operation needs an Idempotency-Key header'),
+  ),
+  key_invalid: refusal(
+    400,
+    aboutKey(
+      'idempotency-key-invalid',
+      'The Idempotency-Key header must be one key of 1 to 255 visible ASCII characters',
+    ),
+  ),
+  key_reused: refusal(
+    422,
+    aboutKey('idempotency-key-reused', 'This Idempotency-Key was used for another request'),
+  ),
+  request_in_progress: refusal(
+    409,
+    aboutKey('request-in-progress', 'The same request is still running'),
+  ),
+  outcome_unknown: refusal(
+    409,
+    aboutKey('outcome-unknown', 'The same request was begun before and its outcome is unknown'),
+  ),
+  result_not_stored: refusal(
+    409,
+    aboutKey('result-not-stored', 'The same request has been answered and the answer was not kept'),
+  ),
+}
+
+const isUndecided = (reason: Reason): reason is UndecidedReason => REFUSALS[reason].status === 503
+
+/** The part of a decision's event that follows from its reason. */
+export const verdictOf = (reason: Reason): Verdict =>
+  isUndecided(reason)
+    ? { outcome: 'undecided', reason, status: REFUSALS[reason].status }
+    : { outcome: 'refused', reason, status: REFUSALS[reason].status }
+
+/**
+ * Sends the refusal and returns its status: the same bytes and headers for all reasons of one row.
+ *
+ * @throws ServiceAuthError when a response has begun already.
+ */
+export function refuse<R extends Reason | IdempotencyRefusal>(
+  response: Response,
+  reason: R,
+  retryAfterSeconds?: number,
+): (typeof REFUSALS)[R]['status'] {
+  if (response.headersSent) throw wrongWiring('a response had begun before the request was judged')
+  const { status, headers, body } = REFUSALS[reason]
+  response.statusCode = status
+  for (const [name, value] of headers) response.setHeader(name, value)
+  if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds)
+  response.end(body)
+  return status
+}

@@ -1,0 +1,177 @@
+import { EventEmitter, once } from 'node:events'
+import { createServer, IncomingMessage, OutgoingMessage, Server, ServerResponse } from 'node:http'
+import { type AddressInfo, Socket } from 'node:net'
+import { Duplex, Readable, Stream, Writable } from 'node:stream'
+import express, { type Express, type RequestHandler } from 'express'
+import { createTestIssuer, type TestIssuer } from 'express-service-auth/testing'
+import express4 from 'express4'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { call, newKey } from './idempotency/exchange.js'
+
+/** Everything of Node and Express that all requests share. */
+const SHARED: readonly object[] = [
+  EventEmitter.prototype,
+  Stream.prototype,
+  Readable.prototype,
+  Writable.prototype,
+  Duplex.prototype,
+  Socket.prototype,
+  IncomingMessage.prototype,
+  OutgoingMessage.prototype,
+  ServerResponse.prototype,
+  Server.prototype,
+  express.request,
+  express.response,
+  express4.request,
+  express4.response,
+]
+
+const descriptors = (): unknown[] =>
+  SHARED.map((shared) => Object.getOwnPropertyDescriptors(shared))
+
+/** A further copy of the package in this process. */
+async function loadCopy() {
+  vi.resetModules()
+  return await import('express-service-auth')
+}
+
+const symbolsAsText = (keys: readonly PropertyKey[]): string[] => keys.map(String).sort()
+
+describe('What the package does not own', () => {
+  let issuer: TestIssuer
+  beforeAll(async () => {
+    issuer = await createTestIssuer()
+  })
+  afterAll(() => issuer.close())
+  const headers = () => ({ authorization: `Bearer ${issuer.token()}` })
+
+  let close = (): void => {}
+  afterEach(() => close())
+
+  async function serve(app: Express): Promise<number> {
+    const server = createServer(app).listen(0, '127.0.0.1')
+    close = () => server.close()
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+
+  it('is left as it is: no prototype is changed by any guard', async () => {
+    const before = descriptors()
+    const {
+      memoryStore,
+      requireIdempotencyKey,
+      requirePermissions,
+      requireSingleUse,
+      serviceAuth,
+    } = await loadCopy()
+    const store = memoryStore()
+    const app = express()
+    app.use(serviceAuth(issuer.policy()), requirePermissions('orders:read'))
+    app.post(
+      '/orders/:id',
+      express.json(),
+      requireSingleUse({ store }),
+      requireIdempotencyKey({ store }),
+      (_req, res) => void res.json({ ok: true }),
+    )
+    const port = await serve(app)
+    const key = newKey()
+    for (let time = 0; time < 2; time += 1) {
+      expect((await call(port, { key, headers: headers() })).body.toString()).toBe('{"ok":true}')
+    }
+    expect(descriptors()).toEqual(before)
+  })
+
+  it('gets nothing but what the page on foreign objects lists', async () => {
+    const { memoryStore, requireIdempotencyKey, serviceAuth } = await loadCopy()
+    const added: Record<string, string[]> = {}
+    let known: Record<string, readonly PropertyKey[]> = {}
+    const objectsOf = ({ req, res }: { req: express.Request; res: express.Response }) => ({
+      request: req,
+      response: res,
+      socket: req.socket,
+      server: (req.socket as unknown as { server: object }).server,
+    })
+    const look: RequestHandler = (req, res, next) => {
+      known = Object.fromEntries(
+        Object.entries(objectsOf({ req, res })).map(([name, object]) => [
+          name,
+          Reflect.ownKeys(object),
+        ]),
+      )
+      next()
+    }
+    const app = express()
+    app.post(
+      '/orders/:id',
+      express.json(),
+      look,
+      serviceAuth(issuer.policy()),
+      requireIdempotencyKey({ store: memoryStore() }),
+      (req, res) => {
+        for (const [name, object] of Object.entries(objectsOf({ req, res }))) {
+          const keys = Reflect.ownKeys(object).filter((key) => !known[name]?.includes(key))
+          added[name] = symbolsAsText(keys)
+        }
+        res.end()
+      },
+    )
+    await call(await serve(app), { key: newKey(), headers: headers() })
+    expect(added).toEqual({
+      request: ['Symbol(express-service-auth request)', 'idempotency', 'service'],
+      response: [
+        'Symbol(express-service-auth response)',
+        'destroy',
+        'end',
+        'flushHeaders',
+        'write',
+        'writeHead',
+      ],
+      socket: ['Symbol(express-service-auth connection)', 'destroy', 'end'],
+      server: [],
+    })
+  })
+
+  it('serves two copies of the package side by side, which know nothing of each other', async () => {
+    const [first, second] = [await loadCopy(), await loadCopy()]
+    expect(first.serviceAuth).not.toBe(second.serviceAuth)
+    const policy = issuer.policy()
+    const stores = [first.memoryStore(), second.memoryStore()] as const
+    let runs = 0
+    const app = express()
+    app.post(
+      '/orders/:id',
+      express.json(),
+      first.serviceAuth(policy),
+      second.serviceAuth(policy),
+      first.requireIdempotencyKey({ store: stores[0] }),
+      second.requireIdempotencyKey({ store: stores[1] }),
+      (req, res) => {
+        runs += 1
+        res.json({ same: first.serviceOf(req).name === second.serviceOf(req).name })
+      },
+    )
+    app.get(
+      '/half',
+      first.serviceAuth(policy),
+      second.requirePermissions('orders:read'),
+      (_req, res) => void res.end('passed'),
+    )
+    const errors: unknown[] = []
+    app.use(((error, _req, res, _next) => {
+      errors.push(error)
+      res.status(500).end()
+    }) as express.ErrorRequestHandler)
+    const port = await serve(app)
+    const key = newKey()
+    for (let time = 0; time < 2; time += 1) {
+      const answer = await call(port, { key, headers: headers() })
+      expect(answer.body.toString()).toBe('{"same":true}')
+    }
+    expect(runs).toBe(1)
+    expect((await call(port, { method: 'GET', path: '/half', headers: headers() })).status).toBe(
+      500,
+    )
+    expect(errors).toEqual([expect.objectContaining({ code: 'wrong_wiring' })])
+  })
+})

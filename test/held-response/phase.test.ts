@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  advance,
+  isHeld,
+  isOpen,
+  type Phase,
+  type PhaseEvent,
+} from '../../src/held-response/phase.js'
+
+const EVENTS: PhaseEvent[] = [
+  'outgrown',
+  'recorded',
+  'finished',
+  'interrupted',
+  'disconnected',
+  'destroyed',
+]
+
+const phaseAfter = (...events: PhaseEvent[]): Phase => events.reduce<Phase>(advance, 'held')
+
+const runs = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
+
+describe('The phase of a response', () => {
+  it.each<[Phase, PhaseEvent[]]>([
+    ['ended', ['finished']],
+    ['held', ['disconnected']],
+    ['ended', ['disconnected', 'finished']],
+    ['dropped', ['interrupted']],
+    ['ended', ['interrupted', 'finished']],
+    ['ended', ['destroyed']],
+    ['opening', ['outgrown']],
+    ['opening', ['interrupted', 'outgrown']],
+    ['opening', ['outgrown', 'interrupted']],
+    ['closing', ['outgrown', 'finished']],
+    ['closing', ['outgrown', 'disconnected']],
+    ['closing', ['outgrown', 'destroyed', 'finished']],
+    ['ended', ['outgrown', 'finished', 'recorded']],
+    ['flowing', ['outgrown', 'recorded']],
+    ['ended', ['outgrown', 'recorded', 'disconnected']],
+    ['ended', ['outgrown', 'recorded', 'destroyed']],
+    ['ended', ['outgrown', 'recorded', 'finished', 'disconnected']],
+  ])('is %s after %j', (phase, events) => {
+    expect(phaseAfter(...events)).toBe(phase)
+  })
+
+  it('is never held back again once a byte may have left, nor open again once it was ended', () => {
+    fc.assert(
+      fc.property(runs, fc.constantFrom(...EVENTS), (events, next) => {
+        const before = phaseAfter(...events)
+        const now = advance(before, next)
+        if (!isHeld(before)) expect(isHeld(now)).toBe(false)
+        if (!isOpen(before)) expect(isOpen(now)).toBe(false)
+        if (before === 'ended') expect(now).toBe('ended')
+      }),
+    )
+  })
+
+  it('flows only after the record says so', () => {
+    fc.assert(
+      fc.property(runs, (events) => {
+        const isRecorded = events.indexOf('recorded', events.indexOf('outgrown')) !== -1
+        if (phaseAfter(...events) === 'flowing') expect(isRecorded).toBe(true)
+      }),
+    )
+  })
+})

@@ -1,0 +1,48 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { type Sending, send, sendAfter } from '../../src/held-response/sending.js'
+
+const nothing = (): void => {}
+
+function sendingWith(found: Partial<Sending['found']>): Sending {
+  const response = new ServerResponse(new IncomingMessage(new Socket()))
+  const none = { writeHead: nothing, flushHeaders: nothing, write: nothing, end: nothing }
+  return { response, found: { ...none, destroy: nothing, ...found }, depth: 0 }
+}
+
+describe('Sending a held response', () => {
+  it('uses the functions that were found, and counts those at work', () => {
+    const depths: number[] = []
+    const sending = sendingWith({
+      end(...args) {
+        depths.push(sending.depth)
+        if (args[0] === 'outer') send(sending, 'end', ['inner'])
+        return args[0]
+      },
+    })
+    expect(send(sending, 'end', ['outer'])).toBe('outer')
+    expect([...depths, sending.depth]).toEqual([1, 2, 0])
+  })
+
+  it('happens whether what it waits for succeeds or fails', async () => {
+    const sending = sendingWith({})
+    await new Promise<void>((resolve) => sendAfter(sending, Promise.resolve(), resolve))
+    await new Promise<void>((resolve) =>
+      sendAfter(sending, Promise.reject(new Error('x')), resolve),
+    )
+  })
+
+  it('destroys the response, and nothing else, when it fails', async () => {
+    const destroyed = new Promise<unknown[]>((resolve) => {
+      const sending = sendingWith({
+        destroy: (...args) => resolve(args),
+        end() {
+          throw new Error('an outer middleware')
+        },
+      })
+      sendAfter(sending, Promise.resolve(), () => send(sending, 'end', []))
+    })
+    expect(await destroyed).toEqual([])
+  })
+})

@@ -1,0 +1,127 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { OutgoingMessage, ServerResponse } from 'node:http'
+import type { RequestHandler, Response } from 'express'
+import { expect, it } from 'vitest'
+import { until } from '../support/until.js'
+import { describeReceivers, makeStage, problemOf } from './each-receiver.js'
+import { call, callRaw, newKey } from './exchange.js'
+
+const CHANNEL = 'express-service-auth:idempotency'
+
+describeReceivers('A response that ends in another way than by its own functions', (bench) => {
+  it.each<[string, (res: Response) => unknown]>([
+    ['the prototype’s end', (res) => OutgoingMessage.prototype.end.call(res, 'around', 'utf8')],
+    ['end behind a head', (res) => ServerResponse.prototype.end.call(res.status(201), 'x', 'utf8')],
+    ['socket.destroy before the head', (res) => res.req.socket.destroy()],
+    ['socket.end before the head', (res) => res.req.socket.end()],
+    ['socket.destroySoon', (res) => res.req.socket.destroySoon()],
+    ['socket.resetAndDestroy', (res) => res.req.socket.resetAndDestroy()],
+    ['socket.end behind the head', (res) => res.writeHead(200).req.socket.end()],
+    ['socket.end with octets', (res) => res.socket?.end('HTTP/1.1 200 OK\r\n\r\n')],
+  ])('ends its run at once, the outcome unknown: %s', async (_way, endAround) => {
+    const told: unknown[] = []
+    const note = (event: unknown) => told.push((event as { reason: string }).reason)
+    subscribe(CHANNEL, note)
+    const receiver = await bench.start((_req, res) => void endAround(res), { leaseSeconds: 3600 })
+    const key = newKey()
+    await call(receiver.port, { key })
+    await until('the end', async () => bench.store.endings.length > 0)
+    expect(bench.store.endings).toEqual([{ type: 'abandoned', answer: true }])
+    expect(await problemOf(receiver.port, key)).toBe('outcome-unknown')
+    expect(receiver.runs()).toBe(1)
+    unsubscribe(CHANNEL, note)
+    expect(told).toContain('abandoned')
+  })
+
+  it.each<[string, (res: Response) => unknown]>([
+    ['end of a longer body', (res) => res.set('content-length', '2').end('abc')],
+    ['end of a shorter body', (res) => res.set('content-length', '4').end('abc')],
+    ['a write beyond it', (res) => res.writeHead(200, { 'content-length': 2 }).write('abc')],
+    [
+      'an end after too little',
+      (res) => {
+        res.set('content-length', '5').write('abc')
+        res.end()
+      },
+    ],
+  ])(
+    'keeps no body of another length than the strict one: %s',
+    async (_way, send: (res: Response) => unknown) => {
+      const thrown: unknown[] = []
+      const handler: RequestHandler = (_req, res) => {
+        res.strictContentLength = true
+        try {
+          send(res)
+        } catch (error) {
+          thrown.push(error)
+          throw error
+        }
+      }
+      const bare = await bench.startBare(handler)
+      const without = await call(bare.port)
+      const receiver = await bench.start(handler)
+      const key = newKey()
+      const first = await call(receiver.port, { key })
+      expect(thrown).toHaveLength(2)
+      expect(thrown[1]).toMatchObject({ code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' })
+      expect((thrown[1] as Error).message).toBe((thrown[0] as Error).message)
+      expect(first.isBroken).toBe(without.isBroken)
+      const retry = await call(receiver.port, { key })
+      expect(retry.status).not.toBe(200)
+      expect(bench.store.endings[0]?.type).not.toBe('finished')
+    },
+  )
+
+  it('keeps a body of the strict length', async () => {
+    const receiver = await bench.start((_req, res) => {
+      res.strictContentLength = true
+      res.set('content-length', '3').write('ab')
+      res.end('c')
+    })
+    const key = newKey()
+    await call(receiver.port, { key })
+    const retry = await call(receiver.port, { key })
+    expect(retry.body.toString()).toBe('abc')
+    expect(retry.headers['idempotent-replayed']).toEqual(['true'])
+  })
+
+  it('is sent although its server closes while it is being stored', async () => {
+    const receiver = await bench.start((_req, res) => {
+      res.end('committed')
+      ended.push(res.writableEnded, res.headersSent)
+    })
+    const ended: boolean[] = []
+    const letGo = bench.store.hold('settle')
+    const raw = await callRaw(receiver.port, { key: newKey() })
+    await bench.store.asked('settle')
+    expect(ended).toEqual([true, true])
+    receiver.server.close()
+    letGo()
+    await raw.closed
+    expect(raw.received()).toContain('committed')
+  })
+
+  it('is not ended by the errors of others on its connection', async () => {
+    const stages = makeStage()
+    const receiver = await bench.start(async (req, res) => {
+      if (req.params['id'] === 'first') {
+        stages.enter(res)
+        await stages.left
+        res.end('first')
+      } else res.req.socket.destroy()
+    })
+    const [first, second] = [newKey(), newKey()]
+    await callRaw(
+      receiver.port,
+      { key: first, path: '/orders/first' },
+      { key: second, path: '/orders/2' },
+    )
+    await stages.entered
+    await bench.store.asked('reserve', 2)
+    stages.leave()
+    await until('the end', async () => bench.store.endings.length > 0)
+    expect(bench.store.endings).toEqual([{ type: 'finished', answer: true }])
+    const retry = await call(receiver.port, { key: first, path: '/orders/first' })
+    expect(retry.body.toString()).toBe('first')
+  })
+})

@@ -1,0 +1,47 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { type CodeBlock, codeBlocks } from './markdown.js'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+export const readDocument = (path: string): Promise<string> => readFile(`${ROOT}${path}`, 'utf8')
+
+/** The code of documents as files, one a block, that run as if they stood in an app. */
+export interface PlacedBlocks {
+  readonly tsconfig: string
+  readonly blocks: readonly CodeBlock[]
+  /** @throws Error unless there is one block under the heading. */
+  fileOf(heading: string): string
+  remove(): Promise<void>
+}
+
+/** Writes the blocks of the documents to a folder that has the name in its own. */
+export async function placeBlocks(
+  name: string,
+  ...documents: readonly string[]
+): Promise<PlacedBlocks> {
+  const texts = await Promise.all(documents.map(readDocument))
+  const blocks = texts.flatMap(codeBlocks)
+  // Inside of the project, where its packages are found.
+  const folder = `${ROOT}test/.blocks-${name}`
+  const tsconfig = `${folder}/tsconfig.json`
+  const config = { extends: '../../tsconfig.json', include: ['*.ts'], exclude: [] }
+  await mkdir(folder, { recursive: true })
+  await writeFile(tsconfig, JSON.stringify(config))
+  const fileAt = (index: number): string => `${folder}/block-${index}.ts`
+  await Promise.all(blocks.map(({ code }, index) => writeFile(fileAt(index), code)))
+  return {
+    tsconfig,
+    blocks,
+    fileOf(heading) {
+      const [index, ...others] = blocks.flatMap((block, at) =>
+        block.heading === heading ? [at] : [],
+      )
+      if (index === undefined || others.length > 0) {
+        throw new Error(`there is not one block under «${heading}» in ${documents.join(', ')}`)
+      }
+      return fileAt(index)
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}

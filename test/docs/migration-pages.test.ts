@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Express } from 'express'
+import { createTestIssuer, type TestIssuer } from 'express-service-auth/testing'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
+import { tableRows } from './markdown.js'
+import {
+  REQUESTS,
+  type Scene,
+  SEQUENCES,
+  statusOf,
+  WITHOUT_CREDENTIALS,
+} from './migration-requests.js'
+
+const SIDES = ['Before', 'After'] as const
+
+let issuer: TestIssuer
+
+beforeAll(async () => {
+  issuer = await createTestIssuer()
+})
+
+afterAll(() => issuer.close())
+
+interface OpenScene extends Scene {
+  readonly app: Express
+  close(): void
+}
+
+let instances = 0
+
+/** An app of a page, with keys and state of its own. */
+async function openScene(file: string): Promise<OpenScene> {
+  instances += 1
+  process.env['ISSUER'] = issuer.url
+  const { app, auth }: { app: Express; auth?: { close(): void } } = await import(
+    `${file}?${instances}`
+  )
+  delete process.env['ISSUER']
+  const server: Server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = (): void => {
+    auth?.close()
+    server.close()
+  }
+  return { issuer, app, port: (server.address() as AddressInfo).port, close }
+}
+
+describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('docs/from-%s.md', async (peer) => {
+  const path = `docs/from-${peer}.md`
+  const rows = tableRows(await readDocument(path), 'What behaves otherwise')
+  const promises = rows.map(([name = '', before = '', after = '']) => ({
+    name,
+    Before: Number.parseInt(before, 10),
+    After: Number.parseInt(after, 10),
+  }))
+  let placed: PlacedBlocks
+
+  beforeAll(async () => {
+    placed = await placeBlocks(peer, path)
+  })
+
+  afterAll(() => placed.remove())
+
+  it('has an app before and one after', () => {
+    expect(placed.blocks.map(({ heading }) => heading)).toEqual(SIDES)
+  })
+
+  it('promises nothing that is not tried here', () => {
+    const names = promises.map(({ name }) => name)
+    expect(names.length).toBeGreaterThan(10)
+    expect(names.filter((name) => !(name in REQUESTS || name in SEQUENCES))).toEqual([])
+  })
+
+  describe.each(SIDES)('%s', (side) => {
+    let scene: OpenScene
+
+    beforeAll(async () => {
+      scene = await openScene(placed.fileOf(side))
+    })
+
+    afterAll(() => scene.close())
+
+    it.each(promises.filter(({ name }) => name in REQUESTS))(
+      'answers $name as the page says',
+      async ({ name, [side]: status }) => {
+        const answer = (await REQUESTS[name]?.(scene)) ?? ''
+        expect(statusOf(answer), answer).toBe(status)
+      },
+    )
+  })
+
+  describe.each(SIDES)('%s, with keys that come and go', (side) => {
+    let scene: OpenScene | undefined
+
+    afterEach(() => {
+      issuer.up()
+      scene?.close()
+    })
+
+    it.each(promises.filter(({ name }) => name in SEQUENCES))(
+      'answers $name as the page says',
+      async ({ name, [side]: status }) => {
+        scene = await openScene(placed.fileOf(side))
+        const answer = (await SEQUENCES[name]?.(scene)) ?? ''
+        expect(statusOf(answer), answer).toBe(status)
+        if (status === 503) expect(answer).toMatch(/^Retry-After: 5\r$/m)
+      },
+    )
+  })
+
+  describe('what callers learn of a refusal', () => {
+    const causes = promises.filter(
+      ({ name, After }) => After === 401 && name in REQUESTS && !WITHOUT_CREDENTIALS.includes(name),
+    )
+
+    it('was the stack, or in production one word', async () => {
+      vi.spyOn(console, 'error').mockImplementation(() => {})
+      const scene = await openScene(placed.fileOf('Before'))
+      for (const { name } of causes.filter(({ Before }) => Before === 401)) {
+        scene.app.set('env', 'development')
+        expect(await REQUESTS[name]?.(scene), name).toMatch(/Error: .+<br> &nbsp; &nbsp;at /)
+        scene.app.set('env', 'production')
+        expect(await REQUESTS[name]?.(scene), name).toContain('<pre>Unauthorized</pre>')
+      }
+      scene.close()
+    })
+
+    it('is the same for every cause', async () => {
+      const scene = await openScene(placed.fileOf('After'))
+      const answers = await Promise.all(causes.map(({ name }) => REQUESTS[name]?.(scene)))
+      expect(new Set(answers).size).toBe(1)
+      scene.close()
+    })
+  })
+})
+
+describe('docs/from-express-oauth2-jwt-bearer.md', () => {
+  let placed: PlacedBlocks
+  let scene: OpenScene
+
+  beforeAll(async () => {
+    placed = await placeBlocks('leaks', 'docs/from-express-oauth2-jwt-bearer.md')
+    scene = await openScene(placed.fileOf('Before'))
+  })
+
+  afterAll(async () => {
+    issuer.up()
+    scene.close()
+    await placed.remove()
+  })
+
+  it('tells the truth of the network error in the header', async () => {
+    const answer = await SEQUENCES['the key set is out of reach']?.(scene)
+    expect(answer).toMatch(/^WWW-Authenticate: .*error_description="(socket hang up|.*ECONN.*)"/m)
+  })
+
+  it('tells the truth of the claim in the header', async () => {
+    issuer.up()
+    const answer = await REQUESTS['a token for another audience']?.(scene)
+    expect(answer).toMatch(/^WWW-Authenticate: .*error_description="Unexpected 'aud' value"/m)
+  })
+})

@@ -1,74 +1,155 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
+import { type PlacedBlocks, placeBlocks, ROOT } from './docs/blocks.js'
 import { API_KEY, mintedBy } from './example-app/core-client.js'
 import { freePort } from './support/free-port.js'
 import { type RedisServer, startRedis } from './support/redis.js'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-// Inside of the project, where its packages are found.
-const FOLDER = fileURLToPath(new URL('.readme', import.meta.url))
-const TSCONFIG = `${FOLDER}/tsconfig.json`
+const run = promisify(execFile)
+const TSC = `${ROOT}node_modules/.bin/tsc`
+const TSX = `${ROOT}node_modules/.bin/tsx`
 
-const readme = await readFile(`${ROOT}README.md`, 'utf8')
-const blocks = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code ?? '')
-const fileOf = (index: number): string => `${FOLDER}/block-${index}.ts`
+const DOCUMENTS = [
+  'README.md',
+  'docs/from-express-jwt.md',
+  'docs/from-express-oauth2-jwt-bearer.md',
+]
+/** What the README's blocks do: serve at `PORT`, or come to an end. */
+const APPS = ['A first read', 'A write that runs once', 'When the fault is your own']
+const PROGRAMS = ['A store of your own', 'Testing your own service']
+
+let readme: PlacedBlocks
 
 beforeAll(async () => {
-  await mkdir(FOLDER, { recursive: true })
-  const config = { extends: '../../tsconfig.json', include: ['*.ts'], exclude: [] }
-  await writeFile(TSCONFIG, JSON.stringify(config))
-  await Promise.all(blocks.map((code, index) => writeFile(fileOf(index), code)))
+  readme = await placeBlocks('readme', 'README.md')
 })
 
-afterAll(() => rm(FOLDER, { recursive: true, force: true }))
+afterAll(() => readme.remove())
 
-describe('the code in the README', () => {
+describe('the code in the documents', () => {
   it('compiles, each block as it stands', async () => {
-    expect(blocks.length).toBeGreaterThan(0)
-    const tsc = `${ROOT}node_modules/.bin/tsc`
-    const compiled = await promisify(execFile)(tsc, ['-p', TSCONFIG]).catch(
+    const all = await placeBlocks('all', ...DOCUMENTS)
+    expect(all.blocks.length).toBeGreaterThan(DOCUMENTS.length)
+    const compiled = await run(TSC, ['-p', all.tsconfig]).catch(
       ({ stdout }: { stdout: string }) => ({ stdout }),
     )
+    await all.remove()
     expect(compiled.stdout).toBe('')
   }, 60_000)
-})
 
-describe('the kit for tests in the README', () => {
-  it('runs as it stands', async () => {
-    const index = blocks.findIndex((code) => code.includes('express-service-auth/testing'))
-    const tsx = `${ROOT}node_modules/.bin/tsx`
-    await promisify(execFile)(tsx, ['--tsconfig', TSCONFIG, fileOf(index)])
+  it('is run by the tests below, all that is in the README', () => {
+    const headings = readme.blocks.map(({ heading }) => heading)
+    expect(headings.sort()).toEqual([...APPS, ...PROGRAMS].sort())
   })
 })
 
-describe("the README's example", () => {
+describe('the programs of the README', () => {
+  it.each(PROGRAMS)('«%s» runs as it stands', async (heading) => {
+    await run(TSX, ['--tsconfig', readme.tsconfig, readme.fileOf(heading)])
+  })
+})
+
+interface RunningApp {
+  readonly url: string
+  /** What it has written to stderr. */
+  complaints(): string
+  stop(): Promise<void>
+}
+
+/** Starts an app of the README as a process of its own. */
+async function startApp(heading: string, environment: NodeJS.ProcessEnv): Promise<RunningApp> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const app: ChildProcess = spawn(TSX, ['--tsconfig', readme.tsconfig, readme.fileOf(heading)], {
+    env: { ...process.env, ...environment, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let complaints = ''
+  app.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text
+  })
+  await answering(url).catch((error: Error) => {
+    throw new Error(`${error.message}\n${complaints}`)
+  })
+  return {
+    url,
+    complaints: () => complaints,
+    async stop() {
+      if (app.exitCode !== null) return
+      app.kill()
+      await once(app, 'exit')
+    },
+  }
+}
+
+describe("the README's first read", () => {
+  let core: IdentityCore
+  let app: RunningApp
+
+  beforeAll(async () => {
+    core = await startIdentityCore({ apiKey: API_KEY })
+    app = await startApp('A first read', { ISSUER: core.url })
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await core.close()
+  })
+
+  async function read(claims: object): Promise<Response> {
+    const bearer = await mintedBy(core.url, {
+      jwksDomain: core.url,
+      payload: { ...CLAIMS, ...claims },
+    })
+    return fetch(`${app.url}/orders/1`, { headers: { authorization: `Bearer ${bearer}` } })
+  }
+
+  it('answers the caller that it knows, and nobody else', async () => {
+    const good = await read({})
+    expect([good.status, await good.json()]).toEqual([200, { id: '1', askedBy: 'billing' }])
+    expect((await read({ sub: 'reporting' })).status).toBe(403)
+    expect((await read({ permissions: [] })).status).toBe(403)
+    expect((await read({ aud: 'stock' })).status).toBe(401)
+    expect((await fetch(`${app.url}/orders/1`)).status).toBe(401)
+  })
+})
+
+describe("the README's handler of errors", () => {
+  let app: RunningApp
+
+  beforeAll(async () => {
+    app = await startApp('When the fault is your own', {})
+  })
+
+  afterAll(() => app.stop())
+
+  it('logs what is wrong, and tells the caller nothing of it', async () => {
+    const answer = await fetch(`${app.url}/orders/1?secret=1`)
+    const body = { type: 'about:blank', title: 'Internal Server Error', status: 500 }
+    expect([answer.status, await answer.json()]).toEqual([500, body])
+    expect(app.complaints()).toContain('GET /orders/1: wrong_wiring')
+    expect(app.complaints()).toContain('needs a serviceAuth before it')
+    expect(app.complaints()).not.toContain('secret=1')
+  })
+})
+
+describe("the README's write that runs once", () => {
   let core: IdentityCore
   let redis: RedisServer
-  let example: ChildProcess
+  let app: RunningApp
   let url: string
 
   beforeAll(async () => {
     ;[core, redis] = await Promise.all([startIdentityCore({ apiKey: API_KEY }), startRedis()])
-    const port = await freePort()
-    url = `http://127.0.0.1:${port}`
-    const environment = { ISSUER: core.url, REDIS_URL: redis.url, PORT: String(port) }
-    example = spawn(`${ROOT}node_modules/.bin/tsx`, ['--tsconfig', TSCONFIG, fileOf(0)], {
-      env: { ...process.env, ...environment },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    await answering(url)
+    app = await startApp('A write that runs once', { ISSUER: core.url, REDIS_URL: redis.url })
+    url = app.url
   })
 
   afterAll(async () => {
-    if (example.exitCode === null) {
-      example.kill()
-      await once(example, 'exit')
-    }
+    await app.stop()
     await Promise.all([core.close(), redis.stop()])
   })
 

@@ -1,0 +1,57 @@
+import { access } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ROOT, readDocument } from './blocks.js'
+import { sections } from './markdown.js'
+
+const DOCUMENTS = [
+  'README.md',
+  'SECURITY.md',
+  'docs/from-express-jwt.md',
+  'docs/from-express-oauth2-jwt-bearer.md',
+]
+
+/** As GitHub and npm make the anchor of a heading. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
+
+const anchorsOf = async (document: string): Promise<string[]> =>
+  sections(await readDocument(document)).map(({ heading }) => anchorOf(heading))
+
+async function leadsNowhere(document: string, link: string): Promise<boolean> {
+  const [file, anchor] = link.split('#')
+  const target = file ? join(dirname(document), file) : document
+  const isThere = await access(`${ROOT}${target}`).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere) return true
+  return anchor !== undefined && !(await anchorsOf(target)).includes(anchor)
+}
+
+describe.each(DOCUMENTS)('%s', (document) => {
+  it('has no link that leads nowhere', async () => {
+    const text = await readDocument(document)
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link ?? '')
+    const broken: string[] = []
+    for (const link of links.filter((one) => !/^https?:/.test(one))) {
+      if (await leadsNowhere(document, link)) broken.push(link)
+    }
+    expect(broken).toEqual([])
+  })
+})
+
+describe('the contents of the README', () => {
+  it('name every chapter', async () => {
+    const text = await readDocument('README.md')
+    const chapters = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/^## (.+)$/gm)]
+    const contents = sections(text).find(({ heading }) => heading === 'Contents')?.text ?? ''
+    const missing = chapters
+      .map(([, heading]) => heading ?? '')
+      .filter((heading) => heading !== 'Contents' && !contents.includes(`(#${anchorOf(heading)})`))
+    expect(missing).toEqual([])
+  })
+})

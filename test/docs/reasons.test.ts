@@ -1,0 +1,64 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { ROOT, readDocument } from './blocks.js'
+import { tableRows } from './markdown.js'
+
+const readme = await readDocument('README.md')
+
+/** The names in the first column of the tables under a heading. */
+const named = (heading: string): string[] =>
+  tableRows(readme, heading).map(([first]) => /^`(\w+)`$/.exec(first ?? '')?.[1] ?? `«${first}»`)
+
+const source = await readSource()
+
+async function readSource(): Promise<string> {
+  const files = await readdir(`${ROOT}src`, { recursive: true })
+  const modules = files.filter((path) => path.endsWith('.ts'))
+  const texts = await Promise.all(modules.map((path) => readFile(`${ROOT}src/${path}`, 'utf8')))
+  return texts.join('\n\n').replaceAll(/\/\*.*?\*\//gs, '')
+}
+
+/** The text of a type, as far as the next statement. */
+function declarationOf(type: string): string {
+  const text = new RegExp(`^export type ${type} =(.*?)(?=^\\S)`, 'ms').exec(source)?.[1]
+  if (text === undefined) throw new Error(`there is no type ${type} in src`)
+  return text
+}
+
+const membersOf = (type: string): string[] => textsIn(declarationOf(type), /'(\w+)'/g)
+
+/** The texts that a member of an object type may have. */
+const valuesOf = (type: string, member: string): string[] =>
+  textsIn(declarationOf(type), new RegExp(`readonly ${member}: '(\\w+)'`, 'g'))
+
+const textsIn = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, name]) => name ?? '')
+
+const LISTS: Readonly<Record<string, readonly string[]>> = {
+  'When the fault is your own': membersOf('ServiceAuthErrorCode'),
+  'Refused tokens and callers': membersOf('RefusalReason'),
+  Undecided: membersOf('UndecidedReason'),
+  'Refused writes': membersOf('IdempotencyRefusal'),
+  'Runs of a handler': ['reserved', 'replayed', ...membersOf('RunEnd')],
+  'Fetches of the key set': valuesOf('KeySetEvent', 'type'),
+  'Why a fetch has failed': membersOf('FetchFailureCode'),
+  'Why a key was skipped': membersOf('SkipReason'),
+}
+
+describe('the README', () => {
+  it.each(Object.entries(LISTS))('tells under «%s» what the code can say', (heading, names) => {
+    expect(names.length).toBeGreaterThan(1)
+    expect(named(heading).sort()).toEqual([...names].sort())
+  })
+
+  it('tells of every reason that an idempotency event can have', () => {
+    const literal = valuesOf('IdempotencyEvent', 'reason')
+    expect(literal.sort()).toEqual(['replayed', 'reserved', 'store_unavailable'])
+  })
+
+  it('says which reasons are a 403', () => {
+    const { length } = membersOf('RefusalReason')
+    const last = named('Refused tokens and callers').slice(length - 3)
+    expect(last).toEqual(['caller_denied', 'caller_not_approved', 'permission_missing'])
+  })
+})

@@ -1,8 +1,8 @@
-/** Who is calling, as the core has signed it and the policy has cut it. Frozen. */
+/** The calling service, as its verified token and the policy describe it. Frozen. */
 export interface ServiceIdentity {
   /** The verified `sub`: the calling service. */
   readonly name: string
-  /** The token's permissions, cut by the caller's ceiling. */
+  /** The token's permissions, without those beyond the caller's ceiling. */
   readonly permissions: ReadonlySet<string>
   /** The verified `iss`. */
   readonly issuer: string
@@ -20,107 +20,75 @@ export interface ServiceIdentity {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** What a token says of its caller. */
-export interface IdentityFacts
-  extends Omit<ServiceIdentity, 'permissions' | 'claims' | 'tokenId' | 'issuedAt'> {
-  readonly permissions: readonly string[]
+/** What an identity is made of. */
+export interface IdentityFacts extends Omit<ServiceIdentity, 'claims' | 'tokenId' | 'issuedAt'> {
   readonly tokenId: string | undefined
   readonly issuedAt: number | undefined
-  /** The payload as JSON. */
+  /** The token's payload as JSON text. */
   readonly payload: string
 }
 
 export const identityOf = (facts: IdentityFacts): ServiceIdentity =>
   Object.freeze(new Identity(facts)) as ServiceIdentity
 
-/** Thousands are cached, and few receivers look at claims: what can be made later is made then. */
+type Claims = Readonly<Record<string, unknown>>
+
+/**
+ * `claims` is parsed when it is first read: thousands of identities are cached, and few handlers look
+ * at claims.
+ */
 class Identity {
   readonly name: string
+  readonly permissions: ReadonlySet<string>
   readonly issuer: string
   readonly audience: string
   readonly expiresAt: number
   readonly keyId: string
   declare readonly tokenId?: string
   declare readonly issuedAt?: number
+  readonly #payload: string
+  #claims: Claims | undefined = undefined
 
   constructor(facts: IdentityFacts) {
-    const { name, issuer, audience, expiresAt, keyId, permissions, tokenId, issuedAt, payload } =
-      facts
-    this.name = name
-    this.issuer = issuer
-    this.audience = audience
-    this.expiresAt = expiresAt
-    this.keyId = keyId
-    if (tokenId !== undefined) define(this, 'tokenId', tokenId)
-    if (issuedAt !== undefined) define(this, 'issuedAt', issuedAt)
-    const value: Source = {
-      granted: permissions,
-      payload,
-      permissions: undefined,
-      claims: undefined,
-    }
-    Object.defineProperty(this, SOURCE, { value })
-    Object.defineProperties(this, MADE_LATER)
+    this.name = facts.name
+    this.permissions = facts.permissions
+    this.issuer = facts.issuer
+    this.audience = facts.audience
+    this.expiresAt = facts.expiresAt
+    this.keyId = facts.keyId
+    this.#payload = facts.payload
+    if (facts.tokenId !== undefined) define(this, 'tokenId', facts.tokenId)
+    if (facts.issuedAt !== undefined) define(this, 'issuedAt', facts.issuedAt)
+    Object.defineProperty(this, SELF, { value: this })
+    Object.defineProperty(this, 'claims', CLAIMS)
+  }
+
+  static claimsOf(identity: Identity): Claims {
+    identity.#claims ??= freezeClaims(JSON.parse(identity.#payload))
+    return identity.#claims
   }
 }
+
+Object.freeze(Identity)
+Object.freeze(Identity.prototype)
 
 const define = (object: object, name: string, value: unknown): unknown =>
   Object.defineProperty(object, name, { enumerable: true, value })
 
-/** What permissions and claims are made of, and what has been made. */
-interface Source {
-  readonly granted: readonly string[]
-  readonly payload: string
-  permissions: ReadonlySet<string> | undefined
-  claims: Readonly<Record<string, unknown>> | undefined
-}
+/** Leads a proxy of the identity, or an object made from it, to the private fields that it lacks. */
+const SELF = Symbol('self')
 
-/** Not a private field, which an object that stands for the identity would lack. */
-const SOURCE = Symbol('source')
-
-/** The same getters for all: an object with one of its own has a shape of its own. */
-const MADE_LATER: PropertyDescriptorMap & ThisType<{ readonly [SOURCE]: Source }> = {
-  permissions: {
-    enumerable: true,
-    get() {
-      const source = this[SOURCE]
-      source.permissions ??= permissionSet(source.granted)
-      return source.permissions
-    },
-  },
-  claims: {
-    enumerable: true,
-    get() {
-      const source = this[SOURCE]
-      source.claims ??= freezeClaims(JSON.parse(source.payload))
-      return source.claims
-    },
+/** One getter for all identities: a getter of its own would give each a hidden class of its own. */
+const CLAIMS: PropertyDescriptor & ThisType<{ readonly [SELF]: Identity }> = {
+  enumerable: true,
+  get() {
+    return Identity.claimsOf(this[SELF])
   },
 }
 
-/** A set that cannot be changed through its own methods. */
-class FixedSet extends Set<string> {
-  constructor(values: Iterable<string>) {
-    super()
-    for (const value of values) super.add(value)
-  }
-  override add(): never {
-    throw new TypeError('the permissions of a service cannot be changed')
-  }
-  override delete(): never {
-    return this.add()
-  }
-  override clear(): never {
-    return this.add()
-  }
-}
-
-export const permissionSet = (names: Iterable<string>): ReadonlySet<string> =>
-  Object.freeze(new FixedSet(names))
-
-/** Freezes a parsed JSON object through and through, and takes the prototypes of its objects away. */
-export function freezeClaims(payload: object): Readonly<Record<string, unknown>> {
-  // A list instead of recursion: how deep it nests is the token's choice.
+/** Freezes a parsed JSON object at every depth, and gives its objects a null prototype. */
+export function freezeClaims(payload: object): Claims {
+  // No recursion: a token may nest deeper than the stack.
   const pending: object[] = [payload]
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     if (!Array.isArray(value)) Object.setPrototypeOf(value, null)
@@ -129,5 +97,5 @@ export function freezeClaims(payload: object): Readonly<Record<string, unknown>>
     }
     Object.freeze(value)
   }
-  return payload as Readonly<Record<string, unknown>>
+  return payload as Claims
 }

@@ -1,7 +1,7 @@
 import { allow, type Decision, type Denial, deny } from '../decision/reason.js'
 import { identityOf, type ServiceIdentity } from './identity.js'
+import { type PermissionSet, permissionSet } from './permission-set.js'
 import type { Policy } from './policy.js'
-import { sharedList } from './shared-list.js'
 
 /** What the core has signed, and with which key. */
 interface SignedClaims {
@@ -46,7 +46,7 @@ export function judge(token: SignedClaims, policy: Policy, now: number): Decisio
     keyId,
     payload: payload.text,
   })
-  return allow({ identity, granted: granted.value, ...validity(times, policy) })
+  return allow({ identity, granted: granted.value.names, ...validity(times, policy) })
 }
 
 const withKeyId = (denial: Denial, keyId: string): Denial =>
@@ -120,14 +120,14 @@ function grantedTo(
   caller: string,
   permissions: readonly string[],
   policy: Policy,
-): Decision<readonly string[]> {
+): Decision<PermissionSet> {
   if (policy.denied.callers.has(caller)) return deny('caller_denied', { claim: 'sub' })
   if (!policy.ceilings.has(caller)) return deny('caller_not_approved', { claim: 'sub' })
   const ceiling = policy.ceilings.get(caller)
   const granted = ceiling === undefined ? permissions : permissions.filter((p) => ceiling.has(p))
   const missing = policy.permissions.find((name) => !granted.includes(name))
   return missing === undefined
-    ? allow(sharedList(granted))
+    ? allow(permissionSet(granted))
     : deny('permission_missing', { permission: missing })
 }
 

@@ -23,6 +23,18 @@ function expectOwnError(error: unknown): void {
   for (const name of ['status', 'statusCode', 'headers']) expect(name in Object(error)).toBe(false)
 }
 
+/** Everything that a handler could think of; what is refused with a throw is refused. */
+function changeEverything({ permissions, ...identity }: ServiceIdentity): void {
+  const attempts: (() => unknown)[] = [
+    () => Set.prototype.add.call(permissions, 'everything'),
+    () => Set.prototype.clear.call(permissions),
+    () => permissions.forEach((_value, _key, set) => void (set as Set<string>).add('everything')),
+    () => Object.assign(Object.getPrototypeOf(permissions), { has: () => true }),
+    () => Object.assign(identity.claims, { admin: true }),
+  ]
+  for (const attempt of attempts) expect(attempt).toThrow(TypeError)
+}
+
 const isDeeplyFrozen = (value: unknown): boolean =>
   typeof value !== 'object' ||
   value === null ||
@@ -144,8 +156,6 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
       mount(app) {
         app.use(authFor(issuer.policy()))
         app.use((request, _response, next) => {
-          const permissions = request.service?.permissions as Set<string>
-          Set.prototype.add.call(permissions, 'everything')
           request.service = { ...request.service, permissions: new Set(['everything']) } as never
           next()
         })
@@ -153,6 +163,25 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
       },
     })
     expect(await receiver.rawWith(`Bearer ${issuer.token()}`)).toBe(FORBIDDEN)
+  })
+
+  test('is the same in the next request with the token, whatever a handler does to its parts', async () => {
+    const seen: string[] = []
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy())),
+      handler(request, response) {
+        seen.push(`${[...serviceOf(request).permissions]} ${JSON.stringify(request.service)}`)
+        changeEverything(serviceOf(request))
+        response.end()
+      },
+    })
+    const token = issuer.token()
+    await receiver.call(token)
+    await receiver.call(token)
+    expect(seen[1]).toBe(seen[0])
+    expect(seen[0]).toMatch(/^orders:read,orders:write /)
+    expect(receiver.errors).toEqual([])
   })
 
   test('keeps its rights when a handler takes req.service away', async () => {

@@ -24,7 +24,10 @@ export interface RemoteKeySetOptions {
   readonly maxStaleSeconds?: number | undefined
   /** Milliseconds for an exchange, body included; a failed one is retried once. Default: 3000. */
   readonly timeoutMs?: number | undefined
-  /** A JWKS document to start with, usable for `maxStaleSeconds` until the first good fetch. */
+  /**
+   * A parsed JWKS document to start with, used for at most `maxStaleSeconds` until the first
+   * successful fetch. Without a usable key it counts as absent.
+   */
   readonly initial?: object | undefined
   /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
@@ -40,12 +43,12 @@ const above0 = (most: number, unit: string): z.ZodNumber => {
   return z.number({ error }).gt(0, { error }).max(most, { error })
 }
 
-/** Kept as text: what is changed in the object later changes nothing here. */
+/** Kept as text, so that later changes to the object have no effect. */
 function documentText(): z.ZodType<string> {
-  const error = 'must be a parsed JWKS document'
+  const error = 'must be a parsed JWKS document: an object with a list of keys'
   return z.custom<object>(isRecord, { error }).transform((document, context) => {
     const text = jsonOf(document)
-    if (text !== undefined) return text
+    if (text !== undefined && hasListOfKeys(JSON.parse(text))) return text
     context.addIssue({ code: 'custom', message: error })
     return z.NEVER
   })
@@ -58,6 +61,9 @@ function jsonOf(value: object): string | undefined {
     return undefined
   }
 }
+
+const hasListOfKeys = (document: unknown): boolean =>
+  isRecord(document) && Array.isArray(document['keys'])
 
 const schema = optionsObject({
   jwksUri: nonEmptyString(),

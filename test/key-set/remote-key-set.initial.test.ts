@@ -51,9 +51,8 @@ describe('initial', () => {
   })
 
   it.each<[string, object]>([
-    ['no keys', {}],
     ['an empty list of keys', { keys: [] }],
-    ['keys that are no list', { keys: {} }],
+    ['keys that are no objects', { keys: [null, 5, 'a', []] }],
     ['no usable key', { keys: [shapeOfKey('small', 1024)] }],
     ['33 keys', { keys: [jwk, ...Array(32).fill({})] }],
     ['more than 64 KiB', { keys: [jwk], padding: ' '.repeat(64 * 1024) }],

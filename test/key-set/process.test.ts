@@ -25,6 +25,6 @@ it.each<[string, Behaviour]>([
   onTestFinished(() => server.close())
   const command = ['--import', 'tsx', child, state, server.url, JSON.stringify(document)]
   const run = promisify(execFile)(process.execPath, command, { timeout: 15_000 })
-  const told = state === 'failed' ? 'Unavailable\nleft\n' : 'left\n'
+  const told = state === 'failed' ? 'ServiceAuthError\nleft\n' : 'left\n'
   expect(await run).toMatchObject({ stdout: told, stderr: '' })
 })

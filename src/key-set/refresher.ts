@@ -1,0 +1,131 @@
+import { readClock } from '../base/clock.js'
+import type { RunInOwnContext } from '../base/own-context.js'
+import { announceKeySet, changesBetween, type KeySetEvent } from './event.js'
+import { FetchFailure, parseDocument } from './exchange.js'
+import { createFetcher, type Fetcher, type FetcherOptions } from './fetcher.js'
+import type { VerificationKey } from './key-set.js'
+import * as lives from './life.js'
+import type { FetchNumbers, SearchState } from './search.js'
+import { createWakeUp } from './wake-up.js'
+
+export interface RefresherOptions extends FetcherOptions {
+  /** A JWKS document as JSON text. */
+  readonly initial: string | undefined
+  readonly lifespan: lives.Lifespan
+  /** Fetches, timers and events belong to the key set, whichever request causes them. */
+  readonly inOwnContext: RunInOwnContext
+}
+
+/** Keeps a set of keys up to date: one fetch at a time, when it is due or asked for. */
+export interface Refresher {
+  /** The keys that may be used now; starts the refresh that is due. */
+  keys(): ReadonlyMap<string, VerificationKey> | undefined
+  /** Starts a fetch, unless one is under way or the refresher is closed. */
+  fetch(): void
+  /** Settles with the fetch under way, and never rejects. */
+  readonly flight: Promise<void> | undefined
+  readonly fetches: FetchNumbers
+  state(): SearchState
+  close(): void
+}
+
+export function createRefresher(options: RefresherOptions): Refresher {
+  const { clock, inOwnContext } = options
+  const fetcher = createFetcher(options)
+  const wakeUp = createWakeUp(onWake)
+  const fetches = { lastStarted: 0, lastSuccessful: 0, lastFailed: 0 }
+  let life = startOfLife(fetcher, options)
+  let flight: Promise<void> | undefined
+  let isClosed = false
+
+  const announce = (event: KeySetEvent): void => inOwnContext(() => announceKeySet(event))
+
+  function happen(event: lives.LifeEvent): void {
+    const hadSet = life.held !== undefined
+    life = lives.advance(life, event, options.lifespan)
+    if (hadSet && life.held === undefined) announce({ type: 'expired' })
+  }
+
+  /** Reads the clock and lets a set whose time is over expire. */
+  function upToNow(): number {
+    const at = readClock(clock)
+    if (life.held !== undefined && at >= life.held.expiresAt) happen({ type: 'time_passed', at })
+    return at
+  }
+
+  function fetch(): void {
+    if (isClosed || flight !== undefined) return
+    inOwnContext(() => {
+      flight = fetchOnce()
+        // Only a clock that throws comes here: whoever waits for the flight reads that clock next.
+        .catch(() => {})
+        .then(() => {
+          flight = undefined
+          scheduleRefresh()
+        })
+    })
+  }
+
+  async function fetchOnce(): Promise<void> {
+    const number = ++fetches.lastStarted
+    const before = life.held?.keys
+    try {
+      const result = await fetcher.fetch(life.held)
+      happen({ ...result, at: readClock(clock) })
+      fetches.lastSuccessful = number
+      if (result.type === 'not_modified') announce({ type: 'not_modified' })
+      else announce({ type: 'fetched', ...changesBetween(before, result.keys) })
+    } catch (error) {
+      const code = error instanceof FetchFailure ? error.code : 'network'
+      happen({ type: 'failed', at: readClock(clock), code, jitter: Math.random() })
+      fetches.lastFailed = number
+      if (!isClosed) announce({ type: 'failed', reason: code })
+    }
+  }
+
+  function scheduleRefresh(): void {
+    const next = lives.nextFetchAt(life)
+    if (isClosed || next === undefined) return
+    wakeUp.in(() => next - readClock(clock))
+  }
+
+  function onWake(): void {
+    if (lives.isRefreshDue(life, upToNow())) fetch()
+    if (flight === undefined) scheduleRefresh()
+  }
+
+  scheduleRefresh()
+  return {
+    keys() {
+      const now = upToNow()
+      if (life.held !== undefined && lives.isRefreshDue(life, now)) fetch()
+      return life.held?.keys
+    },
+    fetch,
+    get flight() {
+      return flight
+    },
+    fetches,
+    state() {
+      const now = upToNow()
+      return { life, now, fetches, isClosed }
+    },
+    close() {
+      isClosed = true
+      wakeUp.cancel()
+      fetcher.close()
+    },
+  }
+}
+
+function startOfLife(fetcher: Fetcher, options: RefresherOptions): lives.Life {
+  const { initial, clock, lifespan } = options
+  if (initial === undefined) return lives.COLD
+  try {
+    const keys = fetcher.screen(parseDocument(Buffer.from(initial)))
+    return lives.suppliedLife(keys, readClock(clock), lifespan)
+  } catch (error) {
+    if (error instanceof FetchFailure) return lives.COLD
+    throw error
+  }
+}

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 /** 144 bits: more than the 128 that keep collisions out of reach, and no padding in base64url. */
 const DIGEST_LENGTH = 24
 
-/** A text for the parts that no other parts have: each goes in with its length. */
+/** Joins parts so that no other parts give the same text: each is preceded by its length. */
 export function textOfParts(parts: readonly string[]): string {
   let text = ''
   for (const part of parts) text += `${part.length}:${part}`
@@ -11,8 +11,8 @@ export function textOfParts(parts: readonly string[]): string {
 }
 
 /**
- * The same in 24 characters. UTF-8 cannot tell lone surrogates apart, UTF-16 can; and since a text of
- * parts begins with digits and a colon, none reads in one like another in the other.
+ * A digest of the parts in 24 characters. In UTF-8 all lone surrogates are the same octets, so a text
+ * that has some is digested as UTF-16. No text is the same in both: each begins with an ASCII digit.
  */
 export function digestOfParts(parts: readonly string[]): string {
   const text = textOfParts(parts)

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** Faults that lie between options, found on the input as it came, of whatever type. */
+/** Finds faults that concern several options at once. Gets the input unchecked. */
 type Contradictions = (input: Readonly<Record<string, unknown>>) => readonly string[]
 
 /**
- * Checks the options of a public function when the thing is made.
+ * Checks the options of a public function when it is called.
  *
- * @throws TypeError naming every faulty path and what it should have been, and nothing of the
- * values, which may be secret.
+ * @throws TypeError naming every faulty path and what it should have been, but no values, which may
+ * be secret.
  */
 export function parseOptions<Schema extends z.ZodType>(
   subject: string,
@@ -22,7 +22,7 @@ export function parseOptions<Schema extends z.ZodType>(
   throw new TypeError(`${subject}: ${faults.join('; ')}`)
 }
 
-/** What is inherited from the prototype of all objects is no option. */
+/** Members that somebody has added to `Object.prototype` are no options. */
 const ownMembers = (input: unknown): unknown =>
   isRecord(input) && Object.getPrototypeOf(input) === Object.prototype
     ? { __proto__: null, ...input }
@@ -31,7 +31,7 @@ const ownMembers = (input: unknown): unknown =>
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Somebody who passes a request or a store for the options need not read all of its members. */
+/** Whoever passes a request or a store by mistake need not read the names of all its members. */
 const MAX_NAMED_KEYS = 10
 
 function describeIssue(issue: z.core.$ZodIssue): string[] {
@@ -69,7 +69,7 @@ export const integerBetween = (least: number, most: number): z.ZodNumber => {
   return z.number({ error }).int({ error }).min(least, { error }).max(most, { error })
 }
 
-/** A function, unchecked beyond that: what it gives is checked where it is called. */
+/** Any function; what it returns is checked where it is called. */
 export const functionOf = <F>(): z.ZodCustom<F, F> =>
   z.custom<F>((value) => typeof value === 'function', { error: 'must be a function' })
 
@@ -81,7 +81,7 @@ export const optionsObject = <Shape extends z.core.$ZodLooseShape>(
     error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
   })
 
-/** An object of functions; its own, or its prototype's. */
+/** An object with these functions, own or inherited. */
 export const storeWith = <Store extends object>(
   names: readonly (keyof Store & string)[],
 ): z.ZodCustom<Store, Store> =>

@@ -10,7 +10,7 @@ interface DecisionContext extends Evidence {
   readonly requestId?: string | number
 }
 
-/** What was decided, and what the caller got to see of it. */
+/** The outcome, its reason, and the status that the caller got. */
 export type Verdict =
   | { readonly outcome: 'accepted' }
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly status: 401 | 403 }
@@ -23,12 +23,12 @@ export type Verdict =
  */
 export type DecisionEvent = DecisionContext & Verdict
 
-/** Takes each decision. What it throws or rejects with changes nothing. */
+/** Called with each decision. What it throws or rejects with has no effect. */
 export type DecisionObserver = (event: DecisionEvent) => unknown
 
 const decisions = channel('express-service-auth:decision')
 
-/** Whether anybody listens: the hot path builds no event that nobody reads. */
+/** Whether anybody listens. If nobody does, no event is made: this is asked for each request. */
 export const isObserved = (observers: readonly DecisionObserver[]): boolean =>
   observers.length > 0 || decisions.hasSubscribers
 
@@ -41,7 +41,7 @@ export function announceDecision(
       const returned = observe(event)
       if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
     } catch {
-      // An observer's failure is the observer's: the decision stands.
+      // The decision stands, whatever an observer throws.
     }
   }
   if (decisions.hasSubscribers) decisions.publish(event)

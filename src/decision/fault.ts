@@ -1,18 +1,18 @@
-/** What went wrong on the receiver's own side. */
+/** What has failed on the receiver's side; see `ServiceAuthError`. */
 export type ServiceAuthErrorCode = 'wrong_wiring' | 'internal' | 'unavailable' | 'unfit'
 
 /**
- * Every failure that is the receiver's own, never the caller's:
+ * A failure on the receiver's side. By `code`:
  *
- * - `wrong_wiring`: the middlewares are put together in a way that cannot work. Passed to
- *   `next(error)`.
- * - `internal`: code that the package was given (a store, a clock, a function) has failed; its error
- *   is the `cause`. Passed to `next(error)`.
+ * - `wrong_wiring`: the middlewares are in an order, or a request is of a kind, that cannot work.
+ *   Passed to `next(error)`.
+ * - `internal`: a store, a clock or another function that the package was given has failed; its
+ *   error is the `cause`. Passed to `next(error)`.
  * - `unavailable`: the key set or the store is out of reach. `ready()` and `check()` reject with it;
  *   a request gets the 503.
  * - `unfit`: the store must not be used as it is configured. `check()` rejects with it.
  *
- * It has neither `status`, `statusCode` nor `headers`, with which Express would answer.
+ * It has no `status`, `statusCode` or `headers`, because Express would answer with them.
  */
 export class ServiceAuthError extends Error {
   override readonly name = 'ServiceAuthError'
@@ -27,7 +27,7 @@ export class ServiceAuthError extends Error {
 export const wrongWiring = (message: string): ServiceAuthError =>
   new ServiceAuthError('wrong_wiring', message)
 
-/** Wraps whatever was thrown, so that nothing of it (a `status`, say) speaks to Express. */
+/** Wraps what other code has thrown: Express would answer with its `status` and `headers`. */
 export function faultOf(by: string, thrown: unknown): ServiceAuthError {
   if (thrown instanceof ServiceAuthError) return thrown
   return new ServiceAuthError('internal', `${by} could not decide`, { cause: thrown })

@@ -1,4 +1,4 @@
-/** Why a request was turned away. A closed list, for operators only: callers never see it. */
+/** Why a request was refused: a closed list, for operators. Callers never see it. */
 export type RefusalReason =
   | 'credentials_missing'
   | 'authorization_repeated'
@@ -28,10 +28,10 @@ export type RefusalReason =
 /** Why a request could not be decided. */
 export type UndecidedReason = 'key_set_unavailable' | 'store_unavailable'
 
-/** Why a request was not accepted: the whole closed list. */
+/** Why a request was not accepted. */
 export type Reason = RefusalReason | UndecidedReason
 
-/** What operators learn about a refusal beyond its reason; nothing that an unverified caller chose. */
+/** Details of a refusal, for operators. Holds nothing that an unverified caller chose. */
 export interface Evidence {
   /** The claim that was missing or wrong. */
   readonly claim?: string
@@ -43,14 +43,14 @@ export interface Evidence {
   readonly caller?: string
 }
 
-/** A decision against the request. */
+/** A decision not to accept the request. */
 export interface Denial {
   readonly ok: false
   readonly reason: Reason
   readonly evidence: Evidence
 }
 
-/** What a judgement ends in: a value, or the reason why there is none. */
+/** A value, or the reason why the request is not accepted. */
 export type Decision<T> = { readonly ok: true; readonly value: T } | Denial
 
 const NO_EVIDENCE: Evidence = Object.freeze({})

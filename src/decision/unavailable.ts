@@ -1,6 +1,9 @@
 import { ServiceAuthError } from './fault.js'
 
-/** A decision needs something that is out of reach: the only error that becomes a 503. */
+/**
+ * The key set or the store is out of reach. Only `Unavailable` becomes a 503; everything else goes to
+ * `next(error)`.
+ */
 export class Unavailable extends ServiceAuthError {
   readonly what: 'key_set' | 'store'
 

@@ -1,4 +1,7 @@
-/** What is wrong with an address of a key set, or nothing. Never repeats the address. */
+/**
+ * Why an address cannot be that of a key set; `undefined` when it can. Does not repeat the address,
+ * which may hold a secret.
+ */
 export function jwksUriFault(address: string, allowInsecureHttp: boolean): string | undefined {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
@@ -11,7 +14,7 @@ export function jwksUriFault(address: string, allowInsecureHttp: boolean): strin
   return undefined
 }
 
-// The URL parser has already brought every spelling of an IPv4 address to its dotted form.
+// `URL` has already turned every spelling of an IPv4 address into four decimal numbers.
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }

@@ -4,19 +4,21 @@ import type { SkipReason } from './screen.js'
 
 /** What operators see of a key set, on the diagnostics channel `express-service-auth:keys`. */
 export type KeySetEvent =
-  /** A fetch brought a set; the lists name key ids. */
+  /** A fetch has replaced the set; the lists hold key ids. */
   | {
       readonly type: 'fetched'
       readonly added: readonly string[]
       readonly replaced: readonly string[]
       readonly removed: readonly string[]
     }
+  /** A fetch has confirmed the set (304). */
   | { readonly type: 'not_modified' }
   | { readonly type: 'failed'; readonly reason: FetchFailureCode }
-  /** A member of the set cannot be used; told once for as long as it stays so. */
+  /** A member of the document is not a usable key. Reported once, not at every fetch. */
   | { readonly type: 'key_skipped'; readonly reason: SkipReason; readonly keyId?: string }
-  /** Tokens with unknown key ids have used up the fetches that they may cause for now. */
+  /** Tokens with unknown key ids may cause no more fetches for now. */
   | { readonly type: 'budget_exhausted' }
+  /** The set is too old to be used. */
   | { readonly type: 'expired' }
 
 const keys = channel('express-service-auth:keys')
@@ -29,7 +31,7 @@ interface Thumbprinted {
   readonly thumbprint: string
 }
 
-/** What a fetch changed, as lists of key ids. */
+/** The key ids that a fetch has added, replaced and removed. */
 export function changesBetween(
   before: ReadonlyMap<string, Thumbprinted> | undefined,
   after: ReadonlyMap<string, Thumbprinted>,

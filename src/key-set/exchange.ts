@@ -1,7 +1,18 @@
 import { readClock } from '../base/clock.js'
 import { type Freshness, freshnessOf } from './freshness.js'
 
-/** Why a fetch of the key set failed: a closed list, for operators. */
+/**
+ * Why a fetch of the key set failed: a closed list, for operators.
+ *
+ * - `timeout`: no complete response within `timeoutMs`.
+ * - `network`: no connection, or it was cut.
+ * - `status`: a status other than 200, or than 304 where that was asked for. Redirects are refused.
+ * - `too_large`: a body of more than 64 KiB.
+ * - `malformed`: no JSON in UTF-8, or no object with a list of `keys`.
+ * - `too_many_keys`: more than 32 members of `keys`.
+ * - `no_usable_key`: no member of `keys` may verify RS256 signatures.
+ * - `closed`: the key set was closed.
+ */
 export type FetchFailureCode =
   | 'timeout'
   | 'network'
@@ -22,7 +33,7 @@ export class FetchFailure extends Error {
   }
 }
 
-/** What the server gave to recognise an unchanged set by. */
+/** What the last response holds for conditional requests (RFC 9110, section 8.8). */
 export interface Validators {
   readonly etag?: string
   readonly lastModified?: string
@@ -47,7 +58,7 @@ export type ExchangeResult =
     }
   | { readonly kind: 'not_modified'; readonly freshness: Freshness }
 
-/** A key set of a few keys is below 4 KiB: what is larger is not one. */
+/** A key set of a few keys takes less than 4 KiB. */
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
@@ -71,7 +82,7 @@ export async function exchange(request: ExchangeRequest): Promise<ExchangeResult
   }
 }
 
-/** Bounds even a `fetch` that pays no attention to its signal. */
+/** Rejects on abort, even where a user's `fetch` ignores its signal. */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
@@ -104,7 +115,7 @@ async function converse(request: ExchangeRequest, signal: AbortSignal): Promise<
   return { kind: 'modified', document, validators: given, freshness: freshness() }
 }
 
-/** Counts what comes out of decompression, and stops reading at the limit. */
+/** Counts octets after decompression, so that a small response cannot grow without limit. */
 async function readBody(response: Response): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -117,9 +128,9 @@ async function readBody(response: Response): Promise<Buffer> {
 }
 
 /**
- * A JWKS document, of whatever form.
+ * Parses a response's body; what it holds is not checked here.
  *
- * @throws FetchFailure when it is no JSON text, or too large to be a key set.
+ * @throws FetchFailure when it is not JSON in UTF-8, or too large.
  */
 export function parseDocument(body: Uint8Array): unknown {
   if (body.byteLength > MAX_BODY_BYTES) throw new FetchFailure('too_large')

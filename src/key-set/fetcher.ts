@@ -14,7 +14,7 @@ export interface FetcherOptions {
 
 type Keys = ReadonlyMap<string, VerificationKey>
 
-/** What a fetch needs to know of the set that is held. */
+/** What a fetch needs to know about the set in use. */
 interface Held {
   readonly keys: Keys
   readonly validators: Validators | undefined
@@ -23,22 +23,22 @@ interface Held {
 
 export interface Fetcher {
   /**
-   * Fetches and screens the set, trying twice.
+   * Fetches and screens the set; a failed attempt is repeated once.
    *
    * @throws FetchFailure
    */
   fetch(held: Held | undefined): Promise<FetchResult>
   /**
-   * The usable keys of a document.
+   * Returns the usable keys of a document.
    *
    * @throws FetchFailure when there are none.
    */
   screen(document: unknown, held?: Keys): Keys
-  /** Gives up the fetch under way. */
+  /** Aborts the fetch under way. */
   close(): void
 }
 
-/** Between the two tries, so that receivers that failed together do not come back together. */
+/** The wait between the two attempts: random, so that receivers that failed together spread out. */
 const RETRY_DELAY_MS = { least: 50, jitter: 100 }
 
 export function createFetcher(options: FetcherOptions): Fetcher {
@@ -70,8 +70,8 @@ export function createFetcher(options: FetcherOptions): Fetcher {
       } catch (error) {
         if (signal.aborted) throw error
         const delayMs = RETRY_DELAY_MS.least + Math.random() * RETRY_DELAY_MS.jitter
-        // Like the exchanges around it, and unlike every longer wait, it is not cut short by the end of
-        // the process: a program that awaits `ready()` and nothing else has to learn of the failure.
+        // This short wait, unlike all longer ones, keeps the process alive: a program that awaits only
+        // `ready()` would otherwise end before it learns of the failure.
         await sleep(delayMs, undefined, { signal }).catch(() => {
           throw new FetchFailure('closed')
         })
@@ -84,7 +84,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
   }
 }
 
-/** Tells of a skipped key once for as long as it stays skipped, not at every fetch. */
+/** Reports a skipped key once, and again only after it was usable or absent in between. */
 function createSkipReport(): (skipped: readonly SkippedKey[]) => void {
   let told = new Set<string>()
   return (skipped) => {

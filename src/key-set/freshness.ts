@@ -1,20 +1,20 @@
 /** How long a response says that it is fresh (RFC 9111, section 4.2). */
 export interface Freshness {
-  /** Seconds left when the response arrived; `undefined` when it does not say. */
+  /** Seconds from its arrival until it is stale; `undefined` when it does not say. */
   readonly leftSeconds: number | undefined
-  /** `max-age` as it stood, to serve a later 304 that says nothing. */
+  /** `max-age` as sent: a later 304 without `Cache-Control` keeps it. */
   readonly maxAgeSeconds: number | undefined
 }
 
-/** Below this a refresh would have no time before the set expires. */
+/** With less, there would be no time for a refresh before the set expires. */
 const LEAST_FRESH_SECONDS = 10
 
-/** RFC 9111, section 1.2.2: a larger number of seconds is taken as this one. */
+/** A larger number of seconds counts as this one (RFC 9111, section 1.2.2). */
 const MOST_DELTA_SECONDS = 2 ** 31
 
 /**
- * Reads `Cache-Control` and `Age`. `responseDelaySeconds` is the time that the exchange took, which
- * RFC 9111 (section 4.2.3) counts as age.
+ * Reads `Cache-Control` and `Age`. `responseDelaySeconds` is how long the exchange took; it counts as
+ * part of the response's age (RFC 9111, section 4.2.3).
  */
 export function freshnessOf(
   headers: { readonly cacheControl: string | null; readonly age: string | null },
@@ -32,7 +32,7 @@ export function freshnessOf(
   return { leftSeconds: Math.max(LEAST_FRESH_SECONDS, maxAgeSeconds - age), maxAgeSeconds }
 }
 
-/** Of several, the first that can be read (RFC 9111, section 4.2.1). */
+/** The first readable `max-age` counts (RFC 9111, section 4.2.1). */
 function maxAgeOf(directives: readonly Directive[]): number | undefined {
   return directives
     .filter(({ name }) => name === 'max-age')
@@ -40,7 +40,7 @@ function maxAgeOf(directives: readonly Directive[]): number | undefined {
     .find((seconds) => seconds !== undefined)
 }
 
-/** Of several, the first; what is not a number counts as absent (RFC 9111, section 5.1). */
+/** The first value counts; one that is not a number counts as absent (RFC 9111, section 5.1). */
 function ageOf(value: string | null): number {
   return deltaSeconds(value?.split(',')[0]?.trim() ?? '') ?? 0
 }
@@ -50,12 +50,12 @@ interface Directive {
   readonly value: string
 }
 
-/** A run without a comma outside of a quoted string. */
+/** One element of the list: a comma within a quoted string does not end it. */
 const ELEMENT = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g
 
 const DIRECTIVE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:=(?:"((?:[^"\\]|\\.)*)"|([^\s"]*)))?$/
 
-/** A value may be a token or a quoted string (RFC 9111, section 5.2); what is garbled does not count. */
+/** A value is a token or a quoted string (RFC 9111, section 5.2); malformed directives are skipped. */
 function parseDirectives(value: string): Directive[] {
   const matches = Array.from(value.matchAll(ELEMENT), ([element]) => DIRECTIVE.exec(element.trim()))
   return matches.flatMap((match) => {

@@ -4,8 +4,8 @@ import type { FetchFailureCode } from './exchange.js'
 /** Where a receiver's keys come from; made by `remoteKeySet`. */
 export interface KeySet {
   /**
-   * Resolves once the key set has been fetched; rejects when it could not be. After a rejection it
-   * tries again.
+   * Resolves once the key set has been fetched. Rejects with a `ServiceAuthError` of the code
+   * `'unavailable'` when it could not be; a later call tries again.
    */
   ready(): Promise<void>
   /** The state of the set, from memory, without key material. */
@@ -16,7 +16,7 @@ export interface KeySet {
 
 /** The state of a key set. JSON-serialisable. */
 export interface KeySetHealth {
-  /** `stale`: in use while a refresh is due. `cold` and `expired`: nothing to verify with. */
+  /** `stale`: in use, and a refresh is due. `cold` (never fetched) and `expired`: no key is usable. */
   readonly state: 'cold' | 'fresh' | 'stale' | 'expired'
   /** Seconds since the last successful fetch; of an `initial` set, since the key set was made. */
   readonly ageSeconds?: number
@@ -24,11 +24,14 @@ export interface KeySetHealth {
   readonly keys: readonly string[]
   /** Why the last fetch failed, until one succeeds. */
   readonly lastError?: FetchFailureCode
-  /** Seconds since the epoch: when the set can be used no longer. */
+  /** Seconds since the epoch: until when the set can be used. */
   readonly expiresAt?: number
 }
 
-/** A key that may verify RS256 signatures. Its identity stands for its life in the set. */
+/**
+ * A key that may verify RS256 signatures. A refresh that does not change a key keeps its object, so
+ * `===` tells whether a key is still in the set.
+ */
 export interface VerificationKey {
   readonly kid: string
   readonly thumbprint: string
@@ -40,16 +43,16 @@ export interface KeySource {
   /** The key with this id that may be used now; never waits. */
   current(kid: string): VerificationKey | undefined
   /**
-   * The same, after a fetch where one is called for; `undefined` when the last fetch lacks it.
+   * The same, after a fetch where one is needed; `undefined` when the core does not publish the key.
    *
-   * @throws Unavailable when it cannot be known.
+   * @throws Unavailable when that cannot be known.
    */
   find(kid: string): Promise<VerificationKey | undefined>
 }
 
 const sources = new WeakMap<object, KeySource>()
 
-/** Gives a key set its inside, which is not for users. */
+/** Attaches what verification asks to the object that users hold. */
 export function withSource(keySet: KeySet, source: KeySource): KeySet {
   sources.set(keySet, source)
   return keySet

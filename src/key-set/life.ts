@@ -1,13 +1,13 @@
 import type { FetchFailureCode, Validators } from './exchange.js'
 import type { KeySetHealth, VerificationKey } from './key-set.js'
 
-/** How long a set lives; all of it in seconds, floors applied. */
+/** When a set is refreshed and how long it is used, in seconds; the least values are applied. */
 export interface Lifespan {
   readonly refreshSeconds: number
   readonly maxStaleSeconds: number
 }
 
-/** A set that may be used until `expiresAt`. All moments are milliseconds of the key set's clock. */
+/** A set that may be used until `expiresAt`. Times are milliseconds of the key set's clock. */
 interface HeldSet {
   readonly keys: ReadonlyMap<string, VerificationKey>
   readonly fetchedAt: number
@@ -24,15 +24,15 @@ interface Trouble {
   readonly retryAt: number
 }
 
-/** The life of a key set, as a value. */
+/** The state of a key set, as an immutable value. */
 export interface Life {
   readonly held: HeldSet | undefined
-  /** When the set that has expired was fetched. */
+  /** The times of the last set, once it has expired. */
   readonly expiredSince: { readonly fetchedAt: number; readonly expiresAt: number } | undefined
   readonly trouble: Trouble | undefined
 }
 
-/** What a successful fetch brought; `leftSeconds` is how long it is fresh, where it says so. */
+/** What a successful fetch returned; `leftSeconds` as in `Freshness`. */
 export type FetchResult =
   | {
       readonly type: 'fetched'
@@ -47,7 +47,7 @@ export type FetchResult =
       readonly maxAgeSeconds: number | undefined
     }
 
-/** What can happen to a key set. `jitter` is from 0 to 1. */
+/** What can happen to a key set. `jitter` is a random number from 0 to 1. */
 export type LifeEvent = { readonly at: number } & (
   | FetchResult
   | { readonly type: 'failed'; readonly code: FetchFailureCode; readonly jitter: number }
@@ -57,13 +57,13 @@ export type LifeEvent = { readonly at: number } & (
 /** After a successful fetch the next one in the background starts no sooner than this. */
 const REFRESH_FLOOR_SECONDS = 5
 const LEAST_MAX_STALE_SECONDS = 10
-/** The back-off lasts between half a second and half a minute: half of the step, the rest jitter. */
+/** The step doubles with each failure. The wait is half of it, plus as much as half of it at random. */
 const FIRST_BACK_OFF_MS = 1000
 const MAX_BACK_OFF_MS = 30_000
 
 export const COLD: Life = { held: undefined, expiredSince: undefined, trouble: undefined }
 
-/** The life of a set that the operator supplies: a refresh is due from the start. */
+/** The state with an `initial` set: a refresh is due at once. */
 export function suppliedLife(
   keys: ReadonlyMap<string, VerificationKey>,
   at: number,
@@ -79,13 +79,13 @@ export const lifespanOf = (options: Lifespan): Lifespan => ({
   maxStaleSeconds: Math.max(LEAST_MAX_STALE_SECONDS, options.maxStaleSeconds),
 })
 
-/** The whole life of a key set: what becomes of it when something happens. */
+/** The state of a key set after an event. */
 export function advance(life: Life, event: LifeEvent, span: Lifespan): Life {
   switch (event.type) {
     case 'fetched':
       return { ...COLD, held: hold(event, span) }
     case 'not_modified': {
-      // Without a set to confirm, the answer confirms nothing.
+      // A 304 that arrives after the set has expired confirms nothing.
       const now = advance(life, { type: 'time_passed', at: event.at }, span)
       return now.held === undefined ? now : { ...COLD, held: hold({ ...now.held, ...event }, span) }
     }
@@ -107,7 +107,7 @@ type Fetched = { readonly at: number } & Omit<Extract<FetchResult, { type: 'fetc
 function hold(fetched: Fetched, span: Lifespan): HeldSet {
   const { at, keys, leftSeconds, maxAgeSeconds, validators } = fetched
   const usableSeconds = Math.min(leftSeconds ?? span.maxStaleSeconds, span.maxStaleSeconds)
-  // Half of its life is left for refreshes that fail.
+  // The second half of its life is left for refreshes that have to be repeated.
   const dueSeconds = Math.min(span.refreshSeconds, usableSeconds / 2)
   return {
     keys,
@@ -127,7 +127,7 @@ function afterFailure(
   return { count: earlierFailures + 1, code, retryAt: at + (step / 2) * (1 + jitter) }
 }
 
-/** A back-off longer than any that was ever set is left over from a clock that was set back. */
+/** A wait longer than the longest back-off means that the clock was set back: it does not count. */
 export const isBackingOff = ({ trouble }: Life, now: number): boolean =>
   trouble !== undefined && now < trouble.retryAt && trouble.retryAt - now <= MAX_BACK_OFF_MS
 
@@ -141,7 +141,7 @@ export function isRefreshDue(life: Life, now: number): boolean {
   return life.held !== undefined && isStale(life.held, now)
 }
 
-/** A set from the future is left over from a clock that was set back. */
+/** A set fetched in the future means that the clock was set back: it is refreshed. */
 const isStale = ({ refreshAt, fetchedAt }: HeldSet, now: number): boolean =>
   now >= refreshAt || now < fetchedAt
 

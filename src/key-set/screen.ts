@@ -3,7 +3,7 @@ import { isRecord } from '../base/options.js'
 import { FetchFailure } from './exchange.js'
 import type { VerificationKey } from './key-set.js'
 
-/** Why a member of the key set cannot be used: a closed list, for operators. */
+/** Why a member of a JWKS document is not a usable key: a closed list, for operators. */
 export type SkipReason =
   | 'malformed'
   | 'key_id_invalid'
@@ -36,10 +36,10 @@ export const isKeyId = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= MAX_KEY_ID_LENGTH && /^[\x21-\x7e]+$/.test(value)
 
 /**
- * Picks the usable keys of a JWKS document. Keys of `held` that are still there are kept as they
- * are, so that what was derived from them stays good.
+ * Returns the usable keys of a JWKS document. A key that `held` has unchanged keeps its object, by
+ * which cached tokens know that it is still in the set.
  *
- * @throws FetchFailure when it is no key set, or too large a one.
+ * @throws FetchFailure when the document is no key set or has too many members.
  */
 export function screenKeySet(
   document: unknown,
@@ -74,8 +74,8 @@ function screenMember(
   if (modulus === undefined || exponent === undefined) return { reason: 'malformed', keyId: kid }
   const fault = faultOfNumbers(modulus, exponent)
   if (fault !== undefined) return { reason: fault, keyId: kid }
-  // Only what makes the public key, in one spelling, in the order of RFC 7638: `ext`, `x5c` and the
-  // like have no say in how it is used.
+  // Only the members that make the public key, in the order of RFC 7638: others, such as `ext` and
+  // `x5c`, must have no effect.
   const e = exponent.toString('base64url')
   const jwk = { e, kty: 'RSA', n: modulus.toString('base64url') }
   const thumbprint = hash('sha256', JSON.stringify(jwk), 'base64url')
@@ -103,7 +103,7 @@ function faultOfNumbers(modulus: Buffer, exponent: Buffer): SkipReason | undefin
   return isOddFromThree(exponent) ? undefined : 'exponent'
 }
 
-/** Base64urlUInt (RFC 7518, section 2), without the leading zero octets that some libraries write. */
+/** Decodes a Base64urlUInt (RFC 7518, section 2); drops leading zeros, which some libraries write. */
 function unsignedInteger(value: unknown): Buffer | undefined {
   if (typeof value !== 'string') return undefined
   const octets = Buffer.from(value, 'base64url')

@@ -1,13 +1,13 @@
-/** A clock that stands still must not make us spin. */
+/** So that the timer does not fire in a loop while the clock stands still. */
 const LEAST_DELAY_MS = 20
-/** When the clock gives no time. */
+/** The delay when the clock throws or returns no number. */
 const BROKEN_CLOCK_DELAY_MS = 5000
-/** The longest that a timer can wait. */
+/** The longest delay of Node's timers. */
 const MOST_DELAY_MS = 2 ** 31 - 1
 
 /** One timer that never holds the process open. */
 export interface WakeUp {
-  /** Replaces what was set before. */
+  /** Sets the timer, in place of an earlier one. */
   in(delayMs: () => number): void
   cancel(): void
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { isRecord } from '../base/options.js'
 
-/** Approved callers: their names, or their names with the most that each may be granted. */
+/** Approved callers: a list of names, or an object of names and the permissions each may have. */
 export type CallersOption = readonly string[] | Readonly<Record<string, readonly string[]>>
 
-/** The approved callers; `undefined` is a caller without a ceiling. */
+/** The approved callers and their ceilings; `undefined` for a caller without one. */
 export type Ceilings = ReadonlyMap<string, ReadonlySet<string> | undefined>
 
 const isName = (value: unknown): value is string => typeof value === 'string' && value !== ''
@@ -26,7 +26,7 @@ type ReportFault = (message: string, path?: PropertyKey[]) => void
 function fromList(names: readonly unknown[], fault: ReportFault): Ceilings {
   if (names.length === 0) fault('must name at least one caller')
   const ceilings = new Map<string, undefined>()
-  // Not forEach, which skips the holes of a list.
+  // `entries` also visits the holes of a sparse list, which `forEach` skips.
   for (const [index, name] of names.entries()) {
     if (isName(name)) ceilings.set(name, undefined)
     else fault('must be a non-empty string', [index])
@@ -34,7 +34,7 @@ function fromList(names: readonly unknown[], fault: ReportFault): Ceilings {
   return ceilings
 }
 
-// Entries, not look-ups: a caller may be called `__proto__` without inheriting anything.
+// A map of own members: a caller named `__proto__` inherits nothing.
 function fromRecord(record: Record<string, unknown>, fault: ReportFault): Ceilings {
   const entries = Object.entries(record)
   if (entries.length === 0) fault('must name at least one caller')
@@ -48,7 +48,7 @@ function fromRecord(record: Record<string, unknown>, fault: ReportFault): Ceilin
   return ceilings
 }
 
-/** Required permissions that no approved caller can ever hold would refuse everybody. */
+/** Required permissions must fit at least one ceiling, or everybody would be refused. */
 export function unreachablePermissions(policy: Readonly<Record<string, unknown>>): string[] {
   const { callers, permissions } = policy
   if (!isRecord(callers) || !Array.isArray(permissions) || permissions.length === 0) return []

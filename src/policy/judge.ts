@@ -13,16 +13,17 @@ interface SignedClaims {
 /** An accepted token. */
 export interface Judgement {
   readonly identity: ServiceIdentity
-  /** The names in `identity.permissions`, out of the reach of whoever holds the identity. */
+  /** The names in `identity.permissions`. */
   readonly granted: readonly string[]
-  /** Seconds since the epoch: from when, and until before when, the same judgement would be passed. */
+  /** Seconds since the epoch: the judgement holds while `validFrom <= now < validUntil`. */
   readonly validFrom: number
   readonly validUntil: number
 }
 
 /**
- * Judges a verified token by the policy (specification: receiving service verification, 4 to 7).
- * `now` is in seconds since the epoch. What ends in a 401 comes before what ends in a 403.
+ * Judges a verified token by the policy (RFC 7519, section 4.1, and the claims `source`,
+ * `token_type` and `permissions`). `now` is in seconds since the epoch. The checks that end in a 401
+ * come before those that end in a 403.
  */
 export function judge(token: SignedClaims, policy: Policy, now: number): Decision<Judgement> {
   const { keyId, payload } = token
@@ -115,7 +116,7 @@ function denylistFault({ iat, tokenId }: ReadClaims, { denied }: Policy): Denial
   return undefined
 }
 
-/** What the caller may do: its token's permissions, cut by its ceiling. */
+/** The token's permissions, without those beyond the caller's ceiling. */
 function grantedTo(
   caller: string,
   permissions: readonly string[],
@@ -131,6 +132,10 @@ function grantedTo(
     : deny('permission_missing', { permission: missing })
 }
 
+/**
+ * `nbf`, `iat` and the longest lifetime get the clock tolerance, as in `timeFault`. `exp` does not:
+ * between `exp` and the end of its tolerance every request is judged anew.
+ */
 function validity(
   { exp, iat, nbf }: ReadClaims,
   policy: Policy,

@@ -1,7 +1,7 @@
 import { jwksUriFault } from '../key-set/address.js'
 import type { KeySet } from '../key-set/key-set.js'
 
-/** Where a policy's keys come from: a key set it shares, or the address of one of its own. */
+/** Where a policy's keys come from: a shared key set, or an address for one of its own. */
 export type KeySetAddress =
   | { readonly kind: 'shared'; readonly keySet: KeySet }
   | { readonly kind: 'own'; readonly jwksUri: string; readonly allowInsecureHttp: boolean }
@@ -16,7 +16,7 @@ interface AddressOptions {
 
 const DEFAULT_API_BASE_PATH = '/auth'
 
-/** The address of the core's key set (specification: JWKS). */
+/** Without `keySet` and `jwksUri` the address is made of `issuer` and `apiBasePath`. */
 export function keySetAddressOf(options: AddressOptions): KeySetAddress {
   if (options.keySet !== undefined) return { kind: 'shared', keySet: options.keySet }
   const basePath = options.apiBasePath ?? DEFAULT_API_BASE_PATH

@@ -18,7 +18,7 @@ import {
 } from './callers.js'
 import { type KeySetAddress, keySetAddressFaults, keySetAddressOf } from './key-set-address.js'
 
-/** What a receiver demands of a token and of its caller, as its owner writes it. */
+/** What a receiver demands of a token and its caller: the options of `serviceAuth`. */
 export interface ServiceAuthPolicy {
   /** Exact `iss`: the API domain of the core. */
   readonly issuer: string
@@ -59,7 +59,7 @@ export interface ServiceAuthPolicy {
   readonly clock?: (() => number) | undefined
 }
 
-/** What is refused although everything else about it is right (specification: compromise response). */
+/** What is refused although it is valid, because a key or a token was stolen, say. */
 export interface Denylist {
   /** Key ids. */
   readonly keys?: readonly string[] | undefined
@@ -71,7 +71,7 @@ export interface Denylist {
   readonly issuedBefore?: number | undefined
 }
 
-/** A policy that has been checked. */
+/** A checked policy, with its defaults. */
 export interface Policy {
   readonly issuer: string
   readonly audience: string
@@ -94,13 +94,13 @@ export interface Policy {
   readonly keySet: KeySetAddress
 }
 
-/** A cache preallocates room for its entries: what is beyond this is a typing error. */
+/** The cache allocates room for all its entries at once: a larger number is a typing error. */
 const MAX_CACHED_TOKENS = 1_000_000
 
 const strings = (): z.ZodArray<z.ZodString> =>
   z.array(nonEmptyString(), { error: 'must be a list of strings' })
 
-/** Above this it is milliseconds. */
+/** A larger number is one of milliseconds. */
 const LATEST_SECOND = 99_999_999_999
 
 const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }

@@ -2,7 +2,7 @@ import { digestOfParts } from '../base/digest.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import { Unavailable } from '../decision/unavailable.js'
 
-/** Where consumed tokens are remembered, shared by all instances of a receiver. */
+/** Remembers used tokens; shared by all instances of a receiver. */
 export interface SingleUseStore {
   /**
    * Records `id` for at least `ttlMs`, unless it is recorded: `true` when this call has recorded it,
@@ -12,7 +12,7 @@ export interface SingleUseStore {
   consume(id: string, ttlMs: number): Promise<boolean>
 }
 
-/** The part of a verified token that single use is about. */
+/** What identifies a verified token, and how long it may be accepted. */
 export interface UsedToken {
   readonly issuer: string
   readonly caller: string
@@ -26,7 +26,8 @@ const MAX_TOKEN_ID_LENGTH = 256
 const CLOCK_DRIFT_SECONDS = 120
 
 /**
- * Consumes `(iss, sub, jti)` (specification: replay and idempotency, 3). `now` is in seconds.
+ * Accepts the first use of a token, known by `iss`, `sub` and `jti` (RFC 7519, section 4.1.7), and
+ * refuses every other. `now` is in seconds since the epoch.
  *
  * @throws Unavailable when the store fails.
  */
@@ -39,7 +40,7 @@ export async function consumeToken(
   if (tokenId === undefined || tokenId === '' || tokenId.length > MAX_TOKEN_ID_LENGTH) {
     return deny('token_id_missing', { claim: 'jti' })
   }
-  // It was valid when it was verified; a record of it might be gone before its next use comes.
+  // The token was valid when it was verified, but a record made now could be gone before its next use.
   if (now >= token.acceptableUntil) return deny('token_expired', { claim: 'exp' })
   const ttlMs = Math.ceil((token.acceptableUntil - now + CLOCK_DRIFT_SECONDS) * 1000)
   const id = digestOfParts([token.issuer, token.caller, tokenId])

@@ -1,9 +1,9 @@
 import { type KeyObject, sign } from 'node:crypto'
 
-/** A segment before it is encoded: an object, or its text or octets where they are to be odd. */
+/** A segment before it is encoded: an object, or the text or octets of one that is malformed. */
 export type Part = Readonly<Record<string, unknown>> | string | Uint8Array
 
-/** Makes the signature of what it is given. */
+/** Returns the signature of its input. */
 export type Signer = (input: Buffer) => Uint8Array
 
 export function encodePart(part: Part): string {

@@ -10,18 +10,18 @@ export interface Forge {
   readonly key: SigningKey
   readonly staticKey: SigningKey
   readonly attacker: SigningKey
-  /** The claims of a good token. */
+  /** The claims of a valid token. */
   readonly claims: Members
   readonly header: Members
-  /** A good token, always the same. */
+  /** A valid token, always the same. */
   readonly good: string
-  /** A token of these parts; rightly signed unless a signer is given. */
+  /** A token of these parts, correctly signed unless a signer is given. */
   token(parts: { header?: Part; payload?: Part; signer?: Signer }): string
-  /** Rightly signed: the good claims with these instead. */
+  /** Correctly signed, with these claims in place of the good ones. */
   withClaims(claims: Members): string
-  /** Rightly signed: the good header with these members instead. */
+  /** Correctly signed, with these members in place of the header's. */
   withHeader(header: Members): string
-  /** Rightly signed: the good claims without one, and raw JSON text in its place. */
+  /** Correctly signed, with raw JSON text in place of one claim. */
   withRawClaim(name: string, json: string): string
 }
 

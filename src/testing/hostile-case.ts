@@ -1,19 +1,19 @@
-/** A value of the `Authorization` header that no receiver may accept. */
+/** A value of the `Authorization` header that every receiver must refuse. */
 export interface HostileToken {
   /** Unique in the catalogue. */
   readonly name: string
-  /** What would be wrong about accepting it. */
+  /** Why it must be refused. */
   readonly why: string
-  /** The value of the one `Authorization` header; fits the limits that Node has by default. */
+  /** The value of the one `Authorization` header; within Node's default limits. */
   readonly authorization: string
   /** 403 where the token is valid and its caller is not approved, otherwise 401. */
   readonly expect: 401 | 403
 }
 
-/** A case as the catalogue's parts write it. */
+/** A case before its group gives the reason and the status. */
 export type Draft = readonly [name: string, token: string]
 
-/** A group of bearer tokens that share the reason to refuse them. */
+/** Bearer tokens that are to be refused for the same reason. */
 export const group = (
   why: string,
   drafts: readonly Draft[],
@@ -21,7 +21,7 @@ export const group = (
 ): HostileToken[] =>
   drafts.map(([name, token]) => ({ name, why, authorization: `Bearer ${token}`, expect }))
 
-/** The name of a case that puts a value in a place; the right value, which varies, reads `(right)`. */
+/** The name of a case. In it, the correct value, which varies between runs, reads `(right)`. */
 export function nameOf(place: string, value: unknown, right?: unknown): string {
   const text = JSON.stringify(value) ?? 'missing'
   const stable = typeof right === 'string' ? text.replaceAll(right, '(right)') : text

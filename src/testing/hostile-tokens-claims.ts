@@ -4,7 +4,7 @@ import { type Draft, group, type HostileToken, nameOf } from './hostile-case.js'
 const HOUR = 3600
 const CENTURY = 100 * 365 * 24 * HOUR
 
-/** Rightly signed tokens whose claims do not entitle to anything here. */
+/** Correctly signed tokens that the policy does not accept. */
 export function claimCases(forge: Forge): HostileToken[] {
   const texts = ['iss', 'aud', 'sub', 'source', 'token_type']
   return [
@@ -125,7 +125,7 @@ function permissionCases({ claims, withClaims }: Forge): Draft[] {
   )
 }
 
-/** Were the own member taken for the prototype, the missing claim would be found there. */
+/** A receiver that takes the own member for the prototype would find the missing claims in it. */
 function inertCases({ claims, token }: Forge): Draft[] {
   const { sub, permissions, exp, ...rest } = claims
   const hidden = JSON.stringify({ sub, permissions, exp })
@@ -142,7 +142,7 @@ function jtiCases({ withClaims }: Forge): Draft[] {
   return [null, 1, true, {}, ['id']].map((jti): Draft => [nameOf('jti', jti), withClaims({ jti })])
 }
 
-/** As the core issues it to a user's browser (its `iss` has the API's base path). */
+/** A token as the core issues it to browsers: its `iss` ends in the API's base path. */
 function session({ claims, token }: Forge): string {
   const { iss, iat, exp } = claims
   const user = 'f3b1c8c4-0d0a-4f0e-9a52-6f1f6d8a2f10'
@@ -150,7 +150,7 @@ function session({ claims, token }: Forge): string {
   return token({ payload: { iss: `${iss}/auth`, iat, exp, sub: user, rsub: user, ...handle } })
 }
 
-/** Rightly signed tokens that are not valid now. */
+/** Correctly signed tokens that are not valid at this time. */
 export function timeCases({ claims, withClaims, withRawClaim }: Forge): HostileToken[] {
   const now = Number(claims['iat'])
   const times = (claim: string, values: Readonly<Record<string, unknown>>): Draft[] =>

@@ -3,11 +3,11 @@ import type { Forge } from './forge.js'
 import { type Draft, group, type HostileToken } from './hostile-case.js'
 
 const MAX_TOKEN_LENGTH = 8192
-/** As deep as fits: opened and closed in a token of 8 KiB, only opened in a header of Node's 16 KiB. */
+/** The deepest that fits: closed again within a token of 8 KiB, left open within Node's 16 KiB. */
 const CLOSED_DEPTH = 2000
 const OPEN_DEPTH = 10_000
 
-/** Tokens whose form is wrong, signed rightly wherever a signature is possible. */
+/** Malformed tokens, with a correct signature wherever one is possible. */
 export function formCases(forge: Forge): HostileToken[] {
   return [
     ...group('A compact JWS has three segments', segmentCases(forge)),
@@ -44,9 +44,9 @@ function sizeCases(forge: Forge): Draft[] {
   ]
 }
 
-/** A good token, blown up to this many characters. */
+/** A valid token, padded to this many characters. */
 export function tokenOfLength(forge: Forge, length: number): string {
-  // Not every length is one of base64url: a longer header shifts what is left for the payload.
+  // Base64url has no text of some lengths; headers of other lengths make up for it.
   for (const typ of ['JWT', 'JWT-', 'JWT--']) {
     const make = (filler: number): string =>
       forge.token({

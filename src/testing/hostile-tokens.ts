@@ -8,9 +8,9 @@ import { signatureCases } from './hostile-tokens-signatures.js'
 import type { TestIssuer } from './issuer.js'
 
 /**
- * What a receiver must turn away: values of the one `Authorization` header, with the status that each
- * must get from an app behind a `serviceAuth` with `issuer.policy()`. Rightly signed wherever the
- * fault lies elsewhere; they are made for this moment and expire with the issuer's tokens.
+ * Values of the `Authorization` header that a receiver must refuse, with the status that each must get
+ * from an app behind `serviceAuth(issuer.policy())`. Where the signature is not the fault, it is
+ * correct. Use them soon: they expire as the issuer's tokens do.
  *
  * @throws TypeError when the issuer was not made by `createTestIssuer`.
  */
@@ -27,7 +27,7 @@ export function hostileTokens(issuer: TestIssuer): HostileToken[] {
   ]
 }
 
-/** A good token in a header that is not exactly `Bearer <token>`. */
+/** A valid token in a header that is not exactly `Bearer <token>`. */
 function authorizationCases({ good }: Forge): HostileToken[] {
   const why = 'The header is the scheme Bearer, one blank and one token'
   const values = {

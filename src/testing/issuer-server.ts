@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { TimerOptions } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How an issuer's key set answers: shared by its HTTP server and its in-process `fetch`. */
+/** How an issuer's key set answers, by its HTTP server or its in-process `fetch`. */
 export interface Publication {
   document(): object
   maxAgeSeconds: number
@@ -41,7 +41,7 @@ export async function startKeySetServer(publication: Publication): Promise<KeySe
     async close() {
       closing.abort()
       if (!server.listening) return
-      // Whoever waits for the end must not be left in an empty event loop.
+      // The server was unref'ed: without this the process could end before `close` resolves.
       server.ref()
       const closed = once(server, 'close')
       server.close()
@@ -60,10 +60,10 @@ async function answer(
   response.writeHead(200, headersOf(publication)).end(JSON.stringify(publication.document()))
 }
 
-/** The same without a network. */
+/** Answers like the server, without a network. */
 export function inProcessFetch(publication: Publication): typeof globalThis.fetch {
   return async (_input, init) => {
-    // Like the socket that it stands for, it holds the process until the answer is there.
+    // The wait keeps the process alive, as the socket of a real `fetch` does.
     await arrive(publication, init?.signal ? { signal: init.signal } : {})
     return new Response(JSON.stringify(publication.document()), { headers: headersOf(publication) })
   }

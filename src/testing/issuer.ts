@@ -6,35 +6,35 @@ import { createKeyRing, type KeyRing } from './issuer-keys.js'
 import { inProcessFetch, type Publication, startKeySetServer } from './issuer-server.js'
 import { claimsOf, parseSettings, policyOf, type TestIssuerOptions } from './issuer-settings.js'
 
-/** An issuer of service tokens in the process of a test, with keys of its own. */
+/** An issuer of service tokens, with its own keys, in the process of a test. */
 export interface TestIssuer {
   /** The `iss` of its tokens. */
   readonly url: string
-  /** The address of its key set; of no use where `http` is `false`. */
+  /** The address of its key set. Nothing listens there when `http` is `false`. */
   readonly jwksUri: string
-  /** A key set for `policy.keySet`, with HTTP or without; `close()` closes it. */
+  /** A `remoteKeySet` for `policy.keySet`; works without HTTP too. `close()` closes it. */
   readonly keySet: KeySet
   /** The id of the key that signs now. */
   readonly kid: string
   /** The id of the static key that is published beside it. */
   readonly staticKid: string
-  /** How often the key set has been asked for, failures included. */
+  /** How many requests for the key set there were, failed ones included. */
   readonly fetches: number
   /** A policy that accepts `token()`; `overrides` replace its fields. */
   policy(overrides?: Partial<ServiceAuthPolicy>): ServiceAuthPolicy
   /**
-   * A signed token (RS256) that `policy()` accepts. `claims` and `header` replace what it holds by
-   * default; what is `undefined` there is left out. It is signed with the key that `header.kid`
-   * names where the issuer has or had it, otherwise with the current one.
+   * A signed token (RS256) that `policy()` accepts. `claims` and `header` replace its
+   * defaults; `undefined` leaves a member out. It is signed with the issuer's key that `header.kid`
+   * names, be it removed since, otherwise with the current one.
    */
   token(
     claims?: Readonly<Record<string, unknown>>,
     header?: Readonly<Record<string, unknown>>,
   ): string
   /**
-   * A new key signs from now on; the earlier ones stay published. Returns its id. A receiver that has
-   * just met many unknown key ids, those of `hostileTokens` say, finds it once its budget of fetches
-   * allows one again: give such a test a receiver of its own.
+   * Makes a new key, which signs from now on; the earlier ones stay published. Returns its id. After
+   * tokens with unknown key ids (`hostileTokens` has some) a receiver may take 30 s to find it, for it
+   * limits the fetches that they cause: give such a test a receiver of its own.
    */
   rotate(): string
   /**
@@ -42,11 +42,11 @@ export interface TestIssuer {
    * an unknown `kid` makes them fetch. Returns whether it was there.
    */
   remove(kid: string): boolean
-  /** From now on whoever asks for the key set has his connection cut. */
+  /** From now on, requests for the key set have their connection cut. */
   down(): void
-  /** Ends `down()` and `slow()`; a receiver that has failed to fetch waits for its back-off first. */
+  /** Ends `down()` and `slow()`. A receiver whose fetch failed waits for its back-off first. */
   up(): void
-  /** From now on the key set answers after so many milliseconds. */
+  /** From now on, the key set answers after this many milliseconds. */
   slow(ms: number): void
   /** Ends the server and the key set. May be called again. */
   close(): Promise<void>
@@ -58,7 +58,7 @@ const MAX_DELAY_MS = 600_000
 const rings = new WeakMap<TestIssuer, KeyRing>()
 
 /**
- * The keys of an issuer, for tokens that are worse than `token()` can make them.
+ * The keys of an issuer, for tokens that `token()` cannot make.
  *
  * @throws TypeError when it was not made by `createTestIssuer`.
  */
@@ -70,7 +70,7 @@ export function keyRingOf(issuer: TestIssuer): KeyRing {
 
 /**
  * Starts an issuer for tests: its key set on loopback HTTP, a policy that matches it and tokens that
- * match the policy. It holds no process open, and needs no runner and no network beyond loopback.
+ * match the policy. It does not hold the process open, and works with any test runner.
  *
  * @throws TypeError (as a rejection) when an option is unknown, of the wrong type or out of range.
  */

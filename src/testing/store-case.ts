@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** One rule that a store must keep. `run` rejects, saying what was expected, when it does not. */
+/** One rule for a store. `run` rejects when the store breaks it, and says what was expected. */
 export interface StoreCase {
   readonly name: string
   run(): Promise<void>
 }
 
-/** Gives the store under test, a new one or always the same; whoever gives it closes it. */
+/** Returns the store under test, a new one or always the same. The test closes it. */
 export type StoreOpener<Store> = () => Store | Promise<Store>
 
-/** Named rules, each with a store of its own or a share of one: no two use the same key. */
+/** Rules by name. They can share one store: no two use the same key. */
 export type StoreRules<Store> = Readonly<Record<string, (store: Store) => Promise<void>>>
 
 export const casesOf = <Store>(
@@ -32,7 +32,7 @@ const POLL_MS = 10
 /** Less than the five seconds after which test runners give a case up. */
 const PATIENCE_MS = 4000
 
-/** Asks until the answer is there, for what a store's own clock brings about. */
+/** Polls for what the store's own clock brings about, such as the end of a lease. */
 export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS
   while (!(await holds())) {

@@ -87,10 +87,12 @@ describe('frozen claims', () => {
     const depth = 100_000
     const claims = freezeClaims(JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`))
     let value: unknown = claims
+    let frozen = 0
     for (let level = 0; level < depth; level += 1) {
-      expect(Object.isFrozen(value)).toBe(true)
+      if (Object.isFrozen(value)) frozen += 1
       value = (value as Record<string, unknown>)['a']
     }
+    expect(frozen).toBe(depth)
     expect(value).toBe(1)
   })
 })

@@ -18,8 +18,8 @@ export interface RefresherOptions extends FetcherOptions {
 
 /** Keeps a set of keys up to date: one fetch at a time, when it is due or asked for. */
 export interface Refresher {
-  /** The keys that may be used now; starts the refresh that is due. */
-  keys(): ReadonlyMap<string, VerificationKey> | undefined
+  /** The key with this id that may be used now. Starts a refresh that is due, and never waits for it. */
+  current(kid: string): VerificationKey | undefined
   /** Starts a fetch, unless one is under way or the refresher is closed. */
   fetch(): void
   /** Settles with the fetch under way, and never rejects. */
@@ -96,10 +96,10 @@ export function createRefresher(options: RefresherOptions): Refresher {
 
   scheduleRefresh()
   return {
-    keys() {
+    current(kid) {
       const now = upToNow()
       if (life.held !== undefined && lives.isRefreshDue(life, now)) fetch()
-      return life.held?.keys
+      return life.held?.keys.get(kid)
     },
     fetch,
     get flight() {

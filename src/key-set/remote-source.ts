@@ -17,14 +17,12 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
     inOwnContext(() => announceKeySet({ type: 'budget_exhausted' }))
   })
 
-  const current: KeySource['current'] = (kid) => refresher.keys()?.get(kid)
-
   return {
-    current,
+    current: refresher.current,
     async find(kid) {
       const startedBefore = refresher.fetches.lastStarted
       for (;;) {
-        const key = current(kid)
+        const key = refresher.current(kid)
         if (key !== undefined) return key
         if (refresher.flight === undefined) {
           const state = refresher.state()

@@ -6,9 +6,8 @@ import type { ServiceIdentity } from '../policy/identity.js'
 
 /** What `serviceAuth` has established about a request. */
 export interface Admission {
+  /** Whatever became of `req.service`, this one counts. */
   readonly identity: ServiceIdentity
-  /** The permissions that count, whatever became of `req.service`. */
-  readonly granted: readonly string[]
   readonly observers: readonly DecisionObserver[]
   readonly clock: () => number
   readonly clockToleranceSeconds: number

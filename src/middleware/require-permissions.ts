@@ -19,10 +19,10 @@ export function requirePermissions(...names: [string, ...string[]]): AnyRouteHan
   const required = [...names]
   return guardHandler<void>({
     by: 'requirePermissions',
-    decide({ admission }) {
-      const missing = required.find((name) => !admission.granted.includes(name))
+    decide({ admission: { identity } }) {
+      const missing = required.find((name) => !identity.permissions.has(name))
       if (missing === undefined) return allow(undefined)
-      const { name: caller, keyId } = admission.identity
+      const { name: caller, keyId } = identity
       return deny('permission_missing', { permission: missing, caller, keyId })
     },
     observers: ({ admission }) => admission.observers,

@@ -85,15 +85,14 @@ type Terms = Pick<Admission, 'observers' | 'clock' | 'clockToleranceSeconds'>
 
 /** A further `serviceAuth` on the request can take permissions away, never add any. */
 function admissionBy(
-  { identity, granted }: Judgement,
+  { identity }: Judgement,
   { observers, clock, clockToleranceSeconds }: Terms,
   earlier: Admission | undefined,
 ): Admission {
-  if (earlier === undefined) return { identity, granted, observers, clock, clockToleranceSeconds }
-  const both = granted.filter((name) => earlier.granted.includes(name))
+  if (earlier === undefined) return { identity, observers, clock, clockToleranceSeconds }
+  const both = [...identity.permissions].filter((name) => earlier.identity.permissions.has(name))
   return {
     identity: Object.freeze({ ...identity, permissions: permissionSet(both) }),
-    granted: both,
     observers: [...new Set([...earlier.observers, ...observers])],
     clock,
     clockToleranceSeconds: Math.max(clockToleranceSeconds, earlier.clockToleranceSeconds),

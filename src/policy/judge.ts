@@ -13,8 +13,6 @@ interface SignedClaims {
 /** An accepted token. */
 export interface Judgement {
   readonly identity: ServiceIdentity
-  /** The names in `identity.permissions`. */
-  readonly granted: readonly string[]
   /** Seconds since the epoch: the judgement holds while `validFrom <= now < validUntil`. */
   readonly validFrom: number
   readonly validUntil: number
@@ -47,7 +45,7 @@ export function judge(token: SignedClaims, policy: Policy, now: number): Decisio
     keyId,
     payload: payload.text,
   })
-  return allow({ identity, granted: granted.value.names, ...validity(times, policy) })
+  return allow({ identity, ...validity(times, policy) })
 }
 
 const withKeyId = (denial: Denial, keyId: string): Denial =>

@@ -43,7 +43,7 @@ describe('a judgement', () => {
   test('grants the permissions of the token within the ceiling', () => {
     const decision = judged({})
     if (!decision.ok) throw new Error(decision.reason)
-    expect(decision.value.granted).toEqual(['read'])
+    expect([...decision.value.identity.permissions]).toEqual(['read'])
     expect([...decision.value.identity.permissions]).toEqual(['read'])
   })
 

@@ -153,7 +153,9 @@ describe('the methods that compare sets', () => {
     }
   })
 
-  test.runIf('union' in Set.prototype)('do what those of Set do', () => {
+  // Node has them from 22 on.
+  const compare = 'union' in Set.prototype ? test : () => {}
+  compare('do what those of Set do', () => {
     const names = fc.uniqueArray(fc.constantFrom(...'abcdef'))
     fc.assert(
       fc.property(names, names, (ours, theirs) => {

@@ -1,5 +1,5 @@
 import { readClock } from './base/clock.js'
-import type { RawHeaders } from './base/raw-headers.js'
+import type { WireHeaders } from './base/raw-headers.js'
 import { allow, type Decision, deny } from './decision/reason.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
 import { type Judgement, judge } from './policy/judge.js'
@@ -21,7 +21,7 @@ interface Admitted extends Judgement {
 }
 
 /** Decides on a request by its headers; a token that is remembered at once. */
-export type Admit = (headers: RawHeaders) => Decision<Judgement> | Promise<Decision<Judgement>>
+export type Admit = (headers: WireHeaders) => Decision<Judgement> | Promise<Decision<Judgement>>
 
 /**
  * The whole way from the headers to an identity.

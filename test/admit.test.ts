@@ -33,7 +33,8 @@ async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
   }
 }
 
-const ask = (admit: Admit, token: string) => admit(['Authorization', `Bearer ${token}`])
+const ask = (admit: Admit, token: string) =>
+  admit({ rawHeaders: ['Authorization', `Bearer ${token}`], headers: {} })
 const tokenOf = (issuer: TestIssuer): string => issuer.token()
 
 describe('admitting a request', () => {
@@ -99,7 +100,7 @@ describe('admitting a request', () => {
     for (const kid of kids)
       expect(await ask(admit, issuer.token({}, { kid }))).toMatchObject({ ok: false })
     expect(await ask(admit, 'x')).toMatchObject({ reason: 'token_malformed' })
-    expect(admit([])).toMatchObject({ reason: 'credentials_missing' })
+    expect(admit({ rawHeaders: [], headers: {} })).toMatchObject({ reason: 'credentials_missing' })
     expect(finds()).toBe(0)
   })
 

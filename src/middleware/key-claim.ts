@@ -46,7 +46,7 @@ export function readClaim(request: Request, response: Response, options: ClaimOp
   const contentType = headers['content-type']
   return {
     state,
-    header: readKey(headerValues(request.rawHeaders, 'idempotency-key')),
+    header: readKey(headerValues(request, 'idempotency-key')),
     fingerprint: nameRequest(request, { hasBody, contentType }, options.fingerprint),
     scope: { issuer, audience, caller, operation },
   }

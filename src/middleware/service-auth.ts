@@ -54,7 +54,7 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
     by: 'serviceAuth',
     decide(state) {
       state.unaccepted += 1
-      return admit(state.request.rawHeaders)
+      return admit(state.request)
     },
     accept(judgement, state) {
       state.unaccepted -= 1

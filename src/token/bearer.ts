@@ -1,13 +1,17 @@
-import { headerValues, type RawHeaders } from '../base/raw-headers.js'
+import { headerValues, type WireHeaders } from '../base/raw-headers.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
 
 /** The core's tokens are below 2 KiB. */
 const MAX_TOKEN_LENGTH = 8192
 const SCHEME = /^bearer /i
 
-/** The token of exactly one `Authorization: Bearer <token>` (RFC 6750, section 2.1). */
-export function readBearer(rawHeaders: RawHeaders): Decision<string> {
-  const values = headerValues(rawHeaders, 'authorization')
+/**
+ * The token of exactly one `Authorization: Bearer <token>` (RFC 6750, section 2.1).
+ *
+ * @throws ServiceAuthError when the header is in `headers` only: it did not come on the wire.
+ */
+export function readBearer(headers: WireHeaders): Decision<string> {
+  const values = headerValues(headers, 'authorization')
   const [value] = values
   if (value === undefined) return deny('credentials_missing')
   if (values.length > 1) return deny('authorization_repeated')

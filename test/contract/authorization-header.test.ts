@@ -1,9 +1,11 @@
+import type { Request } from 'express'
+import { ServiceAuthError } from 'express-service-auth'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createForge } from '../../src/testing/forge.js'
 import { tokenOfLength } from '../../src/testing/hostile-tokens-form.js'
 import { INVALID_TOKEN, NO_TOKEN, withoutBody } from '../support/refusal-bytes.js'
-import { authFor, EXPRESS_MAJORS, type Receiver, startReceiver } from './receiver.js'
+import { authFor, EXPRESS_MAJORS, FAULT_STATUS, type Receiver, startReceiver } from './receiver.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
@@ -95,8 +97,54 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
         app.use(authFor(issuer.policy()))
       },
     })
-    expect(await receiver.raw()).toBe(NO_TOKEN)
     expect(await receiver.rawWith('Bearer x')).toBe(INVALID_TOKEN)
+    expect(await receiver.raw()).toContain(` ${FAULT_STATUS} `)
+    expect(receiver.handled).toBe(0)
+  })
+
+  test.each<[string, (request: Request) => void]>([
+    ['empty', (request) => Object.assign(request, { rawHeaders: [] })],
+    ['missing', (request) => Object.assign(request, { rawHeaders: undefined })],
+    ['no list', (request) => Object.assign(request, { rawHeaders: { ...request.headers } })],
+  ])('is the fault of the receiver where rawHeaders are %s', async (_how, adapt) => {
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use((request, _response, next) => {
+          adapt(request)
+          next()
+        })
+        app.use(authFor(issuer.policy()))
+      },
+    })
+    for (const token of [issuer.token(), 'x', undefined]) {
+      const reply = await receiver.call(token)
+      expect(reply.status).toBe(FAULT_STATUS)
+      expect(reply.headers.get('www-authenticate')).toBe(null)
+    }
+    expect(receiver.handled).toBe(0)
+    expect(receiver.errors).toHaveLength(3)
+    for (const error of receiver.errors) {
+      expect(error).toBeInstanceOf(ServiceAuthError)
+      expect(error).toMatchObject({ code: 'wrong_wiring' })
+      expect(String((error as Error).message)).not.toContain('Bearer')
+    }
+  })
+
+  test('counts where an adapter fills rawHeaders alone', async () => {
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use((request, _response, next) => {
+          request.headers = {}
+          next()
+        })
+        app.use(authFor(issuer.policy()))
+      },
+    })
+    expect((await receiver.call(issuer.token())).status).toBe(200)
+    expect((await receiver.call('x')).status).toBe(401)
+    expect((await receiver.call()).status).toBe(401)
   })
 
   test('is judged the same under a hostile Host', async () => {

@@ -136,6 +136,21 @@ describe.each(VARIANTS)('A programming error about the key, $name', (variant) =>
     expect(error?.cause).toBe(first)
   })
 
+  it('is a key that is in headers only, as adapters and apps may put it there', async () => {
+    const given = newKey()
+    const receiver = await start({
+      parsers: [
+        (req, _res, next) => {
+          req.headers['idempotency-key'] = given
+          next()
+        },
+      ],
+    })
+    await expectFault(receiver, {}, /idempotency-key.*rawHeaders/)
+    // One that came on the wire counts, whatever became of the other form.
+    expect((await call(receiver.port, { key: newKey() })).status).toBe(503)
+  })
+
   it('is no serviceAuth before it, and no route and no operation', async () => {
     const origin = await issuer()
     const errors: Error[] = []

@@ -17,7 +17,7 @@ export { type RemoteKeySetOptions, remoteKeySet } from './key-set/remote-key-set
 export type { SkipReason } from './key-set/screen.js'
 export type { AnyRouteHandler } from './middleware/any-route.js'
 export type { IdempotencyOptions } from './middleware/idempotency-options.js'
-export type { RequestNamer } from './middleware/key-claim.js'
+export type { RequestNamer } from './middleware/idempotent-request.js'
 export { serviceOf } from './middleware/request-state.js'
 export { requireIdempotencyKey } from './middleware/require-idempotency-key.js'
 export { requirePermissions } from './middleware/require-permissions.js'

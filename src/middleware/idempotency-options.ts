@@ -9,7 +9,7 @@ import {
 } from '../base/options.js'
 import { NEVER_STORED_HEADERS } from '../held-response/result.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
-import type { RequestNamer } from './key-claim.js'
+import type { RequestNamer } from './idempotent-request.js'
 
 /** Options of `requireIdempotencyKey`. */
 export interface IdempotencyOptions {

@@ -16,7 +16,7 @@ import {
   type IdempotencySettings,
   parseIdempotencyOptions,
 } from './idempotency-options.js'
-import { readClaim } from './key-claim.js'
+import { readIdempotentRequest } from './idempotent-request.js'
 import { refuse } from './refusals.js'
 import { replayResult } from './replay-result.js'
 import { requestIdOf } from './request-id.js'
@@ -79,7 +79,7 @@ function reserveKey(
   response: Response,
   settings: IdempotencySettings,
 ): Promise<boolean> | undefined {
-  const { state, header, fingerprint, scope } = readClaim(request, response, settings)
+  const { state, header, fingerprint, scope } = readIdempotentRequest(request, response, settings)
   const tell = teller(request, scope.caller)
   if (header.type !== 'key') {
     turnDown(response, tell, header.type === 'missing' ? 'key_missing' : 'key_invalid')

@@ -13,13 +13,13 @@ const BY = 'requireIdempotencyKey'
 /** Names a request for its retry, or the operation of its key. */
 export type RequestNamer = (request: Request) => string
 
-export interface ClaimOptions {
+export interface IdempotentRequestOptions {
   readonly operation: string | RequestNamer | undefined
   readonly fingerprint: RequestNamer | undefined
 }
 
-/** What a request claims: its key, and what it is to be recognised by. */
-export interface Claim {
+/** A request under a key: the key, what it is scoped to, and what a retry is recognised by. */
+export interface IdempotentRequest {
   readonly state: AdmittedState
   readonly header: KeyHeader
   readonly fingerprint: string
@@ -27,12 +27,16 @@ export interface Claim {
 }
 
 /**
- * Reads what a request claims. Whatever is wrong with the wiring comes out before the key is looked
- * at.
+ * Reads the key of a request and what belongs to it. Programming errors are thrown whether the key is
+ * right, wrong or missing.
  *
  * @throws ServiceAuthError
  */
-export function readClaim(request: Request, response: Response, options: ClaimOptions): Claim {
+export function readIdempotentRequest(
+  request: Request,
+  response: Response,
+  options: IdempotentRequestOptions,
+): IdempotentRequest {
   const state = admittedState(request, BY)
   assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
   if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
@@ -55,7 +59,7 @@ export function readClaim(request: Request, response: Response, options: ClaimOp
 const hasBodyOnWire = (headers: IncomingHttpHeaders): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-function nameOperation(request: Request, operation: ClaimOptions['operation']): string {
+function nameOperation(request: Request, operation: IdempotentRequestOptions['operation']): string {
   if (operation !== undefined) {
     return typeof operation === 'string' ? operation : given(operation, request, 'operation')
   }

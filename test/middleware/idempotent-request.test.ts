@@ -5,12 +5,12 @@ import { type ReceiverOptions, startReceiver, VARIANTS } from '../idempotency/re
 
 const DIGEST = /^[\w-]{24}$/
 
-describe.each(VARIANTS)('What a request claims, $name', (variant) => {
+describe.each(VARIANTS)('A request under a key, $name', (variant) => {
   const kept = memoryStore()
   afterAll(() => kept.close())
 
   /** What the store is asked for, request by request. */
-  async function claims(
+  async function reservations(
     options: ReceiverOptions['options'],
     requests: Parameters<typeof call>[1][],
   ): Promise<ReservationRequest[]> {
@@ -38,28 +38,28 @@ describe.each(VARIANTS)('What a request claims, $name', (variant) => {
     const key = newKey()
     const secret = 'secret | of one’s own'
     const options = { operation: () => secret, fingerprint: () => secret }
-    const [claim] = await claims(options, [{ key, body: '{"a":"secret"}' }])
-    expect(claim).toMatchObject({
+    const [asked] = await reservations(options, [{ key, body: '{"a":"secret"}' }])
+    expect(asked).toMatchObject({
       key: expect.stringMatching(DIGEST),
       fingerprint: expect.stringMatching(DIGEST),
       leaseMs: 30_000,
       retentionMs: 86_400_000,
       rerunAbandoned: false,
     })
-    expect(JSON.stringify(claim)).not.toContain('secret')
-    expect(JSON.stringify(claim)).not.toContain(key)
+    expect(JSON.stringify(asked)).not.toContain('secret')
+    expect(JSON.stringify(asked)).not.toContain(key)
   })
 
   it('has another owner every time, and else the same names', async () => {
     const request = { key: newKey(), body: '{"a":1}' }
-    const [first, second] = await claims({}, [request, request])
+    const [first, second] = await reservations({}, [request, request])
     expect(second).toEqual({ ...first, owner: second?.owner })
     expect(second?.owner).not.toBe(first?.owner)
   })
 
   it('is the same key for two orders of one route, and another request', async () => {
     const key = newKey()
-    const [first, second] = await claims({}, [
+    const [first, second] = await reservations({}, [
       { key, path: '/orders/1' },
       { key, path: '/orders/2' },
     ])

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { types } from 'node:util'
 import { digestOfParts } from '../base/digest.js'
+import type { RequestBody } from './request-body.js'
 
 /** What identifies a request to its own retry. */
 export interface FingerprintedRequest {
@@ -8,10 +9,7 @@ export interface FingerprintedRequest {
   /** As sent; with scheme and host where the client sent them. */
   readonly target: string
   readonly contentType: string | undefined
-  /** Whether there was a body on the wire. */
-  readonly hasBody: boolean
-  /** What the parser has made of it. */
-  readonly body: unknown
+  readonly body: RequestBody
 }
 
 /**
@@ -19,14 +17,20 @@ export interface FingerprintedRequest {
  * apart where their parser tells them apart; `undefined` when it left something that cannot be.
  */
 export function fingerprintOf(request: FingerprintedRequest): string | undefined {
-  const { method, target, contentType, hasBody, body } = request
-  const mediaType = mediaTypeOf(contentType)
-  const isText = typeof body === 'string' || types.isUint8Array(body)
-  // Its parsers put the files elsewhere than in the body.
-  if (hasBody && mediaType.startsWith('multipart/') && !isText) return undefined
-  const content = hasBody ? canonicalText(body) : ''
+  const { method, target, body } = request
+  const mediaType = mediaTypeOf(request.contentType)
+  const content = contentText(body, mediaType)
   if (content === undefined) return undefined
   return digestOfParts([method, withoutOrigin(target), mediaType, content])
+}
+
+function contentText(body: RequestBody, mediaType: string): string | undefined {
+  if (body.type === 'none') return ''
+  if (body.type !== 'parsed') return undefined
+  const { content } = body
+  const isText = typeof content === 'string' || types.isUint8Array(content)
+  // Parsers of multipart put the files elsewhere than in the body.
+  return mediaType.startsWith('multipart/') && !isText ? undefined : canonicalText(content)
 }
 
 const mediaTypeOf = (contentType: string | undefined): string =>
@@ -41,25 +45,25 @@ const withoutOrigin = (target: string): string =>
  * `undefined` when there is something in it that no parser of JSON, forms, text or octets makes.
  */
 function canonicalText(body: unknown): string | undefined {
-  const pieces: string[] = []
+  let text = ''
   // A list instead of recursion: how deep a body nests is the caller's choice.
   const pending: unknown[] = [body]
   while (pending.length > 0) {
     const value = pending.pop()
     if (Array.isArray(value)) {
-      pieces.push(`[${value.length}:`)
+      text += `[${value.length}:`
       for (let index = value.length - 1; index >= 0; index -= 1) pending.push(value[index])
     } else if (isPlainObject(value)) {
       const keys = Object.keys(value)
-      pieces.push(`{${keys.length}:`)
+      text += `{${keys.length}:`
       for (const key of keys.reverse()) pending.push(value[key], key)
     } else {
-      const text = leafText(value)
-      if (text === undefined) return undefined
-      pieces.push(text)
+      const leaf = leafText(value)
+      if (leaf === undefined) return undefined
+      text += leaf
     }
   }
-  return pieces.join('')
+  return text
 }
 
 // By the shape of its prototype, which is another object in another realm (a test runner's, say).

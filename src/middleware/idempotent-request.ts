@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Request, Response } from 'express'
 import { digestOfParts } from '../base/digest.js'
 import { headerValues } from '../base/raw-headers.js'
@@ -6,6 +5,7 @@ import { wrongWiring } from '../decision/fault.js'
 import { fingerprintOf } from '../idempotency/fingerprint.js'
 import { type KeyHeader, readKey } from '../idempotency/key.js'
 import { type KeyScope, operationOf } from '../idempotency/operation.js'
+import { type RequestBody, readBody } from '../idempotency/request-body.js'
 import { type AdmittedState, admittedState, assertBeforeKey } from './request-state.js'
 
 const BY = 'requireIdempotencyKey'
@@ -39,25 +39,22 @@ export function readIdempotentRequest(
 ): IdempotentRequest {
   const state = admittedState(request, BY)
   assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
-  if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
-  const { headers } = request
-  const hasBody = hasBodyOnWire(headers)
-  if (hasBody && !request.readableEnded) {
-    throw wrongWiring(`${BY} needs the body parsed: move the body parser before it`)
-  }
   const { issuer, audience, name: caller } = state.admission.identity
+  if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
+  const body = readBody(request)
+  if (body.type === 'unread') {
+    throw wrongWiring(
+      `${BY} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
+    )
+  }
   const operation = nameOperation(request, options.operation)
-  const contentType = headers['content-type']
   return {
     state,
     header: readKey(headerValues(request, 'idempotency-key')),
-    fingerprint: nameRequest(request, { hasBody, contentType }, options.fingerprint),
+    fingerprint: nameRequest(request, body, options.fingerprint),
     scope: { issuer, audience, caller, operation },
   }
 }
-
-const hasBodyOnWire = (headers: IncomingHttpHeaders): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 function nameOperation(request: Request, operation: IdempotentRequestOptions['operation']): string {
   if (operation !== undefined) {
@@ -71,31 +68,19 @@ function nameOperation(request: Request, operation: IdempotentRequestOptions['op
 
 function nameRequest(
   request: Request,
-  { hasBody, contentType }: { hasBody: boolean; contentType: string | undefined },
+  body: RequestBody,
   fingerprint: RequestNamer | undefined,
 ): string {
-  // A digest, like the default: stores take no other form, and what is in it may be secret.
+  // A digest, like the default: it may hold secrets, and stores are given no other form.
   if (fingerprint !== undefined) return digestOfParts([given(fingerprint, request, 'fingerprint')])
-  const { method, originalUrl: target, body } = request
-  const isLeftOver = hasBody && isEmptyObject(body) && !isParsersEmpty(request, contentType)
-  const made = isLeftOver
-    ? undefined
-    : fingerprintOf({ method, target, contentType, hasBody, body })
+  const { method, originalUrl: target, headers } = request
+  const contentType = headers['content-type']
+  const made = fingerprintOf({ method, target, contentType, body })
   if (made !== undefined) return made
-  throw wrongWiring(`${BY} needs the option fingerprint for a body that is not JSON, form or bytes`)
+  throw wrongWiring(
+    `${BY} needs the option fingerprint: the body is not in req.body as a parser of JSON, forms, text or octets leaves it`,
+  )
 }
-
-/** Express 4's parsers leave `{}` for a body that they have not read, whoever reads it afterwards. */
-const isEmptyObject = (body: unknown): boolean =>
-  typeof body === 'object' && body !== null && !Array.isArray(body) && !hasMembers(body)
-
-const hasMembers = (body: object): boolean =>
-  Object.keys(body).length > 0 || ArrayBuffer.isView(body)
-
-/** `_body` is how body-parser tells its kind that it has read the body. */
-const isParsersEmpty = (request: Request, contentType = ''): boolean =>
-  (request as { _body?: unknown })._body === true ||
-  /^[^;]*(json|form-urlencoded)\s*(;|$)/i.test(contentType)
 
 function given(namer: RequestNamer, request: Request, option: string): string {
   const name: unknown = namer(request)

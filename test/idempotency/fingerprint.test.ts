@@ -2,15 +2,16 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type FingerprintedRequest, fingerprintOf } from '../../src/idempotency/fingerprint.js'
 
-const of = (body: unknown, over: Partial<FingerprintedRequest> = {}): string | undefined =>
+const of = (content: unknown, over: Partial<FingerprintedRequest> = {}): string | undefined =>
   fingerprintOf({
     method: 'POST',
     target: '/orders?a=1',
     contentType: 'application/json',
-    hasBody: true,
-    body,
+    body: { type: 'parsed', content },
     ...over,
   })
+
+const NONE = { type: 'none' } as const
 
 /** What tells parsed bodies apart: their own members in order, and `-0`. */
 function isSame(a: unknown, b: unknown): boolean {
@@ -93,8 +94,13 @@ describe('fingerprintOf', () => {
   })
 
   it('tells no body from an empty object', () => {
-    expect(of(undefined, { hasBody: false })).not.toBe(of({}))
-    expect(of({}, { hasBody: false })).toBe(of(undefined, { hasBody: false }))
+    expect(of({}, { body: NONE })).toBeDefined()
+    for (const content of [{}, '', [], null]) expect(of({}, { body: NONE })).not.toBe(of(content))
+  })
+
+  it('has none for a body that is not in the request', () => {
+    expect(of({}, { body: { type: 'unparsed' } })).toBeUndefined()
+    expect(of({}, { body: { type: 'unread' } })).toBeUndefined()
   })
 
   it('bears any depth', () => {
@@ -137,6 +143,6 @@ describe('fingerprintOf', () => {
     const multipart = { contentType: 'Multipart/Form-Data; boundary=x' }
     expect(of({}, multipart)).toBeUndefined()
     expect(of(Buffer.from('x'), multipart)).toBeDefined()
-    expect(of(undefined, { ...multipart, hasBody: false })).toBeDefined()
+    expect(of(undefined, { ...multipart, body: NONE })).toBeDefined()
   })
 })

@@ -1,73 +1,213 @@
+import { randomUUID } from 'node:crypto'
 import express5, { type RequestHandler } from 'express'
 import { memoryStore, requireIdempotencyKey, ServiceAuthError } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
-import { authFor, EXPRESS_MAJORS, FAULT_STATUS, startReceiver } from '../contract/receiver.js'
+import { EXPRESS_MAJORS, FAULT_STATUS } from '../contract/receiver.js'
+import {
+  drain,
+  type Framing,
+  issuer,
+  leave,
+  type Post,
+  startRoute,
+  upload,
+} from './body-readers.js'
 
-const issuer = await createTestIssuer()
 const store = memoryStore()
 afterAll(async () => {
   store.close()
   await issuer.close()
 })
 
-/** Reads the body into somewhere else than `req.body`. */
-const upload: RequestHandler = (req, _res, next) => {
-  req.resume().on('end', next)
+const UNREAD = /needs the body parsed/
+const UNPARSED = /needs the option fingerprint/
+
+const nothing: RequestHandler = (request, _response, next) => {
+  request.body = null
+  next()
 }
 
-describe.each(EXPRESS_MAJORS)('the body of a request with a key, on $major', ({ express }) => {
-  const start = (...parsers: RequestHandler[]) =>
-    startReceiver({
-      express,
-      mount(app) {
-        app.use(authFor(issuer.policy()))
-        app.post('/', ...parsers, requireIdempotencyKey({ store }))
-      },
-    })
-  const post = (type: string, body: string, key: string): RequestInit => ({
-    method: 'POST',
-    headers: { 'content-type': type, 'idempotency-key': key },
-    body,
-  })
+/** What an adapter does that makes up a length of its own. */
+const lengthInHeadersOnly: RequestHandler = (request, _response, next) => {
+  const at = request.rawHeaders.findIndex((name) => name.toLowerCase() === 'content-length')
+  request.rawHeaders.splice(at, 2)
+  next()
+}
 
-  test('is never taken for the {} that a parser left before somebody else read it', async () => {
-    const receiver = await start(express5.json(), express.json(), upload)
-    for (const type of ['application/octet-stream', 'application/xml']) {
-      const answer = await receiver.call(issuer.token(), post(type, 'a file', `left-${type}`))
-      expect(answer.status).toBe(FAULT_STATUS)
+describe.each(EXPRESS_MAJORS)(
+  'the body of a request with a key, on $major',
+  ({ major, express }) => {
+    const is4 = major === 'Express 4'
+    const start = (...readers: RequestHandler[]) =>
+      startRoute(express, [...readers, requireIdempotencyKey({ store })], (_req, res) => {
+        res.json({ id: randomUUID() })
+      })
+
+    /** Neither body is answered, and no handler runs. */
+    async function expectFault(readers: RequestHandler[], posts: Omit<Post, 'key'>[], why: RegExp) {
+      const { post, receiver } = await start(...readers)
+      const key = randomUUID()
+      for (const given of posts) expect((await post({ ...given, key })).status).toBe(FAULT_STATUS)
+      expect(receiver.handled).toBe(0)
+      expect(receiver.errors).toHaveLength(posts.length)
+      for (const error of receiver.errors) {
+        expect(error).toBeInstanceOf(ServiceAuthError)
+        expect(error).toMatchObject({ code: 'wrong_wiring', message: expect.stringMatching(why) })
+      }
     }
-    expect(receiver.handled).toBe(0)
-    expect(receiver.errors[0]).toBeInstanceOf(ServiceAuthError)
-  })
 
-  test.each([
-    ['application/json', '{}'],
-    ['application/problem+json; charset=utf-8', '{}'],
-    ['application/x-www-form-urlencoded', '&'],
-  ])('may be empty where a parser has read it as %s', async (type, body) => {
-    const parsers = [express.json({ type: '*/json' }), express.json({ type: '*/*+json' })]
-    const receiver = await start(...parsers, express.urlencoded({ extended: false }))
-    const key = `empty-${express.application.length}-${type.replace(/\W/g, '')}-${Math.random()}`
-    expect((await receiver.call(issuer.token(), post(type, body, key))).status).toBe(200)
-  })
+    /** The first body is replayed to its retry and to nothing else. */
+    async function expectToldApart(
+      readers: RequestHandler[],
+      { body, ...way }: Omit<Post, 'key'>,
+      others: Omit<Post, 'key'>[],
+    ) {
+      const { post, receiver } = await start(...readers)
+      const key = randomUUID()
+      const first = await post({ ...way, body, key })
+      expect(receiver.errors).toEqual([])
+      expect(first.status).toBe(200)
+      for (const other of others) expect((await post({ ...way, ...other, key })).status).toBe(422)
+      const retry = await post({ ...way, body, key })
+      expect(retry.text).toBe(first.text)
+      expect(retry.headers['idempotent-replayed']).toBe('true')
+      expect(receiver.handled).toBe(1)
+    }
 
-  test('is replayed with its headers to the byte, beyond ASCII too', async () => {
-    const receiver = await startReceiver({
-      express,
-      mount(app) {
-        app.use(authFor(issuer.policy()))
-        app.post('/', express.json(), requireIdempotencyKey({ store }))
-      },
-      handler: (_req, res) => {
-        res.set('Content-Disposition', 'attachment; filename="é.txt"').send('a')
-      },
+    test.each<[string, RequestHandler[], string, Framing?]>([
+      ['json', [express.json()], 'application/json'],
+      ['json in chunks', [express.json()], 'application/json', 'chunked'],
+      ['json in gzip', [express.json()], 'application/json', 'gzip'],
+      ['json of all types', [express.json({ type: () => true })], 'text/plain'],
+      ['a shim and json', [leave({}), express.json()], 'application/json'],
+      ['json and a shim', [express.json(), leave({})], 'application/json'],
+      [
+        'urlencoded',
+        [express.urlencoded({ extended: false })],
+        'application/x-www-form-urlencoded',
+      ],
+      [
+        'qs',
+        [express.urlencoded({ extended: true })],
+        'application/x-www-form-urlencoded',
+        'chunked',
+      ],
+      ['raw', [express.raw({ type: '*/*' })], 'application/x-ndjson'],
+      ['raw of multipart', [express.raw({ type: '*/*' })], 'multipart/form-data; boundary=x'],
+      ['text', [express.text({ type: '*/*' })], 'application/vnd.api+json', 'chunked'],
+      ['json, then a reader by hand', [express.json(), drain], 'application/json'],
+    ])('is told apart by %s', async (_name, readers, type, framing = 'length') => {
+      const way = { type, framing }
+      const others = [{ body: '{"a":2}' }, { body: '{"b":1}' }]
+      await expectToldApart(readers, { ...way, body: '{"a":1}' }, others)
     })
-    const request = post('application/json', '{"a":1}', `latin-${Math.random()}`)
-    const first = await receiver.call(issuer.token(), request)
-    const replay = await receiver.call(issuer.token(), request)
-    expect(replay.headers.get('idempotent-replayed')).toBe('true')
-    const name = 'content-disposition'
-    expect(replay.headers.get(name)).toBe(first.headers.get(name))
-  })
-})
+
+    const NOT_MATCHING = [
+      express.json({ type: 'application/json' }),
+      express.urlencoded({ extended: false }),
+    ]
+    const LEFT: [string, RequestHandler[]][] = [
+      ['nothing', [drain]],
+      ['what parsers leave', [...NOT_MATCHING, drain]],
+      ['what the parsers of 5 leave', [express5.json({ type: 'x/y' }), drain]],
+      ['{} by a shim after it', [drain, leave({})]],
+      ['{} by a shim before it', [leave({}), drain]],
+      ['{} without a prototype', [drain, leave(Object.create(null))]],
+      ['an empty text', [leave(''), drain]],
+      ['null', [nothing, drain]],
+    ]
+    test.each(LEFT)('is a fault where it was read by hand and left %s', async (_left, readers) => {
+      for (const type of [
+        'application/x-ndjson',
+        'application/vnd.api+json',
+        'text/json',
+        undefined,
+      ]) {
+        for (const framing of ['length', 'chunked', 'gzip'] as const) {
+          const posts = ['{"a":1}\n', '{"a":2}\n'].map((body) => ({ type, framing, body }))
+          await expectFault(readers, posts, UNPARSED)
+        }
+      }
+    })
+
+    test('is a fault where a parser of JSON was told of another type', async () => {
+      const posts = ['{"a":1}', '{"a":2}'].map((body) => ({ type: 'application/json', body }))
+      const other = express.json({ type: 'application/vnd.api+json' })
+      await expectFault([other, leave({}), drain], posts, UNPARSED)
+      await expectFault([other, leave({})], posts, UNREAD)
+    })
+
+    test('is a fault where nobody has read it, in whatever framing', async () => {
+      for (const framing of ['length', 'chunked', 'gzip'] as const) {
+        const posts = ['{"a":1}', '{"a":2}', '{}', ''].map((body) => ({ body, framing }))
+        // No octets of no announced length are no body.
+        const sent = framing === 'length' ? posts.slice(0, 3) : posts
+        for (const readers of [[], [leave({})], [leave({ a: 1 })], NOT_MATCHING]) {
+          await expectFault(readers, sent, UNREAD)
+        }
+      }
+    })
+
+    test('is a fault where it is multipart', async () => {
+      const type = 'multipart/form-data; boundary=x'
+      const posts = ['1', '2'].map((file) => ({ type, body: `--x\r\n\r\n${file}\r\n--x--` }))
+      await expectFault([upload], posts, UNPARSED)
+      await expectFault([express.json(), drain], posts, UNPARSED)
+    })
+
+    /** Where the parsers of 5 leave no mark, nothing but the length tells. */
+    test.each<[string, string, Framing, boolean]>([
+      ['application/json', '{}', 'length', true],
+      ['application/json', '{ }', 'length', is4],
+      ['application/json', '{}', 'chunked', is4],
+      ['application/json', '', 'chunked', is4],
+      ['application/json', '{}', 'gzip', is4],
+      ['application/problem+json; charset=utf-8', '{}', 'length', true],
+      ['text/anything', '{}', 'length', true],
+      ['application/x-www-form-urlencoded', '&', 'length', is4],
+      ['text/plain', '', 'chunked', is4],
+      ['application/octet-stream', '', 'chunked', true],
+    ])('is read as %s %j by %s: %s', async (type, body, framing, isTold) => {
+      const readers = [
+        express.json({ type: ['*/json', '+json', 'text/anything'] }),
+        express.urlencoded({ extended: false }),
+        express.text(),
+        express.raw(),
+      ]
+      if (isTold) await expectToldApart(readers, { type, body, framing }, [{ body: '{"a":1}' }])
+      else await expectFault(readers, [{ type, body, framing }], UNPARSED)
+    })
+
+    test('is none with content-length 0, which differs from {}', async () => {
+      const way = { type: 'application/json', body: '' }
+      for (const readers of [[express.json()], [], [leave({})], [drain, leave({})]]) {
+        await expectToldApart(readers, way, [])
+      }
+      await expectToldApart([express.json()], way, [{ body: '{}' }])
+    })
+
+    test('counts though a shim has removed its length', async () => {
+      const inflate: RequestHandler = (request, _response, next) => {
+        delete request.headers['content-length']
+        next()
+      }
+      const posts = ['{"a":1}', '{"a":2}'].map((body) => ({ type: 'application/x-ndjson', body }))
+      const lacking = /content-length/
+      await expectFault([inflate, drain, leave({})], posts, UNPARSED)
+      await expectFault([lengthInHeadersOnly, drain, leave({})], posts, lacking)
+    })
+
+    test('is replayed with its headers to the byte, beyond ASCII too', async () => {
+      const readers = [express.json(), requireIdempotencyKey({ store })]
+      const { post } = await startRoute(express, readers, (_req, res) => {
+        res.set('Content-Disposition', 'attachment; filename="é.txt"').send('a')
+      })
+      const request = { type: 'application/json', body: '{"a":1}', key: randomUUID() }
+      const first = await post(request)
+      const replay = await post(request)
+      expect(replay.headers['idempotent-replayed']).toBe('true')
+      const name = 'content-disposition'
+      expect(replay.headers[name]).toBe(first.headers[name])
+    })
+  },
+)

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import { readBody } from '../../src/idempotency/request-body.js'
+
+/** A request as a server of Node and some parser leave it. */
+function read(
+  headers: Record<string, string>,
+  given: { readonly body?: unknown; readonly readableEnded?: boolean; readonly _body?: unknown },
+) {
+  const rawHeaders = Object.entries(headers).flat()
+  return readBody({ headers, rawHeaders, readableEnded: true, ...given })
+}
+
+const BLANKS = [undefined, null, '', {}, Object.create(null)]
+const FIVE = { 'content-length': '5' }
+const CHUNKED = { 'transfer-encoding': 'chunked' }
+
+describe('the body of a request', () => {
+  test('is none where the headers announce none and nothing is there', () => {
+    for (const body of BLANKS) {
+      expect(read({}, { body, readableEnded: false })).toEqual({ type: 'none' })
+      expect(read({ 'content-length': '0' }, { body })).toEqual({ type: 'none' })
+    }
+  })
+
+  test('counts where it is there, though the headers announce none', () => {
+    for (const body of [{ a: 1 }, [], 'a', 0, false, Buffer.alloc(0)]) {
+      expect(read({}, { body })).toEqual({ type: 'parsed', content: body })
+    }
+  })
+
+  test('is unread until its stream has ended, whatever is there', () => {
+    for (const body of [...BLANKS, { a: 1 }, 'a', []]) {
+      for (const headers of [FIVE, CHUNKED, { ...CHUNKED, 'content-length': '0' }]) {
+        const given = { body, readableEnded: false, _body: true }
+        expect(read(headers, given)).toEqual({ type: 'unread' })
+      }
+    }
+  })
+
+  test('is what its parser has made of it', () => {
+    for (const body of [
+      { a: undefined },
+      [],
+      [{}],
+      'a',
+      0,
+      false,
+      Buffer.alloc(0),
+      new Uint8Array(),
+    ]) {
+      for (const headers of [FIVE, CHUNKED]) {
+        expect(read(headers, { body })).toEqual({ type: 'parsed', content: body })
+      }
+    }
+  })
+
+  test('is not parsed where nothing of it is left, and no parser says that it has read it', () => {
+    for (const body of BLANKS) {
+      for (const headers of [FIVE, CHUNKED]) {
+        expect(read(headers, { body })).toEqual({ type: 'unparsed' })
+        expect(read(headers, { body, _body: 'yes' })).toEqual({ type: 'unparsed' })
+        expect(read(headers, { body, _body: true })).toEqual({ type: 'parsed', content: body })
+      }
+    }
+  })
+
+  test('may be a text of JSON that leaves nothing, by its length alone', () => {
+    const lengths: [unknown, string][] = [
+      [{}, '2'],
+      ['', '2'],
+      [null, '4'],
+    ]
+    for (const [body, length] of lengths) {
+      const parsed = { type: 'parsed', content: body }
+      expect(read({ 'content-length': length }, { body })).toEqual(parsed)
+      for (const other of ['1', '3', '9']) {
+        expect(read({ 'content-length': other }, { body })).toEqual({ type: 'unparsed' })
+      }
+      const both = { ...CHUNKED, 'content-length': length }
+      expect(read(both, { body })).toEqual({ type: 'unparsed' })
+    }
+    for (const length of ['2', '4', '9']) {
+      const nothing = { body: undefined }
+      expect(read({ 'content-length': length }, nothing)).toEqual({ type: 'unparsed' })
+    }
+  })
+
+  test('is a fault where rawHeaders lack how long it is', () => {
+    const request = { headers: { 'content-length': '5' }, rawHeaders: ['host', 'x'], body: {} }
+    expect(() => readBody({ ...request, readableEnded: true })).toThrow(
+      /content-length.*rawHeaders/,
+    )
+  })
+})

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { inspect } from 'node:util'
+import express5, { type RequestHandler } from 'express'
+import { memoryStore, requireIdempotencyKey } from 'express-service-auth'
+import fc from 'fast-check'
+import { afterAll, describe, expect, test } from 'vitest'
+import { EXPRESS_MAJORS, FAULT_STATUS } from '../contract/receiver.js'
+import {
+  drain,
+  drainedOctets,
+  type Framing,
+  issuer,
+  leave,
+  type Post,
+  startRoute,
+  upload,
+} from './body-readers.js'
+
+const store = memoryStore()
+afterAll(async () => {
+  store.close()
+  await issuer.close()
+})
+
+const TYPES = [
+  'application/json',
+  'application/vnd.api+json',
+  'application/x-ndjson',
+  'application/x-www-form-urlencoded',
+  'application/octet-stream',
+  'text/plain; charset=utf-8',
+  'multipart/form-data; boundary=x',
+  undefined,
+]
+
+/** Bodies of which any two are likely to look alike to somebody. */
+const body = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom('', '{}', '{ }', '[]', '{"a":1}', '{"a":2}', '{"a":-0}'),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom('{"a":0}', '1\n', '2\n', 'null', '""', '0', '-0', '1e400'),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom('&', '&&', 'a=1', 'a=2', 'a=1&a=2', 'a[]=1', '__proto__[a]=1'),
+  },
+  { weight: 1, arbitrary: fc.constantFrom('{"a":1}\n{"a":2}', '\ufeff', '\ufeff{}', '\u0000') },
+  { weight: 1, arbitrary: fc.json({ maxDepth: 2 }) },
+  { weight: 1, arbitrary: fc.uint8Array({ maxLength: 4 }) },
+)
+const framing = fc.constantFrom<Framing>('length', 'chunked', 'gzip', 'br')
+const way = fc.record({ type: fc.constantFrom(...TYPES), framing, body })
+
+describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express }) => {
+  const json = [express.json({ type: ['json', '+json'], strict: false })]
+  const all = [
+    ...json,
+    express.urlencoded({ extended: false }),
+    express.text(),
+    express.raw({ type: 'application/octet-stream' }),
+  ]
+  const READERS: [string, RequestHandler[]][] = [
+    ['nobody', []],
+    ['nobody, with a shim', [leave({})]],
+    ['json', [express.json()]],
+    ['json and a shim', [leave({}), ...json, leave({})]],
+    ['qs', [express.urlencoded({ extended: true })]],
+    ['raw', [express.raw({ type: () => true })]],
+    ['text', [express.text({ type: () => true })]],
+    ['json of all types', [express.json({ type: () => true, strict: false })]],
+    ['all four', all],
+    ['all four, then by hand', [...all, drain]],
+    ['all four and a shim, then by hand', [leave({}), ...all, drain, leave({})]],
+    ['parsers of the other major, then by hand', [express5.json(), express.json(), drain]],
+    ['by hand', [drain]],
+    ['by hand, with a shim', [leave({}), drain, leave({})]],
+    ['an upload', [upload]],
+    ['a shim of nothing, then by hand', [leave(''), drain]],
+  ]
+
+  test.each(READERS)(
+    'never get one answer unless they are one, read by %s',
+    async (_name, readers) => {
+      const route = await startRoute(
+        express,
+        [...readers, requireIdempotencyKey({ store })],
+        // What the handler can see of the body.
+        (request, response) => {
+          const seen = [request.body ?? {}, drainedOctets(request)]
+          response.type('text').send(inspect(seen, { depth: 50 }))
+        },
+      )
+      const own = (post: Omit<Post, 'key'>) => route.post({ ...post, key: randomUUID() })
+      await fc.assert(
+        fc.asyncProperty(way, way, async (one, other) => {
+          fc.pre(!isTooShortToTell(one) && !isTooShortToTell(other))
+          const key = randomUUID()
+          const first = await route.post({ ...one, key })
+          const second = await route.post({ ...other, key })
+          if (second.headers['idempotent-replayed'] !== undefined) {
+            expect(first.status).toBe(200)
+            expect(second.text).toBe((await own(other)).text)
+          } else if (first.status === 200) {
+            expect([400, 415, 422, 500, FAULT_STATUS]).toContain(second.status)
+          }
+          // A retry is one, always.
+          const retry = await route.post({ ...one, key })
+          if (first.status === 200) expect(retry.text).toBe(first.text)
+        }),
+        { numRuns: 60 },
+      )
+    },
+  )
+})
+
+/** Two octets that nobody has parsed look like the `{}` that somebody has left. */
+const isTooShortToTell = ({ body: sent, framing: framed }: Omit<Post, 'key'>): boolean =>
+  framed === 'length' && Buffer.byteLength(sent) === 2 && sent !== '{}'

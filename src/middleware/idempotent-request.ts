@@ -37,6 +37,7 @@ export function readIdempotentRequest(
   response: Response,
   options: IdempotentRequestOptions,
 ): IdempotentRequest {
+  assertHttp1(request)
   const state = admittedState(request, BY)
   assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
   const { issuer, audience, name: caller } = state.admission.identity
@@ -54,6 +55,14 @@ export function readIdempotentRequest(
     fingerprint: nameRequest(request, body, options.fingerprint),
     scope: { issuer, audience, caller, operation },
   }
+}
+
+/** HTTP/2 lets a body come without any header that says so, and has another kind of response. */
+function assertHttp1({ httpVersion, httpVersionMajor }: Request): void {
+  if (httpVersionMajor <= 1) return
+  throw wrongWiring(
+    `${BY} needs HTTP/1.1, and the request came over HTTP/${httpVersion}: let a proxy end it, or serve the route by node:http`,
+  )
 }
 
 function nameOperation(request: Request, operation: IdempotentRequestOptions['operation']): string {

@@ -19,3 +19,13 @@ export async function untilInStep(replica: RedisServer): Promise<void> {
     return state.includes('master_link_status:up')
   })
 }
+
+/**
+ * Whether the server is a primary. Sentinels cut all connections to a server to which they give
+ * another role: whose connection breaks will know at the next look.
+ */
+export const isPrimary = (server: RedisServer): Promise<boolean> =>
+  server.command('INFO', 'replication').then(
+    (state) => state.includes('role:master'),
+    () => false,
+  )

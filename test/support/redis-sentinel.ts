@@ -10,12 +10,17 @@ export interface RedisSentinels {
   /** The primary at the start; after a failover it may be a replica. */
   readonly primary: RedisServer
   readonly replicas: readonly RedisServer[]
+  /** Kills the primary; a replica takes its place soon after. */
+  killPrimary(): Promise<void>
   stop(): Promise<void>
 }
 
 const NAME = 'orders'
 const SENTINELS = 3
 const QUORUM = 2
+/** So patient are the sentinels until the primary is killed: a busy machine is no failure. */
+const PATIENCE_MS = 60_000
+const DOWN_AFTER_MS = 1000
 
 /** Starts a primary with two replicas, and three sentinels that watch them and know each other. */
 export async function startSentinel(): Promise<RedisSentinels> {
@@ -40,6 +45,11 @@ export async function startSentinel(): Promise<RedisSentinels> {
     sentinels: sentinels.map(({ host, port }) => ({ host, port })),
     primary,
     replicas,
+    async killPrimary() {
+      await primary.kill()
+      const setting = ['down-after-milliseconds', String(DOWN_AFTER_MS)]
+      await Promise.all(sentinels.map((each) => each.command('SENTINEL', 'SET', NAME, ...setting)))
+    },
     stop,
   }
 }
@@ -51,7 +61,7 @@ function startOneSentinel(primary: RedisServer): Promise<RedisServer> {
     config: {
       sentinel: [
         `monitor ${NAME} ${primary.host} ${primary.port} ${QUORUM}`,
-        `down-after-milliseconds ${NAME} 1000`,
+        `down-after-milliseconds ${NAME} ${PATIENCE_MS}`,
         `failover-timeout ${NAME} 5000`,
       ],
     },

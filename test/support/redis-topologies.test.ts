@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startRedis } from './redis.js'
 import { startCluster } from './redis-cluster.js'
-import { startReplica } from './redis-replica.js'
+import { isPrimary, startReplica } from './redis-replica.js'
 import { startSentinel } from './redis-sentinel.js'
 import { until } from './until.js'
 
@@ -26,10 +26,7 @@ describe('startCluster', () => {
     expect(cluster.startupNodes).toHaveLength(6)
     expect(await master?.command('CLUSTER', 'INFO')).toContain('cluster_slots_ok:16384')
     await master?.kill()
-    await until('the replica is a master', async () => {
-      const state = await replica?.command('INFO', 'replication')
-      return state?.includes('role:master') ?? false
-    })
+    await until('the replica is a master', async () => replica !== undefined && isPrimary(replica))
   })
 })
 
@@ -37,12 +34,9 @@ describe('startSentinel', () => {
   test('starts sentinels that make a replica the primary when the primary is gone', async () => {
     const setting = await startSentinel()
     onTestFinished(() => setting.stop())
-    await setting.primary.kill()
-    await until('a replica is the primary', async () => {
-      const states = await Promise.all(
-        setting.replicas.map((replica) => replica.command('INFO', 'replication')),
-      )
-      return states.some((state) => state.includes('role:master'))
-    })
+    await setting.killPrimary()
+    await until('a replica is the primary', async () =>
+      (await Promise.all(setting.replicas.map(isPrimary))).includes(true),
+    )
   })
 })

@@ -8,6 +8,7 @@ import { NotConfirmed } from './attempt.js'
 import { checkNode } from './check.js'
 import { openConnection } from './connection.js'
 import * as idempotency from './idempotency.js'
+import * as scripts from './idempotency-scripts.js'
 import { openReplicated } from './replicated.js'
 import { CONSUME, isConsumed } from './single-use.js'
 import { createTakeBacks } from './take-backs.js'
@@ -58,7 +59,7 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
   const recordKey = (key: string): string => `${prefix}k:${key}`
   const takeBacks = createTakeBacks((request: ReservationRequest) => {
     const args = idempotency.takeBackArguments(request)
-    return connection.run({ script: idempotency.TAKE_BACK, key: recordKey(request.key), args })
+    return connection.run({ script: scripts.TAKE_BACK, key: recordKey(request.key), args })
   })
 
   return {
@@ -68,10 +69,10 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
       return isConsumed(await reservations.run(call))
     },
     async reserve(request) {
-      const { RESERVE: script, isReserved: isClaimed } = idempotency
+      const { isReserved: isClaimed } = idempotency
       const args = idempotency.reserveArguments(request)
       try {
-        const call = { script, key: recordKey(request.key), args, isClaimed }
+        const call = { script: scripts.RESERVE, key: recordKey(request.key), args, isClaimed }
         return idempotency.readReservation(await reservations.run(call))
       } catch (error) {
         if (error instanceof NotConfirmed && error.mayHaveRun) takeBacks.add(request.owner, request)
@@ -80,12 +81,12 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
     },
     async renew(run) {
       const args = idempotency.renewArguments(run)
-      const call = { script: idempotency.RENEW, key: recordKey(run.key), args }
+      const call = { script: scripts.RENEW, key: recordKey(run.key), args }
       return (await connection.run(call)) === 1
     },
     async settle(run, ending) {
       const args = idempotency.settleArguments(run, ending)
-      const call = { script: idempotency.SETTLE, key: recordKey(run.key), args }
+      const call = { script: scripts.SETTLE, key: recordKey(run.key), args }
       return (await connection.run(call)) === 1
     },
     async check() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RENEW, RESERVE, SETTLE, TAKE_BACK } from '../../../src/stores/redis/idempotency.js'
+import { RENEW, RESERVE, SETTLE, TAKE_BACK } from '../../../src/stores/redis/idempotency-scripts.js'
 import { CONSUME } from '../../../src/stores/redis/single-use.js'
 import { startRedis } from '../../support/redis.js'
 

@@ -1,11 +1,15 @@
 import { optionsObject, parseOptions } from '../base/options.js'
+import { ServiceAuthError } from '../decision/fault.js'
 import * as records from '../idempotency/record.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import type { SingleUseStore } from '../replay/single-use.js'
 
 /** What both kinds of stores of this package can do. */
 export interface Store extends SingleUseStore, IdempotencyStore {
-  /** Rejects, naming the fault, when the store is not fit for its purpose. */
+  /**
+   * Rejects with a `ServiceAuthError` whose code is `unavailable` when the store is out of reach, and
+   * `unfit` when it is no place for reservations, naming the fault.
+   */
   check(): Promise<void>
   /** Ends what the store has opened. What is asked of it afterwards is rejected. */
   close(): void
@@ -49,7 +53,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
 
   /** A closed store fails as one out of reach does: by rejecting. */
   async function open<T>(work: (now: number) => T): Promise<T> {
-    if (closed) throw new Error('the memory store is closed')
+    if (closed) throw new ServiceAuthError('unavailable', 'the memory store is closed')
     return work(performance.now())
   }
 

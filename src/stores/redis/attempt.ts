@@ -31,6 +31,13 @@ export class NotConfirmed extends Error {
 export const isServersAnswer = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'ReplyError'
 
+/**
+ * What a client's error says, and nothing of what was sent: ioredis attaches the command, and Redis
+ * quotes the arguments of one that it does not know, passwords included.
+ */
+export const faultText = ({ message }: Error): string =>
+  message.replace(/,? with args beginning with:.*$/s, '')
+
 export const noReply = ({ mayHaveRun }: Attempt): NotConfirmed =>
   new NotConfirmed('Redis gave no reply in time', mayHaveRun)
 
@@ -119,14 +126,15 @@ const RETRY_DELAY_MS = 10
  * Tries again for as long as there is time when a connection broke. What is tried must have no
  * further effect the second time.
  *
- * @throws NotConfirmed when there was no reply in time, or the error that Redis sent.
+ * @throws NotConfirmed when there was no reply in time, or an Error with what Redis said.
  */
 export async function persist<T>(attempt: Attempt, tryOnce: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await tryOnce()
     } catch (error) {
-      if (error instanceof NotConfirmed || isServersAnswer(error)) throw error
+      if (error instanceof NotConfirmed) throw error
+      if (isServersAnswer(error)) throw new Error(faultText(error))
       await within(sleep(RETRY_DELAY_MS, undefined, { ref: false }), attempt)
     }
   }

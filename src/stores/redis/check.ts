@@ -1,41 +1,55 @@
 import type { Redis } from 'ioredis'
-import { attemptFor, within } from './attempt.js'
+import { ServiceAuthError } from '../../decision/fault.js'
+import { attemptFor, faultText, persist, within } from './attempt.js'
+import type { Connection } from './connection.js'
 
 /**
- * Looks whether a node can be trusted to keep what it is given; persistence is its operator's choice.
+ * Looks whether every node that takes writes can be trusted to keep what it is given; persistence is
+ * its operator's choice.
  *
- * @throws Error naming the fault.
+ * @throws ServiceAuthError `unavailable` when a node cannot be asked or serves nobody at present,
+ * `unfit` when it would lose reservations or take none.
  */
-export async function checkNode(node: Redis, timeoutMs: number): Promise<void> {
-  const info = await asked(node, node.info(), timeoutMs)
-  const field = (name: string): string | undefined =>
-    new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
-  if (field('role') === 'slave') throw new Error(`${nameOf(node)} is a read-only replica`)
-  if (field('loading') === '1') throw new Error(`${nameOf(node)} is still loading its data`)
+export async function checkMasters(connection: Connection, timeoutMs: number): Promise<void> {
+  const masters = await connection.masters().catch((error: Error) => {
+    throw unavailable(error.message)
+  })
+  await Promise.all(masters.map((node) => checkNode(node, timeoutMs)))
+}
+
+async function checkNode(node: Redis, timeoutMs: number): Promise<void> {
+  const name = nameOf(node)
+  const info = await asked(name, timeoutMs, () => node.info())
+  const field = (key: string): string | undefined =>
+    new RegExp(`^${key}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+  if (field('role') === 'slave') throw unfit(`${name} is a read-only replica`)
   const policy = field('maxmemory_policy')
   if (policy !== undefined && policy !== 'noeviction') {
-    throw new Error(
-      `${nameOf(node)} may evict keys: maxmemory-policy is ${policy}, and must be noeviction`,
-    )
+    throw unfit(`${name} may evict keys: maxmemory-policy is ${policy}, and must be noeviction`)
   }
-  if (field('cluster_enabled') === '1') await checkCluster(node, timeoutMs)
-}
-
-async function checkCluster(node: Redis, timeoutMs: number): Promise<void> {
-  const state = await asked(node, node.cluster('INFO'), timeoutMs)
+  if (field('loading') === '1') throw unavailable(`${name} is still loading its data`)
+  if (field('cluster_enabled') !== '1') return
+  const state = await asked(name, timeoutMs, () => node.cluster('INFO'))
   if (!String(state).includes('cluster_state:ok')) {
-    throw new Error(`${nameOf(node)} says that its cluster is down`)
+    throw unavailable(`${name} says that its cluster is down`)
   }
 }
 
-async function asked<T>(node: Redis, reply: Promise<T>, timeoutMs: number): Promise<T> {
+async function asked<T>(name: string, timeoutMs: number, ask: () => Promise<T>): Promise<T> {
+  const attempt = attemptFor(timeoutMs)
   try {
-    return await within(reply, attemptFor(timeoutMs))
+    return await persist(attempt, () => within(ask(), attempt))
   } catch (error) {
-    // Without its cause: what ioredis attaches to an error may hold what was sent.
-    throw new Error(`${nameOf(node)} is out of reach: ${(error as Error).message}`)
+    throw unavailable(`${name} is out of reach: ${faultText(error as Error)}`)
   }
 }
 
-const nameOf = ({ options }: Redis): string =>
-  `Redis at ${options.path ?? `${options.host}:${options.port}`}`
+const unavailable = (message: string): ServiceAuthError =>
+  new ServiceAuthError('unavailable', message)
+
+const unfit = (message: string): ServiceAuthError => new ServiceAuthError('unfit', message)
+
+function nameOf({ options }: Redis): string {
+  if (options.sentinels) return `the primary that sentinels call ${options.name}`
+  return `Redis at ${options.path ?? `${options.host}:${options.port}`}`
+}

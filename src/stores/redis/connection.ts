@@ -3,6 +3,7 @@ import {
   type Attempt,
   attemptFor,
   createDeadlines,
+  faultText,
   isServersAnswer,
   noReply,
   persist,
@@ -59,8 +60,9 @@ export function openConnection(usersClient: Client, timeoutMs: number): Connecti
         (error) => {
           // Who waited has been told already.
           if (!deadlines.remove(attempt)) return
-          if (isServersAnswer(error) && !isUnknownScript(error)) reject(error)
-          else resolve(runPatiently(call, attempt))
+          if (!isServersAnswer(error) || isUnknownScript(error))
+            resolve(runPatiently(call, attempt))
+          else reject(new Error(faultText(error)))
         },
       )
     })

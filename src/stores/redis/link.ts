@@ -1,4 +1,4 @@
-import { type Attempt, atDeadline, isOver, NotConfirmed } from './attempt.js'
+import { type Attempt, atDeadline, faultText, isOver, NotConfirmed } from './attempt.js'
 import type { Client } from './own-client.js'
 import type { Script } from './script.js'
 
@@ -86,8 +86,8 @@ export function openLink(client: Client): Link {
   client.on('connect', holdOrLetGo)
   client.on('reconnecting', holdOrLetGo)
   // Faults reach whoever waits; without a listener they would be printed.
-  client.on('error', ({ message }: Error) => {
-    lastFault = `: ${message}`
+  client.on('error', (error: Error) => {
+    lastFault = `: ${faultText(error)}`
   })
   client.on('ready', () => {
     lastFault = ''

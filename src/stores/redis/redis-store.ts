@@ -5,7 +5,7 @@ import { integerBetween, optionsObject, parseOptions } from '../../base/options.
 import type { ReservationRequest } from '../../idempotency/store.js'
 import type { Store } from '../memory.js'
 import { NotConfirmed } from './attempt.js'
-import { checkNode } from './check.js'
+import { checkMasters } from './check.js'
 import { openConnection } from './connection.js'
 import * as idempotency from './idempotency.js'
 import * as scripts from './idempotency-scripts.js'
@@ -89,10 +89,7 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
       const call = { script: scripts.SETTLE, key: recordKey(run.key), args }
       return (await connection.run(call)) === 1
     },
-    async check() {
-      const masters = await connection.masters()
-      await Promise.all(masters.map((node) => checkNode(node, timeoutMs)))
-    },
+    check: () => checkMasters(connection, timeoutMs),
     close() {
       takeBacks.close()
       if (reservations !== connection) reservations.close()

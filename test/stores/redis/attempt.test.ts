@@ -1,7 +1,9 @@
+import { inspect } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   attemptFor,
   createDeadlines,
+  faultText,
   isOver,
   isServersAnswer,
   NotConfirmed,
@@ -109,14 +111,28 @@ describe('persist', () => {
     await expect(persist(attemptFor(50), broken)).rejects.toThrow(NotConfirmed)
   })
 
-  test.each([serversAnswer('OOM'), new NotConfirmed('too few', true)])(
-    'takes %s for an answer',
-    async (error) => {
-      const tryOnce = vi.fn(() => Promise.reject(error))
-      await expect(persist(attemptFor(5000), tryOnce)).rejects.toBe(error)
-      expect(tryOnce).toHaveBeenCalledTimes(1)
-    },
-  )
+  test('takes NotConfirmed for an answer', async () => {
+    const error = new NotConfirmed('too few', true)
+    const tryOnce = vi.fn(() => Promise.reject(error))
+    await expect(persist(attemptFor(5000), tryOnce)).rejects.toBe(error)
+    expect(tryOnce).toHaveBeenCalledTimes(1)
+  })
+
+  test('takes what Redis says for an answer, without what it was sent', async () => {
+    const error = Object.assign(serversAnswer('OOM'), { command: { args: ['secret'] } })
+    const tryOnce = vi.fn(() => Promise.reject(error))
+    const thrown = await persist(attemptFor(5000), tryOnce).catch((caught: Error) => caught)
+    expect(inspect(thrown, { depth: 9 })).toContain('OOM')
+    expect(inspect(thrown, { depth: 9 })).not.toContain('secret')
+    expect(tryOnce).toHaveBeenCalledTimes(1)
+  })
+})
+
+test.each([
+  ["ERR unknown command 'AUTH', with args beginning with: 'secret' ", "ERR unknown command 'AUTH'"],
+  ['OOM command not allowed', 'OOM command not allowed'],
+])('of %j is told: %j', (message, text) => {
+  expect(faultText(new Error(message))).toBe(text)
 })
 
 test('an error is the server’s answer by its name alone', () => {

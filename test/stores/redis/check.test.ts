@@ -1,12 +1,25 @@
+import { inspect } from 'node:util'
+import { ServiceAuthError } from 'express-service-auth'
+import { Redis } from 'ioredis'
+import { Redis as Redis5 } from 'ioredis5'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisServer, startRedis } from '../../support/redis.js'
+import type { RedisConfig } from '../../support/redis-process.js'
 import { startReplica } from '../../support/redis-replica.js'
-import { openStore, timed } from './kit.js'
+import { startTcpProxy } from '../../support/tcp-proxy.js'
+import { openStore, requestFor, storeOn, timed } from './kit.js'
 
-async function own(config: Record<string, string> = {}): Promise<RedisServer> {
+async function own(config: RedisConfig = {}): Promise<RedisServer> {
   const started = await startRedis({ config })
   onTestFinished(() => started.stop())
   return started
+}
+
+/** What a check rejects with. */
+async function faultOf(check: Promise<void>): Promise<ServiceAuthError> {
+  const { error } = await timed(check)
+  if (!(error instanceof ServiceAuthError)) throw new Error(`not rejected so: ${error}`)
+  return error
 }
 
 describe('store.check', () => {
@@ -26,6 +39,8 @@ describe('store.check', () => {
     const redis = await own()
     await redis.kill()
     const { ms, error } = await timed(openStore(redis).store.check())
+    expect(error).toBeInstanceOf(ServiceAuthError)
+    expect(error).toMatchObject({ name: 'ServiceAuthError', code: 'unavailable' })
     expect(error?.message).toMatch(/out of reach.*ECONNREFUSED/)
     expect(error?.message).toContain(String(redis.port))
     expect(ms).toBeLessThan(1000)
@@ -37,6 +52,7 @@ describe('store.check', () => {
     await store.check()
     redis.pause()
     const { ms, error } = await timed(store.check())
+    expect(error).toMatchObject({ code: 'unavailable' })
     expect(error?.message).toContain('out of reach')
     expect(ms).toBeLessThan(1000)
     redis.resume()
@@ -46,9 +62,9 @@ describe('store.check', () => {
     'names the eviction policy %s',
     async (policy) => {
       const redis = await own({ maxmemory: '100mb', 'maxmemory-policy': policy })
-      await expect(openStore(redis).store.check()).rejects.toThrow(
-        `may evict keys: maxmemory-policy is ${policy}`,
-      )
+      const fault = await faultOf(openStore(redis).store.check())
+      expect(fault.code).toBe('unfit')
+      expect(fault.message).toContain(`may evict keys: maxmemory-policy is ${policy}`)
     },
   )
 
@@ -56,26 +72,80 @@ describe('store.check', () => {
     const primary = await own()
     const replica = await startReplica(primary)
     onTestFinished(() => replica.stop())
-    await expect(openStore(replica).store.check()).rejects.toThrow('read-only replica')
+    const fault = await faultOf(openStore(replica).store.check())
+    expect(fault.code).toBe('unfit')
+    expect(fault.message).toContain('read-only replica')
   })
 
   test('names a cluster that is down', async () => {
     const redis = await own({ 'cluster-enabled': 'yes' })
-    await expect(openStore(redis).store.check()).rejects.toThrow('cluster is down')
+    const fault = await faultOf(openStore(redis).store.check())
+    expect(fault.code).toBe('unavailable')
+    expect(fault.message).toContain('cluster is down')
   })
 
   test('names what the server says, and no password', async () => {
     const redis = await own({ requirepass: 'the-right-one' })
     const { store } = openStore(redis, {}, { password: 'a-secret' })
-    const { error } = await timed(store.check())
-    expect(error?.message).toMatch(/WRONGPASS/)
-    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('a-secret')
+    const fault = await faultOf(store.check())
+    expect(fault.code).toBe('unavailable')
+    expect(fault.message).toMatch(/WRONGPASS|NOAUTH/)
+    expect(inspect(fault, { depth: 9 })).not.toContain('a-secret')
   })
 
   test('names a user of Redis who may not ask', async () => {
     const redis = await own()
     await redis.command('ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '+@all', '-info')
     const { store } = openStore(redis, {}, { username: 'limited', password: 'secret' })
-    await expect(store.check()).rejects.toThrow('NOPERM')
+    const fault = await faultOf(store.check())
+    expect(fault.code).toBe('unavailable')
+    expect(fault.message).toContain('NOPERM')
+  })
+
+  test('outlives a connection that breaks meanwhile', async () => {
+    const proxy = await startTcpProxy(server)
+    onTestFinished(() => proxy.close())
+    const { store } = openStore(proxy, { timeoutMs: 2000 })
+    await store.check()
+    proxy.loseReply()
+    await expect(store.check()).resolves.toBeUndefined()
+    expect(proxy.opened).toBe(2)
+  })
+
+  test('rejects likewise when the store is closed', async () => {
+    const { store } = openStore(server)
+    store.close()
+    expect((await faultOf(store.check())).code).toBe('unavailable')
+  })
+})
+
+describe('what a store rejects with', () => {
+  const LEAKY: [string, RedisConfig][] = [
+    ['the password is wrong', { requirepass: 'the-right-one' }],
+    ['Redis quotes the password', { requirepass: 'x', 'rename-command': 'AUTH NOT-AUTH' }],
+    ['Redis quotes a call', { 'rename-command': ['EVALSHA NOT-EVALSHA', 'INFO NOT-INFO'] }],
+    ['Redis is full', { maxmemory: '1' }],
+  ]
+  const majors = { 'ioredis 6': Redis, 'ioredis 5': Redis5 as unknown as typeof Redis }
+  const cases = Object.entries(majors).flatMap(([major, RedisOfRelease]) =>
+    LEAKY.map(([when, config]) => ({ when, config, major, RedisOfRelease })),
+  )
+
+  test.each(cases)('holds no secret when $when ($major)', async ({ config, RedisOfRelease }) => {
+    const redis = await own(config)
+    const password = 'requirepass' in config ? { password: 'a-secret' } : {}
+    const users = new RedisOfRelease({ port: redis.port, lazyConnect: true, ...password })
+    const store = storeOn(users)
+    const request = requestFor({ key: 'a-secret-key', fingerprint: 'a-secret-body' })
+    const asked = [
+      store.consume('a-secret-token', 1000),
+      store.reserve(request),
+      store.settle({ ...request, fence: 1 }, { type: 'finished', result: Buffer.from('a-secret') }),
+    ]
+    if (config['maxmemory'] === undefined) asked.push(store.check() as Promise<never>)
+    for (const { error } of await Promise.all(asked.map((work) => timed<unknown>(work)))) {
+      expect(error).toBeInstanceOf(Error)
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('a-secret')
+    }
   })
 })

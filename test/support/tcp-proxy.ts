@@ -1,6 +1,16 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
+/** Ways in which a server is out of reach. */
+export const OUTAGES = [
+  'refused',
+  'accepted and closed',
+  'accepted and silent for good',
+  'cut in the middle of a reply',
+  'reset',
+] as const
+export type Outage = (typeof OUTAGES)[number]
+
 /** A wire between a client and a server on which faults happen. */
 export interface TcpProxy {
   readonly host: string
@@ -17,6 +27,10 @@ export interface TcpProxy {
   release(): void
   /** Answers come this much later. */
   delayReplies(milliseconds: number): void
+  /** Puts the server out of reach, for connections that there are and for new ones. */
+  fail(outage: Outage): Promise<void>
+  /** Ends the outage for new connections. What was silent stays so. */
+  restore(): Promise<void>
   close(): Promise<void>
 }
 
@@ -32,6 +46,9 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   let lost: string | undefined
   let delayMs = 0
   let opened = 0
+  let outage: Outage | undefined
+  /** They fell silent in an outage. */
+  const silent = new WeakSet<Wire>()
 
   /** At once, or when the wire is released. */
   const inTurn = (send: () => void): void => {
@@ -43,7 +60,21 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     server.destroy()
   }
 
+  /** What an outage does to a connection as soon as there is one. */
+  function strike(wire: Wire): void {
+    if (outage === 'accepted and silent for good') silent.add(wire)
+    else if (outage === 'reset') {
+      wire.client.resetAndDestroy()
+      wire.server.destroy()
+    } else if (outage === 'refused' || outage === 'accepted and closed') cutWire(wire)
+  }
+
   function forwardReply(wire: Wire, chunk: Buffer): void {
+    if (silent.has(wire)) return
+    if (outage === 'cut in the middle of a reply') {
+      wire.client.write(chunk.subarray(0, Math.ceil(chunk.length / 2)), () => cutWire(wire))
+      return
+    }
     if (lost !== undefined && chunk.includes(lost)) {
       lost = undefined
       cutWire(wire)
@@ -67,13 +98,18 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       client.destroy()
     })
     for (const socket of [client, server]) socket.on('error', () => {})
+    strike(wire)
   })
-  listener.listen(0, '127.0.0.1')
-  await once(listener, 'listening')
+  const listen = async (on: number): Promise<void> => {
+    listener.listen(on, '127.0.0.1')
+    await once(listener, 'listening')
+  }
+  await listen(0)
+  const { port } = listener.address() as AddressInfo
 
   return {
     host: '127.0.0.1',
-    port: (listener.address() as AddressInfo).port,
+    port,
     get opened() {
       return opened
     },
@@ -91,10 +127,19 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     delayReplies(milliseconds) {
       delayMs = milliseconds
     },
+    async fail(wanted) {
+      outage = wanted
+      const closed = wanted === 'refused' ? once(listener.close(), 'close') : undefined
+      wires.forEach(strike)
+      await closed
+    },
+    async restore() {
+      outage = undefined
+      if (!listener.listening) await listen(port)
+    },
     async close() {
-      listener.close()
       wires.forEach(cutWire)
-      await once(listener, 'close')
+      if (listener.listening) await once(listener.close(), 'close')
     },
   }
 }

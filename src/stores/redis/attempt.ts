@@ -38,7 +38,7 @@ export const isServersAnswer = (error: unknown): error is Error =>
 export const faultText = ({ message }: Error): string =>
   message.replace(/,? with args beginning with:.*$/s, '')
 
-export const noReply = ({ mayHaveRun }: Attempt): NotConfirmed =>
+const noReply = ({ mayHaveRun }: Attempt): NotConfirmed =>
   new NotConfirmed('Redis gave no reply in time', mayHaveRun)
 
 /** @throws NotConfirmed at the attempt's deadline. */
@@ -63,7 +63,10 @@ export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
  * not a silent server. `expire` gets the moment of which that is true. Returns what calls it off. The
  * timer never holds the process open.
  */
-export function atDeadline({ deadline }: Attempt, expire: (struckAt: number) => void): () => void {
+export function atDeadline(
+  { deadline }: Pick<Attempt, 'deadline'>,
+  expire: (struckAt: number) => void,
+): () => void {
   let isOff = false
   const expireUnlessOff = (struckAt: number): void => {
     if (!isOff) expire(struckAt)
@@ -77,45 +80,6 @@ export function atDeadline({ deadline }: Attempt, expire: (struckAt: number) => 
   return () => {
     isOff = true
     clearTimeout(timer)
-  }
-}
-
-/** Who waits until when, all for equally long: one timer serves them. */
-export interface Deadlines {
-  /** Calls `expire` at the attempt's deadline. */
-  add(attempt: Attempt, expire: () => void): void
-  /** Whether its deadline has not struck before. */
-  remove(attempt: Attempt): boolean
-}
-
-export function createDeadlines(): Deadlines {
-  // The first to be added is the first to expire.
-  const waiting = new Map<Attempt, () => void>()
-  let isSet = false
-
-  function setFor(attempt: Attempt): void {
-    isSet = true
-    atDeadline(attempt, expireAll)
-  }
-
-  function expireAll(struckAt: number): void {
-    isSet = false
-    for (const [attempt, expire] of waiting) {
-      if (attempt.deadline > struckAt) {
-        setFor(attempt)
-        return
-      }
-      waiting.delete(attempt)
-      expire()
-    }
-  }
-
-  return {
-    add(attempt, expire) {
-      waiting.set(attempt, expire)
-      if (!isSet) setFor(attempt)
-    },
-    remove: (attempt) => waiting.delete(attempt),
   }
 }
 

@@ -1,7 +1,16 @@
+import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as endOfTick } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { type Attempt, isOver, isServersAnswer, NotConfirmed, within } from './attempt.js'
+import {
+  type Attempt,
+  faultText,
+  isOver,
+  isServersAnswer,
+  NotConfirmed,
+  within,
+} from './attempt.js'
 import { type Call, isUnknownScript, openLink } from './link.js'
+import { patienceOf } from './own-client.js'
 
 /** How many replicas have to acknowledge a reservation, and how long that may take. */
 export interface Replicas {
@@ -10,18 +19,23 @@ export interface Replicas {
   readonly timeoutMs: number
 }
 
-/** A call, and which replies to it claim something that the replicas have to know of. */
-export interface ClaimCall extends Call {
-  isClaimed(reply: unknown): boolean
+/** A call that may reserve something, of which the replicas then have to know. */
+export interface ReservingCall extends Call {
+  /** Whether the reply says that it has. */
+  isReserved(reply: unknown): boolean
 }
 
 /** A connection to one master on which nothing but reservations and their waits are sent. */
 export interface Lane {
-  /** @throws NotConfirmed when the claim is not acknowledged in time. */
-  commit(call: ClaimCall, attempt: Attempt): Promise<unknown>
-  /** Keeps the process open until `work` is settled: somebody waits for it. */
-  hold<T>(work: Promise<T>): Promise<T>
+  /** @throws NotConfirmed when the reservation is not acknowledged in time. */
+  commit(call: ReservingCall, attempt: Attempt): Promise<unknown>
   close(): void
+}
+
+interface LaneOptions {
+  readonly replicas: Replicas
+  /** Milliseconds that anybody waits for a reply. */
+  readonly longestReplyMs: number
 }
 
 class TooFewReplicas extends NotConfirmed {
@@ -29,7 +43,7 @@ class TooFewReplicas extends NotConfirmed {
 }
 
 interface Entry {
-  readonly call: ClaimCall
+  readonly call: ReservingCall
   readonly attempt: Attempt
   /** Whether the server has lost the script, and needs its source. */
   readonly bySource: boolean
@@ -42,8 +56,9 @@ interface Entry {
  * connection, so one follows all reservations under way, and those that come meanwhile are the next
  * group. `redis` is the lane's own.
  */
-export function openLane(redis: Redis, { min, timeoutMs }: Replicas): Lane {
-  const link = openLink(redis)
+export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions): Lane {
+  const { min, timeoutMs } = replicas
+  const link = openLink(redis, patienceOf(longestReplyMs))
   let waiting: Entry[] = []
   let isUnderWay = false
 
@@ -52,7 +67,8 @@ export function openLane(redis: Redis, { min, timeoutMs }: Replicas): Lane {
     if (!isUnderWay) void sendGroups()
   }
 
-  async function sendGroups(): Promise<void> {
+  // Under load it goes on for ever, so it must not run in the context of the request that came first.
+  const sendGroups = AsyncResource.bind(async (): Promise<void> => {
     isUnderWay = true
     while (waiting.length > 0) {
       await endOfTick()
@@ -62,7 +78,7 @@ export function openLane(redis: Redis, { min, timeoutMs }: Replicas): Lane {
       await send(group)
     }
     isUnderWay = false
-  }
+  })
 
   async function send(group: readonly Entry[]): Promise<void> {
     if (group.length === 0) return
@@ -78,10 +94,10 @@ export function openLane(redis: Redis, { min, timeoutMs }: Replicas): Lane {
 
   async function countReplicas(): Promise<number> {
     try {
-      return await redis.wait(min, timeoutMs)
+      return await link.watch(redis.wait(min, timeoutMs))
     } catch (error) {
       if (!isServersAnswer(error)) throw error
-      throw new TooFewReplicas(`Redis cannot wait for replicas: ${error.message}`, true)
+      throw new TooFewReplicas(`Redis cannot wait for replicas: ${faultText(error)}`, true)
     }
   }
 
@@ -92,7 +108,7 @@ export function openLane(redis: Redis, { min, timeoutMs }: Replicas): Lane {
   ): Promise<void> {
     try {
       const value = await reply
-      const count = entry.call.isClaimed(value) ? await acknowledged : min
+      const count = entry.call.isReserved(value) ? await acknowledged : min
       if (count >= min) entry.resolve(value)
       else entry.reject(new TooFewReplicas(`${count} of ${min} replicas have acknowledged`, true))
     } catch (error) {
@@ -111,7 +127,6 @@ export function openLane(redis: Redis, { min, timeoutMs }: Replicas): Lane {
       })
       return await within(committed, attempt)
     },
-    hold: link.hold,
     close: link.close,
   }
 }

@@ -1,6 +1,17 @@
-import { type Attempt, atDeadline, faultText, isOver, NotConfirmed } from './attempt.js'
+import { AsyncResource } from 'node:async_hooks'
+import type { Redis } from 'ioredis'
+import {
+  type Attempt,
+  atDeadline,
+  faultText,
+  isOver,
+  isServersAnswer,
+  NotConfirmed,
+  within,
+} from './attempt.js'
 import type { Client } from './own-client.js'
 import type { Script } from './script.js'
+import { watchForSilence } from './silence.js'
 
 /** A script with its key and arguments. */
 export interface Call {
@@ -9,7 +20,10 @@ export interface Call {
   readonly args: readonly (string | Buffer)[]
 }
 
-/** One client of the store's own. It connects when it is first needed, and again when it is cut off. */
+/**
+ * One client of the store's own. It connects when it is first needed, and again when it is cut off,
+ * in the async context in which the link was opened.
+ */
 export interface Link {
   readonly client: Client
   /** `undefined` when it is ready. @throws NotConfirmed when it is not in time. */
@@ -18,8 +32,8 @@ export interface Link {
   evaluateKnown(call: Call): Promise<unknown>
   /** Sends the call with its source. */
   evaluateSource(call: Call): Promise<unknown>
-  /** Keeps the process open until `work` is settled: somebody waits for it. */
-  hold<T>(work: Promise<T>): Promise<T>
+  /** Counts a reply that comes on this connection as due until it has come. */
+  watch<T>(reply: Promise<T>): Promise<T>
   close(): void
 }
 
@@ -36,63 +50,51 @@ interface Scripts {
   evalBuffer: RunScript
 }
 
-interface Holder {
-  ref?(): void
-  unref?(): void
-}
-
-interface Wire extends Holder {
-  readonly connecting?: boolean
-  readonly destroyed?: boolean
-  cork(): void
-  uncork(): void
-  destroy(): void
-}
-
-interface Handles {
-  readonly stream?: Wire
-  readonly reconnectTimeout?: Holder | null
-}
-
 export const isUnknownScript = (error: unknown): boolean =>
-  error instanceof Error && error.message.startsWith('NOSCRIPT')
+  isServersAnswer(error) && error.message.startsWith('NOSCRIPT')
 
-export function openLink(client: Client): Link {
+/** A connection on which a reply is due and nothing has come back for `patienceMs` is replaced. */
+export function openLink(client: Client, patienceMs: number): Link {
   const scripts = client as unknown as Scripts
-  const handles = client as unknown as Handles
   const waiters = new Set<() => void>()
-  const flushAtEndOfTick = createCork()
+  const corkForThisTick = client.isCluster ? () => {} : createCork(client as Redis)
+  // In a cluster ioredis replaces the node that is silent (see own-client.ts).
+  const silence = client.isCluster
+    ? undefined
+    : watchForSilence(patienceMs, () => client.disconnect(true))
+  let endHandshake = (): void => {}
   let lastFault = ''
-  let heldBy = 0
   let isClosed = false
 
-  /** What ioredis opens holds the process only while somebody waits. */
-  const holdOrLetGo = (): void => {
-    const { stream, reconnectTimeout } = handles
-    // A socket without a handle would only remember being told: here, thousands of times.
-    const socket = stream?.connecting || stream?.destroyed ? undefined : stream
-    for (const handle of [socket, reconnectTimeout]) {
-      if (heldBy > 0) handle?.ref?.()
-      else handle?.unref?.()
-    }
+  const connect = AsyncResource.bind(() => {
+    client.connect().catch(() => {})
+  })
+  const watch = <T>(reply: Promise<T>): Promise<T> => silence?.watch(reply) ?? reply
+  const send = (ask: () => Promise<unknown>): Promise<unknown> => {
+    corkForThisTick()
+    return watch(ask())
   }
-  const changeHold = (by: 1 | -1): void => {
-    heldBy += by
-    if (heldBy === 0 || (heldBy === 1 && by === 1)) holdOrLetGo()
+  // A cluster's client connects to a node when a command first needs it. That connection outlives the
+  // request, so the command must not be sent in the request's context.
+  const sendInContext = client.isCluster ? AsyncResource.bind(send) : send
+
+  function letWaitersProceed(): void {
+    for (const proceed of waiters) proceed()
+    waiters.clear()
   }
 
-  const letGo = (): void => changeHold(-1)
-
-  client.on('connect', holdOrLetGo)
-  client.on('reconnecting', holdOrLetGo)
   // Faults reach whoever waits; without a listener they would be printed.
   client.on('error', (error: Error) => {
     lastFault = `: ${faultText(error)}`
   })
+  client.on('connect', () => {
+    void watch(new Promise<void>((resolve) => (endHandshake = resolve)))
+  })
+  client.on('close', () => endHandshake())
   client.on('ready', () => {
+    endHandshake()
     lastFault = ''
-    for (const proceed of waiters) proceed()
-    waiters.clear()
+    letWaitersProceed()
   })
 
   return {
@@ -100,7 +102,7 @@ export function openLink(client: Client): Link {
     untilReady(attempt) {
       if (isClosed) throw new NotConfirmed('the store is closed', attempt.mayHaveRun)
       if (client.status === 'ready') return undefined
-      if (client.status === 'wait' || client.status === 'end') client.connect().catch(() => {})
+      if (client.status === 'wait' || client.status === 'end') connect()
       // Nothing of those who have given up may stay behind: an outage can be long.
       return new Promise((resolve, reject) => {
         const callOff = atDeadline(attempt, () => {
@@ -115,62 +117,49 @@ export function openLink(client: Client): Link {
         waiters.add(proceed)
       })
     },
-    evaluateKnown({ script, key, args }) {
-      flushAtEndOfTick(handles.stream)
-      return scripts.evalshaBuffer(script.sha, 1, key, ...args)
-    },
-    evaluateSource({ script, key, args }) {
-      flushAtEndOfTick(handles.stream)
-      return scripts.evalBuffer(script.source, 1, key, ...args)
-    },
-    hold(work) {
-      changeHold(1)
-      work.then(letGo, letGo)
-      return work
-    },
+    evaluateKnown: ({ script, key, args }) =>
+      sendInContext(() => scripts.evalshaBuffer(script.sha, 1, key, ...args)),
+    evaluateSource: ({ script, key, args }) =>
+      sendInContext(() => scripts.evalBuffer(script.source, 1, key, ...args)),
+    watch,
     close() {
       isClosed = true
+      silence?.close()
       client.disconnect()
-      // Not politely: a server that hangs would keep the socket.
-      handles.stream?.destroy()
+      letWaitersProceed()
     },
   }
 }
 
-const MOST_AT_ONCE = 32
+/** Commands of one tick leave in one packet: each would cost a system call of its own. */
+function createCork(client: Redis): () => void {
+  let corked: Redis['stream'] | undefined
 
-/**
- * Commands of one tick leave in one packet: each would cost a system call of its own. Many leave in
- * several, so that Redis works on the first while the rest are still being written.
- */
-function createCork(): (stream: Handles['stream']) => void {
-  let corked: Wire | undefined
-  let count = 0
-
-  function cork(stream: Wire): void {
+  return () => {
+    const { stream } = client
+    if (stream === undefined || stream === corked) return
     corked = stream
-    count = 0
     stream.cork()
     setImmediate(() => {
       if (corked === stream) corked = undefined
       stream.uncork()
     })
   }
-
-  return (stream) => {
-    if (stream === undefined) return
-    if (corked !== stream) cork(stream)
-    count += 1
-    if (count <= MOST_AT_ONCE) return
-    count = 1
-    stream.uncork()
-    stream.cork()
-  }
 }
 
-/** Sends the call once; what Redis does not know any more, with its source. */
-export const evaluate = (link: Link, call: Call, attempt: Attempt): Promise<unknown> =>
-  link.evaluateKnown(call).catch((error: unknown) => {
+/**
+ * Sends the call once, when the link is ready; what Redis does not know any more, with its source.
+ *
+ * @throws NotConfirmed when there is no reply in time, or what ioredis rejects with.
+ */
+export async function evaluate(link: Link, call: Call, attempt: Attempt): Promise<unknown> {
+  const becomingReady = link.untilReady(attempt)
+  if (becomingReady !== undefined) await becomingReady
+  attempt.mayHaveRun = true
+  try {
+    return await within(link.evaluateKnown(call), attempt)
+  } catch (error) {
     if (!isUnknownScript(error) || isOver(attempt)) throw error
-    return link.evaluateSource(call)
-  })
+    return await within(link.evaluateSource(call), attempt)
+  }
+}

@@ -2,9 +2,9 @@ import type { Cluster, Redis } from 'ioredis'
 
 export type Client = Redis | Cluster
 
-const MAX_RECONNECT_DELAY_MS = 1000
-/** A socket on which nothing has come back for this much longer than anybody waits is replaced. */
-const SOCKET_PATIENCE_MS = 2000
+const MAX_RECONNECT_DELAY_MS = 500
+/** A server may take this much longer to say something than anybody waits for it. */
+const PATIENCE_MS = 1000
 const MAX_CONNECT_TIMEOUT_MS = 10_000
 const LOADING_RETRY_MS = 500
 const RETRY_DELAY_IN_CLUSTER_MS = 100
@@ -12,6 +12,9 @@ const MAX_REDIRECTIONS = 16
 
 const reconnectDelay = (attempt: number): number =>
   Math.min(MAX_RECONNECT_DELAY_MS, 25 * 2 ** Math.min(attempt, 10))
+
+/** After how long a connection on which nothing comes back is replaced. */
+export const patienceOf = (longestReplyMs: number): number => longestReplyMs + PATIENCE_MS
 
 /**
  * A client of the store's own for the same server, with the user's options but for those that its
@@ -25,13 +28,19 @@ export function duplicateClient(users: Client, longestReplyMs: number): Client {
 
 /** `keyPrefix`: another than the client's, whose node in a cluster may lack it. */
 export function duplicateRedis(users: Redis, longestReplyMs: number, keyPrefix?: string): Redis {
-  return users.duplicate({
+  const { connectionName } = users.options
+  const own = users.duplicate({
     ...ownOptions(longestReplyMs),
+    connectionName: undefined,
     // To a sentinel's client the check of the role belongs. Others would only wait longer with it:
     // a server that is loading says so itself.
     enableReadyCheck: Boolean(users.options.sentinels),
     ...(keyPrefix !== undefined && { keyPrefix }),
   })
+  if (connectionName) {
+    own.on('ready', () => own.client('SETNAME', connectionName).catch(() => {}))
+  }
+  return own
 }
 
 function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
@@ -41,6 +50,8 @@ function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
     enableReadyCheck: true,
     enableAutoPipelining: false,
     shardedSubscribers: false,
+    // A refresh that ends after the client has been closed would set its timer again, for ever.
+    slotsRefreshInterval: undefined,
     scaleReads: 'master',
     maxRedirections: MAX_REDIRECTIONS,
     retryDelayOnMoved: 0,
@@ -55,25 +66,34 @@ function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
       ...users.options.redisOptions,
       ...ownOptions(longestReplyMs),
       enableReadyCheck: false,
+      // Nothing else tells which node is silent.
+      socketTimeout: patienceOf(longestReplyMs),
     },
   })
 }
 
 function ownOptions(longestReplyMs: number) {
-  const socketTimeout = longestReplyMs + SOCKET_PATIENCE_MS
+  const connectTimeout = Math.min(MAX_CONNECT_TIMEOUT_MS, patienceOf(longestReplyMs))
   return {
     lazyConnect: true,
     // Of our scripts' names, none may mean another.
     scripts: {},
-    // No timer for a polite end.
+    // A server that hangs does not answer a polite end.
     disconnectTimeout: 0,
+    // When a connection is closed before these commands are answered, ioredis 5 takes it for ready and
+    // never connects again. The same holds for a connection's name.
+    disableClientInfo: true,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     enableAutoPipelining: false,
     commandTimeout: undefined,
     blockingTimeout: undefined,
-    socketTimeout,
-    connectTimeout: Math.min(MAX_CONNECT_TIMEOUT_MS, socketTimeout),
+    // In ioredis 5 its timer outlives the connection, ends the next one and holds the process open:
+    // silence.ts takes its place.
+    socketTimeout: undefined,
+    connectTimeout,
+    // Without it a sentinel that says nothing is waited for without end.
+    sentinelCommandTimeout: connectTimeout,
     // With no retries nothing is left to be resent; without this a command may stay unsettled.
     autoResendUnfulfilledCommands: true,
     maxLoadingRetryTime: LOADING_RETRY_MS,

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
@@ -42,7 +43,7 @@ const schema = optionsObject({
 /**
  * A store on Redis, shared by all instances of a receiver. It opens connections of its own with the
  * options of `redis`, so that neither waits behind the other's commands, and that options which
- * would break its bounds do not apply to them.
+ * would break its bounds do not apply to them. They hold the process open until `close()`.
  *
  * @throws TypeError when `redis` is no client of ioredis, or an option is unknown, of the wrong type
  * or out of its range.
@@ -65,14 +66,14 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
   return {
     async consume(id, ttlMs) {
       const args = [randomUUID(), String(Math.max(LEAST_TTL_MS, Math.ceil(ttlMs)))]
-      const call = { script: CONSUME, key: tokenKey(id), args, isClaimed: isConsumed }
+      const call = { script: CONSUME, key: tokenKey(id), args, isReserved: isConsumed }
       return isConsumed(await reservations.run(call))
     },
     async reserve(request) {
-      const { isReserved: isClaimed } = idempotency
       const args = idempotency.reserveArguments(request)
+      const { isReserved } = idempotency
+      const call = { script: scripts.RESERVE, key: recordKey(request.key), args, isReserved }
       try {
-        const call = { script: scripts.RESERVE, key: recordKey(request.key), args, isClaimed }
         return idempotency.readReservation(await reservations.run(call))
       } catch (error) {
         if (error instanceof NotConfirmed && error.mayHaveRun) takeBacks.add(request.owner, request)
@@ -89,7 +90,8 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
       const call = { script: scripts.SETTLE, key: recordKey(run.key), args }
       return (await connection.run(call)) === 1
     },
-    check: () => checkMasters(connection, timeoutMs),
+    // It may open connections, which outlive who has asked.
+    check: AsyncResource.bind(() => checkMasters(connection, timeoutMs)),
     close() {
       takeBacks.close()
       if (reservations !== connection) reservations.close()

@@ -1,14 +1,15 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { Cluster, Redis } from 'ioredis'
 import { type Attempt, attemptFor, isServersAnswer, NotConfirmed, persist } from './attempt.js'
 import type { Connection } from './connection.js'
 import { slotOf } from './hash-slot.js'
-import { type ClaimCall, type Lane, openLane, type Replicas } from './lane.js'
+import { type Lane, openLane, type Replicas, type ReservingCall } from './lane.js'
 import { type Client, duplicateRedis } from './own-client.js'
 
 /** Runs reservations that count only when enough replicas have them. */
 export interface ReplicatedRuns {
-  /** @throws NotConfirmed when that is not known in time, or the error that Redis sent. */
-  run(call: ClaimCall): Promise<unknown>
+  /** @throws NotConfirmed when that is not known in time, or an Error with what Redis said. */
+  run(call: ReservingCall): Promise<unknown>
   close(): void
 }
 
@@ -23,8 +24,11 @@ export function openReplicated(
   { timeoutMs, replicas }: ReplicatedOptions,
 ): ReplicatedRuns {
   const longestReplyMs = timeoutMs + replicas.timeoutMs
-  const open = (redis: Redis, keyPrefix?: string): Lane =>
-    openLane(duplicateRedis(redis, longestReplyMs, keyPrefix), replicas)
+  // In a cluster a lane is opened for the request that first needs it, and outlives that request.
+  const open = AsyncResource.bind(
+    (redis: Redis, keyPrefix?: string): Lane =>
+      openLane(duplicateRedis(redis, longestReplyMs, keyPrefix), { replicas, longestReplyMs }),
+  )
   const lanes = usersClient.isCluster
     ? lanesOfCluster(connection, open)
     : open(usersClient as Redis)
@@ -32,7 +36,7 @@ export function openReplicated(
   return {
     run(call) {
       const attempt = attemptFor(longestReplyMs)
-      return lanes.hold(persist(attempt, () => lanes.commit(call, attempt)))
+      return persist(attempt, () => lanes.commit(call, attempt))
     },
     close: lanes.close,
   }
@@ -46,6 +50,7 @@ function lanesOfCluster(
   const cluster = link.client as Cluster
   const keyPrefix = cluster.options.keyPrefix ?? ''
   const lanes = new Map<string, Lane>()
+  const refreshSlots = AsyncResource.bind(() => cluster.refreshSlotsCache(() => {}))
 
   cluster.on('-node', ({ options }: Redis) => {
     const address = `${options.host}:${options.port}`
@@ -66,14 +71,14 @@ function lanesOfCluster(
     return lane
   }
 
-  async function commit(call: ClaimCall, attempt: Attempt): Promise<unknown> {
+  async function commit(call: ReservingCall, attempt: Attempt): Promise<unknown> {
     await link.untilReady(attempt)
     try {
       return await laneFor(call.key).commit(call, attempt)
     } catch (error) {
       // The key may have moved: to another node, or with a failover.
       const isLateOrAlone = error instanceof NotConfirmed && error.mayHaveRun
-      if (!isLateOrAlone) cluster.refreshSlotsCache(() => {})
+      if (!isLateOrAlone) refreshSlots()
       if (isServersAnswer(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {
         throw new Error('the key has moved')
       }
@@ -83,7 +88,6 @@ function lanesOfCluster(
 
   return {
     commit,
-    hold: link.hold,
     close() {
       for (const lane of lanes.values()) lane.close()
     },

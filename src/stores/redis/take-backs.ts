@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks'
+
 /** Tries to undo what could not be undone at once, until it succeeds. */
 export interface TakeBacks<T> {
   add(id: string, work: T): void
@@ -10,7 +12,10 @@ const MAX_PENDING = 100_000
 /** At a time, so that a store that has just come back is not swamped. */
 const BATCH = 200
 
-/** `attempt` rejects while the store is out of reach. The timer never holds the process open. */
+/**
+ * `attempt` rejects while the store is out of reach. The timer never holds the process open, and runs
+ * in the async context in which this was called.
+ */
 export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): TakeBacks<T> {
   const pending = new Map<string, T>()
   let timer: NodeJS.Timeout | undefined
@@ -33,11 +38,11 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
     schedule()
   }
 
-  function schedule(): void {
+  const schedule = AsyncResource.bind((): void => {
     if (timer !== undefined || pending.size === 0 || isClosed) return
     timer = setTimeout(() => void sweep(), RETRY_INTERVAL_MS)
     timer.unref()
-  }
+  })
 
   return {
     add(id, work) {
@@ -46,7 +51,7 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
       if (pending.size >= MAX_PENDING && oldest !== undefined) pending.delete(oldest)
       pending.set(id, work)
       // At once, on the same connection: it then runs right behind what it undoes.
-      takeBack(id, work).catch(schedule)
+      takeBack(id, work).catch(() => schedule())
     },
     close() {
       isClosed = true

@@ -2,7 +2,6 @@ import { inspect } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   attemptFor,
-  createDeadlines,
   faultText,
   isOver,
   isServersAnswer,
@@ -45,55 +44,6 @@ describe('within', () => {
     expect(isOver(attempt)).toBe(true)
   })
 })
-
-describe('deadlines', () => {
-  test('strike each in its time, with one timer for all', async () => {
-    vi.useFakeTimers()
-    const deadlines = createDeadlines()
-    const expired: string[] = []
-    const [first, second, third] = ['first', 'second', 'third'].map((name, index) => {
-      const attempt = { ...attemptFor(100), deadline: performance.now() + 100 + 10 * index }
-      deadlines.add(attempt, () => expired.push(name))
-      return attempt
-    })
-    expect(vi.getTimerCount()).toBe(1)
-    await vi.advanceTimersByTimeAsync(101)
-    expect(expired).toEqual(['first'])
-    for (const attempt of [first, second]) deadlines.remove(attempt as NonNullable<typeof first>)
-    await vi.advanceTimersByTimeAsync(15)
-    expect(expired).toEqual(['first'])
-    await vi.advanceTimersByTimeAsync(10)
-    expect(expired).toEqual(['first', 'third'])
-    expect(vi.getTimerCount()).toBe(0)
-    deadlines.add({ ...attemptFor(100) }, () => expired.push('fourth'))
-    deadlines.remove(third as NonNullable<typeof third>)
-    await vi.advanceTimersByTimeAsync(101)
-    expect(expired).toEqual(['first', 'third', 'fourth'])
-  })
-})
-
-test('a deadline strikes those only whose reply had its time, however busy the loop is', async () => {
-  const deadlines = createDeadlines()
-  const expired: string[] = []
-  // Between the timer and what it strikes.
-  setTimeout(() => setImmediate(() => block(80)), 30)
-  const struck = new Promise<readonly string[]>((resolve) => {
-    deadlines.add(attemptFor(30), () => {
-      expired.push('first')
-      setImmediate(() => resolve([...expired]))
-    })
-  })
-  const second = attemptFor(60)
-  deadlines.add(second, () => expired.push('second'))
-  expect(await struck).toEqual(['first'])
-  expect(deadlines.remove(second)).toBe(true)
-  expect(deadlines.remove(second)).toBe(false)
-})
-
-function block(ms: number): void {
-  const until = performance.now() + ms
-  while (performance.now() < until);
-}
 
 describe('persist', () => {
   test('tries again while connections break', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
-import { Cluster as Cluster5 } from 'ioredis5'
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { duplicateClient } from '../../../src/stores/redis/own-client.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
@@ -70,6 +70,19 @@ describe('whatever the user’s client is told', () => {
     onTestFinished(() => fifth.disconnect())
     expect(await fifth.exists(`app:esa:t:${id}`)).toBe(1)
   })
+})
+
+test.each([
+  ['ioredis 6', Redis],
+  ['ioredis 5', Redis5 as unknown as typeof Redis],
+])('the connection of the store bears the name of the user’s (%s)', async (_, RedisOfRelease) => {
+  const connectionName = randomUUID()
+  const { host, port } = server
+  const store = storeOn(new RedisOfRelease({ host, port, connectionName, lazyConnect: true }))
+  await store.consume(randomUUID(), 1000)
+  await until('it is named', async () =>
+    (await server.command('CLIENT', 'LIST')).includes(`name=${connectionName}`),
+  )
 })
 
 describe('whatever the user’s client is doing', () => {

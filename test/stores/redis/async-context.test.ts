@@ -1,0 +1,152 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { memoryStore, type Store } from 'express-service-auth'
+import type { RedisStoreOptions } from 'express-service-auth/redis'
+import { Cluster, Redis } from 'ioredis'
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createTakeBacks } from '../../../src/stores/redis/take-backs.js'
+import { startRedis } from '../../support/redis.js'
+import { startTcpProxy } from '../../support/tcp-proxy.js'
+import { until } from '../../support/until.js'
+import { answers, requestFor, storeOn } from './kit.js'
+
+const LEASE_MS = 200
+
+interface Context {
+  readonly name: string
+}
+const context = new AsyncLocalStorage<Context>()
+const inMaker = <T>(make: () => T): T => context.run({ name: 'maker' }, make)
+
+/** In which contexts connections to a port are opened from now on. */
+function watchConnections(): (port: number) => Set<string | undefined> {
+  const opened: { port: number | undefined; name: string | undefined }[] = []
+  const note = (message: unknown): void => {
+    const { socket } = message as { socket: Socket }
+    const name = context.getStore()?.name
+    socket.once('connect', () => opened.push({ port: socket.remotePort, name }))
+  }
+  subscribe('net.client.socket', note)
+  onTestFinished(() => {
+    unsubscribe('net.client.socket', note)
+  })
+  return (port) => new Set(opened.filter((each) => each.port === port).map(({ name }) => name))
+}
+
+/** A node whose clients always take the way through the proxy, in a cluster of one too. */
+async function proxied() {
+  const node = await startRedis({
+    config: { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' },
+  })
+  await node.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+  const proxy = await startTcpProxy(node)
+  await node.command('CONFIG', 'SET', 'cluster-announce-port', String(proxy.port))
+  onTestFinished(async () => {
+    await proxy.close()
+    await node.stop()
+  })
+  return proxy
+}
+
+const nodes = (port: number): { host: string; port: number }[] => [{ host: '127.0.0.1', port }]
+const LAZY = { lazyConnect: true }
+const NO_REPLICA: RedisStoreOptions = { replicas: { min: 1, timeoutMs: 50 } }
+
+const STORES: [string, (port: number) => Redis | Cluster, RedisStoreOptions][] = [
+  ['ioredis 6', (port) => new Redis({ port, ...LAZY }), {}],
+  ['ioredis 5', (port) => new Redis5({ port, ...LAZY }) as unknown as Redis, {}],
+  ['ioredis 6 with replicas', (port) => new Redis({ port, ...LAZY }), NO_REPLICA],
+  ['a cluster of ioredis 6', (port) => new Cluster(nodes(port), LAZY), {}],
+  ['a cluster of ioredis 5', (port) => new Cluster5(nodes(port), LAZY) as unknown as Cluster, {}],
+  ['a cluster with replicas', (port) => new Cluster(nodes(port), LAZY), NO_REPLICA],
+]
+
+/** What requests do, answered or not. */
+async function use(store: Store): Promise<void> {
+  const request = requestFor({ leaseMs: LEASE_MS, retentionMs: LEASE_MS })
+  await Promise.allSettled([
+    store.consume(randomUUID(), 1000),
+    store.reserve(request),
+    store.renew({ ...request, fence: 1 }),
+    store.check(),
+  ])
+}
+
+describe.each(STORES)('a store on %s', (_, connect, options) => {
+  test('connects, and connects again, in the context in which it was made', async () => {
+    const proxy = await proxied()
+    const openedIn = watchConnections()
+    const store = inMaker(() => storeOn(connect(proxy.port), options))
+    const request = (): Promise<void> => context.run({ name: 'request' }, () => use(store))
+    await request()
+    const opened = proxy.opened
+    proxy.cut()
+    await request()
+    await proxy.fail('accepted and closed')
+    await request()
+    await proxy.restore()
+    await request()
+    expect(proxy.opened).toBeGreaterThan(opened)
+    expect([...openedIn(proxy.port)]).toEqual(['maker'])
+  })
+
+  test('keeps nothing of a request, in an outage either', async () => {
+    const proxy = await proxied()
+    const store = storeOn(connect(proxy.port), options)
+    await expectCollected(() => use(store))
+    await proxy.fail('refused')
+    await expectCollected(() => use(store))
+    await proxy.restore()
+    await until('the store answers', async () => {
+      await use(store)
+      return options.replicas !== undefined || (await answers(store))
+    })
+    await expectCollected(() => use(store))
+  })
+})
+
+describe('what is to be taken back', () => {
+  test('is tried again in the context in which the store was made', async () => {
+    const tried: (string | undefined)[] = []
+    const takeBacks = inMaker(() =>
+      createTakeBacks(async () => {
+        tried.push(context.getStore()?.name)
+        if (tried.length < 4) throw new Error('down')
+      }),
+    )
+    onTestFinished(() => takeBacks.close())
+    context.run({ name: 'request' }, () => takeBacks.add('a', 'work'))
+    await until('it is taken back', async () => tried.length === 4)
+    expect(tried).toEqual(['request', 'maker', 'maker', 'maker'])
+  })
+})
+
+describe('a store in memory', () => {
+  test('keeps nothing of a request', async () => {
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    await expectCollected(() => use(store))
+  })
+})
+
+/** The context of `work` is garbage when it is done. */
+async function expectCollected(work: () => Promise<unknown>): Promise<void> {
+  const reference = await runInOwnContext(work)
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc')
+  await until('the context of a request is collected', async () => {
+    collect()
+    return reference.deref() === undefined
+  })
+}
+
+async function runInOwnContext(work: () => Promise<unknown>): Promise<WeakRef<Context>> {
+  const own = { name: 'request' }
+  await context.run(own, work)
+  return new WeakRef(own)
+}

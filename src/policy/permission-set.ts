@@ -103,12 +103,13 @@ export class PermissionSet implements ReadonlySet<string> {
   toJSON(): readonly string[] {
     return this.names
   }
-
-  [inspect.custom](_depth: number, options: InspectOptions): string {
-    return `Permission${inspect(new Set(this.names), { ...options, depth: 0 })}`
-  }
 }
 
+function inspectSet(this: PermissionSet, _depth: number, options: InspectOptions): string {
+  return `Permission${inspect(new Set(this.names), { ...options, depth: 0 })}`
+}
+
+Object.defineProperty(PermissionSet.prototype, inspect.custom, { value: inspectSet })
 Object.freeze(PermissionSet.prototype)
 
 function isIn<T>(other: SetLike<T>): (name: string) => name is string & T {

@@ -22,6 +22,8 @@ export interface CaptureOptions {
   readonly response: ServerResponse
   /** The largest body that is held back. */
   readonly maxBytes: number
+  /** The names of the headers that are kept, in lower case; `content-type` is one of them. */
+  readonly keptHeaders: ReadonlySet<string>
   readonly isHead: boolean
 }
 
@@ -87,8 +89,10 @@ export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
 }
 
 /** Not by Node's `finished`: a server that closes takes the connection for an idle one by it. */
-function showEnded(response: ServerResponse, value: boolean): void {
-  Object.defineProperty(response, 'writableEnded', { configurable: true, writable: true, value })
+function showEnded(response: { writableEnded: boolean }, value: boolean): void {
+  if (Object.hasOwn(response, 'writableEnded')) response.writableEnded = value
+  else
+    Object.defineProperty(response, 'writableEnded', { configurable: true, writable: true, value })
 }
 
 /** Sends what has been kept; from here on everything passes. */

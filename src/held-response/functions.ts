@@ -8,7 +8,7 @@ import {
   writtenBy,
 } from './chunk.js'
 import { type Capture, complete, deliverEnd, finish, happen, keep } from './delivery.js'
-import { type Head, headOf, isBodyless, isEventStream, lengthIn } from './head.js'
+import { type Head, headOf, isBodyless, isEventStream } from './head.js'
 import { isHeld, isOpen } from './phase.js'
 import { call, send, sendAfter } from './sending.js'
 
@@ -20,7 +20,7 @@ import { call, send, sendAfter } from './sending.js'
 // change it.
 export function writeHead(capture: Capture, args: unknown[]): ServerResponse {
   const { response } = capture
-  const head = capture.head ?? headOf(response, args)
+  const head = capture.head ?? headOf(response, args, capture.keptHeaders)
   call(capture, 'writeHead', args)
   if (capture.head === undefined) {
     capture.head = head
@@ -111,15 +111,14 @@ const FRAMING = ['content-length', 'transfer-encoding', 'trailer']
 
 /** Node's own check comes too late: when the response is sent, it has been kept already. */
 function assertLength(
-  { response, keptBytes }: Capture,
-  head: Head,
+  { keptBytes }: Capture,
+  { strictLength }: Head,
   { added, isLast }: { added: number; isLast: boolean },
 ): void {
-  if (!response.strictContentLength) return
-  const announced = lengthIn(head)
-  const actual = keptBytes + added
-  if (announced === undefined || actual === announced || (actual < announced && !isLast)) return
-  throw lengthMismatch(actual, announced)
+  if (strictLength === undefined) return
+  const length = keptBytes + added
+  if (length === strictLength || (length < strictLength && !isLast)) return
+  throw lengthMismatch(length, strictLength)
 }
 
 export function destroy(capture: Capture, args: unknown[]): unknown {

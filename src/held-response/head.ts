@@ -5,35 +5,71 @@ type HeaderPairs = readonly (readonly [name: string, value: string])[]
 /** Status and headers as a response is sent with them. */
 export interface Head {
   readonly status: number
+  /** Those that are to be kept. */
   readonly headers: HeaderPairs
+  /** The `Content-Length` by which Node measures the body, where it is asked to. */
+  readonly strictLength: number | undefined
 }
 
-/** The head that `writeHead` is called for: its own headers stand before the response's. */
-export function headOf(response: ServerResponse, [status, reason, given]: unknown[]): Head {
+/** The head that `writeHead` is called for, with the headers that are named in `kept`. */
+export function headOf(
+  response: ServerResponse,
+  [status, reason, given]: readonly unknown[],
+  kept: ReadonlySet<string>,
+): Head {
   const ofWriteHead = typeof reason === 'string' ? given : (given ?? reason)
-  // Node makes an integer of the status likewise.
-  return { status: Number(status) | 0, headers: snapshotHeaders(response, ofWriteHead) }
+  const strict = response.strictContentLength
+    ? headersFor(response, ofWriteHead, LENGTH)[0]?.[1]
+    : undefined
+  return {
+    // Node makes an integer of the status likewise.
+    status: Number(status) | 0,
+    headers: headersFor(response, ofWriteHead, kept),
+    strictLength: strict === undefined ? undefined : Number(strict),
+  }
 }
+
+const LENGTH: ReadonlySet<string> = new Set(['content-length'])
 
 /** Whether a response with this status has no body, whatever its handler writes. */
 export const isBodyless = (status: number): boolean =>
   status === 204 || status === 304 || status < 200
 
-/** The `Content-Length` of a head, where it has one. */
-export function lengthIn({ headers }: Head): number | undefined {
-  const header = headers.find(([name]) => name === 'content-length')
-  return header === undefined ? undefined : Number(header[1])
+/** The headers of `writeHead` take the place of the response's. */
+function headersFor(
+  response: ServerResponse,
+  ofWriteHead: unknown,
+  kept: ReadonlySet<string>,
+): HeaderPairs {
+  const pairs: (readonly [string, string])[] = []
+  const given = ofWriteHead === undefined ? undefined : mergedWith(response, ofWriteHead)
+  if (given === undefined) {
+    for (const name of kept) addTo(pairs, name, response.getHeader(name))
+  } else {
+    for (const [name, value] of given) {
+      const lowerCase = name.toLowerCase()
+      if (kept.has(lowerCase)) addTo(pairs, lowerCase, value)
+    }
+  }
+  return pairs
 }
 
-function snapshotHeaders(response: ServerResponse, ofWriteHead: unknown): HeaderPairs {
+function addTo(pairs: (readonly [string, string])[], name: string, values: unknown): void {
+  if (values === undefined) return
+  if (Array.isArray(values)) for (const value of values) pairs.push([name, String(value)])
+  else pairs.push([name, String(values)])
+}
+
+function mergedWith(
+  response: ServerResponse,
+  ofWriteHead: unknown,
+): readonly (readonly [string, unknown])[] {
   const others = Object.entries(response.getHeaders())
-  if (ofWriteHead === undefined) return inPairs(others)
-  if (others.length === 0) return inPairs(pairsOf(ofWriteHead))
-  const isList = Array.isArray(ofWriteHead)
-  if (isList) return inPairs(Object.entries(rehearse(response, others, ofWriteHead)))
+  if (others.length === 0) return pairsOf(ofWriteHead)
+  if (Array.isArray(ofWriteHead)) return Object.entries(rehearse(response, others, ofWriteHead))
   const headers = new Map<string, unknown>(others)
   for (const [name, value] of pairsOf(ofWriteHead)) headers.set(name.toLowerCase(), value)
-  return inPairs([...headers])
+  return [...headers]
 }
 
 /** Whether names that a list repeats add up or replace each other differs from Node to Node. */
@@ -52,16 +88,6 @@ export const isEventStream = ({ headers }: Head): boolean =>
   headers.some(
     ([name, value]) => name === 'content-type' && /^\s*text\/event-stream\s*(;|$)/i.test(value),
   )
-
-function inPairs(headers: readonly (readonly [string, unknown])[]): HeaderPairs {
-  const pairs: (readonly [string, string])[] = []
-  for (const [name, values] of headers) {
-    const lowerCase = name.toLowerCase()
-    if (Array.isArray(values)) for (const value of values) pairs.push([lowerCase, String(value)])
-    else pairs.push([lowerCase, String(values)])
-  }
-  return pairs
-}
 
 /** `writeHead` takes an object, a flat array of names and values, or an array of pairs. */
 function pairsOf(headers: unknown): (readonly [string, unknown])[] {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { captureResponse } from '../held-response/capture.js'
 import type { CaptureObserver } from '../held-response/delivery.js'
-import { encodeResult, type StoredResult } from '../held-response/result.js'
+import { encodeResult } from '../held-response/result.js'
 import type { RunEnd } from './event.js'
 import { keepLease } from './lease.js'
 import type { Ending, IdempotencyStore, Run } from './store.js'
@@ -40,7 +40,9 @@ export interface RunOptions {
 /** Begins a run: keeps its lease, and sees to it that its response is kept before it is sent. */
 export function beginRun(options: RunOptions): IdempotencyContext {
   const { settings, run, key, response, isHead, reservedAt, onEnd } = options
-  const { store, maxBytes, maxRunMs } = settings
+  const { store, maxBytes, maxRunMs, storedHeaders } = settings
+  // What HEAD asks for is the length, too.
+  const keptHeaders = isHead ? new Set([...storedHeaders, 'content-length']) : storedHeaders
   let isReleased = false
   let isFlowing = false
 
@@ -64,7 +66,7 @@ export function beginRun(options: RunOptions): IdempotencyContext {
   const observer: CaptureObserver = {
     complete(result) {
       lease.stop()
-      const kept = encodeResult(pick(result, options))
+      const kept = encodeResult(result)
       return settle({ type: 'finished', result: kept }, 'result_kept', result.status)
     },
     async flow() {
@@ -86,7 +88,7 @@ export function beginRun(options: RunOptions): IdempotencyContext {
       void settle({ type: 'abandoned' }, 'abandoned')
     },
   }
-  captureResponse({ response, isHead, maxBytes }, observer)
+  captureResponse({ response, isHead, maxBytes, keptHeaders }, observer)
 
   return {
     key,
@@ -98,14 +100,4 @@ export function beginRun(options: RunOptions): IdempotencyContext {
       isReleased = true
     },
   }
-}
-
-/** What is kept of a response; to HEAD the length belongs to it. */
-function pick(
-  { status, headers, body }: StoredResult,
-  { settings, isHead }: RunOptions,
-): StoredResult {
-  const isKept = (name: string): boolean =>
-    settings.storedHeaders.has(name) || (isHead && name === 'content-length')
-  return { status, headers: headers.filter(([name]) => isKept(name)), body }
 }

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { headOf, isBodyless, isEventStream, lengthIn } from '../../src/held-response/head.js'
+import { headOf, isBodyless, isEventStream } from '../../src/held-response/head.js'
 
 const response = (headers: Record<string, string | number | string[]> = {}): ServerResponse => {
   const made = new ServerResponse(new IncomingMessage(new Socket()))
@@ -9,18 +9,22 @@ const response = (headers: Record<string, string | number | string[]> = {}): Ser
   return made
 }
 
-const snapshotHeaders = (of: ServerResponse, given: unknown) => headOf(of, [200, given]).headers
+const KEPT = new Set(['x-a', 'link', 'x-n', 'x-new', 'a', 'b'])
+
+const headersOf = (of: ServerResponse, given: unknown) => headOf(of, [200, given], KEPT).headers
+
+const HEAD = { status: 200, headers: [], strictLength: undefined }
 
 describe('The head of a response', () => {
   it('has the headers that were set, with those of writeHead over them', () => {
     const set = { 'X-A': '1', Link: ['</a>', '</b>'], 'X-N': 5 }
-    expect(snapshotHeaders(response(set), undefined)).toEqual([
+    expect(headersOf(response(set), undefined)).toEqual([
       ['x-a', '1'],
       ['link', '</a>'],
       ['link', '</b>'],
       ['x-n', '5'],
     ])
-    expect(snapshotHeaders(response(set), { link: '</c>', 'X-New': ['2'] })).toEqual([
+    expect(headersOf(response(set), { link: '</c>', 'X-New': ['2'] })).toEqual([
       ['x-a', '1'],
       ['link', '</c>'],
       ['x-n', '5'],
@@ -39,7 +43,7 @@ describe('The head of a response', () => {
       ],
     ],
   ])('are taken from each form of writeHead: %j', (given) => {
-    expect(snapshotHeaders(response(), given)).toEqual([
+    expect(headersOf(response(), given)).toEqual([
       ['x-a', '1'],
       ['b', '2'],
       ['b', '3'],
@@ -49,14 +53,14 @@ describe('The head of a response', () => {
   it('are what this Node makes of a list beside those that were set', () => {
     const real = response({ A: '0' })
     const list = ['A', '1', 'A', '2']
-    const snapshot = snapshotHeaders(real, list)
+    const snapshot = headersOf(real, list)
     real.writeHead(200, list)
     expect(snapshot.map(([, value]) => value)).toEqual([real.getHeader('a')].flat())
   })
 
   it('tell server-sent events by their media type alone', () => {
     const is = (value: string): boolean =>
-      isEventStream({ status: 200, headers: [['content-type', value]] })
+      isEventStream({ ...HEAD, headers: [['content-type', value]] })
     for (const value of [
       'text/event-stream',
       'Text/Event-Stream; charset=utf-8',
@@ -72,18 +76,24 @@ describe('The head of a response', () => {
     ]) {
       expect(is(value)).toBe(false)
     }
-    expect(isEventStream({ status: 200, headers: [['x-type', 'text/event-stream']] })).toBe(false)
+    expect(isEventStream({ ...HEAD, headers: [['x-type', 'text/event-stream']] })).toBe(false)
   })
 
   it('has the status as an integer, and headers also behind a reason', () => {
-    expect(headOf(response(), ['201'])).toEqual({ status: 201, headers: [] })
-    const head = headOf(response(), [201, 'Made', { 'X-A': 1 }])
-    expect(head).toEqual({ status: 201, headers: [['x-a', '1']] })
+    expect(headOf(response(), ['201'], KEPT)).toEqual({ ...HEAD, status: 201 })
+    const head = headOf(response(), [201, 'Made', { 'X-A': 1, 'X-Other': 2 }], KEPT)
+    expect(head).toEqual({ ...HEAD, status: 201, headers: [['x-a', '1']] })
   })
 
-  it('says how long the body is, where it does', () => {
-    expect(lengthIn(headOf(response({ 'Content-Length': 5 }), [200]))).toBe(5)
-    expect(lengthIn(headOf(response(), [200]))).toBeUndefined()
+  it('says how long the body is, where Node is to measure it', () => {
+    const lengthOf = (of: ServerResponse, given?: unknown) =>
+      headOf(of, [200, given], KEPT).strictLength
+    const announced = response({ 'Content-Length': 5 })
+    expect(lengthOf(announced)).toBeUndefined()
+    announced.strictContentLength = true
+    expect(lengthOf(announced)).toBe(5)
+    expect(lengthOf(announced, { 'content-length': 6 })).toBe(6)
+    expect(lengthOf(Object.assign(response(), { strictContentLength: true }))).toBeUndefined()
   })
 
   it('of some statuses has no body', () => {

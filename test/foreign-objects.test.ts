@@ -6,7 +6,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import { createTestIssuer, type TestIssuer } from 'express-service-auth/testing'
 import express4 from 'express4'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { call, newKey } from './idempotency/exchange.js'
+import { call, newKey } from './support/order-calls.js'
 
 /** Everything of Node and Express that all requests share. */
 const SHARED: readonly object[] = [

@@ -4,8 +4,10 @@ import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createForge } from '../../src/testing/forge.js'
 import { tokenOfLength } from '../../src/testing/hostile-tokens-form.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { FAULT_STATUS, type Receiver } from '../support/open-receiver.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 import { INVALID_TOKEN, NO_TOKEN, withoutBody } from '../support/refusal-bytes.js'
-import { authFor, EXPRESS_MAJORS, FAULT_STATUS, type Receiver, startReceiver } from './receiver.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -2,7 +2,9 @@ import type { ErrorRequestHandler } from 'express'
 import { requirePermissions, ServiceAuthError } from 'express-service-auth'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
-import { authFor, EXPRESS_MAJORS, FAULT_STATUS, startReceiver } from './receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { FAULT_STATUS } from '../support/open-receiver.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

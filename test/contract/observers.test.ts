@@ -3,7 +3,8 @@ import type { Request } from 'express'
 import { type DecisionEvent, type DecisionObserver, requirePermissions } from 'express-service-auth'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { authFor, EXPRESS_MAJORS, startReceiver } from './receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
+import { openExchange, withoutDate } from '../support/raw-exchange.js'
 import type { Stop } from './stops.js'
 
 export interface Answer {
@@ -35,30 +34,25 @@ export interface Post {
 /** One POST on a socket of its own, answered with what came until the connection was gone. */
 export function post(port: number, { path, key, token, stopAt, body }: Post): Exchange {
   const askedAt = performance.now()
-  const socket = connect(port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk) => chunks.push(chunk))
-  socket.on('error', () => {})
-  const text = JSON.stringify(body)
-  const lines = [
-    `POST ${path} HTTP/1.1`,
-    'Host: orders',
+  const exchange = openExchange(port)
+  const octets = Buffer.from(JSON.stringify(body))
+  const headers = [
     'Connection: close',
     `Authorization: Bearer ${token}`,
     `Idempotency-Key: ${key}`,
     'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(text)}`,
+    `Content-Length: ${octets.length}`,
     ...(stopAt === undefined ? [] : [`X-Stop-At: ${[stopAt].flat().join(', ')}`]),
   ]
-  socket.write(`${lines.join('\r\n')}\r\n\r\n${text}`)
+  exchange.send({ method: 'POST', path, headers, body: octets })
   return {
-    answer: once(socket, 'close').then(() => readAnswer(Buffer.concat(chunks), askedAt)),
-    abort: () => void socket.destroy(),
+    answer: exchange.closed.then((received) => readAnswer(received, askedAt)),
+    abort: () => void exchange.socket.destroy(),
   }
 }
 
-function readAnswer(octets: Buffer, askedAt: number): Answer {
-  const raw = octets.toString('latin1').replace(/\r\nDate: [^\r]*/i, '')
+function readAnswer(received: string, askedAt: number): Answer {
+  const raw = withoutDate(received)
   const bodyAt = raw.indexOf('\r\n\r\n') + 4
   const header = (name: string): string | undefined =>
     new RegExp(`\r\n${name}: ([^\r]*)`, 'i').exec(raw.slice(0, bodyAt))?.[1]

@@ -1,6 +1,4 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { launch } from '../support/launch.js'
 import { until } from '../support/until.js'
 import type { Stop } from './stops.js'
 
@@ -15,35 +13,22 @@ export interface ReceiverProcess {
   kill(): Promise<void>
 }
 
-const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url))
+const PROGRAM = new URL('receiver.ts', import.meta.url)
 
 export async function launchReceiver(
   environment: Readonly<Record<string, string>>,
 ): Promise<ReceiverProcess> {
-  const child = fork(PROGRAM, {
-    execArgv: ['--import', 'tsx'],
-    env: { ...process.env, ...environment },
-  })
-  const exited = once(child, 'exit')
-  let port = 0
+  const { child, greeting, kill } = await launch<{ port: number }>(PROGRAM, { env: environment })
   const arrivals = new Map<string, number>()
   const countOf = (place: string): number => arrivals.get(place) ?? 0
-  child.on('message', (message: { port: number } | { at: string }) => {
-    if ('port' in message) port = message.port
-    else arrivals.set(message.at, countOf(message.at) + 1)
-  })
-  await Promise.race([once(child, 'message'), exited])
-  if (port === 0) throw new Error('the receiver ended before it listened')
+  child.on('message', ({ at }: { at: string }) => arrivals.set(at, countOf(at) + 1))
   return {
-    port,
+    port: greeting.port,
     async reached(place, requests = 1) {
       await until(`${requests} at "${place}"`, async () => countOf(place) >= requests)
       arrivals.set(place, countOf(place) - requests)
     },
     goOn: () => void child.send('go on'),
-    async kill() {
-      child.kill('SIGKILL')
-      await exited
-    },
+    kill,
   }
 }

@@ -1,9 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { type ServiceAuth, serviceAuth } from 'express-service-auth'
 import { createTestIssuer, hostileTokens, type TestIssuer } from 'express-service-auth/testing'
+import { openReceiver, type Receiver } from '../support/open-receiver.js'
 import { mutate } from './mutate.js'
 import { signatureOracle } from './oracle.js'
 import { type Random, seededRandom } from './random.js'
@@ -12,6 +10,8 @@ import { asHeaderValue, sendAll } from './wire.js'
 export interface FuzzOptions {
   readonly seed: number
   readonly seconds: number
+  /** Goes on until there were so many, on a machine that is slow. */
+  readonly leastExecutions?: number
 }
 
 export interface FuzzReport {
@@ -28,11 +28,13 @@ const ALLOWED = new Set([200, 401, 403])
 const MAX_VIOLATIONS = 10
 
 /** Sends mutated credentials to a real server, and watches that only the contract's outcomes happen. */
-export async function fuzz({ seed, seconds }: FuzzOptions): Promise<FuzzReport> {
+export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
+  const { seed, seconds, leastExecutions = 0 } = options
   const random = seededRandom(seed)
   const issuer = await createTestIssuer()
-  const faults: string[] = []
-  const { auth, port, close } = await startReceiver(issuer, faults)
+  const auth = serviceAuth(issuer.policy())
+  await auth.ready()
+  const receiver = await startReceiver(auth)
   const corpus = seedsOf(issuer)
   const isSigned = await signatureOracle(issuer.jwksUri)
   const statuses: Record<number, number> = {}
@@ -41,9 +43,10 @@ export async function fuzz({ seed, seconds }: FuzzOptions): Promise<FuzzReport> 
   const elapsed = (): number => (performance.now() - started) / 1000
   let executions = 0
   let heapAtStart: number | undefined
-  while (elapsed() < seconds && violations.length < MAX_VIOLATIONS) {
+  const isOver = (): boolean => elapsed() >= seconds && executions >= leastExecutions
+  while (!isOver() && violations.length < MAX_VIOLATIONS) {
     const values = Array.from({ length: BATCH }, () => nextValue(corpus, random))
-    const answers = await sendAll(port, values)
+    const answers = await sendAll(receiver.port, values)
     answers.forEach((status, index) => {
       statuses[status] = (statuses[status] ?? 0) + 1
       if (ALLOWED.has(status) && (status !== 200 || isSigned(values[index] ?? ''))) return
@@ -55,8 +58,9 @@ export async function fuzz({ seed, seconds }: FuzzOptions): Promise<FuzzReport> 
   }
   const grownBytes = heapUsed() - (heapAtStart ?? heapUsed())
   auth.close()
-  await close()
+  await receiver.close()
   await issuer.close()
+  const faults = receiver.errors.map((error) => `an exception: ${error}`)
   return { executions, statuses, grownBytes, violations: [...violations, ...faults] }
 }
 
@@ -75,30 +79,12 @@ function nextValue(corpus: readonly string[], random: Random): string {
   return random.chance(0.02) ? value : asHeaderValue(mutate(value, random, corpus))
 }
 
-async function startReceiver(
-  issuer: TestIssuer,
-  faults: string[],
-): Promise<{ auth: ServiceAuth; port: number; close(): Promise<void> }> {
-  const auth = serviceAuth(issuer.policy())
-  await auth.ready()
-  const app = express()
-  app.use(auth)
-  app.get('/', (_req, res) => {
-    res.end('ok')
+const startReceiver = (auth: ServiceAuth): Promise<Receiver> =>
+  openReceiver({
+    express,
+    maxHeaderSize: 64 * 1024,
+    mount: (app) => app.use(auth),
   })
-  app.use(((error, _req, res, _next) => {
-    faults.push(`an exception: ${error}`)
-    res.status(500).end()
-  }) as express.ErrorRequestHandler)
-  const server = createServer({ maxHeaderSize: 64 * 1024 }, app).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const close = async (): Promise<void> => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  }
-  return { auth, port: (server.address() as AddressInfo).port, close }
-}
 
 function heapUsed(): number {
   globalThis.gc?.()

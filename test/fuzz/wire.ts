@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
+import { openExchange } from '../support/raw-exchange.js'
 
 const MAX_LENGTH = 30_000
 
@@ -13,15 +12,11 @@ export const asHeaderValue = (value: string): string =>
  * resolves with the statuses in their order.
  */
 export async function sendAll(port: number, values: readonly string[]): Promise<number[]> {
-  const socket = connect(port, '127.0.0.1')
-  await once(socket, 'connect')
-  const requests = values.map((value, index) => {
-    const last = index === values.length - 1 ? 'Connection: close\r\n' : ''
-    return `GET / HTTP/1.1\r\nHost: localhost\r\n${last}Authorization: ${value}\r\n\r\n`
+  const exchange = openExchange(port)
+  values.forEach((value, index) => {
+    const last = index === values.length - 1 ? ['Connection: close'] : []
+    exchange.send({ headers: [...last, `Authorization: ${value}`] })
   })
-  socket.write(requests.join(''), 'latin1')
-  const chunks: Buffer[] = []
-  for await (const chunk of socket) chunks.push(chunk as Buffer)
-  const text = Buffer.concat(chunks).toString('latin1')
+  const text = await exchange.closed
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 }

@@ -1,15 +1,17 @@
 import { Readable } from 'node:stream'
 import { memoryStore } from 'express-service-auth'
-import { startReceiver, VARIANTS } from '../idempotency/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { issuer } from '../support/issuer.js'
+import { openOrders } from '../support/order-receiver.js'
 
 /** A receiver that pipes 100 MiB, as a process of its own, so that its memory can be measured. */
 const MIB = 1024 * 1024
 const READS_PER_REPORT = 8
-const variant = VARIANTS.find(({ name }) => name === process.argv[2])
-if (variant === undefined) throw new Error('Which Express?')
+const chosen = EXPRESS_MAJORS.find(({ major }) => major === process.argv[2])
+if (chosen === undefined) throw new Error('Which Express?')
 
-const receiver = await startReceiver({
-  variant,
+const receiver = await openOrders({
+  express: chosen.express,
   store: memoryStore(),
   handler(_request, response) {
     let sent = 0
@@ -30,6 +32,6 @@ const receiver = await startReceiver({
     source.pipe(response)
   },
 })
-const token = await receiver.issuer.token()
+const token = issuer.token()
 process.send?.({ port: receiver.port, token })
 process.once('disconnect', () => process.exit())

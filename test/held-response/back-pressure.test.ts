@@ -1,29 +1,31 @@
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { callRaw, newKey } from '../idempotency/exchange.js'
-import { VARIANTS } from '../idempotency/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { launch } from '../support/launch.js'
+import { callRaw, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
 
 const MIB = 1024 * 1024
-const PROGRAM = fileURLToPath(new URL('back-pressure.child.ts', import.meta.url))
+const PROGRAM = new URL('back-pressure.child.ts', import.meta.url)
 
-interface Report {
-  readonly port?: number
-  readonly token?: string
-  readonly sent?: number
-  /** Octets in buffers. */
-  readonly held?: number
+interface Greeting {
+  readonly port: number
+  readonly token: string
 }
 
-describe.each(VARIANTS)('A pipe of 100 MiB, $name', ({ name }) => {
+interface Report {
+  readonly sent: number
+  /** Octets in buffers. */
+  readonly held: number
+}
+
+describe.each(EXPRESS_MAJORS)('A pipe of 100 MiB, $major', ({ major }) => {
   it('waits for a caller that reads slowly, and its memory stays flat', async () => {
-    const child = fork(PROGRAM, [name], { execArgv: ['--expose-gc', '--import', 'tsx'] })
+    const options = { args: [major], nodeArgs: ['--expose-gc'] }
+    const { child, greeting } = await launch<Greeting>(PROGRAM, options)
+    const { port, token } = greeting
     const reports: Report[] = []
     child.on('message', (report: Report) => reports.push(report))
-    await until('the receiver', async () => reports.length > 0)
-    const { port = 0, token } = reports.shift() ?? {}
     // Its own token: the child has a key of its own.
     const headers = { connection: 'close', authorization: `Bearer ${token}` }
     const { socket, closed } = await callRaw(port, { key: newKey(), headers })
@@ -44,7 +46,7 @@ describe.each(VARIANTS)('A pipe of 100 MiB, $name', ({ name }) => {
     socket.resume()
     await closed
     expect(received).toBeGreaterThan(100 * MIB)
-    const held = reports.map((report) => report.held ?? Number.POSITIVE_INFINITY)
+    const held = reports.map((report) => report.held)
     expect(Math.max(...held) / MIB).toBeLessThan(5)
     child.disconnect()
     await once(child, 'exit')

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
-import { describeReceivers, makeStage } from '../idempotency/each-receiver.js'
-import { call, callRaw, newKey } from '../idempotency/exchange.js'
+import { describeReceivers, makeStage } from '../support/each-receiver.js'
+import { call, callRaw, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
 
 describeReceivers('A response that is not held back', (bench) => {
@@ -53,7 +53,7 @@ describeReceivers('A response that is not held back', (bench) => {
         problem: 'result-not-stored',
         headers: { 'cache-control': ['no-store'] },
       })
-      expect(receiver.runs()).toBe(2)
+      expect(receiver.handled).toBe(2)
       expect(types().slice(0, 2)).toEqual(['streaming', 'streamed'])
     },
   )
@@ -100,7 +100,7 @@ describeReceivers('A response that is not held back', (bench) => {
     raw.socket.destroy()
     await until('the end', async () => types().at(-1) === 'streamed')
     expect((await call(receiver.port, { key })).problem).toBe('result-not-stored')
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('calls back and drains those who wait while the record is being written', async () => {
@@ -180,7 +180,7 @@ describeReceivers('A response that is not held back', (bench) => {
     raw.socket.destroy()
     await until('the end', async () => types().at(-1) === 'streamed')
     expect((await call(receiver.port, { key })).problem).toBe('result-not-stored')
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('ends, too, when it waits behind another on a connection that its caller closes', async () => {
@@ -266,7 +266,7 @@ describeReceivers('A response that is not held back', (bench) => {
     const key = newKey()
     await call(receiver.port, { key })
     expect((await call(receiver.port, { key })).body.length).toBe(200)
-    expect(receiver.runs()).toBe(2)
+    expect(receiver.handled).toBe(2)
   })
 })
 

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { expect, it } from 'vitest'
-import { describeReceivers } from '../idempotency/each-receiver.js'
-import { call, newKey } from '../idempotency/exchange.js'
+import { describeReceivers } from '../support/each-receiver.js'
+import { call, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
 import { atTheLastMoment, compress, signing } from './outer-middlewares.js'
 
@@ -111,7 +111,7 @@ describeReceivers('A response behind the key and among other middlewares', (benc
     await until('the end', async () => bench.store.endings.length > 0)
     const retry = await call(receiver.port, { key })
     expect(retry.headers['idempotent-replayed']).toEqual(['true'])
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('breaks nothing but its own connection when an outer middleware throws', async () => {

@@ -1,15 +1,16 @@
 import type { ErrorRequestHandler, Express } from 'express'
 import { memoryStore, requireIdempotencyKey, serviceAuth, serviceOf } from 'express-service-auth'
 import { afterEach, describe, expect, it } from 'vitest'
-import { call, newKey } from '../idempotency/exchange.js'
-import { issuer, policyOf } from '../idempotency/issuer.js'
-import { serve, VARIANTS } from '../idempotency/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { issuer } from '../support/issuer.js'
+import { call, newKey } from '../support/order-calls.js'
+import { serve } from '../support/serve.js'
 
 /*
  * Express gives a response the prototype of the app that it has come to, and the one before when it
  * leaves a mounted app: of another copy of Express altogether, where an app was written with one.
  */
-describe.each(VARIANTS)('A response in an app that is mounted in one of $name', (outer) => {
+describe.each(EXPRESS_MAJORS)('A response in an app that is mounted in one of $major', (outer) => {
   let close = async (): Promise<void> => {}
   afterEach(() => close())
 
@@ -17,14 +18,14 @@ describe.each(VARIANTS)('A response in an app that is mounted in one of $name', 
     build: (app: Express, key: ReturnType<typeof requireIdempotencyKey>) => void,
   ) {
     const app = outer.express().set('env', 'test') as Express
-    app.use(serviceAuth(policyOf(await issuer())))
+    app.use(serviceAuth(issuer.policy()))
     build(app, requireIdempotencyKey({ store: memoryStore(), operation: 'write' }))
     const served = await serve(app)
     close = served.close
     return served
   }
 
-  it.each(VARIANTS)('is kept when its handler is an app of $name', async (inner) => {
+  it.each(EXPRESS_MAJORS)('is kept when its handler is an app of $major', async (inner) => {
     let runs = 0
     const handler = inner.express() as Express
     handler.use((request, response) => {
@@ -43,8 +44,8 @@ describe.each(VARIANTS)('A response in an app that is mounted in one of $name', 
     expect(runs).toBe(1)
   })
 
-  it.each(VARIANTS)(
-    'is kept when the outer app answers an error of one of $name',
+  it.each(EXPRESS_MAJORS)(
+    'is kept when the outer app answers an error of one of $major',
     async (inner) => {
       let runs = 0
       const mounted = inner.express() as Express

@@ -1,9 +1,11 @@
 import type { RequestHandler } from 'express'
 import { memoryStore } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, call, newKey } from '../idempotency/exchange.js'
-import { type Receiver, startReceiver, VARIANTS } from '../idempotency/receiver.js'
 import { WAYS } from '../idempotency/ways-to-send.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import type { Receiver } from '../support/open-receiver.js'
+import { type Answer, call, newKey } from '../support/order-calls.js'
+import { openOrders } from '../support/order-receiver.js'
 
 const STORED = [
   'content-type',
@@ -30,14 +32,14 @@ const seen = ({ status, reason, headers, body, trailers, isBroken }: Answer) => 
 const methodsOf = (way: string): string[] =>
   way.startsWith('trailers') ? ['POST', 'GET'] : ['POST', 'GET', 'HEAD']
 
-describe.each(VARIANTS)('A response behind the key, $name', (variant) => {
+describe.each(EXPRESS_MAJORS)('A response behind the key, $major', ({ express }) => {
   const handler: RequestHandler = (request, response, next) =>
     WAYS[String(request.params['id'])]?.(request, response, next)
   let bare: Receiver
   let guarded: Receiver
   beforeAll(async () => {
-    bare = await startReceiver({ variant, handler })
-    guarded = await startReceiver({ variant, handler, store: memoryStore() })
+    bare = await openOrders({ express, handler })
+    guarded = await openOrders({ express, handler, store: memoryStore() })
   })
   afterAll(() => Promise.all([bare.close(), guarded.close()]))
 
@@ -47,10 +49,10 @@ describe.each(VARIANTS)('A response behind the key, $name', (variant) => {
       const without = await call(bare.port, request)
       const first = await call(guarded.port, request)
       expect(seen(first), method).toEqual(seen(without))
-      const runs = guarded.runs()
+      const runs = guarded.handled
 
       const second = await call(guarded.port, request)
-      expect(guarded.runs()).toBe(runs)
+      expect(guarded.handled).toBe(runs)
       expect(second.status).toBe(first.status)
       expect(second.body.equals(first.body)).toBe(true)
       expect(second.headers['idempotent-replayed']).toEqual(['true'])

@@ -1,17 +1,18 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type IdempotencyEvent, memoryStore } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
-import { call, newKey } from './exchange.js'
-import { startReceiver, VARIANTS } from './receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { call, newKey } from '../support/order-calls.js'
+import { openOrders } from '../support/order-receiver.js'
 
-describe.each(VARIANTS)('What operators see of keys, $name', (variant) => {
+describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }) => {
   it('tells what became of each request, and never the key', async () => {
     const events: IdempotencyEvent[] = []
     const listen = (event: unknown): void => void events.push(event as IdempotencyEvent)
     subscribe('express-service-auth:idempotency', listen)
     const store = memoryStore()
-    const receiver = await startReceiver({
-      variant,
+    const receiver = await openOrders({
+      express,
       store,
       outer: [
         (req, _res, next) => {

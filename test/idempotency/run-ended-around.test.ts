@@ -2,9 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { OutgoingMessage, ServerResponse } from 'node:http'
 import type { RequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
+import { describeReceivers, makeStage, problemOf } from '../support/each-receiver.js'
+import { call, callRaw, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
-import { describeReceivers, makeStage, problemOf } from './each-receiver.js'
-import { call, callRaw, newKey } from './exchange.js'
 
 const CHANNEL = 'express-service-auth:idempotency'
 
@@ -28,7 +28,7 @@ describeReceivers('A response that ends in another way than by its own functions
     await until('the end', async () => bench.store.endings.length > 0)
     expect(bench.store.endings).toEqual([{ type: 'abandoned', answer: true }])
     expect(await problemOf(receiver.port, key)).toBe('outcome-unknown')
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
     unsubscribe(CHANNEL, note)
     expect(told).toContain('abandoned')
   })

@@ -4,9 +4,9 @@ import { PassThrough, pipeline } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Response } from 'express'
 import { expect, it } from 'vitest'
+import { describeReceivers, makeStage, problemOf } from '../support/each-receiver.js'
+import { call, callRaw, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
-import { describeReceivers, makeStage, problemOf } from './each-receiver.js'
-import { call, callRaw, newKey } from './exchange.js'
 import { FILE } from './ways-to-send.js'
 
 describeReceivers('A run whose caller or handler hangs up', (bench) => {
@@ -29,7 +29,7 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     await until('the end', async () => bench.store.endings.length === 1)
     const retry = await call(receiver.port, { key })
     expect(retry.body.toString()).toBe('held back')
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('goes on when its caller hung up before it was reserved, or while it is stored', async () => {
@@ -47,7 +47,7 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
       await until('the end', async () => bench.store.endings.length > (step === 'reserve' ? 0 : 1))
       expect((await call(receiver.port, { key })).body.toString()).toBe('{"ran":true}')
     }
-    expect(receiver.runs()).toBe(2)
+    expect(receiver.handled).toBe(2)
   })
 
   it('ends without a result where Node or Express drops the answer', async () => {
@@ -72,7 +72,7 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
       await until(name, async () => bench.store.endings.length > 0)
       expect(bench.store.endings[0]?.type).toBe('abandoned')
       expect(await problemOf(receiver.port, key), name).toBe('outcome-unknown')
-      expect(receiver.runs()).toBe(1)
+      expect(receiver.handled).toBe(1)
     }
   })
 
@@ -94,7 +94,7 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     // A file that was read before it was dropped is a result.
     if (bench.store.endings[0]?.type === 'abandoned') expect(problem).toBe('outcome-unknown')
     else expect(body.length).toBeGreaterThan(1000)
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('is not taken for dropped when what was piped had come to its end', async () => {
@@ -134,7 +134,7 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     expect(bench.store.endings).toEqual([{ type: 'abandoned', answer: true }])
     expect(await problemOf(receiver.port, key)).toBe('outcome-unknown')
     expect(signal?.aborted).toBe(true)
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('ends without a result where Express breaks a response that had begun', async () => {
@@ -147,6 +147,6 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     expect(first).toMatchObject({ isBroken: true, status: 0 })
     await until('the end', async () => bench.store.endings.length > 0)
     expect(await problemOf(receiver.port, key)).toBe('outcome-unknown')
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 })

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { Request, Response } from 'express'
 import { expect, it } from 'vitest'
+import { describeReceivers, makeStage, problemOf } from '../support/each-receiver.js'
+import { call, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
-import { describeReceivers, makeStage, problemOf } from './each-receiver.js'
-import { call, newKey } from './exchange.js'
 
 describeReceivers('The lease of a run', (bench) => {
   it('keeps its lease while it works, beyond its length', async () => {
@@ -30,7 +30,7 @@ describeReceivers('The lease of a run', (bench) => {
     expect(signal?.aborted).toBe(false)
     stages.leave()
     expect((await answer).status).toBe(200)
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('is no longer trusted after maxRunSeconds; what it ends with is kept all the same', async () => {
@@ -56,7 +56,7 @@ describeReceivers('The lease of a run', (bench) => {
     expect((await answer).body.toString()).toBe('{"late":true}')
     const retry = await call(receiver.port, { key })
     expect([retry.status, retry.body.toString()]).toEqual([200, '{"late":true}'])
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('answers its own caller when another run has taken the key, whose result stays', async () => {
@@ -84,7 +84,7 @@ describeReceivers('The lease of a run', (bench) => {
     expect(JSON.parse(second.body.toString())).toEqual({ fence: newer })
     const retry = await call(receiver.port, { key })
     expect(JSON.parse(retry.body.toString())).toEqual({ fence: newer })
-    expect(receiver.runs()).toBe(2)
+    expect(receiver.handled).toBe(2)
   })
 
   it('aborts its signal when its lease cannot be renewed in time', async () => {

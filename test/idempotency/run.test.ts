@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ErrorRequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
+import { describeReceivers, makeStage } from '../support/each-receiver.js'
+import { call, callRaw, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
-import { describeReceivers, makeStage } from './each-receiver.js'
-import { call, callRaw, newKey } from './exchange.js'
 import { FILE } from './ways-to-send.js'
 
 describeReceivers('A run', (bench) => {
@@ -87,7 +87,7 @@ describeReceivers('A run', (bench) => {
     await until('the end', async () => bench.store.endings.length > 0)
     const second = await call(receiver.port, { key })
     expect(second.status).toBe(200)
-    expect(receiver.runs()).toBe(2)
+    expect(receiver.handled).toBe(2)
     const [before = 0, after = 0] = bench.store.fences
     expect(after).toBeGreaterThan(before)
     expect(JSON.parse(second.body.toString())).toEqual({ fence: after })
@@ -103,7 +103,7 @@ describeReceivers('A run', (bench) => {
       const answer = await call(receiver.port, { key })
       expect(answer.status).toBe(503)
       expect(answer.headers['idempotent-replayed']).toBeUndefined()
-      expect(receiver.runs()).toBe(run)
+      expect(receiver.handled).toBe(run)
     }
     const [first = 0, second = 0, third = 0] = bench.store.fences
     expect(first < second && second < third).toBe(true)
@@ -121,7 +121,7 @@ describeReceivers('A run', (bench) => {
       await call(receiver.port, { key })
       await until('the end', async () => bench.store.endings.length > 0)
       await call(receiver.port, { key })
-      expect(receiver.runs()).toBe(2)
+      expect(receiver.handled).toBe(2)
     },
   )
 
@@ -138,7 +138,7 @@ describeReceivers('A run', (bench) => {
       if (problem !== 'outcome-unknown') expect(problem).toBe('request-in-progress')
       return problem === 'outcome-unknown'
     })
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('keeps what an error handler of the app answers', async () => {
@@ -155,20 +155,20 @@ describeReceivers('A run', (bench) => {
     expect([first.status, first.body.toString()]).toEqual([422, '{"said":"no stock"}'])
     expect(second.body.equals(first.body)).toBe(true)
     expect(second.headers['idempotent-replayed']).toEqual(['true'])
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('is one of two hundred identical requests that come at once', async () => {
     const receiver = await bench.start(async (_req, res) => {
       await delay(50)
-      res.status(201).json({ made: receiver.runs() })
+      res.status(201).json({ made: receiver.handled })
     })
     const key = newKey()
     const body = JSON.stringify({ item: 'book' })
     const answers = await Promise.all(
       Array.from({ length: 200 }, () => call(receiver.port, { key, body })),
     )
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
     for (const { status, problem, body: got } of answers) {
       if (status === 409) expect(problem).toBe('request-in-progress')
       else expect([status, got.toString()]).toEqual([201, '{"made":1}'])

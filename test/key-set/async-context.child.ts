@@ -5,8 +5,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serviceAuth } from 'express-service-auth'
-import { startReceiver } from '../support/key-set-receiver.js'
 import { serve, startKeySetServer } from '../support/key-set-server.js'
+import { behind, openReceiver } from '../support/open-receiver.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
 
 const ROUNDS = 50
@@ -18,11 +18,13 @@ const auth = serviceAuth({ ...POLICY, jwksUri: server.url })
 const storage = new AsyncLocalStorage<object>()
 let store: WeakRef<object> | undefined
 
-const receiver = await startReceiver((request, response, next) => {
-  const made = { of: 'the request' }
-  store = new WeakRef(made)
-  storage.run(made, () => auth(request, response, next))
-})
+const receiver = await openReceiver(
+  behind((request, response, next) => {
+    const made = { of: 'the request' }
+    store = new WeakRef(made)
+    storage.run(made, () => auth(request, response, next))
+  }),
+)
 const { status } = await receiver.call(tokenFrom(key))
 await receiver.close()
 

@@ -6,7 +6,6 @@ import { promisify } from 'node:util'
 import type { RequestHandler } from 'express'
 import { type KeySet, type KeySetEvent, remoteKeySet, serviceAuth } from 'express-service-auth'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
-import { type Receiver, startReceiver } from '../support/key-set-receiver.js'
 import {
   type Behaviour,
   hangUp,
@@ -15,6 +14,7 @@ import {
   startKeySetServer,
 } from '../support/key-set-server.js'
 import { type ManualClock, manualClock } from '../support/manual-clock.js'
+import { behind, type Receiver, startReceiver } from '../support/receiver.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../support/signing-keys.js'
 import { until } from '../support/until.js'
 
@@ -59,10 +59,9 @@ async function stage(...behaviours: Behaviour[]): Promise<Stage> {
   const auth = serviceAuth({ ...POLICY, keySet, clock })
   const inStore: RequestHandler = (request, response, next) =>
     storage.run('request', () => auth(request, response, next))
-  const receiver = await startReceiver(inStore)
+  const receiver = await startReceiver(behind(inStore))
   onTestFinished(async () => {
     keySet.close()
-    await receiver.close()
     await server.close()
   })
   return { server, clock, keySet, receiver }
@@ -117,17 +116,18 @@ it('a request keeps its own context while it waits for a fetch', async () => {
   const clock = manualClock()
   const auth = serviceAuth({ ...POLICY, jwksUri: server.url, clock })
   const seen: unknown[] = []
-  const receiver = await startReceiver((request, response, next) => {
-    storage.run('request', () => {
-      auth(request, response, (error) => {
-        seen.push(storage.getStore())
-        next(error)
+  const receiver = await startReceiver(
+    behind((request, response, next) => {
+      storage.run('request', () => {
+        auth(request, response, (error) => {
+          seen.push(storage.getStore())
+          next(error)
+        })
       })
-    })
-  })
+    }),
+  )
   onTestFinished(async () => {
     auth.close()
-    await receiver.close()
     await server.close()
   })
   await receiver.call(tokenFrom(key, { now: clock() }))

@@ -1,8 +1,8 @@
 /** Run with --expose-gc: how much memory a hundred thousand random key ids cost a receiver. */
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
-import { startReceiver } from '../support/key-set-receiver.js'
 import { serve, startKeySetServer } from '../support/key-set-server.js'
 import { manualClock } from '../support/manual-clock.js'
+import { behind, openReceiver } from '../support/open-receiver.js'
 import { pipeline } from '../support/pipeline.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../support/signing-keys.js'
 
@@ -10,7 +10,7 @@ const key = makeSigningKey('d-1')
 const server = await startKeySetServer(serve({ keys: [key.jwk] }))
 const clock = manualClock()
 const keySet = remoteKeySet({ jwksUri: server.url, clock })
-const receiver = await startReceiver(serviceAuth({ ...POLICY, keySet, clock }))
+const receiver = await openReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
 await keySet.ready()
 const token = tokenFrom(key, { now: clock() })
 

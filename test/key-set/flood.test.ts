@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import { startReceiver } from '../support/key-set-receiver.js'
 import { type Behaviour, hang, serve, startKeySetServer } from '../support/key-set-server.js'
 import { manualClock } from '../support/manual-clock.js'
 import { pipeline } from '../support/pipeline.js'
+import { behind, startReceiver } from '../support/receiver.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../support/signing-keys.js'
 
 const old = makeSigningKey('d-1')
@@ -18,10 +18,9 @@ async function stage(behaviour: Behaviour) {
   const server = await startKeySetServer(behaviour)
   const clock = manualClock()
   const keySet = remoteKeySet({ jwksUri: server.url, clock, timeoutMs: 60_000 })
-  const receiver = await startReceiver(serviceAuth({ ...POLICY, keySet, clock }))
+  const receiver = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
   onTestFinished(async () => {
     keySet.close()
-    await receiver.close()
     await server.close()
   })
   await keySet.ready()

@@ -1,7 +1,6 @@
 import { type RemoteKeySetOptions, remoteKeySet, serviceAuth } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { nextKeySetEvent } from '../support/key-set-events.js'
-import { type Receiver, startReceiver } from '../support/key-set-receiver.js'
 import {
   type Behaviour,
   bomb,
@@ -19,6 +18,7 @@ import {
   startKeySetServer,
 } from '../support/key-set-server.js'
 import { manualClock } from '../support/manual-clock.js'
+import { behind, type Receiver, startReceiver } from '../support/receiver.js'
 import {
   makeSigningKey,
   POLICY,
@@ -83,10 +83,9 @@ async function stage(
   const clock = manualClock()
   const keySet = remoteKeySet({ jwksUri: server.url, clock, timeoutMs: 5000, ...options })
   const auth = serviceAuth({ ...POLICY, keySet, clock })
-  const receiver = await startReceiver(auth)
+  const receiver = await startReceiver(behind(auth))
   onTestFinished(async () => {
     keySet.close()
-    await receiver.close()
     await server.close()
   })
   return { receiver, server, clock, auth }

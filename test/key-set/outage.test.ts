@@ -1,7 +1,6 @@
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import { nextKeySetEvent } from '../support/key-set-events.js'
-import { startReceiver } from '../support/key-set-receiver.js'
 import {
   type Behaviour,
   hangUp,
@@ -10,6 +9,7 @@ import {
   startKeySetServer,
 } from '../support/key-set-server.js'
 import { manualClock } from '../support/manual-clock.js'
+import { behind, startReceiver } from '../support/receiver.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
 
 const key = makeSigningKey('d-1')
@@ -19,10 +19,9 @@ async function stage(behaviour: Behaviour) {
   const server = await startKeySetServer(behaviour)
   const clock = manualClock()
   const keySet = remoteKeySet({ jwksUri: server.url, clock })
-  const receiver = await startReceiver(serviceAuth({ ...POLICY, keySet, clock }))
+  const receiver = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
   onTestFinished(async () => {
     keySet.close()
-    await receiver.close()
     await server.close()
   })
   const tokens = Array.from({ length: 200 }, (_, index) =>

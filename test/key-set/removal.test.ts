@@ -1,9 +1,9 @@
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import { nextKeySetEvent } from '../support/key-set-events.js'
-import { type Receiver, startReceiver } from '../support/key-set-receiver.js'
 import { type KeySetServer, serve, startKeySetServer } from '../support/key-set-server.js'
 import { type ManualClock, manualClock } from '../support/manual-clock.js'
+import { behind, type Receiver, startReceiver } from '../support/receiver.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
 
 const old = makeSigningKey('d-1')
@@ -24,11 +24,13 @@ async function stage(): Promise<Stage> {
   const server = await startKeySetServer(serve({ keys: [old.jwk] }))
   const clock = manualClock()
   const keySet = remoteKeySet({ jwksUri: server.url, clock })
-  const cached = await startReceiver(serviceAuth({ ...POLICY, keySet, clock }))
-  const plain = await startReceiver(serviceAuth({ ...POLICY, keySet, clock, tokenCache: false }))
+  const cached = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
+  const plain = await startReceiver(
+    behind(serviceAuth({ ...POLICY, keySet, clock, tokenCache: false })),
+  )
   onTestFinished(async () => {
     keySet.close()
-    await Promise.all([cached, plain, server].map((running) => running.close()))
+    await server.close()
   })
   const refresh = async (): Promise<void> => {
     clock.advance(300)

@@ -1,9 +1,9 @@
-import { remoteKeySet, serviceAuth } from 'express-service-auth'
+import { remoteKeySet, type ServiceAuth, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import { nextKeySetEvent } from '../support/key-set-events.js'
-import { type Receiver, startReceiver } from '../support/key-set-receiver.js'
 import { hangUp, type KeySetServer, serve, startKeySetServer } from '../support/key-set-server.js'
 import { manualClock } from '../support/manual-clock.js'
+import { behind, type Receiver, startReceiver } from '../support/receiver.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../support/signing-keys.js'
 
 const key = makeSigningKey('d-1')
@@ -14,11 +14,7 @@ async function serverOfKey(): Promise<KeySetServer> {
   return server
 }
 
-async function receiverBehind(auth: ReturnType<typeof serviceAuth>): Promise<Receiver> {
-  const receiver = await startReceiver(auth)
-  onTestFinished(() => receiver.close())
-  return receiver
-}
+const receiverBehind = (auth: ServiceAuth): Promise<Receiver> => startReceiver(behind(auth))
 
 it('one key set serves several policies with one fetch and one budget', async () => {
   const server = await serverOfKey()

@@ -4,7 +4,8 @@ import express5, { type RequestHandler } from 'express'
 import { memoryStore, requireIdempotencyKey } from 'express-service-auth'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { EXPRESS_MAJORS, FAULT_STATUS } from '../contract/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { FAULT_STATUS } from '../support/open-receiver.js'
 import {
   drain,
   drainedOctets,

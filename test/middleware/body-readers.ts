@@ -6,7 +6,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type express from 'express'
 import type { Request, RequestHandler } from 'express'
 import { createTestIssuer } from 'express-service-auth/testing'
-import { authFor, startReceiver } from '../contract/receiver.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 
 type Express = typeof express
 

@@ -4,7 +4,8 @@ import { ServiceAuthError, wrongWiring } from '../../src/decision/fault.js'
 import { allow, type Decision, deny } from '../../src/decision/reason.js'
 import { Unavailable } from '../../src/decision/unavailable.js'
 import { admittingHandler } from '../../src/middleware/guard.js'
-import { EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { startReceiver } from '../support/receiver.js'
 
 type Decide = () => Decision<string> | Promise<Decision<string>>
 

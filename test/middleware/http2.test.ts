@@ -20,7 +20,7 @@ import {
 } from 'express-service-auth'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { authFor } from '../contract/receiver.js'
+import { authFor } from '../support/receiver.js'
 
 const issuer = await createTestIssuer()
 const store = memoryStore()

@@ -1,17 +1,18 @@
 import { memoryStore, type ReservationRequest } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
-import { call, newKey } from '../idempotency/exchange.js'
-import { type ReceiverOptions, startReceiver, VARIANTS } from '../idempotency/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { call, newKey } from '../support/order-calls.js'
+import { type OrdersOptions, openOrders } from '../support/order-receiver.js'
 
 const DIGEST = /^[\w-]{24}$/
 
-describe.each(VARIANTS)('A request under a key, $name', (variant) => {
+describe.each(EXPRESS_MAJORS)('A request under a key, $major', ({ express }) => {
   const kept = memoryStore()
   afterAll(() => kept.close())
 
   /** What the store is asked for, request by request. */
   async function reservations(
-    options: ReceiverOptions['options'],
+    options: OrdersOptions['options'],
     requests: Parameters<typeof call>[1][],
   ): Promise<ReservationRequest[]> {
     const asked: ReservationRequest[] = []
@@ -19,8 +20,8 @@ describe.each(VARIANTS)('A request under a key, $name', (variant) => {
       asked.push(request)
       return kept.reserve(request)
     }
-    const receiver = await startReceiver({
-      variant,
+    const receiver = await openOrders({
+      express,
       store: {
         reserve,
         renew: (run) => kept.renew(run),

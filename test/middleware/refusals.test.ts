@@ -8,7 +8,7 @@ import { ServiceAuthError } from '../../src/decision/fault.js'
 import type { Reason } from '../../src/decision/reason.js'
 import type { IdempotencyRefusal } from '../../src/idempotency/event.js'
 import { refuse, verdictOf } from '../../src/middleware/refusals.js'
-import { rawRequest } from '../support/raw-request.js'
+import { rawRequest } from '../support/raw-exchange.js'
 import {
   FORBIDDEN,
   INVALID_TOKEN,

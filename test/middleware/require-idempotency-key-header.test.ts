@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest'
-import { type Bench, describeReceivers } from '../idempotency/each-receiver.js'
-import { type Call, call, newKey } from '../idempotency/exchange.js'
-import type { Receiver, ReceiverOptions } from '../idempotency/receiver.js'
+import { type Bench, describeReceivers } from '../support/each-receiver.js'
+import type { Receiver } from '../support/open-receiver.js'
+import { type Call, call, newKey } from '../support/order-calls.js'
+import type { OrdersOptions } from '../support/order-receiver.js'
 
 /** A receiver whose answers differ from run to run. */
 const start = (
   bench: Bench,
-  { handler, options, ...more }: Partial<ReceiverOptions> = {},
+  { handler, options, ...more }: Partial<OrdersOptions> = {},
 ): Promise<Receiver> =>
   bench.start(
     handler ??
@@ -34,7 +35,7 @@ describeReceivers('The header Idempotency-Key', (bench) => {
       headers: { 'content-type': ['application/problem+json'], 'cache-control': ['no-store'] },
     })
     expect(JSON.parse(answer.body.toString())).toMatchObject({ status: 400 })
-    expect(receiver.runs()).toBe(0)
+    expect(receiver.handled).toBe(0)
   })
 
   it.each([
@@ -62,7 +63,7 @@ describeReceivers('The header Idempotency-Key', (bench) => {
       problem: 'idempotency-key-invalid',
       headers: { 'cache-control': ['no-store'] },
     })
-    expect(receiver.runs()).toBe(0)
+    expect(receiver.handled).toBe(0)
   })
 
   it.each([
@@ -77,7 +78,7 @@ describeReceivers('The header Idempotency-Key', (bench) => {
     expect(await isReplayed(receiver, { key: bare }, { key: quoted })).toBe(true)
     const answer = await call(receiver.port, { key: bare })
     expect(JSON.parse(answer.body.toString()).key).toBe(bare)
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('tells keys apart by case', async () => {

@@ -7,28 +7,25 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Call, call, newKey } from '../idempotency/exchange.js'
-import { issuer, policyOf } from '../idempotency/issuer.js'
-import {
-  type Receiver,
-  type ReceiverOptions,
-  serve,
-  startReceiver,
-  VARIANTS,
-} from '../idempotency/receiver.js'
-import { type WatchedStore, watchedStore } from '../idempotency/watched-store.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { issuer } from '../support/issuer.js'
+import type { Receiver } from '../support/open-receiver.js'
+import { type Call, call, newKey } from '../support/order-calls.js'
+import { type OrdersOptions, openOrders } from '../support/order-receiver.js'
+import { serve } from '../support/serve.js'
+import { type WatchedStore, watchedStore } from '../support/watched-store.js'
 
-describe.each(VARIANTS)('A programming error about the key, $name', (variant) => {
+describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ express }) => {
   let store: WatchedStore
   const receivers: { close(): Promise<void> }[] = []
   afterEach(async () => {
     await Promise.all(receivers.splice(0).map((receiver) => receiver.close()))
   })
-  const start = async (more: Partial<ReceiverOptions> = {}): Promise<Receiver> => {
+  const start = async (more: Partial<OrdersOptions> = {}): Promise<Receiver> => {
     store = watchedStore(memoryStore())
     store.fail('reserve', more.inner === undefined)
-    const receiver = await startReceiver({
-      variant,
+    const receiver = await openOrders({
+      express,
       store,
       handler: (_req, res) => void res.json({}),
       ...more,
@@ -48,7 +45,7 @@ describe.each(VARIANTS)('A programming error about the key, $name', (variant) =>
     expect(error).toBeInstanceOf(ServiceAuthError)
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) })
     for (const name of ['status', 'statusCode', 'headers']) expect(error).not.toHaveProperty(name)
-    expect(receiver.runs()).toBe(0)
+    expect(receiver.handled).toBe(0)
     return error
   }
 
@@ -70,7 +67,7 @@ describe.each(VARIANTS)('A programming error about the key, $name', (variant) =>
   })
 
   it('is a multipart body, a body with what JSON cannot hold, and a drained one', async () => {
-    const drain: ReceiverOptions['parsers'] = [
+    const drain: OrdersOptions['parsers'] = [
       (req, _res, next) => {
         req.on('end', () => next()).resume()
         req.body = { file: 'elsewhere' }
@@ -152,17 +149,16 @@ describe.each(VARIANTS)('A programming error about the key, $name', (variant) =>
   })
 
   it('is no serviceAuth before it, and no route and no operation', async () => {
-    const origin = await issuer()
     const errors: Error[] = []
-    const app = variant.express().set('env', 'test')
+    const app = express().set('env', 'test')
     app.post('/bare', requireIdempotencyKey({ store: memoryStore() }))
     app.use(
       '/mounted',
-      serviceAuth(policyOf(origin)),
+      serviceAuth(issuer.policy()),
       requireIdempotencyKey({ store: memoryStore() }),
     )
     const named = requireIdempotencyKey({ store: memoryStore(), operation: 'named' })
-    app.use('/named', serviceAuth(policyOf(origin)), named, (_req, res) => void res.json({}))
+    app.use('/named', serviceAuth(issuer.policy()), named, (_req, res) => void res.json({}))
     app.use(((
       error: Error,
       _req: unknown,
@@ -186,10 +182,9 @@ describe.each(VARIANTS)('A programming error about the key, $name', (variant) =>
   it.each(['a second key', 'serviceAuth', 'requirePermissions', 'requireSingleUse'])(
     'is %s after it, and the key is released',
     async (name) => {
-      const origin = await issuer()
       const after = {
         'a second key': () => requireIdempotencyKey({ store }),
-        serviceAuth: () => serviceAuth(policyOf(origin)),
+        serviceAuth: () => serviceAuth(issuer.policy()),
         requirePermissions: () => requirePermissions('orders:write'),
         requireSingleUse: () => requireSingleUse({ store: memoryStore() }),
       }[name]
@@ -232,6 +227,6 @@ describe.each(VARIANTS)('A programming error about the key, $name', (variant) =>
     await store.asked('settle')
     await new Promise(setImmediate)
     expect(store.endings).toEqual([{ type: 'released', answer: true }])
-    expect(receiver.runs()).toBe(0)
+    expect(receiver.handled).toBe(0)
   })
 })

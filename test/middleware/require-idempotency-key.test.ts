@@ -1,14 +1,15 @@
 import { expect, it } from 'vitest'
-import { type Bench, describeReceivers } from '../idempotency/each-receiver.js'
-import { type Call, call, newKey } from '../idempotency/exchange.js'
-import type { Receiver, ReceiverOptions } from '../idempotency/receiver.js'
+import { type Bench, describeReceivers } from '../support/each-receiver.js'
+import type { Receiver } from '../support/open-receiver.js'
+import { type Call, call, newKey } from '../support/order-calls.js'
+import type { OrdersOptions } from '../support/order-receiver.js'
 
 const REFUSAL_503 = '{"type":"about:blank","title":"Service Unavailable","status":503}'
 
 /** A receiver whose answers differ from run to run. */
 const start = (
   bench: Bench,
-  { handler, options, ...more }: Partial<ReceiverOptions> = {},
+  { handler, options, ...more }: Partial<OrdersOptions> = {},
 ): Promise<Receiver> =>
   bench.start(
     handler ??
@@ -43,7 +44,7 @@ describeReceivers('requireIdempotencyKey', (bench) => {
     ],
   ])('refuses the same key for another request: %s', async (_name, first, second) => {
     const receiver = await start(bench, {
-      parsers: [bench.variant.express.json({ type: ['application/json', 'application/x.json'] })],
+      parsers: [bench.express.json({ type: ['application/json', 'application/x.json'] })],
     })
     const key = newKey()
     expect((await call(receiver.port, { ...first, key })).status).toBe(201)
@@ -55,7 +56,7 @@ describeReceivers('requireIdempotencyKey', (bench) => {
     expect((await call(receiver.port, { ...first, key })).headers['idempotent-replayed']).toEqual([
       'true',
     ])
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it.each<[string, Call, Call]>([
@@ -75,7 +76,7 @@ describeReceivers('requireIdempotencyKey', (bench) => {
     const after = await call(receiver.port, { ...second, key })
     if (name === 'no body and {}') expect(after.problem).toBe('idempotency-key-reused')
     else expect(after.body.equals(before.body)).toBe(true)
-    expect(receiver.runs()).toBe(1)
+    expect(receiver.handled).toBe(1)
   })
 
   it('refuses another request also while the first one runs', async () => {
@@ -98,13 +99,16 @@ describeReceivers('requireIdempotencyKey', (bench) => {
   it('scopes a key to caller, operation, issuer and audience', async () => {
     const key = newKey()
     const receiver = await start(bench)
-    expect(await isReplayed(receiver, { key }, { key, token: { sub: 'reporting' } })).toBe(false)
+    expect(await isReplayed(receiver, { key }, { key, claims: { sub: 'reporting' } })).toBe(false)
     expect(await isReplayed(receiver, { key }, { key, method: 'PUT' })).toBe(false)
     expect(await isReplayed(receiver, { key }, { key })).toBe(true)
-    expect(receiver.runs()).toBe(3)
-    for (const policy of [{ issuer: 'https://other.example' }, { audience: 'payments' }]) {
+    expect(receiver.handled).toBe(3)
+    for (const { policy, claims } of [
+      { policy: { issuer: 'https://other.example' }, claims: { iss: 'https://other.example' } },
+      { policy: { audience: 'payments' }, claims: { aud: 'payments' } },
+    ]) {
       const other = await start(bench, { policy })
-      const answer = await call(other.port, { key, token: policy })
+      const answer = await call(other.port, { key, claims })
       expect(answer.status).toBe(201)
       expect(answer.headers['idempotent-replayed']).toBeUndefined()
     }
@@ -140,7 +144,7 @@ describeReceivers('requireIdempotencyKey', (bench) => {
       'cache-control': ['no-store'],
       'retry-after': ['5'],
     })
-    expect(receiver.runs()).toBe(0)
+    expect(receiver.handled).toBe(0)
     bench.store.fail('reserve', false)
     expect((await call(receiver.port, { key })).status).toBe(201)
   })

@@ -1,7 +1,8 @@
 import { requirePermissions } from 'express-service-auth'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
-import { authFor, EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 import { FORBIDDEN } from '../support/refusal-bytes.js'
 
 const issuer = await createTestIssuer()

@@ -1,7 +1,8 @@
 import { serviceAuth } from 'express-service-auth'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { authFor, EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 
 async function startIssuer() {
   const issuer = await createTestIssuer()

@@ -1,6 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { type Launched, launch } from '../support/launch.js'
 
 /** A receiver in a process of its own, which can be killed and comes back on the same port. */
 export interface ReceiverProcess {
@@ -10,40 +8,21 @@ export interface ReceiverProcess {
   stop(): Promise<void>
 }
 
-const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url))
+const PROGRAM = new URL('receiver.ts', import.meta.url)
 
 export async function startReceiver(
   port: number,
   environment: Readonly<Record<string, string>>,
 ): Promise<ReceiverProcess> {
-  let child = await launch(port, environment)
-  const kill = async (): Promise<void> => {
-    const exited = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exited
-  }
+  const start = (): Promise<Launched<unknown>> =>
+    launch(PROGRAM, { env: { ...environment, PORT: String(port) } })
+  let running = await start()
   return {
     port,
     async replace() {
-      await kill()
-      child = await launch(port, environment)
+      await running.kill()
+      running = await start()
     },
-    stop: kill,
+    stop: () => running.kill(),
   }
-}
-
-async function launch(
-  port: number,
-  environment: Readonly<Record<string, string>>,
-): Promise<ChildProcess> {
-  const child = fork(PROGRAM, {
-    execArgv: ['--import', 'tsx'],
-    env: { ...process.env, ...environment, PORT: String(port) },
-  })
-  const failed = once(child, 'exit').then(([code]) => {
-    throw new Error(`the receiver ended with ${code} before it listened`)
-  })
-  await Promise.race([once(child, 'message'), failed])
-  failed.catch(() => {})
-  return child
 }

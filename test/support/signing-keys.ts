@@ -1,4 +1,6 @@
-import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { type KeyObject, randomBytes } from 'node:crypto'
+import { compactToken, rs256 } from '../../src/testing/compact-token.js'
+import { createSigningKey, publicJwk } from '../../src/testing/issuer-keys.js'
 
 /** A key as a key set publishes it. */
 export interface PublicJwk {
@@ -16,9 +18,8 @@ export interface SigningKey {
 }
 
 export function makeSigningKey(kid: string): SigningKey {
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const { n = '', e = '' } = publicKey.export({ format: 'jwk' })
-  return { kid, privateKey, jwk: { kty: 'RSA', kid, n, e, alg: 'RS256', use: 'sig' } }
+  const key = createSigningKey(kid)
+  return { kid, privateKey: key.privateKey, jwk: publicJwk(key) as PublicJwk }
 }
 
 /** The form of an RSA key of any size; nobody has its private half. */
@@ -56,8 +57,7 @@ export function tokenFrom(key: SigningKey, options: TokenOptions = {}): string {
   const { issuer: iss, audience: aud, source, tokenType: token_type } = POLICY
   const payload = { iss, aud, source, token_type, sub: 'billing', permissions: [], iat }
   const content = { ...payload, exp: iat + 300, ...claims }
-  const signed = `${encode({ alg: 'RS256', typ: 'JWT', kid })}.${encode(content)}`
-  return `${signed}.${sign('sha256', Buffer.from(signed), key.privateKey).toString('base64url')}`
+  return compactToken({ alg: 'RS256', typ: 'JWT', kid }, content, rs256(key.privateKey))
 }
 
 /** The same token under another `kid`: rightly formed, signed by nobody. */

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { createTestIssuer, hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
-import { authFor, EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

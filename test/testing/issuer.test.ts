@@ -9,7 +9,8 @@ import {
 } from 'express-service-auth/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { keyRingOf } from '../../src/testing/issuer.js'
-import { authFor, EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 
 async function start(options?: TestIssuerOptions): Promise<TestIssuer> {
   const issuer = await createTestIssuer(options)

@@ -2,7 +2,8 @@ import type { DecisionEvent } from 'express-service-auth'
 import { createForge, type Forge } from '../../src/testing/forge.js'
 import type { HostileToken } from '../../src/testing/hostile-case.js'
 import { createTestIssuer } from '../../src/testing/issuer.js'
-import { authFor, EXPRESS_MAJORS, startReceiver } from '../contract/receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver.js'
 
 export interface Judged {
   readonly name: string

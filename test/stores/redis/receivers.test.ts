@@ -3,7 +3,8 @@ import { requireIdempotencyKey } from 'express-service-auth'
 import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { authFor, type Receiver, startReceiver } from '../../contract/receiver.js'
+import type { Receiver } from '../../support/open-receiver.js'
+import { authFor, startReceiver } from '../../support/receiver.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { startReplica } from '../../support/redis-replica.js'
 import { UNAVAILABLE } from '../../support/refusal-bytes.js'
@@ -62,9 +63,9 @@ describe('a write behind a key on Redis', () => {
     expect(receiver.handled).toBe(runs)
     redis.resume()
     const resumedAt = performance.now()
-    for (const key of keys) {
-      await until('the retry runs', async () => (await post(receiver, key)) === 201)
-    }
+    await Promise.all(
+      keys.map((key) => until('the retry runs', async () => (await post(receiver, key)) === 201)),
+    )
     expect(performance.now() - resumedAt).toBeLessThan(LEASE_SECONDS * 1000)
     expect(receiver.handled).toBe(runs + keys.length)
     expect(receiver.errors).toEqual([])

@@ -1,40 +1,36 @@
 import type { RequestHandler, Response } from 'express'
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
-import { call } from './exchange.js'
-import {
-  type Receiver,
-  type ReceiverOptions,
-  startReceiver,
-  VARIANTS,
-  type Variant,
-} from './receiver.js'
+import { EXPRESS_MAJORS, type ExpressMajor, type ExpressModule } from './express-majors.js'
+import type { Receiver } from './open-receiver.js'
+import { call } from './order-calls.js'
+import { type OrdersOptions, openOrders } from './order-receiver.js'
 import { MEMORY, REDIS, type StoreFactory } from './store-factories.js'
 import { type WatchedStore, watchedStore } from './watched-store.js'
 
 /** What a suite works with: receivers on one kind of store, closed after each test. */
 export interface Bench {
-  readonly variant: Variant
+  readonly express: ExpressModule
   /** The store of the receiver that was started last. */
   readonly store: WatchedStore
   start(
     handler: RequestHandler,
-    options?: ReceiverOptions['options'],
-    more?: Partial<ReceiverOptions>,
+    options?: OrdersOptions['options'],
+    more?: Partial<OrdersOptions>,
   ): Promise<Receiver>
   /** The same without the middleware. */
-  startBare(handler: RequestHandler, more?: Partial<ReceiverOptions>): Promise<Receiver>
+  startBare(handler: RequestHandler, more?: Partial<OrdersOptions>): Promise<Receiver>
 }
 
 /** One suite on each Express and each kind of store. */
 export function describeReceivers(title: string, body: (bench: Bench) => void): void {
   for (const factory of [MEMORY, REDIS]) {
-    for (const variant of VARIANTS) {
-      describe(`${title}, ${variant.name}, ${factory.name}`, () => body(benchOf(factory, variant)))
+    for (const each of EXPRESS_MAJORS) {
+      describe(`${title}, ${each.major}, ${factory.name}`, () => body(benchOf(factory, each)))
     }
   }
 }
 
-function benchOf(factory: StoreFactory, variant: Variant): Bench {
+function benchOf(factory: StoreFactory, { express }: ExpressMajor): Bench {
   let opened: Awaited<ReturnType<StoreFactory['open']>>
   let store: WatchedStore
   const receivers: Receiver[] = []
@@ -45,21 +41,21 @@ function benchOf(factory: StoreFactory, variant: Variant): Bench {
   afterEach(async () => {
     await Promise.all(receivers.splice(0).map((receiver) => receiver.close()))
   })
-  const open = async (options: ReceiverOptions): Promise<Receiver> => {
-    const receiver = await startReceiver(options)
+  const open = async (options: OrdersOptions): Promise<Receiver> => {
+    const receiver = await openOrders(options)
     receivers.push(receiver)
     return receiver
   }
   return {
-    variant,
+    express,
     get store() {
       return store
     },
     start(handler, options = {}, more = {}) {
       store = watchedStore(opened.store)
-      return open({ variant, handler, store, options, ...more })
+      return open({ express, handler, store, options, ...more })
     },
-    startBare: (handler, more = {}) => open({ variant, handler, ...more }),
+    startBare: (handler, more = {}) => open({ express, handler, ...more }),
   }
 }
 

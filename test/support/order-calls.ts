@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
-import { connect, type Socket } from 'node:net'
 import { gunzipSync } from 'node:zlib'
-import { issuer, type TokenOptions } from './issuer.js'
+import { issuer } from './issuer.js'
+import { openExchange, type RawExchange, type RawRequest } from './raw-exchange.js'
 
 export interface Call {
   readonly method?: string
@@ -11,7 +11,8 @@ export interface Call {
   readonly body?: string | Buffer | undefined
   readonly contentType?: string
   readonly headers?: Record<string, string | string[]>
-  readonly token?: TokenOptions
+  /** Claims of the token, where not those of a good one. */
+  readonly claims?: Readonly<Record<string, unknown>>
 }
 
 export interface Answer {
@@ -30,10 +31,10 @@ export interface Answer {
 export const newKey = (): string => randomUUID()
 
 /** One request with a fresh token; resolves with the response however it ends. */
-export async function call(port: number, given: Call = {}): Promise<Answer> {
-  const headers = await headersOf(given)
+export function call(port: number, given: Call = {}): Promise<Answer> {
+  const { method = 'POST', path = '/orders/1' } = given
+  const headers = headersOf(given)
   return new Promise((resolve) => {
-    const { method = 'POST', path = '/orders/1' } = given
     const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false })
     let isAnswered = false
     sent.on('response', (message) => {
@@ -47,10 +48,10 @@ export async function call(port: number, given: Call = {}): Promise<Answer> {
   })
 }
 
-async function headersOf(given: Call): Promise<Record<string, string | string[]>> {
-  const { key, body, contentType = 'application/json', token } = given
+function headersOf(given: Call): Record<string, string | string[]> {
+  const { key, body, contentType = 'application/json', claims } = given
   return {
-    authorization: `Bearer ${await (await issuer()).token(token)}`,
+    authorization: `Bearer ${issuer.token(claims)}`,
     ...(key !== undefined && { 'idempotency-key': key }),
     ...(body !== undefined && {
       'content-type': contentType,
@@ -101,37 +102,22 @@ function problemOf(headers: Answer['headers'], body: Buffer): string | undefined
   return type.replace('urn:express-service-auth:', '')
 }
 
-export interface RawCall {
-  readonly socket: Socket
-  /** Sends a further request. */
-  send(call: Call): Promise<void>
-  /** What has come so far. */
-  received(): string
-  /** Resolves when the connection is gone. */
-  readonly closed: Promise<void>
+export interface RawCall extends Omit<RawExchange, 'send'> {
+  send(call: Call): void
 }
 
 /** Sends requests one behind another on a socket of its own and shows the octets as they come. */
-export async function callRaw(port: number, ...calls: readonly Call[]): Promise<RawCall> {
-  const socket = connect(port, '127.0.0.1')
-  let text = ''
-  socket.on('data', (chunk) => {
-    text += chunk.toString('latin1')
-  })
-  socket.on('error', () => {})
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-  const send = async (given: Call): Promise<void> => {
-    socket.write(await headOf(given))
-    socket.write(given.body ?? '')
-  }
-  for (const each of calls) await send(each)
-  return { socket, send, received: () => text, closed }
+export function callRaw(port: number, ...calls: readonly Call[]): RawCall {
+  const exchange = openExchange(port)
+  const send = (each: Call): void => exchange.send(rawOf(each))
+  calls.forEach(send)
+  return { ...exchange, send }
 }
 
-async function headOf(given: Call): Promise<string> {
-  const { method = 'POST', path = '/orders/1' } = given
-  const lines = Object.entries(await headersOf(given)).flatMap(([name, values]) =>
+function rawOf(given: Call): RawRequest {
+  const { method = 'POST', path = '/orders/1', body = '' } = given
+  const headers = Object.entries(headersOf(given)).flatMap(([name, values]) =>
     [values].flat().map((value) => `${name}: ${value}`),
   )
-  return `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${lines.join('\r\n')}\r\n\r\n`
+  return { method, path, headers, body: Buffer.from(body) }
 }

@@ -2,7 +2,7 @@ import type { IdempotencyStore } from 'express-service-auth'
 import { memoryStore } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
-import { startRedis } from '../support/redis.js'
+import { startRedis } from './redis.js'
 
 export interface StoreFactory {
   readonly name: string

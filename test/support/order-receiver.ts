@@ -1,0 +1,54 @@
+import type { ErrorRequestHandler, Express, RequestHandler } from 'express'
+import {
+  type IdempotencyOptions,
+  type IdempotencyStore,
+  requireIdempotencyKey,
+  type ServiceAuthPolicy,
+  serviceAuth,
+} from 'express-service-auth'
+import type { ExpressModule } from './express-majors.js'
+import { issuer } from './issuer.js'
+import { openReceiver, type Receiver } from './open-receiver.js'
+
+export interface OrdersOptions {
+  readonly express: ExpressModule
+  /** Without a store the receiver is bare: the same app without the key. */
+  readonly store?: IdempotencyStore
+  readonly options?: Partial<IdempotencyOptions>
+  /** Before everything. */
+  readonly outer?: readonly RequestHandler[]
+  /** Between the key and the handler. */
+  readonly inner?: readonly RequestHandler[]
+  /** What `serviceAuth` demands otherwise. */
+  readonly policy?: Partial<ServiceAuthPolicy>
+  readonly parsers?: readonly RequestHandler[]
+  readonly handler: RequestHandler
+  /** After the route, error handlers above all. */
+  finish?(app: Express): void
+}
+
+const CALLERS = ['billing', 'reporting']
+
+/** Express's own answer. */
+const passOn: ErrorRequestHandler = (error, _request, _response, next) => next(error)
+
+/** A route `/orders/:id` for all methods behind `serviceAuth` and, given a store, the key. */
+export function openOrders(given: OrdersOptions): Promise<Receiver> {
+  const { express, store, options, handler, outer = [], inner = [] } = given
+  const { parsers = [express.json()] } = given
+  const key = store === undefined ? [] : [requireIdempotencyKey({ store, ...options })]
+  return openReceiver({
+    express,
+    handler,
+    answerError: passOn,
+    mount(app) {
+      app.set('env', 'test').disable('x-powered-by')
+      for (const middleware of outer) app.use(middleware)
+      app.use(serviceAuth(issuer.policy({ callers: CALLERS, ...given.policy })))
+    },
+    route(app, counted) {
+      app.all('/orders/:id', ...parsers, ...key, ...inner, counted)
+      given.finish?.(app)
+    },
+  })
+}

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 const POLL_MS = 20
-const DEADLINE_MS = 20_000
+const DEADLINE_MS = 40_000
 
 /** Resolves once the condition holds; rejects, naming it, when that takes too long. */
 export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {

@@ -6,6 +6,9 @@ const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, im
 /** Where `.ci/run` wants the results as JSON, so that it can count them. */
 const report = process.env['VITEST_REPORT']
 
+/** What proves the package that users install, rather than the code: slow, and part of `npm run check`. */
+const OF_THE_PACKAGE = ['test/package/**/*.test.ts', 'test/types/**/*.test.ts']
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -15,11 +18,33 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // By default one core would be left idle, of two as of many.
+    maxWorkers: '100%',
+    // A busy machine makes everything take longer; what hangs hangs for good.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     restoreMocks: true,
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'code',
+          include: ['test/**/*.test.ts'],
+          exclude: OF_THE_PACKAGE,
+          globalSetup: ['test/support/global-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'package',
+          include: OF_THE_PACKAGE,
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+          globalSetup: ['test/package/global-setup.ts'],
+        },
+      },
+    ],
   },
 })

@@ -1,22 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { readMentionedPackages, readPublicNames } from './declarations.js'
-import { type PackedPackage, packPackage } from './pack.js'
 
-let packed: PackedPackage
+const packed = inject('packed')
 let entryPoints: Map<string, string>
 
 beforeAll(async () => {
-  packed = await packPackage()
   const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
   const exports = Object.entries<{ types?: string }>(manifest.exports)
   entryPoints = new Map(
     exports.flatMap(([name, { types }]) => (types ? [[name, join(packed.folder, types)]] : [])),
   )
-}, 120_000)
-
-afterAll(() => packed?.remove())
+})
 
 function declarationsOf(entryPoint: string): string {
   const file = entryPoints.get(entryPoint)

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PackedPackage, packPackage } from './pack.js'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createProject, type Project } from './project.js'
 
 const PROBLEM = { type: 'application/problem+json' }
@@ -43,21 +42,13 @@ const VARIANTS = [
   { express: 'express4', types: '@types/express4', ioredis: 'ioredis5' },
 ]
 
-let packed: PackedPackage
-
-beforeAll(async () => {
-  packed = await packPackage()
-}, 120_000)
-
-afterAll(() => packed?.remove())
-
 describe.each(VARIANTS)('the installed tarball beside $express', ({ express, types, ioredis }) => {
   let project: Project
 
   beforeAll(async () => {
     project = await createProject()
-    await project.install(packed.tarball, express, types, '@types/node', 'jose')
-  }, 180_000)
+    await project.install(inject('packed').tarball, express, types, '@types/node', 'jose')
+  })
 
   afterAll(() => project?.remove())
 
@@ -84,17 +75,16 @@ describe.each(VARIANTS)('the installed tarball beside $express', ({ express, typ
       await project.compile('program.mts', moduleResolution)
       expect(await runScenario('program.mjs')).toEqual(EXPECTED)
     },
-    60_000,
   )
 
   test('tests a server with what it brings for tests', async () => {
     await project.compile('testing.mts', 'nodenext')
     expect(await project.run('testing.mjs')).toBe('200 401 401\n')
-  }, 60_000)
+  })
 
   test(`takes ${ioredis} once it is installed`, async () => {
     await project.install(ioredis)
     await project.compile('redis.mts', 'nodenext')
     expect(await project.run('redis.mjs')).toBe('ended by itself\n')
-  }, 120_000)
+  })
 })

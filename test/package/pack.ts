@@ -16,16 +16,15 @@ export interface PackedPackage {
   files: string[]
   /** Where the package lies as its users get it, `dist` included. */
   folder: string
-  remove(): Promise<void>
 }
 
 const LEFT_OUT = new Set(['node_modules', 'dist', '.git', 'coverage', 'bench', '.data'])
 
 /**
- * Builds and packs the package as `npm publish` would, from a copy of its sources: the tests run side
- * by side, and none may see a `dist` that another one is just writing.
+ * Builds and packs the package as `npm publish` would, from a copy of its sources: the `dist` of this
+ * folder is left as it is.
  */
-export async function packPackage(): Promise<PackedPackage> {
+export async function packPackage(): Promise<PackedPackage & { remove(): Promise<void> }> {
   const place = await mkdtemp(join(tmpdir(), 'esa-pack-'))
   const remove = (): Promise<void> => rm(place, { recursive: true, force: true })
   try {
@@ -36,7 +35,7 @@ export async function packPackage(): Promise<PackedPackage> {
   }
 }
 
-async function packIn(place: string): Promise<Omit<PackedPackage, 'remove'>> {
+async function packIn(place: string): Promise<PackedPackage> {
   const folder = join(place, 'package')
   for (const name of await readdir(ROOT)) {
     if (LEFT_OUT.has(name)) continue

@@ -1,17 +1,10 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PackedPackage, packPackage } from './pack.js'
+import { describe, expect, inject, test } from 'vitest'
 
 const MAX_PACKED_BYTES = 200_000
 
-let packed: PackedPackage
-
-beforeAll(async () => {
-  packed = await packPackage()
-}, 120_000)
-
-afterAll(() => packed?.remove())
+const packed = inject('packed')
 
 describe('the tarball', () => {
   test('holds the licence, the readme, the changelog and the manifest', () => {

@@ -5,24 +5,16 @@ import {
   idempotencyStoreCases,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PackedPackage, packPackage } from './pack.js'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createKitProject, type KitProject, type RunnerName } from './testing-kit-project.js'
 
-const RUN_MS = 120_000
-
-let packed: PackedPackage
 let project: KitProject
 
 beforeAll(async () => {
-  packed = await packPackage()
-  project = await createKitProject(packed.tarball)
-}, 240_000)
-
-afterAll(async () => {
-  await project?.remove()
-  await packed?.remove()
+  project = await createKitProject(inject('packed').tarball)
 })
+
+afterAll(() => project?.remove())
 
 async function namesOfHostileTokens(): Promise<string[]> {
   const issuer = await createTestIssuer({ http: false })
@@ -35,43 +27,31 @@ const startingWith = (prefix: string, names: readonly string[]): string[] =>
   names.filter((name) => name.startsWith(prefix))
 
 describe.each<RunnerName>(['vitest', 'node:test', 'jest'])("a user's tests with %s", (runner) => {
-  test(
-    'turn every hostile token away, do to the key set what happens to real ones, and end',
-    async () => {
-      const { exitCode, passed, others, output } = await project.test(runner, 'orders')
-      expect(others, output).toEqual([])
-      expect(exitCode, output).toBe(0)
-      const names = await namesOfHostileTokens()
-      expect(startingWith('hostile: ', passed)).toEqual(names)
-      expect(passed.length).toBeGreaterThan(names.length + 15)
-    },
-    RUN_MS,
-  )
+  test('turn every hostile token away, do to the key set what happens to real ones, and end', async () => {
+    const { exitCode, passed, others, output } = await project.test(runner, 'orders')
+    expect(others, output).toEqual([])
+    expect(exitCode, output).toBe(0)
+    const names = await namesOfHostileTokens()
+    expect(startingWith('hostile: ', passed)).toEqual(names)
+    expect(passed.length).toBeGreaterThan(names.length + 15)
+  })
 
-  test(
-    'find nothing wrong with a store that keeps the rules',
-    async () => {
-      const { exitCode, passed, others, output } = await project.test(runner, 'store')
-      expect(others, output).toEqual([])
-      expect(exitCode, output).toBe(0)
-      const cases = [...singleUseStoreCases(memoryStore), ...idempotencyStoreCases(memoryStore)]
-      expect(passed).toHaveLength(cases.length)
-    },
-    RUN_MS,
-  )
+  test('find nothing wrong with a store that keeps the rules', async () => {
+    const { exitCode, passed, others, output } = await project.test(runner, 'store')
+    expect(others, output).toEqual([])
+    expect(exitCode, output).toBe(0)
+    const cases = [...singleUseStoreCases(memoryStore), ...idempotencyStoreCases(memoryStore)]
+    expect(passed).toHaveLength(cases.length)
+  })
 
-  test(
-    'fail over a store that does not',
-    async () => {
-      const env = { STORE: 'careless' }
-      const { exitCode, passed, others, output } = await project.test(runner, 'store', env)
-      expect(exitCode, output).toBe(1)
-      expect(startingWith('single use: of 200 uses at once', others)).toHaveLength(1)
-      expect(startingWith('idempotency: another request under', others)).toHaveLength(1)
-      expect(passed).not.toEqual([])
-    },
-    RUN_MS,
-  )
+  test('fail over a store that does not', async () => {
+    const env = { STORE: 'careless' }
+    const { exitCode, passed, others, output } = await project.test(runner, 'store', env)
+    expect(exitCode, output).toBe(1)
+    expect(startingWith('single use: of 200 uses at once', others)).toHaveLength(1)
+    expect(startingWith('idempotency: another request under', others)).toHaveLength(1)
+    expect(passed).not.toEqual([])
+  })
 })
 
 describe('a script without a runner', () => {
@@ -79,5 +59,5 @@ describe('a script without a runner', () => {
     const { exitCode, output } = await project.run('build/script.js')
     expect(output.trim()).toBe('ready rejected ready rejected')
     expect(exitCode).toBe(0)
-  }, 30_000)
+  })
 })

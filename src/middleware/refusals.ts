@@ -135,6 +135,7 @@ export function refuse<R extends Reason | IdempotencyRefusal>(
   response.statusCode = status
   for (const [name, value] of headers) response.setHeader(name, value)
   if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds)
-  response.end(body)
+  // To HEAD Node may take no body (`rejectNonStandardBodyWrites`).
+  response.end(response.req.method === 'HEAD' ? undefined : body)
   return status
 }

@@ -11,5 +11,6 @@ export function replayResult(response: Response, { status, headers, body }: Stor
   if (!isBodyless) response.setHeader('Content-Length', body.byteLength)
   // As the first answer was sent: with the length alone Node would change a header that is not ASCII.
   response.writeHead(status)
-  response.end(body)
+  // Where Node takes no body it may take no empty one either (`rejectNonStandardBodyWrites`).
+  response.end(isBodyless ? undefined : body)
 }

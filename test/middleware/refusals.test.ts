@@ -60,7 +60,8 @@ const problems = Object.entries(PROBLEMS) as [IdempotencyRefusal, [number, strin
 const rows = Object.entries(ROWS) as [Reason, string][]
 
 async function answerWith(reason: Reason, method: string): Promise<string> {
-  const server = createServer((_request, response) => {
+  // With the option a body to HEAD throws, were it never sent.
+  const server = createServer({ rejectNonStandardBodyWrites: true }, (_request, response) => {
     response.setHeader('X-Powered-By', 'Express')
     refuse(response as Response, reason)
   }).listen(0, '127.0.0.1')

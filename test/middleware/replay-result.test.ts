@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import express from 'express'
 import supertest from 'supertest'
 import { describe, expect, it } from 'vitest'
@@ -47,6 +48,19 @@ describe('A replay', () => {
     const answer = await replay({ status, body: Buffer.alloc(0) }).get('/')
     expect(answer.status).toBe(status)
     expect(answer.headers).not.toHaveProperty('content-length')
+  })
+
+  it.each<[string, number]>([
+    ['POST', 204],
+    ['POST', 304],
+    ['HEAD', 200],
+  ])('is sent where Node takes no body: %s, %i', async (method, status) => {
+    const app = express().use((_req, res) =>
+      replayResult(res, { status, headers: [], body: Buffer.alloc(0) }),
+    )
+    const server = createServer({ rejectNonStandardBodyWrites: true }, app)
+    const answer = await supertest(server)[method === 'HEAD' ? 'head' : 'post']('/')
+    expect(answer.status).toBe(status)
   })
 
   it('has the first length to HEAD, or none', async () => {

@@ -68,7 +68,7 @@ export function complete(capture: Capture, { status, headers }: Head): void {
   const [first] = kept
   const isOne = first !== undefined && kept.length === 1
   const body = isOne ? first.octets : Buffer.concat(kept.map(({ octets }) => octets))
-  const args = body.byteLength > 0 ? [body, endCallback] : [endCallback]
+  const args = [body.byteLength > 0 ? body : undefined, endCallback]
   sendAfter(capture, observer.complete({ status, headers, body }), () => deliverEnd(capture, args))
 }
 
@@ -106,7 +106,7 @@ function open(capture: Capture): void {
   }
   if (kept.length === 0) send(capture, 'flushHeaders', [])
   if (capture.phase === 'ended') {
-    sendAfter(capture, observer.flowed(), () => deliverEnd(capture, [endCallback]))
+    sendAfter(capture, observer.flowed(), () => deliverEnd(capture, [undefined, endCallback]))
   } else if (isDisconnected(response)) happen(capture, 'disconnected')
   else if (isDrained) capture.drain()
 }

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { describeReceivers } from '../support/each-receiver.js'
 import { call, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
-import { atTheLastMoment, compress, signing } from './outer-middlewares.js'
+import { atTheLastMoment, compress, measuring, signing } from './outer-middlewares.js'
 
 describeReceivers('A response behind the key and among other middlewares', (bench) => {
   const PLAIN = 'compress me '.repeat(40)
@@ -89,6 +89,17 @@ describeReceivers('A response behind the key and among other middlewares', (benc
     }
     const bare = await bench.startBare((_req, res) => void res.end('body'), { outer: [signing] })
     expect((await call(bare.port)).body.toString()).toBe('body -- signed')
+  })
+
+  it.each([0, 262_144])('ends with a body first, or none (limit %i)', async (limit) => {
+    const options = { maxResponseBytes: limit }
+    const handler: RequestHandler = (_req, res) => void res.end('body', () => {})
+    const receiver = await bench.start(handler, options, { outer: [measuring] })
+    for (const method of ['POST', 'HEAD']) {
+      const answer = await call(receiver.port, { method, key: newKey() })
+      expect(answer.status).toBe(200)
+      expect(answer.body.toString()).toBe(method === 'HEAD' ? '' : 'body')
+    }
   })
 
   it.each<[string, (req: Request, res: Response) => void]>([

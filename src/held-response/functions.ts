@@ -42,8 +42,12 @@ export function flushHeaders(capture: Capture): void {
   if (capture.phase === 'flowing') send(capture, 'flushHeaders', [])
 }
 
+/** An outer middleware may take its time over the end, and then write by way of the response. */
+const isFromOutside = ({ depth, isDelivered, response }: Capture): boolean =>
+  depth > 0 || (isDelivered && !response.finished)
+
 export function write(capture: Capture, args: unknown[]): unknown {
-  if (capture.depth > 0) return send(capture, 'write', args)
+  if (isFromOutside(capture)) return send(capture, 'write', args)
   const { chunk, encoding, callback } = writtenBy(args)
   if (!isOpen(capture.phase)) return tooLate(callback)
   if (capture.phase === 'flowing' || !isContent(chunk)) return send(capture, 'write', args)
@@ -65,7 +69,7 @@ function tooLate(callback: Callback | undefined): false {
 
 export function end(capture: Capture, args: unknown[]): unknown {
   const { response, observer } = capture
-  if (capture.depth > 0) return send(capture, 'end', args)
+  if (isFromOutside(capture)) return send(capture, 'end', args)
   const { chunk, encoding, callback } = writtenBy(args)
   if (!isOpen(capture.phase)) {
     tooLate(callback)

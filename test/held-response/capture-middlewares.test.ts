@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { describeReceivers } from '../support/each-receiver.js'
 import { call, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
-import { atTheLastMoment, compress, measuring, signing } from './outer-middlewares.js'
+import { atTheLastMoment, compress, endingLater, measuring, signing } from './outer-middlewares.js'
 
 describeReceivers('A response behind the key and among other middlewares', (bench) => {
   const PLAIN = 'compress me '.repeat(40)
@@ -101,6 +101,21 @@ describeReceivers('A response behind the key and among other middlewares', (benc
       expect(answer.body.toString()).toBe(method === 'HEAD' ? '' : 'body')
     }
   })
+
+  it.each([0, 262_144])(
+    'passes what an outer middleware ends it with later (limit %i)',
+    async (limit) => {
+      const options = { maxResponseBytes: limit }
+      const handler: RequestHandler = (_req, res) => void res.write('a ', () => res.end('body'))
+      const receiver = await bench.start(handler, options, { outer: [endingLater] })
+      const key = newKey()
+      expect((await call(receiver.port, { key })).body.toString()).toBe('a body -- later')
+      if (limit === 0) return
+      const retry = await call(receiver.port, { key })
+      expect(retry.body.toString()).toBe('a body -- later')
+      expect(receiver.runs()).toBe(1)
+    },
+  )
 
   it.each<[string, (req: Request, res: Response) => void]>([
     ['other headers', (req, res) => sendWith(res, () => Object.assign(req, { rawHeaders: [] }))],

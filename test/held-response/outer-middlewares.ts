@@ -84,3 +84,18 @@ export const measuring: RequestHandler = (_req, res, next) => {
   }) as typeof res.end
   next()
 }
+
+/** Ends later, by way of the response. */
+export const endingLater: RequestHandler = (_req, res, next) => {
+  const { end } = res
+  res.end = ((chunk?: Buffer | string) => {
+    setTimeout(() => {
+      if (chunk) res.write(chunk)
+      res.write(' -- later')
+      Reflect.apply(end, res, [])
+    }, 5)
+    return res
+  }) as typeof res.end
+  onHead(res, () => res.removeHeader('Content-Length'))
+  next()
+}

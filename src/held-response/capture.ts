@@ -24,7 +24,6 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
       kept: [],
       keptBytes: 0,
       endCallback: undefined,
-      isDelivered: false,
     }
     watchInterruption({
       response,

@@ -38,8 +38,6 @@ export interface Capture extends CaptureOptions, Sending {
   kept: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
   keptBytes: number
   endCallback: Callback | undefined
-  /** Whether its end has been given to the functions that it had before. */
-  isDelivered: boolean
 }
 
 /** The phase as the event leaves it, and what follows from the change. */
@@ -87,7 +85,7 @@ export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
     send(capture, 'end', args)
   } finally {
     showEnded(capture.response, true)
-    capture.isDelivered = true
+    happen(capture, 'delivered')
   }
 }
 

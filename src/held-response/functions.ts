@@ -43,8 +43,8 @@ export function flushHeaders(capture: Capture): void {
 }
 
 /** An outer middleware may take its time over the end, and then write by way of the response. */
-const isFromOutside = ({ depth, isDelivered, response }: Capture): boolean =>
-  depth > 0 || (isDelivered && !response.finished)
+const isFromOutside = ({ depth, phase, response }: Capture): boolean =>
+  depth > 0 || (phase === 'delivered' && !response.finished)
 
 export function write(capture: Capture, args: unknown[]): unknown {
   if (isFromOutside(capture)) return send(capture, 'write', args)

@@ -7,8 +7,9 @@
  * - `closing`: the same, and nothing more comes from the handler.
  * - `flowing`: everything passes.
  * - `ended`: nothing more comes from the handler.
+ * - `delivered`: the functions that stood before ours have been given its end.
  */
-export type Phase = 'held' | 'dropped' | 'opening' | 'closing' | 'flowing' | 'ended'
+export type Phase = 'held' | 'dropped' | 'opening' | 'closing' | 'flowing' | 'ended' | 'delivered'
 
 /**
  * - `outgrown`: the body is too large, or the response an event stream.
@@ -17,6 +18,7 @@ export type Phase = 'held' | 'dropped' | 'opening' | 'closing' | 'flowing' | 'en
  * - `interrupted`: nobody is left who could end it.
  * - `disconnected`: the connection has gone.
  * - `destroyed`: the handler has destroyed the response.
+ * - `delivered`: its end has been passed on.
  */
 export type PhaseEvent =
   | 'outgrown'
@@ -25,6 +27,7 @@ export type PhaseEvent =
   | 'interrupted'
   | 'disconnected'
   | 'destroyed'
+  | 'delivered'
 
 type Transitions = Readonly<Partial<Record<PhaseEvent, Phase>>>
 
@@ -45,7 +48,8 @@ const TRANSITIONS: Readonly<Record<Phase, Transitions>> = {
   },
   closing: { recorded: 'ended' },
   flowing: { finished: 'ended', disconnected: 'ended', destroyed: 'ended' },
-  ended: {},
+  ended: { delivered: 'delivered' },
+  delivered: {},
 }
 
 export const advance = (phase: Phase, event: PhaseEvent): Phase =>
@@ -55,4 +59,5 @@ export const advance = (phase: Phase, event: PhaseEvent): Phase =>
 export const isHeld = (phase: Phase): boolean => phase === 'held' || phase === 'dropped'
 
 /** Whether the handler may still write. */
-export const isOpen = (phase: Phase): boolean => phase !== 'ended' && phase !== 'closing'
+export const isOpen = (phase: Phase): boolean =>
+  phase !== 'closing' && phase !== 'ended' && phase !== 'delivered'

@@ -113,7 +113,7 @@ describeReceivers('A response behind the key and among other middlewares', (benc
       if (limit === 0) return
       const retry = await call(receiver.port, { key })
       expect(retry.body.toString()).toBe('a body -- later')
-      expect(receiver.runs()).toBe(1)
+      expect(receiver.handled).toBe(1)
     },
   )
 

@@ -15,6 +15,7 @@ const EVENTS: PhaseEvent[] = [
   'interrupted',
   'disconnected',
   'destroyed',
+  'delivered',
 ]
 
 const phaseAfter = (...events: PhaseEvent[]): Phase => events.reduce<Phase>(advance, 'held')
@@ -40,6 +41,8 @@ describe('The phase of a response', () => {
     ['ended', ['outgrown', 'recorded', 'disconnected']],
     ['ended', ['outgrown', 'recorded', 'destroyed']],
     ['ended', ['outgrown', 'recorded', 'finished', 'disconnected']],
+    ['delivered', ['finished', 'delivered']],
+    ['held', ['delivered']],
   ])('is %s after %j', (phase, events) => {
     expect(phaseAfter(...events)).toBe(phase)
   })
@@ -51,7 +54,8 @@ describe('The phase of a response', () => {
         const now = advance(before, next)
         if (!isHeld(before)) expect(isHeld(now)).toBe(false)
         if (!isOpen(before)) expect(isOpen(now)).toBe(false)
-        if (before === 'ended') expect(now).toBe('ended')
+        if (before === 'ended') expect(['ended', 'delivered']).toContain(now)
+        if (before === 'delivered') expect(now).toBe('delivered')
       }),
     )
   })

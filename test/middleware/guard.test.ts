@@ -16,6 +16,7 @@ const guardOf = (decide: Decide, accept = (): object => ({})) =>
 async function outcomeOf(decide: Decide, accept?: () => object) {
   const answered: unknown[] = []
   const response = {
+    req: { method: 'GET' },
     headersSent: false,
     setHeader() {},
     end: (body: unknown) => answered.push(body),

@@ -1,86 +1,63 @@
 /*
  * The load: keep-alive connections without pipelining, each sending its next request when the last
  * is answered. Raw sockets, because an HTTP client would need more of its core than the server of its
- * own. Asked over IPC: `{ pools }` hands over the tokens, `{ run }` loads a port for a while.
+ * own. Asked over IPC: `{ pools }` hands over the tokens, `{ turn }` loads a port for a while.
  */
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { connect } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 
 const CONNECTIONS = 64
-/** Not counted at the beginning of each run: connections are opened, caches come back. */
-const RAMP_MS = 300
 
 const pools = {}
 /** Each server gets all tokens of a pool in turn, however the turns of others lie between. */
 const cursors = {}
+/** The connections to each port stay open between its turns, until its server ends. */
+const connectionsTo = {}
 
-function tokensFor(port) {
-  return (pool) => {
-    const cursor = `${pool} ${port}`
-    const at = cursors[cursor] ?? 0
-    cursors[cursor] = (at + 1) % pools[pool].length
-    return pools[pool][at]
-  }
-}
+/** Loads a port; `requests` is what each connection sends one after the other, again and again. */
+async function takeTurn({ port, requests, durationMs }) {
+  connectionsTo[port] ??= await Promise.all(Array.from({ length: CONNECTIONS }, () => open(port)))
+  const counts = requests.map(() => 0)
+  const end = performance.now() + durationMs
 
-const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
-const ORDER_HEAD = `Content-Type: application/json\r\nContent-Length: ${ORDER.length}\r\n`
-
-function requestText(kind, token) {
-  const common = `Host: orders\r\nAuthorization: Bearer ${token}\r\n`
-  if (kind === 'read') return `GET /orders/17 HTTP/1.1\r\n${common}\r\n`
-  return `POST /orders HTTP/1.1\r\n${common}Idempotency-Key: ${randomUUID()}\r\n${ORDER_HEAD}\r\n${ORDER}`
-}
-
-/** `turns`: what each connection sends in turn, `{ kind, pool, status }`. */
-async function run({ port, turns, durationMs }) {
-  const counts = turns.map(() => 0)
-  let total = 0
-  let isCounting = false
-  let isOver = false
-  let fault
-  const nextToken = tokensFor(port)
-
-  function openConnection() {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    let turn = 0
-    let pending = ''
-    const send = () => {
-      const { kind, pool } = turns[turn]
-      socket.write(requestText(kind, nextToken(pool)), 'latin1')
+  async function keepSending(exchange) {
+    while (performance.now() < end) {
+      for (const [index, request] of requests.entries()) {
+        const answer = await exchange(requestText(request, port))
+        if (!answer.startsWith(`HTTP/1.1 ${request.status}`)) throw new Error(answer)
+        counts[index] += 1
+      }
     }
-    socket.on('connect', send)
-    socket.on('data', (chunk) => {
-      pending += chunk.latin1Slice()
-      if (!isWhole(pending)) return
-      if (!pending.startsWith(`HTTP/1.1 ${turns[turn].status}`)) fault ??= pending
-      pending = ''
-      total += 1
-      if (isCounting) counts[turn] += 1
-      turn = (turn + 1) % turns.length
-      if (isOver) socket.end()
-      else send()
-    })
-    socket.on('error', (error) => {
-      fault ??= String(error)
-    })
-    return new Promise((resolve) => socket.on('close', resolve))
   }
+  await Promise.all(connectionsTo[port].map(keepSending))
+  return { counts }
+}
 
-  const closed = Array.from({ length: CONNECTIONS }, openConnection)
-  await sleep(RAMP_MS)
-  isCounting = true
-  const cpu = process.cpuUsage()
-  const began = performance.now()
-  await sleep(durationMs)
-  isCounting = false
-  const seconds = (performance.now() - began) / 1000
-  const used = process.cpuUsage(cpu)
-  isOver = true
-  await Promise.all(closed)
-  const perSecond = counts.map((count) => count / seconds)
-  return { perSecond, total, busy: (used.user + used.system) / 1e6 / seconds, fault }
+/** A connection, as a function that sends a request and resolves to the whole answer. */
+async function open(port) {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  let pending = ''
+  let waiting
+  socket.on('data', (chunk) => {
+    pending += chunk.latin1Slice()
+    if (!isWhole(pending)) return
+    const answer = pending
+    pending = ''
+    waiting.resolve(answer)
+  })
+  socket.on('error', (error) => waiting?.reject(error))
+  socket.on('close', () => {
+    // A later server may get the same port.
+    delete connectionsTo[port]
+    waiting?.reject(new Error('the connection was closed'))
+  })
+  await once(socket, 'connect')
+  return (request) =>
+    new Promise((resolve, reject) => {
+      waiting = { resolve, reject }
+      socket.write(request, 'latin1', (error) => error && reject(error))
+    })
 }
 
 function isWhole(text) {
@@ -91,10 +68,28 @@ function isWhole(text) {
   return text.length >= headEnd + 4 + Number.parseInt(text.slice(at + 16, at + 26), 10)
 }
 
+function nextToken(pool, port) {
+  const cursor = `${pool} ${port}`
+  const at = cursors[cursor] ?? 0
+  cursors[cursor] = (at + 1) % pools[pool].length
+  return pools[pool][at]
+}
+
+const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
+const ORDER_HEAD = `Content-Type: application/json\r\nContent-Length: ${ORDER.length}\r\n`
+
+function requestText({ kind, pool }, port) {
+  const common = `Host: orders\r\nAuthorization: Bearer ${nextToken(pool, port)}\r\n`
+  if (kind === 'read') return `GET /orders/17 HTTP/1.1\r\n${common}\r\n`
+  return `POST /orders HTTP/1.1\r\n${common}Idempotency-Key: ${randomUUID()}\r\n${ORDER_HEAD}\r\n${ORDER}`
+}
+
 process.on('message', async (question) => {
   if (question.pools) {
     Object.assign(pools, question.pools)
-    process.send({ ready: true })
-  } else process.send(await run(question.run))
+    process.send({ isReady: true })
+    return
+  }
+  process.send(await takeTurn(question.turn).catch((error) => ({ fault: String(error) })))
 })
 process.on('disconnect', () => process.exit())

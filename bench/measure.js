@@ -1,30 +1,47 @@
 import { SERVER_CORE, startNode } from './processes.js'
 
-const WARM_UP_MS = 1200
+/** Each heat starts new server processes: two of the same program differ by some hundredths. */
+const HEATS = 3
+/** Many and short: on a busy machine some of them are left alone. */
+const TURNS_PER_HEAT = Number(process.env.BENCH_TURNS ?? 30)
+const TURN_MS = Number(process.env.BENCH_MS ?? 100)
+const WARM_UP_MS = 1000
 
 /**
- * Measures contenders in turn, round by round, so that whatever else the machine does meets them
- * all. A contender is `{ label, app, settings, turns }`; `before` runs ahead of each of its turns.
+ * Lets all contenders take turns, so that whatever else the machine does meets them all. Resolves to
+ * what a request cost each of them, in microseconds of processor time: heats of turns. A contender is
+ * `{ app, settings, requests, before }`; `before` runs ahead of each of its turns. A server that is
+ * sent several kinds of requests is charged with all of them; only the first kind is counted.
  */
-export async function measure(bench, contenders, { rounds, durationMs }) {
-  const servers = await startAll(contenders, bench)
+export async function measure(bench, contenders) {
+  const heats = []
+  for (let heat = 0; heat < HEATS; heat += 1) heats.push(await runHeat(bench, contenders))
+  return contenders.map((_, index) => heats.map((costs) => costs[index]))
+}
+
+async function runHeat(bench, contenders) {
+  const servers = []
   try {
-    const runs = contenders.map(() => [])
-    for (const [index, contender] of contenders.entries()) {
-      await oneRun(bench, contender, { ...servers[index], durationMs: WARM_UP_MS })
-    }
-    for (let round = 0; round < rounds; round += 1) {
-      for (const [index, contender] of contenders.entries()) {
-        runs[index].push(await oneRun(bench, contender, { ...servers[index], durationMs }))
+    for (const contender of contenders) servers.push(await startServer(bench, contender))
+    for (const server of servers) await takeTurn(bench, server, WARM_UP_MS)
+    const costs = servers.map(() => [])
+    for (let turn = 0; turn < TURNS_PER_HEAT; turn += 1) {
+      for (const [index, server] of servers.entries()) {
+        costs[index].push(await takeTurn(bench, server, TURN_MS))
       }
     }
-    return contenders.map((contender, index) => ({ ...contender, runs: runs[index] }))
+    return costs
   } finally {
     await Promise.all(servers.map(({ node }) => node.stop()))
   }
 }
 
-export async function startApp({ app, settings }, bench, flags = []) {
+async function startServer(bench, contender) {
+  return { ...(await startApp(bench, contender)), contender }
+}
+
+/** Starts an app of `apps/` in a process of its own; `flags` are for Node. */
+export async function startApp(bench, { app, settings, flags }) {
   const given = JSON.stringify({ ...bench.settings, ...settings })
   const file = new URL('serve.js', import.meta.url).pathname
   const node = startNode(SERVER_CORE, file, [app, given], flags)
@@ -32,36 +49,12 @@ export async function startApp({ app, settings }, bench, flags = []) {
   return { node, port }
 }
 
-async function startAll(contenders, bench) {
-  const servers = []
-  for (const contender of contenders) servers.push(await startApp(contender, bench))
-  return servers
-}
-
-async function oneRun(bench, { label, turns, before }, { node, port, durationMs }) {
+async function takeTurn(bench, { node, port, contender }, durationMs) {
+  const { requests, before, app } = contender
   await before?.()
   const start = await node.ask({})
-  const run = await bench.load.ask({ run: { port, turns, durationMs } })
+  const { counts, fault } = await bench.load.ask({ turn: { port, requests, durationMs } })
   const end = await node.ask({})
-  if (run.fault !== undefined) throw new Error(`${label} answered otherwise: ${run.fault}`)
-  const cpu = (end.cpuMicroseconds - start.cpuMicroseconds) / run.total
-  return { perSecond: run.perSecond, cpu, loadBusy: run.busy }
+  if (fault !== undefined) throw new Error(`${app} answered otherwise: ${fault}`)
+  return (end.cpuMicroseconds - start.cpuMicroseconds) / counts[0]
 }
-
-export function median(values) {
-  const sorted = [...values].sort((a, b) => a - b)
-  const middle = Math.floor(sorted.length / 2)
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
-}
-
-export const ratePerSecond = ({ runs }) => median(runs.map((run) => run.perSecond[0]))
-export const cpuPerRequest = ({ runs }) => median(runs.map((run) => run.cpu))
-
-/** The ratio of each round: its two runs stood next to each other in time. */
-export function ratioOf(measured, base, figureOf = (run) => run.perSecond[0]) {
-  const ratios = measured.runs.map((run, round) => figureOf(run) / figureOf(base.runs[round]))
-  return { median: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) }
-}
-
-/** The same by what the servers spent on a request, which other work on the machine disturbs less. */
-export const cpuRatioOf = (measured, base) => ratioOf(measured, base, (run) => 1 / run.cpu)

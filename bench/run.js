@@ -1,24 +1,25 @@
 /*
- * `npm run bench` measures everything; `npm run bench -- tokens writes` only what is named. It prints
- * numbers and tests nothing: what the machine does beside it shows in the spread.
+ * Measures all sections, or those that are named, and prints the page of results as Markdown. It
+ * prints numbers and tests nothing.
  */
-import { cpus } from 'node:os'
+import { existsSync } from 'node:fs'
+import { cpus, loadavg } from 'node:os'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { startIssuer } from './issuer.js'
 import { isPinned, LOAD_CORE, startNode } from './processes.js'
 import { startRedis } from './redis.js'
 import { heap } from './sections/heap.js'
 import { keys } from './sections/keys.js'
-import { peers, tokens } from './sections/reads.js'
+import { tokens } from './sections/tokens.js'
 import { writes } from './sections/writes.js'
+import { versionOf } from './table.js'
 
-const SECTIONS = { tokens, writes, keys, peers, heap }
+const SECTIONS = { tokens, writes, keys, heap }
 
 const FEW = 10
 /** Sent in turn: twice as many as any cache here holds, so that each has been forgotten. */
 const FRESH = 20_000
-
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15)
-const DURATION_MS = Number(process.env.BENCH_MS ?? 500)
 
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !Object.hasOwn(SECTIONS, name))
@@ -26,32 +27,56 @@ if (unknown.length > 0) {
   console.error(`no section ${unknown.join(', ')}: there are ${Object.keys(SECTIONS).join(', ')}`)
   process.exit(1)
 }
+const otherBuild = findOtherBuild(process.env.BENCH_OTHER)
 
 const began = performance.now()
-const [{ model }] = cpus()
-console.log(`Node ${process.version}, ${cpus().length} cores (${model.trim()})`)
-console.log(isPinned ? 'server on core 0, load and Redis on core 1' : 'NOT PINNED to cores')
-
 const redis = await startRedis()
 const issuer = await startIssuer()
 const load = startNode(LOAD_CORE, new URL('load.js', import.meta.url).pathname)
 try {
+  await describeMachine()
   const fresh = await issuer.mint(FRESH)
   const pools = { few: await issuer.mint(FEW), fresh, strangers: issuer.strangers(FRESH) }
   await load.ask({ pools })
-  const bench = {
-    load,
-    issuer,
-    redis,
-    timing: { rounds: ROUNDS, durationMs: DURATION_MS },
-    settings: { issuer: issuer.issuer, redisUrl: redis.url },
-  }
+  const dist = new URL('../dist/', import.meta.url).href
+  const settings = { issuer: issuer.issuer, redisUrl: redis.url, dist }
+  const bench = { load, issuer, redis, settings, otherBuild }
   for (const [name, section] of Object.entries(SECTIONS)) {
     if (named.length === 0 || named.includes(name)) await section(bench)
   }
-  console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s`)
+  const minutes = (performance.now() - began) / 60_000
+  console.log(`\n${minutes.toFixed(1)} minutes; load of the machine at the end ${loadOfMachine()}.`)
 } finally {
   await load.stop()
   issuer.stop()
   await redis.stop()
+}
+
+/** The folder of another build of this package, as a URL, where one is to be compared. */
+function findOtherBuild(folder) {
+  if (folder === undefined) return undefined
+  const path = resolve(process.env.INIT_CWD ?? '.', folder)
+  if (existsSync(`${path}/index.js`)) return pathToFileURL(`${path}/`).href
+  console.error(`BENCH_OTHER: there is no ${path}/index.js`)
+  process.exit(1)
+}
+
+async function describeMachine() {
+  const [, redisVersion] = /redis_version:(\S+)/.exec(await redis.client.info('server'))
+  const versions = [
+    `Node ${process.versions.node}`,
+    `Redis ${redisVersion}`,
+    ...['express', 'ioredis'].map(versionOf),
+  ]
+  const pinning = isPinned
+    ? 'Server on core 0, load and Redis on core 1'
+    : 'NOT PINNED to cores: the figures say little'
+  console.log(
+    `# Results\n\n${versions.join(', ')}; ${cpus().length} cores, ${cpus()[0].model.trim()}.`,
+  )
+  console.log(`${pinning}; load of the machine at the start ${loadOfMachine()}.`)
+}
+
+function loadOfMachine() {
+  return loadavg()[0].toFixed(1)
 }

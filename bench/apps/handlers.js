@@ -5,9 +5,10 @@ export const readOrder = (req, res) => {
   res.json({ id: req.params.id, item: 'book', quantity: 2, state: 'open' })
 }
 
+export const orderOf = ({ item, quantity }) => ({ id: '17', item, quantity, state: 'open' })
+
 export const createOrder = (req, res) => {
-  const { item, quantity } = req.body
-  res.status(201).json({ id: '17', item, quantity, state: 'open' })
+  res.status(201).json(orderOf(req.body))
 }
 
 /** A read behind what verifies the token, for the whole app, and what checks the permission. */

@@ -1,48 +1,75 @@
 import express from 'express'
 import { Redis } from 'ioredis'
-import {
-  requireIdempotencyKey,
-  requirePermissions,
-  requireSingleUse,
-  serviceAuth,
-} from '../../dist/index.js'
-import { redisStore } from '../../dist/stores/redis/index.js'
-import { bareReadApp, createOrder, readApp } from './handlers.js'
+import { bareReadApp, createOrder, orderOf, readApp } from './handlers.js'
 
-async function open({ issuer, tokenCache }) {
+/** The build of this package that is measured: `dist` is its folder, as a URL. */
+const packageOf = ({ dist }) => import(new URL('index.js', dist))
+
+async function open(settings) {
+  const { serviceAuth } = await packageOf(settings)
   const auth = serviceAuth({
-    issuer,
+    issuer: settings.issuer,
     audience: 'orders',
     source: 'microservice',
     tokenType: 'service-access',
     callers: { billing: ['orders:read', 'orders:write'], reporting: ['orders:read'] },
-    tokenCache,
+    tokenCache: settings.tokenCache,
   })
   await auth.ready()
   return auth
 }
 
-export const read = async (settings) =>
-  readApp(await open(settings), requirePermissions('orders:read'))
+export async function read(settings) {
+  const { requirePermissions } = await packageOf(settings)
+  return readApp(await open(settings), requirePermissions('orders:read'))
+}
 
 export const bareRead = () => bareReadApp()
 
-/** A write behind `serviceAuth`, with whatever stands before its handler. */
-export async function write(settings, ...guards) {
+/** A write behind `serviceAuth`; what is given stands behind the body parser. */
+export async function write(settings, ...handlers) {
+  const { requirePermissions } = await packageOf(settings)
   const app = express()
   app.use(await open(settings))
-  const handlers = [requirePermissions('orders:write'), express.json(), ...guards, createOrder]
-  app.post('/orders', ...handlers)
+  app.post('/orders', requirePermissions('orders:write'), express.json(), ...handlers)
   return app
 }
 
-export const plainWrite = (settings) => write(settings)
+export const plainWrite = (settings) => write(settings, createOrder)
 
 /** Patient: a machine that stalls for a moment is no fault that is measured here. */
-const storeOf = ({ redisUrl }) => redisStore(new Redis(redisUrl), { timeoutMs: 5000 })
+async function storeOf({ dist, redisUrl }) {
+  const { redisStore } = await import(new URL('stores/redis/index.js', dist))
+  return redisStore(new Redis(redisUrl), { timeoutMs: 5000 })
+}
 
-export const idempotentWrite = (settings) =>
-  write(settings, requireIdempotencyKey({ store: storeOf(settings) }))
+export async function idempotentWrite(settings) {
+  const { requireIdempotencyKey } = await packageOf(settings)
+  const guard = requireIdempotencyKey({ store: await storeOf(settings) })
+  return write(settings, guard, createOrder)
+}
 
-export const singleUseWrite = (settings) =>
-  write(settings, requireSingleUse({ store: storeOf(settings) }))
+export async function singleUseWrite(settings) {
+  const { requireSingleUse } = await packageOf(settings)
+  const guard = requireSingleUse({ store: await storeOf(settings) })
+  return write(settings, guard, createOrder)
+}
+
+const LEASE_MS = 60_000
+const RETENTION_MS = 86_400_000
+
+/** The least that an idempotent write can be: the key is taken, then the result is kept. */
+export function writeByHand(settings) {
+  const redis = new Redis(settings.redisUrl)
+  return write(settings, async (req, res) => {
+    const key = `by-hand:${req.headers['idempotency-key']}`
+    const taken = await redis.set(key, 'running', 'PX', LEASE_MS, 'NX')
+    if (taken === null) {
+      res.sendStatus(409)
+      return
+    }
+    const order = orderOf(req.body)
+    await redis.set(key, JSON.stringify(order), 'PX', RETENTION_MS)
+    res.status(201).json(order)
+  })
+}

@@ -7,7 +7,7 @@ import { auth, claimIncludes } from 'express-oauth2-jwt-bearer'
 import { createVerifier } from 'fast-jwt'
 import buildGetJwks from 'get-jwks'
 import jwksRsa from 'jwks-rsa'
-import { readApp } from './handlers.js'
+import { createOrder, readApp } from './handlers.js'
 import { write } from './ours.js'
 
 const addressOf = ({ issuer }) => `${issuer}/.well-known/jwks.json`
@@ -87,7 +87,8 @@ export const fastJwtCached = (settings) => fastJwtWith(settings, { cache: true }
 export async function expressIdempotency(settings) {
   const dataAdapter = new adapters.default({ connectionConfig: { url: settings.redisUrl } })
   await dataAdapter.connect()
-  return write(settings, idempotency({ dataAdapter }), (req, _res, next) => {
+  const runOnce = (req, _res, next) => {
     if (!getSharedIdempotencyService().isHit(req)) next()
-  })
+  }
+  return write(settings, idempotency({ dataAdapter }), runOnce, createOrder)
 }

@@ -1,0 +1,19 @@
+/*
+ * Runs the benchmark on the Node that BENCH_NODE names (24 where it names none). npx fetches that
+ * Node where the machine's own is another one.
+ */
+import { spawnSync } from 'node:child_process'
+
+const DEFAULT_NODE = '24'
+
+const wanted = process.env.BENCH_NODE ?? DEFAULT_NODE
+const isHere = `${process.versions.node}.`.startsWith(`${wanted}.`)
+const [command, ...before] = isHere
+  ? [process.execPath]
+  : ['npx', '-y', '-p', `node@${wanted}`, 'node']
+const file = new URL('run.js', import.meta.url).pathname
+const { status, error } = spawnSync(command, [...before, file, ...process.argv.slice(2)], {
+  stdio: 'inherit',
+})
+if (error) throw error
+process.exitCode = status ?? 1

@@ -5,6 +5,8 @@ export type Client = Redis | Cluster
 const MAX_RECONNECT_DELAY_MS = 500
 /** A server may take this much longer to say something than anybody waits for it. */
 const PATIENCE_MS = 1000
+/** To open a connection, TLS included, may take longer than a reply. */
+const CONNECT_PATIENCE_MS = 1500
 const MAX_CONNECT_TIMEOUT_MS = 10_000
 const LOADING_RETRY_MS = 500
 const RETRY_DELAY_IN_CLUSTER_MS = 100
@@ -73,7 +75,7 @@ function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
 }
 
 function ownOptions(longestReplyMs: number) {
-  const connectTimeout = Math.min(MAX_CONNECT_TIMEOUT_MS, patienceOf(longestReplyMs))
+  const connectTimeout = Math.min(MAX_CONNECT_TIMEOUT_MS, longestReplyMs + CONNECT_PATIENCE_MS)
   return {
     lazyConnect: true,
     // Of our scripts' names, none may mean another.

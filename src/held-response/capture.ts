@@ -1,5 +1,11 @@
 import { watchDrain } from './back-pressure.js'
-import { type Capture, type CaptureObserver, type CaptureOptions, happen } from './delivery.js'
+import {
+  type Capture,
+  type CaptureObserver,
+  type CaptureOptions,
+  happen,
+  postpone,
+} from './delivery.js'
 import * as functions from './functions.js'
 import { createInterception } from './interception.js'
 import { watchInterruption } from './interruption.js'
@@ -24,9 +30,11 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
       kept: [],
       keptBytes: 0,
       endCallback: undefined,
+      postponed: [],
     }
     watchInterruption({
       response,
+      postpones: (breakOff) => postpone(capture, breakOff),
       interrupted: () => happen(capture, 'interrupted'),
       disconnected: () => happen(capture, 'disconnected'),
     })

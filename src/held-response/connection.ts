@@ -5,6 +5,11 @@ import type { Socket } from 'node:net'
 export interface ConnectionWatcher {
   readonly response: ServerResponse
   /**
+   * Whether the response has been ended and is yet to be sent. What would break it off, as Express
+   * does where a handler answers and then fails, is then done behind it.
+   */
+  postpones(breakOff: () => void): boolean
+  /**
    * This process ends it, as Express's final handler does after an error behind the head. Not when
    * the caller hangs up, a timeout strikes or the server closes: the handler may then still be at
    * work. Nor when several responses wait on the connection: it may be another's error.
@@ -48,21 +53,25 @@ function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
   })
   const { destroy, end } = socket
 
-  function tellOfInterruption(): void {
+  /** This process ends the connection: whether that waits until the response on it has been sent. */
+  function isPostponed(breakOff: () => void): boolean {
     const [first] = watchers
     const isOnly = watchers.size === 1 && first?.response.socket === socket
     const isOurs = !socket.readableEnded && !isTimeout && socket.server?.listening !== false
-    if (isOnly && isOurs) first.interrupted()
+    if (!isOnly || !isOurs) return false
+    if (first.postpones(breakOff)) return true
+    first.interrupted()
+    return false
   }
 
   socket.destroy = (...args) => {
+    const breakOff = (): Socket => Reflect.apply(destroy, socket, args)
     // Node gives the reason where it destroys a connection that has failed.
-    if (args[0] === undefined) tellOfInterruption()
-    return Reflect.apply(destroy, socket, args)
+    return args[0] === undefined && isPostponed(breakOff) ? socket : breakOff()
   }
   socket.end = (...args: unknown[]) => {
-    tellOfInterruption()
-    return Reflect.apply(end, socket, args)
+    const breakOff = (): Socket => Reflect.apply(end, socket, args)
+    return isPostponed(breakOff) ? socket : breakOff()
   }
   socket.once('close', () => {
     for (const watcher of watchers) watcher.disconnected()

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Callback } from './chunk.js'
 import { isDisconnected } from './connection.js'
 import type { Head } from './head.js'
-import { advance, isHeld, type Phase, type PhaseEvent } from './phase.js'
+import { advance, isDue, isHeld, type Phase, type PhaseEvent } from './phase.js'
 import type { StoredResult } from './result.js'
 import { type Sending, send, sendAfter } from './sending.js'
 
@@ -38,6 +38,8 @@ export interface Capture extends CaptureOptions, Sending {
   kept: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
   keptBytes: number
   endCallback: Callback | undefined
+  /** What would have broken the response off before it was sent. */
+  readonly postponed: (() => void)[]
 }
 
 /** The phase as the event leaves it, and what follows from the change. */
@@ -86,7 +88,15 @@ export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
   } finally {
     showEnded(capture.response, true)
     happen(capture, 'delivered')
+    for (const breakOff of capture.postponed) breakOff()
   }
+}
+
+/** Whether the response is yet to be sent: `breakOff` is then done behind it. */
+export function postpone({ phase, postponed }: Capture, breakOff: () => void): boolean {
+  if (!isDue(phase)) return false
+  postponed.push(breakOff)
+  return true
 }
 
 /** Not by Node's `finished`: a server that closes takes the connection for an idle one by it. */
@@ -108,6 +118,7 @@ function open(capture: Capture): void {
   if (kept.length === 0) send(capture, 'flushHeaders', [])
   if (capture.phase === 'ended') {
     sendAfter(capture, observer.flowed(), () => deliverEnd(capture, [undefined, endCallback]))
-  } else if (isDisconnected(response)) happen(capture, 'disconnected')
+  } else if (capture.phase === 'over') void observer.flowed()
+  else if (isDisconnected(response)) happen(capture, 'disconnected')
   else if (isDrained) capture.drain()
 }

@@ -7,7 +7,7 @@ import {
   writeAfterEnd,
   writtenBy,
 } from './chunk.js'
-import { type Capture, complete, deliverEnd, finish, happen, keep } from './delivery.js'
+import { type Capture, complete, deliverEnd, finish, happen, keep, postpone } from './delivery.js'
 import { type Head, headOf, isBodyless, isEventStream } from './head.js'
 import { isHeld, isOpen } from './phase.js'
 import { call, send, sendAfter } from './sending.js'
@@ -126,6 +126,7 @@ function assertLength(
 }
 
 export function destroy(capture: Capture, args: unknown[]): unknown {
+  if (postpone(capture, () => call(capture, 'destroy', args))) return capture.response
   happen(capture, 'destroyed')
   return call(capture, 'destroy', args)
 }

@@ -4,30 +4,41 @@
  * - `held`: nothing is sent; the handler is at work.
  * - `dropped`: nothing is sent, and nobody is left to end it. If somebody does, that answer counts.
  * - `opening`: it cannot be held back; its first byte waits for the record to say so.
- * - `closing`: the same, and nothing more comes from the handler.
+ * - `closing`: the same, and the handler has ended it.
+ * - `lost`: the same, and it was broken off before its first byte.
  * - `flowing`: everything passes.
- * - `ended`: nothing more comes from the handler.
- * - `delivered`: the functions that stood before ours have been given its end.
+ * - `ended`: the handler has ended it; its end waits for the record.
+ * - `delivered`: its end has been passed on.
+ * - `over`: it was broken off.
  */
-export type Phase = 'held' | 'dropped' | 'opening' | 'closing' | 'flowing' | 'ended' | 'delivered'
+export type Phase =
+  | 'held'
+  | 'dropped'
+  | 'opening'
+  | 'closing'
+  | 'lost'
+  | 'flowing'
+  | 'ended'
+  | 'delivered'
+  | 'over'
 
 /**
  * - `outgrown`: the body is too large, or the response an event stream.
  * - `recorded`: the record says that the response flows.
  * - `finished`: the handler has ended the response.
+ * - `delivered`: its end has been passed on.
  * - `interrupted`: nobody is left who could end it.
  * - `disconnected`: the connection has gone.
  * - `destroyed`: the handler has destroyed the response.
- * - `delivered`: its end has been passed on.
  */
 export type PhaseEvent =
   | 'outgrown'
   | 'recorded'
   | 'finished'
+  | 'delivered'
   | 'interrupted'
   | 'disconnected'
   | 'destroyed'
-  | 'delivered'
 
 type Transitions = Readonly<Partial<Record<PhaseEvent, Phase>>>
 
@@ -37,19 +48,21 @@ const TRANSITIONS: Readonly<Record<Phase, Transitions>> = {
     outgrown: 'opening',
     finished: 'ended',
     interrupted: 'dropped',
-    destroyed: 'ended',
+    destroyed: 'over',
   },
-  dropped: { outgrown: 'opening', finished: 'ended', destroyed: 'ended' },
+  dropped: { outgrown: 'opening', finished: 'ended', destroyed: 'over' },
   opening: {
     recorded: 'flowing',
     finished: 'closing',
-    disconnected: 'closing',
-    destroyed: 'closing',
+    disconnected: 'lost',
+    destroyed: 'lost',
   },
   closing: { recorded: 'ended' },
-  flowing: { finished: 'ended', disconnected: 'ended', destroyed: 'ended' },
+  lost: { recorded: 'over' },
+  flowing: { finished: 'ended', disconnected: 'over', destroyed: 'over' },
   ended: { delivered: 'delivered' },
   delivered: {},
+  over: {},
 }
 
 export const advance = (phase: Phase, event: PhaseEvent): Phase =>
@@ -60,4 +73,7 @@ export const isHeld = (phase: Phase): boolean => phase === 'held' || phase === '
 
 /** Whether the handler may still write. */
 export const isOpen = (phase: Phase): boolean =>
-  phase !== 'closing' && phase !== 'ended' && phase !== 'delivered'
+  isHeld(phase) || phase === 'opening' || phase === 'flowing'
+
+/** Whether the handler has ended the response, and it is yet to be sent. */
+export const isDue = (phase: Phase): boolean => phase === 'ended' || phase === 'closing'

@@ -14,10 +14,12 @@ describe('watchConnection', () => {
   })
 
   /** Watches a response: how often it was told of what. */
-  function watch(response: ServerResponse) {
+  function watch(response: ServerResponse, isDue = false) {
+    const postponed: (() => void)[] = []
     const told = { destroyed: 0, closed: 0 }
     const leave = watchConnection({
       response,
+      postpones: (act) => isDue && postponed.push(act) > 0,
       interrupted: () => {
         told.destroyed += 1
       },
@@ -26,11 +28,11 @@ describe('watchConnection', () => {
       },
     })
     response.once?.('close', leave)
-    return { calls: () => told.destroyed, closings: () => told.closed }
+    return { calls: () => told.destroyed, closings: () => told.closed, postponed }
   }
 
   /** A request on a socket of its own, and how often its response's watcher was called. */
-  async function ask(prepare: (server: Server) => void = () => {}) {
+  async function ask(prepare: (server: Server) => void = () => {}, isDue = false) {
     server = createServer()
     prepare(server)
     server.listen(0, '127.0.0.1')
@@ -39,7 +41,7 @@ describe('watchConnection', () => {
     client.on('error', () => {})
     client.resume().write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
     const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse]
-    return { client, request, response, ...watch(response) }
+    return { client, request, response, ...watch(response, isDue) }
   }
 
   it('tells when this process destroys the connection', async () => {
@@ -58,6 +60,36 @@ describe('watchConnection', () => {
       expect(calls()).toBeGreaterThan(0)
     },
   )
+
+  it.each(['end', 'destroy', 'destroySoon', 'resetAndDestroy'] as const)(
+    'lets a response that is due be sent before this process ends the connection (%s)',
+    async (how) => {
+      const { client, request, response, calls, postponed } = await ask(() => {}, true)
+      let received = ''
+      client.on('data', (chunk) => {
+        received += chunk
+      })
+      request.socket[how]()
+      await new Promise(setImmediate)
+      response.end('due')
+      await until('the answer', async () => received.endsWith('due'))
+      expect(request.socket.closed).toBe(false)
+      for (const act of postponed) act()
+      await until('the end', async () => request.socket.closed)
+      expect(calls()).toBe(0)
+    },
+  )
+
+  it('does not wait with a timeout or the end of the server', async () => {
+    const struck = await ask((made) => made.setTimeout(20), true)
+    await once(struck.response, 'close')
+    server.close()
+    const closed = await ask(() => {}, true)
+    server.close()
+    server.closeAllConnections()
+    await once(closed.response, 'close')
+    expect([struck.postponed, closed.postponed]).toEqual([[], []])
+  })
 
   it.each(['end', 'destroy', 'resetAndDestroy'] as const)(
     'does not tell when the caller hangs up (%s)',
@@ -114,7 +146,7 @@ describe('watchConnection', () => {
     const behind: ServerResponse[] = []
     server.on('request', (_request, further: ServerResponse) => behind.push(further))
     await until('both', async () => behind.length === 2)
-    const watches = behind.map(watch)
+    const watches = behind.map((each) => watch(each))
     response.end()
     await once(response, 'close')
     client.destroy()

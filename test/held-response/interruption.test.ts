@@ -10,6 +10,7 @@ function watched() {
   const dropped = vi.fn()
   watchInterruption({
     response: response as unknown as ServerResponse,
+    postpones: () => false,
     interrupted: dropped,
     disconnected() {},
   })

@@ -101,6 +101,32 @@ describeReceivers('A response that ends in another way than by its own functions
     expect(raw.received()).toContain('committed')
   })
 
+  it.each<[string, RequestHandler]>([
+    ['answers twice', (_req, res) => void res.end('committed').json({})],
+    ['fails behind its answer', (_req, res) => fail(res.end('committed'))],
+    ['destroys its response', (_req, res) => void res.end('committed').destroy()],
+    ['destroys its connection', (_req, res) => void res.end('committed').req.socket.destroy()],
+    ['ends its connection', (_req, res) => void res.end('committed').req.socket.end()],
+    ['closes its connection soon', (_req, res) => res.end('committed').req.socket.destroySoon()],
+  ])('is sent although its handler %s while it is being stored', async (_what, handler) => {
+    const bare = await bench.startBare(handler)
+    const without = await callRaw(bare.port, {})
+    await without.closed
+    expect(without.received()).toContain('committed')
+
+    const receiver = await bench.start(handler)
+    const key = newKey()
+    const letGo = bench.store.hold('settle')
+    const raw = await callRaw(receiver.port, { key })
+    await bench.store.asked('settle')
+    await new Promise(setImmediate)
+    letGo()
+    await raw.closed
+    expect(raw.received()).toContain('committed')
+    expect(bench.store.endings).toEqual([{ type: 'finished', answer: true }])
+    expect((await call(receiver.port, { key })).body.toString()).toBe('committed')
+  })
+
   it('is not ended by the errors of others on its connection', async () => {
     const stages = makeStage()
     const receiver = await bench.start(async (req, res) => {
@@ -125,3 +151,7 @@ describeReceivers('A response that ends in another way than by its own functions
     expect(retry.body.toString()).toBe('first')
   })
 })
+
+function fail(_res: Response): never {
+  throw new Error('behind the answer')
+}

@@ -34,8 +34,8 @@ declare global {
 const BY = 'requireIdempotencyKey'
 
 /**
- * Reserves the request's `Idempotency-Key` before the handler runs, keeps the response before it is
- * sent, and answers identical retries with it (specification: replay and idempotency, 2). Needs a
+ * Reserves the request's `Idempotency-Key` (IETF draft-ietf-httpapi-idempotency-key-header) before the
+ * handler runs, keeps the response before it is sent, and answers identical retries with it. Needs a
  * `serviceAuth` before it, and the body parsed.
  *
  * @throws TypeError when an option is unknown, of the wrong type or out of its range.

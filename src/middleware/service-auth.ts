@@ -36,8 +36,8 @@ export interface ServiceAuth extends AnyRouteHandler {
 
 /**
  * Accepts a request only from an approved service: verifies its `Authorization: Bearer` token
- * strictly and judges it by the policy (specification: receiving service verification). Refuses with
- * 401, 403 or 503, and sets `req.service` otherwise.
+ * strictly (RFC 6750, RFC 7519, RFC 8725) and judges it by the policy. Refuses with 401, 403 or 503,
+ * and sets `req.service` otherwise.
  *
  * @throws TypeError when the policy is incomplete, unknown in part or contradictory.
  */

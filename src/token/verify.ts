@@ -13,8 +13,8 @@ export interface VerifiedToken {
 const ALGORITHMS = { algorithms: ['RS256'] }
 
 /**
- * Verifies the signature with the key that `kid` selects, and reads the payload only then
- * (specification: receiving service verification, 1 to 3).
+ * Verifies the signature with the key that `kid` selects, and reads the payload only then (RFC 7515,
+ * section 5.2).
  *
  * @throws Unavailable when the key set cannot tell whether it has the key.
  */

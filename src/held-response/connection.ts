@@ -53,7 +53,7 @@ function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
   })
   const { destroy, end } = socket
 
-  /** This process ends the connection: whether that waits until the response on it has been sent. */
+  /** Whether `breakOff`, by which this process ends the connection, waits for the response on it. */
   function isPostponed(breakOff: () => void): boolean {
     const [first] = watchers
     const isOnly = watchers.size === 1 && first?.response.socket === socket

@@ -42,7 +42,7 @@ export interface Capture extends CaptureOptions, Sending {
   readonly postponed: (() => void)[]
 }
 
-/** The phase as the event leaves it, and what follows from the change. */
+/** Changes the phase, and does what follows from the change. */
 export function happen(capture: Capture, event: PhaseEvent): void {
   const { observer, phase: before } = capture
   const phase = advance(before, event)
@@ -99,7 +99,7 @@ export function postpone({ phase, postponed }: Capture, breakOff: () => void): b
   return true
 }
 
-/** Not by Node's `finished`: a server that closes takes the connection for an idle one by it. */
+/** Leaves Node's `finished` alone: by it, a server that closes takes the connection for an idle one. */
 function showEnded(response: { writableEnded: boolean }, value: boolean): void {
   if (Object.hasOwn(response, 'writableEnded')) response.writableEnded = value
   else

@@ -42,7 +42,7 @@ export function flushHeaders(capture: Capture): void {
   if (capture.phase === 'flowing') send(capture, 'flushHeaders', [])
 }
 
-/** An outer middleware may take its time over the end, and then write by way of the response. */
+/** An outer middleware may wait before it ends the response, and then write by way of the response. */
 const isFromOutside = ({ depth, phase, response }: Capture): boolean =>
   depth > 0 || (phase === 'delivered' && !response.finished)
 
@@ -95,7 +95,10 @@ export function end(capture: Capture, args: unknown[]): unknown {
 
 const NOTHING = new Uint8Array()
 
-/** Of a response that comes in one piece, Node tells the length; one that fails leaves none behind. */
+/**
+ * Writes the head of a response that is about to end. As Node does, it announces the length of a body
+ * that comes in one piece; a head that fails leaves no such header behind.
+ */
 function writeLastHead(capture: Capture, length: number): Head {
   const { response } = capture
   const isOnePiece =

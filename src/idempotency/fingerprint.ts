@@ -46,7 +46,7 @@ const withoutOrigin = (target: string): string =>
  */
 function canonicalText(body: unknown): string | undefined {
   let text = ''
-  // A list instead of recursion: how deep a body nests is the caller's choice.
+  // No recursion: a body may nest deeper than the stack.
   const pending: unknown[] = [body]
   while (pending.length > 0) {
     const value = pending.pop()
@@ -66,7 +66,7 @@ function canonicalText(body: unknown): string | undefined {
   return text
 }
 
-// By the shape of its prototype, which is another object in another realm (a test runner's, say).
+// `Object.prototype` is another object in another realm (a test runner's, say), but has no prototype there either.
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -1,7 +1,7 @@
-/** How long a run is trusted, and for how long it may go on asking for more. */
+/** How long a run is trusted without renewing its lease, and for how long it may renew it. */
 export interface LeaseTimes {
   readonly leaseMs: number
-  /** After this no more is asked for, unless the response has begun to flow. */
+  /** After this long the lease is renewed no more, unless the response has begun to flow. */
   readonly maxRunMs: number
 }
 
@@ -33,7 +33,7 @@ export function keepLease(
   let isFlowing = false
   let isRenewing = false
   let timer: NodeJS.Timeout | undefined
-  // Made when it is first asked for: few handlers do.
+  // Made when a handler first asks for the signal: few do.
   let controller: AbortController | undefined
 
   function start(): void {
@@ -56,7 +56,7 @@ export function keepLease(
     if (now >= heldUntil) lose()
     const mayRenew = isFlowing || now - reservedAt < maxRunMs
     if (mayRenew && !isRenewing) void renewOnce(now)
-    // Nobody may ever end the run: what is not renewed any more needs no timer.
+    // Without this, a run that nobody ends would keep its timer for ever.
     if (!mayRenew && isLost) stop()
   }
 
@@ -69,7 +69,7 @@ export function keepLease(
         lose()
       }
     } catch {
-      // The next one may reach the store again, and the lease lasts until then or does not.
+      // The store is out of reach: the next renewal tries again, if the lease has not run out.
     } finally {
       isRenewing = false
     }

@@ -16,7 +16,7 @@ export const recordKey = ({ issuer, audience, caller, operation }: KeyScope, key
 export const operationOf = (method: string, mountPath: string, route: unknown): string =>
   textOfParts([method, mountPath, patternText(route)])
 
-/** Express takes a string, a regular expression, or a list of them; none reads like another. */
+/** A route is a string, a regular expression, or a list of them. No two routes give the same text. */
 const patternText = (route: unknown): string =>
   Array.isArray(route)
     ? textOfParts(['list', ...route.map(patternText)])

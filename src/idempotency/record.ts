@@ -1,6 +1,6 @@
 import type { Ending, Reservation, ReservationRequest, Run } from './store.js'
 
-/** What a store keeps of a key. Abandoned is what runs without a lease. Moments in milliseconds. */
+/** What a store keeps of a key. A record that is `running` without a lease is abandoned. Times in ms. */
 export type IdempotencyRecord = {
   readonly owner: string
   readonly fence: number
@@ -22,7 +22,7 @@ export interface Step<Answer> {
 
 type Known = IdempotencyRecord | undefined
 
-/** A record whose time is over is none. */
+/** An expired record counts as absent. */
 const alive = (record: Known, now: number): Known =>
   record !== undefined && now < record.expiresAt ? record : undefined
 
@@ -49,7 +49,7 @@ export function reserve(
   }
   if (record === undefined) return take()
   const isOwn = record.owner === request.owner
-  // A reservation that comes after it was taken back has come too late.
+  // The reservation was taken back before it arrived: it comes too late.
   if (record.state === 'freed')
     return isOwn ? refuse({ outcome: 'running', leaseLeftMs: 0 }) : take()
   if (record.fingerprint !== request.fingerprint) return refuse({ outcome: 'mismatch' })
@@ -82,11 +82,11 @@ export function settle(
   if (record === undefined) return { answer: true, record: ended(run, ending, now) }
   if (!belongsTo(record, run)) return { answer: false, record }
   if (record.state === 'finished' || record.state === 'freed') {
-    // Said before, and the reply was lost; or too late.
+    // The same ending again, because its reply was lost, is confirmed; any other comes too late.
     const said = record.state === 'finished' ? 'finished' : 'released'
     return { answer: ending.type === said, record }
   }
-  // Its bytes have flowed: nothing that comes late may let it be rerun.
+  // Bytes have been sent: `abandoned`, which may lead to a rerun, comes too late.
   if (record.state === 'unstored' && ending.type === 'abandoned') return { answer: false, record }
   return { answer: true, record: ended(run, ending, now) }
 }
@@ -104,7 +104,7 @@ function ended(run: Run, ending: Ending, now: number): IdempotencyRecord {
     case 'abandoned':
       return { ...base, state: 'running', leaseUntil: now }
     case 'released':
-      // Kept for a while, so that what is still under way of the run cannot bring it back.
+      // Kept for the length of a lease: a late call of the same run must not write the record anew.
       return { ...base, state: 'freed', expiresAt: now + leaseMs }
   }
 }

@@ -41,7 +41,7 @@ export interface RunOptions {
 export function beginRun(options: RunOptions): IdempotencyContext {
   const { settings, run, key, response, isHead, reservedAt, onEnd } = options
   const { store, maxBytes, maxRunMs, storedHeaders } = settings
-  // What HEAD asks for is the length, too.
+  // The answer to HEAD has no body, so its length is kept as a header.
   const keptHeaders = isHead ? new Set([...storedHeaders, 'content-length']) : storedHeaders
   let isReleased = false
   let isFlowing = false
@@ -76,7 +76,7 @@ export function beginRun(options: RunOptions): IdempotencyContext {
       try {
         await store.settle(run, { type: 'streaming' })
       } catch {
-        // The renewals say it again.
+        // The next renewal says it again.
       }
     },
     flowed() {

@@ -29,15 +29,15 @@ export interface Guard<State extends RequestState, T> {
   observers(state: State): readonly DecisionObserver[]
 }
 
-/** A guard that admits requests: the first on its way. */
+/** Makes the middleware of a guard that admits requests (`serviceAuth`). */
 export const admittingHandler = <T>(guard: Guard<RequestState, T>): AnyRouteHandler =>
   handlerOf(guard, beginState)
 
-/** A guard of requests that have been admitted; any other is a mistake in the wiring. */
+/** Makes the middleware of a guard that needs an admitted request; without one, `next(error)`. */
 export const guardHandler = <T>(guard: Guard<AdmittedState, T>): AnyRouteHandler =>
   handlerOf(guard, admittedState)
 
-/** The one shape of all guards: check the order, decide, tell, and pass on, refuse or report a fault. */
+/** All guards do the same: check the order, decide, pass on, refuse or report a fault, and tell observers. */
 function handlerOf<State extends RequestState, T>(
   guard: Guard<State, T>,
   stateFor: (request: Request, by: string) => State,

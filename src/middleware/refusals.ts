@@ -53,7 +53,7 @@ const aboutKey = (name: string, title: string): Problem => ({
   title,
 })
 
-/** What a caller sees of each reason. Of those of authentication, nothing but which of the four it is. */
+/** What a caller sees of each reason. Refusals of authentication show only which of the four they are. */
 const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   Record<UndecidedReason, Refusal<503>> &
   Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {
@@ -135,7 +135,7 @@ export function refuse<R extends Reason | IdempotencyRefusal>(
   response.statusCode = status
   for (const [name, value] of headers) response.setHeader(name, value)
   if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds)
-  // To HEAD Node may take no body (`rejectNonStandardBodyWrites`).
+  // With `rejectNonStandardBodyWrites`, Node throws at a body in the response to HEAD.
   response.end(response.req.method === 'HEAD' ? undefined : body)
   return status
 }

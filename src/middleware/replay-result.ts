@@ -9,8 +9,9 @@ export function replayResult(response: Response, { status, headers, body }: Stor
   response.setHeader('Cache-Control', 'no-store')
   const isBodyless = response.req.method === 'HEAD' || status === 204 || status === 304
   if (!isBodyless) response.setHeader('Content-Length', body.byteLength)
-  // As the first answer was sent: with the length alone Node would change a header that is not ASCII.
+  // The head is written by itself, as the first answer's was: together with a text, Node would encode
+  // a header that is not ASCII otherwise.
   response.writeHead(status)
-  // Where Node takes no body it may take no empty one either (`rejectNonStandardBodyWrites`).
+  // With `rejectNonStandardBodyWrites`, Node throws at an empty body, too.
   response.end(isBodyless ? undefined : body)
 }

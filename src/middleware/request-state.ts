@@ -6,7 +6,7 @@ import type { ServiceIdentity } from '../policy/identity.js'
 
 /** What `serviceAuth` has established about a request. */
 export interface Admission {
-  /** Whatever became of `req.service`, this one counts. */
+  /** The guards go by this one, whatever has been assigned to `req.service`. */
   readonly identity: ServiceIdentity
   readonly observers: readonly DecisionObserver[]
   readonly clock: () => number
@@ -22,7 +22,7 @@ export interface RequestState {
   unaccepted: number
   /** The stores in which the request's token has been consumed. */
   consumedIn: Set<object> | undefined
-  /** Of the key that the request has reserved. */
+  /** The key that the request has reserved. */
   reservation: IdempotencyContext | undefined
 }
 
@@ -70,7 +70,8 @@ export function admittedState(request: Request, by: string): AdmittedState {
 }
 
 /**
- * A check after the key would have its refusal stored, and be skipped by a replay.
+ * Refuses a check that stands after `requireIdempotencyKey`: its refusal would be stored as the result,
+ * and a replay would skip it.
  *
  * @throws ServiceAuthError when the request has reserved its key already; the key is freed.
  */

@@ -55,7 +55,7 @@ export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHand
   })
 }
 
-/** One request that has a key: what it asks of the store, and how to tell of what becomes of it. */
+/** A request with a key: what it asks of the store, and how to tell observers what becomes of it. */
 interface Attempt {
   readonly state: AdmittedState
   readonly request: Request
@@ -73,7 +73,7 @@ type Told = IdempotencyEvent extends infer Event
     : never
   : never
 
-/** Resolves to whether the handler is to run; has answered otherwise. */
+/** Resolves to `true` when the handler is to run; otherwise the request has been answered. */
 function reserveKey(
   request: Request,
   response: Response,
@@ -124,7 +124,7 @@ async function reserve(attempt: Attempt): Promise<boolean> {
   }
 }
 
-/** Somebody else, a timeout say, has answered meanwhile: the result could not be kept. */
+/** Something else (a timeout, say) has answered while the key was being reserved. */
 async function tooLate({ settings, reservation }: Attempt, fence: number): Promise<never> {
   await settings.store.settle({ ...reservation, fence }, { type: 'released' }).catch(() => {})
   throw wrongWiring('the response had begun before the key was reserved')

@@ -47,7 +47,7 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
 async function consume(admission: Admission, store: SingleUseStore): Promise<Decision<void>> {
   const { identity, clock, clockToleranceSeconds } = admission
   const { issuer, name: caller, keyId } = identity
-  // Of its own: what is inherited is no claim.
+  // Own properties only: an inherited `tokenId` does not come from the token.
   const tokenId = Object.hasOwn(identity, 'tokenId') ? identity.tokenId : undefined
   const acceptableUntil = identity.expiresAt + clockToleranceSeconds
   const now = readClock(clock) / 1000

@@ -40,6 +40,15 @@ export function watchConnection(watcher: ConnectionWatcher): () => void {
 export const isDisconnected = ({ destroyed, req }: ServerResponse): boolean =>
   destroyed || req?.socket?.destroyed === true
 
+/**
+ * Whether Node destroys the response because it waits behind another on a connection that has gone:
+ * from Node 24 on it does so, where the first in line is only told.
+ */
+export const isLostBehind = ({ req, socket }: ServerResponse, reason: unknown): boolean =>
+  socket === null &&
+  req?.socket?.destroyed === true &&
+  (reason as NodeJS.ErrnoException | undefined)?.code === 'ECONNRESET'
+
 /** Once for a connection, however many requests it carries. */
 function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
   const watchers = new Set<ConnectionWatcher>()

@@ -7,6 +7,7 @@ import {
   writeAfterEnd,
   writtenBy,
 } from './chunk.js'
+import { isLostBehind } from './connection.js'
 import { type Capture, complete, deliverEnd, finish, happen, keep, postpone } from './delivery.js'
 import { type Head, headOf, isBodyless, isEventStream } from './head.js'
 import { isHeld, isOpen } from './phase.js'
@@ -130,6 +131,6 @@ function assertLength(
 
 export function destroy(capture: Capture, args: unknown[]): unknown {
   if (postpone(capture, () => call(capture, 'destroy', args))) return capture.response
-  happen(capture, 'destroyed')
+  happen(capture, isLostBehind(capture.response, args[0]) ? 'disconnected' : 'destroyed')
   return call(capture, 'destroy', args)
 }

@@ -32,6 +32,35 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     expect(receiver.handled).toBe(1)
   })
 
+  it.each<[string, (res: Response) => unknown]>([
+    ['json', (res) => res.json({ ran: true })],
+    ['write and end', (res) => res.write('ran') && res.end()],
+    ['a pipe', (res) => createReadStream(FILE).pipe(res)],
+  ])('goes on, too, when it waits behind another on its connection: %s', async (_way, send) => {
+    const stages = makeStage()
+    const receiver = await bench.start(async (req, res) => {
+      if (req.params['id'] === 'second') stages.enter(res)
+      await stages.left
+      send(res)
+    })
+    const [first, second] = ['first', 'second'].map((id) => ({
+      key: newKey(),
+      path: `/orders/${id}`,
+    }))
+    const raw = await callRaw(receiver.port, first ?? {}, second ?? {})
+    const res = await stages.entered
+    raw.socket.destroy()
+    await until('the end of the connection', async () => res.req.socket.closed)
+    await delay(5)
+    stages.leave()
+    await until('both ends', async () => bench.store.endings.length === 2)
+    expect(bench.store.endings.map(({ type }) => type)).not.toContain('abandoned')
+    for (const each of [first, second]) {
+      expect((await call(receiver.port, each)).headers['idempotent-replayed']).toEqual(['true'])
+    }
+    expect(receiver.runs()).toBe(2)
+  })
+
   it('goes on when its caller hung up before it was reserved, or while it is stored', async () => {
     const receiver = await bench.start((_req, res) => void res.json({ ran: true }))
     for (const step of ['reserve', 'settle'] as const) {

@@ -58,7 +58,7 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     for (const each of [first, second]) {
       expect((await call(receiver.port, each)).headers['idempotent-replayed']).toEqual(['true'])
     }
-    expect(receiver.runs()).toBe(2)
+    expect(receiver.handled).toBe(2)
   })
 
   it('goes on when its caller hung up before it was reserved, or while it is stored', async () => {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { DrainWatch } from './back-pressure.js'
 import type { Callback } from './chunk.js'
 import { isDisconnected } from './connection.js'
 import type { Head } from './head.js'
@@ -30,8 +31,7 @@ export interface CaptureOptions {
 /** A response that is held back: how far it has come, and what has been kept of it. */
 export interface Capture extends CaptureOptions, Sending {
   readonly observer: CaptureObserver
-  /** Wakes those who wait for the response to take more. */
-  readonly drain: () => void
+  readonly drain: DrainWatch
   phase: Phase
   /** From when the handler has written it. */
   head: Head | undefined
@@ -110,6 +110,7 @@ function showEnded(response: { writableEnded: boolean }, value: boolean): void {
 function open(capture: Capture): void {
   const { response, observer, kept, endCallback } = capture
   capture.kept = []
+  capture.drain.stop()
   happen(capture, 'recorded')
   let isDrained = kept.length > 0
   for (const { octets, callback } of kept) {
@@ -120,5 +121,5 @@ function open(capture: Capture): void {
     sendAfter(capture, observer.flowed(), () => deliverEnd(capture, [undefined, endCallback]))
   } else if (capture.phase === 'over') void observer.flowed()
   else if (isDisconnected(response)) happen(capture, 'disconnected')
-  else if (isDrained) capture.drain()
+  else if (isDrained) capture.drain.wake()
 }

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
@@ -32,6 +34,25 @@ describeReceivers('A response behind the key and among other middlewares', (benc
       }
     },
   )
+
+  it('leaves the functions of an outer middleware as they were once it flows', async () => {
+    const found: unknown[] = []
+    const note: RequestHandler = (_req, res, next) => {
+      found.push(res.on)
+      next()
+    }
+    const handler: RequestHandler = async (_req, res) => {
+      // More than the stream of the middleware takes at once.
+      res.write(randomBytes(200_000))
+      await once(res, 'drain')
+      found.push(res.on)
+      res.end()
+    }
+    const options = { maxResponseBytes: 10 }
+    const receiver = await bench.start(handler, options, { outer: [compress, note] })
+    await call(receiver.port, { key: newKey() })
+    expect(found[1]).toBe(found[0])
+  })
 
   it('is stored compressed where that happens inside', async () => {
     const receiver = await bench.start(

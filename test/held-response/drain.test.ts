@@ -11,7 +11,7 @@ describe('watchDrain', () => {
     const response = made()
     const drain = watchDrain(response)
     const woken = once(response, 'drain')
-    drain()
+    drain.wake()
     await woken
   })
 
@@ -31,9 +31,29 @@ describe('watchDrain', () => {
     response.on('drain', () => calls.push('handler'))
     response.once('drain', () => calls.push('once'))
     response.on('close', () => calls.push('close'))
-    drain()
+    drain.stop()
+    drain.wake()
     expect(calls).toEqual(['outer', 'handler', 'once'])
     expect(response.on).toBe(outer)
+  })
+
+  it('leaves what an inner middleware has put before it, and then notes nobody any more', () => {
+    const response = made()
+    const stream = new EventEmitter()
+    response.on = stream.on.bind(stream) as unknown as typeof response.on
+    const drain = watchDrain(response)
+    const { on } = response
+    const inner = ((...args: [string, () => void]) =>
+      Reflect.apply(on, response, args)) as typeof on
+    response.on = inner
+    drain.stop()
+    expect(response.on).toBe(inner)
+    let calls = 0
+    response.on('drain', () => {
+      calls += 1
+    })
+    drain.wake()
+    expect(calls).toBe(0)
   })
 
   it('calls nobody twice where an outer layer wraps listeners, as context managers do', () => {
@@ -46,7 +66,7 @@ describe('watchDrain', () => {
     response.on('drain', () => {
       calls += 1
     })
-    drain()
+    drain.wake()
     expect(calls).toBe(1)
   })
 
@@ -60,7 +80,7 @@ describe('watchDrain', () => {
     response.on('drain', () => {
       calls += 1
     })
-    drain()
+    drain.wake()
     expect(calls).toBe(1)
   })
 })

@@ -97,7 +97,10 @@ describeReceivers('A response that ends in another way than by its own functions
     expect(ended).toEqual([true, true])
     receiver.server.close()
     letGo()
-    await raw.closed
+    await Promise.race([
+      until('the answer', async () => raw.received().includes('committed')),
+      raw.closed,
+    ])
     expect(raw.received()).toContain('committed')
   })
 

@@ -1,6 +1,7 @@
 export type { DecisionEvent, DecisionObserver } from './decision/event.js'
 export { ServiceAuthError, type ServiceAuthErrorCode } from './decision/fault.js'
 export type { Reason, RefusalReason, UndecidedReason } from './decision/reason.js'
+export type { StoreEvent, StoreOperation } from './decision/store-call.js'
 export type { IdempotencyEvent, IdempotencyRefusal, RunEnd } from './idempotency/event.js'
 export type { IdempotencyContext } from './idempotency/run.js'
 export type {

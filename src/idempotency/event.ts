@@ -28,6 +28,8 @@ interface IdempotencyContext {
   readonly by: 'requireIdempotencyKey'
   /** The verified caller. */
   readonly caller: string
+  /** The digest that names the key's record in the store, once there is a key. */
+  readonly record?: string
   readonly requestId?: string | number
 }
 
@@ -38,7 +40,14 @@ export type IdempotencyEvent = IdempotencyContext &
     | { readonly outcome: 'accepted'; readonly reason: 'replayed'; readonly status: number }
     | {
         readonly outcome: 'refused'
-        readonly reason: IdempotencyRefusal
+        readonly reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>
+        readonly status: 400 | 409 | 422
+      }
+    | {
+        readonly outcome: 'refused'
+        readonly reason: 'outcome_unknown'
+        /** A run that ended without a result, or a record or result that cannot be read. */
+        readonly found: 'abandoned' | 'unreadable'
         readonly status: 400 | 409 | 422
       }
     | { readonly outcome: 'undecided'; readonly reason: 'store_unavailable'; readonly status: 503 }

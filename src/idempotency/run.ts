@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { callStore } from '../decision/store-call.js'
 import { captureResponse } from '../held-response/capture.js'
 import type { CaptureObserver } from '../held-response/delivery.js'
 import { encodeResult } from '../held-response/result.js'
@@ -46,8 +47,13 @@ export function beginRun(options: RunOptions): IdempotencyContext {
   let isReleased = false
   let isFlowing = false
 
+  const settleAs = (ending: Ending): Promise<boolean> =>
+    callStore('settle', () => store.settle(run, ending))
+
   const lease = keepLease({ leaseMs: run.leaseMs, maxRunMs }, reservedAt, () =>
-    isFlowing && !isReleased ? store.settle(run, { type: 'streaming' }) : store.renew(run),
+    isFlowing && !isReleased
+      ? settleAs({ type: 'streaming' })
+      : callStore('renew', () => store.renew(run)),
   )
 
   /** Never rejects: a caller gets its answer whatever becomes of the record. */
@@ -56,7 +62,7 @@ export function beginRun(options: RunOptions): IdempotencyContext {
     const told = isReleased ? 'released' : end
     let outcome: RunEnd
     try {
-      outcome = (await store.settle(run, actual)) ? told : 'key_lost'
+      outcome = (await settleAs(actual)) ? told : 'key_lost'
     } catch {
       outcome = 'result_lost'
     }
@@ -74,7 +80,7 @@ export function beginRun(options: RunOptions): IdempotencyContext {
       isFlowing = true
       if (isReleased) return
       try {
-        await store.settle(run, { type: 'streaming' })
+        await settleAs({ type: 'streaming' })
       } catch {
         // The next renewal says it again.
       }

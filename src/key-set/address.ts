@@ -18,3 +18,6 @@ export function jwksUriFault(address: string, allowInsecureHttp: boolean): strin
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }
+
+/** The address as operators may see it: its query may hold a secret. */
+export const withoutQuery = (jwksUri: string): string => jwksUri.split(/[?#]/, 1)[0] ?? ''

@@ -1,9 +1,16 @@
 import { channel } from 'node:diagnostics_channel'
+import { withoutQuery } from './address.js'
 import type { FetchFailureCode } from './exchange.js'
 import type { SkipReason } from './screen.js'
 
 /** What operators see of a key set, on the diagnostics channel `express-service-auth:keys`. */
-export type KeySetEvent =
+export type KeySetEvent = KeySetChange & {
+  /** The address of the key set, without its query. */
+  readonly jwksUri: string
+}
+
+/** What has happened to a key set. */
+export type KeySetChange =
   /** A fetch has replaced the set; the lists hold key ids. */
   | {
       readonly type: 'fetched'
@@ -23,8 +30,9 @@ export type KeySetEvent =
 
 const keys = channel('express-service-auth:keys')
 
-export function announceKeySet(event: KeySetEvent): void {
-  if (keys.hasSubscribers) keys.publish(event)
+export function announceKeySet(jwksUri: string, change: KeySetChange): void {
+  if (!keys.hasSubscribers) return
+  keys.publish(Object.freeze({ ...change, jwksUri: withoutQuery(jwksUri) } satisfies KeySetEvent))
 }
 
 interface Thumbprinted {
@@ -35,7 +43,7 @@ interface Thumbprinted {
 export function changesBetween(
   before: ReadonlyMap<string, Thumbprinted> | undefined,
   after: ReadonlyMap<string, Thumbprinted>,
-): Omit<Extract<KeySetEvent, { type: 'fetched' }>, 'type'> {
+): Omit<Extract<KeySetChange, { type: 'fetched' }>, 'type'> {
   const earlier = before ?? new Map<string, Thumbprinted>()
   const ids = [...after.keys()]
   return {

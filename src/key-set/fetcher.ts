@@ -44,7 +44,7 @@ const RETRY_DELAY_MS = { least: 50, jitter: 100 }
 export function createFetcher(options: FetcherOptions): Fetcher {
   const closing = new AbortController()
   const { signal } = closing
-  const reportSkipped = createSkipReport()
+  const reportSkipped = createSkipReport(options.jwksUri)
 
   function screen(document: unknown, held?: Keys): Keys {
     const { keys, skipped } = screenKeySet(document, held)
@@ -85,12 +85,12 @@ export function createFetcher(options: FetcherOptions): Fetcher {
 }
 
 /** Reports a skipped key once, and again only after it was usable or absent in between. */
-function createSkipReport(): (skipped: readonly SkippedKey[]) => void {
+function createSkipReport(jwksUri: string): (skipped: readonly SkippedKey[]) => void {
   let told = new Set<string>()
   return (skipped) => {
     const now = new Map(skipped.map((key) => [`${key.reason} ${key.keyId ?? ''}`, key]))
     for (const [name, key] of now) {
-      if (!told.has(name)) announceKeySet({ type: 'key_skipped', ...key })
+      if (!told.has(name)) announceKeySet(jwksUri, { type: 'key_skipped', ...key })
     }
     told = new Set(now.keys())
   }

@@ -1,6 +1,6 @@
 import { readClock } from '../base/clock.js'
 import type { RunInOwnContext } from '../base/own-context.js'
-import { announceKeySet, changesBetween, type KeySetEvent } from './event.js'
+import { announceKeySet, changesBetween, type KeySetChange } from './event.js'
 import { FetchFailure, parseDocument } from './exchange.js'
 import { createFetcher, type Fetcher, type FetcherOptions } from './fetcher.js'
 import type { VerificationKey } from './key-set.js'
@@ -38,7 +38,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
   let flight: Promise<void> | undefined
   let isClosed = false
 
-  const announce = (event: KeySetEvent): void => inOwnContext(() => announceKeySet(event))
+  const announce = (change: KeySetChange): void =>
+    inOwnContext(() => announceKeySet(options.jwksUri, change))
 
   function happen(event: lives.LifeEvent): void {
     const hadSet = life.held !== undefined

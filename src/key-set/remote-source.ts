@@ -1,5 +1,6 @@
 import { captureContext } from '../base/own-context.js'
 import { Unavailable } from '../decision/unavailable.js'
+import { withoutQuery } from './address.js'
 import { createRefetchBudget } from './budget.js'
 import { announceKeySet } from './event.js'
 import type { KeySet, KeySource } from './key-set.js'
@@ -14,7 +15,7 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
   const inOwnContext = captureContext('express-service-auth:keys')
   const refresher = createRefresher({ ...options, inOwnContext })
   const budget = createRefetchBudget(() => {
-    inOwnContext(() => announceKeySet({ type: 'budget_exhausted' }))
+    inOwnContext(() => announceKeySet(options.jwksUri, { type: 'budget_exhausted' }))
   })
 
   return {
@@ -50,11 +51,9 @@ export function createRemoteSource(options: RemoteSourceOptions): KeySource & Ke
 }
 
 function unavailable(jwksUri: string, { life }: SearchState): Unavailable {
-  // The query may hold a secret.
-  const [address] = jwksUri.split(/[?#]/, 1)
   const reason = life.trouble?.code ?? 'closed'
   return new Unavailable(
     'key_set',
-    `the key set at ${address} could not be fetched (reason: ${reason})`,
+    `the key set at ${withoutQuery(jwksUri)} could not be fetched (reason: ${reason})`,
   )
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { faultOf, wrongWiring } from '../decision/fault.js'
+import { callStore } from '../decision/store-call.js'
 import { decodeResult } from '../held-response/result.js'
 import {
   announceIdempotency,
@@ -80,14 +81,19 @@ function reserveKey(
   settings: IdempotencySettings,
 ): Promise<boolean> | undefined {
   const { state, header, fingerprint, scope } = readIdempotentRequest(request, response, settings)
-  const tell = teller(request, scope.caller)
+  const { caller } = scope
   if (header.type !== 'key') {
-    turnDown(response, tell, header.type === 'missing' ? 'key_missing' : 'key_invalid')
+    turnDown(
+      response,
+      teller(request, caller),
+      header.type === 'missing' ? 'key_missing' : 'key_invalid',
+    )
     return undefined
   }
   const { retentionMs, leaseMs, rerunAbandoned } = settings
   const key = recordKey(scope, header.key)
   const owner = randomUUID()
+  const tell = teller(request, caller, key)
   const reservation = { key, owner, fingerprint, leaseMs, retentionMs, rerunAbandoned }
   return reserve({ state, request, response, settings, key: header.key, reservation, tell })
 }
@@ -97,7 +103,7 @@ async function reserve(attempt: Attempt): Promise<boolean> {
   const reservedAt = performance.now()
   let found: Reservation
   try {
-    found = await settings.store.reserve(reservation)
+    found = await callStore('reserve', () => settings.store.reserve(reservation))
   } catch {
     refuse(response, 'store_unavailable')
     tell({ outcome: 'undecided', reason: 'store_unavailable', status: 503 })
@@ -118,7 +124,7 @@ async function reserve(attempt: Attempt): Promise<boolean> {
       return turnDown(response, tell, 'result_not_stored')
     case 'abandoned':
     case 'unreadable':
-      return turnDown(response, tell, 'outcome_unknown')
+      return outcomeUnknown(attempt, found.outcome)
     default:
       throw new TypeError('store.reserve resolved to none of the outcomes of a reservation')
   }
@@ -126,7 +132,9 @@ async function reserve(attempt: Attempt): Promise<boolean> {
 
 /** Something else (a timeout, say) has answered while the key was being reserved. */
 async function tooLate({ settings, reservation }: Attempt, fence: number): Promise<never> {
-  await settings.store.settle({ ...reservation, fence }, { type: 'released' }).catch(() => {})
+  const run = { ...reservation, fence }
+  const release = () => settings.store.settle(run, { type: 'released' })
+  await callStore('settle', release).catch(() => {})
   throw wrongWiring('the response had begun before the key was reserved')
 }
 
@@ -151,9 +159,10 @@ function run(attempt: Attempt, fence: number, reservedAt: number): void {
   tell({ outcome: 'accepted', reason: 'reserved', fence })
 }
 
-function replay({ response, tell }: Attempt, encoded: Uint8Array): false {
+function replay(attempt: Attempt, encoded: Uint8Array): false {
+  const { response, tell } = attempt
   const result = decodeResult(encoded)
-  if (result === undefined) return turnDown(response, tell, 'outcome_unknown')
+  if (result === undefined) return outcomeUnknown(attempt, 'unreadable')
   replayResult(response, result)
   tell({ outcome: 'accepted', reason: 'replayed', status: result.status })
   return false
@@ -162,7 +171,7 @@ function replay({ response, tell }: Attempt, encoded: Uint8Array): false {
 function turnDown(
   response: Response,
   tell: Tell,
-  reason: IdempotencyRefusal,
+  reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>,
   retryAfterMs?: number,
 ): false {
   const seconds =
@@ -171,11 +180,22 @@ function turnDown(
   return false
 }
 
-function teller(request: Request, caller: string): Tell {
+function outcomeUnknown({ response, tell }: Attempt, found: 'abandoned' | 'unreadable'): false {
+  const reason = 'outcome_unknown'
+  tell({ outcome: 'refused', reason, found, status: refuse(response, reason) })
+  return false
+}
+
+function teller(request: Request, caller: string, record?: string): Tell {
   return (event) =>
     announceIdempotency(() => {
       const requestId = requestIdOf(request)
-      const context = { by: BY, caller, ...(requestId !== undefined && { requestId }) } as const
-      return { ...event, ...context }
+      return {
+        ...event,
+        by: BY,
+        caller,
+        ...(record !== undefined && { record }),
+        ...(requestId !== undefined && { requestId }),
+      }
     })
 }

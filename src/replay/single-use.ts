@@ -1,5 +1,6 @@
 import { digestOfParts } from '../base/digest.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
+import { callStore } from '../decision/store-call.js'
 import { Unavailable } from '../decision/unavailable.js'
 
 /** Remembers used tokens; shared by all instances of a receiver. */
@@ -46,7 +47,7 @@ export async function consumeToken(
   const id = digestOfParts([token.issuer, token.caller, tokenId])
   let first: boolean
   try {
-    first = await store.consume(id, ttlMs)
+    first = await callStore('consume', () => store.consume(id, ttlMs))
   } catch (error) {
     throw new Unavailable('store', 'the single-use store failed', { cause: error })
   }

@@ -9,10 +9,14 @@ it('reaches who listens on express-service-auth:keys', () => {
   const seen: unknown[] = []
   const listen = (event: unknown): unknown => seen.push(event)
   subscribe('express-service-auth:keys', listen)
-  announceKeySet({ type: 'failed', reason: 'timeout' })
+  announceKeySet('https://api.example.com/jwks.json?key=s3cret', {
+    type: 'failed',
+    reason: 'timeout',
+  })
   unsubscribe('express-service-auth:keys', listen)
-  announceKeySet({ type: 'expired' })
-  expect(seen).toEqual([{ type: 'failed', reason: 'timeout' }])
+  announceKeySet('https://api.example.com/jwks.json', { type: 'expired' })
+  const jwksUri = 'https://api.example.com/jwks.json'
+  expect(seen).toEqual([{ type: 'failed', reason: 'timeout', jwksUri }])
 })
 
 it('names what was added, replaced and removed', () => {

@@ -1,0 +1,23 @@
+import { channel } from 'node:diagnostics_channel'
+import type { DenylistFailureCode } from './live-denylist.js'
+
+/** What operators see of a live denylist, on the diagnostics channel `express-service-auth:denylist`. */
+export type DenylistEvent =
+  /** Another version is in force; the numbers count entries. */
+  | {
+      readonly type: 'changed'
+      readonly version: number
+      readonly added: number
+      readonly removed: number
+    }
+  /** It has not been confirmed of late (`stale`), or for longer than it may be used (`expired`). */
+  | { readonly type: 'stale' | 'expired'; readonly reason: DenylistFailureCode }
+  | { readonly type: 'recovered' }
+  /** The list has lost entries, which stay in force here; `kept` counts them. */
+  | { readonly type: 'regressed'; readonly kept: number }
+
+const denylist = channel('express-service-auth:denylist')
+
+export function announceDenylist(event: DenylistEvent): void {
+  if (denylist.hasSubscribers) denylist.publish(Object.freeze(event))
+}

@@ -7,6 +7,7 @@ import { sections } from './markdown.js'
 const DOCUMENTS = [
   'README.md',
   'SECURITY.md',
+  'docs/operations.md',
   'docs/from-express-jwt.md',
   'docs/from-express-oauth2-jwt-bearer.md',
 ]

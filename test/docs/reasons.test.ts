@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest'
 import { ROOT, readDocument } from './blocks.js'
 import { tableRows } from './markdown.js'
 
-const readme = await readDocument('README.md')
+const documents = await Promise.all(['README.md', 'docs/operations.md'].map(readDocument))
+const text = documents.join('\n')
 
 /** The names in the first column of the tables under a heading. */
 const named = (heading: string): string[] =>
-  tableRows(readme, heading).map(([first]) => /^`(\w+)`$/.exec(first ?? '')?.[1] ?? `«${first}»`)
+  tableRows(text, heading).map(([first]) => /^`(\w+)`$/.exec(first ?? '')?.[1] ?? `«${first}»`)
 
 const source = await readSource()
 
@@ -40,23 +41,23 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   Undecided: membersOf('UndecidedReason'),
   'Refused writes': membersOf('IdempotencyRefusal'),
   'Runs of a handler': ['reserved', 'replayed', ...membersOf('RunEnd')],
-  'Fetches of the key set': valuesOf('KeySetEvent', 'type'),
+  'Fetches of the key set': valuesOf('KeySetChange', 'type'),
   'Why a fetch has failed': membersOf('FetchFailureCode'),
   'Why a key was skipped': membersOf('SkipReason'),
 }
 
-describe('the README', () => {
-  it.each(Object.entries(LISTS))('tells under «%s» what the code can say', (heading, names) => {
+describe('README and run-book', () => {
+  it.each(Object.entries(LISTS))('tell under «%s» what the code can say', (heading, names) => {
     expect(names.length).toBeGreaterThan(1)
     expect(named(heading).sort()).toEqual([...names].sort())
   })
 
-  it('tells of every reason that an idempotency event can have', () => {
+  it('tell of every reason that an idempotency event can have', () => {
     const literal = valuesOf('IdempotencyEvent', 'reason')
-    expect(literal.sort()).toEqual(['replayed', 'reserved', 'store_unavailable'])
+    expect(literal.sort()).toEqual(['outcome_unknown', 'replayed', 'reserved', 'store_unavailable'])
   })
 
-  it('says which reasons are a 403', () => {
+  it('say which reasons are a 403', () => {
     const { length } = membersOf('RefusalReason')
     const last = named('Refused tokens and callers').slice(length - 3)
     expect(last).toEqual(['caller_denied', 'caller_not_approved', 'permission_missing'])

@@ -1,5 +1,5 @@
+import { AsyncResource } from 'node:async_hooks'
 import { readClock } from '../base/clock.js'
-import type { RunInOwnContext } from '../base/own-context.js'
 import { announceKeySet, changesBetween, type KeySetChange } from './event.js'
 import { FetchFailure, parseDocument } from './exchange.js'
 import { createFetcher, type Fetcher, type FetcherOptions } from './fetcher.js'
@@ -12,11 +12,13 @@ export interface RefresherOptions extends FetcherOptions {
   /** A JWKS document as JSON text. */
   readonly initial: string | undefined
   readonly lifespan: lives.Lifespan
-  /** Fetches, timers and events belong to the key set, whichever request causes them. */
-  readonly inOwnContext: RunInOwnContext
 }
 
-/** Keeps a set of keys up to date: one fetch at a time, when it is due or asked for. */
+/**
+ * Keeps a set of keys up to date: one fetch at a time, when it is due or asked for. Fetches, timers and
+ * events run in the async context in which it was made. In that of the request that causes them they
+ * would keep its `AsyncLocalStorage` stores alive, and tracers would count them as part of it.
+ */
 export interface Refresher {
   /** The key with this id that may be used now. Starts a refresh that is due, and never waits for it. */
   current(kid: string): VerificationKey | undefined
@@ -30,7 +32,7 @@ export interface Refresher {
 }
 
 export function createRefresher(options: RefresherOptions): Refresher {
-  const { clock, inOwnContext } = options
+  const { clock } = options
   const fetcher = createFetcher(options)
   const wakeUp = createWakeUp(onWake)
   const fetches = { lastStarted: 0, lastSuccessful: 0, lastFailed: 0 }
@@ -38,8 +40,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
   let flight: Promise<void> | undefined
   let isClosed = false
 
-  const announce = (change: KeySetChange): void =>
-    inOwnContext(() => announceKeySet(options.jwksUri, change))
+  const announce = AsyncResource.bind((change: KeySetChange): void =>
+    announceKeySet(options.jwksUri, change),
+  )
 
   function happen(event: lives.LifeEvent): void {
     const hadSet = life.held !== undefined
@@ -54,18 +57,16 @@ export function createRefresher(options: RefresherOptions): Refresher {
     return at
   }
 
-  function fetch(): void {
+  const fetch = AsyncResource.bind((): void => {
     if (isClosed || flight !== undefined) return
-    inOwnContext(() => {
-      flight = fetchOnce()
-        // Only a clock that throws comes here: whoever waits for the flight reads that clock next.
-        .catch(() => {})
-        .then(() => {
-          flight = undefined
-          scheduleRefresh()
-        })
-    })
-  }
+    flight = fetchOnce()
+      // Only a clock that throws comes here: whoever waits for the flight reads that clock next.
+      .catch(() => {})
+      .then(() => {
+        flight = undefined
+        scheduleRefresh()
+      })
+  })
 
   async function fetchOnce(): Promise<void> {
     const number = ++fetches.lastStarted

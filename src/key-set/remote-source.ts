@@ -1,4 +1,4 @@
-import { captureContext } from '../base/own-context.js'
+import { AsyncResource } from 'node:async_hooks'
 import { Unavailable } from '../decision/unavailable.js'
 import { withoutQuery } from './address.js'
 import { createRefetchBudget } from './budget.js'
@@ -8,15 +8,11 @@ import { healthOf } from './life.js'
 import { createRefresher, type RefresherOptions } from './refresher.js'
 import { nextSearchStep, type SearchState } from './search.js'
 
-export type RemoteSourceOptions = Omit<RefresherOptions, 'inOwnContext'>
-
 /** A key set behind one address, as users and as verification see it. */
-export function createRemoteSource(options: RemoteSourceOptions): KeySource & KeySet {
-  const inOwnContext = captureContext('express-service-auth:keys')
-  const refresher = createRefresher({ ...options, inOwnContext })
-  const budget = createRefetchBudget(() => {
-    inOwnContext(() => announceKeySet(options.jwksUri, { type: 'budget_exhausted' }))
-  })
+export function createRemoteSource(options: RefresherOptions): KeySource & KeySet {
+  const refresher = createRefresher(options)
+  const tellExhausted = (): void => announceKeySet(options.jwksUri, { type: 'budget_exhausted' })
+  const budget = createRefetchBudget(AsyncResource.bind(tellExhausted))
 
   return {
     current: refresher.current,

@@ -3,6 +3,7 @@ import { ServiceAuthError } from '../decision/fault.js'
 import * as records from '../idempotency/record.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import type { SingleUseStore } from '../replay/single-use.js'
+import { type StoreHealth, watchHealth } from './health.js'
 
 /** What both kinds of stores of this package can do. */
 export interface Store extends SingleUseStore, IdempotencyStore {
@@ -11,6 +12,8 @@ export interface Store extends SingleUseStore, IdempotencyStore {
    * `unfit` when it is no place for reservations, naming the fault.
    */
   check(): Promise<void>
+  /** How the last call ended, from memory. */
+  health(): StoreHealth
   /** Ends what the store has opened. What is asked of it afterwards is rejected. */
   close(): void
 }
@@ -27,6 +30,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
   parseOptions('memoryStore options', optionsObject({}), options)
   const consumed = new Map<string, number>()
   const kept = new Map<string, records.IdempotencyRecord>()
+  const health = watchHealth()
   let fence = 0
   let closed = false
 
@@ -54,6 +58,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
   /** A closed store fails as one out of reach does: by rejecting. */
   async function open<T>(work: (now: number) => T): Promise<T> {
     if (closed) throw new ServiceAuthError('unavailable', 'the memory store is closed')
+    health.up()
     return work(performance.now())
   }
 
@@ -73,8 +78,10 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
     settle: (run, ending) =>
       open((now) => apply(run.key, records.settle(kept.get(run.key), { run, ending }, now))),
     check: () => open(() => undefined),
+    health: health.read,
     close() {
       closed = true
+      health.down('closed')
       clearInterval(sweeper)
       consumed.clear()
       kept.clear()

@@ -45,6 +45,17 @@ describe('memoryStore', () => {
     await expect(store.check()).rejects.toThrow('closed')
   })
 
+  test('knows how it is', async () => {
+    const store = memoryStore()
+    expect(store.health()).toEqual({ state: 'unused' })
+    await store.consume('id', 1000)
+    expect(store.health()).toEqual({ state: 'up' })
+    store.close()
+    expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
+    await expect(store.check()).rejects.toThrow('closed')
+    expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
+  })
+
   test('knows nothing of another memory store', async () => {
     const other = memoryStore()
     onTestFinished(() => other.close())

@@ -17,6 +17,7 @@ export function recordingStore(): { store: Store; asked: string[] } {
     settle: (run, ending) => memory.settle(run, ending),
     check: () => memory.check(),
     close: () => memory.close(),
+    health: () => memory.health(),
   }
   return { store, asked }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { StoreFault } from '../health.js'
 
 /** One thing that is asked of Redis, however often it has to be sent. */
 export interface Attempt {
@@ -20,10 +21,12 @@ export class NotConfirmed extends Error {
   override readonly name: string = 'NotConfirmed'
   /** Whether it was asked, so that it may have happened or may happen yet. */
   readonly mayHaveRun: boolean
+  readonly code: StoreFault
 
-  constructor(message: string, mayHaveRun: boolean) {
+  constructor(message: string, mayHaveRun: boolean, code: StoreFault = 'timeout') {
     super(message)
     this.mayHaveRun = mayHaveRun
+    this.code = code
   }
 }
 

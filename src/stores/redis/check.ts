@@ -14,12 +14,17 @@ export async function checkMasters(connection: Connection, timeoutMs: number): P
   const masters = await connection.masters().catch((error: Error) => {
     throw unavailable(error.message)
   })
-  await Promise.all(masters.map((node) => checkNode(node, timeoutMs)))
+  await Promise.all(masters.map((node) => checkNode(node, { connection, timeoutMs })))
 }
 
-async function checkNode(node: Redis, timeoutMs: number): Promise<void> {
+interface Asking {
+  readonly connection: Connection
+  readonly timeoutMs: number
+}
+
+async function checkNode(node: Redis, asking: Asking): Promise<void> {
   const name = nameOf(node)
-  const info = await asked(name, timeoutMs, () => node.info())
+  const info = await asked(node, asking, () => node.info())
   const field = (key: string): string | undefined =>
     new RegExp(`^${key}:(.*?)\\r?$`, 'm').exec(info)?.[1]
   if (field('role') === 'slave') throw unfit(`${name} is a read-only replica`)
@@ -29,18 +34,19 @@ async function checkNode(node: Redis, timeoutMs: number): Promise<void> {
   }
   if (field('loading') === '1') throw unavailable(`${name} is still loading its data`)
   if (field('cluster_enabled') !== '1') return
-  const state = await asked(name, timeoutMs, () => node.cluster('INFO'))
+  const state = await asked(node, asking, () => node.cluster('INFO'))
   if (!String(state).includes('cluster_state:ok')) {
     throw unavailable(`${name} says that its cluster is down`)
   }
 }
 
-async function asked<T>(name: string, timeoutMs: number, ask: () => Promise<T>): Promise<T> {
+async function asked<T>(node: Redis, asking: Asking, ask: () => Promise<T>): Promise<T> {
+  const { connection, timeoutMs } = asking
   const attempt = attemptFor(timeoutMs)
   try {
-    return await persist(attempt, () => within(ask(), attempt))
+    return await connection.watch(persist(attempt, () => within(ask(), attempt)))
   } catch (error) {
-    throw unavailable(`${name} is out of reach: ${faultText(error as Error)}`)
+    throw unavailable(`${nameOf(node)} is out of reach: ${faultText(error as Error)}`)
   }
 }
 

@@ -1,11 +1,13 @@
 import type { Cluster, Redis } from 'ioredis'
-import { attemptFor, persist, within } from './attempt.js'
+import { type HealthWatch, watchHealth } from '../health.js'
+import { attemptFor, NotConfirmed, persist, within } from './attempt.js'
 import { type Call, evaluate, type Link, openLink } from './link.js'
 import { type Client, duplicateClient, patienceOf } from './own-client.js'
 
 /** Runs scripts on a connection of the store's own, each within `timeoutMs`. */
 export interface Connection {
   readonly link: Link
+  readonly health: HealthWatch
   /**
    * Repeats a call whose reply was lost, which must have no further effect.
    *
@@ -14,28 +16,46 @@ export interface Connection {
   run(call: Call): Promise<unknown>
   /** The nodes that take writes, as they are now. @throws NotConfirmed when that is not known in time. */
   masters(): Promise<readonly Redis[]>
+  /** Lets the health tell how this ends, and returns it. */
+  watch<T>(answer: Promise<T>): Promise<T>
   close(): void
 }
 
 export function openConnection(usersClient: Client, timeoutMs: number): Connection {
   const link = openLink(duplicateClient(usersClient, timeoutMs), patienceOf(timeoutMs))
   const { client } = link
+  const health = watchHealth()
+
+  const failed = (error: unknown): void => {
+    health.down(error instanceof NotConfirmed ? error.code : 'server')
+  }
+  const watch = <T>(answer: Promise<T>): Promise<T> => {
+    answer.then(health.up, failed)
+    return answer
+  }
 
   return {
     link,
+    health,
+    watch,
     run(call) {
       const attempt = attemptFor(timeoutMs)
-      return persist(attempt, () => evaluate(link, call, attempt))
+      return watch(persist(attempt, () => evaluate(link, call, attempt)))
     },
     masters() {
       const attempt = attemptFor(timeoutMs)
-      return persist(attempt, async () => {
-        await link.untilReady(attempt)
-        if (!client.isCluster) return [client as Redis]
-        return await within(freshMasters(client as Cluster), attempt)
-      })
+      return watch(
+        persist(attempt, async () => {
+          await link.untilReady(attempt)
+          if (!client.isCluster) return [client as Redis]
+          return await within(freshMasters(client as Cluster), attempt)
+        }),
+      )
     },
-    close: link.close,
+    close() {
+      link.close()
+      health.down('closed')
+    },
   }
 }
 

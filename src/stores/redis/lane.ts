@@ -97,7 +97,11 @@ export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions
       return await link.watch(redis.wait(min, timeoutMs))
     } catch (error) {
       if (!isServersAnswer(error)) throw error
-      throw new TooFewReplicas(`Redis cannot wait for replicas: ${faultText(error)}`, true)
+      throw new TooFewReplicas(
+        `Redis cannot wait for replicas: ${faultText(error)}`,
+        true,
+        'server',
+      )
     }
   }
 
@@ -110,7 +114,10 @@ export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions
       const value = await reply
       const count = entry.call.isReserved(value) ? await acknowledged : min
       if (count >= min) entry.resolve(value)
-      else entry.reject(new TooFewReplicas(`${count} of ${min} replicas have acknowledged`, true))
+      else
+        entry.reject(
+          new TooFewReplicas(`${count} of ${min} replicas have acknowledged`, true, 'server'),
+        )
     } catch (error) {
       // With its source in the next group: on its own it would come after the wait.
       if (isUnknownScript(error) && !entry.bySource) enqueue({ ...entry, bySource: true })

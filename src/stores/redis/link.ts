@@ -63,7 +63,7 @@ export function openLink(client: Client, patienceMs: number): Link {
     ? undefined
     : watchForSilence(patienceMs, () => client.disconnect(true))
   let endHandshake = (): void => {}
-  let lastFault = ''
+  let lastFault: Error | undefined
   let isClosed = false
 
   const connect = AsyncResource.bind(() => {
@@ -85,7 +85,7 @@ export function openLink(client: Client, patienceMs: number): Link {
 
   // Faults reach whoever waits; without a listener they would be printed.
   client.on('error', (error: Error) => {
-    lastFault = `: ${faultText(error)}`
+    lastFault = error
   })
   client.on('connect', () => {
     void watch(new Promise<void>((resolve) => (endHandshake = resolve)))
@@ -93,22 +93,21 @@ export function openLink(client: Client, patienceMs: number): Link {
   client.on('close', () => endHandshake())
   client.on('ready', () => {
     endHandshake()
-    lastFault = ''
+    lastFault = undefined
     letWaitersProceed()
   })
 
   return {
     client,
     untilReady(attempt) {
-      if (isClosed) throw new NotConfirmed('the store is closed', attempt.mayHaveRun)
+      if (isClosed) throw new NotConfirmed('the store is closed', attempt.mayHaveRun, 'closed')
       if (client.status === 'ready') return undefined
       if (client.status === 'wait' || client.status === 'end') connect()
       // Nothing of those who have given up may stay behind: an outage can be long.
       return new Promise((resolve, reject) => {
         const callOff = atDeadline(attempt, () => {
           waiters.delete(proceed)
-          const fault = `Redis is out of reach${lastFault}`
-          reject(new NotConfirmed(fault, attempt.mayHaveRun))
+          reject(outOfReach(attempt, lastFault))
         })
         const proceed = (): void => {
           callOff()
@@ -129,6 +128,12 @@ export function openLink(client: Client, patienceMs: number): Link {
       letWaitersProceed()
     },
   }
+}
+
+function outOfReach({ mayHaveRun }: Attempt, fault: Error | undefined): NotConfirmed {
+  const why = fault === undefined ? '' : `: ${faultText(fault)}`
+  const code = isServersAnswer(fault) ? 'server' : 'network'
+  return new NotConfirmed(`Redis is out of reach${why}`, mayHaveRun, code)
 }
 
 /** Commands of one tick leave in one packet: each would cost a system call of its own. */

@@ -92,6 +92,7 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
     },
     // It may open connections, which outlive who has asked.
     check: AsyncResource.bind(() => checkMasters(connection, timeoutMs)),
+    health: connection.health.read,
     close() {
       takeBacks.close()
       if (reservations !== connection) reservations.close()

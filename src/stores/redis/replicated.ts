@@ -36,7 +36,7 @@ export function openReplicated(
   return {
     run(call) {
       const attempt = attemptFor(longestReplyMs)
-      return persist(attempt, () => lanes.commit(call, attempt))
+      return connection.watch(persist(attempt, () => lanes.commit(call, attempt)))
     },
     close: lanes.close,
   }

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import type { Store } from 'express-service-auth'
+import { expect, onTestFinished, test } from 'vitest'
+import { type RedisServer, startRedis } from '../../support/redis.js'
+import { until } from '../../support/until.js'
+import { answers, openStore, requestFor } from './kit.js'
+
+async function own(config: Record<string, string> = {}): Promise<RedisServer> {
+  const redis = await startRedis({ config })
+  onTestFinished(() => redis.stop())
+  return redis
+}
+
+const fail = (store: Store): Promise<unknown> =>
+  expect(store.consume(randomUUID(), 1000)).rejects.toThrow()
+
+const isRecent = (seconds = 0): boolean => Math.abs(Date.now() / 1000 - seconds) < 60
+
+test('a store on Redis is unused, then up, and asks nobody how it is', async () => {
+  const redis = await own()
+  const { store } = openStore(redis)
+  expect(store.health()).toEqual({ state: 'unused' })
+  await store.check()
+  expect(store.health()).toEqual({ state: 'up' })
+  redis.pause()
+  expect(store.health()).toEqual({ state: 'up' })
+  redis.resume()
+})
+
+test.each<[string, (store: Store) => Promise<unknown>]>([
+  ['consume', (store) => store.consume(randomUUID(), 1000)],
+  ['reserve', (store) => store.reserve(requestFor())],
+  ['renew', (store) => store.renew({ ...requestFor(), fence: 1 })],
+  ['settle', (store) => store.settle({ ...requestFor(), fence: 1 }, { type: 'abandoned' })],
+  ['check', (store) => store.check()],
+])('each call tells how it is: %s', async (_, ask) => {
+  const redis = await own()
+  const { store } = openStore(redis)
+  await ask(store)
+  expect(store.health()).toEqual({ state: 'up' })
+  redis.pause()
+  await expect(ask(store)).rejects.toThrow()
+  expect(store.health()).toMatchObject({ state: 'down', lastError: 'timeout' })
+  redis.resume()
+  await until('the store answers', () => answers(store))
+  expect(store.health()).toMatchObject({ state: 'up', lastErrorAt: expect.any(Number) })
+})
+
+test('a server that is gone is a fault of the network', async () => {
+  const redis = await own()
+  const { store } = openStore(redis)
+  await store.check()
+  await redis.kill()
+  await fail(store)
+  await until('the connection is known to be gone', async () => {
+    await fail(store)
+    return store.health().lastError === 'network'
+  })
+  const { state, lastErrorAt } = store.health()
+  expect(state).toBe('down')
+  expect(isRecent(lastErrorAt)).toBe(true)
+  await redis.restart()
+  await until('the store answers', () => answers(store))
+  expect(store.health()).toMatchObject({ state: 'up', lastErrorAt: expect.any(Number) })
+})
+
+test('what a server refuses is its fault', async () => {
+  const redis = await own({ 'min-replicas-to-write': '1' })
+  const { store } = openStore(redis)
+  await fail(store)
+  expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
+})
+
+test('so is a password that it does not take', async () => {
+  const redis = await own({ requirepass: 'right' })
+  const { store } = openStore(redis, {}, { password: 'wrong' })
+  await fail(store)
+  expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
+  expect(JSON.stringify(store.health())).not.toContain('wrong')
+})
+
+test('so is a reservation that too few replicas have', async () => {
+  const redis = await own()
+  const { store } = openStore(redis, { replicas: { min: 1, timeoutMs: 50 } })
+  await fail(store)
+  expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
+})
+
+test('a store that is closed says so, whatever it was before', async () => {
+  const redis = await own()
+  const { store } = openStore(redis)
+  await store.check()
+  store.close()
+  expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
+  await fail(store)
+  expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
+})

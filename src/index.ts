@@ -3,6 +3,7 @@ export { ServiceAuthError, type ServiceAuthErrorCode } from './decision/fault.js
 export type { Reason, RefusalReason, UndecidedReason } from './decision/reason.js'
 export type { StoreEvent, StoreOperation } from './decision/store-call.js'
 export type { IdempotencyEvent, IdempotencyRefusal, RunEnd } from './idempotency/event.js'
+export type { CanRead, RecordKeeper, RecordView, Resolution } from './idempotency/record-view.js'
 export type { IdempotencyContext } from './idempotency/run.js'
 export type {
   Ending,

@@ -1,6 +1,6 @@
 /** A record as an operator sees it. */
 export interface RecordView {
-  /** 0 where it cannot be read. */
+  /** 0 where the whole record cannot be read. */
   readonly fence: number
   readonly fingerprint?: string
   /**
@@ -10,32 +10,52 @@ export interface RecordView {
   readonly state: 'running' | 'abandoned' | 'finished' | 'not_stored' | 'freed' | 'unreadable'
   /** Seconds since the epoch. */
   readonly begunAt?: number
-  /** Milliseconds. */
+  /** Milliseconds. With `not_stored` too, for as long as the response flows. */
   readonly leaseLeftMs?: number
-  /** Milliseconds until the record is forgotten. */
+  /** Milliseconds until the record is forgotten; absent when it never is. */
   readonly expiresInMs?: number
   /** Bytes. */
   readonly resultBytes?: number
   /** The id of the key by which the result is, or would be, encrypted. */
   readonly keyId?: string
+  /** Of a record that another version of this package has written, and this one cannot read. */
+  readonly recordVersion?: string
 }
+
+/**
+ * Whether a kept result can be read. It is told the record's fingerprint, and must not reject for a
+ * result that cannot be.
+ */
+export type CanRead = (result: Uint8Array, fingerprint: string) => boolean | Promise<boolean>
 
 /** How an operator ends what nobody else can. */
 export type Resolution =
   /** Nothing has happened: the next retry runs. */
   | { readonly type: 'freed' }
   /** It has happened: retries get this answer, encoded as in `settle`. */
-  | { readonly type: 'finished'; readonly result: Uint8Array }
+  | {
+      readonly type: 'finished'
+      readonly result: Uint8Array
+      /** As in `inspect`. */
+      readonly canRead?: CanRead
+    }
 
 /** What a store can do beside, so that an operator can settle a write whose outcome nobody knows. */
 export interface RecordKeeper {
-  /** What is known of the record; `undefined` when there is none. */
-  inspect(record: string): Promise<RecordView | undefined>
+  /**
+   * What is known of the record; `undefined` when there is none. A store around this one that keeps
+   * results in another form says by `canRead` which of them can be read.
+   *
+   * @throws TypeError (as a rejection) when an argument is of the wrong type.
+   */
+  inspect(record: string, canRead?: CanRead): Promise<RecordView | undefined>
   /**
    * Ends an abandoned record either way, one whose result is not stored or cannot be read as
    * `finished`, one that cannot be read as `freed`. `false`, and nothing changes, for another fence,
-   * a living lease or another state. What it leaves is kept for at least a day, so that an old run
-   * cannot write its record anew.
+   * a living lease, another state or a record of another version. What it leaves is kept for at least a
+   * day, so that an old run cannot write its record anew.
+   *
+   * @throws TypeError (as a rejection) when an argument is of the wrong type or out of its range.
    */
   resolve(record: string, fence: number, as: Resolution): Promise<boolean>
 }

@@ -1,15 +1,18 @@
 import type { Ending, Reservation, ReservationRequest, Run } from './store.js'
 
-/** What a store keeps of a key. A record that is `running` without a lease is abandoned. Times in ms. */
+/**
+ * What a store keeps of a key. A record that is `running` without a lease is abandoned; one that is
+ * `unstored` has a lease for as long as its response flows. Times in ms.
+ */
 export type IdempotencyRecord = {
   readonly owner: string
   readonly fence: number
   readonly fingerprint: string
+  readonly retentionMs: number
   /** When the record may be forgotten. */
   readonly expiresAt: number
 } & (
-  | { readonly state: 'running'; readonly leaseUntil: number }
-  | { readonly state: 'unstored' }
+  | { readonly state: 'running' | 'unstored'; readonly leaseUntil: number }
   | { readonly state: 'finished'; readonly result: Uint8Array }
   | { readonly state: 'freed' }
 )
@@ -23,7 +26,7 @@ export interface Step<Answer> {
 type Known = IdempotencyRecord | undefined
 
 /** An expired record counts as absent. */
-const alive = (record: Known, now: number): Known =>
+export const alive = (record: Known, now: number): Known =>
   record !== undefined && now < record.expiresAt ? record : undefined
 
 const running = (run: Run, now: number): IdempotencyRecord => ({
@@ -31,6 +34,7 @@ const running = (run: Run, now: number): IdempotencyRecord => ({
   owner: run.owner,
   fence: run.fence,
   fingerprint: run.fingerprint,
+  retentionMs: run.retentionMs,
   leaseUntil: now + run.leaseMs,
   expiresAt: now + run.leaseMs + run.retentionMs,
 })
@@ -93,14 +97,19 @@ export function settle(
 
 function ended(run: Run, ending: Ending, now: number): IdempotencyRecord {
   const { owner, fence, fingerprint, leaseMs, retentionMs } = run
-  const base = { owner, fence, fingerprint, expiresAt: now + retentionMs }
+  const base = { owner, fence, fingerprint, retentionMs, expiresAt: now + retentionMs }
   switch (ending.type) {
     case 'finished':
       return { ...base, state: 'finished', result: ending.result }
     case 'streaming':
-      return { ...base, state: 'unstored', expiresAt: now + leaseMs + retentionMs }
+      return {
+        ...base,
+        state: 'unstored',
+        leaseUntil: now + leaseMs,
+        expiresAt: now + leaseMs + retentionMs,
+      }
     case 'streamed':
-      return { ...base, state: 'unstored' }
+      return { ...base, state: 'unstored', leaseUntil: now }
     case 'abandoned':
       return { ...base, state: 'running', leaseUntil: now }
     case 'released':

@@ -1,12 +1,14 @@
 import { optionsObject, parseOptions } from '../base/options.js'
 import { ServiceAuthError } from '../decision/fault.js'
 import * as records from '../idempotency/record.js'
+import { createRecordKeeper } from '../idempotency/record-keeper.js'
+import type { RecordKeeper } from '../idempotency/record-view.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import type { SingleUseStore } from '../replay/single-use.js'
 import { type StoreHealth, watchHealth } from './health.js'
 
 /** What both kinds of stores of this package can do. */
-export interface Store extends SingleUseStore, IdempotencyStore {
+export interface Store extends SingleUseStore, IdempotencyStore, RecordKeeper {
   /**
    * Rejects with a `ServiceAuthError` whose code is `unavailable` when the store is out of reach, and
    * `unfit` when it is no place for reservations, naming the fault.
@@ -62,7 +64,23 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
     return work(performance.now())
   }
 
+  const keeper = createRecordKeeper({
+    look: (key) =>
+      open((now) => {
+        const record = records.alive(kept.get(key), now)
+        return record && { record, now }
+      }),
+    replace: (key, seen, next) =>
+      open((now) => {
+        // Each call of a run puts another object in its place.
+        const isAsSeen = records.alive(kept.get(key), now) === seen.record
+        if (isAsSeen) kept.set(key, next)
+        return isAsSeen
+      }),
+  })
+
   return {
+    ...keeper,
     consume: (id, ttlMs) =>
       open((now) => {
         if ((consumed.get(id) ?? now) > now) return false

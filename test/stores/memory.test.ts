@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { memoryStore } from 'express-service-auth'
-import { idempotencyStoreCases, singleUseStoreCases } from 'express-service-auth/testing'
+import {
+  idempotencyStoreCases,
+  recordKeeperCases,
+  singleUseStoreCases,
+} from 'express-service-auth/testing'
 import { afterAll, afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { testCases } from '../support/store-cases.js'
 
@@ -13,6 +17,10 @@ describe('memoryStore, as a store of used tokens', () => {
 
 describe('memoryStore, as a store of idempotency keys', () => {
   testCases(idempotencyStoreCases(() => shared))
+})
+
+describe('memoryStore, as a keeper of records', () => {
+  testCases(recordKeeperCases(() => shared))
 })
 
 const request = () => ({
@@ -43,6 +51,8 @@ describe('memoryStore', () => {
     await expect(store.renew(run)).rejects.toThrow('closed')
     await expect(store.settle(run, { type: 'released' })).rejects.toThrow('closed')
     await expect(store.check()).rejects.toThrow('closed')
+    await expect(store.inspect('record')).rejects.toThrow('closed')
+    await expect(store.resolve('record', 1, { type: 'freed' })).rejects.toThrow('closed')
   })
 
   test('knows how it is', async () => {

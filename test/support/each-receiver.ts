@@ -1,4 +1,5 @@
 import type { RequestHandler, Response } from 'express'
+import type { RecordKeeper } from 'express-service-auth'
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import { EXPRESS_MAJORS, type ExpressMajor, type ExpressModule } from './express-majors.js'
 import type { Receiver } from './open-receiver.js'
@@ -12,6 +13,8 @@ export interface Bench {
   readonly express: ExpressModule
   /** The store of the receiver that was started last. */
   readonly store: WatchedStore
+  /** What an operator can do with its records. */
+  readonly keeper: RecordKeeper
   start(
     handler: RequestHandler,
     options?: OrdersOptions['options'],
@@ -50,6 +53,9 @@ function benchOf(factory: StoreFactory, { express }: ExpressMajor): Bench {
     express,
     get store() {
       return store
+    },
+    get keeper() {
+      return opened.store
     },
     start(handler, options = {}, more = {}) {
       store = watchedStore(opened.store)

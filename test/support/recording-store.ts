@@ -18,6 +18,8 @@ export function recordingStore(): { store: Store; asked: string[] } {
     check: () => memory.check(),
     close: () => memory.close(),
     health: () => memory.health(),
+    inspect: (record) => memory.inspect(record),
+    resolve: (record, fence, as) => memory.resolve(record, fence, as),
   }
   return { store, asked }
 }

@@ -1,12 +1,11 @@
-import type { IdempotencyStore } from 'express-service-auth'
-import { memoryStore } from 'express-service-auth'
+import { memoryStore, type Store } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { startRedis } from './redis.js'
 
 export interface StoreFactory {
   readonly name: string
-  open(): Promise<{ store: IdempotencyStore; close(): Promise<void> }>
+  open(): Promise<{ store: Store; close(): Promise<void> }>
 }
 
 export const MEMORY: StoreFactory = {

@@ -7,11 +7,14 @@ export interface Attempt {
   readonly deadline: number
   /** Whether it was sent, and may yet take effect. */
   mayHaveRun: boolean
+  /** Whether it was sent again, because the first reply was lost. */
+  isRepeated: boolean
 }
 
 export const attemptFor = (timeoutMs: number): Attempt => ({
   deadline: performance.now() + timeoutMs,
   mayHaveRun: false,
+  isRepeated: false,
 })
 
 export const isOver = ({ deadline }: Attempt): boolean => performance.now() >= deadline

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { type HealthWatch, watchHealth } from '../health.js'
-import { attemptFor, NotConfirmed, persist, within } from './attempt.js'
+import { type Attempt, attemptFor, NotConfirmed, persist, within } from './attempt.js'
 import { type Call, evaluate, type Link, openLink } from './link.js'
 import { type Client, duplicateClient, patienceOf } from './own-client.js'
 
@@ -13,7 +13,7 @@ export interface Connection {
    *
    * @throws NotConfirmed when there was no reply in time, or an Error with what Redis said.
    */
-  run(call: Call): Promise<unknown>
+  run(call: Call, attempt?: Attempt): Promise<unknown>
   /** The nodes that take writes, as they are now. @throws NotConfirmed when that is not known in time. */
   masters(): Promise<readonly Redis[]>
   /** Lets the health tell how this ends, and returns it. */
@@ -38,8 +38,7 @@ export function openConnection(usersClient: Client, timeoutMs: number): Connecti
     link,
     health,
     watch,
-    run(call) {
-      const attempt = attemptFor(timeoutMs)
+    run(call, attempt = attemptFor(timeoutMs)) {
       return watch(persist(attempt, () => evaluate(link, call, attempt)))
     },
     masters() {

@@ -15,7 +15,7 @@ const runningMs = ({ leaseMs, retentionMs }: Pick<Run, 'leaseMs' | 'retentionMs'
   wholeMs(leaseMs) + wholeMs(retentionMs)
 
 /** A record from behind its fence to its result. */
-function behindFence(owned: Owned, retentionMs: number): string {
+export function behindFence(owned: Owned, retentionMs: number): string {
   // Halves of a character would become one where they meet.
   const owner = owned.owner.toWellFormed()
   const fingerprint = owned.fingerprint.toWellFormed()
@@ -46,7 +46,10 @@ export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
 const MOST_OCTETS_AS_TEXT = 4096
 
 /** As text where it can be: ioredis builds a command that has an argument of octets from pieces. */
-function joined(head: string, { buffer, byteOffset, byteLength }: Uint8Array): string | Buffer {
+export function joined(
+  head: string,
+  { buffer, byteOffset, byteLength }: Uint8Array,
+): string | Buffer {
   const octets = Buffer.from(buffer, byteOffset, byteLength)
   const isText = byteLength <= MOST_OCTETS_AS_TEXT && isAscii(octets)
   return isText ? head + octets.toString('latin1') : Buffer.concat([Buffer.from(head), octets])

@@ -160,6 +160,7 @@ function createCork(client: Redis): () => void {
 export async function evaluate(link: Link, call: Call, attempt: Attempt): Promise<unknown> {
   const becomingReady = link.untilReady(attempt)
   if (becomingReady !== undefined) await becomingReady
+  attempt.isRepeated = attempt.mayHaveRun
   attempt.mayHaveRun = true
   try {
     return await within(link.evaluateKnown(call), attempt)

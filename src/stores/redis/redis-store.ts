@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
 import { integerBetween, optionsObject, parseOptions } from '../../base/options.js'
+import { createRecordKeeper } from '../../idempotency/record-keeper.js'
 import type { ReservationRequest } from '../../idempotency/store.js'
 import type { Store } from '../memory.js'
 import { NotConfirmed } from './attempt.js'
@@ -10,6 +11,7 @@ import { checkMasters } from './check.js'
 import { openConnection } from './connection.js'
 import * as idempotency from './idempotency.js'
 import * as scripts from './idempotency-scripts.js'
+import { recordPlace } from './record-place.js'
 import { openReplicated } from './replicated.js'
 import { CONSUME, isConsumed } from './single-use.js'
 import { createTakeBacks } from './take-backs.js'
@@ -64,6 +66,7 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
   })
 
   return {
+    ...createRecordKeeper(recordPlace(connection, { timeoutMs, keyOf: recordKey })),
     async consume(id, ttlMs) {
       const args = [randomUUID(), String(Math.max(LEAST_TTL_MS, Math.ceil(ttlMs)))]
       const call = { script: CONSUME, key: tokenKey(id), args, isReserved: isConsumed }

@@ -32,6 +32,7 @@ test.each<[string, (store: Store) => Promise<unknown>]>([
   ['reserve', (store) => store.reserve(requestFor())],
   ['renew', (store) => store.renew({ ...requestFor(), fence: 1 })],
   ['settle', (store) => store.settle({ ...requestFor(), fence: 1 }, { type: 'abandoned' })],
+  ['inspect', (store) => store.inspect(randomUUID())],
   ['check', (store) => store.check()],
 ])('each call tells how it is: %s', async (_, ask) => {
   const redis = await own()

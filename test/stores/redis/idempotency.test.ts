@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { Ending, Store } from 'express-service-auth'
+import type { Ending, Resolution, Store } from 'express-service-auth'
 import { memoryStore } from 'express-service-auth'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { encodeResult } from '../../../src/held-response/result.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { begin, openStore, requestFor, retryOf } from './kit.js'
 
@@ -100,6 +101,8 @@ type Command =
   | { do: 'reserve'; key: number; owner: number; fingerprint: number; rerun: boolean }
   | { do: 'renew'; key: number; owner: number }
   | { do: 'settle'; key: number; owner: number; ending: Ending['type'] }
+  | { do: 'inspect'; key: number }
+  | { do: 'resolve'; key: number; owner: number; as: Resolution['type']; isReadable: boolean }
   | { do: 'expire'; key: number }
   | { do: 'consume'; id: number }
 
@@ -132,9 +135,26 @@ const commands: fc.Arbitrary<Command> = fc.oneof(
       ),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('inspect' as const), key }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('resolve' as const),
+      key,
+      owner,
+      as: fc.constantFrom<Resolution['type'][]>('freed', 'finished'),
+      isReadable: fc.boolean(),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('expire' as const), key }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('consume' as const), id: fc.nat(2) }) },
 )
+
+/** Some can be read, some cannot. */
+const resultOf = (text: string, isReadable: boolean): Buffer =>
+  isReadable
+    ? encodeResult({ status: 201, headers: [], body: Buffer.from(text) })
+    : Buffer.from(text)
 
 /** No lease ends by itself while a sequence is played. */
 const LEASE_MS = 60_000
@@ -180,12 +200,23 @@ function player(store: Store, expire: (key: string) => Promise<void>) {
         const isGreatest = granted.every((fence) => fence <= found.fence)
         return `reserved ${isNew ? `anew, the greatest: ${isGreatest}` : 'again'}`
       }
+      case 'inspect': {
+        const view = await store.inspect(runOf(command.key, 0).key)
+        const { fence, begunAt, leaseLeftMs, expiresInMs, ...rest } = view ?? {}
+        return { ...rest, isLeased: leaseLeftMs !== undefined, isLatest: fence === granted.at(-1) }
+      }
+      case 'resolve': {
+        const { as: type, isReadable } = command
+        const { key, fence } = runOf(command.key, command.owner)
+        const result = resultOf('by an operator', isReadable)
+        return store.resolve(key, fence, type === 'finished' ? { type, result } : { type })
+      }
       case 'renew':
         return store.renew(runOf(command.key, command.owner))
       case 'settle': {
         const { ending: type } = command
         const run = runOf(command.key, command.owner)
-        const result = Buffer.from(`result of ${run.owner}`)
+        const result = resultOf(`result of ${run.owner}`, command.owner > 0)
         return store.settle(run, type === 'finished' ? { type, result } : { type })
       }
     }
@@ -223,5 +254,7 @@ function forgetful(store: Store, forgotten: ReadonlyMap<string, number>): Store 
     reserve: (request) => store.reserve(renamed(request)),
     renew: (run) => store.renew(renamed(run)),
     settle: (run, ending) => store.settle(renamed(run), ending),
+    inspect: (record) => store.inspect(renamed({ key: record }).key),
+    resolve: (record, fence, as) => store.resolve(renamed({ key: record }).key, fence, as),
   }
 }

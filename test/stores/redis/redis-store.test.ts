@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
-import { idempotencyStoreCases, singleUseStoreCases } from 'express-service-auth/testing'
+import {
+  idempotencyStoreCases,
+  recordKeeperCases,
+  singleUseStoreCases,
+} from 'express-service-auth/testing'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -30,11 +34,13 @@ afterAll(() => server.stop())
 describe('redisStore on ioredis 6', () => {
   testCases(singleUseStoreCases(() => store))
   testCases(idempotencyStoreCases(() => store))
+  testCases(recordKeeperCases(() => store))
 })
 
 describe('redisStore on ioredis 5', () => {
   testCases(singleUseStoreCases(() => store5))
   testCases(idempotencyStoreCases(() => store5))
+  testCases(recordKeeperCases(() => store5))
 })
 
 describe('the options of redisStore', () => {

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
-import { idempotencyStoreCases, singleUseStoreCases } from 'express-service-auth/testing'
+import {
+  idempotencyStoreCases,
+  recordKeeperCases,
+  singleUseStoreCases,
+} from 'express-service-auth/testing'
 import { Cluster } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -42,6 +46,7 @@ describe.each(Object.entries(clients))('a store on a cluster, through %s', (_, c
 
     testCases(singleUseStoreCases(() => store))
     testCases(idempotencyStoreCases(() => store))
+    testCases(recordKeeperCases(() => store))
 
     test('is fit for its purpose', async () => {
       await expect(store.check()).resolves.toBeUndefined()

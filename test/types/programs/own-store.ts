@@ -1,9 +1,13 @@
 // A store that a user has written, without a helper of ours.
 import {
   type IdempotencyStore,
+  memoryStore,
+  type RecordKeeper,
+  type RecordView,
   requireIdempotencyKey,
   requireSingleUse,
   type SingleUseStore,
+  type StoreHealth,
 } from 'express-service-auth'
 
 const singleUse: SingleUseStore = {
@@ -40,3 +44,22 @@ requireSingleUse({ store: { consume: () => true } })
 requireSingleUse({ store: { consume: async () => 1 } })
 // @ts-expect-error settle is missing
 requireIdempotencyKey({ store: { reserve: idempotency.reserve, renew: idempotency.renew } })
+
+// What an operator can do with it is a port of its own.
+const keeper: RecordKeeper = {
+  async inspect(record, canRead) {
+    if (record === '') return undefined
+    const isReadable = await canRead?.(new Uint8Array(), 'fingerprint')
+    return { fence: 1, state: isReadable ? 'finished' : 'unreadable', leaseLeftMs: 1 }
+  },
+  async resolve(_record, fence, as) {
+    const result = as.type === 'finished' ? as.result : undefined
+    return fence > 0 && result?.byteLength !== 0
+  },
+}
+const view: Promise<RecordView | undefined> = keeper.inspect('record')
+void view
+const health: StoreHealth = memoryStore().health()
+void health.lastErrorAt
+// @ts-expect-error an answer is missing
+void keeper.resolve('record', 1, { type: 'finished' })

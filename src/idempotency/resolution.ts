@@ -1,0 +1,125 @@
+import type { IdempotencyRecord } from './record.js'
+import type { RecordView, Resolution } from './record-view.js'
+import { keyIdOf } from './sealed-owner.js'
+import { keyIdOfResult } from './sealed-result.js'
+
+/** There is a record, but not one that this version can read. */
+export interface UnreadableRecord {
+  readonly state: 'unreadable'
+  /** The version that has written it, where that is another one. */
+  readonly version?: string | undefined
+  /** Above every fence that it may hide. */
+  readonly leastFence: number
+  /** When the record may be forgotten; infinite when it never is. */
+  readonly expiresAt: number
+}
+
+export type KeptRecord = IdempotencyRecord | UnreadableRecord
+
+/** A record that has been resolved. */
+export type ResolvedRecord = Extract<IdempotencyRecord, { readonly state: 'finished' | 'freed' }>
+
+/** A record as it was found. Times in ms. */
+export interface Finding {
+  readonly record: KeptRecord
+  /** Whether its result, if it has one, can be read. */
+  readonly isResultReadable: boolean
+  readonly now: number
+}
+
+/** The longest that a run may go on, and then come back. */
+const LEAST_MARK_MS = 86_400_000
+const MICROSECONDS_PER_SECOND = 1_000_000
+
+/** Until when somebody may be at work; 0 when that is over. */
+const leaseUntil = (record: KeptRecord): number =>
+  record.state === 'running' || record.state === 'unstored' ? record.leaseUntil : 0
+
+const isHeld = ({ record, now }: Finding): boolean => leaseUntil(record) > now
+
+function stateOf(finding: Finding): RecordView['state'] {
+  const { record, isResultReadable } = finding
+  switch (record.state) {
+    case 'running':
+      return isHeld(finding) ? 'running' : 'abandoned'
+    case 'unstored':
+      return 'not_stored'
+    case 'finished':
+      return isResultReadable ? 'finished' : 'unreadable'
+    default:
+      return record.state
+  }
+}
+
+const fenceOf = (record: KeptRecord): number => (record.state === 'unreadable' ? 0 : record.fence)
+
+/** What an operator is shown of a record. */
+export function viewOf(finding: Finding): RecordView {
+  const { record, now } = finding
+  const { expiresAt } = record
+  const common = {
+    state: stateOf(finding),
+    ...(isHeld(finding) && { leaseLeftMs: Math.ceil(leaseUntil(record) - now) }),
+    ...(Number.isFinite(expiresAt) && { expiresInMs: Math.ceil(expiresAt - now) }),
+  }
+  if (record.state === 'unreadable') {
+    const { version } = record
+    return {
+      fence: fenceOf(record),
+      ...common,
+      ...(version !== undefined && { recordVersion: version }),
+    }
+  }
+  const { fence, fingerprint } = record
+  const keyId = keyIdIn(record)
+  return {
+    fence,
+    fingerprint,
+    ...common,
+    // A fence is the time of its reservation, unless the clock was behind an earlier one.
+    ...(fence > 0 && { begunAt: Math.floor(fence / MICROSECONDS_PER_SECOND) }),
+    ...(record.state === 'finished' && { resultBytes: record.result.byteLength }),
+    ...(keyId !== undefined && { keyId }),
+  }
+}
+
+const keyIdIn = (record: IdempotencyRecord): string | undefined =>
+  (record.state === 'finished' ? keyIdOfResult(record.result) : undefined) ?? keyIdOf(record.owner)
+
+/** How a record is to end, and who is to own it then: somebody new, so that its run has it no more. */
+export interface Ruling {
+  readonly fence: number
+  readonly as: Resolution
+  readonly owner: string
+}
+
+/** The record that a resolution leaves; `undefined` where nothing may change. */
+export function resolve(finding: Finding, ruling: Ruling): ResolvedRecord | undefined {
+  const { record, now } = finding
+  const { as, owner } = ruling
+  if (ruling.fence !== fenceOf(record) || !mayEnd(finding, as.type)) return undefined
+  const { fence, fingerprint, retentionMs } =
+    record.state === 'unreadable' ? unknownBehind(record) : record
+  const base = { owner, fence, fingerprint, retentionMs }
+  if (as.type === 'finished') {
+    const expiresAt = now + Math.max(retentionMs, LEAST_MARK_MS)
+    return { ...base, state: 'finished', result: as.result, expiresAt }
+  }
+  const leftMs = Number.isFinite(record.expiresAt) ? record.expiresAt - now : 0
+  return { ...base, state: 'freed', expiresAt: now + Math.max(leftMs, LEAST_MARK_MS) }
+}
+
+function mayEnd(finding: Finding, as: Resolution['type']): boolean {
+  const { record } = finding
+  if (record.state === 'unreadable') return as === 'freed' && record.version === undefined
+  const state = stateOf(finding)
+  if (state === 'abandoned') return true
+  const isWithoutResult = state === 'unreadable' || (state === 'not_stored' && !isHeld(finding))
+  return as === 'finished' && isWithoutResult
+}
+
+const unknownBehind = ({ leastFence }: UnreadableRecord) => ({
+  fence: leastFence,
+  fingerprint: '',
+  retentionMs: LEAST_MARK_MS,
+})

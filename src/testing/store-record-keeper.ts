@@ -1,0 +1,7 @@
+import { casesOf, type StoreCase, type StoreOpener } from './store-case.js'
+import { type KeptStore, RECORD_RULES } from './store-records.js'
+import { RESOLUTION_RULES } from './store-resolutions.js'
+
+/** The rules of a store that is a `RecordKeeper` beside, as cases for any test runner. */
+export const recordKeeperCases = (open: StoreOpener<KeptStore>): readonly StoreCase[] =>
+  casesOf({ ...RECORD_RULES, ...RESOLUTION_RULES }, open)

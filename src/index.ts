@@ -29,5 +29,10 @@ export type { CallersOption } from './policy/callers.js'
 export type { ServiceIdentity } from './policy/identity.js'
 export type { Denylist, ServiceAuthPolicy } from './policy/policy.js'
 export type { SingleUseStore } from './replay/single-use.js'
+export {
+  type EncryptedStore,
+  type EncryptedStoreOptions,
+  encryptedStore,
+} from './stores/encrypted.js'
 export type { StoreFault, StoreHealth } from './stores/health.js'
 export { memoryStore, type Store } from './stores/memory.js'

@@ -41,6 +41,7 @@ describe('the published declarations', () => {
         'requireIdempotencyKey',
         'serviceOf',
         'remoteKeySet',
+        'encryptedStore',
         'memoryStore',
       ]),
     )

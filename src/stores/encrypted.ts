@@ -1,0 +1,159 @@
+import { isUint8Array } from 'node:util/types'
+import { z } from 'zod'
+import { flag, isRecord, optionsObject, parseOptions, storeWith } from '../base/options.js'
+import { decodeResult } from '../held-response/result.js'
+import type { CanRead, RecordKeeper } from '../idempotency/record-view.js'
+import { KEY_ID_FORM, sealedOwner } from '../idempotency/sealed-owner.js'
+import type { IdempotencyStore } from '../idempotency/store.js'
+import { type Belonging, createResultCipher, type ResultCipher } from './encrypted-result.js'
+
+/** Options of `encryptedStore`. */
+export interface EncryptedStoreOptions {
+  /** 1 to 16 ids (1 to 64 of `A-Za-z0-9._-`) to 32 octets each, which are copied. */
+  readonly keys: Readonly<Record<string, Uint8Array>>
+  /** The id of the key that encrypts. All of them decrypt. */
+  readonly current: string
+  /** Whether a result that is not encrypted counts: for the roll-out alone. Default: `false`. */
+  readonly readUnencrypted?: boolean | undefined
+}
+
+/** What `encodeResult` makes begins so; a compact JWE never does. */
+const PLAIN_RESULT_START = '['.charCodeAt(0)
+
+/** What is handed through, where a store has it. */
+const HANDED_THROUGH = ['consume', 'check', 'close', 'health'] as const
+
+/** What an encrypted store can do: all that is known of the store around which it is. */
+export type EncryptedStore<Store extends IdempotencyStore> = IdempotencyStore &
+  Pick<Store, keyof Store & (typeof HANDED_THROUGH)[number]> &
+  (Store extends RecordKeeper ? RecordKeeper : unknown)
+
+const MOST_KEYS = 16
+const KEY_OCTETS = 32
+
+const schema = optionsObject({
+  keys: z.custom<object>(isRecord, { error: 'must be an object' }).transform(parseKeys),
+  current: z.string({ error: 'must be a string' }),
+  readUnencrypted: flag().default(false),
+})
+
+function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Array> {
+  const entries = Object.entries(input)
+  const fault = (message: string, path: PropertyKey[] = []): void =>
+    context.addIssue({ code: 'custom', message, path })
+  if (entries.length === 0 || entries.length > MOST_KEYS) {
+    fault(`must have 1 to ${MOST_KEYS} ids`)
+    return new Map()
+  }
+  entries.forEach(([id, octets], index) => {
+    // What has been taken for an id may be a key: only what is too short for one is shown.
+    const path = [KEY_ID_FORM.test(id) && id.length < KEY_OCTETS ? id : index]
+    if (!KEY_ID_FORM.test(id)) fault('must have an id of 1 to 64 of A-Za-z0-9._-', path)
+    const isKey = isUint8Array(octets) && octets.byteLength === KEY_OCTETS
+    if (!isKey) fault(`must be a Uint8Array of ${KEY_OCTETS} octets`, path)
+  })
+  return new Map(entries)
+}
+
+const storeSchema = optionsObject({ store: storeWith(['reserve', 'renew', 'settle']) })
+
+/**
+ * Encrypts the results that a store keeps, as compact JWE (RFC 7516) with `dir` and `A256GCM`. Each
+ * opens for its record and fingerprint alone; what does not open is `unreadable`. Only what is known
+ * of a store is handed through: nothing else gets at results that nobody has encrypted or opened.
+ *
+ * @throws TypeError when `store` is no store of idempotency keys, or an option is unknown, of the
+ * wrong type or out of its range. It never holds a key.
+ */
+export function encryptedStore<Store extends IdempotencyStore>(
+  store: Store,
+  options: EncryptedStoreOptions,
+): EncryptedStore<Store> {
+  parseOptions('encryptedStore', storeSchema, { store })
+  const parsed = parseOptions('encryptedStore options', schema, options, ({ keys, current }) =>
+    isRecord(keys) && typeof current === 'string' && !Object.keys(keys).includes(current)
+      ? ['current must be one of the ids in keys']
+      : [],
+  )
+  const { keys, current, readUnencrypted } = parsed
+  const cipher = createResultCipher(keys, current)
+  const open = async (kept: Uint8Array, belonging: Belonging): Promise<Uint8Array | undefined> =>
+    readUnencrypted && kept[0] === PLAIN_RESULT_START ? kept : cipher.open(kept, belonging)
+
+  const encrypted: IdempotencyStore = {
+    async reserve(request) {
+      const found = await store.reserve(ownedBy(current, request))
+      if (found.outcome !== 'finished') return found
+      const result = await open(found.result, belongingOf(request))
+      return result === undefined ? { outcome: 'unreadable' } : { outcome: 'finished', result }
+    },
+    async renew(run) {
+      return store.renew(ownedBy(current, run))
+    },
+    async settle(run, ending) {
+      const owned = ownedBy(current, run)
+      if (ending.type !== 'finished') return store.settle(owned, ending)
+      const result = await cipher.seal(ending.result, belongingOf(run))
+      return store.settle(owned, { type: 'finished', result })
+    },
+  }
+  const keeper = isRecordKeeper(store) ? keeperOf(store, { open, seal: cipher.seal }) : undefined
+  return { ...handedThrough(store), ...keeper, ...encrypted } as EncryptedStore<Store>
+}
+
+const ownedBy = <Owned extends { readonly owner: string }>(keyId: string, run: Owned): Owned => ({
+  ...run,
+  owner: sealedOwner(keyId, run.owner),
+})
+
+const belongingOf = (run: { readonly key: string; readonly fingerprint: string }): Belonging => ({
+  record: run.key,
+  fingerprint: run.fingerprint,
+})
+
+function handedThrough(store: object): Record<string, (...given: unknown[]) => unknown> {
+  const functions = store as Record<string, (...given: unknown[]) => unknown>
+  return Object.fromEntries(
+    HANDED_THROUGH.filter((name) => typeof functions[name] === 'function').map((name) => [
+      name,
+      (...given: unknown[]) => functions[name]?.(...given),
+    ]),
+  )
+}
+
+const isRecordKeeper = (store: object): store is RecordKeeper =>
+  ['inspect', 'resolve'].every(
+    (name) => typeof (store as Record<string, unknown>)[name] === 'function',
+  )
+
+/** The inner store cannot read what is encrypted: it is told what opens. */
+function keeperOf(store: RecordKeeper, { open, seal }: ResultCipher): RecordKeeper {
+  const opens =
+    (record: string, canRead: CanRead = isResult): CanRead =>
+    async (kept, fingerprint) => {
+      const result = await open(kept, { record, fingerprint })
+      return result !== undefined && canRead(result, fingerprint)
+    }
+
+  return {
+    async inspect(record, canRead = isResult) {
+      const sizes: { resultBytes?: number } = {}
+      const measure: CanRead = (result, fingerprint) => {
+        sizes.resultBytes = result.byteLength
+        return canRead(result, fingerprint)
+      }
+      const view = await store.inspect(record, opens(record, measure))
+      return view && { ...view, ...sizes }
+    },
+    async resolve(record, fence, as) {
+      if (as.type !== 'finished') return store.resolve(record, fence, as)
+      // Where there is no fingerprint nothing can be ended so: the inner store says it.
+      const { fingerprint = '' } = (await store.inspect(record)) ?? {}
+      const result = await seal(as.result, { record, fingerprint })
+      const canRead = opens(record, as.canRead)
+      return store.resolve(record, fence, { type: 'finished', result, canRead })
+    },
+  }
+}
+
+const isResult: CanRead = (result) => decodeResult(result) !== undefined

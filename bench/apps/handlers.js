@@ -24,3 +24,10 @@ export function bareReadApp() {
   app.get('/orders/:id', readOrder)
   return app
 }
+
+/** An answer of 1 KB. */
+export const createLargeOrder = (req, res) => {
+  res.status(201).json({ ...orderOf(req.body), note: NOTE })
+}
+
+const NOTE = 'n'.repeat(950)

@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import express from 'express'
 import { Redis } from 'ioredis'
-import { bareReadApp, createOrder, orderOf, readApp } from './handlers.js'
+import { bareReadApp, createLargeOrder, createOrder, orderOf, readApp } from './handlers.js'
 
 /** The build of this package that is measured: `dist` is its folder, as a URL. */
 const packageOf = ({ dist }) => import(new URL('index.js', dist))
@@ -47,6 +48,19 @@ export async function idempotentWrite(settings) {
   const { requireIdempotencyKey } = await packageOf(settings)
   const guard = requireIdempotencyKey({ store: await storeOf(settings) })
   return write(settings, guard, createOrder)
+}
+
+export async function largeWrite(settings) {
+  const { requireIdempotencyKey } = await packageOf(settings)
+  const guard = requireIdempotencyKey({ store: await storeOf(settings) })
+  return write(settings, guard, createLargeOrder)
+}
+
+export async function encryptedWrite(settings) {
+  const { encryptedStore, requireIdempotencyKey } = await packageOf(settings)
+  const keys = { '2026-01': randomBytes(32) }
+  const store = encryptedStore(await storeOf(settings), { keys, current: '2026-01' })
+  return write(settings, requireIdempotencyKey({ store }), createLargeOrder)
 }
 
 export async function singleUseWrite(settings) {

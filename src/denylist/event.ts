@@ -18,6 +18,8 @@ export type DenylistEvent =
 
 const denylist = channel('express-service-auth:denylist')
 
-export function announceDenylist(event: DenylistEvent): void {
-  if (denylist.hasSubscribers) denylist.publish(Object.freeze(event))
+/** Tells what has happened. If nobody listens, it is not even worked out. */
+export function announceDenylist(tell: () => Iterable<DenylistEvent>): void {
+  if (!denylist.hasSubscribers) return
+  for (const event of tell()) denylist.publish(Object.freeze(event))
 }

@@ -1,0 +1,13 @@
+import { ServiceAuthError } from '../decision/fault.js'
+
+/** What was to be written to a denylist is not confirmed. Its `code` is `unavailable`. */
+export class DenylistUnconfirmed extends ServiceAuthError {
+  /** Whether it may have been written all the same. */
+  readonly mayBeWritten: boolean
+
+  constructor(fault: string, mayBeWritten: boolean) {
+    const outcome = mayBeWritten ? 'not known whether it was written' : 'nothing was written'
+    super('unavailable', `the denylist is out of reach, ${outcome}: ${fault}`)
+    this.mayBeWritten = mayBeWritten
+  }
+}

@@ -1,0 +1,88 @@
+import type { Cluster, ClusterNode, Redis, SentinelAddress } from 'ioredis'
+import { type Client, duplicateClient } from './own-client.js'
+
+/** To connect, the handshake and the question to a sentinel or to a node of a cluster included. */
+export const CONNECT_TIMEOUT_MS = 250
+
+/**
+ * Makes a client for each connection of a denylist. None connects again by itself: the next is made
+ * in its place, so that what a connection has got into ends with it.
+ */
+export interface ClientMaker {
+  make(): Client
+  /** Tells of the client that it has connected, so that the next knows where to look. */
+  note(client: Client): void
+}
+
+export function createClientMaker(users: Client, timeoutMs: number): ClientMaker {
+  const made = users.isCluster
+    ? clusterMaker(duplicateClient(users, timeoutMs) as Cluster)
+    : redisMaker(duplicateClient(users, timeoutMs) as Redis, users as Redis)
+  return {
+    ...made,
+    make() {
+      const client = made.make()
+      // Faults reach whoever asks; without a listener they would be printed.
+      client.on('error', () => {})
+      // A detector of failovers that began while the connection was being ended would stay.
+      client.on('close', () => client.disconnect())
+      return client
+    },
+  }
+}
+
+const CONNECTION_OPTIONS = {
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
+  retryStrategy: () => null,
+  sentinelRetryStrategy: () => null,
+  reconnectOnError: null,
+} as const
+
+function redisMaker(template: Redis, { options: { connectionName } }: Redis): ClientMaker {
+  let sentinels: Partial<SentinelAddress>[] | undefined = template.options.sentinels?.slice()
+
+  return {
+    make() {
+      const client = template.duplicate({
+        ...CONNECTION_OPTIONS,
+        // Sentinels tell of a failover while the old master may still answer.
+        ...(sentinels !== undefined && { sentinels, failoverDetector: true }),
+      })
+      // The first one asked may be the one that hangs.
+      sentinels = sentinels && [...sentinels.slice(1), ...sentinels.slice(0, 1)]
+      if (connectionName) {
+        client.on('ready', () => client.client('SETNAME', connectionName).catch(() => {}))
+      }
+      return client
+    },
+    note: () => {},
+  }
+}
+
+function clusterMaker(template: Cluster): ClientMaker {
+  let known: ClusterNode[] = []
+  let isByKnown = false
+
+  return {
+    make() {
+      // The nodes last seen may all have gone; those that the user named may be none of them any more.
+      isByKnown = !isByKnown
+      return template.duplicate(isByKnown ? known : [], {
+        slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
+        enableReadyCheck: false,
+        clusterRetryStrategy: () => null,
+        redisOptions: {
+          ...template.options.redisOptions,
+          ...CONNECTION_OPTIONS,
+          // Who asks is no more patient, and ends the connection.
+          socketTimeout: undefined,
+          replyMapping: 'legacy',
+        },
+      })
+    },
+    note(client) {
+      known = (client as Cluster).nodes().map(({ options: { host, port } }) => ({ host, port }))
+    },
+  }
+}

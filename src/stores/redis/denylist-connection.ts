@@ -1,0 +1,131 @@
+import { captureContext } from '../../base/own-context.js'
+import type { DenylistFailureCode } from '../../denylist/live-denylist.js'
+import {
+  type Attempt,
+  attemptFor,
+  faultText,
+  isServersAnswer,
+  NotConfirmed,
+  within,
+} from './attempt.js'
+import { CONNECT_TIMEOUT_MS, createClientMaker } from './denylist-client.js'
+import { isUnknownScript } from './link.js'
+import type { Client } from './own-client.js'
+import type { Script } from './script.js'
+
+/** A script of the denylist, and how long its reply is waited for. */
+export interface Question {
+  readonly script: Script
+  readonly args?: readonly string[]
+  readonly timeoutMs: number
+}
+
+/** Redis has not answered a question. */
+export class Unanswered extends Error {
+  override readonly name = 'Unanswered'
+  readonly code: DenylistFailureCode
+  /** Whether it was asked, so that it may have happened or may happen yet. */
+  readonly mayHaveRun: boolean
+
+  constructor(code: DenylistFailureCode, message: string, mayHaveRun: boolean) {
+    super(message)
+    this.code = code
+    this.mayHaveRun = mayHaveRun
+  }
+}
+
+/** A connection for the scripts of a denylist. It is opened when it is needed. */
+export interface DenylistConnection {
+  /**
+   * Asks once. The connection on which a question fails is given up.
+   *
+   * @throws Unanswered
+   */
+  ask(question: Question): Promise<unknown>
+  isOpen(): boolean
+  close(): void
+}
+
+interface ConnectionOptions {
+  readonly keys: readonly string[]
+  /** Milliseconds that anybody waits for a reply. */
+  readonly timeoutMs: number
+}
+
+/** The parts of ioredis that its types leave out. */
+type RunScript = (script: string, ...rest: readonly (string | number)[]) => Promise<unknown>
+interface Scripts {
+  evalsha: RunScript
+  eval: RunScript
+}
+
+export function openDenylistConnection(
+  users: Client,
+  { keys, timeoutMs }: ConnectionOptions,
+): DenylistConnection {
+  const inOwnContext = captureContext('express-service-auth.denylist-connection')
+  const maker = createClientMaker(users, timeoutMs)
+  let client: Client | undefined
+  let connecting: Promise<Client> | undefined
+  let isClosed = false
+
+  async function connect(): Promise<Client> {
+    if (isClosed) throw new Unanswered('closed', 'the denylist is closed', false)
+    const fresh = maker.make()
+    client = fresh
+    try {
+      await within(fresh.connect(), attemptFor(CONNECT_TIMEOUT_MS))
+    } catch (error) {
+      giveUp(fresh)
+      throw unanswered(error, { mayHaveRun: false })
+    }
+    maker.note(fresh)
+    return fresh
+  }
+
+  function connected(): Promise<Client> {
+    if (connecting !== undefined) return connecting
+    if (client?.status === 'ready') return Promise.resolve(client)
+    if (client !== undefined) giveUp(client)
+    const opening = connect().finally(() => (connecting = undefined))
+    connecting = opening
+    return opening
+  }
+
+  function giveUp(failed: Client): void {
+    if (client === failed) client = undefined
+    failed.disconnect()
+  }
+
+  async function ask({ script, args = [], timeoutMs }: Question): Promise<unknown> {
+    const ready = await connected()
+    const scripts = ready as unknown as Scripts
+    const rest = [keys.length, ...keys, ...args]
+    const attempt: Attempt = { ...attemptFor(timeoutMs), mayHaveRun: true }
+    try {
+      return await within(scripts.evalsha(script.sha, ...rest), attempt).catch((error) => {
+        if (!isUnknownScript(error)) throw error
+        return within(scripts.eval(script.source, ...rest), attempt)
+      })
+    } catch (error) {
+      giveUp(ready)
+      throw unanswered(error, attempt)
+    }
+  }
+
+  return {
+    ask: (question) => inOwnContext(() => ask(question)),
+    isOpen: () => client?.status === 'ready',
+    close() {
+      isClosed = true
+      if (client !== undefined) giveUp(client)
+    },
+  }
+
+  function unanswered(error: unknown, { mayHaveRun }: Pick<Attempt, 'mayHaveRun'>): Unanswered {
+    if (isClosed) return new Unanswered('closed', 'the denylist is closed', mayHaveRun)
+    if (isServersAnswer(error)) return new Unanswered('server', faultText(error), false)
+    const code = error instanceof NotConfirmed ? 'timeout' : 'network'
+    return new Unanswered(code, faultText(error as Error), mayHaveRun)
+  }
+}

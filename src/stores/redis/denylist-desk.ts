@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { integerBetween, optionsObject, parseOptions } from '../../base/options.js'
+import { ServiceAuthError } from '../../decision/fault.js'
+import { checkEntry, checkTarget } from '../../denylist/check-entry.js'
+import type { DenylistEntry, DenylistTarget } from '../../denylist/entry.js'
+import { DenylistUnconfirmed } from '../../denylist/unconfirmed.js'
+import { type DenylistConnection, type Question, Unanswered } from './denylist-connection.js'
+import * as rows from './denylist-rows.js'
+import * as scripts from './denylist-scripts.js'
+
+/** What operators do with a live denylist. */
+export interface DenylistDesk {
+  /**
+   * Denies. Denied twice, the later end and the later cut-off count. Resolves with the version that has
+   * the entry and with the entry as it is now in force.
+   *
+   * @throws TypeError when the entry is not valid, has ended, or would be the 10,001st; nothing was
+   * written.
+   * @throws DenylistUnconfirmed
+   */
+  deny(entry: DenylistEntry, options?: DeskOptions): Promise<Denied>
+  /**
+   * Ends an entry, in the list and wherever it is still held. Resolves with the version that has that,
+   * and whether the list had the entry.
+   *
+   * @throws TypeError when the target is not valid.
+   * @throws DenylistUnconfirmed
+   */
+  allow(target: DenylistTarget, options?: DeskOptions): Promise<Allowed>
+  /** What is denied at present. @throws ServiceAuthError `unavailable` */
+  entries(options?: DeskOptions): Promise<readonly DenylistEntry[]>
+  /**
+   * Who receives the list; who has died, until it was silent for its `maxStaleSeconds`.
+   *
+   * @throws ServiceAuthError `unavailable`
+   */
+  receivers(options?: DeskOptions): Promise<readonly DenylistReceiver[]>
+  /** The version of the list, and the time of its server. @throws ServiceAuthError `unavailable` */
+  version(options?: DeskOptions): Promise<DenylistMoment>
+}
+
+export interface DeskOptions {
+  /** Milliseconds, 1 to 60,000, until which it is asked again and again. Default: 1000. */
+  readonly timeoutMs?: number | undefined
+}
+
+export interface Denied {
+  readonly version: number
+  readonly entry: DenylistEntry
+}
+
+export interface Allowed {
+  readonly version: number
+  readonly wasListed: boolean
+}
+
+export interface DenylistReceiver {
+  readonly name: string
+  /** The version that it applies. */
+  readonly version: number
+  readonly seenSecondsAgo: number
+}
+
+export interface DenylistMoment {
+  readonly version: number
+  /** Seconds since the epoch, by the server's clock. */
+  readonly serverSeconds: number
+}
+
+const MAX_ENTRIES = 10_000
+/** The largest `maxStaleSeconds`: no receiver holds an entry for longer without the list. */
+const MARK_SECONDS = 604_800
+/** A connection that says nothing is replaced after this, and the question asked again. */
+const TRY_TIMEOUT_MS = 500
+const RETRY_DELAY_MS = 20
+
+const schema = optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) })
+
+export function createDesk(connection: DenylistConnection): DenylistDesk {
+  /**
+   * The question has no further effect the second time.
+   *
+   * @throws Unanswered with what became of all tries.
+   */
+  async function ask(question: Omit<Question, 'timeoutMs'>, options: unknown): Promise<unknown> {
+    const { timeoutMs } = parseOptions('denylist options', schema, options)
+    const deadline = performance.now() + timeoutMs
+    let mayHaveRun = false
+    for (;;) {
+      const leftMs = Math.max(1, deadline - performance.now())
+      try {
+        return await connection.ask({ ...question, timeoutMs: Math.min(TRY_TIMEOUT_MS, leftMs) })
+      } catch (error) {
+        const { code, message, mayHaveRun: mayHaveRunNow } = error as Unanswered
+        mayHaveRun ||= mayHaveRunNow
+        const isOver = performance.now() + RETRY_DELAY_MS >= deadline
+        if (isOver || code === 'server' || code === 'closed') {
+          throw new Unanswered(code, message, mayHaveRun)
+        }
+      }
+      await sleep(RETRY_DELAY_MS, undefined, { ref: false })
+    }
+  }
+
+  async function write(
+    question: Omit<Question, 'timeoutMs'>,
+    options: unknown,
+  ): Promise<readonly unknown[]> {
+    const reply = await ask(question, options).catch((error) => {
+      throw error instanceof Unanswered ? notWritten(error) : error
+    })
+    const [outcome, ...answer] = rows.rowsOf(reply)
+    switch (outcome) {
+      case 'written':
+        return answer
+      case 'ended':
+        throw new TypeError('denylist entry: until must be later than now')
+      case 'full':
+        throw new TypeError(`denylist entry: the list is full, it has ${MAX_ENTRIES} entries`)
+      default:
+        throw new DenylistUnconfirmed(DAMAGED, false)
+    }
+  }
+
+  async function read<T>(
+    script: Question['script'],
+    options: unknown,
+    parse: (reply: unknown) => T,
+  ): Promise<T> {
+    try {
+      return parse(await ask({ script }, options))
+    } catch (error) {
+      if (error instanceof rows.Malformed) throw unreadable(DAMAGED)
+      throw error instanceof Unanswered ? unreadable(error.message) : error
+    }
+  }
+
+  return {
+    async deny(input, options = {}) {
+      const entry = checkEntry(input)
+      const text = rows.targetText(rows.targetOf(entry))
+      const limits = rows.limitTexts(entry)
+      const reason = rows.reasonText(entry)
+      const args = [randomUUID(), text, ...limits, reason, String(MAX_ENTRIES)]
+      const [number, ends, cutoff] = await write({ script: scripts.DENY, args }, options)
+      const { endsAt, issuedBefore } = rows.readLimits(ends, cutoff)
+      const until = endsAt === Number.POSITIVE_INFINITY ? null : endsAt
+      const value = entry.kind === 'issued-before' ? issuedBefore : entry.value
+      return { version: rows.readNumber(number), entry: { ...entry, value, until } }
+    },
+    async allow(input, options = {}) {
+      const target = checkTarget(input)
+      const args = [randomUUID(), rows.targetText(target), String(MARK_SECONDS)]
+      const [number, listed] = await write({ script: scripts.ALLOW, args }, options)
+      return { version: rows.readNumber(number), wasListed: listed === '1' }
+    },
+    entries: (options = {}) => read(scripts.READ_WITH_REASONS, options, rows.readRecords),
+    receivers: (options = {}) =>
+      read(scripts.RECEIVERS, options, (reply) => rows.rowsOf(reply).map(receiverOf)),
+    version: (options = {}) =>
+      read(scripts.POLL, options, (reply) => {
+        const { version, serverSeconds } = rows.readPoll(reply)
+        return { version: version.number, serverSeconds }
+      }),
+  }
+}
+
+const DAMAGED = 'what its keys in Redis hold is damaged, or of another version'
+
+const notWritten = ({ message, mayHaveRun }: Unanswered): DenylistUnconfirmed =>
+  new DenylistUnconfirmed(message, mayHaveRun)
+
+const unreadable = (fault: string): ServiceAuthError =>
+  new ServiceAuthError('unavailable', `the denylist cannot be read: ${fault}`)
+
+function receiverOf(row: unknown): DenylistReceiver {
+  const [name, version, silentMs] = rows.rowsOf(row)
+  return {
+    name: String(name),
+    version: rows.readNumber(version),
+    seenSecondsAgo: rows.readNumber(silentMs) / 1000,
+  }
+}

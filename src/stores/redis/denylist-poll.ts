@@ -1,0 +1,114 @@
+import { captureContext } from '../../base/own-context.js'
+import type { HeldList } from '../../denylist/held-list.js'
+import { isSameVersion } from '../../denylist/life.js'
+import type { ListVersion } from '../../denylist/merge.js'
+import { currentMoment, type Moment } from '../../denylist/moment.js'
+import { type DenylistConnection, Unanswered } from './denylist-connection.js'
+import type { Reports } from './denylist-reports.js'
+import { Malformed, readList, readPoll } from './denylist-rows.js'
+import { POLL, READ } from './denylist-scripts.js'
+
+/** Looks at the list again and again. */
+export interface Poll {
+  /** Begins, unless it has begun. */
+  begin(): void
+  /** Resolves after the look that is under way, or the next. */
+  looked(): Promise<void>
+  close(): void
+}
+
+interface PollOptions {
+  readonly held: HeldList
+  readonly reports: Reports
+  readonly pollMs: number
+  readonly timeoutMs: number
+}
+
+const READ_TIMEOUT_MS = 500
+/** A damaged list may be mended without a new version, and is long: it is not read at every look. */
+const MALFORMED_PAUSE_MS = 2000
+
+/**
+ * One look at a time: the version, the list if that has changed, and the report if it is due. The
+ * timer never holds the process open, and runs in the async context in which this was called.
+ */
+export function createPoll(
+  connection: DenylistConnection,
+  { held, reports, pollMs, timeoutMs }: PollOptions,
+): Poll {
+  const inOwnContext = captureContext('express-service-auth.denylist-poll')
+  const waiting: (() => void)[] = []
+  let hasBegun = false
+  let isClosed = false
+  let timer: NodeJS.Timeout | undefined
+  let malformed: { readonly version: ListVersion; readonly at: number } | undefined
+
+  async function look(): Promise<void> {
+    const beganAt = performance.now()
+    try {
+      await readWhatIsNew()
+      if (!isClosed) await reports.reportIfDue(held.life)
+    } catch (error) {
+      if (!isClosed) held.apply({ type: 'failed', at: currentMoment(), code: codeOf(error) })
+    }
+    for (const resolve of waiting.splice(0)) resolve()
+    if (isClosed) return
+    timer = setTimeout(() => void look(), Math.max(0, beganAt + pollMs - performance.now()))
+    timer.unref()
+  }
+
+  async function readWhatIsNew(): Promise<void> {
+    const askedAt = currentMoment()
+    const polled = readPoll(await connection.ask({ script: POLL, timeoutMs }))
+    const { life } = held
+    const isKnown = life.confirmedAt !== undefined && isSameVersion(polled.version, life.version)
+    const list = isKnown ? undefined : await readAll(polled.version)
+    // What a server says that is cut off confirms nothing.
+    if (reports.isRefused) await reports.reportIfDue(life)
+    if (isClosed) return
+    if (list !== undefined) held.apply({ type: 'read', at: currentMoment(), ...list })
+    else held.apply({ type: 'unchanged', at: currentMoment(), askedAt, ...polled })
+  }
+
+  async function readAll(version: ListVersion) {
+    const isPause =
+      malformed !== undefined &&
+      isSameVersion(malformed.version, version) &&
+      performance.now() - malformed.at < MALFORMED_PAUSE_MS
+    if (isPause) throw new Malformed('the list')
+    const askedAt: Moment = currentMoment()
+    const reply = await connection.ask({ script: READ, timeoutMs: READ_TIMEOUT_MS })
+    try {
+      const list = readList(reply)
+      malformed = undefined
+      return { askedAt, list }
+    } catch (error) {
+      malformed = { version, at: performance.now() }
+      throw error
+    }
+  }
+
+  return {
+    begin() {
+      if (hasBegun || isClosed) return
+      hasBegun = true
+      inOwnContext(() => void look())
+    },
+    looked() {
+      if (isClosed) return Promise.resolve()
+      return new Promise((resolve) => waiting.push(resolve))
+    },
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      for (const resolve of waiting.splice(0)) resolve()
+      held.apply({ type: 'failed', at: currentMoment(), code: 'closed' })
+    },
+  }
+}
+
+function codeOf(error: unknown) {
+  if (error instanceof Unanswered) return error.code
+  if (error instanceof Malformed) return 'malformed'
+  throw error
+}

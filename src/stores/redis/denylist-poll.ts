@@ -1,6 +1,6 @@
 import { captureContext } from '../../base/own-context.js'
 import type { HeldList } from '../../denylist/held-list.js'
-import { isSameVersion } from '../../denylist/life.js'
+import { isSameVersion, type Life } from '../../denylist/life.js'
 import type { ListVersion } from '../../denylist/merge.js'
 import { currentMoment, type Moment } from '../../denylist/moment.js'
 import { type DenylistConnection, Unanswered } from './denylist-connection.js'
@@ -47,7 +47,7 @@ export function createPoll(
     const beganAt = performance.now()
     try {
       await readWhatIsNew()
-      if (!isClosed) await reports.reportIfDue(held.life)
+      if (!isClosed) await reports.reportIfDue({ ...held.life, isProof: false })
     } catch (error) {
       if (!isClosed) held.apply({ type: 'failed', at: currentMoment(), code: codeOf(error) })
     }
@@ -61,10 +61,10 @@ export function createPoll(
     const askedAt = currentMoment()
     const polled = readPoll(await connection.ask({ script: POLL, timeoutMs }))
     const { life } = held
-    const isKnown = life.confirmedAt !== undefined && isSameVersion(polled.version, life.version)
-    const list = isKnown ? undefined : await readAll(polled.version)
-    // What a server says that is cut off confirms nothing.
-    if (reports.isRefused) await reports.reportIfDue(life)
+    const isFirst = life.confirmedAt === undefined
+    const isNew = isFirst || !isSameVersion(polled.version, life.version)
+    const list = isNew ? await readAll(polled.version) : undefined
+    if (isFirst || life.trouble !== undefined) await reports.reportIfDue(proofOf(life, polled))
     if (isClosed) return
     if (list !== undefined) held.apply({ type: 'read', at: currentMoment(), ...list })
     else held.apply({ type: 'unchanged', at: currentMoment(), askedAt, ...polled })
@@ -106,6 +106,13 @@ export function createPoll(
     },
   }
 }
+
+/** A master that is cut off answers questions, and refuses what is written. */
+const proofOf = ({ highestNumber }: Life, { version }: { version: ListVersion }) => ({
+  version,
+  highestNumber: Math.max(highestNumber, version.number),
+  isProof: true,
+})
 
 function codeOf(error: unknown) {
   if (error instanceof Unanswered) return error.code

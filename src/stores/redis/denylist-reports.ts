@@ -1,16 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import type { Life } from '../../denylist/life.js'
+import type { ListVersion } from '../../denylist/merge.js'
 import type { DenylistConnection, Unanswered } from './denylist-connection.js'
 import { LEAVE, REPORT } from './denylist-scripts.js'
 
 /** Says in Redis under which name a receiver applies which version. */
 export interface Reports {
-  /** Whether the server has refused the last one because it is cut off from its replicas or is one. */
-  readonly isRefused: boolean
-  /** @throws Unanswered when it was refused, or the server did not answer. */
-  reportIfDue(life: Life): Promise<void>
+  /** @throws Unanswered when the server has refused it as one that is cut off, or did not answer. */
+  reportIfDue(applied: Applied): Promise<void>
   /** Takes the receiver off the list, if the connection is open. */
   leave(): Promise<void>
+}
+
+interface Applied {
+  readonly version: ListVersion
+  readonly highestNumber: number
+  /** Whether the server has to show that it is not cut off before it is believed. */
+  readonly isProof: boolean
 }
 
 interface ReportsOptions {
@@ -31,33 +36,27 @@ export function createReports(
 ): Reports {
   const instance = randomUUID()
   const silenceMs = String(maxStaleSeconds * 1000)
-  let reported: { readonly at: number; readonly version: Life['version'] } | undefined
-  let isRefused = false
+  let reported: { readonly at: number; readonly version: number } | undefined
 
-  function isDue({ version }: Life): boolean {
-    if (isRefused || reported === undefined) return true
+  function isDue({ version, isProof }: Applied): boolean {
+    if (reported === undefined) return true
     const ageMs = performance.now() - reported.at
-    const hasChanged = reported.version.number !== version.number
-    return ageMs >= INTERVAL_MS || (hasChanged && ageMs >= LEAST_INTERVAL_MS)
+    const isNews = isProof || reported.version !== version.number
+    return ageMs >= INTERVAL_MS || (isNews && ageMs >= LEAST_INTERVAL_MS)
   }
 
   return {
-    get isRefused() {
-      return isRefused
-    },
-    async reportIfDue(life) {
-      if (!isDue(life)) return
-      const { version, highestNumber } = life
+    async reportIfDue(applied) {
+      if (!isDue(applied)) return
+      const { version, highestNumber } = applied
       const args = [instance, String(version.number), String(highestNumber), silenceMs, name]
-      const sent = { at: performance.now(), version }
+      const sent = { at: performance.now(), version: version.number }
       try {
         await connection.ask({ script: REPORT, args, timeoutMs })
-        isRefused = false
       } catch (error) {
         const { code, message } = error as Unanswered
-        isRefused = code === 'server' && CUT_OFF.test(message)
         // One that is full, say, still tells the truth.
-        if (isRefused || code !== 'server') throw error
+        if (code !== 'server' || CUT_OFF.test(message)) throw error
       }
       reported = sent
     },

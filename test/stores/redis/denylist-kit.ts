@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   type RedisDenylist,
   type RedisDenylistOptions,
@@ -6,6 +7,7 @@ import {
 import { type Cluster, Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import type { DenylistEntry } from '../../../src/denylist/entry.js'
+import type { DenylistEvent } from '../../../src/denylist/event.js'
 import { until } from '../../support/until.js'
 
 export const ISSUER = 'https://core.example'
@@ -54,3 +56,14 @@ export const untilAccepted = (denylist: RedisDenylist, caller: string): Promise<
 
 export const untilState = (denylist: RedisDenylist, state: string): Promise<void> =>
   until(`the denylist is ${state}`, async () => denylist.health().state === state)
+
+/** What operators are told from now on. */
+export function hearDenylist(): DenylistEvent[] {
+  const heard: DenylistEvent[] = []
+  const listen = (event: unknown): void => void heard.push(event as DenylistEvent)
+  subscribe('express-service-auth:denylist', listen)
+  onTestFinished(() => {
+    unsubscribe('express-service-auth:denylist', listen)
+  })
+  return heard
+}

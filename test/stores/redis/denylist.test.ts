@@ -1,14 +1,13 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { DenylistEntry } from '../../../src/denylist/entry.js'
-import type { DenylistEvent } from '../../../src/denylist/event.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { until } from '../../support/until.js'
 import {
   entryOf,
+  hearDenylist,
   ISSUER,
   openDenylist,
   refuses,
@@ -25,16 +24,6 @@ beforeEach(async () => {
 })
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
-
-function hear(): DenylistEvent[] {
-  const heard: DenylistEvent[] = []
-  const listen = (event: unknown): void => void heard.push(event as DenylistEvent)
-  subscribe('express-service-auth:denylist', listen)
-  onTestFinished(() => {
-    unsubscribe('express-service-auth:denylist', listen)
-  })
-  return heard
-}
 
 const EMPTY = { callers: new Set(), keys: new Set(), tokenIds: new Set() }
 
@@ -141,7 +130,7 @@ describe('what is denied', () => {
   })
 
   test('is told', async () => {
-    const heard = hear()
+    const heard = hearDenylist()
     const receiver = openDenylist(server)
     await receiver.ready()
     const { version } = await desk.deny(entryOf())

@@ -48,6 +48,8 @@ describe('its state', () => {
   it('an answer that comes after the machine slept confirms what was when it was asked', () => {
     const answer = { ...unchanged(0), at: momentAt(60_000) }
     expect(lived(read(listOf(1)), answer).state).toBe('expired')
+    const list = { ...read(listOf(1)), at: momentAt(60_000) }
+    expect(lived(list).state).toBe('expired')
   })
 })
 
@@ -107,6 +109,13 @@ describe('its health', () => {
       version: 8,
     })
   })
+})
+
+it('remembers the highest number that it has seen, of a version or an entry', () => {
+  const list = listOf(5, { a: caller({ number: 9 }) })
+  expect(lived(read(list)).highestNumber).toBe(9)
+  expect(lived(read(list), read(listOf(7))).highestNumber).toBe(9)
+  expect(lived(read(listOf(12)), read(list)).highestNumber).toBe(12)
 })
 
 describe('what is told', () => {

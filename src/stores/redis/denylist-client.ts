@@ -15,17 +15,16 @@ export interface ClientMaker {
 }
 
 export function createClientMaker(users: Client, timeoutMs: number): ClientMaker {
-  const made = users.isCluster
-    ? clusterMaker(duplicateClient(users, timeoutMs) as Cluster)
-    : redisMaker(duplicateClient(users, timeoutMs) as Redis, users as Redis)
+  const template = duplicateClient(users, timeoutMs)
+  const { make, note } = template.isCluster
+    ? clusterMaker(template as Cluster)
+    : redisMaker(template as Redis, users.options as Redis['options'])
   return {
-    ...made,
+    note,
     make() {
-      const client = made.make()
+      const client = make()
       // Faults reach whoever asks; without a listener they would be printed.
       client.on('error', () => {})
-      // A detector of failovers that began while the connection was being ended would stay.
-      client.on('close', () => client.disconnect())
       return client
     },
   }
@@ -39,7 +38,10 @@ const CONNECTION_OPTIONS = {
   reconnectOnError: null,
 } as const
 
-function redisMaker(template: Redis, { options: { connectionName } }: Redis): ClientMaker {
+function redisMaker(
+  template: Redis,
+  { connectionName }: Pick<Redis['options'], 'connectionName'>,
+): ClientMaker {
   let sentinels: Partial<SentinelAddress>[] | undefined = template.options.sentinels?.slice()
 
   return {
@@ -51,6 +53,8 @@ function redisMaker(template: Redis, { options: { connectionName } }: Redis): Cl
       })
       // The first one asked may be the one that hangs.
       sentinels = sentinels && [...sentinels.slice(1), ...sentinels.slice(0, 1)]
+      // A detector that began while the connection was being ended would stay.
+      if (sentinels !== undefined) client.on('close', () => client.disconnect())
       if (connectionName) {
         client.on('ready', () => client.client('SETNAME', connectionName).catch(() => {}))
       }

@@ -75,12 +75,12 @@ export function openDenylistConnection(
     client = fresh
     try {
       await within(fresh.connect(), attemptFor(CONNECT_TIMEOUT_MS))
+      maker.note(fresh)
+      return fresh
     } catch (error) {
       giveUp(fresh)
       throw unanswered(error, { mayHaveRun: false })
     }
-    maker.note(fresh)
-    return fresh
   }
 
   function connected(): Promise<Client> {

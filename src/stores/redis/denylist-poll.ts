@@ -1,6 +1,7 @@
 import { captureContext } from '../../base/own-context.js'
 import type { HeldList } from '../../denylist/held-list.js'
 import { isSameVersion, type Life } from '../../denylist/life.js'
+import type { DenylistFailureCode } from '../../denylist/live-denylist.js'
 import type { ListVersion } from '../../denylist/merge.js'
 import { currentMoment, type Moment } from '../../denylist/moment.js'
 import { type DenylistConnection, Unanswered } from './denylist-connection.js'
@@ -114,8 +115,5 @@ const proofOf = ({ highestNumber }: Life, { version }: { version: ListVersion })
   isProof: true,
 })
 
-function codeOf(error: unknown) {
-  if (error instanceof Unanswered) return error.code
-  if (error instanceof Malformed) return 'malformed'
-  throw error
-}
+const codeOf = (error: unknown): DenylistFailureCode =>
+  error instanceof Unanswered ? error.code : 'malformed'

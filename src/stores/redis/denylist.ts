@@ -7,7 +7,7 @@ import { isText } from '../../denylist/check-entry.js'
 import { createHeldList } from '../../denylist/held-list.js'
 import type { LiveDenylist } from '../../denylist/live-denylist.js'
 import { openDenylistConnection } from './denylist-connection.js'
-import { createDesk, type DenylistDesk } from './denylist-desk.js'
+import { createOperations, type DenylistOperations } from './denylist-operations.js'
 import { createPoll } from './denylist-poll.js'
 import { createReports } from './denylist-reports.js'
 import { slotOf } from './hash-slot.js'
@@ -30,7 +30,7 @@ export interface RedisDenylistOptions {
 }
 
 /** A live denylist on Redis. It polls from the first call of `lists` or `ready` on. */
-export interface RedisDenylist extends LiveDenylist, DenylistDesk {}
+export interface RedisDenylist extends LiveDenylist, DenylistOperations {}
 
 /** As long as a list that was read counts as fresh. */
 const READY_TIMEOUT_MS = 1500
@@ -86,7 +86,7 @@ export function redisDenylist(
   }
 
   return {
-    ...createDesk(writing),
+    ...createOperations(writing),
     ready,
     lists(issuer) {
       poll.begin()

@@ -1,14 +1,15 @@
+export { DenylistUnconfirmed } from '../../denylist/unconfirmed.js'
 export {
   type RedisDenylist,
   type RedisDenylistOptions,
   redisDenylist,
 } from './denylist.js'
 export type {
-  Allowed,
-  Denied,
-  DenylistDesk,
-  DenylistMoment,
+  AllowResult,
+  DenylistCallOptions,
+  DenylistOperations,
   DenylistReceiver,
-  DeskOptions,
-} from './denylist-desk.js'
+  DenylistVersion,
+  DenyResult,
+} from './denylist-operations.js'
 export { type RedisStoreOptions, redisStore } from './redis-store.js'

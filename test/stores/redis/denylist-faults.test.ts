@@ -203,40 +203,53 @@ describe('a server that answers otherwise', () => {
 
   const KEYS = 'esa:{denylist}'
   const target = JSON.stringify([ISSUER, 'caller', 'x'])
-  test.each<[string, string[]]>([
-    ['a version', ['SET', `${KEYS}:version`, 'one']],
-    ['a version out of range', ['SET', `${KEYS}:version`, '9999999999999999 nonce']],
-    ['another type', ['SET', `${KEYS}:entries`, 'text']],
-    ['a row', ['HSET', `${KEYS}:entries`, target, '1']],
-    ['a cut-off that is none', ['HSET', `${KEYS}:entries`, target, '1|-|5']],
-    ['a target', ['HSET', `${KEYS}:entries`, 'orders', '1|-|-']],
-    ['a target in other words', ['HSET', `${KEYS}:entries`, ` ${target}`, '1|-|-']],
-    ['a kind', ['HSET', `${KEYS}:entries`, '["i","sub","x"]', '1|-|-']],
-    ['an object', ['HSET', `${KEYS}:entries`, '{"0":"i","1":"caller","2":"x"}', '1|-|-']],
-    ['an issuer', ['HSET', `${KEYS}:entries`, '["","caller","x"]', '1|-|-']],
-    ['a mark', ['HSET', `${KEYS}:marks`, target, 'x']],
-  ])(
-    'damaged, %s: the last list stays in force',
-    async (_, command) => {
-      const server = await own()
-      const { receiver } = await holding(server)
-      await server.command('DEL', command[1] as string)
-      await server.command(...command)
-      if (!command[1]?.endsWith('version')) await server.command('SET', `${KEYS}:version`, '2 x')
-      const code = command[2] === 'text' ? 'server' : 'malformed'
-      await until('it is noticed', async () => receiver.health().lastError === code)
-      await untilState(receiver, 'stale')
-      expect(refuses(receiver, 'orders')).toBe(true)
-      await expectUnreadable(openDenylist(server))
-      if (command[1]?.endsWith('marks') === false) {
-        await expect(openDenylist(server).entries()).rejects.toMatchObject({ code: 'unavailable' })
-      }
-      await server.command('DEL', command[1] as string)
-      await untilState(receiver, 'fresh')
-      expect(refuses(receiver, 'orders')).toBe(true)
-    },
-    30_000,
-  )
+  const DAMAGES: Record<string, [string, string, ...string[]]> = {
+    'a version': ['SET', `${KEYS}:version`, 'one'],
+    'a version out of range': ['SET', `${KEYS}:version`, '9999999999999999 nonce'],
+    'another type': ['SET', `${KEYS}:entries`, 'text'],
+    'a row': ['HSET', `${KEYS}:entries`, target, '1'],
+    'a cut-off that is none': ['HSET', `${KEYS}:entries`, target, '1|-|5'],
+    'a target': ['HSET', `${KEYS}:entries`, 'orders', '1|-|-'],
+    'a target in other words': ['HSET', `${KEYS}:entries`, ` ${target}`, '1|-|-'],
+    'a kind': ['HSET', `${KEYS}:entries`, '["i","sub","x"]', '1|-|-'],
+    'an object': ['HSET', `${KEYS}:entries`, '{"0":"i","1":"caller","2":"x"}', '1|-|-'],
+    'an issuer': ['HSET', `${KEYS}:entries`, '["","caller","x"]', '1|-|-'],
+    'a mark': ['HSET', `${KEYS}:marks`, target, 'x'],
+  }
+
+  async function expectHeldThroughDamage(name: string, server: RedisServer): Promise<void> {
+    const [word, key, ...rest] = DAMAGES[name] as [string, string]
+    const { receiver } = await holding(server)
+    await server.command('DEL', key)
+    await server.command(word, key, ...rest)
+    if (!key.endsWith('version')) await server.command('SET', `${KEYS}:version`, '2 x')
+    const code = name === 'another type' ? 'server' : 'malformed'
+    await until(`${name}: noticed`, async () => receiver.health().lastError === code)
+    expect(refuses(receiver, 'orders')).toBe(true)
+    await expect(openDenylist(server).entries()).rejects.toMatchObject({ code: 'unavailable' })
+    await server.command('DEL', key)
+    await until(`${name}: mended`, async () => receiver.health().lastError === undefined)
+    expect(refuses(receiver, 'orders')).toBe(true)
+  }
+
+  test('damaged in whatever way: the last list stays in force until it is mended', async () => {
+    const names = Object.keys(DAMAGES)
+    const servers = await Promise.all(names.map(() => own()))
+    await Promise.all(
+      names.map((name, index) => expectHeldThroughDamage(name, servers[index] as RedisServer)),
+    )
+  }, 30_000)
+
+  test('damaged for a while: stale, and unknown to who has read nothing', async () => {
+    const server = await own()
+    const { receiver } = await holding(server)
+    await server.command('HSET', `${KEYS}:marks`, target, 'x')
+    await server.command('SET', `${KEYS}:version`, '2 x')
+    await untilState(receiver, 'stale')
+    expect(receiver.health().lastError).toBe('malformed')
+    expect(refuses(receiver, 'orders')).toBe(true)
+    await expectUnreadable(openDenylist(server))
+  }, 30_000)
 
   test('damaged, nothing is written to it', async () => {
     const server = await own()

@@ -10,16 +10,16 @@ import * as rows from './denylist-rows.js'
 import * as scripts from './denylist-scripts.js'
 
 /** What operators do with a live denylist. */
-export interface DenylistDesk {
+export interface DenylistOperations {
   /**
-   * Denies. Denied twice, the later end and the later cut-off count. Resolves with the version that has
+   * Denies. DenyResult twice, the later end and the later cut-off count. Resolves with the version that has
    * the entry and with the entry as it is now in force.
    *
    * @throws TypeError when the entry is not valid, has ended, or would be the 10,001st; nothing was
    * written.
    * @throws DenylistUnconfirmed
    */
-  deny(entry: DenylistEntry, options?: DeskOptions): Promise<Denied>
+  deny(entry: DenylistEntry, options?: DenylistCallOptions): Promise<DenyResult>
   /**
    * Ends an entry, in the list and wherever it is still held. Resolves with the version that has that,
    * and whether the list had the entry.
@@ -27,30 +27,30 @@ export interface DenylistDesk {
    * @throws TypeError when the target is not valid.
    * @throws DenylistUnconfirmed
    */
-  allow(target: DenylistTarget, options?: DeskOptions): Promise<Allowed>
+  allow(target: DenylistTarget, options?: DenylistCallOptions): Promise<AllowResult>
   /** What is denied at present. @throws ServiceAuthError `unavailable` */
-  entries(options?: DeskOptions): Promise<readonly DenylistEntry[]>
+  entries(options?: DenylistCallOptions): Promise<readonly DenylistEntry[]>
   /**
    * Who receives the list; who has died, until it was silent for its `maxStaleSeconds`.
    *
    * @throws ServiceAuthError `unavailable`
    */
-  receivers(options?: DeskOptions): Promise<readonly DenylistReceiver[]>
+  receivers(options?: DenylistCallOptions): Promise<readonly DenylistReceiver[]>
   /** The version of the list, and the time of its server. @throws ServiceAuthError `unavailable` */
-  version(options?: DeskOptions): Promise<DenylistMoment>
+  version(options?: DenylistCallOptions): Promise<DenylistVersion>
 }
 
-export interface DeskOptions {
+export interface DenylistCallOptions {
   /** Milliseconds, 1 to 60,000, until which it is asked again and again. Default: 1000. */
   readonly timeoutMs?: number | undefined
 }
 
-export interface Denied {
+export interface DenyResult {
   readonly version: number
   readonly entry: DenylistEntry
 }
 
-export interface Allowed {
+export interface AllowResult {
   readonly version: number
   readonly wasListed: boolean
 }
@@ -62,7 +62,7 @@ export interface DenylistReceiver {
   readonly seenSecondsAgo: number
 }
 
-export interface DenylistMoment {
+export interface DenylistVersion {
   readonly version: number
   /** Seconds since the epoch, by the server's clock. */
   readonly serverSeconds: number
@@ -77,7 +77,7 @@ const RETRY_DELAY_MS = 20
 
 const schema = optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) })
 
-export function createDesk(connection: DenylistConnection): DenylistDesk {
+export function createOperations(connection: DenylistConnection): DenylistOperations {
   /**
    * The question has no further effect the second time.
    *
@@ -103,23 +103,22 @@ export function createDesk(connection: DenylistConnection): DenylistDesk {
     }
   }
 
-  async function write(
+  async function write<T>(
     question: Omit<Question, 'timeoutMs'>,
     options: unknown,
-  ): Promise<readonly unknown[]> {
-    const reply = await ask(question, options).catch((error) => {
-      throw error instanceof Unanswered ? notWritten(error) : error
-    })
-    const [outcome, ...answer] = rows.rowsOf(reply)
-    switch (outcome) {
-      case 'written':
-        return answer
-      case 'ended':
-        throw new TypeError('denylist entry: until must be later than now')
-      case 'full':
-        throw new TypeError(`denylist entry: the list is full, it has ${MAX_ENTRIES} entries`)
-      default:
-        throw new DenylistUnconfirmed(DAMAGED, false)
+    parse: (answer: readonly unknown[]) => T,
+  ): Promise<T> {
+    try {
+      const [outcome, ...answer] = rows.rowsOf(await ask(question, options))
+      if (outcome === 'written') return parse(answer)
+      if (outcome === 'ended') throw new TypeError('denylist entry: until must be later than now')
+      if (outcome === 'full') throw new TypeError(LIST_IS_FULL)
+      throw new DenylistUnconfirmed(DAMAGED, false)
+    } catch (error) {
+      if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, true)
+      throw error instanceof Unanswered
+        ? new DenylistUnconfirmed(error.message, error.mayHaveRun)
+        : error
     }
   }
 
@@ -143,17 +142,20 @@ export function createDesk(connection: DenylistConnection): DenylistDesk {
       const limits = rows.limitTexts(entry)
       const reason = rows.reasonText(entry)
       const args = [randomUUID(), text, ...limits, reason, String(MAX_ENTRIES)]
-      const [number, ends, cutoff] = await write({ script: scripts.DENY, args }, options)
-      const { endsAt, issuedBefore } = rows.readLimits(ends, cutoff)
-      const until = endsAt === Number.POSITIVE_INFINITY ? null : endsAt
-      const value = entry.kind === 'issued-before' ? issuedBefore : entry.value
-      return { version: rows.readNumber(number), entry: { ...entry, value, until } }
+      return await write({ script: scripts.DENY, args }, options, ([number, ends, cutoff]) => {
+        const { endsAt, issuedBefore } = rows.readLimits(ends, cutoff)
+        const until = endsAt === Number.POSITIVE_INFINITY ? null : endsAt
+        const value = entry.kind === 'issued-before' ? issuedBefore : entry.value
+        return { version: rows.readNumber(number), entry: { ...entry, value, until } }
+      })
     },
     async allow(input, options = {}) {
       const target = checkTarget(input)
       const args = [randomUUID(), rows.targetText(target), String(MARK_SECONDS)]
-      const [number, listed] = await write({ script: scripts.ALLOW, args }, options)
-      return { version: rows.readNumber(number), wasListed: listed === '1' }
+      return await write({ script: scripts.ALLOW, args }, options, ([number, listed]) => ({
+        version: rows.readNumber(number),
+        wasListed: listed === '1',
+      }))
     },
     entries: (options = {}) => read(scripts.READ_WITH_REASONS, options, rows.readRecords),
     receivers: (options = {}) =>
@@ -168,8 +170,7 @@ export function createDesk(connection: DenylistConnection): DenylistDesk {
 
 const DAMAGED = 'what its keys in Redis hold is damaged, or of another version'
 
-const notWritten = ({ message, mayHaveRun }: Unanswered): DenylistUnconfirmed =>
-  new DenylistUnconfirmed(message, mayHaveRun)
+const LIST_IS_FULL = `denylist entry: the list is full, it has ${MAX_ENTRIES} entries`
 
 const unreadable = (fault: string): ServiceAuthError =>
   new ServiceAuthError('unavailable', `the denylist cannot be read: ${fault}`)

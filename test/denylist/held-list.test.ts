@@ -1,0 +1,52 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { expect, it, onTestFinished } from 'vitest'
+import { createHeldList } from '../../src/denylist/held-list.js'
+import type { LifeEvent } from '../../src/denylist/life.js'
+import { currentMoment } from '../../src/denylist/moment.js'
+import { caller, listOf, START_SECONDS } from './story.js'
+
+const ISSUER = 'https://core.example'
+const OPTIONS = { maxStaleSeconds: 10, whenUnknown: 'refuse' } as const
+
+const readNow = (list: ReturnType<typeof listOf>): LifeEvent => {
+  const at = currentMoment()
+  return { type: 'read', at, askedAt: at, list }
+}
+
+it('has one object of sets for each issuer, until something changes', () => {
+  const held = createHeldList(OPTIONS)
+  const other = caller({ issuer: 'https://other.example', kind: 'key', value: 'd-1' })
+  held.apply(readNow(listOf(1, { a: caller(), b: other })))
+  const lists = held.lists(ISSUER)
+  expect(lists).toEqual({ callers: new Set(['orders']), keys: new Set(), tokenIds: new Set() })
+  expect(held.lists('https://other.example')?.keys).toEqual(new Set(['d-1']))
+  const at = currentMoment()
+  held.apply({ type: 'unchanged', at, askedAt: at, serverSeconds: START_SECONDS })
+  held.apply({ type: 'failed', at, code: 'network' })
+  expect(held.lists(ISSUER)).toBe(lists)
+  expect(held.lists('https://third.example')).toBe(held.lists('https://fourth.example'))
+})
+
+it('knows nothing before the first list, unless that is to be accepted', () => {
+  expect(createHeldList(OPTIONS).lists(ISSUER)).toBeUndefined()
+  const accepting = createHeldList({ ...OPTIONS, whenUnknown: 'accept' })
+  expect(accepting.lists(ISSUER)?.callers.size).toBe(0)
+  expect(accepting.isKnown()).toBe(false)
+})
+
+it('works out what to tell only for those who listen', () => {
+  let heard = 0
+  const listen = (event: unknown): void => {
+    heard += 1
+    expect(Object.isFrozen(event)).toBe(true)
+  }
+  const held = createHeldList(OPTIONS)
+  held.apply(readNow(listOf(1)))
+  subscribe('express-service-auth:denylist', listen)
+  onTestFinished(() => {
+    unsubscribe('express-service-auth:denylist', listen)
+  })
+  held.apply(readNow(listOf(2)))
+  held.apply({ type: 'failed', at: currentMoment(), code: 'network' })
+  expect(heard).toBe(1)
+})

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { startRedis } from '../../support/redis.js'
+import { startTcpProxy } from '../../support/tcp-proxy.js'
+import { until } from '../../support/until.js'
+
+const child = fileURLToPath(new URL('./denylist.child.ts', import.meta.url))
+
+async function leave(state: string, port: number): Promise<string> {
+  const command = ['--import', 'tsx', child, state, String(port)]
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, command, {
+    timeout: 15_000,
+  })
+  expect(stderr).toBe('')
+  return stdout
+}
+
+test.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
+  'a denylist that is closed does not hold the process open: %s',
+  async (state) => {
+    const ofCluster = { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' }
+    const server = await startRedis({ config: state === 'cluster' ? ofCluster : {} })
+    onTestFinished(() => server.stop())
+    if (state === 'cluster') {
+      await server.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+      await until('the cluster is up', async () =>
+        (await server.command('CLUSTER', 'INFO')).includes('cluster_state:ok'),
+      )
+    }
+    expect(await leave(state, server.port)).toMatch(/left\n$/)
+  },
+)
+
+test('nor does one whose server says nothing', async () => {
+  const server = await startRedis()
+  const proxy = await startTcpProxy(server)
+  onTestFinished(async () => {
+    await proxy.close()
+    await server.stop()
+  })
+  await proxy.fail('accepted and silent for good')
+  expect(await leave('out of reach', proxy.port)).toBe('ServiceAuthError\nleft\n')
+})

@@ -8,6 +8,7 @@ import { DenylistUnconfirmed } from '../../denylist/unconfirmed.js'
 import { type DenylistConnection, type Question, Unanswered } from './denylist-connection.js'
 import * as rows from './denylist-rows.js'
 import * as scripts from './denylist-scripts.js'
+import { heldOpen } from './held-open.js'
 
 /** What operators do with a live denylist. */
 export interface DenylistOperations {
@@ -85,6 +86,13 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
    */
   async function ask(question: Omit<Question, 'timeoutMs'>, options: unknown): Promise<unknown> {
     const { timeoutMs } = parseOptions('denylist options', schema, options)
+    return await heldOpen(() => persist(question, timeoutMs))
+  }
+
+  async function persist(
+    question: Omit<Question, 'timeoutMs'>,
+    timeoutMs: number,
+  ): Promise<unknown> {
     const deadline = performance.now() + timeoutMs
     let mayHaveRun = false
     for (;;) {
@@ -99,7 +107,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
           throw new Unanswered(code, message, mayHaveRun)
         }
       }
-      await sleep(RETRY_DELAY_MS, undefined, { ref: false })
+      await sleep(RETRY_DELAY_MS)
     }
   }
 

@@ -11,6 +11,7 @@ import { createOperations, type DenylistOperations } from './denylist-operations
 import { createPoll } from './denylist-poll.js'
 import { createReports } from './denylist-reports.js'
 import { slotOf } from './hash-slot.js'
+import { heldOpen } from './held-open.js'
 import type { Client } from './own-client.js'
 
 /** Options of `redisDenylist`. */
@@ -87,7 +88,7 @@ export function redisDenylist(
 
   return {
     ...createOperations(writing),
-    ready,
+    ready: () => heldOpen(ready),
     lists(issuer) {
       poll.begin()
       return held.lists(issuer)

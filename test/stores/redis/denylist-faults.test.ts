@@ -27,8 +27,8 @@ const MAJORS: [string, typeof Redis][] = [
   ['ioredis 6', Redis],
   ['ioredis 5', Redis5 as unknown as typeof Redis],
 ]
-/** Until what was written is in force, once the server takes connections. */
-const APPLIED_WITHIN_MS = 1000
+/** Twice what it takes at most on a machine that has nothing else to do. */
+const APPLIED_WITHIN_MS = 2000
 const BILLING = entryOf({ value: 'billing' })
 const ALLOW_ORDERS = { issuer: ISSUER, kind: 'caller', value: 'orders' } as const
 
@@ -100,6 +100,7 @@ async function expectHeldThrough(
     const restoredAt = performance.now()
     if (way === 'paused') await desk.deny(BILLING)
     await Promise.all([receiver, cold, accepting].map((each) => untilRefused(each, 'billing')))
+    if (process.env['SHOW']) console.log('APPLIED', way, performance.now() - restoredAt)
     expect(performance.now() - restoredAt).toBeLessThan(APPLIED_WITHIN_MS)
     await untilState(receiver, 'fresh')
     expect(refuses(receiver, 'orders')).toBe(false)

@@ -33,13 +33,17 @@ test.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
   },
 )
 
-test('nor does one whose server says nothing', async () => {
-  const server = await startRedis()
-  const proxy = await startTcpProxy(server)
-  onTestFinished(async () => {
-    await proxy.close()
-    await server.stop()
-  })
-  await proxy.fail('accepted and silent for good')
-  expect(await leave('out of reach', proxy.port)).toBe('ServiceAuthError\nleft\n')
-})
+test.each(['accepted and silent for good', 'refused'] as const)(
+  'one whose server is out of reach says so before the process ends: %s',
+  async (outage) => {
+    const server = await startRedis()
+    const proxy = await startTcpProxy(server)
+    onTestFinished(async () => {
+      await proxy.close()
+      await server.stop()
+    })
+    await proxy.fail(outage)
+    const told = 'ServiceAuthError\nServiceAuthError\nleft\n'
+    expect(await leave('out of reach', proxy.port)).toBe(told)
+  },
+)

@@ -21,6 +21,7 @@ switch (state) {
     break
   case 'out of reach':
     await denylist.ready().catch((error: Error) => console.log(error.name))
+    await denylist.entries().catch((error: Error) => console.log(error.name))
     denylist.close()
     break
   case 'desk':

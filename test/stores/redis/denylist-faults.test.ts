@@ -100,7 +100,6 @@ async function expectHeldThrough(
     const restoredAt = performance.now()
     if (way === 'paused') await desk.deny(BILLING)
     await Promise.all([receiver, cold, accepting].map((each) => untilRefused(each, 'billing')))
-    if (process.env['SHOW']) console.log('APPLIED', way, performance.now() - restoredAt)
     expect(performance.now() - restoredAt).toBeLessThan(APPLIED_WITHIN_MS)
     await untilState(receiver, 'fresh')
     expect(refuses(receiver, 'orders')).toBe(false)

@@ -4,7 +4,7 @@ import { allow, type Decision, deny } from './decision/reason.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
 import { type Judgement, judge } from './policy/judge.js'
 import type { Policy } from './policy/policy.js'
-import { rememberAccepted } from './token/accepted-tokens.js'
+import { rememberAccepted, type TokenCacheHealth } from './token/accepted-tokens.js'
 import { readBearer } from './token/bearer.js'
 import { type ScreenedToken, screenToken } from './token/compact-jws.js'
 import { verifyToken } from './token/verify.js'
@@ -21,7 +21,11 @@ interface Admitted extends Judgement {
 }
 
 /** Decides on a request by its headers; a token that is remembered at once. */
-export type Admit = (headers: WireHeaders) => Decision<Judgement> | Promise<Decision<Judgement>>
+export interface Admit {
+  (headers: WireHeaders): Decision<Judgement> | Promise<Decision<Judgement>>
+  /** What the memory of verified tokens has been good for. */
+  tokenCache(): TokenCacheHealth
+}
 
 /**
  * The whole way from the headers to an identity.
@@ -30,15 +34,16 @@ export type Admit = (headers: WireHeaders) => Decision<Judgement> | Promise<Deci
  */
 export function createAdmit(policy: Policy, keySource: KeySource): Admit {
   const gate = { policy, keySource }
-  const judgeToken = rememberAccepted<Admitted>({
+  const accepted = rememberAccepted<Admitted>({
     max: policy.tokenCacheMax,
     decide: (token) => admitToken(token, gate),
     holds: (admitted) => holdsNow(admitted, gate),
   })
-  return (headers) => {
+  const admit = (headers: WireHeaders): Decision<Judgement> | Promise<Decision<Judgement>> => {
     const bearer = readBearer(headers)
-    return bearer.ok ? judgeToken(bearer.value) : bearer
+    return bearer.ok ? accepted.decide(bearer.value) : bearer
   }
+  return Object.assign(admit, { tokenCache: accepted.health })
 }
 
 /** Form, key, signature, claims: the first objection decides. */

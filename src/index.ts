@@ -36,3 +36,4 @@ export {
 } from './stores/encrypted.js'
 export type { StoreFault, StoreHealth } from './stores/health.js'
 export { memoryStore, type Store } from './stores/memory.js'
+export type { TokenCacheHealth } from './token/accepted-tokens.js'

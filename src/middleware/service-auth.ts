@@ -6,6 +6,7 @@ import type { Judgement } from '../policy/judge.js'
 import type { KeySetAddress } from '../policy/key-set-address.js'
 import { permissionSet } from '../policy/permission-set.js'
 import { parsePolicy, type ServiceAuthPolicy } from '../policy/policy.js'
+import type { TokenCacheHealth } from '../token/accepted-tokens.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { admittingHandler } from './guard.js'
 import type { Admission } from './request-state.js'
@@ -22,13 +23,15 @@ declare global {
 /** The state of what a `serviceAuth` depends on. JSON-serialisable. */
 export interface Health {
   readonly keySet: KeySetHealth
+  /** Not there with `tokenCache: false`. */
+  readonly tokenCache?: TokenCacheHealth
 }
 
 /** The middleware that `serviceAuth` returns. */
 export interface ServiceAuth extends AnyRouteHandler {
   /** Resolves once the key set has been fetched; rejects when it could not be. */
   ready(): Promise<void>
-  /** The state of the key set, from memory. */
+  /** The state of the key set and the token cache, from memory. */
   health(): Health
   /** Stops background work, of a key set of its own only. */
   close(): void
@@ -66,7 +69,10 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
       return earlier === own ? own : [...new Set([...earlier, ...own])]
     },
   })
-  const health = (): Health => ({ keySet: keySet.health() })
+  const health = (): Health => ({
+    keySet: keySet.health(),
+    ...(checked.tokenCacheMax > 0 && { tokenCache: admit.tokenCache() }),
+  })
   return Object.assign(handler, { ready: () => keySet.ready(), health, close })
 }
 

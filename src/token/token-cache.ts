@@ -6,6 +6,8 @@ export interface TokenCache<T extends object> {
   get(digest: string): T | undefined
   set(digest: string, accepted: T, tokenLength: number): void
   delete(digest: string): void
+  /** How many entries it holds. */
+  readonly size: number
 }
 
 /** An entry takes about as much memory as its token is long; a usual one is below this. */
@@ -14,7 +16,7 @@ const LONGEST_TOKEN = 8192
 
 /** At most `max` entries, and `max` KiB of tokens; `max` of 0 remembers nothing. */
 export function createTokenCache<T extends object>(max: number): TokenCache<T> {
-  if (max === 0) return { get: () => undefined, set: () => {}, delete: () => {} }
+  if (max === 0) return { get: () => undefined, set: () => {}, delete: () => {}, size: 0 }
   const maxSize = Math.max(LONGEST_TOKEN, max * BYTES_PER_ENTRY)
   const entries = new LRUCache<string, T>({ max, maxSize })
   return {
@@ -24,6 +26,9 @@ export function createTokenCache<T extends object>(max: number): TokenCache<T> {
     },
     delete(digest) {
       entries.delete(digest)
+    },
+    get size() {
+      return entries.size
     },
   }
 }

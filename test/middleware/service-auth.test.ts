@@ -21,7 +21,10 @@ describe('serviceAuth', () => {
     await auth.ready()
     const { keySet } = auth.health()
     expect(keySet).toMatchObject({ state: 'fresh', keys: expect.arrayContaining([issuer.kid]) })
-    expect(JSON.parse(JSON.stringify(auth.health()))).toEqual({ keySet: expect.any(Object) })
+    expect(JSON.parse(JSON.stringify(auth.health()))).toEqual({
+      keySet: expect.any(Object),
+      tokenCache: { entries: 0, max: 10_000, hits: 0, misses: 0 },
+    })
   })
 
   test('fetches nothing before it is needed, and one set for many first requests', async () => {

@@ -2,6 +2,7 @@ import { readClock } from './base/clock.js'
 import type { WireHeaders } from './base/raw-headers.js'
 import { allow, type Decision, deny } from './decision/reason.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
+import { denialNow } from './policy/denial.js'
 import { type Judgement, judge } from './policy/judge.js'
 import type { Policy } from './policy/policy.js'
 import { rememberAccepted, type TokenCacheHealth } from './token/accepted-tokens.js'
@@ -41,9 +42,23 @@ export function createAdmit(policy: Policy, keySource: KeySource): Admit {
   })
   const admit = (headers: WireHeaders): Decision<Judgement> | Promise<Decision<Judgement>> => {
     const bearer = readBearer(headers)
-    return bearer.ok ? accepted.decide(bearer.value) : bearer
+    if (!bearer.ok) return bearer
+    const decision = accepted.decide(bearer.value)
+    if (policy.liveDenylists.length === 0) return decision
+    return decision instanceof Promise
+      ? decision.then((settled) => unlessDenied(settled, policy))
+      : unlessDenied(decision, policy)
   }
   return Object.assign(admit, { tokenCache: accepted.health })
+}
+
+/**
+ * Asks the live denylists once for each request: a token may have been denied since it was remembered, or
+ * while requests that brought the same one waited for its verification.
+ */
+function unlessDenied(decision: Decision<Admitted>, policy: Policy): Decision<Admitted> {
+  if (!decision.ok) return decision
+  return denialNow(decision.value.identity, policy) ?? decision
 }
 
 /** Form, key, signature, claims: the first objection decides. */

@@ -2,6 +2,14 @@ export type { DecisionEvent, DecisionObserver } from './decision/event.js'
 export { ServiceAuthError, type ServiceAuthErrorCode } from './decision/fault.js'
 export type { Reason, RefusalReason, UndecidedReason } from './decision/reason.js'
 export type { StoreEvent, StoreOperation } from './decision/store-call.js'
+export type { DeniedKind, DenylistEntry, DenylistTarget } from './denylist/entry.js'
+export type { DenylistEvent } from './denylist/event.js'
+export type {
+  DeniedLists,
+  DenylistFailureCode,
+  DenylistHealth,
+  LiveDenylist,
+} from './denylist/live-denylist.js'
 export type { IdempotencyEvent, IdempotencyRefusal, RunEnd } from './idempotency/event.js'
 export type { CanRead, RecordKeeper, RecordView, Resolution } from './idempotency/record-view.js'
 export type { IdempotencyContext } from './idempotency/run.js'
@@ -26,8 +34,9 @@ export { requirePermissions } from './middleware/require-permissions.js'
 export { requireSingleUse, type SingleUseOptions } from './middleware/require-single-use.js'
 export { type Health, type ServiceAuth, serviceAuth } from './middleware/service-auth.js'
 export type { CallersOption } from './policy/callers.js'
+export type { Denylist, DenylistOption } from './policy/denylist-option.js'
 export type { ServiceIdentity } from './policy/identity.js'
-export type { Denylist, ServiceAuthPolicy } from './policy/policy.js'
+export type { ServiceAuthPolicy } from './policy/policy.js'
 export type { SingleUseStore } from './replay/single-use.js'
 export {
   type EncryptedStore,

@@ -4,6 +4,7 @@ import type { KeySource, VerificationKey } from '../src/key-set/key-set.js'
 import { sourceOf } from '../src/key-set/key-set.js'
 import { parsePolicy, type ServiceAuthPolicy } from '../src/policy/policy.js'
 import { createTestIssuer, type TestIssuer } from '../src/testing/issuer.js'
+import { ManualDenylist } from './support/manual-denylist.js'
 
 async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
   const issuer = await createTestIssuer({
@@ -102,6 +103,37 @@ describe('admitting a request', () => {
     expect(await ask(admit, 'x')).toMatchObject({ reason: 'token_malformed' })
     expect(admit({ rawHeaders: [], headers: {} })).toMatchObject({ reason: 'credentials_missing' })
     expect(finds()).toBe(0)
+  })
+
+  test('asks the denylists after the verification that requests have shared', async () => {
+    const list = new ManualDenylist()
+    const { issuer, admit } = await setUp({ denylist: list })
+    const token = issuer.token({ jti: 'bad' })
+    // Denied as soon as the shared judgement has been passed, before the requests go on.
+    const lists = list.lists.bind(list)
+    list.lists = (name) => {
+      queueMicrotask(() => list.deny('tokenIds', 'bad'))
+      return lists(name)
+    }
+    const together = await Promise.all(Array.from({ length: 5 }, () => ask(admit, token)))
+    for (const decision of together) expect(decision).toMatchObject({ reason: 'token_denied' })
+  })
+
+  test('answers at once for a remembered token, denied or not', async () => {
+    const list = new ManualDenylist()
+    const { issuer, admit, finds } = await setUp({ denylist: list })
+    const token = issuer.token({ jti: 'bad' })
+    const first = await ask(admit, token)
+    expect(ask(admit, token)).toBe(first)
+    const once = finds()
+    list.deny('tokenIds', 'bad')
+    expect(ask(admit, token)).toMatchObject({ ok: false, reason: 'token_denied' })
+    list.isKnown = false
+    expect(ask(admit, token)).toMatchObject({ ok: false, reason: 'denylist_unavailable' })
+    list.allow('tokenIds', 'bad')
+    list.isKnown = true
+    expect(ask(admit, token)).toBe(first)
+    expect(finds()).toBe(once)
   })
 
   test('forgets a flight that failed', async () => {

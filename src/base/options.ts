@@ -89,6 +89,7 @@ export const storeWith = <Store extends object>(
     error: `must be a store with ${names.join(', ')}`,
   })
 
-function hasFunctions(value: unknown, names: readonly string[]): boolean {
+/** Whether it is an object with these functions, own or inherited. */
+export function hasFunctions(value: unknown, names: readonly string[]): boolean {
   return isRecord(value) && names.every((name) => typeof value[name] === 'function')
 }

@@ -8,8 +8,8 @@ export type ServiceAuthErrorCode = 'wrong_wiring' | 'internal' | 'unavailable' |
  *   Passed to `next(error)`.
  * - `internal`: a store, a clock or another function that the package was given has failed; its
  *   error is the `cause`. Passed to `next(error)`.
- * - `unavailable`: the key set or the store is out of reach. `ready()` and `check()` reject with it;
- *   a request gets the 503.
+ * - `unavailable`: the key set, a denylist or the store is out of reach. `ready()` and `check()` reject
+ *   with it; a request gets the 503.
  * - `unfit`: the store must not be used as it is configured. `check()` rejects with it.
  *
  * It has no `status`, `statusCode` or `headers`, because Express would answer with them.

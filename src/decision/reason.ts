@@ -26,7 +26,7 @@ export type RefusalReason =
   | 'permission_missing'
 
 /** Why a request could not be decided. */
-export type UndecidedReason = 'key_set_unavailable' | 'store_unavailable'
+export type UndecidedReason = 'key_set_unavailable' | 'denylist_unavailable' | 'store_unavailable'
 
 /** Why a request was not accepted. */
 export type Reason = RefusalReason | UndecidedReason

@@ -1,13 +1,13 @@
 import { ServiceAuthError } from './fault.js'
 
 /**
- * The key set or the store is out of reach. Only `Unavailable` becomes a 503; everything else goes to
+ * The key set, a denylist or the store is out of reach. Only `Unavailable` becomes a 503; everything else goes to
  * `next(error)`.
  */
 export class Unavailable extends ServiceAuthError {
-  readonly what: 'key_set' | 'store'
+  readonly what: 'key_set' | 'denylist' | 'store'
 
-  constructor(what: 'key_set' | 'store', message: string, options?: ErrorOptions) {
+  constructor(what: Unavailable['what'], message: string, options?: ErrorOptions) {
     super('unavailable', message, options)
     this.what = what
   }

@@ -82,6 +82,7 @@ function concludeLater<State extends RequestState, T>(
 
 const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {
   key_set: 'key_set_unavailable',
+  denylist: 'denylist_unavailable',
   store: 'store_unavailable',
 }
 

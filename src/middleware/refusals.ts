@@ -82,6 +82,7 @@ const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   caller_not_approved: FORBIDDEN,
   permission_missing: FORBIDDEN,
   key_set_unavailable: UNAVAILABLE,
+  denylist_unavailable: UNAVAILABLE,
   store_unavailable: UNAVAILABLE,
   key_missing: refusal(
     400,

@@ -1,4 +1,5 @@
 import { createAdmit } from '../admit.js'
+import type { DenylistHealth } from '../denylist/live-denylist.js'
 import { type KeySet, type KeySetHealth, sourceOf } from '../key-set/key-set.js'
 import { remoteKeySet } from '../key-set/remote-key-set.js'
 import type { ServiceIdentity } from '../policy/identity.js'
@@ -9,6 +10,7 @@ import { parsePolicy, type ServiceAuthPolicy } from '../policy/policy.js'
 import type { TokenCacheHealth } from '../token/accepted-tokens.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { admittingHandler } from './guard.js'
+import { denylistReady, wake } from './live-denylists.js'
 import type { Admission } from './request-state.js'
 
 declare global {
@@ -23,17 +25,23 @@ declare global {
 /** The state of what a `serviceAuth` depends on. JSON-serialisable. */
 export interface Health {
   readonly keySet: KeySetHealth
+  /** The live denylists of the policy, in its order; not there when it has none. */
+  readonly denylists?: readonly DenylistHealth[]
   /** Not there with `tokenCache: false`. */
   readonly tokenCache?: TokenCacheHealth
 }
 
 /** The middleware that `serviceAuth` returns. */
 export interface ServiceAuth extends AnyRouteHandler {
-  /** Resolves once the key set has been fetched; rejects when it could not be. */
+  /**
+   * Resolves once the key set has been fetched and the live denylists are ready. Rejects with a
+   * `ServiceAuthError` of the code `'unavailable'` as soon as one of them could not be; a later call
+   * tries again.
+   */
   ready(): Promise<void>
-  /** The state of the key set and the token cache, from memory. */
+  /** The state of the key set, the live denylists and the token cache, from memory. */
   health(): Health
-  /** Stops background work, of a key set of its own only. */
+  /** Stops background work, of a key set of its own only: no shared key set, and no denylist. */
   close(): void
 }
 
@@ -50,9 +58,10 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
   const source = sourceOf(keySet)
   if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
   const admit = createAdmit(checked, source)
-  const { clock, clockToleranceSeconds, onDecision } = checked
+  const { clock, clockToleranceSeconds, onDecision, liveDenylists } = checked
   const own = onDecision === undefined ? [] : [onDecision]
   const terms: Terms = { observers: own, clock, clockToleranceSeconds }
+  for (const denylist of liveDenylists) wake(denylist, checked.issuer)
   const handler = admittingHandler<Judgement>({
     by: 'serviceAuth',
     decide(state) {
@@ -69,11 +78,15 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
       return earlier === own ? own : [...new Set([...earlier, ...own])]
     },
   })
+  const ready = async (): Promise<void> => {
+    await Promise.all([keySet.ready(), ...liveDenylists.map(denylistReady)])
+  }
   const health = (): Health => ({
     keySet: keySet.health(),
+    ...(liveDenylists.length > 0 && { denylists: liveDenylists.map((each) => each.health()) }),
     ...(checked.tokenCacheMax > 0 && { tokenCache: admit.tokenCache() }),
   })
-  return Object.assign(handler, { ready: () => keySet.ready(), health, close })
+  return Object.assign(handler, { ready, health, close })
 }
 
 function openKeySet(

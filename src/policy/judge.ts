@@ -1,4 +1,5 @@
 import { allow, type Decision, type Denial, deny } from '../decision/reason.js'
+import { denialOf } from './denial.js'
 import { identityOf, type ServiceIdentity } from './identity.js'
 import { type PermissionSet, permissionSet } from './permission-set.js'
 import type { Policy } from './policy.js'
@@ -28,9 +29,11 @@ export function judge(token: SignedClaims, policy: Policy, now: number): Decisio
   const read = readClaims(payload.members, policy)
   if (!read.ok) return withKeyId(read, keyId)
   const times = read.value
-  const fault = timeFault(times, policy, now) ?? denylistFault(times, policy)
+  const fault = timeFault(times, policy, now)
   if (fault !== undefined) return withKeyId(fault, keyId)
   const { caller, tokenId, iat, exp } = times
+  const denial = denialOf({ name: caller, keyId, tokenId, issuedAt: iat }, policy)
+  if (denial !== undefined) return denial
   const granted = grantedTo(caller, times.permissions, policy)
   if (!granted.ok) return deny(granted.reason, { ...granted.evidence, caller, keyId })
   const { issuer, audience } = policy
@@ -104,23 +107,12 @@ function timeFault({ exp, iat, nbf }: ReadClaims, policy: Policy, now: number): 
   return undefined
 }
 
-function denylistFault({ iat, tokenId }: ReadClaims, { denied }: Policy): Denial | undefined {
-  if (tokenId !== undefined && denied.tokenIds.has(tokenId)) {
-    return deny('token_denied', { claim: 'jti' })
-  }
-  if (denied.issuedBefore !== undefined && (iat === undefined || iat < denied.issuedBefore)) {
-    return deny('token_issued_too_early', { claim: 'iat' })
-  }
-  return undefined
-}
-
 /** The token's permissions, without those beyond the caller's ceiling. */
 function grantedTo(
   caller: string,
   permissions: readonly string[],
   policy: Policy,
 ): Decision<PermissionSet> {
-  if (policy.denied.callers.has(caller)) return deny('caller_denied', { claim: 'sub' })
   if (!policy.ceilings.has(caller)) return deny('caller_not_approved', { claim: 'sub' })
   const ceiling = policy.ceilings.get(caller)
   const granted = ceiling === undefined ? permissions : permissions.filter((p) => ceiling.has(p))

@@ -8,6 +8,7 @@ import {
   parseOptions,
 } from '../base/options.js'
 import type { DecisionObserver } from '../decision/event.js'
+import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 import type { KeySet } from '../key-set/key-set.js'
 import { sourceOf } from '../key-set/key-set.js'
 import {
@@ -16,6 +17,7 @@ import {
   callersOption,
   unreachablePermissions,
 } from './callers.js'
+import { type DenylistOption, denylistOption } from './denylist-option.js'
 import { type KeySetAddress, keySetAddressFaults, keySetAddressOf } from './key-set-address.js'
 
 /** What a receiver demands of a token and its caller: the options of `serviceAuth`. */
@@ -47,8 +49,11 @@ export interface ServiceAuthPolicy {
   readonly clockToleranceSeconds?: number | undefined
   /** Seconds, 1 to 604,800: the longest life of a token that is accepted. Default: 3600. */
   readonly maxLifetimeSeconds?: number | undefined
-  /** What is refused at once, cached tokens included. */
-  readonly denylist?: Denylist | undefined
+  /**
+   * What is refused at once, cached tokens included: fixed, live or a list of both. A live denylist is
+   * asked for each request; while one is unknown, requests get the 503.
+   */
+  readonly denylist?: DenylistOption | undefined
   /** How many verified tokens are remembered; `false` for none. Default: `{ max: 10000 }`. */
   readonly tokenCache?: { readonly max: number } | false | undefined
   /** Allows `http:` key-set addresses beyond loopback. Default: `false`. */
@@ -57,18 +62,6 @@ export interface ServiceAuthPolicy {
   readonly onDecision?: DecisionObserver | undefined
   /** The time in milliseconds since the epoch. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined
-}
-
-/** What is refused although it is valid, because a key or a token was stolen, say. */
-export interface Denylist {
-  /** Key ids. */
-  readonly keys?: readonly string[] | undefined
-  /** Callers (`sub`). */
-  readonly callers?: readonly string[] | undefined
-  /** Token ids (`jti`). */
-  readonly tokenIds?: readonly string[] | undefined
-  /** Seconds since the epoch: tokens issued before, or without `iat`, are refused. */
-  readonly issuedBefore?: number | undefined
 }
 
 /** A checked policy, with its defaults. */
@@ -82,12 +75,9 @@ export interface Policy {
   readonly staticKeys: 'refuse' | 'accept'
   readonly clockToleranceSeconds: number
   readonly maxLifetimeSeconds: number
-  readonly denied: {
-    readonly keys: ReadonlySet<string>
-    readonly callers: ReadonlySet<string>
-    readonly tokenIds: ReadonlySet<string>
-    readonly issuedBefore: number | undefined
-  }
+  /** What the denylists deny that never change. */
+  readonly denied: DeniedLists
+  readonly liveDenylists: readonly LiveDenylist[]
   readonly tokenCacheMax: number
   readonly onDecision: DecisionObserver | undefined
   readonly clock: () => number
@@ -99,12 +89,6 @@ const MAX_CACHED_TOKENS = 1_000_000
 
 const strings = (): z.ZodArray<z.ZodString> =>
   z.array(nonEmptyString(), { error: 'must be a list of strings' })
-
-/** A larger number is one of milliseconds. */
-const LATEST_SECOND = 99_999_999_999
-
-const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
-const secondsSinceEpoch = z.number(SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR)
 
 const policySchema = optionsObject({
   issuer: nonEmptyString(),
@@ -125,12 +109,7 @@ const policySchema = optionsObject({
     .default('refuse'),
   clockToleranceSeconds: numberBetween(0, 60, 'seconds').default(5),
   maxLifetimeSeconds: numberBetween(1, 604_800, 'seconds').default(3600),
-  denylist: optionsObject({
-    keys: strings().default([]),
-    callers: strings().default([]),
-    tokenIds: strings().default([]),
-    issuedBefore: secondsSinceEpoch.optional(),
-  }).prefault({}),
+  denylist: denylistOption.prefault({}),
   tokenCache: z
     .union([z.literal(false), z.strictObject({ max: z.int().min(1).max(MAX_CACHED_TOKENS) })], {
       error: `must be false or { max: an integer from 1 to ${MAX_CACHED_TOKENS} }`,
@@ -151,7 +130,6 @@ export function parsePolicy(input: unknown): Policy {
     ...keySetAddressFaults(raw),
     ...unreachablePermissions(raw),
   ])
-  const { denylist } = options
   return Object.freeze({
     issuer: options.issuer,
     audience: options.audience,
@@ -162,12 +140,7 @@ export function parsePolicy(input: unknown): Policy {
     staticKeys: options.staticKeys,
     clockToleranceSeconds: options.clockToleranceSeconds,
     maxLifetimeSeconds: options.maxLifetimeSeconds,
-    denied: {
-      keys: new Set(denylist.keys),
-      callers: new Set(denylist.callers),
-      tokenIds: new Set(denylist.tokenIds),
-      issuedBefore: denylist.issuedBefore,
-    },
+    ...options.denylist,
     tokenCacheMax: options.tokenCache === false ? 0 : options.tokenCache.max,
     onDecision: options.onDecision,
     clock: options.clock,

@@ -44,6 +44,7 @@ const ROWS: Record<Reason, string> = {
   caller_not_approved: FORBIDDEN,
   permission_missing: FORBIDDEN,
   key_set_unavailable: UNAVAILABLE,
+  denylist_unavailable: UNAVAILABLE,
   store_unavailable: UNAVAILABLE,
 }
 

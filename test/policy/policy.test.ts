@@ -1,4 +1,9 @@
-import { remoteKeySet, type ServiceAuthPolicy, serviceAuth } from 'express-service-auth'
+import {
+  type LiveDenylist,
+  remoteKeySet,
+  type ServiceAuthPolicy,
+  serviceAuth,
+} from 'express-service-auth'
 import { describe, expect, test } from 'vitest'
 import { parsePolicy } from '../../src/policy/policy.js'
 
@@ -9,6 +14,13 @@ const COMPLETE = {
   tokenType: 'service-access',
   callers: ['billing'],
 }
+
+const LIVE = {
+  lists: () => undefined,
+  ready: async () => {},
+  health: () => ({ state: 'cold', entries: 0, version: 0 }),
+  close() {},
+} satisfies LiveDenylist
 
 /** The message of the TypeError that a policy is refused with. */
 function refusalOf(policy: unknown): string {
@@ -133,7 +145,17 @@ describe('a policy field', () => {
     ['permissions', [['a'], ['a', 'a']]],
     [
       'denylist',
-      [{}, { keys: [] }, { keys: ['a'], callers: ['b'], tokenIds: ['c'], issuedBefore: 0 }],
+      [
+        {},
+        { keys: [] },
+        { keys: ['a'], callers: ['b'], tokenIds: ['c'], issuedBefore: 0 },
+        LIVE,
+        [LIVE],
+        [{}],
+        [{ keys: ['a'] }, LIVE, LIVE, { callers: ['b'] }],
+        Object.create(LIVE),
+        { ...LIVE, keys: 'its own affair' },
+      ],
     ],
     [
       'callers',
@@ -158,6 +180,22 @@ describe('a policy field', () => {
     [{ issuedBefore: '2026' }, 'denylist.issuedBefore'],
     [{ issuedBefore: Number.NaN }, 'denylist.issuedBefore'],
     [{ issuers: [] }, 'denylist.issuers'],
+    [[], 'denylist must hold at least one denylist'],
+    [{ lists() {} }, 'denylist must be a live denylist with lists, ready, health, close'],
+    [{ ...LIVE, close: true }, 'denylist must be a live denylist'],
+    [() => LIVE, 'denylist must be an object of keys'],
+    [[{}, { keys: 'x' }], 'denylist[1].keys must be a list of strings'],
+    [[LIVE, { tokenIds: ['a', 1] }], 'denylist[1].tokenIds[1] must be a non-empty string'],
+    [[LIVE, { issuers: [] }], 'denylist[1].issuers is not an option'],
+    [[LIVE, { issuedBefore: Date.now() }], 'denylist[1].issuedBefore must be a number of seconds'],
+    [[LIVE, [LIVE]], 'denylist[1] must be an object of keys'],
+    [[LIVE, undefined], 'denylist[1] must be an object of keys'],
+    [new Array(2), 'denylist[0] must be an object of keys'],
+    [[LIVE, { ...LIVE, ready: undefined }], 'denylist[1] must be a live denylist'],
+    [
+      [{ keys: [1] }, { ready() {} }],
+      'denylist[0].keys[0] must be a non-empty string; denylist[1]',
+    ],
   ])('denylist %j is refused under the name %s', (denylist, path) => {
     expect(withField('denylist', denylist)).toContain(path)
   })
@@ -217,6 +255,26 @@ describe('a policy', () => {
     expect([...(policy.ceilings.get('billing') ?? [])]).toEqual(['orders:read'])
     expect(policy.permissions).toEqual(['orders:read'])
     expect([...policy.denied.keys]).toEqual(['k'])
+  })
+
+  test('judges denylists that never change as one', () => {
+    const denylist = [
+      { keys: ['a'], issuedBefore: 5 },
+      LIVE,
+      { keys: ['b'], callers: ['c'], issuedBefore: 9 },
+      { tokenIds: ['d'], issuedBefore: 7 },
+    ]
+    const { denied, liveDenylists } = parsePolicy({ ...COMPLETE, denylist })
+    expect(denied).toEqual({
+      keys: new Set(['a', 'b']),
+      callers: new Set(['c']),
+      tokenIds: new Set(['d']),
+      issuedBefore: 9,
+    })
+    expect(liveDenylists).toEqual([LIVE])
+    expect(liveDenylists[0]).toBe(LIVE)
+    denylist.push(LIVE)
+    expect(liveDenylists).toHaveLength(1)
   })
 
   test('may not hold what contradicts its key set', () => {

@@ -1,5 +1,5 @@
 // Policies that must not compile.
-import { serviceAuth } from 'express-service-auth'
+import { type LiveDenylist, serviceAuth } from 'express-service-auth'
 
 const complete = {
   issuer: 'https://api.example.com',
@@ -10,6 +10,16 @@ const complete = {
 }
 const { issuer, audience, source, tokenType, callers } = complete
 serviceAuth(complete)
+
+const live: LiveDenylist = {
+  lists: (of) => ({ keys: new Set([of]), callers: new Set(), tokenIds: new Set() }),
+  ready: async () => {},
+  health: () => ({ state: 'fresh', entries: 1, version: 1 }),
+  close() {},
+}
+for (const denylist of [live, [live], [{ keys: ['k'] }, live], { keys: ['k'] }, undefined]) {
+  serviceAuth({ ...complete, denylist })
+}
 
 // @ts-expect-error a policy is required
 serviceAuth()
@@ -48,6 +58,14 @@ serviceAuth({ ...complete, clockToleranceSeconds: '5' })
 serviceAuth({ ...complete, tokenCache: true })
 // @ts-expect-error an unknown list
 serviceAuth({ ...complete, denylist: { issuers: ['x'] } })
+// @ts-expect-error a list of denylists, not of keys
+serviceAuth({ ...complete, denylist: ['x'] })
+// @ts-expect-error a live denylist has four functions
+serviceAuth({ ...complete, denylist: { lists: () => undefined } })
+// @ts-expect-error what is denied is said at once, from memory
+serviceAuth({ ...complete, denylist: { ...live, lists: async () => undefined } })
+// @ts-expect-error sets, for a list is searched from end to end
+serviceAuth({ ...complete, denylist: { ...live, lists: () => ({ keys: [], callers: [] }) } })
 // @ts-expect-error a key set is made by remoteKeySet
 serviceAuth({ ...complete, keySet: { keys: [] } })
 // @ts-expect-error the clock gives milliseconds, not a Date

@@ -1,0 +1,26 @@
+import { ServiceAuthError } from '../decision/fault.js'
+import { Unavailable } from '../decision/unavailable.js'
+import type { LiveDenylist } from '../denylist/live-denylist.js'
+import { ignoreRejection } from '../policy/denial.js'
+
+/**
+ * A denylist may begin its work when it is first asked: better now than with the first request. What
+ * it answers, a failure too, counts only once a request has come.
+ */
+export function wake(denylist: LiveDenylist, issuer: string): void {
+  try {
+    ignoreRejection(denylist.lists(issuer))
+  } catch {}
+}
+
+/** @throws ServiceAuthError of the code `'unavailable'`, whatever the denylist rejects with. */
+export async function denylistReady(denylist: LiveDenylist): Promise<void> {
+  try {
+    await denylist.ready()
+  } catch (error) {
+    if (error instanceof ServiceAuthError && error.code === 'unavailable') throw error
+    throw new Unavailable('denylist', 'a live denylist of the policy is not ready', {
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,108 @@
+import { type LiveDenylist, ServiceAuthError } from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, test } from 'vitest'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { ManualDenylist } from '../support/manual-denylist.js'
+import { FAULT_STATUS } from '../support/open-receiver.js'
+import { authFor, startReceiver } from '../support/receiver.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+const odd = Object.assign(new Error('odd'), { status: 401, statusCode: 200, headers: { a: 'b' } })
+const all = { keys: new Set(), callers: new Set(), tokenIds: new Set() }
+const denying = { has: () => true }
+
+const throwing = (thrown: unknown) => () => {
+  throw thrown
+}
+
+const FAULTS: Record<string, (issuer: string) => unknown> = {
+  'that throws': throwing(odd),
+  'that throws nothing': throwing(undefined),
+  'that throws what says it is a 503': throwing(new ServiceAuthError('unavailable', 'x')),
+  'that is asynchronous': async () => all,
+  'that rejects': async () => throwing(odd)(),
+  'that returns null': () => null,
+  'that returns false': () => false,
+  'that returns text': () => 'all',
+  'that returns a list': () => [],
+  'that returns nothing in it': () => ({}),
+  'with lists for sets': () => ({ ...all, keys: [issuer.kid] }),
+  'without tokenIds': () => ({ ...all, tokenIds: undefined }),
+  'without callers, and all keys denied': () => ({ keys: denying, tokenIds: denying }),
+  'without keys, and all tokens denied': () => ({ callers: denying, tokenIds: denying }),
+  'without tokenIds, and all callers denied': () => ({ keys: new Set(), callers: denying }),
+  'with a set that answers with a number': () => ({ ...all, callers: { has: () => 0 } }),
+  'with a set that answers nothing': () => ({ ...all, tokenIds: { has() {} } }),
+  'with a set that answers later': () => ({ ...all, keys: { has: async () => false } }),
+  'with a set that rejects': () => ({ ...all, keys: { has: async () => throwing(odd)() } }),
+  'with a set that throws': () => ({ ...all, keys: { has: throwing(odd) } }),
+  'with text as the cut-off': () => ({ ...all, issuedBefore: '0' }),
+  'with null as the cut-off': () => ({ ...all, issuedBefore: null }),
+  'with NaN as the cut-off': () => ({ ...all, issuedBefore: Number.NaN }),
+  'with Infinity as the cut-off, and all keys denied': () => ({
+    ...all,
+    keys: denying,
+    issuedBefore: Number.POSITIVE_INFINITY,
+  }),
+}
+
+class BrokenDenylist extends ManualDenylist {
+  broken: ((issuer: string) => unknown) | undefined
+  override lists(issuer: string): ReturnType<LiveDenylist['lists']> {
+    if (this.broken === undefined) return super.lists(issuer)
+    return this.broken(issuer) as ReturnType<LiveDenylist['lists']>
+  }
+}
+
+describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
+  test.each(Object.entries(FAULTS))(
+    '%s is next(error), whether the token is remembered or not, and whatever others deny',
+    async (_name, broken) => {
+      const [list, other] = [new BrokenDenylist(), new ManualDenylist()]
+      const auth = authFor(issuer.policy({ denylist: [other, list] }))
+      const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+      const token = issuer.token()
+      expect((await receiver.call(token)).status).toBe(200)
+      list.broken = broken
+      for (const sent of [token, issuer.token(), issuer.token({ sub: 'stranger' })]) {
+        expect((await receiver.call(sent)).status).toBe(FAULT_STATUS)
+      }
+      other.deny('keys', issuer.kid)
+      expect((await receiver.call(token)).status).toBe(FAULT_STATUS)
+      other.isKnown = false
+      expect((await receiver.call(token)).status).toBe(FAULT_STATUS)
+      expect(receiver.handled).toBe(1)
+      expect(receiver.errors).toHaveLength(5)
+      for (const error of receiver.errors) {
+        expect(error).toBeInstanceOf(ServiceAuthError)
+        expect(error).toMatchObject({
+          code: 'internal',
+          message: expect.stringMatching(/denylist/),
+        })
+        for (const name of ['status', 'statusCode', 'headers']) {
+          expect(name in Object(error)).toBe(false)
+        }
+      }
+      other.allow('keys', issuer.kid)
+      other.isKnown = true
+      list.broken = undefined
+      expect((await receiver.call(token)).status).toBe(200)
+    },
+  )
+
+  test('that throws is the cause of the error, and one of another shape is told', async () => {
+    const list = new BrokenDenylist()
+    const auth = authFor(issuer.policy({ denylist: list }))
+    const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+    list.broken = throwing(odd)
+    await receiver.call(issuer.token())
+    list.broken = () => ({ ...all, keys: [] })
+    await receiver.call(issuer.token())
+    expect(receiver.errors).toMatchObject([
+      { cause: odd },
+      { cause: { message: expect.stringMatching(/must return sets of callers, keys/) } },
+    ])
+  })
+})

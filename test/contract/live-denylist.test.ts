@@ -1,0 +1,238 @@
+import {
+  type DecisionEvent,
+  type Denylist,
+  type DenylistOption,
+  requirePermissions,
+} from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, test } from 'vitest'
+import { makeStage } from '../support/each-receiver.js'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { ManualDenylist } from '../support/manual-denylist.js'
+import { authFor, startReceiver } from '../support/receiver.js'
+import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE, withoutBody } from '../support/refusal-bytes.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+const now = (): number => Math.floor(Date.now() / 1000)
+const bearer = (token: string): string => `Bearer ${token}`
+
+/** Each way to deny `issuer.token({ jti: 'bad' })`, with what a caller gets. */
+const WAYS: readonly (readonly [string, Denylist, string])[] = [
+  ['key_denied', { keys: [issuer.kid] }, INVALID_TOKEN],
+  ['token_denied', { tokenIds: ['bad'] }, INVALID_TOKEN],
+  ['token_issued_too_early', { issuedBefore: now() + 3600 }, INVALID_TOKEN],
+  ['caller_denied', { callers: ['billing'] }, FORBIDDEN],
+]
+
+function fill(list: ManualDenylist, denied: Denylist): void {
+  for (const kind of ['keys', 'callers', 'tokenIds'] as const) {
+    for (const value of denied[kind] ?? []) list.deny(kind, value)
+  }
+  list.issuedBefore = denied.issuedBefore
+}
+
+describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
+  async function start(denylist: DenylistOption, policy = {}) {
+    const events: DecisionEvent[] = []
+    const onDecision = (event: DecisionEvent): number => events.push(event)
+    const auth = authFor(issuer.policy({ denylist, onDecision, ...policy }))
+    const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+    return { receiver, auth, events }
+  }
+
+  test.each(WAYS)('refuses as a fixed one does: %s', async (reason, denied, bytes) => {
+    const fixed = await start(denied)
+    await fixed.auth.ready()
+    const token = issuer.token({ jti: 'bad' })
+    expect(await fixed.receiver.rawWith(bearer(token))).toBe(bytes)
+    for (const tokenCache of [{ max: 10 }, false] as const) {
+      const list = new ManualDenylist()
+      const { receiver, events } = await start(list, { tokenCache })
+      expect((await receiver.call(token)).status).toBe(200)
+      fill(list, denied)
+      for (let turn = 0; turn < 3; turn += 1) {
+        expect(await receiver.rawWith(bearer(token))).toBe(bytes)
+      }
+      const another = issuer.token({ jti: 'bad', iat: now() - 1 })
+      expect(await receiver.rawWith(bearer(another))).toBe(bytes)
+      expect(receiver.handled).toBe(1)
+      expect(events[0]).toMatchObject({ outcome: 'accepted' })
+      expect(fixed.events[0]).toMatchObject({ reason })
+      for (const event of events.slice(1)) expect(event).toEqual(fixed.events[0])
+    }
+  })
+
+  test.each(WAYS)('accepts again what is allowed again: %s', async (_reason, denied) => {
+    const list = new ManualDenylist()
+    const { receiver } = await start(list)
+    const token = issuer.token({ jti: 'bad' })
+    for (let turn = 0; turn < 2; turn += 1) {
+      fill(list, denied)
+      expect((await receiver.call(token)).status).toBeGreaterThan(400)
+      for (const kind of ['keys', 'callers', 'tokenIds'] as const) {
+        for (const value of denied[kind] ?? []) list.allow(kind, value)
+      }
+      list.issuedBefore = undefined
+      expect((await receiver.call(token)).status).toBe(200)
+    }
+  })
+
+  test('with a cut-off refuses tokens without iat, and none issued at that second', async () => {
+    const list = new ManualDenylist()
+    list.issuedBefore = now() - 60
+    const { receiver, events } = await start(list)
+    const expectStatus = async (claims: object, status: number): Promise<void> =>
+      expect((await receiver.call(issuer.token({ ...claims }))).status).toBe(status)
+    await expectStatus({ iat: undefined }, 401)
+    await expectStatus({ iat: list.issuedBefore - 1 }, 401)
+    await expectStatus({ iat: list.issuedBefore }, 200)
+    expect(events[0]).toMatchObject({ reason: 'token_issued_too_early', claim: 'iat' })
+    list.issuedBefore = 0
+    await expectStatus({ iat: undefined }, 401)
+  })
+
+  test('that is unknown is the 503, for remembered tokens too, until it is known', async () => {
+    const list = new ManualDenylist()
+    const { receiver, events } = await start(list)
+    const token = issuer.token()
+    expect((await receiver.call(token)).status).toBe(200)
+    list.isKnown = false
+    expect(await receiver.rawWith(bearer(token))).toBe(UNAVAILABLE)
+    expect(await receiver.rawWith(bearer(issuer.token()))).toBe(UNAVAILABLE)
+    const head = { method: 'HEAD', headers: [`Authorization: ${bearer(token)}`] }
+    expect(await receiver.raw(head)).toBe(withoutBody(UNAVAILABLE))
+    expect(receiver.handled).toBe(1)
+    expect(receiver.errors).toEqual([])
+    for (const event of events.slice(1)) {
+      expect(event).toEqual({
+        outcome: 'undecided',
+        reason: 'denylist_unavailable',
+        status: 503,
+        by: 'serviceAuth',
+        keyId: issuer.kid,
+      })
+    }
+    list.isKnown = true
+    expect((await receiver.call(token)).status).toBe(200)
+  })
+
+  test('is asked after signature and claims, and once a request for a remembered token', async () => {
+    const list = new ManualDenylist()
+    list.isKnown = false
+    const { receiver } = await start(list)
+    const wrong = [
+      'x',
+      `${issuer.token().slice(0, -6)}AAAAAA`,
+      issuer.token({ exp: 1 }),
+      issuer.token({ aud: 'payments' }),
+      issuer.token({}, { kid: issuer.staticKid }),
+    ]
+    list.asked.length = 0
+    for (const token of wrong) expect(await receiver.rawWith(bearer(token))).toBe(INVALID_TOKEN)
+    expect(list.asked).toEqual([])
+    list.isKnown = true
+    const token = issuer.token()
+    await receiver.call(token)
+    list.asked.length = 0
+    await receiver.call(token)
+    expect(list.asked).toEqual([issuer.url])
+  })
+
+  test('answers the 401 before the 403, and the 503 only where nothing is denied', async () => {
+    const [one, other] = [new ManualDenylist(), new ManualDenylist()]
+    const { receiver } = await start([one, other, { callers: ['fixed'] }], {
+      callers: ['billing', 'fixed'],
+    })
+    const ask = (claims: object): Promise<string> =>
+      receiver.rawWith(bearer(issuer.token({ ...claims })))
+    one.deny('callers', 'billing')
+    other.deny('tokenIds', 'bad')
+    expect(await ask({ jti: 'bad' })).toBe(INVALID_TOKEN)
+    expect(await ask({ jti: 'bad', sub: 'stranger' })).toBe(INVALID_TOKEN)
+    expect(await ask({ sub: 'stranger' })).toBe(FORBIDDEN)
+    one.isKnown = false
+    expect(await ask({ jti: 'bad' })).toBe(INVALID_TOKEN)
+    expect(await ask({ sub: 'fixed' })).toBe(FORBIDDEN)
+    expect(await ask({ sub: 'stranger' })).toBe(UNAVAILABLE)
+    expect(await ask({})).toBe(UNAVAILABLE)
+    one.isKnown = true
+    other.isKnown = false
+    expect(await ask({})).toBe(FORBIDDEN)
+    expect(receiver.handled).toBe(0)
+  })
+
+  test('stands beside others: what any of them denies is refused', async () => {
+    const lists = [new ManualDenylist(), new ManualDenylist()]
+    const fixed = [{ tokenIds: ['a'] }, { tokenIds: ['b'], issuedBefore: 1 }]
+    const { receiver } = await start([fixed[0] ?? {}, ...lists, fixed[1] ?? {}])
+    lists[0]?.deny('tokenIds', 'c')
+    lists[1]?.deny('tokenIds', 'd')
+    for (const jti of ['a', 'b', 'c', 'd']) {
+      expect(await receiver.rawWith(bearer(issuer.token({ jti })))).toBe(INVALID_TOKEN)
+    }
+    expect((await receiver.call(issuer.token({ jti: 'e' }))).status).toBe(200)
+    expect((await receiver.call(issuer.token({ iat: undefined }))).status).toBe(401)
+  })
+
+  test('counts in each serviceAuth that has it, and in no other', async () => {
+    const [outer, inner] = [new ManualDenylist(), new ManualDenylist()]
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(authFor(issuer.policy({ denylist: outer })))
+        app.use('/inner', authFor(issuer.policy({ denylist: [inner] })))
+        app.use(requirePermissions('orders:read'))
+      },
+    })
+    const token = issuer.token({ jti: 'bad' })
+    const ask = (path: string): Promise<string> =>
+      receiver.raw({ path, headers: [`Authorization: ${bearer(token)}`] })
+    for (const path of ['/', '/inner']) expect(await ask(path)).toContain(' 200 OK')
+    inner.deny('tokenIds', 'bad')
+    expect(await ask('/')).toContain(' 200 OK')
+    expect(await ask('/inner')).toBe(INVALID_TOKEN)
+    outer.isKnown = false
+    expect(await ask('/inner')).toBe(UNAVAILABLE)
+  })
+
+  test('leaves alone what was accepted before', async () => {
+    const list = new ManualDenylist()
+    const stage = makeStage()
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy({ denylist: list }))),
+      async handler(_request, response) {
+        stage.enter(response)
+        await stage.left
+        response.json({})
+      },
+    })
+    const underWay = receiver.call(issuer.token())
+    await stage.entered
+    list.deny('callers', 'billing')
+    expect(await receiver.rawWith(bearer(issuer.token()))).toBe(FORBIDDEN)
+    stage.leave()
+    expect((await underWay).status).toBe(200)
+  })
+
+  test('refuses what is denied while requests wait for one verification', async () => {
+    const own = await createTestIssuer()
+    const list = new ManualDenylist()
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(own.policy({ denylist: list }))),
+    })
+    own.slow(300)
+    const token = own.token({ jti: 'bad' })
+    const waiting = Array.from({ length: 20 }, () => receiver.call(token))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    list.deny('tokenIds', 'bad')
+    const replies = await Promise.all(waiting)
+    expect(own.fetches).toBe(1)
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([401]))
+    expect(receiver.handled).toBe(0)
+    await own.close()
+  })
+})

@@ -1,0 +1,152 @@
+import { type LiveDenylist, ServiceAuthError, serviceAuth } from 'express-service-auth'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { ManualDenylist } from '../support/manual-denylist.js'
+import { authFor, startReceiver } from '../support/receiver.js'
+
+const issuer = await createTestIssuer()
+afterAll(() => issuer.close())
+
+const reject = (thrown: unknown) => () => Promise.reject(thrown)
+
+describe('a serviceAuth with live denylists', () => {
+  test('asks each of them once when it is made, and no other thing of them', () => {
+    const lists = [new ManualDenylist(), new ManualDenylist()]
+    for (const list of lists) list.readiness = reject(new Error('not asked'))
+    authFor(issuer.policy({ denylist: lists }))
+    for (const list of lists) expect(list.asked).toEqual([issuer.url])
+  })
+
+  test('is made whatever they answer then', async () => {
+    const broken = [
+      () => {
+        throw new Error('not yet')
+      },
+      () => Promise.reject(new Error('not yet')),
+      () => null,
+      () => undefined,
+    ]
+    for (const lists of broken) {
+      const denylist = Object.assign(new ManualDenylist(), { lists }) as unknown as LiveDenylist
+      expect(() => authFor(issuer.policy({ denylist }))).not.toThrow()
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  })
+
+  test('is ready when the key set and all of them are', async () => {
+    const lists = [new ManualDenylist(), new ManualDenylist()]
+    const opened: (() => void)[] = []
+    for (const list of lists) list.readiness = () => new Promise((resolve) => opened.push(resolve))
+    const auth = authFor(issuer.policy({ denylist: [lists[0] ?? {}, {}, lists[1] ?? {}] }))
+    let isReady = false
+    const ready = auth.ready().then(() => {
+      isReady = true
+    })
+    for (const open of opened) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      expect(isReady).toBe(false)
+      open()
+    }
+    await ready
+    expect(opened).toHaveLength(2)
+  })
+
+  test('is not ready when one of them is not, or the key set, and tries again', async () => {
+    const own = await createTestIssuer()
+    onTestFinished(() => own.close())
+    const lists = [new ManualDenylist(), new ManualDenylist()]
+    const auth = authFor(own.policy({ denylist: lists }))
+    own.down()
+    for (const list of lists) list.readiness = reject(new Error('down'))
+    await expect(auth.ready()).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(auth.ready()).rejects.toMatchObject({ code: 'unavailable' })
+    for (const list of lists) list.readiness = async () => {}
+    own.up()
+    await auth.ready()
+  })
+
+  test('rejects as unavailable, whatever a denylist rejects with or throws', async () => {
+    const list = new ManualDenylist()
+    const auth = authFor(issuer.policy({ denylist: list }))
+    const odd = Object.assign(new Error('odd'), { status: 401, headers: {} })
+    const causes = [odd, undefined, 'text', new ServiceAuthError('internal', 'x')]
+    const throwing = (thrown: unknown) => () => {
+      throw thrown
+    }
+    for (const cause of causes) {
+      for (const fail of [reject(cause), throwing(cause)]) {
+        list.readiness = fail
+        const error: unknown = await auth.ready().catch((thrown: unknown) => thrown)
+        expect(error).toBeInstanceOf(ServiceAuthError)
+        expect(error).toMatchObject({ code: 'unavailable', cause })
+        for (const name of ['status', 'statusCode', 'headers']) {
+          expect(name in Object(error)).toBe(false)
+        }
+      }
+    }
+    const own = new ServiceAuthError('unavailable', 'the denylist is out of reach')
+    list.readiness = reject(own)
+    await expect(auth.ready()).rejects.toBe(own)
+  })
+
+  test('closes none of them', () => {
+    const list = new ManualDenylist()
+    const auth = serviceAuth(issuer.policy({ denylist: [list] }))
+    auth.close()
+    auth.close()
+    expect(list.closed).toBe(0)
+  })
+})
+
+describe('health()', () => {
+  const healthOf = (policy: object) => authFor(issuer.policy(policy)).health()
+
+  test('holds the live denylists in their order, and none where there is none', () => {
+    const [one, other] = [new ManualDenylist(), new ManualDenylist()]
+    one.deny('keys', 'x')
+    other.isKnown = false
+    expect(healthOf({ denylist: [one, { keys: ['y'] }, other] }).denylists).toEqual([
+      { state: 'fresh', entries: 1, version: 1 },
+      { state: 'cold', entries: 0, version: 1 },
+    ])
+    for (const denylist of [undefined, {}, [{}]]) {
+      expect(healthOf({ denylist })).not.toHaveProperty('denylists')
+    }
+  })
+
+  test('holds no token cache where there is none', () => {
+    expect(healthOf({ tokenCache: false })).not.toHaveProperty('tokenCache')
+    expect(healthOf({ tokenCache: { max: 7 } }).tokenCache).toEqual({
+      entries: 0,
+      max: 7,
+      hits: 0,
+      misses: 0,
+    })
+  })
+
+  test.each(EXPRESS_MAJORS)(
+    'counts what the token cache was good for, on $major',
+    async (major) => {
+      const list = new ManualDenylist()
+      const auth = authFor(issuer.policy({ denylist: list, tokenCache: { max: 2 } }))
+      const { express } = major
+      const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+      const [one, other] = [issuer.token(), issuer.token()]
+      for (const token of [one, one, other, one, 'x', issuer.token({ exp: 1 })]) {
+        await receiver.call(token)
+      }
+      expect(auth.health().tokenCache).toEqual({ entries: 2, max: 2, hits: 2, misses: 4 })
+      // The memory was right, though the token is refused.
+      list.isKnown = false
+      await receiver.call(one)
+      expect(auth.health().tokenCache).toEqual({ entries: 2, max: 2, hits: 3, misses: 4 })
+      await receiver.call()
+      const { denylists, tokenCache } = JSON.parse(JSON.stringify(auth.health()))
+      expect({ denylists, tokenCache }).toEqual({
+        denylists: [{ state: 'cold', entries: 0, version: 1 }],
+        tokenCache: { entries: 2, max: 2, hits: 3, misses: 4 },
+      })
+    },
+  )
+})

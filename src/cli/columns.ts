@@ -1,0 +1,20 @@
+import { printable } from './printable.js'
+
+const GAP = '  '
+
+/** Rows of cells, each column as wide as its widest cell; the last one has no end. */
+export function columns(rows: readonly (readonly string[])[], indent = ''): string[] {
+  const cells = rows.map((row) => row.map(printable))
+  const widths: number[] = []
+  for (const row of cells) {
+    for (const [index, cell] of row.entries()) {
+      widths[index] = Math.max(widths[index] ?? 0, [...cell].length)
+    }
+  }
+  return cells.map((row) => {
+    const padded = row.map(
+      (cell, index) => cell + ' '.repeat((widths[index] ?? 0) - [...cell].length),
+    )
+    return `${indent}${padded.join(GAP)}`.trimEnd()
+  })
+}

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs'
+import { COMMON_OPTIONS, type OptionSpecs } from './arguments.js'
+import { columns } from './columns.js'
+import type { Command } from './command.js'
+
+const INDENT = '  '
+
+/** The help on the whole. */
+export const helpOnAll = (commands: readonly Command[]): string[] => [
+  'Usage: service-auth COMMAND [options]',
+  '',
+  'Commands:',
+  ...columns(
+    commands.map(({ name, summary }) => [name, summary]),
+    INDENT,
+  ),
+  '',
+  'Options of every command:',
+  ...optionLines(COMMON_OPTIONS),
+  '',
+  'Secrets come from standard input, from files that only their owner can read or, for Redis,',
+  'from REDIS_URL; never from an argument.',
+  '',
+  'Exit codes:',
+  ...exitCodes('a fault was found; see the command'),
+  '',
+  'service-auth COMMAND --help says more, with examples.',
+]
+
+/** The help on one command. */
+export const helpOn = (command: Command): string[] => [
+  ...command.usage.map((form, index) =>
+    `${index === 0 ? 'Usage:' : '      '} service-auth ${command.name} ${form}`.trimEnd(),
+  ),
+  '',
+  `${command.summary}.`,
+  '',
+  'Options:',
+  ...optionLines({ ...command.options, ...COMMON_OPTIONS }),
+  '',
+  'Exit codes:',
+  ...exitCodes(command.oneMeans),
+  '',
+  'Examples:',
+  ...command.examples.map((line) => INDENT + line),
+]
+
+const optionLines = (specs: OptionSpecs): string[] =>
+  columns(
+    Object.entries(specs).map(([name, { value, help }]) => [
+      value === undefined ? `--${name}` : `--${name} ${value}`,
+      help,
+    ]),
+    INDENT,
+  )
+
+const exitCodes = (oneMeans: string): string[] =>
+  columns(
+    [
+      ['0', 'all is well'],
+      ['1', oneMeans],
+      ['2', 'command, file or value wrong; nothing changed'],
+      ['3', 'out of reach; nothing changed, or said to be unknown'],
+    ],
+    INDENT,
+  )
+
+/** The version of the package, from its manifest. */
+export function packageVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return JSON.parse(manifest).version
+}

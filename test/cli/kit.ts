@@ -1,0 +1,60 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { onTestFinished } from 'vitest'
+import type { Command } from '../../src/cli/command.js'
+import { run } from '../../src/cli/run.js'
+
+/** What a run of the command has left. */
+export interface Ran {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+  /** The one JSON object on standard output. */
+  json(): Record<string, unknown>
+}
+
+interface RunOptions {
+  readonly stdin?: string | Buffer
+  readonly isTTY?: boolean
+  readonly env?: Readonly<Record<string, string>>
+  readonly commands?: readonly Command[]
+}
+
+/** Runs `service-auth` in this process. */
+export async function runHere(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const { stdin = '', isTTY = false, env = {}, commands } = options
+  const out: string[] = []
+  const err: string[] = []
+  const io = {
+    stdin: Object.assign(Readable.from([Buffer.from(stdin)]), { isTTY }),
+    stdout: { write: (text: string) => out.push(text) },
+    stderr: { write: (text: string) => err.push(text) },
+    env,
+  }
+  const exitCode = await run(argv, io, commands)
+  const stdout = out.join('')
+  return { exitCode, stdout, stderr: err.join(''), json: () => readOnlyLine(stdout) }
+}
+
+function readOnlyLine(stdout: string): Record<string, unknown> {
+  const [line, ...more] = stdout.split('\n')
+  if (line === undefined || more.join() !== '') throw new Error(`not one line: ${stdout}`)
+  return JSON.parse(line)
+}
+
+/** A folder for one test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'esa-cli-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The path of a file for one test; with `mode` 0o600 unless another is wanted. */
+export async function temporaryFile(contents: string | Buffer, mode = 0o600): Promise<string> {
+  const path = join(await temporaryFolder(), 'file.json')
+  await writeFile(path, contents)
+  await chmod(path, mode)
+  return path
+}

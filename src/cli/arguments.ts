@@ -36,6 +36,8 @@ export const COMMON_OPTIONS: OptionSpecs = {
 /** A password would be in the list of processes, and in the shell's history. */
 const REDIS_URL = /\b(?:redis|valkey)[a-z+]*:\/\//i
 const URL_WITH_PASSWORD = /:\/\/[^/@\s]*:[^/@\s]*@/
+/** The same without a scheme; the port tells it from a name such as `team:billing@site`. */
+const HOST_WITH_PASSWORD = /:[^/@\s]+@[\w.[\]:-]+:\d/
 const SIGNED_TOKEN = /\beyJ[\w-]+\.[\w-]+\.[\w-]/
 
 /**
@@ -44,7 +46,8 @@ const SIGNED_TOKEN = /\beyJ[\w-]+\.[\w-]+\.[\w-]/
  * @throws CommandFailure (2)
  */
 export function refuseSecrets(argv: readonly string[]): void {
-  if (argv.some((text) => REDIS_URL.test(text) || URL_WITH_PASSWORD.test(text))) {
+  const forms = [REDIS_URL, URL_WITH_PASSWORD, HOST_WITH_PASSWORD]
+  if (argv.some((text) => forms.some((form) => form.test(text)))) {
     throw wrong(
       'usage',
       'a URL of Redis, or one with a password, is no argument: others see it in the list of ' +

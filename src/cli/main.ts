@@ -6,11 +6,15 @@ const EXIT_AFTER_SIGINT = 130
 
 process.once('SIGINT', () => process.exit(EXIT_AFTER_SIGINT))
 
-// Whoever reads may have seen enough (`| head -1`); the exit code still counts.
+/** Nobody may have learned what was found. */
+const EXIT_WITHOUT_OUTPUT = 3
+
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') process.exitCode = 3
+    // Whoever reads may have seen enough (`| head -1`).
+    if (error.code !== 'EPIPE') process.exitCode = EXIT_WITHOUT_OUTPUT
   })
 }
 
-process.exitCode = await run(process.argv.slice(2), process)
+const exitCode = await run(process.argv.slice(2), process)
+process.exitCode ??= exitCode

@@ -41,6 +41,13 @@ describe('what a command gets', () => {
     expect(seen).toEqual([['one'], 'a', ['x: 1', 'y: 2'], ''])
   })
 
+  test.each(['team:billing@site', 'https://core.example:8443/x', 'eyJ', 'd-1700000000000'])(
+    'may be %s, which is no secret',
+    async (value) => {
+      expect(await probe(['probe', value])).toMatchObject({ exitCode: 0 })
+    },
+  )
+
   test('is what stands behind -- as a value', async () => {
     let seen: unknown
     await probe(['probe', '--', '--json'], ({ arguments: given }) => {
@@ -139,6 +146,7 @@ describe('a wrong command line', () => {
     ['one as a command', [`REDIS://x:${SECRET}@h:1`], 'a URL of Redis, or one with a password'],
     ['one behind --', ['probe', '--', `valkeys://:${SECRET}@h`], 'a URL of Redis, or one with a'],
     ['a URL with a password', ['probe', `https://u:${SECRET}@h/`], 'a URL of Redis, or one with'],
+    ['one without a scheme', ['probe', `:${SECRET}@host:6379`], 'a URL of Redis, or one with a'],
     ['a token', ['probe', TOKEN], 'a token is no argument'],
     ['a header with a token', ['probe', '--header', `Bearer ${TOKEN}`], 'a token is no argument'],
   ])('of %s ends with 2 and one line that repeats no secret', async (_what, argv, message) => {

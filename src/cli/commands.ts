@@ -1,5 +1,6 @@
 import { checkStore } from './check-store.js'
 import type { Command } from './command.js'
+import { doctor } from './doctor.js'
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [checkStore]
+export const COMMANDS: readonly Command[] = [doctor, checkStore]

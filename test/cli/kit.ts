@@ -1,7 +1,10 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { Command } from '../../src/cli/command.js'
 import { run } from '../../src/cli/run.js'
@@ -57,4 +60,42 @@ export async function temporaryFile(contents: string | Buffer, mode = 0o600): Pr
   await writeFile(path, contents)
   await chmod(path, mode)
   return path
+}
+
+/** A child process that runs `service-auth`, and what it will have left. */
+export interface ChildRun {
+  readonly child: ChildProcessWithoutNullStreams
+  readonly ended: Promise<Omit<Ran, 'exitCode'> & { readonly exitCode: number | null }>
+}
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+/** Runs `service-auth` in a process of its own; standard input stays open without `stdin`. */
+export function runChild(argv: readonly string[], options: RunOptions = {}): ChildRun {
+  const { PATH, HOME, TMPDIR } = process.env
+  const env = {
+    ...options.env,
+    ...(PATH && { PATH }),
+    ...(HOME && { HOME }),
+    ...(TMPDIR && { TMPDIR }),
+  }
+  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], { env })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  child.stdin.on('error', () => {})
+  if (options.stdin !== undefined) child.stdin.end(options.stdin)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const ended = once(child, 'close').then(([exitCode]) => ({
+    exitCode: exitCode as number | null,
+    stdout,
+    stderr,
+    json: () => readOnlyLine(stdout),
+  }))
+  return { child, ended }
 }

@@ -1,0 +1,70 @@
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { hang, serve, startKeySetServer } from '../support/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
+import { runChild, temporaryFile } from './kit.js'
+
+const key = makeSigningKey('d-1')
+
+const policyAt = (jwksUri: string): Promise<string> =>
+  temporaryFile(JSON.stringify({ ...POLICY, jwksUri }), 0o644)
+
+describe('the process', () => {
+  test('ends by itself, soon after the answer, whose connection is kept alive', async () => {
+    const server = await startKeySetServer(serve({ keys: [key.jwk] }, { connection: 'keep-alive' }))
+    const argv = ['doctor', '--policy', await policyAt(server.url), '--token-stdin']
+    const { child, ended } = runChild(argv, { stdin: tokenFrom(key) })
+    await once(child.stdout, 'data')
+    const answeredAt = performance.now()
+    const { exitCode, stdout, stderr } = await ended
+    expect(performance.now() - answeredAt).toBeLessThan(2000)
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(stdout).toContain('Token accepted\n')
+    await server.close()
+  })
+
+  test.each([
+    [0, ['--version'], /^\d+\.\d+\.\d+\n$/, /^$/],
+    [2, ['doctr'], /^$/, /^service-auth: unknown command "doctr"; see service-auth --help\n$/],
+    [2, ['check-store'], /^$/, /^service-auth: it is not said where Redis is: .*\n$/],
+    [
+      2,
+      ['check-store', '--json'],
+      /^\{"command":"check-store","ok":false,.*\}\n$/,
+      /^service-auth: /,
+    ],
+  ])('ends with %d after %j', async (exitCode, argv, stdout, stderr) => {
+    const ran = await runChild(argv, { stdin: '' }).ended
+    expect(ran.exitCode).toBe(exitCode)
+    expect(ran.stdout).toMatch(stdout)
+    expect(ran.stderr).toMatch(stderr)
+  })
+
+  test('ends with 130 on SIGINT', async () => {
+    const server = await startKeySetServer(hang)
+    const { child, ended } = runChild(['doctor', '--policy', await policyAt(server.url)], {
+      stdin: '',
+    })
+    await server.requested(1)
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ exitCode: 130, stdout: '', stderr: '' })
+    await server.close()
+  })
+
+  test.skipIf(!existsSync('/dev/full'))('ends with 3 when what it writes is lost', () => {
+    const command = `"${process.execPath}" --import tsx src/cli/main.ts --version > /dev/full`
+    expect(spawnSync('sh', ['-c', command]).status).toBe(3)
+  })
+
+  test('ends with its exit code when nobody reads what it writes', async () => {
+    const server = await startKeySetServer(serve({ keys: [] }))
+    const { child, ended } = runChild(['doctor', '--policy', await policyAt(server.url)], {
+      stdin: '',
+    })
+    child.stdout.destroy()
+    expect(await ended).toMatchObject({ exitCode: 1, stderr: '' })
+    await server.close()
+  })
+})

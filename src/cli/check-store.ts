@@ -1,34 +1,99 @@
+import type { Redis } from 'ioredis'
 import { ServiceAuthError } from '../decision/fault.js'
-import { redisStore } from '../stores/redis/redis-store.js'
+import { type Asking, checkNode } from '../stores/redis/check.js'
+import { openConnection } from '../stores/redis/connection.js'
+import { columns } from './columns.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
-import { outOfReach } from './failure.js'
-import { REDIS_OPTIONS, withRedis } from './redis-client.js'
+import { outOfReach, type Report } from './failure.js'
+import { findingLines } from './finding.js'
+import { askNode } from './node-answers.js'
+import { findingsOnNode, type NodeFindings } from './node-findings.js'
+import { REDIS_OPTIONS, type RedisAccess, withRedis } from './redis-client.js'
 
 export const checkStore: Command = {
   name: 'check-store',
   summary: 'Looks whether Redis can be trusted with what the package keeps there',
-  usage: ['[--redis FILE] [--prefix TEXT] [--timeout TIME]'],
+  usage: ['[--redis FILE] [--timeout TIME]'],
   options: REDIS_OPTIONS,
   oneMeans: 'a node is unfit',
-  examples: [
-    'REDIS_URL=... service-auth check-store',
-    'service-auth check-store --redis redis.json --json',
-  ],
-  run,
+  examples: ['service-auth check-store', 'service-auth check-store --redis redis.json --json'],
+  run: (context: CommandContext) => withRedis(context, checkAll),
 }
 
-function run(context: CommandContext): Promise<CommandResult> {
-  return withRedis(context, async ({ client, prefix, timeoutMs }) => {
-    const store = redisStore(client, { prefix, timeoutMs })
-    try {
-      await store.check()
-      return { exitCode: 0, lines: ['fit'], json: {} }
-    } catch (error) {
-      if (!(error instanceof ServiceAuthError)) throw error
-      if (error.code === 'unavailable') throw outOfReach('store_unavailable', error.message)
-      return { exitCode: 1, lines: [error.message], json: {} }
-    } finally {
-      store.close()
-    }
-  })
+/** A node that takes writes. */
+interface CheckedNode extends NodeFindings {
+  readonly address: string
+  /** Why it could not be asked. */
+  readonly outage?: string
+}
+
+async function checkAll({ client, timeoutMs }: RedisAccess): Promise<CommandResult> {
+  const connection = openConnection(client, timeoutMs)
+  try {
+    const masters = await connection.masters().catch((error: Error) => {
+      throw outOfReach('store_unavailable', error.message, reportOf([]))
+    })
+    const nodes = await Promise.all(masters.map((node) => checkOne(node, { connection, timeoutMs })))
+    const report = reportOf(nodes)
+    const outage = nodes.find((node) => node.outage !== undefined)?.outage
+    if (outage !== undefined) throw outOfReach('store_unavailable', outage, report)
+    return { ...report, exitCode: nodes.every(({ faults }) => faults.length === 0) ? 0 : 1 }
+  } finally {
+    connection.close()
+  }
+}
+
+async function checkOne(node: Redis, asking: Asking): Promise<CheckedNode> {
+  const { sentinels, path, host, port, name } = node.options
+  const isBehindSentinel = sentinels !== undefined && sentinels !== null
+  const known = isBehindSentinel ? `${name} by Sentinel` : (path ?? `${host}:${port}`)
+  let unfit: readonly ServiceAuthError[] = []
+  try {
+    await checkNode(node, asking)
+  } catch (error) {
+    if (!(error instanceof ServiceAuthError)) throw error
+    if (error.code !== 'unfit') return outOf(known, error.message)
+    unfit = [error]
+  }
+  try {
+    const answers = await askNode(node, asking.timeoutMs)
+    const found = findingsOnNode(answers, { isBehindSentinel, nowMs: Date.now() })
+    const faults = unfit.map(({ message }) => ({ code: 'unfit', message }))
+    const { localAddress } = answers
+    const isAt = isBehindSentinel && localAddress !== undefined
+    const address = isAt ? `${localAddress} (${known})` : known
+    return { address, ...found, faults: [...faults, ...found.faults] }
+  } catch (error) {
+    return outOf(known, `Redis at ${known} is out of reach: ${(error as Error).message}`)
+  }
+}
+
+const outOf = (address: string, outage: string): CheckedNode => ({
+  address,
+  faults: [],
+  warnings: [],
+  facts: [],
+  outage,
+})
+
+const INDENT = '  '
+
+function reportOf(nodes: readonly CheckedNode[]): Report {
+  const lines = nodes.flatMap((node, index) => [
+    ...(index === 0 ? [] : ['']),
+    node.address,
+    ...(node.outage === undefined ? [] : [`${INDENT}out of reach`]),
+    ...columns(
+      node.facts.map(({ code, message }) => [code, message]),
+      INDENT,
+    ),
+    ...findingLines(node, INDENT),
+  ])
+  const json = nodes.map(({ address, faults, warnings, facts }) => ({
+    address,
+    faults,
+    warnings,
+    facts,
+  }))
+  return { lines, json: { nodes: json } }
 }

@@ -17,12 +17,14 @@ export async function checkMasters(connection: Connection, timeoutMs: number): P
   await Promise.all(masters.map((node) => checkNode(node, { connection, timeoutMs })))
 }
 
-interface Asking {
-  readonly connection: Connection
+/** By what a node is asked, and for how long at most. */
+export interface Asking {
+  readonly connection: Pick<Connection, 'watch'>
   readonly timeoutMs: number
 }
 
-async function checkNode(node: Redis, asking: Asking): Promise<void> {
+/** The same of one node. @throws ServiceAuthError as `checkMasters`. */
+export async function checkNode(node: Redis, asking: Asking): Promise<void> {
   const name = nameOf(node)
   const info = await asked(node, asking, () => node.info())
   const field = (key: string): string | undefined =>

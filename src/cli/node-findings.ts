@@ -1,0 +1,149 @@
+import type { Finding, Findings } from './finding.js'
+import type { NodeAnswers } from './node-answers.js'
+import { durationInWords } from './time-in-words.js'
+
+/** What is known of a node: what is wrong, what will hurt, and the rest. */
+export interface NodeFindings extends Findings {
+  readonly facts: readonly Finding[]
+}
+
+interface Circumstances {
+  readonly isBehindSentinel: boolean
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
+interface Found {
+  readonly kind: 'fault' | 'warning' | 'fact'
+  readonly finding: Finding
+}
+
+const found =
+  (kind: Found['kind']) =>
+  (code: string, message: string): Found => ({ kind, finding: { code, message } })
+const fault = found('fault')
+const warning = found('warning')
+const fact = found('fact')
+
+/** Reads a node's answers; what `store.check()` refuses is not looked at again. */
+export function findingsOnNode(answers: NodeAnswers, circumstances: Circumstances): NodeFindings {
+  const all = [
+    ...onVersion(answers),
+    ...onPersistence(answers, circumstances),
+    ...onReplicas(answers, circumstances),
+    ...onMemory(answers),
+    ...onLatency(answers),
+    ...onClock(answers),
+  ]
+  const pick = (wanted: Found['kind']): Finding[] =>
+    all.filter(({ kind }) => kind === wanted).map(({ finding }) => finding)
+  return { faults: pick('fault'), warnings: pick('warning'), facts: pick('fact') }
+}
+
+function onVersion({ info }: NodeAnswers): Found[] {
+  const valkey = info.get('valkey_version')
+  const version = valkey === undefined ? `Redis ${info.get('redis_version')}` : `Valkey ${valkey}`
+  const mode = info.get('redis_mode') ?? info.get('server_mode')
+  return [fact('version', mode === undefined ? version : `${version}, ${mode}`)]
+}
+
+function onPersistence({ info, settings }: NodeAnswers, { nowMs }: Circumstances): Found[] {
+  const isAppending = info.get('aof_enabled') === '1'
+  const fsync = settings.get('appendfsync')
+  const appending = isAppending
+    ? `AOF on${fsync === undefined ? '' : ` (fsync ${fsync})`}`
+    : 'AOF off'
+  const savedAt = Number(info.get('rdb_last_save_time') ?? 0)
+  const saved = savedAt === 0 ? 'never' : `${durationInWords(nowMs / 1000 - savedAt)} ago`
+  const isSaving = settings.get('save') !== ''
+  const saving = isSaving ? `last RDB ${saved}` : 'RDB off'
+  const shown = [fact('persistence', `${appending}, ${saving}`)]
+  if (info.get('aof_last_write_status') === 'err') {
+    shown.push(fault('aof_failing', 'the last write to the AOF failed: writes are refused'))
+  }
+  if (info.get('rdb_last_bgsave_status') === 'err') {
+    shown.push(fault('rdb_failing', 'the last RDB failed: by default writes are refused'))
+  }
+  if (!isAppending && !isSaving) {
+    shown.push(
+      warning(
+        'no_persistence',
+        'neither AOF nor RDB: a restart forgets tokens, records and denials',
+      ),
+    )
+  }
+  return shown
+}
+
+function onReplicas({ info, settings }: NodeAnswers, { isBehindSentinel }: Circumstances): Found[] {
+  const count = Number(info.get('connected_slaves') ?? 0)
+  const demanded = demandedReplicas({ info, settings })
+  const shown = [fact('replicas', `${count} connected, min-replicas-to-write ${demanded}`)]
+  if (!isBehindSentinel) return shown
+  if (count === 0) {
+    shown.push(warning('no_replica', 'no replica is connected: a failover has nowhere to go'))
+  }
+  const why = `${MIN_REPLICAS_SHOULD_BE} a denial does not reach its clients`
+  if (demanded === 'unknown') {
+    shown.push(warning('min_replicas_unknown', `min-replicas-to-write cannot be read; ${why}`))
+  } else if (demanded === '0') {
+    shown.push(warning('min_replicas', `min-replicas-to-write is 0; ${why}`))
+  }
+  return shown
+}
+
+const MIN_REPLICAS_SHOULD_BE =
+  'below 1 an old primary that is cut off keeps answering after a failover, and'
+
+/** `INFO` counts good replicas only where some are demanded. */
+function demandedReplicas({ info, settings }: Pick<NodeAnswers, 'info' | 'settings'>): string {
+  const setting = settings.get('min-replicas-to-write')
+  if (setting !== undefined) return setting
+  return info.has('min_slaves_good_slaves') ? 'at least 1' : 'unknown'
+}
+
+const NEARLY_FULL = 0.9
+
+function onMemory({ info }: NodeAnswers): Found[] {
+  const used = Number(info.get('used_memory') ?? 0)
+  const max = Number(info.get('maxmemory') ?? 0)
+  const policy = info.get('maxmemory_policy')
+  const limit = max === 0 ? 'no maxmemory' : `of ${megabytes(max)}`
+  const shown = [fact('memory', `${megabytes(used)} used, ${limit}, ${policy ?? 'policy unknown'}`)]
+  if (max === 0 || used < max * NEARLY_FULL) return shown
+  const share = `${Math.floor((used / max) * 100)}% of maxmemory is used`
+  shown.push(
+    used >= max
+      ? fault('memory_full', `${share}: writes are refused`)
+      : warning('memory_nearly_full', `${share}: at 100% writes are refused`),
+  )
+  return shown
+}
+
+const megabytes = (octets: number): string => `${(octets / 1024 / 1024).toFixed(1)} MiB`
+
+/** Receivers wait 250 ms for a reply by default. */
+const SLOW_MS = 100
+
+function onLatency({ roundTripsMs }: NodeAnswers): Found[] {
+  const sorted = roundTripsMs.toSorted((one, other) => one - other)
+  const median = sorted[Math.floor(sorted.length / 2)] ?? 0
+  const max = sorted.at(-1) ?? 0
+  const words = `${median.toFixed(1)} ms median, ${max.toFixed(1)} ms at most, of ${sorted.length} PING`
+  const shown = [fact('latency', words)]
+  if (max >= SLOW_MS) {
+    shown.push(warning('slow', `a PING took ${max.toFixed(0)} ms; receivers give up after 250 ms`))
+  }
+  return shown
+}
+
+const CLOCK_TOLERANCE_MS = 5000
+
+function onClock({ clockOffsetMs: offset }: NodeAnswers): Found[] {
+  const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} ours`
+  const shown = [fact('clock', offset === 0 ? 'agrees with ours' : apart)]
+  if (Math.abs(offset) > CLOCK_TOLERANCE_MS) {
+    shown.push(warning('clock_apart', `its clock is ${apart}: denials and leases go by it`))
+  }
+  return shown
+}

@@ -82,9 +82,16 @@ describe.each(VARIANTS)('the installed tarball beside $express', ({ express, typ
     expect(await project.run('testing.mjs')).toBe('200 401 401\n')
   })
 
+  test('runs its command, which says that ioredis is missing', async () => {
+    expect(await project.run('command.mjs')).toMatch(
+      /^0 \d+\.\d+\.\d+\n2 service-auth: ioredis is not installed: npm install ioredis\n$/,
+    )
+  })
+
   test(`takes ${ioredis} once it is installed`, async () => {
     await project.install(ioredis)
     await project.compile('redis.mts', 'nodenext')
     expect(await project.run('redis.mjs')).toBe('ended by itself\n')
+    expect(await project.run('command.mjs')).toMatch(/\n3 service-auth: .*ECONNREFUSED/)
   })
 })

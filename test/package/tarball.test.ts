@@ -24,9 +24,10 @@ describe('the tarball', () => {
     expect(modules.map((path) => path.replace(/\.js$/, '.d.ts'))).toEqual(declarations)
   })
 
-  test('holds every file that the export map names', async () => {
+  test('holds every file that the manifest names', async () => {
     const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
-    const named = Object.values<string | Record<string, string>>(manifest.exports)
+    const targets = [...Object.values(manifest.exports), ...Object.values(manifest.bin)]
+    const named = (targets as (string | Record<string, string>)[])
       .flatMap((target) => (typeof target === 'string' ? [target] : Object.values(target)))
       .map((path) => path.replace('./', ''))
     expect(named.filter((path) => !packed.files.includes(path))).toEqual([])

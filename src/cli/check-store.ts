@@ -33,7 +33,9 @@ async function checkAll({ client, timeoutMs }: RedisAccess): Promise<CommandResu
     const masters = await connection.masters().catch((error: Error) => {
       throw outOfReach('store_unavailable', error.message, reportOf([]))
     })
-    const nodes = await Promise.all(masters.map((node) => checkOne(node, { connection, timeoutMs })))
+    const nodes = await Promise.all(
+      masters.map((node) => checkOne(node, { connection, timeoutMs })),
+    )
     const report = reportOf(nodes)
     const outage = nodes.find((node) => node.outage !== undefined)?.outage
     if (outage !== undefined) throw outOfReach('store_unavailable', outage, report)

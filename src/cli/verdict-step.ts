@@ -77,6 +77,7 @@ const DECIDED_AT: Record<Reason, Deciding> = {
   permission_missing: 'required_permissions',
   token_id_missing: 'another guard',
   token_replayed: 'another guard',
+  denylist_unavailable: 'denylist',
   store_unavailable: 'another guard',
 }
 

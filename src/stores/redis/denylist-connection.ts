@@ -1,4 +1,4 @@
-import { captureContext } from '../../base/own-context.js'
+import { AsyncResource } from 'node:async_hooks'
 import type { DenylistFailureCode } from '../../denylist/live-denylist.js'
 import {
   type Attempt,
@@ -63,7 +63,6 @@ export function openDenylistConnection(
   users: Client,
   { keys, timeoutMs }: ConnectionOptions,
 ): DenylistConnection {
-  const inOwnContext = captureContext('express-service-auth.denylist-connection')
   const maker = createClientMaker(users, timeoutMs)
   let client: Client | undefined
   let connecting: Promise<Client> | undefined
@@ -114,7 +113,7 @@ export function openDenylistConnection(
   }
 
   return {
-    ask: (question) => inOwnContext(() => ask(question)),
+    ask: AsyncResource.bind(ask),
     isOpen: () => client?.status === 'ready',
     close() {
       isClosed = true

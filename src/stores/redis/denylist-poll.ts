@@ -1,4 +1,4 @@
-import { captureContext } from '../../base/own-context.js'
+import { AsyncResource } from 'node:async_hooks'
 import type { HeldList } from '../../denylist/held-list.js'
 import { isSameVersion, type Life } from '../../denylist/life.js'
 import type { DenylistFailureCode } from '../../denylist/live-denylist.js'
@@ -37,7 +37,6 @@ export function createPoll(
   connection: DenylistConnection,
   { held, reports, pollMs, timeoutMs }: PollOptions,
 ): Poll {
-  const inOwnContext = captureContext('express-service-auth.denylist-poll')
   const waiting: (() => void)[] = []
   let hasBegun = false
   let isClosed = false
@@ -89,11 +88,13 @@ export function createPoll(
     }
   }
 
+  const lookInOwnContext = AsyncResource.bind((): void => void look())
+
   return {
     begin() {
       if (hasBegun || isClosed) return
       hasBegun = true
-      inOwnContext(() => void look())
+      lookInOwnContext()
     },
     looked() {
       if (isClosed) return Promise.resolve()

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { channel } from 'node:diagnostics_channel'
 
 /** Why the handler did not run, although the request was authenticated. */
@@ -64,3 +65,12 @@ const idempotency = channel('express-service-auth:idempotency')
 export function announceIdempotency(event: () => IdempotencyEvent): void {
   if (idempotency.hasSubscribers) idempotency.publish(Object.freeze(event()))
 }
+
+/**
+ * Lets what is told later be told in the async context of now, if anybody listens: a handler may answer
+ * in that of another request.
+ */
+export const laterInThisContext = <Arguments extends unknown[]>(
+  tell: (...args: Arguments) => void,
+): ((...args: Arguments) => void) =>
+  idempotency.hasSubscribers ? AsyncResource.bind(tell, 'express-service-auth:run') : tell

@@ -7,6 +7,7 @@ import {
   announceIdempotency,
   type IdempotencyEvent,
   type IdempotencyRefusal,
+  laterInThisContext,
 } from '../idempotency/event.js'
 import { recordKey } from '../idempotency/operation.js'
 import { beginRun, type IdempotencyContext } from '../idempotency/run.js'
@@ -150,9 +151,9 @@ function run(attempt: Attempt, fence: number, reservedAt: number): void {
     response,
     isHead: request.method === 'HEAD',
     reservedAt,
-    onEnd(end, status) {
+    onEnd: laterInThisContext((end, status) => {
       tell({ outcome: 'accepted', reason: end, fence, ...(status !== undefined && { status }) })
-    },
+    }),
   })
   state.reservation = context
   request.idempotency = context

@@ -1,15 +1,24 @@
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type IdempotencyEvent, memoryStore } from 'express-service-auth'
-import { describe, expect, it } from 'vitest'
+import type { RequestHandler } from 'express'
+import { type IdempotencyEvent, memoryStore, type Reservation } from 'express-service-auth'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { call, newKey } from '../support/order-calls.js'
 import { openOrders } from '../support/order-receiver.js'
+import { until } from '../support/until.js'
+
+function collect(): readonly IdempotencyEvent[] {
+  const events: IdempotencyEvent[] = []
+  const listen = (event: unknown): void => void events.push(event as IdempotencyEvent)
+  subscribe('express-service-auth:idempotency', listen)
+  onTestFinished(() => void unsubscribe('express-service-auth:idempotency', listen))
+  return events
+}
 
 describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }) => {
   it('tells what became of each request, and never the key', async () => {
-    const events: IdempotencyEvent[] = []
-    const listen = (event: unknown): void => void events.push(event as IdempotencyEvent)
-    subscribe('express-service-auth:idempotency', listen)
+    const events = collect()
     const store = memoryStore()
     const receiver = await openOrders({
       express,
@@ -33,7 +42,6 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
     await call(receiver.port, other)
     store.close()
     await call(receiver.port, { key })
-    unsubscribe('express-service-auth:idempotency', listen)
     await receiver.close()
 
     expect(events.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual([
@@ -57,5 +65,88 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
       expect(Object.isFrozen(event)).toBe(true)
     }
     expect(JSON.stringify(events)).not.toContain(key)
+
+    const records = events.map(({ record }) => record)
+    const [first, second] = [records[2], records[6]]
+    expect(first).toMatch(/^[\w-]{24}$/)
+    expect(second).toMatch(/^[\w-]{24}$/)
+    expect(second).not.toBe(first)
+    expect(records).toEqual([
+      ...[undefined, undefined, first, first, first, first],
+      ...[second, second, second, first],
+    ])
+    const found = events.map((event) => ('found' in event ? event.found : undefined))
+    expect(found.filter(Boolean)).toEqual(['abandoned'])
+    expect(found[8]).toBe('abandoned')
+  })
+
+  it.each<[string, Reservation, string]>([
+    ['a run that left no result', { outcome: 'abandoned' }, 'abandoned'],
+    ['a record that cannot be read', { outcome: 'unreadable' }, 'unreadable'],
+    [
+      'a result that cannot be read',
+      { outcome: 'finished', result: Buffer.from('x') },
+      'unreadable',
+    ],
+  ])('tells that %s was found', async (_what, reservation, found) => {
+    const events = collect()
+    const store = { ...memoryStore(), reserve: async () => reservation }
+    const receiver = await openOrders({ express, store, handler: (_req, res) => void res.end() })
+    onTestFinished(() => receiver.close())
+    expect((await call(receiver.port, { key: newKey() })).problem).toBe('outcome-unknown')
+    expect(events).toMatchObject([{ outcome: 'refused', reason: 'outcome_unknown', found }])
+  })
+
+  it('tells how a run ended in the context of its request, wherever its handler answers', async () => {
+    const storage = new AsyncLocalStorage<string>()
+    const contexts: unknown[] = []
+    const listen = (event: unknown): void => {
+      const { reason } = event as IdempotencyEvent
+      contexts.push([reason, storage.getStore()])
+    }
+    subscribe('express-service-auth:idempotency', listen)
+    onTestFinished(() => void unsubscribe('express-service-auth:idempotency', listen))
+    const elsewhere = new AsyncResource('elsewhere')
+    const receiver = await openOrders({
+      express,
+      store: memoryStore(),
+      outer: [(req, _res, next) => storage.run(`request ${req.path}`, next)],
+      handler: (req, res) =>
+        elsewhere.runInAsyncScope(() => {
+          if (req.query['end']) res.destroy()
+          else res.status(201).json({})
+        }),
+    })
+    onTestFinished(() => receiver.close())
+    await call(receiver.port, { key: newKey(), path: '/orders/1' })
+    await call(receiver.port, { key: newKey(), path: '/orders/2?end=1' })
+    await until('both have ended', async () => contexts.length === 4)
+    expect(contexts).toEqual([
+      ['reserved', 'request /orders/1'],
+      ['result_kept', 'request /orders/1'],
+      ['reserved', 'request /orders/2'],
+      ['abandoned', 'request /orders/2'],
+    ])
+  })
+
+  it('makes no event while nobody listens', async () => {
+    let asked = 0
+    const countReads: RequestHandler = (req, _res, next) => {
+      Object.defineProperty(req, 'id', { get: () => (asked += 1) })
+      next()
+    }
+    const handler: RequestHandler = (_req, res) => void res.status(201).json({})
+    const store = memoryStore()
+    const receiver = await openOrders({ express, store, outer: [countReads], handler })
+    onTestFinished(() => receiver.close())
+    const key = newKey()
+    await call(receiver.port, { key })
+    await call(receiver.port, { key })
+    await call(receiver.port)
+    await call(receiver.port, { key, claims: { sub: 'stranger' } })
+    expect(asked).toBe(0)
+    collect()
+    await call(receiver.port, { key })
+    expect(asked).toBe(1)
   })
 })

@@ -30,6 +30,9 @@ export type KeySetChange =
 
 const keys = channel('express-service-auth:keys')
 
+/** Whether anybody listens. If nobody does, nobody asks what has changed. */
+export const areKeysObserved = (): boolean => keys.hasSubscribers
+
 export function announceKeySet(jwksUri: string, change: KeySetChange): void {
   if (!keys.hasSubscribers) return
   keys.publish(Object.freeze({ ...change, jwksUri: withoutQuery(jwksUri) } satisfies KeySetEvent))

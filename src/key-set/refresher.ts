@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { readClock } from '../base/clock.js'
-import { announceKeySet, changesBetween, type KeySetChange } from './event.js'
+import { announceKeySet, areKeysObserved, changesBetween, type KeySetChange } from './event.js'
 import { FetchFailure, parseDocument } from './exchange.js'
 import { createFetcher, type Fetcher, type FetcherOptions } from './fetcher.js'
 import type { VerificationKey } from './key-set.js'
@@ -76,7 +76,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
       happen({ ...result, at: readClock(clock) })
       fetches.lastSuccessful = number
       if (result.type === 'not_modified') announce({ type: 'not_modified' })
-      else announce({ type: 'fetched', ...changesBetween(before, result.keys) })
+      else if (areKeysObserved()) {
+        announce({ type: 'fetched', ...changesBetween(before, result.keys) })
+      }
     } catch (error) {
       const code = error instanceof FetchFailure ? error.code : 'network'
       happen({ type: 'failed', at: readClock(clock), code, jitter: Math.random() })

@@ -21,3 +21,17 @@ function isLoopback(hostname: string): boolean {
 
 /** The address as operators may see it: its query may hold a secret. */
 export const withoutQuery = (jwksUri: string): string => jwksUri.split(/[?#]/, 1)[0] ?? ''
+
+const addresses = new WeakMap<object, string>()
+
+/** Remembers which key set is behind an object that users hold. */
+export function withAddress<Holder extends object>(
+  holder: Holder,
+  jwksUri: string | undefined,
+): Holder {
+  if (jwksUri !== undefined) addresses.set(holder, withoutQuery(jwksUri))
+  return holder
+}
+
+/** The address of the key set behind it, without its query; `undefined` of other objects. */
+export const addressOf = (holder: object): string | undefined => addresses.get(holder)

@@ -7,7 +7,7 @@ import {
   optionsObject,
   parseOptions,
 } from '../base/options.js'
-import { jwksUriFault } from './address.js'
+import { jwksUriFault, withAddress } from './address.js'
 import { type KeySet, withSource } from './key-set.js'
 import { lifespanOf } from './life.js'
 import { createRemoteSource } from './remote-source.js'
@@ -92,7 +92,8 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
     lifespan: lifespanOf(parsed),
   })
   const { ready, health, close } = source
-  return withSource(Object.freeze({ ready, health, close }), source)
+  const keySet = withSource(Object.freeze({ ready, health, close }), source)
+  return withAddress(keySet, parsed.jwksUri)
 }
 
 function addressFaults({

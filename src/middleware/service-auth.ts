@@ -1,5 +1,6 @@
 import { createAdmit } from '../admit.js'
 import type { DenylistHealth } from '../denylist/live-denylist.js'
+import { addressOf, withAddress } from '../key-set/address.js'
 import { type KeySet, type KeySetHealth, sourceOf } from '../key-set/key-set.js'
 import { remoteKeySet } from '../key-set/remote-key-set.js'
 import type { ServiceIdentity } from '../policy/identity.js'
@@ -86,7 +87,8 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
     ...(liveDenylists.length > 0 && { denylists: liveDenylists.map((each) => each.health()) }),
     ...(checked.tokenCacheMax > 0 && { tokenCache: admit.tokenCache() }),
   })
-  return Object.assign(handler, { ready, health, close })
+  const auth = Object.assign(handler, { ready, health, close })
+  return withAddress(auth, addressOf(keySet))
 }
 
 function openKeySet(

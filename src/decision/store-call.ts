@@ -9,6 +9,7 @@ export interface StoreEvent {
   readonly durationMs: number
 }
 
+/** What a store was asked to do: a function of `SingleUseStore` or of `IdempotencyStore`. */
 export type StoreOperation = 'consume' | 'reserve' | 'renew' | 'settle'
 
 const calls = channel('express-service-auth:store')

@@ -1,32 +1,31 @@
-/** The name of the scope, and what sets the names here apart from OpenTelemetry's conventions. */
+/** The name of the scope, as OpenTelemetry shows it. */
 export const SCOPE = 'express-service-auth'
-const PREFIX = 'express_service_auth.'
 
 export const METRIC = {
-  decisions: `${PREFIX}decisions`,
-  reservations: `${PREFIX}reservations`,
-  runs: `${PREFIX}runs`,
-  storeOperationDuration: `${PREFIX}store.operation.duration`,
-  keySetFetches: `${PREFIX}key_set.fetches`,
-  keySetAge: `${PREFIX}key_set.age`,
-  keySetKeys: `${PREFIX}key_set.keys`,
-  denylistAge: `${PREFIX}denylist.age`,
-  denylistEntries: `${PREFIX}denylist.entries`,
-  tokenCacheRequests: `${PREFIX}token_cache.requests`,
+  decisions: 'express_service_auth.decisions',
+  reservations: 'express_service_auth.reservations',
+  runs: 'express_service_auth.runs',
+  storeOperationDuration: 'express_service_auth.store.operation.duration',
+  keySetFetches: 'express_service_auth.key_set.fetches',
+  keySetAge: 'express_service_auth.key_set.age',
+  keySetKeys: 'express_service_auth.key_set.keys',
+  denylistAge: 'express_service_auth.denylist.age',
+  denylistEntries: 'express_service_auth.denylist.entries',
+  tokenCacheRequests: 'express_service_auth.token_cache.requests',
 } as const
 
 export const ATTRIBUTE = {
   errorType: 'error.type',
   peer: 'service.peer.name',
-  guard: `${PREFIX}guard`,
-  outcome: `${PREFIX}outcome`,
-  reason: `${PREFIX}reason`,
-  keyId: `${PREFIX}key_id`,
-  record: `${PREFIX}record`,
-  fence: `${PREFIX}fence`,
-  runEnd: `${PREFIX}run.end`,
-  storeOperation: `${PREFIX}store.operation`,
-  keySetUrl: `${PREFIX}key_set.url`,
-  denylistIndex: `${PREFIX}denylist.index`,
-  result: `${PREFIX}result`,
+  guard: 'express_service_auth.guard',
+  outcome: 'express_service_auth.outcome',
+  reason: 'express_service_auth.reason',
+  keyId: 'express_service_auth.key_id',
+  record: 'express_service_auth.record',
+  fence: 'express_service_auth.fence',
+  runEnd: 'express_service_auth.run.end',
+  storeOperation: 'express_service_auth.store.operation',
+  keySetUrl: 'express_service_auth.key_set.url',
+  denylistIndex: 'express_service_auth.denylist.index',
+  result: 'express_service_auth.result',
 } as const

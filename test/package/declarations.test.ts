@@ -43,6 +43,7 @@ describe('the published declarations', () => {
         'remoteKeySet',
         'encryptedStore',
         'memoryStore',
+        'logDecisions',
       ]),
     )
   })
@@ -56,5 +57,10 @@ describe('the published declarations', () => {
   test('of the Redis entry point need ioredis', async () => {
     const packages = await readMentionedPackages(declarationsOf('./redis'))
     expect([...packages]).toContain('ioredis')
+  })
+
+  test('of the OpenTelemetry entry point need its API and no Express', async () => {
+    const packages = await readMentionedPackages(declarationsOf('./otel'))
+    expect([...packages].sort()).toEqual(['@opentelemetry/api', 'node:crypto'])
   })
 })

@@ -94,4 +94,11 @@ describe.each(VARIANTS)('the installed tarball beside $express', ({ express, typ
     expect(await project.run('redis.mjs')).toBe('ended by itself\n')
     expect(await project.run('command.mjs')).toMatch(/\n3 service-auth: .*ECONNREFUSED/)
   })
+
+  test('takes OpenTelemetry and pino once they are installed', async () => {
+    expect(project.has('@opentelemetry/api')).toBe(false)
+    await project.install('@opentelemetry/api', '@opentelemetry/sdk-metrics', 'pino')
+    await project.compile('telemetry.mts', 'nodenext')
+    expect(await project.run('telemetry.mjs')).toBe('ended by itself\n')
+  })
 })

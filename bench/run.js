@@ -12,11 +12,12 @@ import { startRedis } from './redis.js'
 import { encryption } from './sections/encryption.js'
 import { heap } from './sections/heap.js'
 import { keys } from './sections/keys.js'
+import { observers } from './sections/observers.js'
 import { tokens } from './sections/tokens.js'
 import { writes } from './sections/writes.js'
 import { versionOf } from './table.js'
 
-const SECTIONS = { tokens, writes, encryption, keys, heap }
+const SECTIONS = { tokens, observers, writes, encryption, keys, heap }
 
 const FEW = 10
 /** Sent in turn: twice as many as any cache here holds, so that each has been forgotten. */

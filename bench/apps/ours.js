@@ -1,7 +1,17 @@
 import { randomBytes } from 'node:crypto'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
 import express from 'express'
 import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import { bareReadApp, createLargeOrder, createOrder, orderOf, readApp } from './handlers.js'
+
+/** The SDK's default. */
+const EXPORT_INTERVAL_MS = 60_000
 
 /** The build of this package that is measured: `dist` is its folder, as a URL. */
 const packageOf = ({ dist }) => import(new URL('index.js', dist))
@@ -26,6 +36,22 @@ export async function read(settings) {
 }
 
 export const bareRead = () => bareReadApp()
+
+/** A read that is counted by the real SDK and told to a log, which has nothing to write. */
+export async function observedRead(settings) {
+  const { logDecisions, requirePermissions } = await packageOf(settings)
+  const { instrument } = await import(new URL('otel/index.js', settings.dist))
+  const auth = await open(settings)
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.DELTA)
+  const reader = new PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: EXPORT_INTERVAL_MS,
+  })
+  instrument({ serviceAuth: auth, meterProvider: new MeterProvider({ readers: [reader] }) })
+  logDecisions(pino())
+  setInterval(() => exporter.reset(), EXPORT_INTERVAL_MS)
+  return readApp(auth, requirePermissions('orders:read'))
+}
 
 /** A write behind `serviceAuth`; what is given stands behind the body parser. */
 export async function write(settings, ...handlers) {

@@ -73,9 +73,10 @@ it('tells of a skipped key once for as long as it stays so, not per fetch', asyn
   const small = shapeOfKey('small', 1024)
   const nameless = { ...good, kid: '' }
   const bad = serve({ keys: [good, small, nameless, { ...good, kid: null }] })
-  const { fetcher, events } = await fetcherOf(bad)
-  const smallSkipped = { type: 'key_skipped', reason: 'modulus_size', keyId: 'small' }
-  const namelessSkipped = { type: 'key_skipped', reason: 'key_id_invalid' }
+  const { server, fetcher, events } = await fetcherOf(bad)
+  const skipped = { type: 'key_skipped', jwksUri: server.url }
+  const smallSkipped = { ...skipped, reason: 'modulus_size', keyId: 'small' }
+  const namelessSkipped = { ...skipped, reason: 'key_id_invalid' }
   for (let round = 0; round < 3; round++) await fetcher.fetch(undefined)
   expect(events).toEqual([smallSkipped, namelessSkipped])
 })

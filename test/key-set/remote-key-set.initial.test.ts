@@ -17,7 +17,8 @@ describe('initial', () => {
     expect(keySet.health()).toEqual({ state: 'stale', ageSeconds: 0, keys: ['a'], expiresAt })
     const fetched = nextKeySetEvent('fetched')
     await server.requested(1)
-    expect(await fetched).toEqual({ type: 'fetched', added: ['b'], replaced: [], removed: ['a'] })
+    const changes = { added: ['b'], replaced: [], removed: ['a'] }
+    expect(await fetched).toEqual({ type: 'fetched', jwksUri: server.url, ...changes })
     expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['b'] })
   })
 
@@ -67,9 +68,10 @@ describe('initial', () => {
   it('is screened like a response, and its skipped keys are told', async () => {
     const events = collectKeySetEvents()
     const twins = { keys: [jwk, other, other] }
-    const { keySet } = await openKeySet([hang], { initial: twins })
+    const { server, keySet } = await openKeySet([hang], { initial: twins })
     expect(keySet.health().keys).toEqual(['a'])
-    expect(events).toEqual([{ type: 'key_skipped', reason: 'key_id_repeated', keyId: 'b' }])
+    const skipped = { type: 'key_skipped', reason: 'key_id_repeated', keyId: 'b' }
+    expect(events).toEqual([{ ...skipped, jwksUri: server.url }])
   })
 
   it('is taken as it is at that time', async () => {

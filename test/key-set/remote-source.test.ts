@@ -122,18 +122,19 @@ describe('events', () => {
   it('tell the life of a set', async () => {
     const events = collectKeySetEvents()
     const script = [before, after, hangUp]
-    const { clock, keySet, source } = await openKeySet(script, { maxStaleSeconds: 100 })
+    const { server, clock, keySet, source } = await openKeySet(script, { maxStaleSeconds: 100 })
     await keySet.ready()
     await source.find('b')
     await expect(source.find('c')).rejects.toThrow()
     clock.advance(100)
     keySet.health()
     keySet.health()
+    const jwksUri = server.url
     expect(events).toEqual([
-      { type: 'fetched', added: ['a'], replaced: [], removed: [] },
-      { type: 'fetched', added: ['b'], replaced: [], removed: [] },
-      { type: 'failed', reason: 'network' },
-      { type: 'expired' },
+      { type: 'fetched', added: ['a'], replaced: [], removed: [], jwksUri },
+      { type: 'fetched', added: ['b'], replaced: [], removed: [], jwksUri },
+      { type: 'failed', reason: 'network', jwksUri },
+      { type: 'expired', jwksUri },
     ])
   })
 })

@@ -1,4 +1,4 @@
-import { captureContext } from '../base/own-context.js'
+import { AsyncResource } from 'node:async_hooks'
 import type { Level, Line } from './line.js'
 
 /** What a log is told of the lines that it did not get. */
@@ -41,7 +41,6 @@ interface Window {
  * them. While there are `MAX_WINDOWS`, further callers of a reason share one.
  */
 export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
-  const inOwnContext = captureContext('express-service-auth:log')
   // All windows are of one length: the first to be opened is the first to end.
   const windows = new Map<string, Window>()
   let timer: NodeJS.Timeout | undefined
@@ -63,12 +62,10 @@ export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
     return window
   }
 
-  function wakeAt(endsAt: number, now: number): void {
-    inOwnContext(() => {
-      timer = setTimeout(onWake, Math.ceil(endsAt - now))
-      timer.unref()
-    })
-  }
+  const wakeAt = AsyncResource.bind((endsAt: number, now: number): void => {
+    timer = setTimeout(onWake, Math.ceil(endsAt - now))
+    timer.unref()
+  })
 
   function onWake(): void {
     const now = performance.now()

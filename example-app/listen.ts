@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { StartError } from './start-error.js'
 
@@ -14,20 +14,28 @@ export interface RunningServer {
  * Serves on the loopback address. Port 0 takes a free one.
  * @throws {StartError} when the port is taken or may not be used
  */
-export function listen(handler: RequestListener, port: number): Promise<RunningServer> {
+export async function listen(handler: RequestListener, port: number): Promise<RunningServer> {
   const server = createServer(handler)
+  const url = await bind(server, port)
+  const close = (): Promise<void> =>
+    new Promise((done) => {
+      server.close(() => done())
+      server.closeAllConnections()
+    })
+  return { url, close }
+}
+
+/**
+ * The same for a server that somebody else closes; resolves with its address.
+ * @throws {StartError} as `listen`
+ */
+export function bind(server: Server, port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(new StartError(explain(port, error), { cause: error }))
     })
     server.listen(port, HOST, () => {
-      const { port: taken } = server.address() as AddressInfo
-      const close = (): Promise<void> =>
-        new Promise((done) => {
-          server.close(() => done())
-          server.closeAllConnections()
-        })
-      resolve({ url: `http://${HOST}:${taken}`, close })
+      resolve(`http://${HOST}:${(server.address() as AddressInfo).port}`)
     })
   })
 }

@@ -7,6 +7,7 @@ import { type PlacedBlocks, placeBlocks, ROOT } from './docs/blocks.js'
 import { API_KEY, mintedBy } from './example-app/core-client.js'
 import { freePort } from './support/free-port.js'
 import { type RedisServer, startRedis } from './support/redis.js'
+import { until } from './support/until.js'
 
 const run = promisify(execFile)
 const TSC = `${ROOT}node_modules/.bin/tsc`
@@ -18,7 +19,12 @@ const DOCUMENTS = [
   'docs/from-express-oauth2-jwt-bearer.md',
 ]
 /** What the README's blocks do: serve at `PORT`, or come to an end. */
-const APPS = ['A first read', 'A write that runs once', 'When the fault is your own']
+const APPS = [
+  'A first read',
+  'A write that runs once',
+  'When the fault is your own',
+  'Probes and shutdown',
+]
 const PROGRAMS = ['A store of your own', 'Testing your own service']
 
 let readme: PlacedBlocks
@@ -56,7 +62,8 @@ interface RunningApp {
   readonly url: string
   /** What it has written to stderr. */
   complaints(): string
-  stop(): Promise<void>
+  /** Sends SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>
 }
 
 /** Starts an app of the README as a process of its own. */
@@ -78,9 +85,10 @@ async function startApp(heading: string, environment: NodeJS.ProcessEnv): Promis
     url,
     complaints: () => complaints,
     async stop() {
-      if (app.exitCode !== null) return
+      if (app.exitCode !== null) return app.exitCode
       app.kill()
-      await once(app, 'exit')
+      const [code] = await once(app, 'exit')
+      return code
     },
   }
 }
@@ -203,6 +211,41 @@ describe("the README's write that runs once", () => {
       'an unapproved caller': 403,
       'a missing permission': 403,
     })
+  })
+})
+
+describe("the README's probes and shutdown", () => {
+  let core: IdentityCore
+  let redis: RedisServer
+  let app: RunningApp
+
+  beforeAll(async () => {
+    ;[core, redis] = await Promise.all([startIdentityCore({ apiKey: API_KEY }), startRedis()])
+    app = await startApp('Probes and shutdown', { ISSUER: core.url, REDIS_URL: redis.url })
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await Promise.all([core.close(), redis.stop()])
+  })
+
+  const statusOf = async (path: string): Promise<number> =>
+    (await fetch(`${app.url}${path}`)).status
+
+  async function order(): Promise<number> {
+    const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload: CLAIMS })
+    const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
+    const init = { method: 'POST', headers: { ...headers, 'idempotency-key': 'k' }, body: '{}' }
+    return (await fetch(`${app.url}/orders`, init)).status
+  }
+
+  it('tells the phases, and serves on for 5 seconds', async () => {
+    await until('it is ready', async () => (await statusOf('/readyz')) === 200)
+    expect([await statusOf('/livez'), await order()]).toEqual([200, 201])
+    const stopped = app.stop()
+    await until('it stops', async () => (await statusOf('/readyz')) === 503)
+    expect([await statusOf('/livez'), await order()]).toEqual([200, 201])
+    expect(await stopped).toBe(0)
   })
 })
 

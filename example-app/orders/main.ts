@@ -1,27 +1,37 @@
-import { addressFrom, DEFAULT_PORTS, portFrom, textFrom } from '../environment.js'
+import { createServer } from 'node:http'
+import { addressFrom, DEFAULT_PORTS, integerFrom, portFrom, textFrom } from '../environment.js'
 import { launch } from '../launch.js'
-import { listen } from '../listen.js'
+import { bind } from '../listen.js'
 import { StartError } from '../start-error.js'
 import { openStore } from './open-store.js'
 import { createOrders, type OrdersOptions } from './orders.js'
+import { serveUntilSignal } from './serve-until-signal.js'
+
+const MAX_SHUTDOWN_MS = 600_000
 
 await launch('orders', async () => {
   const port = portFrom('ORDERS_PORT', DEFAULT_PORTS.orders)
   const issuer = addressFrom('IDENTITY_CORE_URL', `http://127.0.0.1:${DEFAULT_PORTS.identityCore}`)
-  const { store, name, close } = await openStore(textFrom('REDIS_URL'))
-  const orders = openOrders(issuer, store)
-  await orders.ready().catch((error: Error) => {
-    throw new StartError(`cannot start without the identity core at ${issuer}: ${error.message}`)
+  const serveOnMs = integerFrom('ORDERS_SERVE_ON_MS', 5000, { min: 0, max: MAX_SHUTDOWN_MS })
+  const waitMs = integerFrom('ORDERS_WAIT_MS', 20_000, { min: 0, max: MAX_SHUTDOWN_MS })
+  const opened = await openStore(textFrom('REDIS_URL'), (complaint) => {
+    console.error(`orders: ${complaint}`)
   })
-  const server = await listen(orders.app, port)
-  console.log(`orders: ${server.url} (store: ${name})`)
-  return {
-    async close() {
-      await server.close()
-      orders.close()
-      close()
+  const { app, ready, health, ...policy } = openOrders(issuer, opened.store)
+  const server = createServer()
+  serveUntilSignal(server, {
+    app,
+    ready,
+    health,
+    close() {
+      policy.close()
+      opened.close()
     },
-  }
+    serveOnMs,
+    waitMs,
+  })
+  console.log(`orders: ${await bind(server, port)} (store: ${opened.name})`)
+  return undefined
 })
 
 /** An address that the policy refuses is a mistake of whoever has set it: one line says so. */

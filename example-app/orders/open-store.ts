@@ -1,14 +1,18 @@
-import { memoryStore } from 'express-service-auth'
+import { memoryStore, ServiceAuthError } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { StartError } from '../start-error.js'
 
 /**
  * The store behind single use and idempotency: Redis, which every instance shares, or this
- * process's memory when there is no address.
- * @throws {StartError} when the address is malformed or the server unfit or out of reach
+ * process's memory when there is no address. `goOnWithout` is told of a server that is out of reach.
+ * @throws {StartError} when the address is malformed, the server unfit or, where nobody goes on
+ * without it, out of reach
  */
-export async function openStore(redisUrl: string | undefined) {
+export async function openStore(
+  redisUrl: string | undefined,
+  goOnWithout?: (complaint: string) => void,
+) {
   if (redisUrl === undefined) {
     const store = memoryStore()
     return { store, name: 'memory', close: store.close }
@@ -25,8 +29,13 @@ export async function openStore(redisUrl: string | undefined) {
   try {
     await store.check()
   } catch (error) {
-    close()
-    throw new StartError(`Redis at ${host} cannot serve: ${(error as Error).message}`)
+    const complaint = `Redis at ${host} cannot serve: ${(error as Error).message}`
+    const isOutOfReach = error instanceof ServiceAuthError && error.code === 'unavailable'
+    if (isOutOfReach && goOnWithout) goOnWithout(complaint)
+    else {
+      close()
+      throw new StartError(complaint)
+    }
   }
   return { store, name: `Redis at ${host}`, close }
 }

@@ -64,5 +64,5 @@ export function createOrders(options: OrdersOptions) {
     },
   )
 
-  return { app, ready: auth.ready, close: auth.close }
+  return { app, ready: auth.ready, health: auth.health, close: auth.close }
 }

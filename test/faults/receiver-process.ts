@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { launch } from '../support/launch.js'
 import { until } from '../support/until.js'
 import type { Stop } from './stops.js'
@@ -9,6 +10,9 @@ export interface ReceiverProcess {
   reached(place: Stop | 'closed', requests?: number): Promise<void>
   /** Lets everything go on that has stopped. */
   goOn(): void
+  signal(signal: 'SIGTERM' | 'SIGINT'): void
+  /** Resolves with the exit code, once the process is gone. */
+  readonly exited: Promise<number | null>
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>
 }
@@ -19,6 +23,7 @@ export async function launchReceiver(
   environment: Readonly<Record<string, string>>,
 ): Promise<ReceiverProcess> {
   const { child, greeting, kill } = await launch<{ port: number }>(PROGRAM, { env: environment })
+  const exited = once(child, 'exit').then(([code]) => code)
   const arrivals = new Map<string, number>()
   const countOf = (place: string): number => arrivals.get(place) ?? 0
   child.on('message', ({ at }: { at: string }) => arrivals.set(at, countOf(at) + 1))
@@ -29,6 +34,8 @@ export async function launchReceiver(
       arrivals.set(place, countOf(place) - requests)
     },
     goOn: () => void child.send('go on'),
+    signal: (signal) => void child.kill(signal),
+    exited,
     kill,
   }
 }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as endOfTick } from 'node:timers/promises'
 import express5, { type RequestHandler, type Response } from 'express'
@@ -13,7 +14,8 @@ import {
 import { redisStore } from 'express-service-auth/redis'
 import express4 from 'express4'
 import { Redis } from 'ioredis'
-import { LEASE_MS, type Stop } from './stops.js'
+import { serveUntilSignal } from '../../example-app/orders/serve-until-signal.js'
+import { LARGE_BYTES, type Stop } from './stops.js'
 
 // One receiver in a process of its own, whose requests stop wherever their `X-Stop-At` says until the
 // test lets them go on. Its effects are lines in the ledger.
@@ -114,6 +116,9 @@ app.get('/store', (_request, response) => {
     () => response.sendStatus(503),
   )
 })
+app.get('/large', (_request, response) => {
+  response.end(Buffer.alloc(LARGE_BYTES, 'x'))
+})
 const auth = serviceAuth({
   issuer: setting('ISSUER'),
   audience: 'orders',
@@ -133,15 +138,28 @@ for (const whenAbandoned of ['refuse', 'rerun'] as const) {
     requireIdempotencyKey({
       store,
       whenAbandoned,
-      leaseSeconds: LEASE_MS / 1000,
+      leaseSeconds: Number(setting('LEASE_MS')) / 1000,
       maxResponseBytes: MAX_RESPONSE_BYTES,
     }),
     createOrder,
   )
 }
 
+const server = createServer()
+serveUntilSignal(server, {
+  app,
+  ready: auth.ready,
+  health: auth.health,
+  close() {
+    auth.close()
+    inner.close()
+    redis.disconnect()
+  },
+  serveOnMs: Number(setting('SERVE_ON_MS')),
+  waitMs: Number(setting('WAIT_MS')),
+})
 await auth.ready()
-const server = app.listen(0, '127.0.0.1', () => {
+server.listen(0, '127.0.0.1', () => {
   process.send?.({ port: (server.address() as AddressInfo).port })
 })
 process.on('disconnect', () => process.exit())

@@ -8,6 +8,7 @@ import { type RedisServer, startRedis } from '../support/redis.js'
 import { until } from '../support/until.js'
 import { type Answer, type Exchange, type Post, post } from './exchange.js'
 import { launchReceiver, type ReceiverProcess } from './receiver-process.js'
+import { LEASE_MS } from './stops.js'
 
 /** A write that a caller wants once. */
 export interface Order {
@@ -20,6 +21,10 @@ export interface LaunchOptions {
   readonly express?: '4' | '5'
   readonly clockErrorMs?: number
   readonly timeoutMs?: number
+  readonly leaseMs?: number
+  /** How long it serves on after a signal, and how long it then waits. */
+  readonly serveOnMs?: number
+  readonly waitMs?: number
 }
 
 /** One Redis, one issuer and one ledger, with as many receivers as a test launches. */
@@ -69,7 +74,8 @@ export async function openScene(): Promise<Scene> {
     redis,
     issuer,
     send,
-    async launch({ express = '5', clockErrorMs = 0, timeoutMs = PATIENCE_MS } = {}) {
+    async launch(options = {}) {
+      const { express = '5', clockErrorMs = 0, timeoutMs = PATIENCE_MS } = options
       const receiver = await launchReceiver({
         LEDGER: ledger,
         ISSUER: issuer.url,
@@ -77,6 +83,9 @@ export async function openScene(): Promise<Scene> {
         EXPRESS: express,
         CLOCK_ERROR_MS: String(clockErrorMs),
         TIMEOUT_MS: String(timeoutMs),
+        LEASE_MS: String(options.leaseMs ?? LEASE_MS),
+        SERVE_ON_MS: String(options.serveOnMs ?? 0),
+        WAIT_MS: String(options.waitMs ?? PATIENCE_MS),
       })
       receivers.push(receiver)
       return receiver
@@ -86,7 +95,7 @@ export async function openScene(): Promise<Scene> {
       for (;;) {
         const answer = await send(to, order).answer
         if (answer.problem !== 'request-in-progress') return { inProgress, final: answer }
-        expect(answer).toMatchObject({ status: 409, retryAfter: '1' })
+        expect(answer).toMatchObject({ status: 409, retryAfter: expect.stringMatching(/^[1-5]$/) })
         inProgress.push(answer)
         await new Promise((resolve) => setTimeout(resolve, POLL_MS))
       }

@@ -15,3 +15,5 @@ export type Stop =
   | 'while streaming'
 
 export const LEASE_MS = 1000
+/** More than the kernel takes at once. */
+export const LARGE_BYTES = 20_000_000

@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { createTestIssuer } from 'express-service-auth/testing'
+import { expect, it, onTestFinished } from 'vitest'
+import { codeBlocks } from '../docs/markdown.js'
+import { freePort } from '../support/free-port.js'
+import { startRedis } from '../support/redis.js'
+import { until } from '../support/until.js'
+import { type Running, run } from './run.js'
+
+const AT_ONCE = { ORDERS_SERVE_ON_MS: '0' }
+
+/** The receiver in a process of its own, and what its probes say. */
+async function startOrders(env: Record<string, string>) {
+  const running: Running = run('orders/main.ts', [], { ...AT_ONCE, ...env })
+  onTestFinished(() => void running.child.kill('SIGKILL'))
+  const url = /http:\S+/.exec(await running.printed('(store: '))?.[0]
+  const probe = async (path: string) => {
+    const response = await fetch(`${url}${path}`)
+    return { status: response.status, body: (await response.json()) as { phase: string } }
+  }
+  return {
+    ...running,
+    url,
+    probe,
+    isReady: () => until('orders is ready', async () => (await probe('/readyz')).status === 200),
+    isStopping: () =>
+      until('orders stops', async () => (await probe('/readyz')).body.phase === 'stopping'),
+  }
+}
+
+async function openCore() {
+  const core = await createTestIssuer()
+  onTestFinished(() => core.close())
+  return core
+}
+
+it('is alive and not ready without the core, and ready as soon as the core is there', async () => {
+  const core = await openCore()
+  core.down()
+  const orders = await startOrders({ IDENTITY_CORE_URL: core.url })
+  const complained = once(orders.child.stderr as Readable, 'data')
+  expect(await orders.probe('/livez')).toEqual({ status: 200, body: { phase: 'starting' } })
+  expect(await orders.probe('/readyz')).toMatchObject({
+    status: 503,
+    body: { phase: 'starting', keySet: { state: 'cold' } },
+  })
+  await complained
+  core.up()
+  await orders.isReady()
+  expect((await orders.probe('/readyz')).body).toMatchObject({
+    phase: 'ready',
+    keySet: { state: 'fresh' },
+  })
+  orders.child.kill('SIGTERM')
+  const { code, stderr } = await orders.finished
+  expect(code).toBe(0)
+  expect(stderr).toMatch(/^(not ready: the key set at .+ could not be fetched.+\n)+$/)
+})
+
+it('ends also when it has never been ready', async () => {
+  const orders = await startOrders({ IDENTITY_CORE_URL: `http://127.0.0.1:${await freePort()}` })
+  orders.child.kill('SIGTERM')
+  expect((await orders.finished).code).toBe(0)
+})
+
+it('stays ready when Redis and the core go away', async () => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  const core = await openCore()
+  const orders = await startOrders({ IDENTITY_CORE_URL: core.url, REDIS_URL: redis.url })
+  await orders.isReady()
+  core.down()
+  await redis.kill()
+  const lost = await fetch(`${orders.url}/orders`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${writeToken(core)}`, 'idempotency-key': 'a' },
+  })
+  expect(lost.status).toBe(503)
+  expect((await orders.probe('/readyz')).status).toBe(200)
+  expect((await orders.probe('/livez')).status).toBe(200)
+  orders.child.kill('SIGTERM')
+  expect((await orders.finished).code).toBe(0)
+})
+
+it('serves without Redis, and writes once Redis is there', async () => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  await redis.kill()
+  const core = await openCore()
+  const orders = await startOrders({ IDENTITY_CORE_URL: core.url, REDIS_URL: redis.url })
+  await orders.isReady()
+  await redis.restart()
+  const body = JSON.stringify({ item: 'lamp', quantity: 1 })
+  await until('a write is taken', async () => {
+    const headers = {
+      authorization: `Bearer ${writeToken(core)}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'a',
+    }
+    return (await fetch(`${orders.url}/orders`, { method: 'POST', headers, body })).status === 201
+  })
+  orders.child.kill('SIGTERM')
+  const { code, stderr } = await orders.finished
+  expect(code).toBe(0)
+  expect(stderr).toMatch(/^orders: Redis at .+ cannot serve: .+\n$/)
+})
+
+it('is alive and not ready while it stops, and goes on serving', async () => {
+  const core = await openCore()
+  const orders = await startOrders({ IDENTITY_CORE_URL: core.url, ORDERS_SERVE_ON_MS: '1500' })
+  await orders.isReady()
+  orders.child.kill('SIGTERM')
+  await orders.isStopping()
+  expect((await orders.probe('/readyz')).status).toBe(503)
+  expect(await orders.probe('/livez')).toEqual({ status: 200, body: { phase: 'stopping' } })
+  const read = await fetch(`${orders.url}/orders/o-0`, {
+    headers: { authorization: `Bearer ${core.token({ permissions: ['orders:read'] })}` },
+  })
+  expect([read.status, read.headers.get('connection')]).toEqual([404, 'close'])
+  expect((await orders.finished).code).toBe(0)
+})
+
+it('is the recipe of the README, to the letter', async () => {
+  const root = new URL('../../', import.meta.url)
+  const file = await readFile(new URL('example-app/orders/serve-until-signal.ts', root), 'utf8')
+  const readme = await readFile(new URL('README.md', root), 'utf8')
+  const recipe = codeBlocks(readme).find(({ heading }) => heading === 'Probes and shutdown')
+  expect(recipe?.code).toContain(file.slice(file.indexOf('\nexport ')))
+})
+
+const writeToken = (core: Awaited<ReturnType<typeof createTestIssuer>>): string =>
+  core.token({ permissions: ['orders:write'] })

@@ -9,6 +9,12 @@ const report = process.env['VITEST_REPORT']
 /** What proves the package that users install, rather than the code: slow, and part of `npm run check`. */
 const OF_THE_PACKAGE = ['test/package/**/*.test.ts', 'test/types/**/*.test.ts']
 
+/** Learns what secrets a test file sends, and fails it when one comes out. */
+const SEARCH_FOR_SECRETS = 'test/support/secret-search/setup.ts'
+
+/** Run by a test, which expects each of them to fail. */
+const LEAKS_ON_PURPOSE = 'test/support/secret-search/planted/**'
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -32,7 +38,8 @@ export default defineConfig({
         test: {
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: OF_THE_PACKAGE,
+          exclude: [...OF_THE_PACKAGE, LEAKS_ON_PURPOSE],
+          setupFiles: [SEARCH_FOR_SECRETS],
           globalSetup: ['test/support/global-setup.ts'],
         },
       },
@@ -41,6 +48,7 @@ export default defineConfig({
         test: {
           name: 'package',
           include: OF_THE_PACKAGE,
+          setupFiles: [SEARCH_FOR_SECRETS],
           testTimeout: 180_000,
           hookTimeout: 300_000,
           globalSetup: ['test/package/global-setup.ts'],

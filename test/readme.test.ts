@@ -72,8 +72,9 @@ async function startApp(heading: string, environment: NodeJS.ProcessEnv): Promis
   const url = `http://127.0.0.1:${port}`
   const app: ChildProcess = spawn(TSX, ['--tsconfig', readme.tsconfig, readme.fileOf(heading)], {
     env: { ...process.env, ...environment, PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
+  app.stdout?.resume()
   let complaints = ''
   app.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaints += text

@@ -1,6 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, onTestFinished, test } from 'vitest'
 import { announceDecision, type DecisionEvent, isObserved } from '../../src/decision/event.js'
+import { leaveChannels } from '../support/secret-search/index.js'
+
+// Here it matters that nobody else listens.
+leaveChannels()
 
 const EVENT: DecisionEvent = { outcome: 'accepted', by: 'serviceAuth' }
 
@@ -34,6 +38,8 @@ test('each observer is told, whatever the others do', async () => {
   ]
   announceDecision(observers, EVENT)
   expect(told).toEqual([EVENT])
+  // What is searched on the channel is what observers get.
+  expect(published[0]).toBe(told[0])
   expect(published).toEqual([EVENT])
   // Unhandled rejections are reported after the microtasks of their turn.
   await new Promise(setImmediate)

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { knowEnvironment } from './secret-search/index.js'
 
 export interface LaunchOptions {
   readonly args?: readonly string[]
@@ -23,10 +24,15 @@ export async function launch<Message>(
   program: URL,
   { args = [], env = {}, nodeArgs = [] }: LaunchOptions = {},
 ): Promise<Launched<Message>> {
+  knowEnvironment(env)
   const child = fork(fileURLToPath(program), args, {
     execArgv: [...nodeArgs, '--import', 'tsx'],
     env: { ...process.env, ...env },
+    stdio: ['inherit', 'pipe', 'pipe', 'ipc'],
   })
+  // Through this process, so that the search for secrets sees it.
+  child.stdout?.on('data', (chunk) => process.stdout.write(chunk))
+  child.stderr?.on('data', (chunk) => process.stderr.write(chunk))
   const exited = once(child, 'exit')
   const failed = exited.then(([code, signal]) => {
     throw new Error(`${program.pathname} ended with ${code ?? signal} before it was ready`)

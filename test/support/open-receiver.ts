@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { ExpressModule } from './express-majors.js'
 import { type RawRequest, rawRequest } from './raw-exchange.js'
+import { recordOutput } from './secret-search/index.js'
 import { serve } from './serve.js'
 
 export interface Reply {
@@ -71,6 +72,7 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
   }
   const note: ErrorRequestHandler = (error, _request, _response, next) => {
     errors.push(error)
+    recordOutput('an error that came to next(error)', error)
     next(error)
   }
   mount(app)

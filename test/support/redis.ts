@@ -10,6 +10,7 @@ import {
   type RedisProcess,
 } from './redis-process.js'
 import { sendCommand } from './redis-wire.js'
+import { knowRedisWords } from './secret-search/index.js'
 import { guardFolder } from './watchdog.js'
 
 export interface RedisOptions {
@@ -58,6 +59,7 @@ export async function startServer(
   const folder = await mkdtemp(join(tmpdir(), 'esa-redis-'))
   const callOffWatchdog = guardFolder(folder)
   const config = { ...COMMON_CONFIG, ...options.config, dir: folder }
+  for (const [name, values] of Object.entries(config)) knowRedisWords([name, ...[values].flat()])
   const launch: RedisLaunch = { ...options, binary: redisBinary(), folder, config }
   let server: RedisProcess | undefined = await launchRedis(launch)
   const { port } = server
@@ -79,7 +81,10 @@ export async function startServer(
     get pid() {
       return running().pid
     },
-    command: (...words) => sendCommand(port, ...words),
+    command(...words) {
+      knowRedisWords(words)
+      return sendCommand(port, ...words)
+    },
     pause: () => running().signal('SIGSTOP'),
     resume: () => running().signal('SIGCONT'),
     kill: end,

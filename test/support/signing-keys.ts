@@ -1,6 +1,7 @@
 import { type KeyObject, randomBytes } from 'node:crypto'
 import { compactToken, rs256 } from '../../src/testing/compact-token.js'
 import { createSigningKey, publicJwk } from '../../src/testing/issuer-keys.js'
+import { knowToken } from './secret-search/index.js'
 
 /** A key as a key set publishes it. */
 export interface PublicJwk {
@@ -57,7 +58,9 @@ export function tokenFrom(key: SigningKey, options: TokenOptions = {}): string {
   const { issuer: iss, audience: aud, source, tokenType: token_type } = POLICY
   const payload = { iss, aud, source, token_type, sub: 'billing', permissions: [], iat }
   const content = { ...payload, exp: iat + 300, ...claims }
-  return compactToken({ alg: 'RS256', typ: 'JWT', kid }, content, rs256(key.privateKey))
+  const token = compactToken({ alg: 'RS256', typ: 'JWT', kid }, content, rs256(key.privateKey))
+  knowToken(token)
+  return token
 }
 
 /** The same token under another `kid`: rightly formed, signed by nobody. */

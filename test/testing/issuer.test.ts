@@ -169,8 +169,9 @@ test.each([
     console.log('done')
   `
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
+  child.stderr.on('data', (chunk) => process.stderr.write(chunk))
   onTestFinished(() => void child.kill('SIGKILL'))
   const printed: Buffer[] = []
   child.stdout.on('data', (chunk) => printed.push(chunk))

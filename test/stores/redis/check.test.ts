@@ -86,7 +86,7 @@ describe('store.check', () => {
 
   test('names what the server says, and no password', async () => {
     const redis = await own({ requirepass: 'the-right-one' })
-    const { store } = openStore(redis, {}, { password: 'a-secret' })
+    const { store } = openStore(redis, {}, { password: 'a-secret-password' })
     const fault = await faultOf(store.check())
     expect(fault.code).toBe('unavailable')
     expect(fault.message).toMatch(/WRONGPASS|NOAUTH/)
@@ -95,8 +95,17 @@ describe('store.check', () => {
 
   test('names a user of Redis who may not ask', async () => {
     const redis = await own()
-    await redis.command('ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '+@all', '-info')
-    const { store } = openStore(redis, {}, { username: 'limited', password: 'secret' })
+    await redis.command(
+      'ACL',
+      'SETUSER',
+      'limited',
+      'on',
+      '>secret-of-limited',
+      '~*',
+      '+@all',
+      '-info',
+    )
+    const { store } = openStore(redis, {}, { username: 'limited', password: 'secret-of-limited' })
     const fault = await faultOf(store.check())
     expect(fault.code).toBe('unavailable')
     expect(fault.message).toContain('NOPERM')
@@ -133,7 +142,7 @@ describe('what a store rejects with', () => {
 
   test.each(cases)('holds no secret when $when ($major)', async ({ config, RedisOfRelease }) => {
     const redis = await own(config)
-    const password = 'requirepass' in config ? { password: 'a-secret' } : {}
+    const password = 'requirepass' in config ? { password: 'a-secret-password' } : {}
     const users = new RedisOfRelease({ port: redis.port, lazyConnect: true, ...password })
     const store = storeOn(users)
     const request = requestFor({ key: 'a-secret-key', fingerprint: 'a-secret-body' })

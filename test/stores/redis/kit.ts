@@ -3,6 +3,7 @@ import type { ReservationRequest, Run, Store } from 'express-service-auth'
 import { type RedisStoreOptions, redisStore } from 'express-service-auth/redis'
 import { type Cluster, Redis, type RedisOptions } from 'ioredis'
 import { onTestFinished } from 'vitest'
+import { knowRedisClient } from '../../support/secret-search/index.js'
 
 export interface Opened {
   readonly store: Store
@@ -21,6 +22,7 @@ export function openStore(
 }
 
 export function storeOn(redis: Redis | Cluster, options: RedisStoreOptions = {}): Store {
+  knowRedisClient(redis)
   redis.on('error', () => {})
   const store = redisStore(redis, options)
   onTestFinished(() => {

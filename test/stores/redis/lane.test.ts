@@ -208,8 +208,17 @@ describe('a primary that hangs', () => {
 })
 
 test('a user of Redis who may not wait gets no reservation, and none stays', async () => {
-  await primary.command('ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '+@all', '-wait')
-  const client = { username: 'limited', password: 'secret' }
+  await primary.command(
+    'ACL',
+    'SETUSER',
+    'limited',
+    'on',
+    '>secret-of-limited',
+    '~*',
+    '+@all',
+    '-wait',
+  )
+  const client = { username: 'limited', password: 'secret-of-limited' }
   const { store } = openStore(primary, { replicas: REPLICAS }, client)
   const request = requestFor()
   await expect(store.reserve(request)).rejects.toThrow('NOPERM')

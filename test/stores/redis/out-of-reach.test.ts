@@ -20,7 +20,12 @@ type Connect = (port: number) => Redis | Cluster
 const nodes = (port: number): { host: string; port: number }[] => [{ host: '127.0.0.1', port }]
 
 /** What ioredis sends at first has to be answered too. */
-const NAMED = { username: 'app', password: 'secret', connectionName: 'orders', lazyConnect: true }
+const NAMED = {
+  username: 'app',
+  password: 'secret-of-the-app',
+  connectionName: 'orders',
+  lazyConnect: true,
+}
 
 const SERVERS: Record<string, Connect> = {
   'ioredis 6': (port) => new Redis({ port, lazyConnect: true }),
@@ -114,7 +119,7 @@ describe('a store whose server was out of reach', () => {
   let recoveries: Map<Case, Promise<number>>
   beforeAll(async () => {
     const server = await startRedis()
-    await server.command('ACL', 'SETUSER', 'app', 'on', '>secret', '~*', '+@all')
+    await server.command('ACL', 'SETUSER', 'app', 'on', `>${NAMED.password}`, '~*', '+@all')
     recoveries = startAll(cases, (each) => recovery(each, server, clients[each.client] as Connect))
     return () => server.stop()
   })

@@ -127,10 +127,10 @@ describe('a client of a cluster', () => {
       lazyConnect: true,
       scaleReads: 'slave',
       maxRedirections: 1,
-      redisOptions: { password: 'secret', tls: {}, commandTimeout: 1 },
+      redisOptions: { password: 'secret-of-cluster', tls: {}, commandTimeout: 1 },
     })
     const { options } = duplicateClient(users, 250) as Cluster
-    expect(options.redisOptions).toMatchObject({ password: 'secret', tls: {} })
+    expect(options.redisOptions).toMatchObject({ password: 'secret-of-cluster', tls: {} })
     expect(options.redisOptions?.commandTimeout).toBeUndefined()
     expect(options).toMatchObject({ scaleReads: 'master', enableOfflineQueue: false })
     expect(options.maxRedirections).toBeGreaterThan(1)
@@ -140,14 +140,14 @@ describe('a client of a cluster', () => {
     const node = await own({
       'cluster-enabled': 'yes',
       'cluster-announce-ip': '127.0.0.1',
-      requirepass: 'secret',
+      requirepass: 'secret-of-cluster',
     })
-    const admin = new Redis({ host: node.host, port: node.port, password: 'secret' })
+    const admin = new Redis({ host: node.host, port: node.port, password: 'secret-of-cluster' })
     onTestFinished(() => admin.disconnect())
     await admin.cluster('ADDSLOTSRANGE', 0, 16383)
     const users = new Cluster5([{ host: node.host, port: node.port }], {
       lazyConnect: true,
-      redisOptions: { password: 'secret' },
+      redisOptions: { password: 'secret-of-cluster' },
     })
     const store = storeOn(users as unknown as Cluster)
     await until('the store answers', () => answers(store))

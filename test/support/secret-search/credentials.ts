@@ -1,0 +1,95 @@
+import type { SecretKind } from './secret-index.js'
+import { knowSecret } from './session.js'
+
+const SECRET_HEADERS: Readonly<Record<string, (value: string) => void>> = {
+  authorization: knowCredential,
+  'proxy-authorization': knowCredential,
+  'idempotency-key': (value) => knowSecret('an idempotency key', unquoted(value)),
+  'api-key': (value) => knowSecret('an API key', value),
+}
+
+interface Passwords {
+  readonly password?: string | null | undefined
+  readonly sentinelPassword?: string | null | undefined
+}
+
+interface RedisClient {
+  readonly options: Passwords & { readonly redisOptions?: Passwords | undefined }
+}
+
+const SECRET_VARIABLE = /(?:KEY|TOKEN|SECRET|PASSWORD)$/
+/** What stands in the place of a signature may be claims, which are no secret. */
+const READABLE = /[\x20-\x7e]{12}/
+const URL_OF_REDIS = /^rediss?:/
+const PASSWORD_IN_URL = /:\/\/[^:@]*:(.*)@/
+
+/** Tells the search of a token and of its signature, as text and as octets. */
+export function knowToken(token: string): void {
+  knowSecret('a token', token)
+  const signature = token.split('.')[2]
+  if (signature === undefined) return
+  knowSecret('a signature', signature)
+  const octets = Buffer.from(signature, 'base64url')
+  if (!READABLE.test(octets.toString('latin1'))) knowSecret('a signature', octets)
+}
+
+/** Tells the search of the secrets in headers: names and values by turns, as they are sent. */
+export function knowHeaders(headers: readonly unknown[]): void {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const know = SECRET_HEADERS[String(headers[index]).toLowerCase()]
+    for (const value of [headers[index + 1]].flat()) know?.(String(value))
+  }
+}
+
+/** The same for lines such as `Idempotency-Key: "8e03978e"`. */
+export const knowHeaderLines = (lines: readonly string[]): void =>
+  knowHeaders(
+    lines.flatMap((line) => {
+      const [name, ...value] = line.split(':')
+      return [name, value.join(':').trim()]
+    }),
+  )
+
+/** Tells the search of the secrets that a child process is given in its environment. */
+export function knowEnvironment(environment: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, value = ''] of Object.entries(environment)) {
+    if (URL_OF_REDIS.test(value)) knowRedisUrl(value)
+    else if (SECRET_VARIABLE.test(name)) knowSecret(kindOf(name), value)
+  }
+}
+
+/** Tells the search of the passwords in a command to Redis or in a line of its configuration. */
+export function knowRedisWords(words: readonly string[]): void {
+  const line = words.join(' ')
+  const all = line.matchAll(/(?:^auth|requirepass|masterauth|primaryauth) (\S+)|(?:^| )>(\S+)/gi)
+  for (const [, named, ofUser] of all) knowSecret('a Redis password', named ?? ofUser ?? '')
+}
+
+/** Tells the search of the password that a client sends. */
+export function knowRedisClient({ options }: RedisClient): void {
+  const { password, sentinelPassword } = { ...options, ...options.redisOptions }
+  for (const each of [password, sentinelPassword]) knowSecret('a Redis password', each ?? '')
+}
+
+/** As text, because an address may be malformed on purpose. */
+function knowRedisUrl(url: string): void {
+  const password = PASSWORD_IN_URL.exec(url)?.[1] ?? ''
+  knowSecret('a Redis password', password)
+  const decoded = password.replace(/%([0-9a-f]{2})/gi, (_, hex) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+  knowSecret('a Redis password', Buffer.from(decoded, 'latin1'))
+}
+
+const kindOf = (variable: string): SecretKind =>
+  variable.includes('PASSWORD') ? 'a Redis password' : 'an API key'
+
+/** All that follows the scheme, and each word of it: a credential may be malformed on purpose. */
+function knowCredential(value: string): void {
+  for (const word of value.split(/[\s,]+/)) knowToken(word)
+}
+
+const unquoted = (value: string): string =>
+  value.startsWith('"') && value.endsWith('"')
+    ? value.slice(1, -1).replace(/\\(["\\])/g, '$1')
+    : value

@@ -1,0 +1,23 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { recordOutput } from './session.js'
+
+/** All channels of the package. An event that `onDecision` gets is the very one of the channel. */
+const CHANNELS: readonly string[] = [
+  'express-service-auth:decision',
+  'express-service-auth:keys',
+  'express-service-auth:idempotency',
+  'express-service-auth:denylist',
+  'express-service-auth:store',
+]
+
+const record = (event: unknown, name: string | symbol): void =>
+  recordOutput(`the channel ${String(name)}`, event)
+
+export function watchChannels(): void {
+  for (const name of CHANNELS) subscribe(name, record)
+}
+
+/** For a test file whose subject is that nobody listens: call it at the top of the file. */
+export function leaveChannels(): void {
+  for (const name of CHANNELS) unsubscribe(name, record)
+}

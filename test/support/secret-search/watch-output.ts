@@ -1,0 +1,81 @@
+import type { ChildProcess } from 'node:child_process'
+import { subscribe } from 'node:diagnostics_channel'
+import { basename } from 'node:path'
+import type { Readable } from 'node:stream'
+import { format } from 'node:util'
+import { vi } from 'vitest'
+import { recordOutput, recordPiece } from './session.js'
+
+const LEVELS = ['debug', 'dir', 'error', 'info', 'log', 'table', 'trace', 'warn'] as const
+
+const recordLine = (level: string, values: readonly unknown[]): void => {
+  recordOutput(`console.${level}`, format(...values))
+  recordOutput(`console.${level}`, values)
+}
+
+/** Records what is given to `console`. */
+export function watchConsole(): void {
+  for (const level of LEVELS) {
+    const write = console[level].bind(console) as (...values: unknown[]) => void
+    console[level] = (...values: unknown[]) => {
+      recordLine(level, values)
+      write(...values)
+    }
+  }
+}
+
+/** Records what the test's spies have kept from `console`; to be called after each test. */
+export function recordSpiedConsole(): void {
+  for (const level of LEVELS) {
+    if (!vi.isMockFunction(console[level])) continue
+    for (const values of vi.mocked(console[level]).mock.calls) recordLine(level, values)
+  }
+}
+
+/** Records the bytes of stdout and stderr. */
+export function watchStandardStreams(): void {
+  for (const name of ['stdout', 'stderr'] as const) {
+    const stream = process[name]
+    const write = stream.write.bind(stream) as (...parameters: unknown[]) => boolean
+    stream.write = (chunk: string | Uint8Array, ...rest: unknown[]) => {
+      recordPiece(`${name} of the tests`, chunk)
+      return write(chunk, ...rest)
+    }
+  }
+}
+
+/** Records the output of all child processes, as far as the tests read it. */
+export function watchChildren(): void {
+  subscribe('child_process', (message) => {
+    const { process: child } = message as { process: ChildProcess }
+    // The channel tells of it before it has streams.
+    process.nextTick(() => {
+      for (const name of ['stdout', 'stderr'] as const) {
+        if (child[name]) recordWhenRead(child[name], `${name} of ${programOf(child)}`)
+      }
+    })
+  })
+}
+
+/** To read it ourselves could take away what a test reads later. */
+function recordWhenRead(stream: Readable, sink: string): void {
+  let isRecorded = false
+  const record = (): void => {
+    if (isRecorded) return
+    isRecorded = true
+    stream.on('data', (chunk: string | Uint8Array) => recordPiece(sink, chunk))
+  }
+  stream.once('resume', record)
+  if (stream.listenerCount('readable') > 0) record()
+  stream.on('newListener', (event) => {
+    if (event === 'readable') process.nextTick(record)
+  })
+}
+
+/** Its source file or, where it has none, the command: arguments may be secrets. */
+function programOf({ spawnargs, spawnfile }: ChildProcess): string {
+  const file = spawnargs?.find(
+    (each) => /^[\w./-]+\.[cm]?[jt]s$/.test(each) && !each.startsWith('-'),
+  )
+  return `the program ${basename(file ?? spawnfile ?? '')}`
+}

@@ -58,7 +58,7 @@ it('idempotency', () => {
 })
 
 it('denylist', () => {
-  announceDenylist({ type: 'stale', reason: secret() as never })
+  announceDenylist(() => [{ type: 'stale', reason: secret() as never }])
 })
 
 it('store', async () => {

@@ -1,6 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { promisify } from 'node:util'
+import { redisDenylist } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
 import { type PlacedBlocks, placeBlocks, ROOT } from './docs/blocks.js'
@@ -24,6 +26,8 @@ const APPS = [
   'A write that runs once',
   'When the fault is your own',
   'Probes and shutdown',
+  'Why a caller was refused',
+  'Shutting out at once',
 ]
 const PROGRAMS = ['A store of your own', 'Testing your own service']
 
@@ -247,6 +251,61 @@ describe("the README's probes and shutdown", () => {
     await until('it stops', async () => (await statusOf('/readyz')) === 503)
     expect([await statusOf('/livez'), await order()]).toEqual([200, 201])
     expect(await stopped).toBe(0)
+  })
+})
+
+describe("the README's log", () => {
+  let core: IdentityCore
+  let app: RunningApp
+
+  beforeAll(async () => {
+    core = await startIdentityCore({ apiKey: API_KEY })
+    app = await startApp('Why a caller was refused', { ISSUER: core.url })
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await core.close()
+  })
+
+  it('tells the reason, which the caller does not get', async () => {
+    const payload = { ...CLAIMS, sub: 'stranger' }
+    const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload })
+    const answer = await fetch(app.url, { headers: { authorization: `Bearer ${bearer}` } })
+    expect([answer.status, await answer.text()]).toEqual([403, expect.not.stringContaining('sub')])
+    await until('it is logged', async () => app.complaints().includes('caller_not_approved'))
+  })
+})
+
+describe("the README's denylist", () => {
+  let core: IdentityCore
+  let redis: RedisServer
+  let app: RunningApp
+
+  beforeAll(async () => {
+    ;[core, redis] = await Promise.all([startIdentityCore({ apiKey: API_KEY }), startRedis()])
+    app = await startApp('Shutting out at once', { ISSUER: core.url, REDIS_URL: redis.url })
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await Promise.all([core.close(), redis.stop()])
+  })
+
+  it('shuts a caller out, and lets it in again', async () => {
+    const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload: CLAIMS })
+    const status = async (): Promise<number> =>
+      (await fetch(app.url, { headers: { authorization: `Bearer ${bearer}` } })).status
+    expect(await status()).toBe(404)
+    const client = new Redis(redis.url, { lazyConnect: true })
+    const denylist = redisDenylist(client)
+    const target = { issuer: core.url, kind: 'caller', value: 'billing' } as const
+    await denylist.deny({ ...target, reason: 'leaked', by: 'test', at: 1, until: null })
+    await until('it is shut out', async () => (await status()) === 403)
+    await denylist.allow(target)
+    await until('it is let in', async () => (await status()) === 404)
+    denylist.close()
+    client.disconnect()
   })
 })
 

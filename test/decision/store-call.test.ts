@@ -8,8 +8,11 @@ import { issuer } from '../support/issuer.js'
 import { call, newKey } from '../support/order-calls.js'
 import { type OrdersOptions, openOrders } from '../support/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../support/receiver.js'
+import { leaveChannels } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
 import { watchedStore } from '../support/watched-store.js'
+
+leaveChannels()
 
 function collect(): readonly StoreEvent[] {
   const events: StoreEvent[] = []

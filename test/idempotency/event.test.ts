@@ -6,7 +6,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { call, newKey } from '../support/order-calls.js'
 import { openOrders } from '../support/order-receiver.js'
+import { leaveChannels } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
+
+leaveChannels()
 
 function collect(): readonly IdempotencyEvent[] {
   const events: IdempotencyEvent[] = []

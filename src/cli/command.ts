@@ -24,6 +24,8 @@ export interface CommandContext extends Pick<CommandIo, 'stdin' | 'env'> {
 /** What a command has found. Exit code 0: all is well; 1: a fault, see `oneMeans`. */
 export interface CommandResult extends Report {
   readonly exitCode: 0 | 1
+  /** One line on standard error: what was not done, and why. */
+  readonly complaint?: string
 }
 
 /** One command of `service-auth`. */

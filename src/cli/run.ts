@@ -10,6 +10,7 @@ export type ExitCode = 0 | 1 | 2 | 3
 
 interface Ending extends Report {
   readonly exitCode: ExitCode
+  readonly complaint?: string
   readonly error?: { readonly code: FailureCode; readonly message: string }
 }
 
@@ -41,7 +42,8 @@ export async function run(
   } else {
     for (const line of ending.lines) io.stdout.write(`${printable(line)}\n`)
   }
-  if (error !== undefined) io.stderr.write(`service-auth: ${printable(error.message)}\n`)
+  const complaint = error?.message ?? ending.complaint
+  if (complaint !== undefined) io.stderr.write(`service-auth: ${printable(complaint)}\n`)
   return ending.exitCode
 }
 

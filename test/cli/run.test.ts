@@ -29,6 +29,17 @@ function commandThat(run: (context: CommandContext) => unknown): readonly Comman
 const probe = (argv: readonly string[], run: (context: CommandContext) => unknown = () => WELL) =>
   runHere(argv, { commands: commandThat(run) })
 
+describe('a fault that a command has found', () => {
+  test('may be one line on standard error, with --json too', async () => {
+    const run = () => ({ exitCode: 1, lines: [], json: { answer: 41 }, complaint: 'not\ndone' })
+    const stderr = 'service-auth: not\\u000adone\n'
+    expect(await probe(['probe'], run)).toMatchObject({ exitCode: 1, stdout: '', stderr })
+    const asJson = await probe(['probe', '--json'], run)
+    expect(asJson).toMatchObject({ exitCode: 1, stderr })
+    expect(asJson.json()).toEqual({ command: 'probe', ok: false, answer: 41 })
+  })
+})
+
 describe('what a command gets', () => {
   test('are its options and values, wherever they stand', async () => {
     let seen: unknown

@@ -7,7 +7,6 @@
  * - `redis_options`: what says where Redis is, is missing or invalid.
  * - `input`: what standard input holds is not what was asked for.
  * - `dependency_missing`: a package that the command needs is not installed.
- * - `store_unsupported`: the store cannot do what was asked of it.
  * - `key_set_unavailable`, `store_unavailable`: out of reach.
  * - `internal`: a defect of the command itself.
  */
@@ -18,7 +17,6 @@ export type FailureCode =
   | 'redis_options'
   | 'input'
   | 'dependency_missing'
-  | 'store_unsupported'
   | 'key_set_unavailable'
   | 'store_unavailable'
   | 'internal'

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { decodeResult } from '../held-response/result.js'
+import type { CanRead, RecordKeeper } from '../idempotency/record-view.js'
+import { keyIdOfResult } from '../idempotency/sealed-result.js'
+import { type EncryptedStoreOptions, encryptedStore } from '../stores/encrypted.js'
+import type { Store } from '../stores/memory.js'
+import type { Arguments, OptionSpecs } from './arguments.js'
+import { wrong } from './failure.js'
+import { readJsonFile } from './file.js'
+
+export const KEYS_OPTIONS: OptionSpecs = {
+  keys: {
+    kind: 'text',
+    value: 'FILE',
+    help: 'the keys of an encrypted store: {"current", "keys": {id: base64url}}',
+  },
+  unencrypted: {
+    kind: 'flag',
+    help: 'keep the answer as it is; only readUnencrypted lets receivers give it',
+  },
+}
+
+/** The keys of an encrypted store, or what is to be done without them. */
+export type KeyAccess =
+  | { readonly type: 'keys'; readonly keys: EncryptedStoreOptions }
+  | { readonly type: 'unencrypted' }
+  | { readonly type: 'none' }
+
+const SHAPE =
+  'the file of --keys must hold { "current", "keys": { id: key } }, with keys of 32 octets in ' +
+  'base64url, and one of their ids as current'
+
+const schema = z.strictObject({
+  current: z.string(),
+  keys: z.record(z.string(), z.string().transform(decodeKey)),
+})
+
+/** Only one text stands for a key: without padding, blanks and bits that do not count. */
+function decodeKey(text: string, context: z.RefinementCtx): Uint8Array {
+  const octets = Buffer.from(text, 'base64url')
+  if (octets.toString('base64url') !== text) context.addIssue({ code: 'custom' })
+  return octets
+}
+
+/** @throws CommandFailure (2), without a word of a key. */
+export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
+  const path = given.text('keys')
+  const isUnencrypted = given.flag('unencrypted')
+  if (path !== undefined && isUnencrypted) {
+    throw wrong('usage', 'give either --keys or --unencrypted')
+  }
+  if (isUnencrypted && given.text('done') === undefined) {
+    throw wrong('usage', '--unencrypted goes with --done')
+  }
+  if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
+  const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))
+  if (!parsed.success) throw wrong('file', SHAPE)
+  return { type: 'keys', keys: { ...parsed.data, readUnencrypted: true } }
+}
+
+/**
+ * The records of the store, as far as the keys lead.
+ *
+ * @throws CommandFailure (2) for keys that no encrypted store takes.
+ */
+export function keeperFor(store: Store, access: KeyAccess): RecordKeeper {
+  if (access.type !== 'keys') return keeperWithoutKeys(store)
+  try {
+    return encryptedStore(store, access.keys)
+  } catch (error) {
+    if (error instanceof TypeError) throw wrong('file', SHAPE)
+    throw error
+  }
+}
+
+/** Without keys nobody knows whether an encrypted result opens: it must not be written over. */
+function keeperWithoutKeys(store: Store): RecordKeeper {
+  return {
+    inspect: (record) => store.inspect(record, mayBeReadable),
+    resolve: (record, fence, as) =>
+      store.resolve(record, fence, as.type === 'finished' ? { ...as, canRead: mayBeReadable } : as),
+  }
+}
+
+const mayBeReadable: CanRead = (result) =>
+  keyIdOfResult(result) !== undefined || decodeResult(result) !== undefined

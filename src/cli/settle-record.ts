@@ -8,7 +8,7 @@ import { readStandardInput } from './standard-input.js'
 
 /** What names a record by the key that a caller has sent. */
 const SCOPE_OPTIONS: OptionSpecs = {
-  audience: { kind: 'text', value: 'AUDIENCE', help: 'the exact aud (default: that of --policy)' },
+  audience: { kind: 'text', value: 'AUD', help: 'the exact aud (default: that of --policy)' },
   caller: { kind: 'text', value: 'NAME', help: 'who has sent the key' },
   operation: { kind: 'text', value: 'NAME', help: 'the operation, where the receiver names it' },
   method: { kind: 'text', value: 'METHOD', help: 'else the method of the request' },

@@ -25,7 +25,7 @@ function rowsOn(shown: Shown): Row[] {
   const begun = (at: number): string => `${momentInWords(at)}, ${agoInWords(at, nowMs)}`
   return [
     ['record', record],
-    ['state', stateFor(shown)],
+    ['state', stateInWords(view)],
     ...row('begun', begunAt, begun),
     ...row('lease', leaseLeftMs, (ms) => `${leftInWords(ms)} left`),
     ['forgotten', expiresInMs === undefined ? 'never' : `in ${leftInWords(expiresInMs)}`],
@@ -38,9 +38,6 @@ function rowsOn(shown: Shown): Row[] {
 /** The row, where there is something to tell. */
 const row = <T>(name: string, value: T | undefined, inWords: (value: T) => string): Row[] =>
   value === undefined ? [] : [[name, inWords(value)]]
-
-const stateFor = ({ view, access }: Shown): string =>
-  isSealedFor(access, view) ? 'finished: it has an encrypted answer' : stateInWords(view)
 
 /** Redis's clock may be ahead of ours. */
 const agoInWords = (seconds: number, nowMs: number): string =>

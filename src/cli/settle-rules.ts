@@ -17,7 +17,7 @@ export function stateInWords(view: RecordView): string {
     case 'abandoned':
       return 'abandoned: its run is gone, and nobody knows whether it has happened'
     case 'finished':
-      return 'finished: retries get its answer'
+      return 'finished: it has its answer'
     case 'not_stored':
       return leaseLeftMs > 0
         ? `not stored: its response still flows, and its lease has ${leftInWords(leaseLeftMs)} left`

@@ -66,7 +66,7 @@ describe('an abandoned record of an encrypted store', () => {
     expect(await contentsOf(run.key)).not.toContain(BODY)
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
     const { stdout } = await settle(server, run.key, '--keys', file)
-    expect(stdout).toMatch(/^state +finished: retries get its answer$/m)
+    expect(stdout).toMatch(/^state +finished: it has its answer$/m)
     expect(stdout).toMatch(/^key +july$/m)
   })
 
@@ -98,7 +98,7 @@ describe('a result that opens is never written over', () => {
     const ran = await settle(server, key, '--fence', String(fence), ...ANSWER, ...(await keys()))
     expect(ran).toMatchObject({ exitCode, stdout: '' })
     expect(ran.stderr).toMatch(
-      exitCode === 1 ? /it is finished: retries get its answer$/m : /--done needs --keys: .* june,/,
+      exitCode === 1 ? /it is finished: it has its answer$/m : /--done needs --keys: .* june,/,
     )
     expect(await contentsOf(key)).toBe(before)
   })
@@ -134,7 +134,7 @@ describe('a result that does not open', () => {
     const { key, fence } = run
     expect((await viewFrom(key)).state).toBe('finished')
     const unsure = await settle(server, key)
-    expect(unsure.stdout).toMatch(/^state +finished: it has an encrypted answer$/m)
+    expect(unsure.stdout).toMatch(/^state +finished: it has its answer$/m)
     expect(unsure.stdout).toMatch(/^key +june; with --keys it is known whether it opens$/m)
     const withoutJune = ['--keys', await fileOf({ july: KEYS.july }, 'july')]
     expect((await viewFrom(key, ...withoutJune)).state).toBe('unreadable')

@@ -41,7 +41,7 @@ type Action = keyof typeof ACTIONS
 const STATES: readonly [State, RegExp, readonly Action[]][] = [
   ['running', /^running, and its lease has \d+ s left$/, []],
   ['abandoned', /^abandoned: its run is gone, and nobody knows/, ['--free', '--done']],
-  ['finished', /^finished: retries get its answer$/, []],
+  ['finished', /^finished: it has its answer$/, []],
   ['not_stored', /^not stored: it has happened, but/, ['--done']],
   ['flowing', /^not stored: its response still flows, and its lease has \d+ s left$/, []],
   ['freed', /^freed: nothing has happened, and the next retry runs$/, []],

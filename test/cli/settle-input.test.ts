@@ -5,8 +5,8 @@ import { operationOf, recordKey } from '../../src/idempotency/operation.js'
 import { begin, openStore, requestFor } from '../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { knowSecret } from '../support/secret-search/index.js'
-import { runHere, temporaryFile, temporaryFolder } from './kit.js'
-import { made } from './settle-kit.js'
+import { temporaryFile, temporaryFolder } from './kit.js'
+import { made, settleBy } from './settle-kit.js'
 
 let server: RedisServer
 let store: Store
@@ -24,8 +24,7 @@ beforeEach(async () => {
   })
 })
 
-const settle = (argv: readonly string[], stdin = '') =>
-  runHere(['settle', ...argv], { stdin, env: { REDIS_URL: server.url } })
+const settle = (argv: readonly string[], stdin = '') => settleBy(server, argv, stdin)
 
 async function expectRefused(argv: readonly string[], why: string, stdin = ''): Promise<void> {
   const ran = await settle(argv, stdin)

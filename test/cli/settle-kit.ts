@@ -4,6 +4,7 @@ import { digestOfParts } from '../../src/base/digest.js'
 import { encodeResult } from '../../src/held-response/result.js'
 import { begin, requestFor } from '../stores/encrypted-kit.js'
 import type { RedisServer } from '../support/redis.js'
+import { recordOutput } from '../support/secret-search/index.js'
 import { type Ran, runHere } from './kit.js'
 
 export const BODY = 'the body of an order that nobody may see'
@@ -37,12 +38,21 @@ export async function made(store: IdempotencyStore, state: Made): Promise<Run> {
 
 export const ANSWER = ['--done', '201', '--header', 'Content-Type: application/json']
 
+/** The command, whose output is searched for secrets. */
+export async function settleBy(
+  { port }: Pick<RedisServer, 'port'>,
+  argv: readonly string[],
+  stdin = '',
+): Promise<Ran> {
+  const env = { REDIS_URL: `redis://127.0.0.1:${port}` }
+  const ran = await runHere(['settle', '--timeout=5s', ...argv], { stdin, env })
+  recordOutput('service-auth settle', { stdout: ran.stdout, stderr: ran.stderr })
+  return ran
+}
+
 /** The command on a record, whatever it begins with. */
-export function settle(
+export const settle = (
   server: Pick<RedisServer, 'port'>,
   record: string,
   ...options: readonly string[]
-): Promise<Ran> {
-  const env = { REDIS_URL: `redis://127.0.0.1:${server.port}` }
-  return runHere(['settle', '--timeout', '5s', ...options, '--', record], { env })
-}
+): Promise<Ran> => settleBy(server, [...options, '--', record])

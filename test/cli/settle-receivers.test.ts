@@ -17,8 +17,8 @@ import { openOrders } from '../support/order-receiver.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { knowSecret } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
-import { runHere, temporaryFile } from './kit.js'
-import { settle } from './settle-kit.js'
+import { temporaryFile } from './kit.js'
+import { settle, settleBy } from './settle-kit.js'
 
 for (const key of Object.values(KEYS)) knowSecret('an encryption key', key)
 
@@ -149,15 +149,14 @@ describe.each(EXPRESS_MAJORS)('a write settled by hand, $major', ({ express }) =
     const route = ['--method', 'post', '--mount', '', '--route', '/orders/:id']
     const scope = ['--caller', 'billing', '--issuer', url, '--audience', audience, ...route]
     for (const stdin of [key, `${key}\n`, `"${key}"\n`]) {
-      const env = { REDIS_URL: server.url }
-      const ran = await runHere(['settle', '--key-stdin', ...scope], { stdin, env })
+      const ran = await settleBy(server, ['--key-stdin', ...scope], stdin)
       expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
       expect(ran.stdout).toContain(`record     ${record}\n`)
       expect(ran.stdout).not.toContain(key)
     }
     const policy = await temporaryFile(JSON.stringify(bare))
-    const byPolicy = ['settle', '--key-stdin', '--caller', 'billing', '--policy', policy, ...route]
-    const ran = await runHere(byPolicy, { stdin: key, env: { REDIS_URL: server.url } })
+    const byPolicy = ['--key-stdin', '--caller', 'billing', '--policy', policy, ...route]
+    const ran = await settleBy(server, byPolicy, key)
     expect(ran.stdout + ran.stderr).toContain(`record     ${record}\n`)
     await finish()
   })

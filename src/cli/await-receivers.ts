@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DenylistReceiver } from '../stores/redis/denylist-operations.js'
+import type { CommandResult } from './command.js'
+import { type DenylistAccess, failureOf } from './denylist-client.js'
+import { describeDuration } from './duration.js'
+import type { Report } from './failure.js'
+
+/** How many receivers apply a version. `missing` names those that do not, each instance. */
+export interface Applying {
+  readonly applied: number
+  readonly of: number
+  readonly missing: readonly string[]
+  readonly tookMs: number
+}
+
+const POLL_MS = 100
+
+interface Awaited {
+  readonly version: number
+  readonly waitMs: number
+  /** What has been written, in case that the receivers cannot be asked any more. */
+  readonly written: Report
+}
+
+/**
+ * Waits until all receivers apply the version, or the time is over. Without a receiver it waits too:
+ * one that is there reports itself within seconds after Redis has lost its data.
+ *
+ * @throws CommandFailure (3), with what has been written.
+ */
+export async function awaitReceivers(
+  { denylist, asking }: DenylistAccess,
+  { version, waitMs, written }: Awaited,
+): Promise<Applying> {
+  const startedAt = performance.now()
+  for (;;) {
+    const receivers = await denylist.receivers(asking).catch((error: unknown) => error)
+    const tookMs = Math.round(performance.now() - startedAt)
+    const isOver = tookMs + POLL_MS > waitMs
+    if (Array.isArray(receivers)) {
+      const applying = applyingOf(receivers, version, tookMs)
+      if (isOver || (applying.of > 0 && applying.applied === applying.of)) return applying
+    } else if (isOver) {
+      throw failureOf(receivers, written)
+    }
+    await sleep(POLL_MS)
+  }
+}
+
+function applyingOf(
+  receivers: readonly DenylistReceiver[],
+  version: number,
+  tookMs: number,
+): Applying {
+  const missing = receivers.filter((receiver) => receiver.version < version)
+  return {
+    applied: receivers.length - missing.length,
+    of: receivers.length,
+    missing: missing.map(({ name }) => name).toSorted(),
+    tookMs,
+  }
+}
+
+/** The lines on the receivers. */
+export function applyingLines({ applied, of, missing, tookMs }: Applying): string[] {
+  const after = describeDuration(tookMs)
+  if (of === 0) {
+    return ['', 'No receiver has reported itself: it is written, but nobody is known to apply it.']
+  }
+  const line = `${applied} of ${of} ${of === 1 ? 'receiver applies' : 'receivers apply'} it, after ${after}.`
+  if (missing.length === 0) return ['', line]
+  return [
+    '',
+    `${line} It is written; these do not apply it yet, or are out of reach:`,
+    ...missing.map((name) => `  ${name}`),
+  ]
+}
+
+/** The end of a command that has changed the list. */
+export function resultOf(written: Report, applying: Applying): CommandResult {
+  return {
+    exitCode: applying.of > 0 && applying.applied === applying.of ? 0 : 1,
+    lines: [...written.lines, ...applyingLines(applying)],
+    json: { ...written.json, receivers: applying },
+  }
+}

@@ -1,0 +1,313 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import type { RedisDenylist } from '../../src/stores/redis/denylist.js'
+import { openDenylist } from '../stores/redis/denylist-kit.js'
+import {
+  type KeySetServer,
+  refusingUrl,
+  serve,
+  startKeySetServer,
+} from '../support/key-set-server.js'
+import { type RedisServer, startRedis } from '../support/redis.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
+import { startTcpProxy } from '../support/tcp-proxy.js'
+import { until } from '../support/until.js'
+import { type Ran, runChild, runHere, temporaryFile } from './kit.js'
+
+const key = makeSigningKey('d-1')
+const stranger = makeSigningKey('d-1')
+const WHY = ['--for', '2h', '--reason', 'its key leaked', '--by', 'ops']
+
+let redis: RedisServer
+let keySet: KeySetServer
+let policy: string
+
+beforeAll(async () => {
+  redis = await startRedis()
+  keySet = await startKeySetServer(serve({ keys: [key.jwk] }))
+})
+beforeEach(async () => {
+  await redis.command('FLUSHALL')
+  policy = await policyAt(keySet.url)
+})
+afterAll(() => Promise.all([redis.stop(), keySet.close()]))
+
+const policyAt = (jwksUri: string): Promise<string> =>
+  temporaryFile(JSON.stringify({ ...POLICY, jwksUri }), 0o644)
+
+interface Options {
+  readonly stdin?: string
+  readonly url?: string
+}
+
+const service = (argv: readonly string[], { stdin = '', url = redis.url }: Options = {}) =>
+  runHere(argv, { stdin, env: { REDIS_URL: url } })
+
+const change = (argv: readonly string[], options: Options = {}): Promise<Ran> =>
+  service([...argv, '--policy', policy], options)
+
+async function receiver(name: string): Promise<RedisDenylist> {
+  const denylist = openDenylist(redis, { name })
+  await denylist.ready()
+  await until(`${name} is listed`, async () =>
+    (await denylist.receivers()).some((other) => other.name === name),
+  )
+  return denylist
+}
+
+const isUnchanged = async () =>
+  Number(await redis.command('EXISTS', 'esa:{denylist}:version')) === 0
+
+const masked = (text: string): string => text.replaceAll(/\d+/g, 'N')
+
+describe('deny', () => {
+  test('shows the entry and that all receivers apply it', async () => {
+    const one = await receiver('one')
+    await receiver('two')
+    const ran = await change(['deny', 'caller', 'billing', ...WHY])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(masked(ran.stdout)).toBe(
+      [
+        'Denied',
+        '  caller  billing',
+        '  issuer  https://core.example',
+        '  until   N-N-NTN:N:NZ',
+        '  reason  its key leaked',
+        '  by      ops',
+        '',
+        'N of N receivers apply it, after Nms.',
+        '',
+      ].join('\n'),
+    )
+    expect(one.lists(POLICY.issuer)?.callers).toEqual(new Set(['billing']))
+  })
+
+  test('tells the same as JSON', async () => {
+    await receiver('one')
+    const ran = await change(['deny', 'key', 'd-1', '--json', '--for=forever', '--reason=leaked'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.json()).toMatchObject({
+      command: 'deny',
+      ok: true,
+      entry: { issuer: POLICY.issuer, kind: 'key', value: 'd-1', reason: 'leaked', until: null },
+      version: expect.any(Number),
+      receivers: { applied: 1, of: 1, missing: [], tookMs: expect.any(Number) },
+    })
+  })
+
+  test('ends with 1 without a receiver, and the entry stands', async () => {
+    const ran = await change(['deny', 'caller', 'billing', ...WHY, '--wait', '0s'])
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.stdout).toContain('No receiver has reported itself')
+    expect(await openDenylist(redis).entries()).toHaveLength(1)
+  })
+
+  test('names the receiver that is cut off', async () => {
+    await receiver('one')
+    const proxy = await startTcpProxy(redis)
+    onTestFinished(() => proxy.close())
+    const cut = openDenylist(proxy, { name: 'cut off' })
+    await cut.ready()
+    await until('both are listed', async () => (await cut.receivers()).length === 2)
+    await proxy.fail('refused')
+    const ran = await change(['deny', 'caller', 'billing', ...WHY, '--wait', '3s'])
+    expect(ran.exitCode).toBe(1)
+    expect(ran.stdout).toMatch(/\n1 of 2 receivers apply it, after .*:\n {2}cut off\n$/)
+  })
+
+  test('takes the jti of a token that has expired', async () => {
+    await receiver('one')
+    const token = tokenFrom(key, { now: Date.now() - 86_400_000, claims: { jti: 'j-1' } })
+    const ran = await change(['deny', 'token', '--token-stdin', '--json', ...WHY], {
+      stdin: `Bearer ${token}\n`,
+    })
+    expect(ran.exitCode).toBe(0)
+    expect(ran.json()).toMatchObject({ entry: { kind: 'token', value: 'j-1' } })
+  })
+
+  test.each(['now', 'a second', 'an ISO time'])('takes %s as cut-off', async (form) => {
+    const second = Math.floor(Date.now() / 1000)
+    const iso = new Date(second * 1000).toISOString()
+    const value = { now: 'now', 'a second': String(second), 'an ISO time': iso }[form] ?? ''
+    const ran = await change(['deny', 'issued-before', value, '--json', '--wait=0s', ...WHY])
+    const { value: cutOff } = ran.json()['entry'] as { value: number }
+    const least = form === 'now' ? second + 6 : second
+    expect(cutOff).toBeGreaterThanOrEqual(least)
+    expect(cutOff).toBeLessThanOrEqual(form === 'now' ? least + 2 : least)
+  })
+
+  test('does so with --unlisted for what policy and key set lack', async () => {
+    policy = await policyAt(await refusingUrl())
+    for (const kind of ['caller', 'key']) {
+      const ran = await change(['deny', kind, 'gone', '--unlisted', '--wait=0s', ...WHY])
+      expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    }
+  })
+
+  test('ends by itself as a process', async () => {
+    await receiver('one')
+    const argv = ['deny', 'caller', 'billing', '--issuer', POLICY.issuer, ...WHY]
+    const ran = await runChild(argv, { env: { REDIS_URL: redis.url }, stdin: '' }).ended
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  })
+})
+
+describe('bad input changes nothing', () => {
+  const ahead = String(Math.floor(Date.now() / 1000) + 600)
+  test.each<[string, string[], RegExp]>([
+    ['no kind', ['deny', ...WHY], /the first argument must be/],
+    ['another kind', ['deny', 'route', 'x', ...WHY], /the first argument must be/],
+    ['no value', ['deny', 'caller', ...WHY], /caller needs a value/],
+    ['an unknown caller', ['deny', 'caller', 'x', ...WHY], /no caller of this name; --unlisted/],
+    ['an unknown key', ['deny', 'key', 'd-9', ...WHY], /no key with this id/],
+    ['no end', ['deny', 'caller', 'billing', '--reason', 'x'], /--for is missing/],
+    ['an end that is now', ['deny', 'caller', 'billing', '--for=0s', '--reason=x'], /--for must/],
+    ['no reason', ['deny', 'caller', 'billing', '--for=1h'], /--reason is missing/],
+    [
+      'a long reason',
+      ['deny', 'caller', 'billing', '--for=1h', `--reason=${'x'.repeat(257)}`],
+      /--reason must be/,
+    ],
+    ['a long value', ['deny', 'token', 'x'.repeat(257), ...WHY], /the value of token must be/],
+    ['milliseconds', ['deny', 'issued-before', '1790000000000', ...WHY], /not milliseconds/],
+    ['no zone', ['deny', 'issued-before', '2026-01-01T00:00:00', ...WHY], /with its zone/],
+    ['no date', ['deny', 'issued-before', '2026-13-01T00:00:00Z', ...WHY], /with its zone/],
+    ['a cut-off ahead', ['deny', 'issued-before', ahead, ...WHY], /more than 60 s ahead/],
+    [
+      'a large tolerance',
+      ['deny', 'issued-before', 'now', '--tolerance=61s', ...WHY],
+      /--tolerance must/,
+    ],
+    [
+      'a tolerance of a caller',
+      ['deny', 'caller', 'billing', '--tolerance=1s', ...WHY],
+      /--tolerance is for/,
+    ],
+    ['a token twice', ['deny', 'token', 'j', '--token-stdin', ...WHY], /--token-stdin is for/],
+    ['a caller on stdin', ['deny', 'caller', '--token-stdin', ...WHY], /--token-stdin is for/],
+    ['unlisted tokens', ['deny', 'token', 'j', '--unlisted', ...WHY], /--unlisted is for/],
+    ['a cut-off to allow', ['allow', 'issued-before', 'now', '--reason=x'], /takes no value/],
+    ['allow without reason', ['allow', 'caller', 'x'], /--reason is missing/],
+  ])('%s', async (_what, argv, message) => {
+    const ran = await change([...argv, '--wait=0s'])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(await isUnchanged()).toBe(true)
+  })
+
+  test.each<[string, string, RegExp]>([
+    ['none', 'nonsense', /no service token/],
+    [
+      'signed by another',
+      tokenFrom(stranger, { claims: { jti: 'j' } }),
+      /not signed by the issuer/,
+    ],
+    ['of another issuer', tokenFrom(key, { claims: { jti: 'j', iss: 'x' } }), /another issuer/],
+    ['without a jti', tokenFrom(key), /has no jti .*issued-before/],
+  ])('a token that is %s', async (_what, stdin, message) => {
+    const ran = await change(['deny', 'token', '--token-stdin', ...WHY], { stdin })
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(ran.stderr).not.toContain(stdin)
+    expect(await isUnchanged()).toBe(true)
+  })
+
+  test('the 10,001st entry', async () => {
+    const client = new Redis({ port: redis.port })
+    onTestFinished(() => client.disconnect())
+    const fields = Array.from({ length: 10_000 }, (_, at) => [
+      JSON.stringify([POLICY.issuer, 'token', `t${at}`]),
+      '1|-|-',
+    ])
+    await client.hset('esa:{denylist}:entries', ...fields.flat())
+    const ran = await change(['deny', 'caller', 'billing', ...WHY])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('the list is full')
+    expect(await isUnchanged()).toBe(true)
+  })
+
+  test('a key set out of reach', async () => {
+    policy = await policyAt(await refusingUrl())
+    const ran = await change(['deny', 'key', 'd-1', ...WHY])
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toMatch(/nothing was changed\. --unlisted/)
+  })
+
+  test('Redis out of reach', async () => {
+    const ran = await change(['deny', 'caller', 'billing', ...WHY], { url: 'redis://127.0.0.1:1' })
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+  })
+})
+
+test('a reply that is lost for good is not known to be written', async () => {
+  const proxy = await startTcpProxy(redis)
+  const losing = setInterval(() => proxy.loseReply('written'), 2)
+  onTestFinished(async () => {
+    clearInterval(losing)
+    await proxy.close()
+  })
+  const ran = await change(['deny', 'caller', 'billing', ...WHY], {
+    url: `redis://127.0.0.1:${proxy.port}`,
+  })
+  expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+  expect(ran.stderr).toContain('not known whether it was written')
+})
+
+test('a reply that is lost once is asked for again', async () => {
+  const proxy = await startTcpProxy(redis)
+  onTestFinished(() => proxy.close())
+  await receiver('one')
+  proxy.loseReply('written')
+  const url = `redis://127.0.0.1:${proxy.port}`
+  expect(await change(['deny', 'caller', 'billing', ...WHY], { url })).toMatchObject({
+    exitCode: 0,
+  })
+})
+
+describe('allow', () => {
+  test('ends an entry', async () => {
+    const one = await receiver('one')
+    await change(['deny', 'caller', 'billing', ...WHY])
+    const ran = await change(['allow', 'caller', 'billing', '--reason=replaced', '--by=ops'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.stdout).toMatch(/^Allowed again\n {2}caller {2}billing\n/)
+    expect(one.lists(POLICY.issuer)?.callers.size).toBe(0)
+  })
+
+  test('ends with 1 where nothing was listed', async () => {
+    await receiver('one')
+    const ran = await change(['allow', 'issued-before', '--reason=x', '--json'])
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.json()).toMatchObject({ wasListed: false, receivers: { applied: 1, of: 1 } })
+  })
+})
+
+describe('denylist', () => {
+  test('shows entries and receivers', async () => {
+    await receiver('one')
+    await change(['deny', 'caller', 'billing', ...WHY])
+    const ran = await service(['denylist'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const [head, row, , title, line] = masked(ran.stdout).split('\n')
+    expect(head?.split(/ +/)).toEqual([
+      'denied',
+      'value',
+      'issuer',
+      'until',
+      'by',
+      'since',
+      'reason',
+    ])
+    expect(row).toMatch(
+      /^caller {2}billing {2}https:\/\/core.example {2}N (h|min) more {2,}ops {2}/,
+    )
+    expect(title).toMatch(/^receiver +list +seen$/)
+    expect(line).toMatch(/^one +applies it +N s ago$/)
+  })
+
+  test('ends with 1 where nothing is denied', async () => {
+    const ran = await service(['denylist', '--json'])
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.json()).toMatchObject({ version: 0, entries: [], receivers: [] })
+  })
+})

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ServiceAuthError } from '../decision/fault.js'
 import type { DenylistReceiver } from '../stores/redis/denylist-operations.js'
 import type { CommandResult } from './command.js'
-import { type DenylistAccess, failureOf } from './denylist-client.js'
+import type { DenylistAccess } from './denylist-client.js'
 import { describeDuration } from './duration.js'
-import type { Report } from './failure.js'
+import { outOfReach, type Report } from './failure.js'
 
 /** How many receivers apply a version. `missing` names those that do not, each instance. */
 export interface Applying {
@@ -41,10 +42,16 @@ export async function awaitReceivers(
       const applying = applyingOf(receivers, version, tookMs)
       if (isOver || (applying.of > 0 && applying.applied === applying.of)) return applying
     } else if (isOver) {
-      throw failureOf(receivers, written)
+      throw unknownToWhom(receivers, written)
     }
     await sleep(POLL_MS)
   }
+}
+
+function unknownToWhom(error: unknown, written: Report): unknown {
+  if (!(error instanceof ServiceAuthError)) return error
+  const message = `it is written; which receivers apply it is not known: ${error.message}`
+  return outOfReach('store_unavailable', message, written)
 }
 
 function applyingOf(

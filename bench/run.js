@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { startIssuer } from './issuer.js'
 import { isPinned, LOAD_CORE, startNode } from './processes.js'
 import { startRedis } from './redis.js'
+import { denylist } from './sections/denylist.js'
 import { encryption } from './sections/encryption.js'
 import { heap } from './sections/heap.js'
 import { keys } from './sections/keys.js'
@@ -17,7 +18,7 @@ import { tokens } from './sections/tokens.js'
 import { writes } from './sections/writes.js'
 import { versionOf } from './table.js'
 
-const SECTIONS = { tokens, observers, writes, encryption, keys, heap }
+const SECTIONS = { tokens, observers, denylist, writes, encryption, keys, heap }
 
 const FEW = 10
 /** Sent in turn: twice as many as any cache here holds, so that each has been forgotten. */

@@ -25,6 +25,7 @@ async function open(settings) {
     tokenType: 'service-access',
     callers: { billing: ['orders:read', 'orders:write'], reporting: ['orders:read'] },
     tokenCache: settings.tokenCache,
+    denylist: settings.denylist,
   })
   await auth.ready()
   return auth
@@ -36,6 +37,14 @@ export async function read(settings) {
 }
 
 export const bareRead = () => bareReadApp()
+
+/** A read with the live denylist of this prefix. */
+export async function denylistRead({ prefix, ...settings }) {
+  const { redisDenylist } = await import(new URL('stores/redis/index.js', settings.dist))
+  const redis = new Redis(settings.redisUrl, { lazyConnect: true })
+  const denylist = redisDenylist(redis, { prefix })
+  return await read({ ...settings, denylist })
+}
 
 /** A read that is counted by the real SDK and told to a log, which has nothing to write. */
 export async function observedRead(settings) {

@@ -1,23 +1,30 @@
 import { startApp } from '../measure.js'
 import { atMost, printTable } from '../table.js'
+import { EMPTY, FULL, fillDenylist } from './denylist.js'
 
 const CACHED = 10_000
 const TURN_MS = 300
-const MOST_MB = 10
+const MOST_MB_OF_TOKENS = 10
+const MOST_MB_OF_ENTRIES = 5
 
-/** What the verified tokens of a full cache keep on the heap. */
+/** What the verified tokens of a full cache keep on the heap, and what a full denylist does. */
 export async function heap(bench) {
-  const without = await heapWith(bench, false)
-  const used = (await heapWith(bench, { max: CACHED })) - without
+  const withoutCache = await heapWith(bench, 'read', { tokenCache: false })
+  const ofTokens = (await heapWith(bench, 'read', { tokenCache: { max: CACHED } })) - withoutCache
+  await fillDenylist(bench)
+  const empty = await heapWith(bench, 'denylistRead', { ...EMPTY, tokenCache: false })
+  const ofEntries = (await heapWith(bench, 'denylistRead', { ...FULL, tokenCache: false })) - empty
   printTable(
-    ['memory of 10,000 cached tokens', 'MB of heap', 'aim'],
-    [['tokenCache', used.toFixed(1), atMost(MOST_MB, used)]],
+    ['memory', 'MB of heap', 'aim'],
+    [
+      ['tokenCache, 10,000 tokens', ofTokens.toFixed(1), atMost(MOST_MB_OF_TOKENS, ofTokens)],
+      ['denylist, 10,000 entries', ofEntries.toFixed(1), atMost(MOST_MB_OF_ENTRIES, ofEntries)],
+    ],
   )
 }
 
-async function heapWith(bench, tokenCache) {
-  const app = { app: 'read', settings: { tokenCache }, flags: ['--expose-gc'] }
-  const { node, port } = await startApp(bench, app)
+async function heapWith(bench, app, settings) {
+  const { node, port } = await startApp(bench, { app, settings, flags: ['--expose-gc'] })
   const requests = [{ kind: 'read', pool: 'fresh', status: 200 }]
   for (let sent = 0; sent < 2 * CACHED; ) {
     const { counts, fault } = await bench.load.ask({

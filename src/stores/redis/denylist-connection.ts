@@ -92,7 +92,9 @@ export function openDenylistConnection(
   }
 
   function giveUp(failed: Client): void {
-    if (client === failed) client = undefined
+    // Of many questions that failed with it, one has given it up already.
+    if (client !== failed) return
+    client = undefined
     failed.disconnect()
   }
 

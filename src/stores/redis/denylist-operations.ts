@@ -13,8 +13,8 @@ import { heldOpen } from './held-open.js'
 /** What operators do with a live denylist. */
 export interface DenylistOperations {
   /**
-   * Denies. Denied twice, the later end and the later cut-off count. Resolves with the version that has
-   * the entry and with the entry as it is now in force.
+   * Denies. Denied twice, the later end and the later cut-off count. Resolves with the version that
+   * has the entry and with the entry as it is now in force.
    *
    * @throws TypeError when the entry is not valid, has ended, or would be the 10,001st; nothing was
    * written.

@@ -1,0 +1,109 @@
+import { Redis } from 'ioredis'
+import { afterEach, expect, test } from 'vitest'
+import { slotOf } from '../../src/stores/redis/hash-slot.js'
+import type { RedisServer } from '../support/redis.js'
+import { startCluster } from '../support/redis-cluster.js'
+import { startSentinel } from '../support/redis-sentinel.js'
+import { until } from '../support/until.js'
+import { APPLIED_WITHIN_MS, report } from './denylist-figures.js'
+import {
+  controlToken,
+  type DenylistScene,
+  newTarget,
+  openDenylistScene,
+  targetOf,
+} from './denylist-scene.js'
+import type { ServerPlace } from './denylist-server.js'
+
+const SLOTS = 16_384
+/** A failover takes seconds: what is written at its end is asked for until then. */
+const PATIENTLY = { timeoutMs: 30_000 }
+
+const closers: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+interface Failover {
+  readonly place: ServerPlace
+  /** Resolves when somebody who takes the master's place has what it had. */
+  copied(): Promise<void>
+  killMaster(): Promise<void>
+}
+
+/** The list is held through the failover, and the next one within a second of its being written. */
+async function expectHeldThrough(what: string, { place, copied, killMaster }: Failover) {
+  const scene: DenylistScene = await openDenylistScene(place)
+  closers.push(scene.close)
+  const { desk, receivers } = scene
+  await scene.untilState('fresh')
+  const held = newTarget(scene, 'key')
+  const late = newTarget(scene, 'caller')
+  const control = controlToken(scene)
+  await desk.deny(held.entry)
+  const traffic = scene.startTraffic([held.token, late.token, control])
+  await traffic.settled('refused', { token: held.token, receivers })
+  await traffic.settled('accepted', { token: late.token, receivers })
+  const began = performance.now()
+  await copied()
+  await killMaster()
+  await scene.untilState('stale')
+
+  await desk.deny(late.entry, PATIENTLY)
+  const deniedAt = performance.now()
+  await traffic.settled('refused', { token: late.token, receivers })
+  const last = traffic.lastAcceptance({ token: late.token, receivers, since: deniedAt })
+  expect(traffic.has('accepted', { token: held.token, receivers, since: began })).toBe(false)
+  await scene.untilState('fresh')
+
+  await desk.allow(targetOf(held.entry))
+  const allowedAt = performance.now()
+  await traffic.settled('accepted', { token: held.token, receivers })
+  const first = traffic.firstAcceptance({ token: held.token, receivers, since: allowedAt })
+  report(`${what}: deny and allow`, [last, first])
+  expect(Math.max(last, first)).toBeLessThanOrEqual(APPLIED_WITHIN_MS)
+  for (const outcome of ['refused', 'unknown', 'other'] as const) {
+    expect(traffic.has(outcome, { token: control, receivers, since: began })).toBe(false)
+  }
+  for (const receiver of receivers) expect(await receiver.health()).not.toHaveProperty('regressed')
+}
+
+/** Clusters send whoever asks a replica to its master, unless it says that it only reads. */
+async function hasEntry({ port }: RedisServer): Promise<boolean> {
+  const client = new Redis({ port, readOnly: true })
+  try {
+    return (await client.hlen('esa:{denylist}:entries')) === 1
+  } finally {
+    client.disconnect()
+  }
+}
+
+const untilAllHave = (servers: readonly RedisServer[]): Promise<void> =>
+  until('the replicas have the entry', async () =>
+    (await Promise.all(servers.map(hasEntry))).every(Boolean),
+  )
+
+test('behind sentinels, the master is killed', async () => {
+  const group = await startSentinel()
+  closers.push(group.stop)
+  const servers = [group.primary, ...group.replicas]
+  await Promise.all(
+    servers.map((server) => server.command('CONFIG', 'SET', 'min-replicas-to-write', '1')),
+  )
+  await expectHeldThrough('sentinels', {
+    place: { name: group.name, sentinels: group.sentinels },
+    copied: () => untilAllHave(group.replicas),
+    killMaster: group.killPrimary,
+  })
+})
+
+test('in a cluster, the master of the list is killed', async () => {
+  const cluster = await startCluster()
+  closers.push(cluster.stop)
+  const index = Math.floor((slotOf('{denylist}') * cluster.masters.length) / SLOTS)
+  await expectHeldThrough('cluster', {
+    place: { nodes: cluster.startupNodes },
+    copied: () => untilAllHave(cluster.replicas.slice(index, index + 1)),
+    killMaster: () => (cluster.masters[index] as RedisServer).kill(),
+  })
+})

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
 import { until } from '../support/until.js'
@@ -22,20 +22,16 @@ let proxy: TcpProxy
 let scene: DenylistScene
 beforeAll(async () => {
   redis = await startRedis({ config: { appendonly: 'yes', appendfsync: 'always' } })
-  proxy = await startTcpProxy({ host: redis.host, port: redis.port })
+  const place = { host: redis.host, port: redis.port }
+  proxy = await startTcpProxy(place)
+  scene = await openDenylistScene(place, [place, place, { host: proxy.host, port: proxy.port }])
 })
 afterAll(async () => {
+  await scene.close()
   await proxy.close()
   await redis.stop()
 })
-beforeEach(async () => {
-  const place = { host: redis.host, port: redis.port }
-  scene = await openDenylistScene(place, [place, place, { host: proxy.host, port: proxy.port }])
-})
-afterEach(async () => {
-  await scene.close()
-  await proxy.restore()
-})
+afterEach(() => proxy.restore())
 
 /** Traffic with three tokens, of which the first is denied. */
 async function hold() {
@@ -46,6 +42,7 @@ async function hold() {
   const control = controlToken(scene)
   await desk.deny(held.entry)
   const traffic = scene.startTraffic([held.token, late.token, control])
+  onTestFinished(traffic.stop)
   await traffic.settled('refused', { token: held.token, receivers })
   await traffic.settled('accepted', { token: late.token, receivers })
   const began = performance.now()
@@ -130,6 +127,7 @@ describe('the Redis of all three', () => {
     await scene.relaunch()
     const { receivers } = scene
     const traffic = scene.startTraffic([control, token])
+    onTestFinished(traffic.stop)
     const began = performance.now()
     await traffic.settled('unknown', { token: control, receivers })
     await sleep(OUTAGE_MS / 3)
@@ -148,10 +146,9 @@ describe('the Redis of all three', () => {
     const holding = await hold()
     redis.pause()
     await scene.untilState('stale')
-    const isWritten = denied(holding)
     await sleep(OUTAGE_MS / 2)
     redis.resume()
-    const ms = await isWritten
+    const ms = await denied(holding)
     report('paused', [ms])
     expect(ms).toBeLessThanOrEqual(APPLIED_WITHIN_MS)
     await expectHeld(holding)

@@ -16,6 +16,11 @@ import {
 import type { ServerPlace } from './denylist-server.js'
 
 const SLOTS = 16_384
+/**
+ * Counted from a write while receivers still look for the new master, which sentinels and nodes tell
+ * one another by and by: who asks one that does not know yet is cut off until it asks the next.
+ */
+const FOUND_AND_APPLIED_WITHIN_MS = 2 * APPLIED_WITHIN_MS
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
@@ -64,7 +69,8 @@ async function expectHeldThrough(what: string, { place, copied, killMaster }: Fa
   await traffic.settled('accepted', { token: held.token, receivers })
   const first = traffic.firstAcceptance({ token: held.token, receivers, since: allowedAt })
   report(`${what}: deny and allow`, [last, first])
-  expect(Math.max(last, first)).toBeLessThanOrEqual(APPLIED_WITHIN_MS)
+  expect(last).toBeLessThanOrEqual(FOUND_AND_APPLIED_WITHIN_MS)
+  expect(first).toBeLessThanOrEqual(APPLIED_WITHIN_MS)
   for (const outcome of ['refused', 'unknown', 'other'] as const) {
     expect(traffic.has(outcome, { token: control, receivers, since: began })).toBe(false)
   }

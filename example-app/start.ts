@@ -1,8 +1,11 @@
+import { logDecisions } from 'express-service-auth'
 import { apiKeyFrom, DEFAULT_PORTS, portFrom, textFrom } from './environment.js'
 import { launch } from './launch.js'
+import { jsonLines } from './orders/json-lines.js'
 import { StartError } from './start-error.js'
 import { writeCurlLines } from './story/curl-lines.js'
 import { createOperator } from './story/operator.js'
+import { writeOperatorLines } from './story/operator-lines.js'
 import { type Stage, setStage } from './story/stage.js'
 import { type Answer, play } from './story/step.js'
 import { storySteps } from './story/steps.js'
@@ -61,8 +64,17 @@ async function stayUp(stage: Stage, apiKey: string, terminal: Terminal) {
     terminal.heading(title)
     terminal.line(command)
   }
+  if (stage.isOnRedis) {
+    terminal.line()
+    terminal.heading('Operate it: from here, with the same REDIS_URL')
+    for (const line of await writeOperatorLines(stage, curl.directory)) terminal.line(line)
+  }
+  terminal.line()
+  terminal.heading('What the receiver logs:')
+  const stopLog = logDecisions(jsonLines)
   return {
     async close() {
+      stopLog()
       await curl.close()
       await stage.close()
     },

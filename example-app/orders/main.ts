@@ -1,23 +1,31 @@
 import { createServer } from 'node:http'
+import { logDecisions } from 'express-service-auth'
 import { addressFrom, DEFAULT_PORTS, integerFrom, portFrom, textFrom } from '../environment.js'
 import { launch } from '../launch.js'
 import { bind } from '../listen.js'
 import { StartError } from '../start-error.js'
+import { jsonLines } from './json-lines.js'
 import { openStore } from './open-store.js'
 import { createOrders, type OrdersOptions } from './orders.js'
+import { POLICY } from './policy.js'
 import { serveUntilSignal } from './serve-until-signal.js'
 
 const MAX_SHUTDOWN_MS = 600_000
 
 await launch('orders', async () => {
   const port = portFrom('ORDERS_PORT', DEFAULT_PORTS.orders)
-  const issuer = addressFrom('IDENTITY_CORE_URL', `http://127.0.0.1:${DEFAULT_PORTS.identityCore}`)
+  const issuer = addressFrom('IDENTITY_CORE_URL', POLICY.issuer)
   const serveOnMs = integerFrom('ORDERS_SERVE_ON_MS', 5000, { min: 0, max: MAX_SHUTDOWN_MS })
   const waitMs = integerFrom('ORDERS_WAIT_MS', 20_000, { min: 0, max: MAX_SHUTDOWN_MS })
   const opened = await openStore(textFrom('REDIS_URL'), (complaint) => {
     console.error(`orders: ${complaint}`)
   })
-  const { app, ready, health, ...policy } = openOrders(issuer, opened.store)
+  const { app, ready, health, ...policy } = openOrders({
+    issuer,
+    store: opened.store,
+    denylist: opened.denylist,
+  })
+  logDecisions(jsonLines)
   const server = createServer()
   serveUntilSignal(server, {
     app,
@@ -35,13 +43,9 @@ await launch('orders', async () => {
 })
 
 /** An address that the policy refuses is a mistake of whoever has set it: one line says so. */
-function openOrders(issuer: string, store: OrdersOptions['store']) {
+function openOrders(options: OrdersOptions) {
   try {
-    return createOrders({
-      issuer,
-      store,
-      onDecision: (event) => console.log(JSON.stringify(event)),
-    })
+    return createOrders(options)
   } catch (error) {
     if (error instanceof TypeError) throw new StartError(error.message)
     throw error

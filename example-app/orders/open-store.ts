@@ -1,11 +1,11 @@
 import { memoryStore, ServiceAuthError } from 'express-service-auth'
-import { redisStore } from 'express-service-auth/redis'
+import { redisDenylist, redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { StartError } from '../start-error.js'
 
 /**
  * The store behind single use and idempotency: Redis, which every instance shares, or this
- * process's memory when there is no address. `goOnWithout` is told of a server that is out of reach.
+ * process's memory when there is no address. With Redis there is a denylist, too. `goOnWithout` is told of a server that is out of reach.
  * @throws {StartError} when the address is malformed, the server unfit or, where nobody goes on
  * without it, out of reach
  */
@@ -15,14 +15,16 @@ export async function openStore(
 ) {
   if (redisUrl === undefined) {
     const store = memoryStore()
-    return { store, name: 'memory', close: store.close }
+    return { store, denylist: undefined, name: 'memory', close: store.close }
   }
   const { host } = parseRedisUrl(redisUrl)
   const redis = new Redis(redisUrl)
   // The store reports what fails; without a listener ioredis prints every lost connection.
   redis.on('error', () => undefined)
   const store = redisStore(redis)
+  const denylist = redisDenylist(redis)
   const close = () => {
+    denylist.close()
     store.close()
     redis.disconnect()
   }
@@ -37,7 +39,7 @@ export async function openStore(
       throw new StartError(complaint)
     }
   }
-  return { store, name: `Redis at ${host}`, close }
+  return { store, denylist, name: `Redis at ${host}`, close }
 }
 
 /** Never quotes the address: it may hold a password. */

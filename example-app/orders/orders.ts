@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import express from 'express'
 import {
   type DecisionObserver,
+  type LiveDenylist,
   requireIdempotencyKey,
   requirePermissions,
   requireSingleUse,
@@ -9,6 +10,7 @@ import {
   serviceAuth,
   serviceOf,
 } from 'express-service-auth'
+import { POLICY } from './policy.js'
 
 export interface Order {
   readonly id: string
@@ -17,25 +19,29 @@ export interface Order {
   readonly orderedBy: string
 }
 
+/** Ordered, but never answered: so that there is a write whose outcome nobody knows. */
+const BREAKS_ON_ITS_WAY = 'glass'
+
 export interface OrdersOptions {
-  /** The API domain of the identity core. */
-  readonly issuer: string
+  /** The API domain of the identity core, where it is not the one in the file of the policy. */
+  readonly issuer?: string
   readonly store: Store
-  readonly onDecision: DecisionObserver
+  /** What is shut out while the receiver runs. */
+  readonly denylist?: LiveDenylist | undefined
+  readonly onDecision?: DecisionObserver
   readonly orders?: Map<string, Order>
 }
 
 /** The receiver: reads take `orders:read`, writes `orders:write`, a fresh token and a key. */
 export function createOrders(options: OrdersOptions) {
-  const { issuer, store, onDecision, orders = new Map<string, Order>() } = options
-  const auth = serviceAuth({
-    issuer,
-    audience: 'orders',
-    source: 'microservice',
-    tokenType: 'service-access',
-    callers: { billing: ['orders:read', 'orders:write'], reporting: ['orders:read'] },
+  const {
+    issuer = POLICY.issuer,
+    store,
+    denylist,
     onDecision,
-  })
+    orders = new Map<string, Order>(),
+  } = options
+  const auth = serviceAuth({ ...POLICY, issuer, denylist, onDecision })
 
   const app = express()
   app.use(auth)
@@ -60,9 +66,14 @@ export function createOrders(options: OrdersOptions) {
       }
       const order = { id: randomUUID(), item, quantity, orderedBy: serviceOf(req).name }
       orders.set(order.id, order)
+      if (item === BREAKS_ON_ITS_WAY) {
+        res.destroy()
+        return
+      }
       res.status(201).location(`/orders/${order.id}`).json(order)
     },
   )
 
-  return { app, ready: auth.ready, health: auth.health, close: auth.close }
+  const health = () => ({ ...auth.health(), store: store.health() })
+  return { app, ready: auth.ready, health, close: auth.close }
 }

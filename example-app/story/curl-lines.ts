@@ -7,6 +7,8 @@ import type { Stage } from './stage.js'
 export interface CurlLines {
   /** Commands for a shell, each with what it does. */
   readonly commands: readonly (readonly [title: string, command: string])[]
+  /** For what belongs to them; it goes with `close`. */
+  readonly directory: string
   close(): Promise<void>
 }
 
@@ -20,6 +22,7 @@ export async function writeCurlLines(stage: Stage, apiKey: string): Promise<Curl
   await writeFile(config, mintConfig(stage.core.url, apiKey), { mode: 0o600 })
   return {
     commands: curlCommands(stage, config),
+    directory,
     close: () => rm(directory, { recursive: true, force: true }),
   }
 }
@@ -63,6 +66,11 @@ function curlCommands(stage: Stage, config: string): CurlLines['commands'] {
       'Let billing ask for the token and create the order',
       `curl -si -w '\\n' -X PUT ${json} \\
   -d '{"item":"desk","quantity":1}' ${billingUrl}/invoices/${name}`,
+    ],
+    [
+      'Order glass, which breaks on its way: the second time, nobody knows what became of it',
+      `${withToken} ${json} -H 'Idempotency-Key: "${name}-glass"' \\
+    -d '{"item":"glass","quantity":1}' ${ordersUrl}/orders`,
     ],
   ]
 }

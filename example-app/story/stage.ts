@@ -13,6 +13,8 @@ export interface Stage {
   readonly ordersUrl: string
   readonly billingUrl: string
   readonly storeName: string
+  /** Whether its store and its denylist are in Redis, within reach of `service-auth`. */
+  readonly isOnRedis: boolean
   /** What orders has on its books: the side effects. */
   readonly book: ReadonlyMap<string, Order>
   tokenOf(caller: string, permissions: readonly string[], audience?: string): Promise<string>
@@ -39,10 +41,11 @@ export async function setStage({
   redisUrl,
   operator,
 }: StageOptions): Promise<Stage> {
-  const { store, name: storeName, close: closeStore } = await openStore(redisUrl)
+  const { store, denylist, name: storeName, close: closeStore } = await openStore(redisUrl)
   const core = await startIdentityCore({ port: ports.identityCore, apiKey })
   const book = new Map([[FIRST_ORDER.id, FIRST_ORDER]])
-  const receiver = { issuer: core.url, store, orders: book, onDecision: operator.onDecision }
+  const { onDecision } = operator
+  const receiver = { issuer: core.url, store, denylist, orders: book, onDecision }
   const orders = createOrders(receiver)
   await orders.ready()
   const ordersServer = await listen(orders.app, ports.orders)
@@ -59,6 +62,7 @@ export async function setStage({
     ordersUrl: ordersServer.url,
     billingUrl: billingServer.url,
     storeName,
+    isOnRedis: denylist !== undefined,
     book,
     tokenOf: (caller, permissions, audience) => tokensOf(caller, audience).mint(permissions),
     async startFreshReceiver() {

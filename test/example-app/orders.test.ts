@@ -1,13 +1,16 @@
 import type { DecisionEvent } from 'express-service-auth'
 import { memoryStore } from 'express-service-auth'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
 import { createTokenSource } from '../../example-app/billing/token-source.js'
 import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
 import { listen, type RunningServer } from '../../example-app/listen.js'
+import { openStore } from '../../example-app/orders/open-store.js'
 import { createOrders, type Order } from '../../example-app/orders/orders.js'
+import { startRedis } from '../support/redis.js'
+import { until } from '../support/until.js'
 import { API_KEY } from './core-client.js'
 
 const CHAIR: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: 'billing' }
@@ -122,4 +125,38 @@ it('turns away callers that it does not know, and those without a token', async 
   expect((await read(await tokenOf('shipping', 'orders:read'))).status).toBe(403)
   expect((await fetch(`${instances[0]?.url}/orders/o-1`)).status).toBe(401)
   expect(events.map((event) => event.outcome)).toEqual(['refused', 'refused'])
+})
+
+it('never answers an order of glass, and does not do it a second time', async () => {
+  const body = { item: 'glass', quantity: 1 }
+  const before = book.size
+  const first = write(await tokenOf('billing', 'orders:write'), { key: 'h', body })
+  await expect(first).rejects.toThrow('fetch failed')
+  const retry = await write(await tokenOf('billing', 'orders:write'), { key: 'h', body })
+  expect([retry.status, await retry.json()]).toMatchObject([
+    409,
+    { type: 'urn:express-service-auth:outcome-unknown' },
+  ])
+  expect(book.size).toBe(before + 1)
+})
+
+it('shuts out who is denied while it runs', async () => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  const opened = await openStore(redis.url)
+  onTestFinished(opened.close)
+  const orders = createOrders({ issuer: core.url, ...opened })
+  await orders.ready()
+  const server = await listen(orders.app, 0)
+  onTestFinished(() => server.close())
+  const status = async () => {
+    const authorization = `Bearer ${await tokenOf('billing', 'orders:read')}`
+    return (await fetch(`${server.url}/orders/o-0`, { headers: { authorization } })).status
+  }
+  expect(await status()).toBe(404)
+  const target = { issuer: core.url, kind: 'caller', value: 'billing' } as const
+  const at = Math.floor(Date.now() / 1000)
+  await opened.denylist?.deny({ ...target, reason: 'a try', by: 'a test', at, until: null })
+  await until('billing is shut out', async () => (await status()) === 403)
+  orders.close()
 })

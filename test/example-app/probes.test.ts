@@ -44,7 +44,7 @@ it('is alive and not ready without the core, and ready as soon as the core is th
   expect(await orders.probe('/livez')).toEqual({ status: 200, body: { phase: 'starting' } })
   expect(await orders.probe('/readyz')).toMatchObject({
     status: 503,
-    body: { phase: 'starting', keySet: { state: 'cold' } },
+    body: { phase: 'starting', keySet: { state: 'cold' }, store: { state: 'unused' } },
   })
   await complained
   core.up()
@@ -78,20 +78,27 @@ it('stays ready when Redis and the core go away', async () => {
     headers: { authorization: `Bearer ${writeToken(core)}`, 'idempotency-key': 'a' },
   })
   expect(lost.status).toBe(503)
-  expect((await orders.probe('/readyz')).status).toBe(200)
+  expect(await orders.probe('/readyz')).toMatchObject({
+    status: 200,
+    body: { phase: 'ready', store: { state: 'down' }, denylists: [{ state: expect.any(String) }] },
+  })
   expect((await orders.probe('/livez')).status).toBe(200)
   orders.child.kill('SIGTERM')
   expect((await orders.finished).code).toBe(0)
 })
 
-it('serves without Redis, and writes once Redis is there', async () => {
+it('is not ready before it knows who is denied, and writes once Redis is there', async () => {
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
   await redis.kill()
   const core = await openCore()
   const orders = await startOrders({ IDENTITY_CORE_URL: core.url, REDIS_URL: redis.url })
-  await orders.isReady()
+  expect(await orders.probe('/readyz')).toMatchObject({
+    status: 503,
+    body: { store: { state: 'down' }, denylists: [{ state: 'cold' }] },
+  })
   await redis.restart()
+  await orders.isReady()
   const body = JSON.stringify({ item: 'lamp', quantity: 1 })
   await until('a write is taken', async () => {
     const headers = {
@@ -104,7 +111,9 @@ it('serves without Redis, and writes once Redis is there', async () => {
   orders.child.kill('SIGTERM')
   const { code, stderr } = await orders.finished
   expect(code).toBe(0)
-  expect(stderr).toMatch(/^orders: Redis at .+ cannot serve: .+\n$/)
+  expect(stderr).toMatch(
+    /^orders: Redis at .+ cannot serve: .+\n(not ready: the denylist could not be read: .+\n)*$/,
+  )
 })
 
 it('is alive and not ready while it stops, and goes on serving', async () => {

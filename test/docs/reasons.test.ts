@@ -30,7 +30,9 @@ const membersOf = (type: string): string[] => textsIn(declarationOf(type), /'(\w
 
 /** The texts that a member of an object type may have. */
 const valuesOf = (type: string, member: string): string[] =>
-  textsIn(declarationOf(type), new RegExp(`readonly ${member}: '(\\w+)'`, 'g'))
+  textsIn(declarationOf(type), new RegExp(`readonly ${member}: ('[^\\n;}]+)`, 'g')).flatMap(
+    (union) => textsIn(union, /'(\w+)'/g),
+  )
 
 const textsIn = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map(([, name]) => name ?? '')
@@ -41,9 +43,13 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   Undecided: membersOf('UndecidedReason'),
   'Refused writes': membersOf('IdempotencyRefusal'),
   'Runs of a handler': ['reserved', 'replayed', ...membersOf('RunEnd')],
+  'Why an outcome is unknown': valuesOf('IdempotencyEvent', 'found'),
   'Fetches of the key set': valuesOf('KeySetChange', 'type'),
   'Why a fetch has failed': membersOf('FetchFailureCode'),
   'Why a key was skipped': membersOf('SkipReason'),
+  'The live denylist': valuesOf('DenylistEvent', 'type'),
+  'Why a denylist could not be read': membersOf('DenylistFailureCode'),
+  'Calls of a store': membersOf('StoreOperation'),
 }
 
 describe('README and run-book', () => {

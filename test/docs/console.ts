@@ -1,0 +1,44 @@
+/** What a document says that a command prints. */
+export interface Exchange {
+  readonly command: string
+  readonly output: string
+}
+
+/** The commands of the `console` blocks of a text, from top to bottom. */
+export function exchangesIn(text: string): readonly Exchange[] {
+  return blocksOf('console', text).flatMap((block) => block.split(/^\$ /m).slice(1).map(exchangeOf))
+}
+
+/** A command goes on in the next line after a backslash. */
+function exchangeOf(shown: string): Exchange {
+  const [command = ''] = /^(?:.*\\\n)*.*\n/.exec(shown) ?? []
+  return { command: command.trimEnd(), output: shown.slice(command.length) }
+}
+
+/** The lines of the `json` blocks of a text: what a receiver logs. */
+export const logLinesIn = (text: string): readonly string[] =>
+  blocksOf('json', text).flatMap((block) => block.trimEnd().split('\n'))
+
+function blocksOf(language: string, text: string): readonly string[] {
+  const blocks = text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))
+  return [...blocks].map(([, block]) => block ?? '')
+}
+
+const MASKS: readonly (readonly [RegExp, string])[] = [
+  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UUID'],
+  [/(?<![\w-])(?=[\w-]*[A-Z0-9])[\w-]{24}(?![\w-])/g, 'RECORD'],
+  [/\bd-\d+/g, 'd-KEY'],
+  [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
+  [/\b127\.0\.0\.1(?::\d+)?/g, 'HOST'],
+  [/\d+(?:\.\d+)?/g, 'N'],
+  [/\bN (?:s|min|h|days)\b/g, 'N TIMES'],
+  [/agrees with ours|N TIMES (?:ahead of|behind) ours/g, 'CLOCK'],
+  // How quick a machine is, is not what the run-book is about.
+  [/^ +warning +slow .*\n/gm, ''],
+  [/ {2,}/g, ' '],
+]
+
+/** A text without what differs from run to run: numbers, times, ids, digests, hosts. */
+export function masked(text: string): string {
+  return MASKS.reduce((rest, [pattern, mask]) => rest.replaceAll(pattern, mask), text).trimEnd()
+}

@@ -7,6 +7,9 @@ import { expect, it, onTestFinished } from 'vitest'
 import { startRedis } from '../support/redis.js'
 import { run } from './run.js'
 
+/** As `npx service-auth` does once the project is built. */
+const SERVICE_AUTH = 'node --import tsx src/cli/main.ts'
+
 const STEPS = [
   ['accepted read', 200],
   ['accepted write', 201],
@@ -76,4 +79,31 @@ it('stays up with curl lines that work as printed, and leaves nothing behind', a
   story.child.kill('SIGTERM')
   expect((await story.finished).code).toBe(0)
   expect(await readdir(tmpdir())).not.toContain(join(dirname(config)).split('/').at(-1))
+})
+
+it('shows with Redis what its operator can do, in commands that work', async () => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  const story = run('start.ts', [], { REDIS_URL: redis.url })
+  onTestFinished(() => {
+    story.child.kill('SIGKILL')
+  })
+  const stdout = await story.printed('What the receiver logs:')
+  const [, ...blocks] = stdout.slice(stdout.indexOf('To try:')).split('\n\n')
+  const commandOf = (block = ''): string => block.slice(block.indexOf('\n') + 1)
+  const [define, , , , glass] = blocks.map(commandOf)
+  const [, doctor] = commandOf(blocks.at(-2)).split('\n')
+  const inShell = (script: string) =>
+    promisify(execFile)('sh', ['-c', script.replaceAll('npx service-auth', SERVICE_AUTH)], {
+      env: { ...process.env, REDIS_URL: redis.url },
+    })
+
+  expect((await inShell(`${define}\n${doctor}`)).stdout).toContain('Token accepted')
+  const { stdout: answers } = await inShell(`${define}\n${glass}\n${glass}`)
+  expect(answers).toContain('HTTP/1.1 409')
+  const [, record] =
+    /"outcome_unknown".*"record":"(.+?)"/.exec(await story.printed('"outcome_unknown"')) ?? []
+  expect((await inShell(`npx service-auth settle -- ${record}`)).stdout).toContain('abandoned')
+  story.child.kill('SIGTERM')
+  expect((await story.finished).code).toBe(0)
 })

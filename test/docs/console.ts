@@ -31,7 +31,7 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
   [/\b127\.0\.0\.1(?::\d+)?/g, 'HOST'],
   [/\d+(?:\.\d+)?/g, 'N'],
-  [/\bN (?:s|min|h|days)\b/g, 'N TIMES'],
+  [/\bN ?(?:ms|s|m|min|h|days)\b/g, 'N TIMES'],
   [/agrees with ours|N TIMES (?:ahead of|behind) ours/g, 'CLOCK'],
   // How quick a machine is, is not what the run-book is about.
   [/^ +warning +slow .*\n/gm, ''],

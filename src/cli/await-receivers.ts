@@ -69,7 +69,7 @@ function applyingOf(
 }
 
 /** The lines on the receivers. */
-export function applyingLines({ applied, of, missing, tookMs }: Applying): string[] {
+function applyingLines({ applied, of, missing, tookMs }: Applying): string[] {
   const after = describeDuration(tookMs)
   if (of === 0) {
     return ['', 'No receiver has reported itself: it is written, but nobody is known to apply it.']

@@ -37,7 +37,7 @@ function refusing<T>(work: () => T): T {
 }
 
 /** What a call of the denylist has failed with, as the end of a command. */
-export function failureOf(error: unknown, report?: Report): unknown {
+function failureOf(error: unknown, report?: Report): unknown {
   if (error instanceof ServiceAuthError) {
     return outOfReach('store_unavailable', error.message, report)
   }

@@ -20,12 +20,16 @@ function run(context: CommandContext): Promise<CommandResult> {
   return withDenylist(context, async ({ denylist: list, asking }) => {
     // The version first: a receiver that has it has at least what is shown.
     const { version, serverSeconds } = await answered(list.version(asking))
-    const entries = await answered(list.entries(asking))
+    const entries = [...(await answered(list.entries(asking)))].sort(byAge)
     const receivers = await answered(list.receivers(asking))
     const lines = [...entryLines(entries, serverSeconds), '', ...receiverLines(receivers, version)]
     return { exitCode: entries.length > 0 ? 0 : 1, lines, json: { version, entries, receivers } }
   })
 }
+
+/** The oldest first; Redis keeps no order. */
+const byAge = (one: DenylistEntry, other: DenylistEntry): number =>
+  one.at - other.at || (String(one.value) < String(other.value) ? -1 : 1)
 
 function entryLines(entries: readonly DenylistEntry[], serverSeconds: number): string[] {
   if (entries.length === 0) return ['Nothing is denied.']

@@ -13,7 +13,7 @@ import type { NamedIssuer } from './policy-file.js'
  *
  * @throws CommandFailure (2) when the issuer has no such address, (3) when it is out of reach.
  */
-export async function keySetOf(named: NamedIssuer, hint: string): Promise<Screened> {
+async function keySetOf(named: NamedIssuer, hint: string): Promise<Screened> {
   const { outcome, jwksUri } = await askKeySet(addressOf(named))
   if (outcome.ok) return outcome.screened
   const why = [outcome.code, outcome.systemCode].filter(Boolean).join(', ')

@@ -8,7 +8,7 @@ import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './denylist-optio
 import { wrong } from './failure.js'
 import { readIssuer } from './policy-file.js'
 
-const WHY = '(--issuer URL | --policy FILE) --reason TEXT [--by NAME]'
+const WHY = '--policy FILE --reason TEXT'
 
 export const allow: Command = {
   name: 'allow',

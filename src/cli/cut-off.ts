@@ -11,7 +11,7 @@ const SECONDS = /^\d{1,11}(?:\.\d{1,3})?$/
 const MILLISECONDS = /^\d{12,}$/
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 const MAX_AHEAD_SECONDS = 60
-const TOLERANCE = { leastMs: 0, mostMs: MAX_AHEAD_SECONDS * 1000 }
+const TOLERANCE = { leastMs: 0, mostMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
 
 /** @throws CommandFailure (2) */
 export function readCutOff(text: string, given: Arguments): CutOff {

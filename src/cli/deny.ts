@@ -11,28 +11,27 @@ import type { Report } from './failure.js'
 import { readIssuer } from './policy-file.js'
 import { momentInWords } from './time-in-words.js'
 
-const WHERE = '(--issuer URL | --policy FILE)'
-const WHY = '--for TIME --reason TEXT [--by NAME]'
+const NEEDED = '--policy FILE --for TIME --reason TEXT'
 
 export const deny: Command = {
   name: 'deny',
   summary: 'Shuts a caller, a key, a token or all older tokens out of every receiver',
   usage: [
-    `caller|key VALUE ${WHERE} ${WHY} [--unlisted]`,
-    `token VALUE|--token-stdin ${WHERE} ${WHY}`,
-    `issued-before now|SECONDS|ISO-TIME ${WHERE} ${WHY} [--tolerance TIME]`,
+    `caller|key VALUE ${NEEDED} [--unlisted]`,
+    `token VALUE|--token-stdin ${NEEDED}`,
+    `issued-before now|SECONDS|ISO-TIME ${NEEDED}`,
   ],
   maxValues: 2,
   options: {
     for: { kind: 'text', value: 'TIME', help: 'for how long: 15m, 2h, 7d or forever; required' },
     'token-stdin': {
       kind: 'flag',
-      help: 'take the jti of the token on standard input, expired or not, once its signature is verified',
+      help: 'take the jti of the token on standard input, if its signature holds',
     },
     tolerance: {
       kind: 'text',
       value: 'TIME',
-      help: 'with issued-before now: how far clocks may differ, up to 60s (default: 5s)',
+      help: 'with issued-before now: how far clocks may differ, up to 59s (default: 5s)',
     },
     unlisted: {
       kind: 'flag',
@@ -43,7 +42,7 @@ export const deny: Command = {
   oneMeans: 'it is written, but a receiver does not apply it yet, or there is none',
   examples: [
     'service-auth deny key d-1790000000000 --policy policy.json --for 7d --reason "leaked"',
-    'service-auth deny token --token-stdin --policy policy.json --for 2h --reason "in a log" < token.txt',
+    'service-auth deny token --token-stdin --policy policy.json --for 2h --reason "seen" < token.txt',
     'service-auth deny issued-before now --policy policy.json --for 2h --reason "core was open"',
   ],
   run,

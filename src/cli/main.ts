@@ -16,5 +16,11 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
+/** ioredis may reject where nobody can listen; its message may quote what it was given. */
+process.on('unhandledRejection', () => {
+  process.stderr.write('service-auth: a client has failed unexpectedly: are its options right?\n')
+  process.exit(EXIT_WITHOUT_OUTPUT)
+})
+
 const exitCode = await run(process.argv.slice(2), process)
 process.exitCode ??= exitCode

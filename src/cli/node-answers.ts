@@ -16,7 +16,7 @@ export interface NodeAnswers {
 }
 
 const PINGS = 10
-const SETTINGS = ['min-replicas-to-write', 'save', 'appendfsync']
+const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appendfsync']
 
 /**
  * Asks a node for all that `check-store` shows, each question within `timeoutMs`.

@@ -79,6 +79,10 @@ function onReplicas({ info, settings }: NodeAnswers, { isBehindSentinel }: Circu
   const count = Number(info.get('connected_slaves') ?? 0)
   const demanded = demandedReplicas({ info, settings })
   const shown = [fact('replicas', `${count} connected, min-replicas-to-write ${demanded}`)]
+  const good = info.get('min_slaves_good_slaves')
+  if (good !== undefined && Number(good) < Number(demanded)) {
+    shown.push(fault('too_few_replicas', `${good} good replicas: writes are refused`))
+  }
   if (!isBehindSentinel) return shown
   if (count === 0) {
     shown.push(warning('no_replica', 'no replica is connected: a failover has nowhere to go'))
@@ -98,6 +102,8 @@ const MIN_REPLICAS_SHOULD_BE =
 /** `INFO` counts good replicas only where some are demanded. */
 function demandedReplicas({ info, settings }: Pick<NodeAnswers, 'info' | 'settings'>): string {
   const setting = settings.get('min-replicas-to-write')
+  // A lag of 0 turns the demand off.
+  if (settings.get('min-replicas-max-lag') === '0') return '0'
   if (setting !== undefined) return setting
   return info.has('min_slaves_good_slaves') ? 'at least 1' : 'unknown'
 }

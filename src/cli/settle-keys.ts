@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { decodeResult } from '../held-response/result.js'
-import type { CanRead, RecordKeeper } from '../idempotency/record-view.js'
-import { keyIdOfResult } from '../idempotency/sealed-result.js'
+import type { RecordKeeper } from '../idempotency/record-view.js'
 import { type EncryptedStoreOptions, encryptedStore } from '../stores/encrypted.js'
 import type { Store } from '../stores/memory.js'
 import type { Arguments, OptionSpecs } from './arguments.js'
@@ -33,6 +31,8 @@ const SHAPE =
 const schema = z.strictObject({
   current: z.string(),
   keys: z.record(z.string(), z.string().transform(decodeKey)),
+  // Where it is not said, a plain result counts as readable, and nothing is written over it.
+  readUnencrypted: z.boolean().exactOptional(),
 })
 
 /** Only one text stands for a key: without padding, blanks and bits that do not count. */
@@ -55,7 +55,7 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
   if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
   const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))
   if (!parsed.success) throw wrong('file', SHAPE)
-  return { type: 'keys', keys: { ...parsed.data, readUnencrypted: true } }
+  return { type: 'keys', keys: { readUnencrypted: true, ...parsed.data } }
 }
 
 /**
@@ -64,7 +64,8 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
  * @throws CommandFailure (2) for keys that no encrypted store takes.
  */
 export function keeperFor(store: Store, access: KeyAccess): RecordKeeper {
-  if (access.type !== 'keys') return keeperWithoutKeys(store)
+  // The store itself takes no encrypted result for one that cannot be read.
+  if (access.type !== 'keys') return store
   try {
     return encryptedStore(store, access.keys)
   } catch (error) {
@@ -72,15 +73,3 @@ export function keeperFor(store: Store, access: KeyAccess): RecordKeeper {
     throw error
   }
 }
-
-/** Without keys nobody knows whether an encrypted result opens: it must not be written over. */
-function keeperWithoutKeys(store: Store): RecordKeeper {
-  return {
-    inspect: (record) => store.inspect(record, mayBeReadable),
-    resolve: (record, fence, as) =>
-      store.resolve(record, fence, as.type === 'finished' ? { ...as, canRead: mayBeReadable } : as),
-  }
-}
-
-const mayBeReadable: CanRead = (result) =>
-  keyIdOfResult(result) !== undefined || decodeResult(result) !== undefined

@@ -69,7 +69,9 @@ async function settleOne(work: Work, order: Order | undefined): Promise<CommandR
   if (missing !== undefined) throw missing
   const obstacle = obstacleTo(order.type, view)
   if (obstacle !== undefined) return notDone({ record, view }, `nothing was changed: ${obstacle}`)
-  return (await resolve(work, order)) ? done(order, { record, view }) : changedMeanwhile(work)
+  if (!(await resolve(work, order))) return changedMeanwhile(work)
+  const isPlain = order.type === 'finished' && access.type === 'unencrypted'
+  return done(order, { record, view }, isPlain ? PLAIN_IN_WORDS : DONE_IN_WORDS[order.type])
 }
 
 /** What `--json` shows of a record; `view` is how it was found. */
@@ -83,9 +85,12 @@ const DONE_IN_WORDS = {
   finished: 'finished: it has happened, and retries get this answer',
 }
 
-const done = ({ type }: Order, found: Found): CommandResult => ({
+const PLAIN_IN_WORDS =
+  'finished: it has happened, and receivers with readUnencrypted give retries this answer'
+
+const done = ({ type }: Order, found: Found, inWords: string): CommandResult => ({
   exitCode: 0,
-  lines: [DONE_IN_WORDS[type]],
+  lines: [inWords],
   json: { ...found, done: type },
 })
 

@@ -9,6 +9,7 @@ import {
   resolve,
   viewOf,
 } from './resolution.js'
+import { keyIdOfResult } from './sealed-result.js'
 
 /** A record as a store has it, with the moment by the store's clock. */
 export interface Seen {
@@ -29,7 +30,7 @@ export interface RecordPlace<S extends Seen> {
 /** What an operator can do with the records of a store. */
 export function createRecordKeeper<S extends Seen>(place: RecordPlace<S>): RecordKeeper {
   return {
-    async inspect(record, canRead = isEncodedResult) {
+    async inspect(record, canRead = mayBeReadable) {
       checkRecord(record)
       const seen = await place.look(record)
       return seen && viewOf(await judge(seen, canRead))
@@ -40,14 +41,16 @@ export function createRecordKeeper<S extends Seen>(place: RecordPlace<S>): Recor
       checkResolution(as)
       const seen = await place.look(record)
       if (seen === undefined) return false
-      const canRead = (as.type === 'finished' ? as.canRead : undefined) ?? isEncodedResult
+      const canRead = (as.type === 'finished' ? as.canRead : undefined) ?? mayBeReadable
       const next = resolve(await judge(seen, canRead), { fence, as, owner: randomUUID() })
       return next !== undefined && place.replace(record, seen, next)
     },
   }
 }
 
-const isEncodedResult: CanRead = (result) => decodeResult(result) !== undefined
+/** An encrypted one may be good: only the store around this one can tell. */
+const mayBeReadable: CanRead = (result) =>
+  keyIdOfResult(result) !== undefined || decodeResult(result) !== undefined
 
 async function judge({ record, now }: Seen, canRead: CanRead): Promise<Finding> {
   const { state } = record

@@ -44,7 +44,8 @@ export type Resolution =
 export interface RecordKeeper {
   /**
    * What is known of the record; `undefined` when there is none. A store around this one that keeps
-   * results in another form says by `canRead` which of them can be read.
+   * results in another form says by `canRead` which of them can be read; without it an encrypted result
+   * counts as one that can.
    *
    * @throws TypeError (as a rejection) when an argument is of the wrong type.
    */

@@ -16,7 +16,10 @@ import { issuer } from '../support/issuer.js'
 import { call, newKey } from '../support/order-calls.js'
 import { openOrders } from '../support/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../support/receiver.js'
+import { leaveChannels, recordOutput, searchedLogger } from '../support/secret-search/index.js'
 import { watchedStore } from '../support/watched-store.js'
+
+leaveChannels()
 
 type Entry = readonly [level: string, event: Record<string, unknown>, message: string]
 
@@ -50,7 +53,7 @@ class Journal implements Logger {
 }
 
 function log(logger: Logger, options?: LogOptions): () => void {
-  const stop = logDecisions(logger, options)
+  const stop = logDecisions(searchedLogger(logger), options)
   onTestFinished(stop)
   return stop
 }
@@ -202,7 +205,12 @@ it('listens to all channels until it is stopped', async () => {
 
 it('writes to pino', async () => {
   const lines: Record<string, unknown>[] = []
-  const destination = { write: (text: string) => void lines.push(JSON.parse(text)) }
+  const destination = {
+    write(text: string) {
+      recordOutput('a line of pino', text)
+      lines.push(JSON.parse(text))
+    },
+  }
   log(pino({ base: null, timestamp: false }, destination), { burst: 1, everySeconds: 3600 })()
   const stop = log(pino({ base: null, timestamp: false }, destination), { burst: 1 })
   const receiver = await openReads()

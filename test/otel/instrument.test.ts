@@ -9,7 +9,10 @@ import { issuer } from '../support/issuer.js'
 import { call, newKey } from '../support/order-calls.js'
 import { openOrders } from '../support/order-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
+import { leaveChannels } from '../support/secret-search/index.js'
 import { meter, traceRequests } from '../support/telemetry.js'
+
+leaveChannels()
 
 const CHANNELS = ['decision', 'keys', 'idempotency', 'store'].map((name) =>
   channel(`express-service-auth:${name}`),

@@ -53,7 +53,8 @@ describe.each([
     await store.settle(run, { type: 'abandoned' })
     await expectSeen('abandoned')
     await store.settle(run, { type: 'finished', result: RUNS })
-    await expectSeen('', ['finished', 'unreadable', 'unreadable'])
+    await expectSeen('', ['finished', 'unreadable', 'finished'])
+    expect(await inner.resolve(run.key, run.fence, { type: 'finished', result: RUNS })).toBe(false)
   })
 
   test('is the size of a result that opens, and never the result', async () => {

@@ -16,6 +16,7 @@ import {
 import type { RequestHandler } from 'express'
 import { type InstrumentOptions, instrument } from 'express-service-auth/otel'
 import { onTestFinished } from 'vitest'
+import { searchedExporter } from './secret-search/index.js'
 
 /** A series of a metric: its attributes without our prefix, and its value. */
 export interface Series {
@@ -37,7 +38,7 @@ const NEVER_MS = 1e8
 
 /** The real SDK, with `instrument` on it until the end of the test. */
 export function meter(options: InstrumentOptions = {}): Metering {
-  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const exporter = searchedExporter(new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE))
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: NEVER_MS })
   const meterProvider = new MeterProvider({ readers: [reader] })
   const { stop } = instrument({ meterProvider, ...options })
@@ -85,7 +86,7 @@ export interface Tracing {
 
 /** Registers the real SDK for the whole process until the end of the test. */
 export function traceRequests(): Tracing {
-  const exporter = new InMemorySpanExporter()
+  const exporter = searchedExporter(new InMemorySpanExporter())
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   trace.setGlobalTracerProvider(provider)

@@ -35,13 +35,16 @@ export function createReports(
   { name, timeoutMs, maxStaleSeconds }: ReportsOptions,
 ): Reports {
   const instance = randomUUID()
-  const silenceMs = String(maxStaleSeconds * 1000)
+  const silenceMs = String(Math.ceil(maxStaleSeconds * 1000))
   let reported: { readonly at: number; readonly version: number } | undefined
+  /** A proof that came too soon after a report is asked for by the next that may. */
+  let isProofOwed = false
 
   function isDue({ version, isProof }: Applied): boolean {
     if (reported === undefined) return true
     const ageMs = performance.now() - reported.at
-    const isNews = isProof || reported.version !== version.number
+    isProofOwed ||= isProof
+    const isNews = isProofOwed || reported.version !== version.number
     return ageMs >= INTERVAL_MS || (isNews && ageMs >= LEAST_INTERVAL_MS)
   }
 
@@ -59,6 +62,7 @@ export function createReports(
         if (code !== 'server' || CUT_OFF.test(message)) throw error
       }
       reported = sent
+      isProofOwed = false
     },
     async leave() {
       if (reported === undefined || !connection.isOpen()) return

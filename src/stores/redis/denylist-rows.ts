@@ -53,7 +53,7 @@ export function readList(reply: unknown): ReadList {
   }
   const numbers = pairsOf(marks).map(([target, row]): [string, number] => {
     readTarget(target)
-    return [target, readNumber(matched(row, /^(\d{1,16})\|\d+\|[01]$/)[0])]
+    return [target, readNumber(matched(row, /^(\d{1,16})\|\d+\|[01]\|\S{1,64}$/)[0])]
   })
   return { ...readPoll(reply), entries: held, marks: new Map(numbers) }
 }

@@ -7,7 +7,8 @@ import { type Script, script } from './script.js'
  *   finds its own.
  * - entries: target -> `number|end|cut-off`, all that receivers read; `-` for none.
  * - reasons: target -> what people read.
- * - marks: target -> `number|second|whether it was listed`, left by allowing it.
+ * - marks: target -> `number|second|whether it was listed|nonce`, left by allowing it: who asks again
+ *   finds its own, and does not end what somebody has denied meanwhile.
  * - receivers: instance -> `version|highest number|silence allowed|seen|name`, times in ms.
  *
  * A number lies above the last one, above the server's clock in µs, and above all that receivers have
@@ -127,16 +128,16 @@ export const ALLOW: Script = script(`${WRITING}
 local nonce, target, keep_seconds = unpack(ARGV)
 local old = {}
 for name, row in each(MARKS) do
-  local second, listed = string.match(row, '^%d+|(%d+)|([01])$')
+  local number, second, listed, writer = string.match(row, '^(%d+)|(%d+)|([01])|(%S+)$')
   if not second then return { 'malformed' } end
-  if name == target and last_nonce == nonce then return { 'written', last_number, listed } end
+  if name == target and writer == nonce then return { 'written', number, listed } end
   if tonumber(second) + tonumber(keep_seconds) < now then old[#old + 1] = name end
 end
 local number = next_number()
 for _, name in ipairs(old) do redis.call('HDEL', MARKS, name) end
 local listed = redis.call('HDEL', ENTRIES, target)
 redis.call('HDEL', REASONS, target)
-redis.call('HSET', MARKS, target, number .. '|' .. time[1] .. '|' .. listed)
+redis.call('HSET', MARKS, target, table.concat({ number, time[1], listed, nonce }, '|'))
 publish(number, nonce)
 return { 'written', number, tostring(listed) }
 `)

@@ -7,6 +7,7 @@ import {
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { ALLOW } from '../../../src/stores/redis/denylist-scripts.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { OUTAGES, startTcpProxy } from '../../support/tcp-proxy.js'
 import { until } from '../../support/until.js'
@@ -270,6 +271,13 @@ describe('a server that answers otherwise', () => {
   })
 })
 
+test('a fraction of a millisecond does not hide a receiver', async () => {
+  const server = await own()
+  const receiver = openDenylist(server, { maxStaleSeconds: 16.1, name: 'orders' })
+  await receiver.ready()
+  await until('it is listed', async () => (await receiver.receivers())[0]?.name === 'orders')
+})
+
 describe('a list that is lost', () => {
   async function expectKept(server: RedisServer, receiver: RedisDenylist): Promise<void> {
     await until('it is noticed', async () => receiver.health().regressed === true)
@@ -372,6 +380,25 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
     const allowed = await desk.allow(ALLOW_ORDERS)
     expect(allowed.wasListed).toBe(true)
     expect((await direct.version()).version).toBe(allowed.version)
+  })
+
+  test('does not undo what somebody has written in between', async () => {
+    const server = await own()
+    const direct = openDenylist(server)
+    const { version, entry } = await direct.deny(entryOf())
+    const keys = ['version', 'entries', 'reasons', 'marks', 'receivers'].map(
+      (part) => `esa:{denylist}:${part}`,
+    )
+    const target = JSON.stringify([entry.issuer, entry.kind, entry.value])
+    const redis = new Redis({ port: server.port })
+    onTestFinished(() => redis.disconnect())
+    const allow = () => redis.eval(ALLOW.source, 5, ...keys, 'nonce', target, '60')
+    const first = await allow()
+    expect(first).toEqual(['written', expect.stringMatching(/^\d+$/), '1'])
+    expect(await direct.entries()).toEqual([])
+    expect((await direct.deny(entryOf())).version).toBeGreaterThan(version)
+    expect(await allow()).toEqual(first)
+    expect(await direct.entries()).toHaveLength(1)
   })
 
   test('says that it is not known, when no reply comes in time', async () => {

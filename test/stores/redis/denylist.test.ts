@@ -171,8 +171,8 @@ describe('the list', () => {
   test('keeps a mark for seven days', async () => {
     const old = Math.floor(Date.now() / 1000) - 604_800
     const target = (value: string): string => JSON.stringify([ISSUER, 'caller', value])
-    await server.command('HSET', 'esa:{denylist}:marks', target('a'), `1|${old - 5}|1`)
-    await server.command('HSET', 'esa:{denylist}:marks', target('b'), `1|${old + 60}|1`)
+    await server.command('HSET', 'esa:{denylist}:marks', target('a'), `1|${old - 5}|1|n`)
+    await server.command('HSET', 'esa:{denylist}:marks', target('b'), `1|${old + 60}|1|n`)
     await desk.allow({ issuer: ISSUER, kind: 'caller', value: 'c' })
     expect(await server.command('HEXISTS', 'esa:{denylist}:marks', target('a'))).toBe('0')
     expect(await server.command('HLEN', 'esa:{denylist}:marks')).toBe('2')

@@ -164,7 +164,9 @@ describe('a result that cannot be read', () => {
     const header = Buffer.from('{"alg":"dir","enc":"A256GCM","kid":"july"}').toString('base64url')
     const result = Buffer.from(`${header}..aXY.dGV4dA.dGFn`)
     await store.settle(run, { type: 'finished', result })
-    expect(await store.inspect(request.key)).toMatchObject({ state: 'unreadable', keyId: 'july' })
+    expect(await store.inspect(request.key)).toMatchObject({ state: 'finished', keyId: 'july' })
+    const canRead = () => false
+    expect(await store.inspect(request.key, canRead)).toMatchObject({ state: 'unreadable' })
   })
 })
 

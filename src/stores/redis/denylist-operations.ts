@@ -41,21 +41,25 @@ export interface DenylistOperations {
   version(options?: DenylistCallOptions): Promise<DenylistVersion>
 }
 
+/** Options of a call of the denylist. */
 export interface DenylistCallOptions {
   /** Milliseconds, 1 to 60,000, until which it is asked again and again. Default: 1000. */
   readonly timeoutMs?: number | undefined
 }
 
+/** What `deny` has written. */
 export interface DenyResult {
   readonly version: number
   readonly entry: DenylistEntry
 }
 
+/** What `allow` has written. */
 export interface AllowResult {
   readonly version: number
   readonly wasListed: boolean
 }
 
+/** A receiver that reports which version it applies. */
 export interface DenylistReceiver {
   readonly name: string
   /** The version that it applies. */
@@ -63,6 +67,7 @@ export interface DenylistReceiver {
   readonly seenSecondsAgo: number
 }
 
+/** A version of the list, at a moment of its server. */
 export interface DenylistVersion {
   readonly version: number
   /** Seconds since the epoch, by the server's clock. */

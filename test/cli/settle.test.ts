@@ -216,3 +216,16 @@ test('a freed key runs again under a fence of its own', async () => {
   expect(next.fence).toBeGreaterThan(run.fence)
   expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(false)
 })
+
+test('of a record whose sizes are damaged no body is shown', async () => {
+  const run = await made(store, 'finished')
+  const before = await contentsOf(run.key)
+  const size = String(Buffer.byteLength(run.fingerprint))
+  const damaged = before.replace(`|${size}|`, `|${Number(size) + 40}|`)
+  expect(damaged).not.toBe(before)
+  await server.command('SET', nameOf(run.key), damaged, 'PX', '90000000')
+  expect((await store.inspect(run.key))?.fingerprint).toContain(BODY.slice(0, 16))
+  const ran = await settle(server, run.key, '--json')
+  expect(ran.json()['view']).toMatchObject({ fence: run.fence })
+  expect(ran.stdout + ran.stderr).not.toContain(BODY.slice(0, 16))
+})

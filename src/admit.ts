@@ -2,6 +2,7 @@ import { readClock } from './base/clock.js'
 import type { WireHeaders } from './base/raw-headers.js'
 import { allow, type Decision, deny } from './decision/reason.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
+import { isStaticKeyId } from './key-set/screen.js'
 import { denialNow } from './policy/denial.js'
 import { type Judgement, judge } from './policy/judge.js'
 import type { Policy } from './policy/policy.js'
@@ -53,8 +54,8 @@ export function createAdmit(policy: Policy, keySource: KeySource): Admit {
 }
 
 /**
- * Asks the live denylists once for each request: a token may have been denied since it was remembered, or
- * while requests that brought the same one waited for its verification.
+ * Asks the live denylists at each request, again where the token has just been judged: it may have been
+ * denied since it was remembered, or while requests that brought the same one waited for its verification.
  */
 function unlessDenied(decision: Decision<Admitted>, policy: Policy): Decision<Admitted> {
   if (!decision.ok) return decision
@@ -74,12 +75,9 @@ async function admitToken(token: string, gate: Gate): Promise<Decision<Admitted>
   return judged.ok ? allow({ ...judged.value, key }) : judged
 }
 
-/** The core's static keys are told by their ids. */
-const STATIC_KEY_PREFIX = 's-'
-
 /** A key that the policy refuses costs no verification. */
 function allowKey({ kid }: ScreenedToken, { policy, keySource }: Gate): Decision<undefined> {
-  const isStatic = kid.startsWith(STATIC_KEY_PREFIX) && policy.staticKeys === 'refuse'
+  const isStatic = isStaticKeyId(kid) && policy.staticKeys === 'refuse'
   if (!isStatic && !policy.denied.keys.has(kid)) return allow(undefined)
   const evidence = keySource.current(kid) === undefined ? {} : { keyId: kid }
   return deny(isStatic ? 'static_key_refused' : 'key_denied', evidence)

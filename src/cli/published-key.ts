@@ -1,5 +1,5 @@
 import { isRecord } from '../base/options.js'
-import type { Screened, SkipReason } from '../key-set/screen.js'
+import { isStaticKeyId, type Screened, type SkipReason } from '../key-set/screen.js'
 import type { Policy } from '../policy/policy.js'
 
 /** A member of a key set, as one receiver sees it. */
@@ -34,7 +34,6 @@ export const UNUSABLE: Record<UnusableReason, string> = {
   key_denied: "the policy's denylist holds it",
 }
 
-const STATIC_KEY_PREFIX = 's-'
 /** The core names a dynamic key by when it made it, in milliseconds. */
 const DYNAMIC_KEY_ID = /^d-(\d{13})$/
 const MAX_SHOWN_LENGTH = 256
@@ -57,7 +56,7 @@ export function publishedKeys(
     const ageSeconds = ageOf(kid, nowMs)
     return {
       kid: kid?.slice(0, MAX_SHOWN_LENGTH) ?? null,
-      kind: kid?.startsWith(STATIC_KEY_PREFIX) ? 'static' : 'dynamic',
+      kind: kid !== null && isStaticKeyId(kid) ? 'static' : 'dynamic',
       ...(bits !== undefined && { bits }),
       ...(ageSeconds !== undefined && { ageSeconds }),
       usable: reason === undefined,
@@ -67,7 +66,7 @@ export function publishedKeys(
 }
 
 function policyReason(kid: string, policy: Policy): UnusableReason | undefined {
-  if (kid.startsWith(STATIC_KEY_PREFIX) && policy.staticKeys === 'refuse') {
+  if (isStaticKeyId(kid) && policy.staticKeys === 'refuse') {
     return 'static_key_refused'
   }
   return policy.denied.keys.has(kid) ? 'key_denied' : undefined

@@ -24,18 +24,10 @@ export interface TokenVerdict {
 export type StepResult = 'passed' | 'failed' | 'not_reached'
 
 /** The claims that a policy judges. Of others a token may hold what nobody is to see. */
-export const JUDGED_CLAIMS: readonly Step[] = [
-  'iss',
-  'aud',
-  'source',
-  'token_type',
-  'sub',
-  'permissions',
-  'exp',
-  'iat',
-  'nbf',
-  'jti',
-]
+export const JUDGED_CLAIMS: readonly Step[] = STEPS.slice(
+  STEPS.indexOf('iss'),
+  STEPS.indexOf('jti') + 1,
+)
 
 const SCHEME = /^bearer /i
 

@@ -15,6 +15,9 @@ export type SkipReason =
   | 'modulus_size'
   | 'exponent'
 
+/** The core's static keys are told by their ids. */
+export const isStaticKeyId = (kid: string): boolean => kid.startsWith('s-')
+
 export interface SkippedKey {
   readonly reason: SkipReason
   readonly keyId?: string

@@ -1,16 +1,11 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  encryptedStore,
-  type IdempotencyEvent,
-  type IdempotencyStore,
-  type RecordView,
-} from 'express-service-auth'
+import { encryptedStore, type IdempotencyStore, type RecordView } from 'express-service-auth'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { KEYS } from '../stores/encrypted-kit.js'
 import { openStore } from '../stores/redis/kit.js'
 import { makeStage } from '../support/each-receiver.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../support/express-majors.js'
+import { hearIdempotency } from '../support/idempotency-events.js'
 import { issuer } from '../support/issuer.js'
 import { call, newKey } from '../support/order-calls.js'
 import { openOrders } from '../support/order-receiver.js'
@@ -31,20 +26,10 @@ beforeAll(async () => {
   return () => server.stop()
 })
 
-function listen(): IdempotencyEvent[] {
-  const events: IdempotencyEvent[] = []
-  const note = (event: unknown): void => void events.push(event as IdempotencyEvent)
-  subscribe('express-service-auth:idempotency', note)
-  onTestFinished(() => {
-    unsubscribe('express-service-auth:idempotency', note)
-  })
-  return events
-}
-
 /** A first run at work that cannot renew its lease, which has ended; later runs answer at once. */
 async function orphaned(express: ExpressModule, around = (store: IdempotencyStore) => store) {
   const stages = makeStage()
-  const events = listen()
+  const events = hearIdempotency()
   const { store } = openStore(server, { timeoutMs: 5000 })
   const inner = { ...store, renew: () => Promise.reject(new Error('out of reach')) }
   let runs = 0

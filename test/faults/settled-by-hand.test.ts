@@ -1,10 +1,10 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { IdempotencyEvent, RecordView, Resolution } from 'express-service-auth'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { encodeResult } from '../../src/held-response/result.js'
 import { type Bench, describeReceivers, makeStage, problemOf } from '../support/each-receiver.js'
+import { hearIdempotency } from '../support/idempotency-events.js'
 import { type Answer, call, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
 
@@ -13,16 +13,6 @@ const FREED: Resolution = { type: 'freed' }
 const FINISHED: Resolution = {
   type: 'finished',
   result: encodeResult({ status: 201, headers: [], body: Buffer.from('by hand') }),
-}
-
-function listen(): IdempotencyEvent[] {
-  const events: IdempotencyEvent[] = []
-  const note = (event: unknown): void => void events.push(event as IdempotencyEvent)
-  subscribe('express-service-auth:idempotency', note)
-  onTestFinished(() => {
-    unsubscribe('express-service-auth:idempotency', note)
-  })
-  return events
 }
 
 interface Scene {
@@ -39,7 +29,7 @@ interface Scene {
 /** A first run at work whose lease has ended; every later run answers at once. */
 async function orphaned(bench: Bench, maxRunSeconds: number): Promise<Scene> {
   const stages = makeStage()
-  const events = listen()
+  const events = hearIdempotency()
   let runs = 0
   let signal: AbortSignal | undefined
   const receiver = await bench.start(

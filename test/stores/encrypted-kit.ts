@@ -10,6 +10,9 @@ import {
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { startRedis } from '../support/redis.js'
+import { requestFor } from './redis/kit.js'
+
+export { requestFor }
 
 /** An inner store whose kept result a test can read and write. */
 export interface OpenedStore {
@@ -88,16 +91,6 @@ export const KEYS = {
 } as const
 
 export const OPTIONS: EncryptedStoreOptions = { keys: KEYS, current: '2026-01' }
-
-export const requestFor = (changes: Partial<ReservationRequest> = {}): ReservationRequest => ({
-  key: randomUUID(),
-  owner: randomUUID(),
-  fingerprint: 'fingerprint',
-  leaseMs: 30_000,
-  retentionMs: 86_400_000,
-  rerunAbandoned: false,
-  ...changes,
-})
 
 export async function begin(store: IdempotencyStore, request: ReservationRequest): Promise<Run> {
   const found = await store.reserve(request)

@@ -155,9 +155,9 @@ it('keeps a bounded part of a flood, and searches all of it', () => {
   search.record('the log', leaked)
   for (let count = 0; count < 20_000; count++)
     search.know('a token', randomBytes(400).toString('base64url'))
-  search.know('an API key', KEY)
+  search.know('an API key', TOKEN)
   for (let count = 0; count < 60; count++) search.record('the log', 'x'.repeat(100_000))
-  search.record('stderr', KEY)
+  search.record('stderr', TOKEN)
   expect(search.settle().map(({ sink, kind }) => `${sink}: ${kind}`)).toEqual([
     'the log: a token',
     'stderr: an API key',

@@ -15,7 +15,7 @@ export interface LeftOut {
 export interface BurstOptions {
   readonly burst: number
   readonly everyMs: number
-  /** Told once after a window in which lines were left out. */
+  /** Told once for the lines that were left out since the last that was written. */
   report(level: Level, leftOut: LeftOut): void
 }
 
@@ -27,39 +27,38 @@ export interface Bursts {
 }
 
 /** A `sub` that is not approved is a text of the caller's choice: there may be any number of them. */
-const MAX_WINDOWS = 1000
+const MAX_COUNTS = 1000
 
-interface Window {
-  readonly endsAt: number
+/** Lives until `everyMs` after the last line that was written. */
+interface Count {
   readonly level: Level
   readonly about: Omit<LeftOut, 'type' | 'lines'>
-  lines: number
+  /** When the lines of the last `everyMs` were written: at most `burst`. */
+  readonly writtenAt: number[]
+  endsAt: number
+  leftOut: number
 }
 
 /**
- * Admits at most `burst` lines of one reason and caller in a window, which begins with the first of
- * them. While there are `MAX_WINDOWS`, further callers of a reason share one.
+ * Admits at most `burst` lines of one reason and caller in any `everyMs`. Once it has left one out, it
+ * leaves out all until `everyMs` after the last that was written; then it reports how many those were.
+ * While there are `MAX_COUNTS`, further callers of a reason share one.
  */
 export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
-  // All windows are of one length: the first to be opened is the first to end.
-  const windows = new Map<string, Window>()
+  // In the order of their ends: each line that is written puts its count last.
+  const counts = new Map<string, Count>()
   let timer: NodeJS.Timeout | undefined
 
-  function windowOf(line: Line, now: number): Window {
-    const own = windows.get(nameOf(line))
-    if (own !== undefined) return own
-    if (windows.size < MAX_WINDOWS) return open(line, now)
-    const shared = { level: line.level, reason: line.reason }
-    return windows.get(nameOf(shared)) ?? open(shared, now)
-  }
-
-  function open(line: Omit<Line, 'message'>, now: number): Window {
-    const { level, reason, caller, jwksUri } = line
+  function countOf(line: Line): [name: string, Count] {
+    const { reason, caller, jwksUri } = line
+    const name = `${reason} ${caller ?? jwksUri ?? ''}`
+    const own = counts.get(name)
+    if (own !== undefined) return [name, own]
+    const shared = counts.get(reason)
+    if (shared !== undefined) return [reason, shared]
+    if (counts.size >= MAX_COUNTS) return [reason, newCount(line.level, { reason })]
     const about = { reason, ...(caller !== undefined && { caller }), ...(jwksUri && { jwksUri }) }
-    const window = { endsAt: now + everyMs, level, about, lines: 0 }
-    windows.set(nameOf(line), window)
-    if (timer === undefined) wakeAt(window.endsAt, now)
-    return window
+    return [name, newCount(line.level, about)]
   }
 
   const wakeAt = AsyncResource.bind((endsAt: number, now: number): void => {
@@ -71,25 +70,39 @@ export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
     const now = performance.now()
     timer = undefined
     closeUntil(now)
-    const next = windows.values().next().value
+    const next = counts.values().next().value
     if (next !== undefined) wakeAt(next.endsAt, now)
   }
 
   function closeUntil(now: number): void {
-    for (const [name, { endsAt, level, about, lines }] of windows) {
+    for (const [name, { endsAt, level, about, leftOut }] of counts) {
       if (endsAt > now) return
-      windows.delete(name)
-      if (lines > burst) report(level, { type: 'left_out', ...about, lines: lines - burst })
+      counts.delete(name)
+      if (leftOut > 0) report(level, { type: 'left_out', ...about, lines: leftOut })
     }
+  }
+
+  function noteWritten(name: string, count: Count, now: number): void {
+    count.writtenAt.push(now)
+    count.endsAt = now + everyMs
+    counts.delete(name)
+    counts.set(name, count)
+    if (timer === undefined) wakeAt(count.endsAt, now)
   }
 
   return {
     admit(line) {
       const now = performance.now()
       closeUntil(now)
-      const window = windowOf(line, now)
-      window.lines += 1
-      return window.lines <= burst
+      const [name, count] = countOf(line)
+      const { writtenAt } = count
+      while (writtenAt[0] !== undefined && writtenAt[0] + everyMs <= now) writtenAt.shift()
+      if (count.leftOut > 0 || writtenAt.length >= burst) {
+        count.leftOut += 1
+        return false
+      }
+      noteWritten(name, count, now)
+      return true
     },
     flush() {
       clearTimeout(timer)
@@ -99,5 +112,10 @@ export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
   }
 }
 
-const nameOf = ({ reason, caller, jwksUri }: Omit<Line, 'message'>): string =>
-  `${reason} ${caller ?? jwksUri ?? ''}`
+const newCount = (level: Level, about: Count['about']): Count => ({
+  level,
+  about,
+  writtenAt: [],
+  endsAt: 0,
+  leftOut: 0,
+})

@@ -29,13 +29,14 @@ export interface Logger {
 export interface LogOptions {
   /** Writes at `info` what was accepted, too. Default: `false`. */
   readonly accepted?: boolean | undefined
-  /** How many lines of one reason and caller are written in `everySeconds`. Default: 10. */
+  /** How many lines of one reason and caller are written in `everySeconds`, 1 to 1000. Default: 10. */
   readonly burst?: number | undefined
   /** Seconds, an integer from 1 to 3600. Default: 10. */
   readonly everySeconds?: number | undefined
 }
 
-const MAX_BURST = 1_000_000
+/** When each of them was written is remembered. */
+const MAX_BURST = 1000
 const MAX_SECONDS = 3600
 
 const schema = optionsObject({
@@ -58,7 +59,7 @@ function isLogger(value: unknown): boolean {
 /**
  * Writes to a log what the package tells on its channels: refusals at `warn`, faults of this side at
  * `error`, changes of keys and denylists at `info`. Of one reason and caller it writes at most `burst`
- * lines in `everySeconds`, then one that says how many were left out. Call it once in a process: each
+ * lines in any `everySeconds`, then one that says how many were left out. Call it once in a process: each
  * call writes everything. What the logger throws has no effect.
  *
  * Returns a function that stops it, and first writes how much was left out so far.

@@ -281,7 +281,7 @@ it.each<[string, unknown, unknown, RegExp]>([
   ],
   ['a logger without warn', { info() {}, error() {} }, {}, /logger must have the functions/],
   ['an unknown option', console, { bursts: 1 }, /^logDecisions options: bursts is not an option$/],
-  ['a burst of none', console, { burst: 0 }, /burst must be an integer from 1/],
+  ['a burst of none', console, { burst: 0 }, /burst must be an integer from 1 to 1000$/],
   [
     'half a second',
     console,

@@ -3,12 +3,15 @@ import type { DecisionEvent } from '../decision/event.js'
 import type { IdempotencyEvent } from '../idempotency/event.js'
 import { ATTRIBUTE } from './names.js'
 
+/** With these the policy may not name the caller: who denies one need not look whether it does. */
+const OF_ANY_CALLER: readonly string[] = ['caller_not_approved', 'caller_denied']
+
 /**
- * Only callers that the policy, or who denied them, has named: a `sub` that is not approved is a text
- * of the caller's choice, and each would be a series of its own.
+ * Only callers that the policy names: any other `sub` is a text of the caller's choice, and each would
+ * be a series of its own.
  */
 export function peerOf(event: DecisionEvent | IdempotencyEvent): Attributes {
   const { caller } = event
-  const isNamed = event.outcome === 'accepted' || event.reason !== 'caller_not_approved'
+  const isNamed = event.outcome === 'accepted' || !OF_ANY_CALLER.includes(event.reason)
   return caller !== undefined && isNamed ? { [ATTRIBUTE.peer]: caller } : {}
 }

@@ -52,23 +52,23 @@ it('counts the decisions of each guard, by reason and by callers that the policy
     seriesOf(1, { ...refused('requireSingleUse', 'token_replayed'), ...billing }),
     seriesOf(1, { ...refused('requirePermissions', 'permission_missing'), ...billing }),
     seriesOf(1, refused('serviceAuth', 'caller_not_approved')),
-    seriesOf(1, {
-      ...refused('serviceAuth', 'caller_denied'),
-      'service.peer.name': 'reporting',
-    }),
+    seriesOf(1, refused('serviceAuth', 'caller_denied')),
     seriesOf(1, refused('serviceAuth', 'credentials_missing')),
   ])
 })
 
 it('has no series for what a caller chose, whatever it was refused for', async () => {
   const { metrics } = meter()
+  const sub = 'a-text-of-its-choice'
+  const denied = `${sub}-that-is-denied`
   const receiver = await startReceiver({
     express,
-    mount: (app) => app.use(authFor(issuer.policy({ denylist: { tokenIds: ['x-jti'] } }))),
+    mount: (app) =>
+      app.use(authFor(issuer.policy({ denylist: { tokenIds: ['x-jti'], callers: [denied] } }))),
   })
-  const sub = 'a-text-of-its-choice'
   for (const claims of [
     { sub },
+    { sub: denied },
     { sub, jti: 'x-jti' },
     { sub, exp: 1 },
     { sub, aud: sub },

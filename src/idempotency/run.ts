@@ -66,7 +66,11 @@ export function beginRun(options: RunOptions): IdempotencyContext {
     } catch {
       outcome = 'result_lost'
     }
-    onEnd(outcome, status)
+    try {
+      onEnd(outcome, status)
+    } catch {
+      // What is told is built of the app's request, which may throw.
+    }
   }
 
   const observer: CaptureObserver = {

@@ -134,8 +134,11 @@ async function reserve(attempt: Attempt): Promise<boolean> {
 /** Something else (a timeout, say) has answered while the key was being reserved. */
 async function tooLate({ settings, reservation }: Attempt, fence: number): Promise<never> {
   const run = { ...reservation, fence }
-  const release = () => settings.store.settle(run, { type: 'released' })
-  await callStore('settle', release).catch(() => {})
+  try {
+    await callStore('settle', () => settings.store.settle(run, { type: 'released' }))
+  } catch {
+    // Its lease will run out.
+  }
   throw wrongWiring('the response had begun before the key was reserved')
 }
 

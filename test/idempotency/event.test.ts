@@ -1,13 +1,19 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { RequestHandler } from 'express'
-import { type IdempotencyEvent, memoryStore, type Reservation } from 'express-service-auth'
+import type { ErrorRequestHandler, RequestHandler } from 'express'
+import {
+  type IdempotencyEvent,
+  type IdempotencyStore,
+  memoryStore,
+  type Reservation,
+} from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { call, newKey } from '../support/order-calls.js'
 import { openOrders } from '../support/order-receiver.js'
 import { leaveChannels } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
+import { watchedStore } from '../support/watched-store.js'
 
 leaveChannels()
 
@@ -131,6 +137,79 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
       ['abandoned', 'request /orders/2'],
     ])
   })
+
+  it('lets every run end where the id of a request cannot be read any more', async () => {
+    const events = collect()
+    const faults: unknown[] = []
+    const note = (error: unknown): number => faults.push(error)
+    process.on('unhandledRejection', note)
+    onTestFinished(() => void process.off('unhandledRejection', note))
+    const store = watchedStore(memoryStore())
+    const receiver = await openOrders({
+      express,
+      store,
+      handler(req, res) {
+        const get = (): never => {
+          throw new Error('gone')
+        }
+        Object.defineProperty(req, 'id', { get })
+        if (req.query['end']) res.destroy()
+        else res.status(201).json({})
+      },
+    })
+    onTestFinished(() => receiver.close())
+    expect((await call(receiver.port, { key: newKey() })).status).toBe(201)
+    await call(receiver.port, { key: newKey(), path: '/orders/1?end=1' })
+    await until('both have ended', async () => store.endings.length === 2)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(faults).toEqual([])
+    expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'reserved'])
+  })
+
+  it.each<[string, () => unknown]>([
+    ['a promise', async () => true],
+    ['no promise', () => true],
+    [
+      'nothing, but throws',
+      () => {
+        throw new Error('away')
+      },
+    ],
+  ])(
+    'tells an answer before the key is reserved as a fault, where settle returns %s',
+    async (_what, settle) => {
+      const own = { ...memoryStore(), settle: settle as IdempotencyStore['settle'] }
+      const { reserve } = own
+      const errors: unknown[] = []
+      let answerEarly = (): void => {}
+      const receiver = await openOrders({
+        express,
+        handler: (_req, res) => void res.end(),
+        store: {
+          ...own,
+          reserve(request) {
+            answerEarly()
+            return reserve(request)
+          },
+        },
+        outer: [
+          (_req, res, next) => {
+            answerEarly = () => void res.status(504).end()
+            next()
+          },
+        ],
+        finish: (app) =>
+          app.use(((error, _req, _res, _next) => errors.push(error)) satisfies ErrorRequestHandler),
+      })
+      onTestFinished(() => receiver.close())
+      expect((await call(receiver.port, { key: newKey() })).status).toBe(504)
+      await until('the fault is told', async () => errors.length > 0)
+      expect(errors[0]).toMatchObject({
+        code: 'wrong_wiring',
+        message: expect.stringContaining('had begun'),
+      })
+    },
+  )
 
   it('makes no event while nobody listens', async () => {
     let asked = 0

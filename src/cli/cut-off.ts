@@ -9,7 +9,7 @@ export type CutOff =
 
 const SECONDS = /^\d{1,11}(?:\.\d{1,3})?$/
 const MILLISECONDS = /^\d{12,}$/
-const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
+const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 const MAX_AHEAD_SECONDS = 60
 const TOLERANCE = { leastMs: 0, mostMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
 
@@ -24,8 +24,8 @@ export function readCutOff(text: string, given: Arguments): CutOff {
   if (MILLISECONDS.test(text)) {
     throw wrong('usage', 'issued-before takes seconds since the epoch, not milliseconds')
   }
-  const second = SECONDS.test(text) ? Number(text) : ISO_TIME.test(text) && Date.parse(text) / 1000
-  if (second === false || !(second >= 0)) {
+  const second = SECONDS.test(text) ? Number(text) : secondOf(text)
+  if (!(second >= 0)) {
     throw wrong(
       'usage',
       'issued-before takes now, seconds since the epoch, or a time with its zone such as ' +
@@ -33,6 +33,15 @@ export function readCutOff(text: string, given: Arguments): CutOff {
     )
   }
   return { kind: 'second', second }
+}
+
+/** `NaN` for what is no moment: JavaScript takes 30 February for 2 March. */
+function secondOf(text: string): number {
+  const [, day] = ISO_TIME.exec(text) ?? []
+  const midnight = new Date(`${day}T00:00:00Z`)
+  const isRealDay = day !== undefined && Number.isFinite(midnight.getTime())
+  if (!isRealDay || !midnight.toISOString().startsWith(day)) return Number.NaN
+  return Date.parse(text) / 1000
 }
 
 /**

@@ -1,3 +1,4 @@
+import { keySetAddressFaults } from '../policy/key-set-address.js'
 import { type Policy, parsePolicy } from '../policy/policy.js'
 import type { OptionSpecs } from './arguments.js'
 import type { CommandContext } from './command.js'
@@ -43,7 +44,8 @@ export interface NamedIssuer {
 /**
  * The issuer that `--issuer` or `--policy` names.
  *
- * @throws CommandFailure (2) unless exactly one of them is given.
+ * @throws CommandFailure (2) unless exactly one of them is given, and for an issuer that no receiver
+ * without a `jwksUri` may have: what is written for it would be of no effect.
  */
 export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Promise<NamedIssuer> {
   const issuer = context.arguments.text('issuer')
@@ -51,7 +53,16 @@ export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Pr
   if ((issuer !== undefined) === isPolicyGiven) {
     throw wrong('usage', 'give either --issuer or --policy')
   }
-  if (issuer !== undefined) return { issuer, policy: undefined }
+  if (issuer !== undefined) return { issuer: checkedIssuer(issuer), policy: undefined }
   const policy = await readPolicy(context)
   return { issuer: policy.issuer, policy }
+}
+
+function checkedIssuer(issuer: string): string {
+  if (keySetAddressFaults({ issuer, allowInsecureHttp: true }).length === 0) return issuer
+  throw wrong(
+    'usage',
+    '--issuer must be an absolute http(s) URL without query, fragment or trailing slash; ' +
+      'where the iss of the tokens is another text, give --policy',
+  )
 }

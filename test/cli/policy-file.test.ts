@@ -46,6 +46,28 @@ describe('the issuer', () => {
     })
   })
 
+  test.each(['http://core.internal:3567', 'https://core.example/tenant'])(
+    'may be %s',
+    async (issuer) => {
+      expect(await readIssuer(contextOf('--issuer', issuer))).toMatchObject({ issuer })
+    },
+  )
+
+  test.each([
+    'core',
+    'core.example',
+    'https://core.example/',
+    'https://core.example?tenant=1',
+    'https://core.example#a',
+    'https://anna:hunter2@core.example',
+    'redis:core',
+    ' https://core.example',
+  ])('is not %j, which no policy without jwksUri may have', async (issuer) => {
+    const read = readIssuer(contextOf('--issuer', issuer))
+    await expect(read).rejects.toMatchObject({ exitCode: 2, code: 'usage' })
+    await expect(read).rejects.toThrow(/^--issuer must be an absolute http\(s\) URL without/)
+  })
+
   test('is named by one of them', async () => {
     const both = contextOf('--issuer', 'https://a', '--policy', 'x')
     for (const context of [contextOf(), both]) {

@@ -88,7 +88,7 @@ describe('what is wrong of an order ends with 2, one line, and nothing changed',
 })
 
 describe('what names no record ends with 2', () => {
-  const scope = ['--audience', 'a', '--caller', 'c', '--issuer', 'i']
+  const scope = ['--audience', 'a', '--caller', 'c', '--issuer', 'https://i']
   const byName = [...scope, '--operation', 'o']
   test.each<[string, readonly string[], string, string?]>([
     ['nothing', [], 'a record or --key-stdin is missing'],
@@ -101,7 +101,11 @@ describe('what names no record ends with 2', () => {
     ['two operations', ['--key-stdin', ...byName, '--mount', ''], 'either --operation or --method'],
     ['a part of one', ['--key-stdin', ...scope, '--mount', ''], '--method is missing'],
     ['no mount', ['--key-stdin', ...scope, '--method', 'M', '--route', '/'], '--mount is missing'],
-    ['no caller', ['--key-stdin', '--operation', 'o', '--issuer', 'i'], '--caller is missing'],
+    [
+      'no caller',
+      ['--key-stdin', '--operation', 'o', '--issuer', 'https://i'],
+      '--caller is missing',
+    ],
     [
       'no issuer',
       ['--key-stdin', '--operation', 'o', '--caller', 'c', '--audience', 'a'],
@@ -109,7 +113,7 @@ describe('what names no record ends with 2', () => {
     ],
     [
       'no audience',
-      ['--key-stdin', '--operation', 'o', '--caller', 'c', '--issuer', 'i'],
+      ['--key-stdin', '--operation', 'o', '--caller', 'c', '--issuer', 'https://i'],
       '--audience is missing',
     ],
     ['an empty key', ['--key-stdin', ...byName], 'standard input is empty'],

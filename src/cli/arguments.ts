@@ -36,8 +36,6 @@ export const COMMON_OPTIONS: OptionSpecs = {
 /** A password would be in the list of processes, and in the shell's history. */
 const REDIS_URL = /\b(?:redis|valkey)[a-z+]*:\/\//i
 const URL_WITH_PASSWORD = /:\/\/[^/@\s]*:[^/@\s]*@/
-/** The same without a scheme; the port tells it from a name such as `team:billing@site`. */
-const HOST_WITH_PASSWORD = /:[^/@\s]+@[\w.[\]:-]+:\d/
 const SIGNED_TOKEN = /\beyJ[\w-]+\.[\w-]+\.[\w-]/
 
 /**
@@ -46,8 +44,7 @@ const SIGNED_TOKEN = /\beyJ[\w-]+\.[\w-]+\.[\w-]/
  * @throws CommandFailure (2)
  */
 export function refuseSecrets(argv: readonly string[]): void {
-  const forms = [REDIS_URL, URL_WITH_PASSWORD, HOST_WITH_PASSWORD]
-  if (argv.some((text) => forms.some((form) => form.test(text)))) {
+  if (argv.some((text) => REDIS_URL.test(text) || URL_WITH_PASSWORD.test(text))) {
     throw wrong(
       'usage',
       'a URL of Redis, or one with a password, is no argument: others see it in the list of ' +
@@ -62,22 +59,23 @@ export function refuseSecrets(argv: readonly string[]): void {
   }
 }
 
-/** So short a word may be repeated: it is a typing error, not a secret. */
-const PLAIN_WORD = /^[a-z]+(?:-[a-z]+)*$/
-const MAX_PLAIN_LENGTH = 15
-
-/** The word for a message; what may be a secret is not repeated. */
-export const quoted = (word: string): string =>
-  word.length <= MAX_PLAIN_LENGTH && PLAIN_WORD.test(word) ? ` "${word}"` : ''
+/** What a command takes. */
+export interface Grammar {
+  readonly options: OptionSpecs
+  readonly maxValues: number
+  /** How many words of the whole line stand before these. Default: 0. */
+  readonly wordsBefore?: number
+}
 
 /**
- * Reads what stands behind a command's name.
+ * Reads options and values. What is wrong is told by its place: a word in the wrong place may be a
+ * secret.
  *
  * @throws CommandFailure (2)
  */
 export function readArguments(
   argv: readonly string[],
-  { options, maxValues }: { readonly options: OptionSpecs; readonly maxValues: number },
+  { options, maxValues, wordsBefore = 0 }: Grammar,
 ): Arguments {
   const specs: OptionSpecs = { ...options, ...COMMON_OPTIONS }
   const given = new Map<string, string[]>()
@@ -86,7 +84,8 @@ export function readArguments(
     if (token.kind === 'positional') values.push(token.value)
     if (token.kind !== 'option') continue
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined
-    if (spec === undefined) throw wrong('usage', `unknown option${quoted(token.name)}`)
+    if (spec === undefined)
+      throw wrong('usage', `unknown option${inPlace(token.index + wordsBefore)}`)
     const value = readValue(token, spec)
     const earlier = given.get(token.name)
     if (earlier !== undefined && spec.kind === 'text' && !spec.repeatable) {
@@ -100,6 +99,9 @@ export function readArguments(
   }
   return argumentsOf(values, given)
 }
+
+/** Where a word stands on the command line, counted from 0, for a message. */
+export const inPlace = (index: number): string => ` (argument ${index + 1})`
 
 type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
 type OptionToken = Extract<Token, { kind: 'option' }>

@@ -1,4 +1,4 @@
-import { type Arguments, quoted, readArguments, refuseSecrets } from './arguments.js'
+import { type Arguments, inPlace, readArguments, refuseSecrets } from './arguments.js'
 import type { Command, CommandIo } from './command.js'
 import { COMMANDS } from './commands.js'
 import { CommandFailure, type FailureCode, type Report, wrong } from './failure.js'
@@ -63,13 +63,14 @@ async function answer(
   refuseSecrets(argv)
   const before = readArguments(at === -1 ? argv : argv.slice(0, at), { options: {}, maxValues: 0 })
   if (at !== -1 && command === undefined) {
-    throw wrong('usage', `unknown command${quoted(argv[at] ?? '')}`)
+    throw wrong('usage', `unknown command${inPlace(at)}`)
   }
   const given =
     command &&
     readArguments(argv.toSpliced(at, 1), {
       options: command.options,
       maxValues: command.maxValues ?? 0,
+      wordsBefore: 1,
     })
   const information = informationOn(command, given ?? before, commands)
   if (information !== undefined) return information

@@ -27,7 +27,12 @@ describe('the process', () => {
 
   test.each([
     [0, ['--version'], /^\d+\.\d+\.\d+\n$/, /^$/],
-    [2, ['doctr'], /^$/, /^service-auth: unknown command "doctr"; see service-auth --help\n$/],
+    [
+      2,
+      ['doctr'],
+      /^$/,
+      /^service-auth: unknown command \(argument 1\); see service-auth --help\n$/,
+    ],
     [2, ['check-store'], /^$/, /^service-auth: it is not said where Redis is: .*\n$/],
     [
       2,

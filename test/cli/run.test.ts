@@ -52,12 +52,16 @@ describe('what a command gets', () => {
     expect(seen).toEqual([['one'], 'a', ['x: 1', 'y: 2'], ''])
   })
 
-  test.each(['team:billing@site', 'https://core.example:8443/x', 'eyJ', 'd-1700000000000'])(
-    'may be %s, which is no secret',
-    async (value) => {
-      expect(await probe(['probe', value])).toMatchObject({ exitCode: 0 })
-    },
-  )
+  test.each([
+    'team:billing@site',
+    'team:a@h:1',
+    'redis:orders',
+    'https://core.example:8443/x',
+    'eyJ',
+    'd-1700000000000',
+  ])('may be %s, which is no secret', async (value) => {
+    expect(await probe(['probe', value])).toMatchObject({ exitCode: 0 })
+  })
 
   test('is what stands behind -- as a value', async () => {
     let seen: unknown
@@ -135,17 +139,28 @@ describe('the end of a command', () => {
 
 describe('a wrong command line', () => {
   const SECRET = 'hunter2hunter2hunter2'
+  const LOWER_CASE = 'huntertwohunter'
   const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJiaWxsaW5nIn0.c2lnbmF0dXJlc2lnbmF0dXJl'
   test.each([
     ['no command', [], 'a command is missing; see service-auth --help'],
-    ['an unknown command', ['prob'], 'unknown command "prob"; see service-auth --help'],
-    ['a command that may be a secret', [SECRET], 'unknown command; see service-auth --help'],
-    ['an option before the command', ['--all', 'probe'], 'unknown option "all"'],
-    ['an unknown option', ['probe', '--al'], 'unknown option "al"; see service-auth probe --help'],
-    ['an option that may be a secret', ['probe', `--${SECRET}`], 'unknown option;'],
-    ['an option with an unknown value', ['probe', `--key=${SECRET}`], 'unknown option "key"'],
-    ['an option of every object', ['probe', '--constructor'], 'unknown option "constructor"'],
-    ['an unknown short option', ['probe', '-x'], 'unknown option "x"'],
+    ['an unknown command', ['prob'], 'unknown command (argument 1); see service-auth --help'],
+    ['a command that may be a secret', [SECRET], 'unknown command (argument 1); see service-auth'],
+    ['an option before the command', ['--all', 'probe'], 'unknown option (argument 1)'],
+    ['an unknown option', ['probe', '--al'], 'unknown option (argument 2); see service-auth probe'],
+    [
+      'an option that may be a secret',
+      ['probe', 'x', `--${SECRET}`],
+      'unknown option (argument 3);',
+    ],
+    ['one in lower case', ['probe', `--${LOWER_CASE}`], 'unknown option (argument 2);'],
+    ['a command that may be one', [LOWER_CASE], 'unknown command (argument 1);'],
+    [
+      'an option with an unknown value',
+      ['probe', `--key=${SECRET}`],
+      'unknown option (argument 2)',
+    ],
+    ['an option of every object', ['probe', '--constructor'], 'unknown option (argument 2)'],
+    ['an unknown short option', ['probe', '-x'], 'unknown option (argument 2)'],
     ['an option without its value', ['probe', '--file'], '--file needs a value'],
     ['an option in place of a value', ['probe', '--file', '--all'], '--file needs a value'],
     ['an empty value', ['probe', '--file', ''], '--file needs a value'],
@@ -157,7 +172,6 @@ describe('a wrong command line', () => {
     ['one as a command', [`REDIS://x:${SECRET}@h:1`], 'a URL of Redis, or one with a password'],
     ['one behind --', ['probe', '--', `valkeys://:${SECRET}@h`], 'a URL of Redis, or one with a'],
     ['a URL with a password', ['probe', `https://u:${SECRET}@h/`], 'a URL of Redis, or one with'],
-    ['one without a scheme', ['probe', `:${SECRET}@host:6379`], 'a URL of Redis, or one with a'],
     ['a token', ['probe', TOKEN], 'a token is no argument'],
     ['a header with a token', ['probe', '--header', `Bearer ${TOKEN}`], 'a token is no argument'],
   ])('of %s ends with 2 and one line that repeats no secret', async (_what, argv, message) => {
@@ -168,7 +182,7 @@ describe('a wrong command line', () => {
     const asJson = await probe(['--json', ...argv])
     expect(asJson.exitCode).toBe(2)
     expect(asJson.json()).toMatchObject({ ok: false, error: { code: 'usage' } })
-    expect(ran.stderr + asJson.stdout + asJson.stderr).not.toMatch(/hunter2|eyJ/)
+    expect(ran.stderr + asJson.stdout + asJson.stderr).not.toMatch(/hunter|eyJ/)
   })
 })
 

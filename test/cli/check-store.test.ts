@@ -260,6 +260,17 @@ describe('what says where Redis is', () => {
     ],
     ['a cluster without nodes', { cluster: [] }, /must be a list of redis: URLs/],
     ['a cluster of texts', { cluster: [PASSWORD] }, /must be a list of redis: URLs/],
+    ['a cluster at no port', { cluster: [{ host: 'h', port: 65_536 }] }, /must be a list of/],
+    ['a URL of no database', { url: `redis://:${PASSWORD}@h/x` }, /"url" in the file of --redis/],
+    ['a port that is none', { host: 'h', port: 99_999 }, /"port".* must be a port/],
+    ['a port in words', { host: 'h', port: PASSWORD }, /"port".* must be a port/],
+    ['a database in words', { host: 'h', db: PASSWORD }, /"db".* must be the number of a database/],
+    ['half a database', { host: 'h', db: 1.5 }, /"db".* must be the number of a database/],
+    ['a URL and half a database', { url: 'redis://h', db: 1.5 }, /"db".* must be the number/],
+    ['a host that is none', { host: 5 }, /"host".* must be a text/],
+    ['a socket that is none', { path: 5 }, /"path".* must be a text/],
+    ['a Sentinel of no port', { sentinels: [{ host: 'h', port: -1 }], name: 'a' }, /"sentinels"/],
+    ['no Sentinel', { sentinels: [], name: 'a' }, /"sentinels".* must be a list of/],
   ])('is refused when the file is %s', async (_what, contents, message) => {
     const text = typeof contents === 'string' ? contents : JSON.stringify(contents)
     const ran = await runHere(['check-store', '--redis', await temporaryFile(text)])
@@ -276,15 +287,36 @@ describe('what says where Redis is', () => {
     expect(ran.stderr).toContain('others can read the file of --redis')
   })
 
-  test.each(['', `:${PASSWORD}@host:6379`, `http://:${PASSWORD}@host`, 'redis://', 'host'])(
-    'is refused when REDIS_URL is %j',
-    async (url) => {
-      const ran = await runHere(['check-store'], { env: { REDIS_URL: url } })
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(ran.stderr).toMatch(/REDIS_URL/)
-      expect(ran.stderr).not.toContain('hunter2')
-    },
-  )
+  test.each([
+    '',
+    `:${PASSWORD}@host:6379`,
+    `http://:${PASSWORD}@host`,
+    'redis://',
+    'host',
+    `redis://:${PASSWORD}@host/x`,
+    `redis://:${PASSWORD}@host/3x`,
+    `redis://:${PASSWORD}@host/1/2`,
+    `redis://:${PASSWORD}@host/-1`,
+    `redis://:${PASSWORD}@host?db=x`,
+    `redis://:${PASSWORD}@host?port=99999`,
+    `redis://:${PASSWORD}@host:99999`,
+  ])('is refused when REDIS_URL is %j', async (url) => {
+    const ran = await runHere(['check-store'], { env: { REDIS_URL: url } })
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/REDIS_URL/)
+    expect(ran.stderr).not.toContain('hunter2')
+  })
+
+  test.each(['', '/', '/0', '/3', '?db=3'])('may be a URL that ends in %j', async (end) => {
+    const { exitCode } = await runHere(['check-store'], { env: { REDIS_URL: redis.url + end } })
+    expect(exitCode).toBe(0)
+  })
+
+  test('may be options that are texts', async () => {
+    const file = { host: '127.0.0.1', port: String(redis.port), db: '3' }
+    const ran = await runHere(['check-store', '--redis', await temporaryFile(JSON.stringify(file))])
+    expect(ran.exitCode).toBe(0)
+  })
 
   test.each(['5', '0ms', '61s', ''])('is not waited for %j', async (timeout) => {
     const argv = ['check-store', `--timeout=${timeout}`]

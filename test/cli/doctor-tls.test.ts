@@ -2,9 +2,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { buildCommand } from '../support/built-command.js'
 import { makeSigningKey, POLICY } from '../support/signing-keys.js'
 import { type Certificate, makeCertificate } from './certificates.js'
 import { runChild, temporaryFile } from './kit.js'
+
+buildCommand()
 
 const keys = [makeSigningKey('d-1').jwk, makeSigningKey('d-2').jwk]
 

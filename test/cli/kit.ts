@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { Command } from '../../src/cli/command.js'
 import { run } from '../../src/cli/run.js'
+import { builtCommand } from '../support/built-command.js'
 
 /** What a run of the command has left. */
 export interface Ran {
@@ -79,7 +80,9 @@ export function runChild(argv: readonly string[], options: RunOptions = {}): Chi
     ...(HOME && { HOME }),
     ...(TMPDIR && { TMPDIR }),
   }
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], { env })
+  const built = builtCommand()
+  const program = built === undefined ? ['--import', 'tsx', MAIN] : [built]
+  const child = spawn(process.execPath, [...program, ...argv], { env })
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -13,14 +13,17 @@ import {
 import { POLICY } from '../../example-app/orders/policy.js'
 import { API_KEY, fetchKeySet } from '../example-app/core-client.js'
 import { type Running, run } from '../example-app/run.js'
+import { buildCommand, builtCommand } from '../support/built-command.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { knowToken } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
-import { ROOT, readDocument } from './blocks.js'
+import { readDocument } from './blocks.js'
 import { exchangesIn, logLinesIn, masked } from './console.js'
 import { sections } from './markdown.js'
 
 const runBook = await readDocument('docs/operations.md')
+
+buildCommand()
 
 let core: IdentityCore
 let redis: RedisServer
@@ -59,7 +62,7 @@ afterAll(async () => {
 
 async function putCommandOnPath(): Promise<void> {
   const command = join(folder, 'bin', 'service-auth')
-  const program = `exec '${ROOT}node_modules/.bin/tsx' '${ROOT}src/cli/main.ts' "$@"`
+  const program = `exec '${process.execPath}' '${builtCommand()}' "$@"`
   await mkdir(join(folder, 'bin'))
   await writeFile(command, `#!/bin/sh\n${program}\n`)
   await chmod(command, 0o755)

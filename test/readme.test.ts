@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { promisify } from 'node:util'
 import { redisDenylist } from 'express-service-auth/redis'
@@ -13,7 +13,6 @@ import { until } from './support/until.js'
 
 const run = promisify(execFile)
 const TSC = `${ROOT}node_modules/.bin/tsc`
-const TSX = `${ROOT}node_modules/.bin/tsx`
 
 const DOCUMENTS = [
   'README.md',
@@ -32,14 +31,36 @@ const APPS = [
 const PROGRAMS = ['A store of your own', 'Testing your own service']
 
 let readme: PlacedBlocks
+let core: IdentityCore
+let redis: RedisServer
+/** By their headings; all are started at once. */
+let apps: ReadonlyMap<string, RunningApp>
 
 beforeAll(async () => {
-  readme = await placeBlocks('readme', 'README.md')
+  ;[readme, core, redis] = await Promise.all([
+    placeBlocks('readme', 'README.md'),
+    startIdentityCore({ apiKey: API_KEY }),
+    startRedis(),
+  ])
+  const environment = { ISSUER: core.url, REDIS_URL: redis.url }
+  const started = APPS.map(
+    async (heading) => [heading, await startApp(heading, environment)] as const,
+  )
+  apps = new Map(await Promise.all(started))
 })
 
-afterAll(() => readme.remove())
+afterAll(async () => {
+  await Promise.all([...apps.values()].map((app) => app.stop()))
+  await Promise.all([readme.remove(), core.close(), redis.stop()])
+})
 
-describe('the code in the documents', () => {
+function appOf(heading: string): RunningApp {
+  const app = apps.get(heading)
+  if (app === undefined) throw new Error(`«${heading}» is no app`)
+  return app
+}
+
+describe.concurrent('the code in the documents', () => {
   it('compiles, each block as it stands', async () => {
     const all = await placeBlocks('all', ...DOCUMENTS)
     expect(all.blocks.length).toBeGreaterThan(DOCUMENTS.length)
@@ -56,9 +77,11 @@ describe('the code in the documents', () => {
   })
 })
 
-describe('the programs of the README', () => {
+describe.concurrent('the programs of the README', () => {
   it.each(PROGRAMS)('«%s» runs as it stands', async (heading) => {
-    await run(TSX, ['--tsconfig', readme.tsconfig, readme.fileOf(heading)])
+    await run(process.execPath, ['--import', 'tsx', readme.fileOf(heading)], {
+      env: { ...process.env, TSX_TSCONFIG_PATH: readme.tsconfig },
+    })
   })
 })
 
@@ -74,8 +97,9 @@ interface RunningApp {
 async function startApp(heading: string, environment: NodeJS.ProcessEnv): Promise<RunningApp> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const app: ChildProcess = spawn(TSX, ['--tsconfig', readme.tsconfig, readme.fileOf(heading)], {
-    env: { ...process.env, ...environment, PORT: String(port) },
+  const own = { TSX_TSCONFIG_PATH: readme.tsconfig, PORT: String(port) }
+  const app = spawn(process.execPath, ['--import', 'tsx', readme.fileOf(heading)], {
+    env: { ...process.env, ...environment, ...own },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   app.stdout?.resume()
@@ -98,26 +122,15 @@ async function startApp(heading: string, environment: NodeJS.ProcessEnv): Promis
   }
 }
 
-describe("the README's first read", () => {
-  let core: IdentityCore
-  let app: RunningApp
-
-  beforeAll(async () => {
-    core = await startIdentityCore({ apiKey: API_KEY })
-    app = await startApp('A first read', { ISSUER: core.url })
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await core.close()
-  })
+describe.concurrent("the README's first read", () => {
+  const app = (): RunningApp => appOf('A first read')
 
   async function read(claims: object): Promise<Response> {
     const bearer = await mintedBy(core.url, {
       jwksDomain: core.url,
       payload: { ...CLAIMS, ...claims },
     })
-    return fetch(`${app.url}/orders/1`, { headers: { authorization: `Bearer ${bearer}` } })
+    return fetch(`${app().url}/orders/1`, { headers: { authorization: `Bearer ${bearer}` } })
   }
 
   it('answers the caller that it knows, and nobody else', async () => {
@@ -126,45 +139,25 @@ describe("the README's first read", () => {
     expect((await read({ sub: 'reporting' })).status).toBe(403)
     expect((await read({ permissions: [] })).status).toBe(403)
     expect((await read({ aud: 'stock' })).status).toBe(401)
-    expect((await fetch(`${app.url}/orders/1`)).status).toBe(401)
+    expect((await fetch(`${app().url}/orders/1`)).status).toBe(401)
   })
 })
 
-describe("the README's handler of errors", () => {
-  let app: RunningApp
-
-  beforeAll(async () => {
-    app = await startApp('When the fault is your own', {})
-  })
-
-  afterAll(() => app.stop())
+describe.concurrent("the README's handler of errors", () => {
+  const app = (): RunningApp => appOf('When the fault is your own')
 
   it('logs what is wrong, and tells the caller nothing of it', async () => {
-    const answer = await fetch(`${app.url}/orders/1?secret=1`)
+    const answer = await fetch(`${app().url}/orders/1?secret=1`)
     const body = { type: 'about:blank', title: 'Internal Server Error', status: 500 }
     expect([answer.status, await answer.json()]).toEqual([500, body])
-    expect(app.complaints()).toContain('GET /orders/1: wrong_wiring')
-    expect(app.complaints()).toContain('needs a serviceAuth before it')
-    expect(app.complaints()).not.toContain('secret=1')
+    expect(app().complaints()).toContain('GET /orders/1: wrong_wiring')
+    expect(app().complaints()).toContain('needs a serviceAuth before it')
+    expect(app().complaints()).not.toContain('secret=1')
   })
 })
 
-describe("the README's write that runs once", () => {
-  let core: IdentityCore
-  let redis: RedisServer
-  let app: RunningApp
-  let url: string
-
-  beforeAll(async () => {
-    ;[core, redis] = await Promise.all([startIdentityCore({ apiKey: API_KEY }), startRedis()])
-    app = await startApp('A write that runs once', { ISSUER: core.url, REDIS_URL: redis.url })
-    url = app.url
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await Promise.all([core.close(), redis.stop()])
-  })
+describe.concurrent("the README's write that runs once", () => {
+  const app = (): RunningApp => appOf('A write that runs once')
 
   const token = (claims: object = {}): Promise<string> =>
     mintedBy(core.url, {
@@ -174,7 +167,7 @@ describe("the README's write that runs once", () => {
 
   async function order(bearer: string, key: string, item = 'tea'): Promise<Response> {
     const headers = { 'content-type': 'application/json', 'idempotency-key': key }
-    return fetch(`${url}/orders`, {
+    return fetch(`${app().url}/orders`, {
       method: 'POST',
       headers: { ...headers, authorization: `Bearer ${bearer}` },
       body: JSON.stringify({ item }),
@@ -189,7 +182,7 @@ describe("the README's write that runs once", () => {
     const retry = await order(await token(), 'k-1')
     expect([retry.status, retry.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
     expect(await retry.json()).toEqual(created)
-    const read = await fetch(`${url}${location}`, {
+    const read = await fetch(`${app().url}${location}`, {
       headers: { authorization: `Bearer ${await token()}` },
     })
     expect([read.status, await read.json()]).toEqual([200, created])
@@ -199,7 +192,7 @@ describe("the README's write that runs once", () => {
     const used = await token()
     expect((await order(used, 'k-2')).status).toBe(201)
     const statuses = {
-      'no token': (await fetch(`${url}/orders/1`)).status,
+      'no token': (await fetch(`${app().url}/orders/1`)).status,
       'a replayed token': (await order(used, 'k-3')).status,
       'a key reused': (await order(await token(), 'k-2', 'coffee')).status,
       'no key': (await order(await token(), '')).status,
@@ -219,83 +212,48 @@ describe("the README's write that runs once", () => {
   })
 })
 
-describe("the README's probes and shutdown", () => {
-  let core: IdentityCore
-  let redis: RedisServer
-  let app: RunningApp
-
-  beforeAll(async () => {
-    ;[core, redis] = await Promise.all([startIdentityCore({ apiKey: API_KEY }), startRedis()])
-    app = await startApp('Probes and shutdown', { ISSUER: core.url, REDIS_URL: redis.url })
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await Promise.all([core.close(), redis.stop()])
-  })
+describe.concurrent("the README's probes and shutdown", () => {
+  const app = (): RunningApp => appOf('Probes and shutdown')
 
   const statusOf = async (path: string): Promise<number> =>
-    (await fetch(`${app.url}${path}`)).status
+    (await fetch(`${app().url}${path}`)).status
 
   async function order(): Promise<number> {
     const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload: CLAIMS })
     const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
     const init = { method: 'POST', headers: { ...headers, 'idempotency-key': 'k' }, body: '{}' }
-    return (await fetch(`${app.url}/orders`, init)).status
+    return (await fetch(`${app().url}/orders`, init)).status
   }
 
   it('tells the phases, and serves on for 5 seconds', async () => {
     await until('it is ready', async () => (await statusOf('/readyz')) === 200)
     expect([await statusOf('/livez'), await order()]).toEqual([200, 201])
-    const stopped = app.stop()
+    const stopped = app().stop()
     await until('it stops', async () => (await statusOf('/readyz')) === 503)
     expect([await statusOf('/livez'), await order()]).toEqual([200, 201])
     expect(await stopped).toBe(0)
   })
 })
 
-describe("the README's log", () => {
-  let core: IdentityCore
-  let app: RunningApp
-
-  beforeAll(async () => {
-    core = await startIdentityCore({ apiKey: API_KEY })
-    app = await startApp('Why a caller was refused', { ISSUER: core.url })
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await core.close()
-  })
+describe.concurrent("the README's log", () => {
+  const app = (): RunningApp => appOf('Why a caller was refused')
 
   it('tells the reason, which the caller does not get', async () => {
     const payload = { ...CLAIMS, sub: 'stranger' }
     const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload })
-    const answer = await fetch(app.url, { headers: { authorization: `Bearer ${bearer}` } })
+    const answer = await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })
     expect([answer.status, await answer.text()]).toEqual([403, expect.not.stringContaining('sub')])
-    await until('it is logged', async () => app.complaints().includes('caller_not_approved'))
+    await until('it is logged', async () => app().complaints().includes('caller_not_approved'))
   })
 })
 
-describe("the README's denylist", () => {
-  let core: IdentityCore
-  let redis: RedisServer
-  let app: RunningApp
-
-  beforeAll(async () => {
-    ;[core, redis] = await Promise.all([startIdentityCore({ apiKey: API_KEY }), startRedis()])
-    app = await startApp('Shutting out at once', { ISSUER: core.url, REDIS_URL: redis.url })
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await Promise.all([core.close(), redis.stop()])
-  })
+describe.concurrent("the README's denylist", () => {
+  const app = (): RunningApp => appOf('Shutting out at once')
 
   it('shuts a caller out, and lets it in again', async () => {
     const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload: CLAIMS })
     const status = async (): Promise<number> =>
-      (await fetch(app.url, { headers: { authorization: `Bearer ${bearer}` } })).status
+      (await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })).status
     expect(await status()).toBe(404)
     const client = new Redis(redis.url, { lazyConnect: true })
     const denylist = redisDenylist(client)

@@ -14,8 +14,10 @@ let redis: RedisServer
 let closed: RedisServer
 
 beforeAll(async () => {
-  redis = await startRedis({ config: { appendonly: 'yes' } })
-  closed = await startRedis({ config: { appendonly: 'yes', requirepass: PASSWORD } })
+  ;[redis, closed] = await Promise.all([
+    startRedis({ config: { appendonly: 'yes' } }),
+    startRedis({ config: { appendonly: 'yes', requirepass: PASSWORD } }),
+  ])
 })
 
 afterAll(() => Promise.all([redis.stop(), closed.stop()]))
@@ -42,8 +44,10 @@ async function check({ url, file, options = [] }: Checked) {
   const place = file && ['--redis', await temporaryFile(JSON.stringify(file))]
   const argv = ['check-store', ...(place ?? []), ...options]
   const env = url === undefined ? {} : { REDIS_URL: url }
-  const ran = await runHere(argv, { env })
-  const asJson = await runHere([...argv, '--json'], { env })
+  const [ran, asJson] = await Promise.all([
+    runHere(argv, { env }),
+    runHere([...argv, '--json'], { env }),
+  ])
   expect(asJson.exitCode).toBe(ran.exitCode)
   expect(ran.stdout + ran.stderr + asJson.stdout + asJson.stderr).not.toContain('hunter2')
   const object = asJson.json()
@@ -223,7 +227,8 @@ describe('Redis out of reach', () => {
     ],
     ['the password is missing', () => ({ url: closed.url }), /NOAUTH/],
   ])('ends with 3 when %s', async (_what, checked, why) => {
-    const { exitCode, stderr, object } = await check(checked())
+    const options = ['--timeout', '500ms']
+    const { exitCode, stderr, object } = await check({ ...checked(), options })
     expect(exitCode).toBe(3)
     expect(stderr).toMatch(/^service-auth: .*\n$/)
     expect(stderr).toMatch(why)

@@ -5,7 +5,6 @@ import {
   type LogOptions,
   logDecisions,
   memoryStore,
-  remoteKeySet,
   requirePermissions,
   serviceAuth,
 } from 'express-service-auth'
@@ -16,6 +15,7 @@ import { issuer } from '../support/issuer.js'
 import { call, newKey } from '../support/order-calls.js'
 import { openOrders } from '../support/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../support/receiver.js'
+import { issuerBehindSecretQuery } from '../support/secret-query.js'
 import { leaveChannels, recordOutput, searchedLogger } from '../support/secret-search/index.js'
 import { watchedStore } from '../support/watched-store.js'
 
@@ -100,18 +100,11 @@ it('writes what was accepted too, where that is wanted', async () => {
 it('writes each change of keys at info, with the address without its query', async () => {
   const journal = new Journal()
   log(journal)
-  const own = await createTestIssuer()
-  onTestFinished(() => own.close())
-  const { jwksUri } = own
-  const keySet = remoteKeySet({
-    jwksUri: `${jwksUri}?key=s3cret`,
-    fetch: (_address, init) => fetch(jwksUri, init),
-  })
-  onTestFinished(() => keySet.close())
+  const { own, keySet } = await issuerBehindSecretQuery()
   await keySet.ready()
   const [line] = journal.entries
   expect(line?.[0]).toBe('info')
-  expect(line?.[1]).toMatchObject({ type: 'fetched', jwksUri })
+  expect(line?.[1]).toMatchObject({ type: 'fetched', jwksUri: own.jwksUri })
   expect(line?.[1]['added']).toContain(own.kid)
   expect(journal.entries).toHaveLength(1)
 })

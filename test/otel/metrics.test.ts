@@ -1,18 +1,13 @@
 import { ValueType } from '@opentelemetry/api'
 import { DataPointType } from '@opentelemetry/sdk-metrics'
 import express from 'express'
-import {
-  memoryStore,
-  remoteKeySet,
-  requirePermissions,
-  requireSingleUse,
-} from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
+import { memoryStore, requirePermissions, requireSingleUse } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../support/issuer.js'
 import { call, newKey } from '../support/order-calls.js'
 import { openOrders } from '../support/order-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
+import { issuerBehindSecretQuery } from '../support/secret-query.js'
 import { meter, type Series } from '../support/telemetry.js'
 import { until } from '../support/until.js'
 import { watchedStore } from '../support/watched-store.js'
@@ -84,14 +79,8 @@ it('has no series for what a caller chose, whatever it was refused for', async (
 })
 
 it('says that nothing could be decided, and counts fetches by the address without its query', async () => {
-  const own = await createTestIssuer()
-  onTestFinished(() => own.close())
+  const { own, keySet } = await issuerBehindSecretQuery()
   const { jwksUri } = own
-  const keySet = remoteKeySet({
-    jwksUri: `${jwksUri}?key=s3cret`,
-    fetch: (_address, init) => fetch(jwksUri, init),
-  })
-  onTestFinished(() => keySet.close())
   const { series } = meter()
   const auth = authFor(own.policy({ keySet }))
   const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })

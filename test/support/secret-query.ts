@@ -1,0 +1,18 @@
+import { type KeySet, remoteKeySet } from 'express-service-auth'
+import { createTestIssuer, type TestIssuer } from 'express-service-auth/testing'
+import { onTestFinished } from 'vitest'
+
+/** An issuer for one test, and its key set at an address with a secret in its query. */
+export async function issuerBehindSecretQuery(): Promise<{ own: TestIssuer; keySet: KeySet }> {
+  const own = await createTestIssuer()
+  const { jwksUri } = own
+  const keySet = remoteKeySet({
+    jwksUri: `${jwksUri}?key=s3cret`,
+    fetch: (_address, init) => fetch(jwksUri, init),
+  })
+  onTestFinished(async () => {
+    keySet.close()
+    await own.close()
+  })
+  return { own, keySet }
+}

@@ -8,6 +8,10 @@ export type IdempotencyRecord = {
   readonly owner: string
   readonly fence: number
   readonly fingerprint: string
+  /**
+   * How long it is kept beyond its lease: what its run has asked for, and what a mark had left that the
+   * run has replaced.
+   */
   readonly retentionMs: number
   /** When the record may be forgotten. */
   readonly expiresAt: number
@@ -29,15 +33,19 @@ type Known = IdempotencyRecord | undefined
 export const alive = (record: Known, now: number): Known =>
   record !== undefined && now < record.expiresAt ? record : undefined
 
-const running = (run: Run, now: number): IdempotencyRecord => ({
+const running = (run: Run, now: number, markMs: number): IdempotencyRecord => ({
   state: 'running',
   owner: run.owner,
   fence: run.fence,
   fingerprint: run.fingerprint,
-  retentionMs: run.retentionMs,
+  retentionMs: run.retentionMs + markMs,
   leaseUntil: now + run.leaseMs,
-  expiresAt: now + run.leaseMs + run.retentionMs,
+  expiresAt: now + run.leaseMs + run.retentionMs + markMs,
 })
+
+/** What is left of the mark of a freed key in the record of a run that has taken the key. */
+const markIn = (record: Known, { retentionMs }: Pick<Run, 'retentionMs'>): number =>
+  record === undefined ? 0 : Math.max(0, record.retentionMs - retentionMs)
 
 /** Reserves the key where it is free. `leastFence` is above every fence that has been forgotten. */
 export function reserve(
@@ -49,7 +57,9 @@ export function reserve(
   const refuse = (answer: Reservation): Step<Reservation> => ({ answer, record })
   const take = (): Step<Reservation> => {
     const fence = Math.max(leastFence, (record?.fence ?? 0) + 1)
-    return { answer: { outcome: 'reserved', fence }, record: running({ ...request, fence }, now) }
+    const markMs = record?.state === 'freed' ? record.expiresAt - now : markIn(record, request)
+    const taken = running({ ...request, fence }, now, markMs)
+    return { answer: { outcome: 'reserved', fence }, record: taken }
   }
   if (record === undefined) return take()
   const isOwn = record.owner === request.owner
@@ -73,7 +83,8 @@ const belongsTo = (record: IdempotencyRecord, run: Run): boolean =>
 export function renew(stored: Known, run: Run, now: number): Step<boolean> {
   const record = alive(stored, now)
   const isHeld = record === undefined || (record.state === 'running' && belongsTo(record, run))
-  return isHeld ? { answer: true, record: running(run, now) } : { answer: false, record }
+  if (!isHeld) return { answer: false, record }
+  return { answer: true, record: running(run, now, markIn(record, run)) }
 }
 
 /** Ends a run that still has the key. */
@@ -83,7 +94,8 @@ export function settle(
   now: number,
 ): Step<boolean> {
   const record = alive(stored, now)
-  if (record === undefined) return { answer: true, record: ended(run, ending, now) }
+  const end = (markMs: number) => ({ answer: true, record: ended({ run, markMs }, ending, now) })
+  if (record === undefined) return end(0)
   if (!belongsTo(record, run)) return { answer: false, record }
   if (record.state === 'finished' || record.state === 'freed') {
     // The same ending again, because its reply was lost, is confirmed; any other comes too late.
@@ -92,11 +104,16 @@ export function settle(
   }
   // Bytes have been sent: `abandoned`, which may lead to a rerun, comes too late.
   if (record.state === 'unstored' && ending.type === 'abandoned') return { answer: false, record }
-  return { answer: true, record: ended(run, ending, now) }
+  return end(markIn(record, run))
 }
 
-function ended(run: Run, ending: Ending, now: number): IdempotencyRecord {
-  const { owner, fence, fingerprint, leaseMs, retentionMs } = run
+function ended(
+  { run, markMs }: { run: Run; markMs: number },
+  ending: Ending,
+  now: number,
+): IdempotencyRecord {
+  const { owner, fence, fingerprint, leaseMs } = run
+  const retentionMs = run.retentionMs + markMs
   const base = { owner, fence, fingerprint, retentionMs, expiresAt: now + retentionMs }
   switch (ending.type) {
     case 'finished':
@@ -113,7 +130,7 @@ function ended(run: Run, ending: Ending, now: number): IdempotencyRecord {
     case 'abandoned':
       return { ...base, state: 'running', leaseUntil: now }
     case 'released':
-      // Kept for the length of a lease: a late call of the same run must not write the record anew.
-      return { ...base, state: 'freed', expiresAt: now + leaseMs }
+      // A mark: a late call of this run, or of one before it, must not write the record anew.
+      return { ...base, state: 'freed', expiresAt: now + Math.max(leaseMs, markMs) }
   }
 }

@@ -17,7 +17,7 @@ export const FREED: Resolution = { type: 'freed' }
 export const FINISHED: Resolution = { type: 'finished', result: OPERATORS_RESULT }
 export const RESOLUTIONS: readonly Resolution[] = [FREED, FINISHED]
 
-const RESULT_KEPT: Ending = { type: 'finished', result: RUNS_RESULT }
+export const RESULT_KEPT: Ending = { type: 'finished', result: RUNS_RESULT }
 export const ENDINGS: readonly Ending[] = [
   RESULT_KEPT,
   { type: 'streaming' },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Resolution } from '../idempotency/record-view.js'
+import type { Ending } from '../idempotency/store.js'
 import type { StoreRules } from './store-case.js'
 import {
   abandoned,
@@ -13,6 +14,7 @@ import {
   lasting,
   OPERATORS_RESULT,
   RESOLUTIONS,
+  RESULT_KEPT,
   SLACK_MS,
   seen,
 } from './store-records.js'
@@ -21,6 +23,13 @@ import { begin, outcomeOf, requestWith, retryOf, untilAbandoned } from './store-
 const ROUNDS = 50
 const DAY_MS = 86_400_000
 const SHORT_LEASE_MS = 100
+
+/** How runs end that follow each other. */
+const LATER_RUNS: readonly (readonly Ending[])[] = [
+  ...ENDINGS.map((ending) => [ending]),
+  [{ type: 'released' }, { type: 'released' }],
+  [{ type: 'abandoned' }, { type: 'released' }],
+]
 
 export const RESOLUTION_RULES: StoreRules<KeptStore> = {
   'a key that is freed can be taken, by another request too, and its fence grows': async (
@@ -81,6 +90,24 @@ export const RESOLUTION_RULES: StoreRules<KeptStore> = {
         const expected = Math.max(retentionMs, DAY_MS)
         assert.ok(expiresInMs > expected - SLACK_MS, `${expiresInMs} ms`)
         assert.ok(expiresInMs <= expected, `${expiresInMs} ms`)
+      }
+    }
+  },
+
+  'what an operator has freed stays marked as long, whatever later runs do': async (store) => {
+    for (const retentionMs of [1000, 3 * DAY_MS]) {
+      const least = Math.max(retentionMs, DAY_MS) - SLACK_MS
+      for (const endings of LATER_RUNS) {
+        const { request, run } = await abandoned(store, { leaseMs: 1000, retentionMs })
+        await expectResolved(store, run, FREED)
+        for (const ending of endings) {
+          const next = await begin(store, retryOf(request, { rerunAbandoned: true }))
+          assert.equal(await store.renew(next), true)
+          assert.equal(await store.settle(next, ending), true, ending.type)
+          const { expiresInMs = 0 } = await seen(store, run)
+          assert.ok(expiresInMs > least, `${ending.type}: ${expiresInMs} ms`)
+        }
+        assert.equal(await store.settle(run, RESULT_KEPT), false)
       }
     }
   },

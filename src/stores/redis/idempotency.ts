@@ -72,7 +72,7 @@ function endState(run: Run, type: Ending['type']): [string, number] {
 }
 
 export const takeBackArguments = (request: ReservationRequest): string[] => [
-  behindFence(request, request.leaseMs),
+  behindFence(request, request.retentionMs),
   String(wholeMs(request.leaseMs)),
 ]
 

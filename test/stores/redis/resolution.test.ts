@@ -5,6 +5,7 @@ import { sealedOwner } from '../../../src/idempotency/sealed-owner.js'
 import { NotConfirmed } from '../../../src/stores/redis/attempt.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'
+import { until } from '../../support/until.js'
 import { begin, openStore, requestFor, retryOf } from './kit.js'
 
 const DAY_MS = 86_400_000
@@ -229,6 +230,41 @@ test('a server that is full is an error, and nothing changes', async () => {
   await expect(store.resolve(request.key, run.fence, FINISHED)).rejects.toThrow('OOM')
   await server.command('CONFIG', 'SET', 'maxmemory', '0')
   expect((await store.inspect(request.key))?.state).toBe('abandoned')
+})
+
+describe('the mark of a key that was freed', () => {
+  async function freedIn(store: Store) {
+    const { request, run } = await abandonedIn(store)
+    expect(await store.resolve(request.key, run.fence, FREED)).toBe(true)
+    return { request, run }
+  }
+
+  test('outlives a reservation that was taken back', async () => {
+    const { store } = openStore(server)
+    const { request, run } = await freedIn(store)
+    server.pause()
+    const reserving = store.reserve(retryOf(request))
+    await expect(reserving)
+      .rejects.toThrow('Redis')
+      .finally(() => server.resume())
+    await until('it is taken back', async () => {
+      const view = await store.inspect(request.key).catch(() => undefined)
+      return view?.state === 'freed' && view.fence > run.fence
+    })
+    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  })
+
+  test('is not given up by a server that is full', async () => {
+    const { store } = openStore(server)
+    const { request } = await freedIn(store)
+    const next = await begin(store, retryOf(request))
+    await server.command('CONFIG', 'SET', 'maxmemory', '1')
+    const settling = store.settle(next, { type: 'released' })
+    await expect(settling).rejects.toThrow('OOM')
+    await server.command('CONFIG', 'SET', 'maxmemory', '0')
+    expect(await store.settle(next, { type: 'released' })).toBe(true)
+    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  })
 })
 
 test('of two that ask on connections of their own one wins, and neither over a run', async () => {

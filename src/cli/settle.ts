@@ -109,18 +109,10 @@ async function changedMeanwhile(work: Work): Promise<CommandResult> {
   return notDone(found, `nothing was changed: meanwhile it has changed, and ${now}`)
 }
 
-const DIGEST = /^[A-Za-z0-9_-]{1,64}$/
-
-/** In a damaged record a part of the body may stand in the place of the fingerprint. */
-function shownOf({ fingerprint, ...view }: RecordView): RecordView {
-  return fingerprint !== undefined && DIGEST.test(fingerprint) ? { ...view, fingerprint } : view
-}
-
 /** @throws CommandFailure (3) when Redis does not answer. */
 async function look({ keeper, record }: Work): Promise<RecordView | undefined> {
   try {
-    const view = await keeper.inspect(record)
-    return view && shownOf(view)
+    return await keeper.inspect(record)
   } catch (error) {
     throw unchanged(error)
   }

@@ -27,8 +27,10 @@ export interface Finding {
   readonly now: number
 }
 
-/** The longest that a run may go on, and then come back. */
-const LEAST_MARK_MS = 86_400_000
+/** The largest `maxRunSeconds`. */
+export const LONGEST_RUN_MS = 86_400_000
+/** A run may come back as late as that. */
+const LEAST_MARK_MS = LONGEST_RUN_MS
 const MICROSECONDS_PER_SECOND = 1_000_000
 
 /** Until when somebody may be at work; 0 when that is over. */

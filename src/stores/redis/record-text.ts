@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { IdempotencyRecord } from '../../idempotency/record.js'
-import type { KeptRecord, ResolvedRecord } from '../../idempotency/resolution.js'
+import {
+  type KeptRecord,
+  LONGEST_RUN_MS,
+  type ResolvedRecord,
+} from '../../idempotency/resolution.js'
 import { behindFence, joined } from './idempotency.js'
 
 // The records of idempotency-scripts.ts as text, for the few who read and write them from outside.
@@ -16,11 +20,14 @@ export interface KeptValue {
 }
 
 const FORM = /^1\|([rduf])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
+/** Sizes that reach so far into a result would show some of it as owner or fingerprint. */
+const RESULT_START = /\[\d{3},\[/
 const OTHER_VERSION = /^([1-9]\d{0,5})\|/
 /** Longer heads are none that the scripts write. */
 const MOST_HEAD_OCTETS = 256
 const FENCE_LIMIT = Number.MAX_SAFE_INTEGER
 const RETENTION_LIMIT = 2 ** 53
+const MICROSECONDS_PER_MS = 1000
 
 /** Reads the reply to `LOOK`. */
 export function readLook(reply: unknown): KeptValue {
@@ -33,7 +40,7 @@ export function parseRecord(kept: KeptValue): KeptRecord {
   const { type, value, ttlMs, time } = kept
   const expiresAt = ttlMs < 0 ? Number.POSITIVE_INFINITY : ttlMs
   const head = type === 'string' ? value.toString('latin1', 0, MOST_HEAD_OCTETS) : ''
-  const record = readHead(head, value, expiresAt)
+  const record = readValue(head, kept, expiresAt)
   if (record !== undefined) return record
   const version = OTHER_VERSION.exec(head)?.[1]
   return {
@@ -44,7 +51,11 @@ export function parseRecord(kept: KeptValue): KeptRecord {
   }
 }
 
-function readHead(head: string, value: Buffer, expiresAt: number): IdempotencyRecord | undefined {
+function readValue(
+  head: string,
+  { value, time }: KeptValue,
+  expiresAt: number,
+): IdempotencyRecord | undefined {
   const [whole, letter, ...digits] = FORM.exec(head) ?? []
   if (whole === undefined) return undefined
   const [fence = 0, retentionMs = 0, ownerSize = 0, fingerprintSize = 0] = digits.map(Number)
@@ -52,6 +63,7 @@ function readHead(head: string, value: Buffer, expiresAt: number): IdempotencyRe
   const rest = middle + fingerprintSize
   if (fence >= FENCE_LIMIT || retentionMs >= RETENTION_LIMIT || rest > value.length)
     return undefined
+  if (RESULT_START.test(value.toString('latin1', whole.length, rest))) return undefined
   const base = {
     owner: value.toString('utf8', whole.length, middle),
     fingerprint: value.toString('utf8', middle, rest),
@@ -59,14 +71,15 @@ function readHead(head: string, value: Buffer, expiresAt: number): IdempotencyRe
     retentionMs,
     expiresAt,
   }
+  const endsAsRun = (fence - time) / MICROSECONDS_PER_MS + LONGEST_RUN_MS
   // Beyond the retention, what is left of a time to live is the lease.
-  const hasLease = Number.isFinite(expiresAt)
-  const leaseUntil = hasLease ? expiresAt - retentionMs : 0
+  const leaseUntil = Number.isFinite(expiresAt) ? expiresAt - retentionMs : undefined
   switch (letter) {
     case 'r':
-      return hasLease ? { ...base, state: 'running', leaseUntil } : undefined
+      // Where somebody has taken the time to live away, its run may be alive.
+      return { ...base, state: 'running', leaseUntil: leaseUntil ?? endsAsRun }
     case 'u':
-      return { ...base, state: 'unstored', leaseUntil }
+      return { ...base, state: 'unstored', leaseUntil: leaseUntil ?? 0 }
     case 'd':
       return { ...base, state: 'finished', result: value.subarray(rest) }
     default:

@@ -60,11 +60,13 @@ describe('a record that cannot be read', () => {
     `1|r|${'9'.repeat(300)}|1000|1|1|of`,
     '01|r|1|1000|1|1|of',
     '{"state":"running"}',
+    '1|d|1|1000|5|20|ownerfingerprint[201,[],4]\nbody',
+    '1|d|1|1000|20|11|ownerfingerprint[201,[],4]\nbody-of-a-caller',
   ])('such as %j can be freed, and nothing else', async (value) => {
     const { store } = openStore(server)
     const request = requestFor()
     await server.command('SET', nameOf(request), value, 'PX', '60000')
-    expect((await store.reserve(request)).outcome).toBe('unreadable')
+    expect((await store.reserve(request)).outcome).toMatch(/^(unreadable|mismatch)$/)
     const { expiresInMs, ...view } = (await store.inspect(request.key)) ?? {}
     expect(view).toEqual({ fence: 0, state: 'unreadable' })
     expect(expiresInMs).toBeLessThanOrEqual(60_000)
@@ -106,23 +108,46 @@ describe('a record that cannot be read', () => {
 })
 
 describe('a record that somebody keeps for ever', () => {
-  test('while it runs tells of no lease, so that it cannot be read', async () => {
+  const textAt = (fence: number): string => `1|r|${fence}|60000|5|11|ownerfingerprint`
+  const agoMs = (ms: number): number => (Date.now() - ms) * 1000
+
+  test('while it runs may be alive: it is left alone', async () => {
     const { store } = openStore(server)
     const request = requestFor()
-    await begin(store, request)
+    const run = await begin(store, request)
     await server.command('PERSIST', nameOf(request))
-    expect(await store.inspect(request.key)).toEqual({ fence: 0, state: 'unreadable' })
-    await expectFreed(store, request)
+    const view = await store.inspect(request.key)
+    expect(view).toMatchObject({ state: 'running', fence: run.fence })
+    expect(view?.leaseLeftMs).toBeGreaterThan(DAY_MS - 60_000)
+    for (const fence of [0, run.fence]) {
+      for (const as of [FREED, FINISHED]) {
+        expect(await store.resolve(request.key, fence, as)).toBe(false)
+      }
+    }
+    expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(true)
+  })
+
+  test.each([FREED, FINISHED])('is abandoned once no run can be so old ($type)', async (as) => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    const [younger, older] = [agoMs(DAY_MS - 60_000), agoMs(DAY_MS + 1000)]
+    await server.command('SET', nameOf(request), textAt(younger))
+    expect((await store.inspect(request.key))?.state).toBe('running')
+    expect(await store.resolve(request.key, younger, as)).toBe(false)
+    await server.command('SET', nameOf(request), textAt(older))
+    expect((await store.inspect(request.key))?.state).toBe('abandoned')
+    expect(await store.resolve(request.key, older, as)).toBe(true)
+    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   })
 
   test('is not resolved over a run that renews it meanwhile', async () => {
     const { store } = openStore(server)
     const request = requestFor()
-    const run = await begin(store, request)
-    await server.command('PERSIST', nameOf(request))
+    const run = { ...request, fence: agoMs(DAY_MS + 1000), owner: 'owner' }
+    await server.command('SET', nameOf(request), textAt(run.fence))
     // It is renewed after it was looked at.
-    const answers = await Promise.all([store.resolve(request.key, 0, FREED), store.renew(run)])
-    expect(answers).toEqual([false, true])
+    const resolving = store.resolve(request.key, run.fence, FREED)
+    expect(await Promise.all([resolving, store.renew(run)])).toEqual([false, true])
     expect((await store.inspect(request.key))?.state).toBe('running')
   })
 

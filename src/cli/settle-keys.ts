@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { RecordKeeper } from '../idempotency/record-view.js'
 import { type EncryptedStoreOptions, encryptedStore } from '../stores/encrypted.js'
@@ -10,7 +11,7 @@ export const KEYS_OPTIONS: OptionSpecs = {
   keys: {
     kind: 'text',
     value: 'FILE',
-    help: 'the keys of an encrypted store: {"current", "keys": {id: base64url}}',
+    help: 'the keys of an encrypted store: {"current", "keys": {id: base64url}}; null for one that is gone',
   },
   unencrypted: {
     kind: 'flag',
@@ -26,11 +27,12 @@ export type KeyAccess =
 
 const SHAPE =
   'the file of --keys must hold { "current", "keys": { id: key } }, with keys of 32 octets in ' +
-  'base64url, and one of their ids as current'
+  'base64url (null for one that is gone), and the id of a key as current'
+const KEY_OCTETS = 32
 
 const schema = z.strictObject({
   current: z.string(),
-  keys: z.record(z.string(), z.string().transform(decodeKey)),
+  keys: z.record(z.string(), z.union([z.string().transform(decodeKey), z.null()])),
   // Where it is not said, a plain result counts as readable, and nothing is written over it.
   readUnencrypted: z.boolean().exactOptional(),
 })
@@ -54,9 +56,16 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
   }
   if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
   const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))
-  if (!parsed.success) throw wrong('file', SHAPE)
-  return { type: 'keys', keys: { readUnencrypted: true, ...parsed.data } }
+  if (!parsed.success || parsed.data.keys[parsed.data.current] === null) throw wrong('file', SHAPE)
+  const keys = Object.entries(parsed.data.keys).map(([id, key]) => [id, key ?? keyThatIsGone()])
+  return {
+    type: 'keys',
+    keys: { readUnencrypted: true, ...parsed.data, keys: Object.fromEntries(keys) },
+  }
 }
+
+/** One that opens nothing, like the one that is gone: then its results count as damaged. */
+const keyThatIsGone = (): Uint8Array => randomBytes(KEY_OCTETS)
 
 /**
  * The records of the store, as far as the keys lead.

@@ -2,7 +2,14 @@ import type { RecordView } from '../idempotency/record-view.js'
 import type { Arguments } from './arguments.js'
 import { columns } from './columns.js'
 import type { KeyAccess } from './settle-keys.js'
-import { isSealedFor, leftInWords, obstacleTo, stateInWords } from './settle-rules.js'
+import {
+  isLockedFor,
+  isSealedFor,
+  lacksKeyOf,
+  leftInWords,
+  obstacleTo,
+  stateInWords,
+} from './settle-rules.js'
 import { durationInWords, momentInWords } from './time-in-words.js'
 
 /** What the lines tell of. */
@@ -45,12 +52,18 @@ const agoInWords = (seconds: number, nowMs: number): string =>
 
 function keyInWords(keyId: string, { view, access }: Shown): string {
   if (isSealedFor(access, view)) return `${keyId}; with --keys it is known whether it opens`
-  const isMissing = access.type === 'keys' && !Object.hasOwn(access.keys.keys, keyId)
-  return isMissing ? `${keyId}, which the file of --keys lacks` : keyId
+  return lacksKeyOf(access, view) ? `${keyId}, which the file of --keys lacks` : keyId
 }
 
 function waysOut(shown: Shown): string[] {
   const { view, access } = shown
+  if (isLockedFor(access, view)) {
+    return [
+      '',
+      `Only with the key ${view.keyId} is it known whether the result opens: add it to the file of --keys.`,
+      `Where it is gone for good, say so there: "${view.keyId}": null`,
+    ]
+  }
   const ways: string[] = []
   if (obstacleTo('freed', view) === undefined) {
     ways.push('', 'Nothing has happened, and the next retry shall run:')

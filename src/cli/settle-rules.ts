@@ -59,9 +59,23 @@ export function obstacleTo(ending: Ending, view: RecordView): string | undefined
 export const isSealedFor = (access: KeyAccess, { state, keyId }: RecordView): boolean =>
   access.type !== 'keys' && state === 'finished' && keyId !== undefined
 
+/** Whether there are keys, but not that of the record. */
+export const lacksKeyOf = (access: KeyAccess, { keyId }: RecordView): boolean =>
+  access.type === 'keys' && keyId !== undefined && !Object.hasOwn(access.keys.keys, keyId)
+
+/** Whether a result is there that may be good, but for a key that is not given. */
+export const isLockedFor = (access: KeyAccess, view: RecordView): boolean =>
+  view.state === 'unreadable' && lacksKeyOf(access, view)
+
 /** What has to be given beside `--done`; `undefined` when it is given. */
 export function missingKeys(access: KeyAccess, view: RecordView): CommandFailure | undefined {
   const { keyId, state } = view
+  if (isLockedFor(access, view)) {
+    return wrong(
+      'file',
+      `the file of --keys lacks ${keyId}, and only with it is it known whether the result opens`,
+    )
+  }
   if (access.type === 'keys' || keyId === undefined) return undefined
   if (!isSealedFor(access, view) && obstacleTo('finished', view) !== undefined) return undefined
   if (state === 'finished' || state === 'unreadable') {

@@ -70,8 +70,13 @@ async function settleOne(work: Work, order: Order | undefined): Promise<CommandR
   const obstacle = obstacleTo(order.type, view)
   if (obstacle !== undefined) return notDone({ record, view }, `nothing was changed: ${obstacle}`)
   if (!(await resolve(work, order))) return changedMeanwhile(work)
-  const isPlain = order.type === 'finished' && access.type === 'unencrypted'
-  return done(order, { record, view }, isPlain ? PLAIN_IN_WORDS : DONE_IN_WORDS[order.type])
+  return done(order, { record, view }, doneInWords(work, order, view))
+}
+
+function doneInWords({ access }: Work, { type }: Order, { state, keyId }: RecordView): string {
+  if (type === 'finished' && access.type === 'unencrypted') return PLAIN_IN_WORDS
+  const isReplaced = state === 'unreadable' && keyId !== undefined
+  return DONE_IN_WORDS[type] + (isReplaced ? `, instead of the one encrypted by ${keyId}` : '')
 }
 
 /** What `--json` shows of a record; `view` is how it was found. */

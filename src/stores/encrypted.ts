@@ -4,6 +4,7 @@ import { flag, isRecord, optionsObject, parseOptions, storeWith } from '../base/
 import { decodeResult } from '../held-response/result.js'
 import type { CanRead, RecordKeeper } from '../idempotency/record-view.js'
 import { KEY_ID_FORM, sealedOwner } from '../idempotency/sealed-owner.js'
+import { keyIdOfResult } from '../idempotency/sealed-result.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import { type Belonging, createResultCipher, type ResultCipher } from './encrypted-result.js'
 
@@ -59,8 +60,8 @@ const storeSchema = optionsObject({ store: storeWith(['reserve', 'renew', 'settl
 
 /**
  * Encrypts the results that a store keeps, as compact JWE (RFC 7516) with `dir` and `A256GCM`. Each
- * opens for its record and fingerprint alone; what does not open is `unreadable`. Only what is known
- * of a store is handed through: nothing else gets at results that nobody has encrypted or opened.
+ * opens for its record and fingerprint alone; what does not open is `unreadable`. What a key has
+ * encrypted that is not in `keys` is, but `resolve` does not replace it. Only what is known of a store is handed through: nothing else gets at results that nobody has encrypted or opened.
  *
  * @throws TypeError when `store` is no store of idempotency keys, or an option is unknown, of the
  * wrong type or out of its range. It never holds a key.
@@ -97,7 +98,9 @@ export function encryptedStore<Store extends IdempotencyStore>(
       return store.settle(owned, { type: 'finished', result })
     },
   }
-  const keeper = isRecordKeeper(store) ? keeperOf(store, { open, seal: cipher.seal }) : undefined
+  const keeper = isRecordKeeper(store)
+    ? keeperOf(store, { open, seal: cipher.seal, keys })
+    : undefined
   return { ...handedThrough(store), ...keeper, ...encrypted } as EncryptedStore<Store>
 }
 
@@ -126,14 +129,24 @@ const isRecordKeeper = (store: object): store is RecordKeeper =>
     (name) => typeof (store as Record<string, unknown>)[name] === 'function',
   )
 
+interface Opening extends ResultCipher {
+  readonly keys: ReadonlyMap<string, unknown>
+}
+
 /** The inner store cannot read what is encrypted: it is told what opens. */
-function keeperOf(store: RecordKeeper, { open, seal }: ResultCipher): RecordKeeper {
+function keeperOf(store: RecordKeeper, { open, seal, keys }: Opening): RecordKeeper {
   const opens =
     (record: string, canRead: CanRead = isResult): CanRead =>
     async (kept, fingerprint) => {
       const result = await open(kept, { record, fingerprint })
       return result !== undefined && canRead(result, fingerprint)
     }
+
+  /** Who has the key may be able to read it. */
+  const isOfAnotherKey = (kept: Uint8Array): boolean => {
+    const keyId = keyIdOfResult(kept)
+    return keyId !== undefined && !keys.has(keyId)
+  }
 
   return {
     async inspect(record, canRead = isResult) {
@@ -150,7 +163,8 @@ function keeperOf(store: RecordKeeper, { open, seal }: ResultCipher): RecordKeep
       // Where there is no fingerprint nothing can be ended so: the inner store says it.
       const { fingerprint = '' } = (await store.inspect(record)) ?? {}
       const result = await seal(as.result, { record, fingerprint })
-      const canRead = opens(record, as.canRead)
+      const canReadOpened = opens(record, as.canRead)
+      const canRead: CanRead = (kept, of) => isOfAnotherKey(kept) || canReadOpened(kept, of)
       return store.resolve(record, fence, { type: 'finished', result, canRead })
     },
   }

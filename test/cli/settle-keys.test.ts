@@ -17,8 +17,10 @@ const KEYS = { june: randomBytes(32), july: randomBytes(32) }
 for (const key of Object.values(KEYS)) knowSecret('an encryption key', key)
 
 const textOf = (key: Uint8Array): string => Buffer.from(key).toString('base64url')
-const fileOf = (keys: Readonly<Record<string, Uint8Array>>, current: string): Promise<string> => {
-  const texts = Object.entries(keys).map(([id, key]) => [id, textOf(key)])
+/** A key that is `null` is gone. */
+type Keys = Readonly<Record<string, Uint8Array | null>>
+const fileOf = (keys: Keys, current: string): Promise<string> => {
+  const texts = Object.entries(keys).map(([id, key]) => [id, key && textOf(key)])
   return temporaryFile(JSON.stringify({ current, keys: Object.fromEntries(texts) }))
 }
 
@@ -129,9 +131,8 @@ describe('a result that opens is never written over', () => {
 })
 
 describe('a result that does not open', () => {
-  test('is shown for what it is, and done with the keys that there are', async () => {
-    const run = await made(encrypted, 'finished')
-    const { key, fence } = run
+  test('because its key is not given is shown so, and not replaced', async () => {
+    const { key, fence } = await made(encrypted, 'finished')
     expect((await viewFrom(key)).state).toBe('finished')
     const unsure = await settle(server, key)
     expect(unsure.stdout).toMatch(/^state +finished: it has its answer$/m)
@@ -140,10 +141,34 @@ describe('a result that does not open', () => {
     expect((await viewFrom(key, ...withoutJune)).state).toBe('unreadable')
     const { stdout } = await settle(server, key, ...withoutJune)
     expect(stdout).toMatch(/^key +june, which the file of --keys lacks$/m)
+    expect(stdout).toMatch(/add it to the file of --keys.*"june": null/s)
+    expect(stdout).not.toContain('--done')
+    const before = await contentsOf(key)
     const options = ['--fence', String(fence), ...withoutJune]
+    const ran = await settle(server, key, ...options, ...ANSWER)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/^service-auth: the file of --keys lacks june, .*\n$/)
     expect((await settle(server, key, ...options, '--free')).exitCode).toBe(1)
-    expect((await settle(server, key, ...options, ...ANSWER)).exitCode).toBe(0)
+    expect(await contentsOf(key)).toBe(before)
+  })
+
+  test('because its key is gone, as the file says, is done, and the key named', async () => {
+    const run = await made(encrypted, 'finished')
+    const file = await fileOf({ june: null, july: KEYS.july }, 'july')
+    const options = ['--fence', String(run.fence), '--keys', file]
+    const ran = await settle(server, run.key, ...options, ...ANSWER)
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.stdout).toMatch(/^finished: .*, instead of the one encrypted by june\n$/)
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
+  })
+
+  test('is not replaced by one that its run stores between look and write', async () => {
+    const run = await made(encrypted, 'abandoned')
+    const keeper = encryptedStore(plain, { keys: { july: KEYS.july }, current: 'july' })
+    expect((await keeper.inspect(run.key))?.state).toBe('abandoned')
+    expect(await encrypted.settle(run, { type: 'finished', result: RESULT })).toBe(true)
+    const as = { type: 'finished', result: RESULT } as const
+    expect(await keeper.resolve(run.key, run.fence, as)).toBe(false)
   })
 
   test('because it is damaged is not done with --unencrypted', async () => {
@@ -171,6 +196,7 @@ describe('the file of --keys', () => {
     ['with a blank', { current: 'june', keys: { june: ` ${good}` } }],
     ['with a key of 31 octets', { current: 'june', keys: { june: textOf(KEYS.june).slice(2) } }],
     ['with a key in hex', { current: 'june', keys: { june: KEYS.june.toString('hex') } }],
+    ['with a current that is gone', { current: 'june', keys: { june: null, july: good } }],
     ['with a bad id', { current: 'a b', keys: { 'a b': good } }],
     ['with a key for an id', { current: good, keys: { [good]: 'june' } }],
   ])('is refused %s', async (_what, contents) => {

@@ -3,12 +3,7 @@ import type { Request, Response } from 'express'
 import { faultOf, wrongWiring } from '../decision/fault.js'
 import { callStore } from '../decision/store-call.js'
 import { decodeResult } from '../held-response/result.js'
-import {
-  announceIdempotency,
-  type IdempotencyEvent,
-  type IdempotencyRefusal,
-  laterInThisContext,
-} from '../idempotency/event.js'
+import { type IdempotencyRefusal, laterInThisContext } from '../idempotency/event.js'
 import { recordKey } from '../idempotency/operation.js'
 import { beginRun, type IdempotencyContext } from '../idempotency/run.js'
 import type { Reservation, ReservationRequest } from '../idempotency/store.js'
@@ -18,10 +13,10 @@ import {
   type IdempotencySettings,
   parseIdempotencyOptions,
 } from './idempotency-options.js'
+import { type Tell, teller } from './idempotency-teller.js'
 import { readIdempotentRequest } from './idempotent-request.js'
 import { refuse } from './refusals.js'
 import { replayResult } from './replay-result.js'
-import { requestIdOf } from './request-id.js'
 import type { AdmittedState } from './request-state.js'
 
 declare global {
@@ -33,8 +28,6 @@ declare global {
   }
 }
 
-const BY = 'requireIdempotencyKey'
-
 /**
  * Reserves the request's `Idempotency-Key` (IETF draft-ietf-httpapi-idempotency-key-header) before the
  * handler runs, keeps the response before it is sent, and answers identical retries with it. Needs a
@@ -45,7 +38,7 @@ const BY = 'requireIdempotencyKey'
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
   return fitAnyRoute((request, response, next) => {
-    const fail = (error: unknown): void => next(faultOf(BY, error))
+    const fail = (error: unknown): void => next(faultOf('requireIdempotencyKey', error))
     try {
       const attempt = reserveKey(request, response, settings)
       attempt?.then((isReserved) => {
@@ -67,13 +60,6 @@ interface Attempt {
   readonly reservation: ReservationRequest
   readonly tell: Tell
 }
-
-type Tell = (event: Told) => void
-type Told = IdempotencyEvent extends infer Event
-  ? Event extends IdempotencyEvent
-    ? Omit<Event, 'by' | 'caller' | 'requestId'>
-    : never
-  : never
 
 /** Resolves to `true` when the handler is to run; otherwise the request has been answered. */
 function reserveKey(
@@ -188,18 +174,4 @@ function outcomeUnknown({ response, tell }: Attempt, found: 'abandoned' | 'unrea
   const reason = 'outcome_unknown'
   tell({ outcome: 'refused', reason, found, status: refuse(response, reason) })
   return false
-}
-
-function teller(request: Request, caller: string, record?: string): Tell {
-  return (event) =>
-    announceIdempotency(() => {
-      const requestId = requestIdOf(request)
-      return {
-        ...event,
-        by: BY,
-        caller,
-        ...(record !== undefined && { record }),
-        ...(requestId !== undefined && { requestId }),
-      }
-    })
 }

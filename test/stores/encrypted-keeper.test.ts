@@ -2,16 +2,20 @@ import { randomBytes } from 'node:crypto'
 import {
   type EncryptedStoreOptions,
   encryptedStore,
-  memoryStore,
   type Resolution,
   type Store,
 } from 'express-service-auth'
-import { redisStore } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { encodeResult } from '../../src/held-response/result.js'
-import { startRedis } from '../support/redis.js'
-import { begin, finish, found, KEYS, OPTIONS, requestFor } from './encrypted-kit.js'
+import {
+  begin,
+  finish,
+  found,
+  KEYS,
+  OPTIONS,
+  openInnerStores,
+  requestFor,
+} from './encrypted-kit.js'
 
 const resultOf = (text: string): Buffer =>
   encodeResult({ status: 201, headers: [], body: Buffer.from(text) })
@@ -21,16 +25,7 @@ const DONE: Resolution = { type: 'finished', result: OPERATORS }
 const FREED: Resolution = { type: 'freed' }
 const ROUNDS = 50
 
-const server = await startRedis()
-const client = new Redis(server.url)
-const onMemory = memoryStore()
-const onRedis = redisStore(client, { timeoutMs: 5000 })
-afterAll(async () => {
-  onMemory.close()
-  onRedis.close()
-  client.disconnect()
-  await server.stop()
-})
+const { onMemory, onRedis } = await openInnerStores()
 
 describe.each([
   ['memory', onMemory],

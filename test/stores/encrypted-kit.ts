@@ -6,13 +6,29 @@ import {
   type Reservation,
   type ReservationRequest,
   type Run,
+  type Store,
 } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
+import { afterAll } from 'vitest'
 import { startRedis } from '../support/redis.js'
 import { requestFor } from './redis/kit.js'
 
 export { requestFor }
+
+/** A store of each kind to encrypt, for the tests of one file. */
+export async function openInnerStores(): Promise<Record<'onMemory' | 'onRedis', Store>> {
+  const server = await startRedis()
+  const client = new Redis(server.url, { lazyConnect: true })
+  const stores = { onMemory: memoryStore(), onRedis: redisStore(client, { timeoutMs: 5000 }) }
+  afterAll(async () => {
+    stores.onMemory.close()
+    stores.onRedis.close()
+    client.disconnect()
+    await server.stop()
+  })
+  return stores
+}
 
 /** An inner store whose kept result a test can read and write. */
 export interface OpenedStore {

@@ -8,33 +8,30 @@ import {
   type SingleUseStore,
   type Store,
 } from 'express-service-auth'
-import { redisStore } from 'express-service-auth/redis'
 import {
   idempotencyStoreCases,
   recordKeeperCases,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { Redis } from 'ioredis'
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { startRedis } from '../support/redis.js'
 import { testCases } from '../support/store-cases.js'
-import { begin, finish, found, KEYS, OPTIONS, requestFor } from './encrypted-kit.js'
+import {
+  begin,
+  finish,
+  found,
+  KEYS,
+  OPTIONS,
+  openInnerStores,
+  requestFor,
+} from './encrypted-kit.js'
 
-const onMemory = encryptedStore(memoryStore(), OPTIONS)
-const server = await startRedis()
-const client = new Redis(server.url, { lazyConnect: true })
-const onRedis = encryptedStore(redisStore(client, { timeoutMs: 5000 }), OPTIONS)
-afterAll(async () => {
-  onMemory.close()
-  onRedis.close()
-  client.disconnect()
-  await server.stop()
-})
+const { onMemory, onRedis } = await openInnerStores()
 
 describe.each([
   ['memory', onMemory],
   ['Redis', onRedis],
-])('encryptedStore on %s', (_, store) => {
+])('encryptedStore on %s', (_, inner) => {
+  const store = encryptedStore(inner, OPTIONS)
   testCases(idempotencyStoreCases(() => store))
   testCases(singleUseStoreCases(() => store))
   testCases(recordKeeperCases(() => store))

@@ -1,12 +1,16 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { IdempotencyEvent, RecordView, Resolution } from 'express-service-auth'
-import { expect, it } from 'vitest'
+import type { IdempotencyEvent, RecordView, Resolution, Store } from 'express-service-auth'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { encodeResult } from '../../src/held-response/result.js'
-import { type Bench, describeReceivers, makeStage, problemOf } from '../support/each-receiver.js'
-import { hearIdempotency } from '../support/idempotency-events.js'
+import { makeStage, problemOf } from '../support/each-receiver.js'
+import { EXPRESS_MAJORS, type ExpressModule } from '../support/express-majors.js'
 import { type Answer, call, newKey } from '../support/order-calls.js'
+import { openOrders } from '../support/order-receiver.js'
+import { MEMORY, REDIS } from '../support/store-factories.js'
 import { until } from '../support/until.js'
+import { type WatchedStore, watchedStore } from '../support/watched-store.js'
 
 const LEASE_MS = 1000
 const FREED: Resolution = { type: 'freed' }
@@ -15,25 +19,54 @@ const FINISHED: Resolution = {
   result: encodeResult({ status: 201, headers: [], body: Buffer.from('by hand') }),
 }
 
+/** A receiver, and what an operator can do with its records. */
+interface Bench {
+  readonly express: ExpressModule
+  readonly keeper: Store
+}
+
 interface Scene {
   readonly port: number
   readonly key: string
   readonly record: string
   readonly fence: number
   readonly signal: AbortSignal
+  /** The store as the receiver sees it. */
+  readonly store: WatchedStore
   /** Lets the first run answer its caller. */
   finish(): Promise<Answer>
-  readonly events: readonly IdempotencyEvent[]
 }
 
+const CHANNEL = 'express-service-auth:idempotency'
+const events: IdempotencyEvent[] = []
+const ends: (() => Promise<void>)[] = []
+beforeAll(() => {
+  const note = (event: unknown): void => void events.push(event as IdempotencyEvent)
+  subscribe(CHANNEL, note)
+  return async () => {
+    unsubscribe(CHANNEL, note)
+    await Promise.all(ends.map((end) => end()))
+  }
+})
+
 /** A first run at work whose lease has ended; every later run answers at once. */
-async function orphaned(bench: Bench, maxRunSeconds: number): Promise<Scene> {
+async function orphaned({ express, keeper }: Bench, maxRunSeconds: number): Promise<Scene> {
   const stages = makeStage()
-  const events = hearIdempotency()
+  let record = ''
+  const store = watchedStore({
+    ...keeper,
+    reserve(request) {
+      record = request.key
+      return keeper.reserve(request)
+    },
+  })
   let runs = 0
   let signal: AbortSignal | undefined
-  const receiver = await bench.start(
-    async (req, res) => {
+  const { port, close } = await openOrders({
+    express,
+    store,
+    options: { leaseSeconds: LEASE_MS / 1000, maxRunSeconds },
+    async handler(req, res) {
       runs += 1
       const run = runs
       if (run === 1) {
@@ -43,29 +76,21 @@ async function orphaned(bench: Bench, maxRunSeconds: number): Promise<Scene> {
       }
       res.status(200).end(`run ${run}`)
     },
-    { leaseSeconds: LEASE_MS / 1000, maxRunSeconds },
-  )
-  const { port } = receiver
+  })
+  ends.push(close)
   const key = newKey()
   // Only the run loses sight of its store.
-  bench.store.fail('renew')
+  store.fail('renew')
   const answer = call(port, { key })
   await stages.entered
   await until('the lease ends', async () => (await problemOf(port, key)) === 'outcome-unknown')
-  const { record = '' } = events[0] ?? {}
+  const [fence = 0] = store.fences
   if (signal === undefined) throw new Error('the run has a signal')
-  return {
-    port,
-    key,
-    record,
-    fence: bench.store.fences[0] ?? 0,
-    signal,
-    events,
-    finish() {
-      stages.leave()
-      return answer
-    },
+  const finish = () => {
+    stages.leave()
+    return answer
   }
+  return { port, key, record, fence, signal, store, finish }
 }
 
 async function lasting(bench: Bench, record: string): Promise<Partial<RecordView>> {
@@ -73,20 +98,37 @@ async function lasting(bench: Bench, record: string): Promise<Partial<RecordView
   return view
 }
 
-async function expectKeyLost({ events, record, fence }: Scene): Promise<void> {
-  await until('the run is told', async () => events.some(({ reason }) => reason === 'key_lost'))
-  const told = events.filter(({ reason }) => reason === 'key_lost')
+async function expectKeyLost({ record, fence }: Scene): Promise<void> {
+  const lost = () =>
+    events.filter((event) => event.record === record && event.reason === 'key_lost')
+  await until('the run is told', async () => lost().length > 0)
+  const told = lost()
   expect(told).toHaveLength(1)
   expect(told[0]).toMatchObject({ record, fence })
 }
 
-describeReceivers('A write that an operator has settled', (bench) => {
+const PLACES = [MEMORY, REDIS].flatMap((factory) =>
+  EXPRESS_MAJORS.map(({ major, express }) => ({
+    where: `${major}, ${factory.name}`,
+    factory,
+    express,
+  })),
+)
+
+describe.concurrent.each(PLACES)('A write that an operator has settled, $where', (place) => {
+  let bench: Bench
+  beforeAll(async () => {
+    const { store, close } = await place.factory.open()
+    bench = { express: place.express, keeper: store }
+    return close
+  })
+
   it.each([
-    ['at once', FREED, 0],
-    ['at once', FINISHED, 0],
-    ['after two leases', FREED, 2 * LEASE_MS],
-    ['after two leases', FINISHED, 2 * LEASE_MS],
-  ])('stays so when its run comes back %s ($1.type)', async (_, as, afterMs) => {
+    ['freed', 'at once', FREED, 0],
+    ['finished', 'at once', FINISHED, 0],
+    ['freed', 'after two leases', FREED, 2 * LEASE_MS],
+    ['finished', 'after two leases', FINISHED, 2 * LEASE_MS],
+  ])('stays %s when its run comes back %s', async (_type, _when, as, afterMs) => {
     const scene = await orphaned(bench, 1)
     const { port, key, record, fence } = scene
     expect(await bench.keeper.inspect(record)).toMatchObject({ state: 'abandoned', fence })
@@ -117,12 +159,12 @@ describeReceivers('A write that an operator has settled', (bench) => {
 
   it('is told to a run that renews its lease', async () => {
     const scene = await orphaned(bench, 60)
-    const { record, fence, signal } = scene
+    const { record, fence, signal, store } = scene
     expect(await bench.keeper.resolve(record, fence, FINISHED)).toBe(true)
     const settled = await lasting(bench, record)
-    const renewals = bench.store.renewals()
-    bench.store.fail('renew', false)
-    await bench.store.asked('renew', renewals + 1)
+    const renewals = store.renewals()
+    store.fail('renew', false)
+    await store.asked('renew', renewals + 1)
     if (!signal.aborted) await once(signal, 'abort')
     expect((await scene.finish()).body.toString()).toBe('run 1')
     await expectKeyLost(scene)
@@ -131,10 +173,10 @@ describeReceivers('A write that an operator has settled', (bench) => {
 
   it('is not settled while its run renews its lease', async () => {
     const scene = await orphaned(bench, 60)
-    const { port, key, record, fence } = scene
-    const renewals = bench.store.renewals()
-    bench.store.fail('renew', false)
-    await bench.store.asked('renew', renewals + 1)
+    const { port, key, record, fence, store } = scene
+    const renewals = store.renewals()
+    store.fail('renew', false)
+    await store.asked('renew', renewals + 1)
     await until('the lease is back', async () => {
       return (await bench.keeper.inspect(record))?.state === 'running'
     })

@@ -57,15 +57,16 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
   if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
   const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))
   if (!parsed.success || parsed.data.keys[parsed.data.current] === null) throw wrong('file', SHAPE)
-  const keys = Object.entries(parsed.data.keys).map(([id, key]) => [id, key ?? keyThatIsGone()])
+  // One that is gone opens nothing, and neither does a new one.
+  const keys = Object.entries(parsed.data.keys).map(([id, key]) => [
+    id,
+    key ?? randomBytes(KEY_OCTETS),
+  ])
   return {
     type: 'keys',
     keys: { readUnencrypted: true, ...parsed.data, keys: Object.fromEntries(keys) },
   }
 }
-
-/** One that opens nothing, like the one that is gone: then its results count as damaged. */
-const keyThatIsGone = (): Uint8Array => randomBytes(KEY_OCTETS)
 
 /**
  * The records of the store, as far as the keys lead.

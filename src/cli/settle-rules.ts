@@ -55,7 +55,7 @@ export function obstacleTo(ending: Ending, view: RecordView): string | undefined
   }
 }
 
-/** Whether a result is there of which nobody knows without the keys whether it opens. */
+/** Whether there is an encrypted result, but no keys that could tell whether it opens. */
 export const isSealedFor = (access: KeyAccess, { state, keyId }: RecordView): boolean =>
   access.type !== 'keys' && state === 'finished' && keyId !== undefined
 
@@ -63,7 +63,7 @@ export const isSealedFor = (access: KeyAccess, { state, keyId }: RecordView): bo
 export const lacksKeyOf = (access: KeyAccess, { keyId }: RecordView): boolean =>
   access.type === 'keys' && keyId !== undefined && !Object.hasOwn(access.keys.keys, keyId)
 
-/** Whether a result is there that may be good, but for a key that is not given. */
+/** Whether there is a result that may be good: its key is not among those that are given. */
 export const isLockedFor = (access: KeyAccess, view: RecordView): boolean =>
   view.state === 'unreadable' && lacksKeyOf(access, view)
 

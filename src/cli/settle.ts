@@ -70,7 +70,11 @@ async function settleOne(work: Work, order: Order | undefined): Promise<CommandR
   const obstacle = obstacleTo(order.type, view)
   if (obstacle !== undefined) return notDone({ record, view }, `nothing was changed: ${obstacle}`)
   if (!(await resolve(work, order))) return changedMeanwhile(work)
-  return done(order, { record, view }, doneInWords(work, order, view))
+  return {
+    exitCode: 0,
+    lines: [doneInWords(work, order, view)],
+    json: { record, view, done: order.type },
+  }
 }
 
 function doneInWords({ access }: Work, { type }: Order, { state, keyId }: RecordView): string {
@@ -92,12 +96,6 @@ const DONE_IN_WORDS = {
 
 const PLAIN_IN_WORDS =
   'finished: it has happened, and receivers with readUnencrypted give retries this answer'
-
-const done = ({ type }: Order, found: Found, inWords: string): CommandResult => ({
-  exitCode: 0,
-  lines: [inWords],
-  json: { ...found, done: type },
-})
 
 const notDone = (found: Found, complaint: string): CommandResult => ({
   exitCode: 1,

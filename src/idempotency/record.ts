@@ -94,8 +94,11 @@ export function settle(
   now: number,
 ): Step<boolean> {
   const record = alive(stored, now)
-  const end = (markMs: number) => ({ answer: true, record: ended({ run, markMs }, ending, now) })
-  if (record === undefined) return end(0)
+  const end = (): Step<boolean> => {
+    const markMs = markIn(record, run)
+    return { answer: true, record: ended(run, ending, { now, markMs }) }
+  }
+  if (record === undefined) return end()
   if (!belongsTo(record, run)) return { answer: false, record }
   if (record.state === 'finished' || record.state === 'freed') {
     // The same ending again, because its reply was lost, is confirmed; any other comes too late.
@@ -104,13 +107,13 @@ export function settle(
   }
   // Bytes have been sent: `abandoned`, which may lead to a rerun, comes too late.
   if (record.state === 'unstored' && ending.type === 'abandoned') return { answer: false, record }
-  return end(markIn(record, run))
+  return end()
 }
 
 function ended(
-  { run, markMs }: { run: Run; markMs: number },
+  run: Run,
   ending: Ending,
-  now: number,
+  { now, markMs }: { now: number; markMs: number },
 ): IdempotencyRecord {
   const { owner, fence, fingerprint, leaseMs } = run
   const retentionMs = run.retentionMs + markMs

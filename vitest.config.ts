@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -25,8 +26,8 @@ export default defineConfig({
     ],
   },
   test: {
-    // By default one core would be left idle, of two as of many.
-    maxWorkers: '100%',
+    // Most tests wait for servers more than they work.
+    maxWorkers: 2 * availableParallelism(),
     // A busy machine makes everything take longer; what hangs hangs for good.
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -3,10 +3,11 @@ import { createServer, IncomingMessage, OutgoingMessage, Server, ServerResponse 
 import { type AddressInfo, Socket } from 'node:net'
 import { Duplex, Readable, Stream, Writable } from 'node:stream'
 import express, { type Express, type RequestHandler } from 'express'
-import { createTestIssuer, type TestIssuer } from 'express-service-auth/testing'
+import type { TestIssuer } from 'express-service-auth/testing'
 import express4 from 'express4'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { call, newKey } from './support/order-calls.js'
+import { createTestIssuer } from './support/test-issuer.js'
 
 /** Everything of Node and Express that all requests share. */
 const SHARED: readonly object[] = [

@@ -35,8 +35,8 @@ export const publicJwk = ({ kid, publicKey }: SigningKey): object => ({
 })
 
 /** Key ids are formed as the core forms them: `d-<created ms>` and `s-<uuid>`. */
-export function createKeyRing(): KeyRing {
-  const staticKey = createSigningKey(`s-${randomUUID()}`)
+export function createKeyRing(makeKey: (kid: string) => SigningKey = createSigningKey): KeyRing {
+  const staticKey = makeKey(`s-${randomUUID()}`)
   const known = new Map([[staticKey.kid, staticKey]])
   const published = new Set([staticKey.kid])
   let created = Date.now()
@@ -44,7 +44,7 @@ export function createKeyRing(): KeyRing {
 
   function add(): SigningKey {
     created = Math.max(created + 1, Date.now())
-    const key = createSigningKey(`d-${created}`)
+    const key = makeKey(`d-${created}`)
     known.set(key.kid, key)
     published.add(key.kid)
     return key

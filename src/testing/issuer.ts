@@ -75,8 +75,12 @@ export function keyRingOf(issuer: TestIssuer): KeyRing {
  * @throws TypeError (as a rejection) when an option is unknown, of the wrong type or out of range.
  */
 export async function createTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
+  return startIssuer(options, createKeyRing())
+}
+
+/** The same with keys that are there already. */
+export async function startIssuer(options: TestIssuerOptions, ring: KeyRing): Promise<TestIssuer> {
   const settings = parseSettings(options)
-  const ring = createKeyRing()
   const { document } = ring
   const { maxAgeSeconds } = settings
   const publication = { document, maxAgeSeconds, isDown: false, delayMs: 0, fetches: 0 }

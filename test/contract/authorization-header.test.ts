@@ -1,6 +1,5 @@
 import type { Request } from 'express'
 import { ServiceAuthError } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createForge } from '../../src/testing/forge.js'
 import { tokenOfLength } from '../../src/testing/hostile-tokens-form.js'
@@ -8,6 +7,7 @@ import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS, type Receiver } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { INVALID_TOKEN, NO_TOKEN, withoutBody } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -1,13 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { createServer } from 'node:http'
 import { type DecisionEvent, requireIdempotencyKey, requireSingleUse } from 'express-service-auth'
-import { createTestIssuer, type HostileToken, hostileTokens } from 'express-service-auth/testing'
+import { type HostileToken, hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import type { Receiver } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { recordingStore } from '../support/recording-store.js'
 import { FORBIDDEN, INVALID_TOKEN } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

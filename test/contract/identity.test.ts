@@ -8,13 +8,13 @@ import {
   type ServiceIdentity,
   serviceOf,
 } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createForge } from '../../src/testing/forge.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { FORBIDDEN } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -1,10 +1,10 @@
 import { type DecisionEvent, remoteKeySet, type ServiceAuthPolicy } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import type { Receiver } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

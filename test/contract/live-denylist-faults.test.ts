@@ -1,10 +1,10 @@
 import { type LiveDenylist, ServiceAuthError } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { ManualDenylist } from '../support/manual-denylist.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -4,13 +4,13 @@ import {
   type DenylistOption,
   requirePermissions,
 } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeStage } from '../support/each-receiver.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { ManualDenylist } from '../support/manual-denylist.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE, withoutBody } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

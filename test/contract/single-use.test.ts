@@ -6,12 +6,12 @@ import {
   type SingleUseOptions,
   type SingleUseStore,
 } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { INVALID_TOKEN } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const NOW = 1_800_000_000
 let now = NOW * 1000

@@ -1,8 +1,8 @@
 import type { ServiceAuthPolicy } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 /** Seconds since the epoch; the clock stands still unless a test sets it. */
 const NOW = 1_800_000_000

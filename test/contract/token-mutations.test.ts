@@ -1,9 +1,9 @@
-import { createTestIssuer } from 'express-service-auth/testing'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { INVALID_TOKEN } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

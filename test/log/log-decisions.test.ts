@@ -8,7 +8,6 @@ import {
   requirePermissions,
   serviceAuth,
 } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { pino } from 'pino'
 import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { issuer } from '../support/issuer.js'
@@ -17,6 +16,7 @@ import { openOrders } from '../support/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../support/receiver.js'
 import { issuerBehindSecretQuery } from '../support/secret-query.js'
 import { leaveChannels, recordOutput, searchedLogger } from '../support/secret-search/index.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 import { watchedStore } from '../support/watched-store.js'
 
 leaveChannels()

@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type express from 'express'
 import type { Request, RequestHandler } from 'express'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { authFor, startReceiver } from '../support/receiver.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 type Express = typeof express
 

@@ -18,9 +18,9 @@ import {
   ServiceAuthError,
   serviceOf,
 } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { authFor } from '../support/receiver.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 const store = memoryStore()

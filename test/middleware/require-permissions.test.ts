@@ -1,9 +1,9 @@
 import { requirePermissions } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { FORBIDDEN } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -1,11 +1,11 @@
 import { requireSingleUse } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStore } from '../stores/redis/kit.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { INVALID_TOKEN, UNAVAILABLE } from '../support/refusal-bytes.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 import { until } from '../support/until.js'
 
 const issuer = await createTestIssuer()

@@ -1,8 +1,8 @@
 import { serviceAuth } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 async function startIssuer() {
   const issuer = await createTestIssuer()

@@ -1,12 +1,12 @@
 import { DataPointType } from '@opentelemetry/sdk-metrics'
 import express from 'express'
 import type { KeySetHealth } from 'express-service-auth'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { expect, it, onTestFinished } from 'vitest'
 import type { DenylistHealth } from '../../src/denylist/live-denylist.js'
 import type { ObservedServiceAuth } from '../../src/otel/gauges.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { meter } from '../support/telemetry.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const keySet: KeySetHealth = { state: 'fresh', ageSeconds: 3, keys: ['a', 'b'] }
 

@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node'
 import { findRedisServer } from './redis-binary.js'
+import { makeSpareKeys } from './spare-keys.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -9,6 +10,7 @@ declare module 'vitest' {
 
 /** Finds or installs redis-server once, before the workers start, so that they cannot race for it. */
 export default function setup(project: TestProject): void {
+  makeSpareKeys()
   try {
     project.provide('redisServer', { binary: findRedisServer() })
   } catch (error) {

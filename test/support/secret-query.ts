@@ -1,6 +1,7 @@
 import { type KeySet, remoteKeySet } from 'express-service-auth'
-import { createTestIssuer, type TestIssuer } from 'express-service-auth/testing'
+import type { TestIssuer } from 'express-service-auth/testing'
 import { onTestFinished } from 'vitest'
+import { createTestIssuer } from './test-issuer.js'
 
 /** An issuer for one test, and its key set at an address with a secret in its query. */
 export async function issuerBehindSecretQuery(): Promise<{ own: TestIssuer; keySet: KeySet }> {

@@ -1,7 +1,8 @@
 import { type KeyObject, randomBytes } from 'node:crypto'
 import { compactToken, rs256 } from '../../src/testing/compact-token.js'
-import { createSigningKey, publicJwk } from '../../src/testing/issuer-keys.js'
+import { publicJwk } from '../../src/testing/issuer-keys.js'
 import { knowToken } from './secret-search/index.js'
+import { takeKey } from './spare-keys.js'
 
 /** A key as a key set publishes it. */
 export interface PublicJwk {
@@ -19,7 +20,7 @@ export interface SigningKey {
 }
 
 export function makeSigningKey(kid: string): SigningKey {
-  const key = createSigningKey(kid)
+  const key = takeKey(kid)
   return { kid, privateKey: key.privateKey, jwk: publicJwk(key) as PublicJwk }
 }
 

@@ -1,8 +1,8 @@
 import { verify } from 'node:crypto'
 import { afterAll, expect, test } from 'vitest'
 import { createForge } from '../../src/testing/forge.js'
-import { createTestIssuer } from '../../src/testing/issuer.js'
 import type { SigningKey } from '../../src/testing/issuer-keys.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer({ http: false })
 afterAll(() => issuer.close())

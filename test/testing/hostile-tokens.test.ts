@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { createTestIssuer, hostileTokens } from 'express-service-auth/testing'
+import { hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

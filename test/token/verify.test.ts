@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/decision/unavailable.js'
 import { type KeySource, sourceOf, type VerificationKey } from '../../src/key-set/key-set.js'
 import { createForge } from '../../src/testing/forge.js'
-import { createTestIssuer } from '../../src/testing/issuer.js'
 import { verifyToken } from '../../src/token/verify.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 const issuer = await createTestIssuer({ http: false })
 afterAll(() => issuer.close())

@@ -104,7 +104,7 @@ describe('a store that is fit', () => {
     const ran = await runChild(['check-store', '--json'], {
       env: { REDIS_URL: redis.url },
       stdin: '',
-    }).ended
+    })
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
     expect(ran.json()).toMatchObject({ ok: true })
   })

@@ -147,7 +147,7 @@ describe('deny', () => {
   test('ends by itself as a process', async () => {
     await receiver('one')
     const argv = ['deny', 'caller', 'billing', '--issuer', POLICY.issuer, ...WHY]
-    const ran = await runChild(argv, { env: { REDIS_URL: redis.url }, stdin: '' }).ended
+    const ran = await runChild(argv, { env: { REDIS_URL: redis.url }, stdin: '' })
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
   })
 })

@@ -2,12 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { buildCommand } from '../support/built-command.js'
 import { makeSigningKey, POLICY } from '../support/signing-keys.js'
 import { type Certificate, makeCertificate } from './certificates.js'
 import { runChild, temporaryFile } from './kit.js'
-
-buildCommand()
 
 const keys = [makeSigningKey('d-1').jwk, makeSigningKey('d-2').jwk]
 
@@ -28,7 +25,7 @@ async function serveWith({ key, cert }: Certificate, host = 'localhost'): Promis
 }
 
 function examine(policy: string, env: Readonly<Record<string, string>> = {}) {
-  return runChild(['doctor', '--policy', policy, '--json'], { env, stdin: '' }).ended
+  return runChild(['doctor', '--policy', policy, '--json'], { env, stdin: '' })
 }
 
 describe('TLS', () => {
@@ -51,7 +48,7 @@ describe('TLS', () => {
       warnings: [],
       faults: [],
     })
-    const shown = await runChild(['doctor', '--policy', policy], { env, stdin: '' }).ended
+    const shown = await runChild(['doctor', '--policy', policy], { env, stdin: '' })
     expect(shown.stdout).toMatch(
       /^TLS {6}TLSv1\.3, certificate until .*Z \(39 days\), issued by Test authority\\u001b\[2J, Tests$/m,
     )

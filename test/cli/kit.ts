@@ -4,11 +4,10 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { Command } from '../../src/cli/command.js'
 import { run } from '../../src/cli/run.js'
-import { builtCommand } from '../support/built-command.js'
+import { compile } from '../support/compile.js'
 
 /** What a run of the command has left. */
 export interface Ran {
@@ -69,10 +68,21 @@ export interface ChildRun {
   readonly ended: Promise<Omit<Ran, 'exitCode'> & { readonly exitCode: number | null }>
 }
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+/** The path of `service-auth` as JavaScript. */
+export const compileCommand = (): Promise<string> =>
+  compile(new URL('../../src/cli/main.ts', import.meta.url))
 
-/** Runs `service-auth` in a process of its own; standard input stays open without `stdin`. */
-export function runChild(argv: readonly string[], options: RunOptions = {}): ChildRun {
+/** Runs `service-auth` in a process of its own, to its end. */
+export const runChild = async (
+  argv: readonly string[],
+  options: RunOptions = {},
+): ChildRun['ended'] => (await startChild(argv, options)).ended
+
+/** The same from its start; standard input stays open without `stdin`. */
+export async function startChild(
+  argv: readonly string[],
+  options: RunOptions = {},
+): Promise<ChildRun> {
   const { PATH, HOME, TMPDIR } = process.env
   const env = {
     ...options.env,
@@ -80,9 +90,7 @@ export function runChild(argv: readonly string[], options: RunOptions = {}): Chi
     ...(HOME && { HOME }),
     ...(TMPDIR && { TMPDIR }),
   }
-  const built = builtCommand()
-  const program = built === undefined ? ['--import', 'tsx', MAIN] : [built]
-  const child = spawn(process.execPath, [...program, ...argv], { env })
+  const child = spawn(process.execPath, [await compileCommand(), ...argv], { env })
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -2,12 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { buildCommand, builtCommand } from '../support/built-command.js'
 import { hang, serve, startKeySetServer } from '../support/key-set-server.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
-import { runChild, temporaryFile } from './kit.js'
-
-buildCommand()
+import { compileCommand, runChild, startChild, temporaryFile } from './kit.js'
 
 const key = makeSigningKey('d-1')
 
@@ -18,7 +15,7 @@ describe('the process', () => {
   test('ends by itself, soon after the answer, whose connection is kept alive', async () => {
     const server = await startKeySetServer(serve({ keys: [key.jwk] }, { connection: 'keep-alive' }))
     const argv = ['doctor', '--policy', await policyAt(server.url), '--token-stdin']
-    const { child, ended } = runChild(argv, { stdin: tokenFrom(key) })
+    const { child, ended } = await startChild(argv, { stdin: tokenFrom(key) })
     await once(child.stdout, 'data')
     const answeredAt = performance.now()
     const { exitCode, stdout, stderr } = await ended
@@ -29,7 +26,7 @@ describe('the process', () => {
   })
 
   test('ends with its exit code, and has a stream for each reader', async () => {
-    const ran = await runChild(['check-store', '--json'], { stdin: '' }).ended
+    const ran = await runChild(['check-store', '--json'], { stdin: '' })
     expect(ran.exitCode).toBe(2)
     expect(ran.stdout).toMatch(/^\{"command":"check-store","ok":false,.*\}\n$/)
     expect(ran.stderr).toMatch(/^service-auth: it is not said where Redis is: .*\n$/)
@@ -37,7 +34,7 @@ describe('the process', () => {
 
   test('ends with 130 on SIGINT', async () => {
     const server = await startKeySetServer(hang)
-    const { child, ended } = runChild(['doctor', '--policy', await policyAt(server.url)], {
+    const { child, ended } = await startChild(['doctor', '--policy', await policyAt(server.url)], {
       stdin: '',
     })
     await server.requested(1)
@@ -47,14 +44,14 @@ describe('the process', () => {
   })
 
   test.skipIf(!existsSync('/dev/full'))('ends with 3 when what it writes is lost', async () => {
-    const command = `"${process.execPath}" "${builtCommand()}" --version > /dev/full`
+    const command = `"${process.execPath}" "${await compileCommand()}" --version > /dev/full`
     const shell = spawn('sh', ['-c', command], { stdio: 'inherit' })
     expect(await once(shell, 'close')).toEqual([3, null])
   })
 
   test('ends with its exit code when nobody reads what it writes', async () => {
     const server = await startKeySetServer(serve({ keys: [] }))
-    const { child, ended } = runChild(['doctor', '--policy', await policyAt(server.url)], {
+    const { child, ended } = await startChild(['doctor', '--policy', await policyAt(server.url)], {
       stdin: '',
     })
     child.stdout.destroy()

@@ -167,7 +167,7 @@ test('it is the same in a process of its own', async () => {
   const { key, fence } = await made(store, 'abandoned')
   const env = { REDIS_URL: server.url }
   const argv = ['settle', '--timeout=9s', '--json', '--fence', String(fence), '--free', '--', key]
-  const ran = await runChild(argv, { env, stdin: '' }).ended
+  const ran = await runChild(argv, { env, stdin: '' })
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
   expect(ran.json()).toMatchObject({ ok: true, record: key, done: 'freed' })
 })

@@ -11,9 +11,9 @@ import {
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
 import { POLICY } from '../../example-app/orders/policy.js'
+import { compileCommand } from '../cli/kit.js'
 import { API_KEY, fetchKeySet } from '../example-app/core-client.js'
 import { type Running, run } from '../example-app/run.js'
-import { buildCommand, builtCommand } from '../support/built-command.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { knowToken } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
@@ -22,8 +22,6 @@ import { exchangesIn, logLinesIn, masked } from './console.js'
 import { sections } from './markdown.js'
 
 const runBook = await readDocument('docs/operations.md')
-
-buildCommand()
 
 let core: IdentityCore
 let redis: RedisServer
@@ -40,7 +38,7 @@ beforeAll(async () => {
     startRedis({ config: { appendonly: 'yes' } }),
   ])
   const env = { IDENTITY_CORE_URL: core.url, REDIS_URL: redis.url, ORDERS_SERVE_ON_MS: '0' }
-  orders = run('orders/main.ts', [], env)
+  orders = await run('orders/main.ts', [], env)
   orders.child.stdout?.on('data', (chunk) => {
     log += chunk
   })
@@ -62,7 +60,7 @@ afterAll(async () => {
 
 async function putCommandOnPath(): Promise<void> {
   const command = join(folder, 'bin', 'service-auth')
-  const program = `exec '${process.execPath}' '${builtCommand()}' "$@"`
+  const program = `exec '${process.execPath}' '${await compileCommand()}' "$@"`
   await mkdir(join(folder, 'bin'))
   await writeFile(command, `#!/bin/sh\n${program}\n`)
   await chmod(command, 0o755)

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { createTestIssuer } from 'express-service-auth/testing'
 import { expect, it, onTestFinished } from 'vitest'
 import { codeBlocks } from '../docs/markdown.js'
 import { freePort } from '../support/free-port.js'
 import { startRedis } from '../support/redis.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 import { until } from '../support/until.js'
 import { type Running, run } from './run.js'
 
@@ -13,7 +13,7 @@ const AT_ONCE = { ORDERS_SERVE_ON_MS: '0' }
 
 /** The receiver in a process of its own, and what its probes say. */
 async function startOrders(env: Record<string, string>) {
-  const running: Running = run('orders/main.ts', [], { ...AT_ONCE, ...env })
+  const running: Running = await run('orders/main.ts', [], { ...AT_ONCE, ...env })
   onTestFinished(() => void running.child.kill('SIGKILL'))
   const url = /http:\S+/.exec(await running.printed('(store: '))?.[0]
   const probe = async (path: string) => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { compile } from '../support/compile.js'
 import { knowEnvironment } from '../support/secret-search/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -19,11 +20,16 @@ export interface Running {
 }
 
 /** Starts a file of the example app as its users do, on free ports unless told otherwise. */
-export function run(file: string, args: string[] = [], env: Record<string, string> = {}): Running {
+export async function run(
+  file: string,
+  args: string[] = [],
+  env: Record<string, string> = {},
+): Promise<Running> {
   knowEnvironment(env)
+  const program = await compile(new URL(`../../example-app/${file}`, import.meta.url))
   const ports = { IDENTITY_CORE_PORT: '0', ORDERS_PORT: '0', BILLING_PORT: '0' }
   const { REDIS_URL: _, NODE_OPTIONS: __, ...inherited } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', `example-app/${file}`, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     cwd: ROOT,
     env: { ...inherited, ...ports, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

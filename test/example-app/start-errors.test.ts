@@ -28,7 +28,7 @@ async function complaint(
   env: Record<string, string>,
   args: string[] = [],
 ): Promise<string> {
-  const { code, stdout, stderr } = await run(file, args, env).finished
+  const { code, stdout, stderr } = await (await run(file, args, env)).finished
   expect({ code, stdout, lines: stderr.split('\n').length }).toEqual({
     code: 1,
     stdout: '',

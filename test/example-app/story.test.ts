@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
+import { compileCommand } from '../cli/kit.js'
 import { startRedis } from '../support/redis.js'
 import { run } from './run.js'
 
-/** As `npx service-auth` does once the project is built. */
-const SERVICE_AUTH = 'node --import tsx src/cli/main.ts'
+/** What `npx service-auth` runs once the project is built. */
+const SERVICE_AUTH = `node ${await compileCommand()}`
 
 const STEPS = [
   ['accepted read', 200],
@@ -37,7 +38,7 @@ function stepsOf(stdout: string): [string, number][] {
 }
 
 it('goes as told from the first step to the last, and ends with exit code 0', async () => {
-  const { code, stdout, stderr } = await run('start.ts', ['--once']).finished
+  const { code, stdout, stderr } = await (await run('start.ts', ['--once'])).finished
   expect(stderr).toBe('')
   expect(stepsOf(stdout)).toEqual(STEPS.map((step) => [...step]))
   expect(stdout).toContain('14 of 14 steps went as told')
@@ -50,7 +51,8 @@ it('goes as told with Redis, also a second time on the same records', async () =
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
   for (const _ of ['once', 'again']) {
-    const { code, stdout } = await run('start.ts', ['--once'], { REDIS_URL: redis.url }).finished
+    const { code, stdout } = await (await run('start.ts', ['--once'], { REDIS_URL: redis.url }))
+      .finished
     expect(stdout).toContain(`store: Redis at 127.0.0.1:${redis.port}`)
     expect(stepsOf(stdout)).toHaveLength(STEPS.length)
     expect(code).toBe(0)
@@ -58,7 +60,7 @@ it('goes as told with Redis, also a second time on the same records', async () =
 })
 
 it('stays up with curl lines that work as printed, and leaves nothing behind', async () => {
-  const story = run('start.ts')
+  const story = await run('start.ts')
   onTestFinished(() => {
     story.child.kill('SIGKILL')
   })
@@ -84,7 +86,7 @@ it('stays up with curl lines that work as printed, and leaves nothing behind', a
 it('shows with Redis what its operator can do, in commands that work', async () => {
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
-  const story = run('start.ts', [], { REDIS_URL: redis.url })
+  const story = await run('start.ts', [], { REDIS_URL: redis.url })
   onTestFinished(() => {
     story.child.kill('SIGKILL')
   })

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { execFile } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { RequestHandler } from 'express'
 import { type KeySet, type KeySetEvent, remoteKeySet, serviceAuth } from 'express-service-auth'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
+import { compile } from '../support/compile.js'
 import {
   type Behaviour,
   hangUp,
@@ -135,8 +135,8 @@ it('a request keeps its own context while it waits for a fetch', async () => {
 })
 
 it('the store of the request that caused the first fetch can be collected', async () => {
-  const child = fileURLToPath(new URL('./async-context.child.ts', import.meta.url))
-  const options = ['--expose-gc', '--import', 'tsx', child]
+  const child = await compile(new URL('./async-context.child.ts', import.meta.url))
+  const options = ['--expose-gc', child]
   const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 30_000 })
   expect(JSON.parse(stdout)).toEqual({ status: 200, state: 'fresh', collected: true })
 }, 40_000)

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
+import { compile } from '../support/compile.js'
 import { type Behaviour, hang, serve, startKeySetServer } from '../support/key-set-server.js'
 import { manualClock } from '../support/manual-clock.js'
 import { pipeline } from '../support/pipeline.js'
@@ -89,8 +89,8 @@ it('tokens with known keys are answered while the fetch that a flood has caused 
 })
 
 it('a hundred thousand random kids leave no trace in memory', async () => {
-  const child = fileURLToPath(new URL('./flood.child.ts', import.meta.url))
-  const options = ['--expose-gc', '--import', 'tsx', child]
+  const child = await compile(new URL('./flood.child.ts', import.meta.url))
+  const options = ['--expose-gc', child]
   const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 180_000 })
   const { grownBytes, statuses, fetches } = JSON.parse(stdout)
   expect(statuses).toEqual([[401, 100_000]])

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
+import { compile } from '../support/compile.js'
 import {
   type Behaviour,
   hang,
@@ -12,7 +12,7 @@ import {
 import { shapeOfKey } from '../support/signing-keys.js'
 
 const document = { keys: [shapeOfKey('a', 2048)] }
-const child = fileURLToPath(new URL('./process.child.ts', import.meta.url))
+const child = await compile(new URL('./process.child.ts', import.meta.url))
 
 it.each<[string, Behaviour]>([
   ['fetched', serve(document)],
@@ -23,7 +23,7 @@ it.each<[string, Behaviour]>([
 ])('a key set that is left open does not hold the process open: %s', async (state, behaviour) => {
   const server = await startKeySetServer(behaviour)
   onTestFinished(() => server.close())
-  const command = ['--import', 'tsx', child, state, server.url, JSON.stringify(document)]
+  const command = [child, state, server.url, JSON.stringify(document)]
   const run = promisify(execFile)(process.execPath, command, { timeout: 15_000 })
   const told = state === 'failed' ? 'ServiceAuthError\nleft\n' : 'left\n'
   expect(await run).toMatchObject({ stdout: told, stderr: '' })

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { compile } from './compile.js'
 import { knowEnvironment } from './secret-search/index.js'
 
 export interface LaunchOptions {
@@ -25,8 +25,8 @@ export async function launch<Message>(
   { args = [], env = {}, nodeArgs = [] }: LaunchOptions = {},
 ): Promise<Launched<Message>> {
   knowEnvironment(env)
-  const child = fork(fileURLToPath(program), args, {
-    execArgv: [...nodeArgs, '--import', 'tsx'],
+  const child = fork(await compile(program), args, {
+    execArgv: [...nodeArgs],
     env: { ...process.env, ...env },
     stdio: ['inherit', 'pipe', 'pipe', 'ipc'],
   })

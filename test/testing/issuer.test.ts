@@ -9,6 +9,7 @@ import {
 } from 'express-service-auth/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { keyRingOf } from '../../src/testing/issuer.js'
+import { compileText } from '../support/compile.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 
@@ -168,7 +169,7 @@ test.each([
     ${ending}
     console.log('done')
   `
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
+  const child = spawn(process.execPath, [await compileText(program)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   child.stderr.on('data', (chunk) => process.stderr.write(chunk))

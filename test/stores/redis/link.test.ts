@@ -10,11 +10,11 @@ import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openLink } from '../../../src/stores/redis/link.js'
 import { script } from '../../../src/stores/redis/script.js'
+import { compileText } from '../../support/compile.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { type RedisCluster, startCluster } from '../../support/redis-cluster.js'
 import { openStore } from './kit.js'
 
-const SOURCE = new URL('../../../src/stores/redis/index.ts', import.meta.url)
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const EXIT_TIMEOUT_MS = 15_000
 /** What a busy machine may take to end a process that nothing holds. */
@@ -40,10 +40,14 @@ interface Program {
  * Runs a program that is given `store`, and closes it and the user's client when its body is done.
  * Resolves with what it prints, and how long it took to end from then on.
  */
-function runProgram({ ioredis, client, body }: Program): Promise<{ output: string; ms: number }> {
+async function runProgram({
+  ioredis,
+  client,
+  body,
+}: Program): Promise<{ output: string; ms: number }> {
   const program = `
     import { Cluster, Redis } from '${ioredis}'
-    import { redisStore } from ${JSON.stringify(SOURCE.href)}
+    import { redisStore } from 'express-service-auth/redis'
     const redis = ${client}
     redis.on('error', () => {})
     const store = redisStore(redis)
@@ -52,7 +56,7 @@ function runProgram({ ioredis, client, body }: Program): Promise<{ output: strin
     redis.disconnect()
     const closedAt = performance.now()
     process.on('exit', (code) => console.log('exit', code, performance.now() - closedAt))`
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', program]
+  const args = [await compileText(program)]
   return new Promise((resolve, reject) => {
     execFile(process.execPath, args, { cwd: ROOT, timeout: EXIT_TIMEOUT_MS }, (error, stdout) => {
       const ms = Number(/exit 0 ([\d.]+)/.exec(stdout)?.[1])

@@ -59,7 +59,7 @@ const STREAMS = [
   'stderr of the tests',
   'stdout of the program node',
   'stderr of the program node',
-  'stdout of the program printing.child.ts',
+  'stdout of the program printing.child.mjs',
 ]
 
 const linesOf = (file: string): string[] => results.get(file)?.message.split('\n') ?? []

@@ -8,6 +8,9 @@ import { recordOutput, recordPiece } from './session.js'
 
 const LEVELS = ['debug', 'dir', 'error', 'info', 'log', 'table', 'trace', 'warn'] as const
 
+/** What it prints are sources, with the keys that tests are written with. */
+const COMPILER = 'the program esbuild'
+
 const recordLine = (level: string, values: readonly unknown[]): void => {
   recordOutput(`console.${level}`, format(...values))
   recordOutput(`console.${level}`, values)
@@ -50,8 +53,10 @@ export function watchChildren(): void {
     const { process: child } = message as { process: ChildProcess }
     // The channel tells of it before it has streams.
     process.nextTick(() => {
+      const program = programOf(child)
+      if (program === COMPILER) return
       for (const name of ['stdout', 'stderr'] as const) {
-        if (child[name]) recordWhenRead(child[name], `${name} of ${programOf(child)}`)
+        if (child[name]) recordWhenRead(child[name], `${name} of ${program}`)
       }
     })
   })

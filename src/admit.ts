@@ -45,18 +45,13 @@ export function createAdmit(policy: Policy, keySource: KeySource): Admit {
     const bearer = readBearer(headers)
     if (!bearer.ok) return bearer
     const decision = accepted.decide(bearer.value)
-    if (policy.liveDenylists.length === 0) return decision
-    return decision instanceof Promise
-      ? decision.then((settled) => unlessDenied(settled, policy))
-      : unlessDenied(decision, policy)
+    // What is judged anew is judged by the denylists too, after all that takes time.
+    return decision instanceof Promise ? decision : unlessDenied(decision, policy)
   }
   return Object.assign(admit, { tokenCache: accepted.health })
 }
 
-/**
- * Asks the live denylists at each request, again where the token has just been judged: it may have been
- * denied since it was remembered, or while requests that brought the same one waited for its verification.
- */
+/** Asks the live denylists about a token that is remembered: it may have been denied since. */
 function unlessDenied(decision: Decision<Admitted>, policy: Policy): Decision<Admitted> {
   if (!decision.ok) return decision
   return denialNow(decision.value.identity, policy) ?? decision

@@ -105,18 +105,22 @@ describe('admitting a request', () => {
     expect(finds()).toBe(0)
   })
 
-  test('asks the denylists after the verification that requests have shared', async () => {
+  test('asks the denylists once, after the verification that requests have shared', async () => {
     const list = new ManualDenylist()
     const { issuer, admit } = await setUp({ denylist: list })
     const token = issuer.token({ jti: 'bad' })
-    // Denied as soon as the shared judgement has been passed, before the requests go on.
-    const lists = list.lists.bind(list)
-    list.lists = (name) => {
-      queueMicrotask(() => list.deny('tokenIds', 'bad'))
-      return lists(name)
+    const waiting = Array.from({ length: 5 }, () => ask(admit, token))
+    expect(list.asked).toEqual([])
+    list.deny('tokenIds', 'bad')
+    for (const decision of await Promise.all(waiting)) {
+      expect(decision).toMatchObject({ reason: 'token_denied' })
     }
-    const together = await Promise.all(Array.from({ length: 5 }, () => ask(admit, token)))
-    for (const decision of together) expect(decision).toMatchObject({ reason: 'token_denied' })
+    expect(list.asked).toEqual([issuer.url])
+    list.allow('tokenIds', 'bad')
+    for (const asked of [2, 3]) {
+      expect(await ask(admit, token)).toMatchObject({ ok: true })
+      expect(list.asked).toHaveLength(asked)
+    }
   })
 
   test('answers at once for a remembered token, denied or not', async () => {

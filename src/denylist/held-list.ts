@@ -1,5 +1,14 @@
 import { announceDenylist } from './event.js'
-import { advance, COLD, healthOf, type Life, type LifeEvent, stateOf, tidings } from './life.js'
+import {
+  advance,
+  COLD,
+  healthOf,
+  knownUntil,
+  type Life,
+  type LifeEvent,
+  stateOf,
+  tidings,
+} from './life.js'
 import { listsByIssuer, NOTHING_DENIED } from './lists.js'
 import type { DeniedLists, DenylistHealth } from './live-denylist.js'
 import { currentMoment } from './moment.js'
@@ -23,8 +32,10 @@ export interface HeldList {
 }
 
 export function createHeldList({ maxStaleSeconds, whenUnknown }: HeldListOptions): HeldList {
+  const isRefusing = whenUnknown === 'refuse'
   let life = COLD
   let byIssuer: ReadonlyMap<string, DeniedLists> = new Map()
+  let knownUntilMs = Number.NEGATIVE_INFINITY
 
   function isKnown(): boolean {
     const state = stateOf(life, currentMoment(), maxStaleSeconds)
@@ -39,10 +50,12 @@ export function createHeldList({ maxStaleSeconds, whenUnknown }: HeldListOptions
       const before = life
       life = advance(before, event, maxStaleSeconds)
       if (life.held !== before.held) byIssuer = listsByIssuer(life.held.entries.values())
+      knownUntilMs = knownUntil(life, event.at, maxStaleSeconds)
       announceDenylist(() => tidings(before, life))
     },
     lists(issuer) {
-      if (whenUnknown === 'refuse' && !isKnown()) return undefined
+      // Each request pays for this: it reads one clock. Both count at each look.
+      if (isRefusing && Date.now() > knownUntilMs) return undefined
       return byIssuer.get(issuer) ?? NOTHING_DENIED
     },
     isKnown,

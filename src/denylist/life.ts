@@ -106,6 +106,16 @@ export function stateOf(
   return ageMs >= FRESH_MS ? 'stale' : 'fresh'
 }
 
+/** Milliseconds since the epoch until which the list is known, unless the wall clock is set back. */
+export function knownUntil(
+  { confirmedAt }: Pick<Life, 'confirmedAt'>,
+  now: Moment,
+  maxStaleSeconds: number,
+): number {
+  if (confirmedAt === undefined) return Number.NEGATIVE_INFINITY
+  return now.wallMs + maxStaleSeconds * 1000 - elapsedMs(confirmedAt, now)
+}
+
 export function healthOf(life: Life, now: Moment, maxStaleSeconds: number): DenylistHealth {
   const { held, version, confirmedAt, trouble } = life
   return {

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { createHeldList } from '../../src/denylist/held-list.js'
 import type { LifeEvent } from '../../src/denylist/life.js'
 import { currentMoment } from '../../src/denylist/moment.js'
@@ -32,6 +32,33 @@ it('knows nothing before the first list, unless that is to be accepted', () => {
   const accepting = createHeldList({ ...OPTIONS, whenUnknown: 'accept' })
   expect(accepting.lists(ISSUER)?.callers.size).toBe(0)
   expect(accepting.isKnown()).toBe(false)
+})
+
+it('is unknown at once when the wall clock has passed its time: the machine may have slept', () => {
+  const held = createHeldList(OPTIONS)
+  held.apply(readNow(listOf(1)))
+  const now = Date.now()
+  vi.spyOn(Date, 'now').mockReturnValue(now + 9_000)
+  expect(held.lists(ISSUER)).toBeDefined()
+  vi.spyOn(Date, 'now').mockReturnValue(now + 10_100)
+  expect(held.lists(ISSUER)).toBeUndefined()
+})
+
+it('is unknown from the next look on when the monotonic clock has passed its time', () => {
+  const held = createHeldList(OPTIONS)
+  const { wallMs, monotonicMs } = currentMoment()
+  const readAt = { wallMs: wallMs + 3_600_000, monotonicMs }
+  held.apply({ type: 'read', at: readAt, askedAt: readAt, list: listOf(1) })
+  const fail = (afterMs: number): void =>
+    held.apply({
+      type: 'failed',
+      at: { wallMs, monotonicMs: monotonicMs + afterMs },
+      code: 'network',
+    })
+  fail(9_000)
+  expect(held.lists(ISSUER)).toBeDefined()
+  fail(10_100)
+  expect(held.lists(ISSUER)).toBeUndefined()
 })
 
 it('works out what to tell only for those who listen', () => {

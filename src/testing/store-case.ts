@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** One rule for a store. `run` rejects when the store breaks it, and says what was expected. */
+/**
+ * One rule for a store, or for what else the cases are of. `run` rejects when it is broken, and says what
+ * was expected.
+ */
 export interface StoreCase {
   readonly name: string
   run(): Promise<void>
@@ -18,7 +21,7 @@ export const casesOf = <Store>(
   open: StoreOpener<Store>,
 ): readonly StoreCase[] => {
   if (typeof open !== 'function') {
-    throw new TypeError('the store cases must be given a function that returns the store')
+    throw new TypeError('the cases must be given a function that returns what they are run on')
   }
   return Object.entries(rules).map(([name, rule]) => ({
     name,

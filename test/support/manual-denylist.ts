@@ -2,34 +2,70 @@ import type { DenylistHealth, LiveDenylist } from 'express-service-auth'
 
 export type Denied = 'keys' | 'callers' | 'tokenIds'
 
+interface Lists {
+  readonly keys: Set<string>
+  readonly callers: Set<string>
+  readonly tokenIds: Set<string>
+  issuedBefore: number | undefined
+}
+
+const ANY_ISSUER = ''
+
 /** A live denylist that a test changes by hand, as a user might write one: a class. */
 export class ManualDenylist implements LiveDenylist {
-  readonly #denied = {
-    keys: new Set<string>(),
-    callers: new Set<string>(),
-    tokenIds: new Set<string>(),
-  }
+  readonly #lists = new Map<string, Lists>()
   /** The issuers that it was asked for, in order. */
   readonly asked: string[] = []
-  issuedBefore: number | undefined
   isKnown = true
   closed = 0
   /** What `ready()` resolves or rejects with. */
   readiness: () => Promise<void> = async () => {}
 
-  deny(kind: Denied, value: string): void {
-    this.#denied[kind].add(value)
+  /** The cut-off of all issuers. */
+  get issuedBefore(): number | undefined {
+    return this.#of(ANY_ISSUER).issuedBefore
   }
 
-  allow(kind: Denied, value: string): void {
-    this.#denied[kind].delete(value)
+  set issuedBefore(second: number | undefined) {
+    this.cutOff(second)
+  }
+
+  cutOff(second: number | undefined, issuer = ANY_ISSUER): void {
+    this.#of(issuer).issuedBefore = second
+  }
+
+  deny(kind: Denied, value: string, issuer = ANY_ISSUER): void {
+    this.#of(issuer)[kind].add(value)
+  }
+
+  allow(kind: Denied, value: string, issuer = ANY_ISSUER): void {
+    this.#of(issuer)[kind].delete(value)
   }
 
   lists(issuer: string): ReturnType<LiveDenylist['lists']> {
     this.asked.push(issuer)
     if (!this.isKnown) return undefined
-    const { issuedBefore } = this
-    return { ...this.#denied, ...(issuedBefore !== undefined && { issuedBefore }) }
+    const [all, own] = [this.#of(ANY_ISSUER), this.#of(issuer)]
+    const issuedBefore = own.issuedBefore ?? all.issuedBefore
+    return {
+      keys: new Set([...all.keys, ...own.keys]),
+      callers: new Set([...all.callers, ...own.callers]),
+      tokenIds: new Set([...all.tokenIds, ...own.tokenIds]),
+      ...(issuedBefore !== undefined && { issuedBefore }),
+    }
+  }
+
+  #of(issuer: string): Lists {
+    const known = this.#lists.get(issuer)
+    if (known !== undefined) return known
+    const none = {
+      keys: new Set<string>(),
+      callers: new Set<string>(),
+      tokenIds: new Set<string>(),
+      issuedBefore: undefined,
+    }
+    this.#lists.set(issuer, none)
+    return none
   }
 
   ready(): Promise<void> {
@@ -37,8 +73,10 @@ export class ManualDenylist implements LiveDenylist {
   }
 
   health(): DenylistHealth {
-    const { keys, callers, tokenIds } = this.#denied
-    const entries = keys.size + callers.size + tokenIds.size
+    let entries = 0
+    for (const { keys, callers, tokenIds } of this.#lists.values()) {
+      entries += keys.size + callers.size + tokenIds.size
+    }
     return { state: this.isKnown ? 'fresh' : 'cold', entries, version: 1 }
   }
 

@@ -25,19 +25,32 @@ interface Awaited {
 
 /**
  * Waits until all receivers apply the version, or the time is over. Without a receiver it waits too:
- * one that is there reports itself within seconds after Redis has lost its data.
+ * one that is there reports itself within seconds after Redis has lost its data. Ctrl-C ends the wait
+ * alone, so that it is told what has been written and who applies it.
  *
  * @throws CommandFailure (3), with what has been written.
  */
-export async function awaitReceivers(
+export async function awaitReceivers(access: DenylistAccess, awaited: Awaited): Promise<Applying> {
+  const interrupted = new AbortController()
+  const interrupt = (): void => interrupted.abort()
+  process.once('SIGINT', interrupt)
+  try {
+    return await untilApplied(access, awaited, interrupted.signal)
+  } finally {
+    process.off('SIGINT', interrupt)
+  }
+}
+
+async function untilApplied(
   { denylist, asking }: DenylistAccess,
   { version, waitMs, written }: Awaited,
+  interrupted: AbortSignal,
 ): Promise<Applying> {
   const startedAt = performance.now()
   for (;;) {
     const receivers = await denylist.receivers(asking).catch((error: unknown) => error)
     const tookMs = Math.round(performance.now() - startedAt)
-    const isOver = tookMs + POLL_MS > waitMs
+    const isOver = interrupted.aborted || tookMs + POLL_MS > waitMs
     if (Array.isArray(receivers)) {
       const applying = applyingOf(receivers, version, tookMs)
       if (isOver || (applying.of > 0 && applying.applied === applying.of)) return applying

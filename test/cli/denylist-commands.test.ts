@@ -236,6 +236,26 @@ describe('bad input changes nothing', () => {
   test('Redis out of reach', async () => {
     const ran = await change(['deny', 'caller', 'billing', ...WHY], { url: 'redis://127.0.0.1:1' })
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toContain('ECONNREFUSED')
+  })
+
+  test.each([
+    ['wrong', 'redis://ops:a-wrong-password-of-redis@127.0.0.1', /WRONGPASS/],
+    ['missing', 'redis://127.0.0.1', /NOAUTH/],
+  ])('a password of Redis that is %s', async (_what, url, fault) => {
+    const locked = await startRedis({ config: { requirepass: 'the-right-password-of-redis' } })
+    onTestFinished(() => locked.stop())
+    const options = { url: `${url}:${locked.port}` }
+    const runs = await Promise.all([
+      change(['deny', 'caller', 'billing', ...WHY], options),
+      change(['allow', 'caller', 'billing', '--reason=x'], options),
+      service(['denylist'], options),
+    ])
+    for (const ran of runs) {
+      expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+      expect(ran.stderr).toMatch(fault)
+      expect(ran.stderr).not.toContain('wrong-password')
+    }
   })
 })
 
@@ -262,6 +282,18 @@ test('a reply that is lost once is asked for again', async () => {
   expect(await change(['deny', 'caller', 'billing', ...WHY], { url })).toMatchObject({
     exitCode: 0,
   })
+})
+
+test('Ctrl-C ends the wait, and what is written is told', async () => {
+  const before = process.listenerCount('SIGINT')
+  const ending = change(['deny', 'caller', 'billing', ...WHY, '--wait', '5m'])
+  await until('it waits', async () => process.listenerCount('SIGINT') > before)
+  process.emit('SIGINT')
+  const ran = await ending
+  expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+  expect(ran.stdout).toMatch(/^Denied\n/)
+  expect(ran.stdout).toContain('it is written, but nobody is known to apply it')
+  expect(process.listenerCount('SIGINT')).toBe(before)
 })
 
 describe('allow', () => {

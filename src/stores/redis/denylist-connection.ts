@@ -42,7 +42,6 @@ export interface DenylistConnection {
    * @throws Unanswered
    */
   ask(question: Question): Promise<unknown>
-  isOpen(): boolean
   close(): void
 }
 
@@ -51,6 +50,19 @@ interface ConnectionOptions {
   /** Milliseconds that anybody waits for a reply. */
   readonly timeoutMs: number
 }
+
+/** Of a cluster's client, the fault of a node. */
+interface ConnectionFault extends Error {
+  readonly lastNodeError?: Error | undefined
+}
+
+/** A server that wants a password says so only to short questions. */
+const WITHOUT_PASSWORD = /\bunauthenticated\b/
+
+const answerText = (error: Error): string =>
+  WITHOUT_PASSWORD.test(error.message)
+    ? `NOAUTH Authentication required (${faultText(error)})`
+    : faultText(error)
 
 /** The parts of ioredis that its types leave out. */
 type RunScript = (script: string, ...rest: readonly (string | number)[]) => Promise<unknown>
@@ -66,19 +78,25 @@ export function openDenylistConnection(
   const maker = createClientMaker(users, timeoutMs)
   let client: Client | undefined
   let connecting: Promise<Client> | undefined
+  /** Why a client has lost its connection, or got none. */
+  const faults = new WeakMap<Client, Error>()
   let isClosed = false
 
   async function connect(): Promise<Client> {
     if (isClosed) throw new Unanswered('closed', 'the denylist is closed', false)
     const fresh = maker.make()
     client = fresh
+    fresh.on('error', (error: ConnectionFault) => {
+      const { lastNodeError: cause = error } = error
+      if (cause.message !== '') faults.set(fresh, cause)
+    })
     try {
       await within(fresh.connect(), attemptFor(CONNECT_TIMEOUT_MS))
       maker.note(fresh)
       return fresh
     } catch (error) {
       giveUp(fresh)
-      throw unanswered(error, { mayHaveRun: false })
+      throw unanswered(causeOf(error, fresh), { mayHaveRun: false })
     }
   }
 
@@ -110,13 +128,16 @@ export function openDenylistConnection(
       })
     } catch (error) {
       giveUp(ready)
-      throw unanswered(error, attempt)
+      throw unanswered(causeOf(error, ready), attempt)
     }
   }
 
+  /** Who waits is told that the connection was closed, and not why. */
+  const causeOf = (error: unknown, lost: Client): unknown =>
+    isServersAnswer(error) ? error : (faults.get(lost) ?? error)
+
   return {
     ask: AsyncResource.bind(ask),
-    isOpen: () => client?.status === 'ready',
     close() {
       isClosed = true
       if (client !== undefined) giveUp(client)
@@ -125,7 +146,7 @@ export function openDenylistConnection(
 
   function unanswered(error: unknown, { mayHaveRun }: Pick<Attempt, 'mayHaveRun'>): Unanswered {
     if (isClosed) return new Unanswered('closed', 'the denylist is closed', mayHaveRun)
-    if (isServersAnswer(error)) return new Unanswered('server', faultText(error), false)
+    if (isServersAnswer(error)) return new Unanswered('server', answerText(error), false)
     const code = error instanceof NotConfirmed ? 'timeout' : 'network'
     return new Unanswered(code, faultText(error as Error), mayHaveRun)
   }

@@ -25,7 +25,8 @@ export interface DenylistOperations {
    * Ends an entry, in the list and wherever it is still held. Resolves with the version that has that,
    * and whether the list had the entry.
    *
-   * @throws TypeError when the target is not valid.
+   * @throws TypeError when the target is not valid, or when 10,000 others were allowed within the last 7
+   * days; nothing was written.
    * @throws DenylistUnconfirmed
    */
   allow(target: DenylistTarget, options?: DenylistCallOptions): Promise<AllowResult>
@@ -75,11 +76,15 @@ export interface DenylistVersion {
 }
 
 const MAX_ENTRIES = 10_000
+/** Receivers read all marks with the entries: without a bound they could not read the list in time. */
+const MAX_MARKS = 10_000
 /** The largest `maxStaleSeconds`: no receiver holds an entry for longer without the list. */
 const MARK_SECONDS = 604_800
 /** A connection that says nothing is replaced after this, and the question asked again. */
 const TRY_TIMEOUT_MS = 500
-const RETRY_DELAY_MS = 20
+const RETRY_DELAY_MS = 50
+/** Answers of a server that may take the question a moment later. */
+const PASSING = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
 const schema = optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) })
 
@@ -108,9 +113,8 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
         const { code, message, mayHaveRun: mayHaveRunNow } = error as Unanswered
         mayHaveRun ||= mayHaveRunNow
         const isOver = performance.now() + RETRY_DELAY_MS >= deadline
-        if (isOver || code === 'server' || code === 'closed') {
-          throw new Unanswered(code, message, mayHaveRun)
-        }
+        const isFinal = code === 'closed' || (code === 'server' && !PASSING.test(message))
+        if (isOver || isFinal) throw new Unanswered(code, message, mayHaveRun)
       }
       await sleep(RETRY_DELAY_MS)
     }
@@ -124,9 +128,8 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     try {
       const [outcome, ...answer] = rows.rowsOf(await ask(question, options))
       if (outcome === 'written') return parse(answer)
-      if (outcome === 'ended') throw new TypeError('denylist entry: until must be later than now')
-      if (outcome === 'full') throw new TypeError(LIST_IS_FULL)
-      throw new DenylistUnconfirmed(DAMAGED, false)
+      const refusal = REFUSALS.get(outcome)
+      throw refusal === undefined ? new DenylistUnconfirmed(DAMAGED, false) : new TypeError(refusal)
     } catch (error) {
       if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, true)
       throw error instanceof Unanswered
@@ -164,7 +167,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     },
     async allow(input, options = {}) {
       const target = checkTarget(input)
-      const args = [randomUUID(), rows.targetText(target), String(MARK_SECONDS)]
+      const args = [randomUUID(), rows.targetText(target), String(MARK_SECONDS), String(MAX_MARKS)]
       return await write({ script: scripts.ALLOW, args }, options, ([number, listed]) => ({
         version: rows.readNumber(number),
         wasListed: listed === '1',
@@ -183,7 +186,12 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
 
 const DAMAGED = 'what its keys in Redis hold is damaged, or of another version'
 
-const LIST_IS_FULL = `denylist entry: the list is full, it has ${MAX_ENTRIES} entries`
+/** By what the scripts answer. */
+const REFUSALS: ReadonlyMap<unknown, string> = new Map([
+  ['ended', 'denylist entry: until must be later than now'],
+  ['full', `denylist entry: the list is full, it has ${MAX_ENTRIES} entries`],
+  ['marks_full', `denylist target: ${MAX_MARKS} others were allowed within the last 7 days`],
+])
 
 const unreadable = (fault: string): ServiceAuthError =>
   new ServiceAuthError('unavailable', `the denylist cannot be read: ${fault}`)

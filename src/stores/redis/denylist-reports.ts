@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ListVersion } from '../../denylist/merge.js'
 import type { DenylistConnection, Unanswered } from './denylist-connection.js'
 import { LEAVE, REPORT } from './denylist-scripts.js'
@@ -7,7 +8,10 @@ import { LEAVE, REPORT } from './denylist-scripts.js'
 export interface Reports {
   /** @throws Unanswered when the server has refused it as one that is cut off, or did not answer. */
   reportIfDue(applied: Applied): Promise<void>
-  /** Takes the receiver off the list, if the connection is open. */
+  /**
+   * Takes the receiver off the list for good. It is tried for a second: who is closed while Redis is out
+   * of reach for longer stays listed until it was silent for its `maxStaleSeconds`.
+   */
   leave(): Promise<void>
 }
 
@@ -26,6 +30,8 @@ interface ReportsOptions {
 
 const LEAST_INTERVAL_MS = 2000
 const INTERVAL_MS = 5000
+const LEAVE_WITHIN_MS = 1000
+const LEAVE_RETRY_MS = 50
 
 /** Such a server goes on answering questions, and nobody writes to it any more. */
 const CUT_OFF = /\b(NOREPLICAS|READONLY)\b/
@@ -39,6 +45,8 @@ export function createReports(
   let reported: { readonly at: number; readonly version: number } | undefined
   /** A proof that came too soon after a report is asked for by the next that may. */
   let isProofOwed = false
+  let wasSent = false
+  let hasLeft = false
 
   function isDue({ version, isProof }: Applied): boolean {
     if (reported === undefined) return true
@@ -50,9 +58,10 @@ export function createReports(
 
   return {
     async reportIfDue(applied) {
-      if (!isDue(applied)) return
+      if (hasLeft || !isDue(applied)) return
       const { version, highestNumber } = applied
       const args = [instance, String(version.number), String(highestNumber), silenceMs, name]
+      wasSent = true
       const sent = { at: performance.now(), version: version.number }
       try {
         await connection.ask({ script: REPORT, args, timeoutMs })
@@ -65,8 +74,18 @@ export function createReports(
       isProofOwed = false
     },
     async leave() {
-      if (reported === undefined || !connection.isOpen()) return
-      await connection.ask({ script: LEAVE, args: [instance], timeoutMs }).catch(() => {})
+      hasLeft = true
+      if (!wasSent) return
+      const deadline = performance.now() + LEAVE_WITHIN_MS
+      const ask = (): Promise<unknown> =>
+        connection.ask({ script: LEAVE, args: [instance], timeoutMs })
+      let isAway = false
+      while (!isAway && performance.now() < deadline) {
+        isAway = await ask().then(
+          () => true,
+          () => sleep(LEAVE_RETRY_MS, false),
+        )
+      }
     },
   }
 }

@@ -91,7 +91,10 @@ return { redis.call('GET', KEYS[1]), time[1], time[2],
   redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[4]), redis.call('HGETALL', KEYS[3]) }
 `)
 
-/** ARGV: nonce, target, end, cut-off, reason, the most entries. Removes entries that have ended. */
+/**
+ * ARGV: nonce, target, end, cut-off, reason, the most entries. Removes entries that have ended. It reads
+ * every entry, to find the damaged and the ended ones: 20 ms of the server at the most that there may be.
+ */
 export const DENY: Script = script(`${WRITING}
 local nonce, target, ends, cutoff, reason, most = unpack(ARGV)
 local count, ended, old = 0, {}, nil
@@ -123,16 +126,21 @@ publish(number, nonce)
 return { 'written', number, ends, cutoff }
 `)
 
-/** ARGV: nonce, target, for how many seconds a mark is kept. */
+/** ARGV: nonce, target, for how many seconds a mark is kept, the most marks. */
 export const ALLOW: Script = script(`${WRITING}
-local nonce, target, keep_seconds = unpack(ARGV)
-local old = {}
+local nonce, target, keep_seconds, most = unpack(ARGV)
+local others, old = 0, {}
 for name, row in each(MARKS) do
   local number, second, listed, writer = string.match(row, '^(%d+)|(%d+)|([01])|(%S+)$')
   if not second then return { 'malformed' } end
   if name == target and writer == nonce then return { 'written', number, listed } end
-  if tonumber(second) + tonumber(keep_seconds) < now then old[#old + 1] = name end
+  if tonumber(second) + tonumber(keep_seconds) < now then
+    old[#old + 1] = name
+  elseif name ~= target then
+    others = others + 1
+  end
 end
+if others >= tonumber(most) then return { 'marks_full' } end
 local number = next_number()
 for _, name in ipairs(old) do redis.call('HDEL', MARKS, name) end
 local listed = redis.call('HDEL', ENTRIES, target)

@@ -392,7 +392,7 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
     const target = JSON.stringify([entry.issuer, entry.kind, entry.value])
     const redis = new Redis({ port: server.port })
     onTestFinished(() => redis.disconnect())
-    const allow = () => redis.eval(ALLOW.source, 5, ...keys, 'nonce', target, '60')
+    const allow = () => redis.eval(ALLOW.source, 5, ...keys, 'nonce', target, '60', '10')
     const first = await allow()
     expect(first).toEqual(['written', expect.stringMatching(/^\d+$/), '1'])
     expect(await direct.entries()).toEqual([])

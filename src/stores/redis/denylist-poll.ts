@@ -30,7 +30,7 @@ const READ_TIMEOUT_MS = 500
 const MALFORMED_PAUSE_MS = 2000
 
 /**
- * One look at a time: the version, the list if that has changed, and the report if it is due. The
+ * One look at a time: the version, and the list if that has changed. A report follows if it is due. The
  * timer never holds the process open, and runs in the async context in which this was called.
  */
 export function createPoll(
@@ -47,14 +47,24 @@ export function createPoll(
     const beganAt = performance.now()
     try {
       await readWhatIsNew()
-      if (!isClosed) await reports.reportIfDue({ ...held.life, isProof: false })
+      void report()
     } catch (error) {
-      if (!isClosed) held.apply({ type: 'failed', at: currentMoment(), code: codeOf(error) })
+      fail(error)
     }
     for (const resolve of waiting.splice(0)) resolve()
     if (isClosed) return
     timer = setTimeout(() => void look(), Math.max(0, beganAt + pollMs - performance.now()))
     timer.unref()
+  }
+
+  /** The next look does not wait for it: what is denied meanwhile would be in force later by as much. */
+  async function report(): Promise<void> {
+    if (isClosed) return
+    await reports.reportIfDue({ ...held.life, isProof: false }).catch(fail)
+  }
+
+  function fail(error: unknown): void {
+    if (!isClosed) held.apply({ type: 'failed', at: currentMoment(), code: codeOf(error) })
   }
 
   async function readWhatIsNew(): Promise<void> {

@@ -46,6 +46,7 @@ export function createReports(
   /** A proof that came too soon after a report is asked for by the next that may. */
   let isProofOwed = false
   let wasSent = false
+  let underWay: Promise<void> | undefined
   let hasLeft = false
 
   function isDue({ version, isProof }: Applied): boolean {
@@ -56,22 +57,28 @@ export function createReports(
     return ageMs >= INTERVAL_MS || (isNews && ageMs >= LEAST_INTERVAL_MS)
   }
 
+  async function report({ version, highestNumber }: Applied): Promise<void> {
+    const args = [instance, String(version.number), String(highestNumber), silenceMs, name]
+    const sent = { at: performance.now(), version: version.number }
+    wasSent = true
+    try {
+      await connection.ask({ script: REPORT, args, timeoutMs })
+    } catch (error) {
+      const { code, message } = error as Unanswered
+      // One that is full, say, still tells the truth.
+      if (code !== 'server' || CUT_OFF.test(message)) throw error
+    }
+    reported = sent
+    isProofOwed = false
+  }
+
   return {
     async reportIfDue(applied) {
-      if (hasLeft || !isDue(applied)) return
-      const { version, highestNumber } = applied
-      const args = [instance, String(version.number), String(highestNumber), silenceMs, name]
-      wasSent = true
-      const sent = { at: performance.now(), version: version.number }
-      try {
-        await connection.ask({ script: REPORT, args, timeoutMs })
-      } catch (error) {
-        const { code, message } = error as Unanswered
-        // One that is full, say, still tells the truth.
-        if (code !== 'server' || CUT_OFF.test(message)) throw error
+      if (underWay === undefined) {
+        if (hasLeft || !isDue(applied)) return
+        underWay = report(applied).finally(() => (underWay = undefined))
       }
-      reported = sent
-      isProofOwed = false
+      await underWay
     },
     async leave() {
       hasLeft = true

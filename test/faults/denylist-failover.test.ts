@@ -1,18 +1,13 @@
 import { Redis } from 'ioredis'
-import { afterEach, expect, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { slotOf } from '../../src/stores/redis/hash-slot.js'
 import type { RedisServer } from '../support/redis.js'
 import { startCluster } from '../support/redis-cluster.js'
 import { startSentinel } from '../support/redis-sentinel.js'
 import { until } from '../support/until.js'
 import { APPLIED_WITHIN_MS, report } from './denylist-figures.js'
-import {
-  controlToken,
-  type DenylistScene,
-  newTarget,
-  openDenylistScene,
-  targetOf,
-} from './denylist-scene.js'
+import { holdDenied } from './denylist-holding.js'
+import { openDenylistScene, targetOf } from './denylist-scene.js'
 import type { ServerPlace } from './denylist-server.js'
 
 const SLOTS = 16_384
@@ -21,10 +16,9 @@ const SLOTS = 16_384
  * one another by and by: who asks one that does not know yet is cut off until it asks the next.
  */
 const FOUND_AND_APPLIED_WITHIN_MS = 2 * APPLIED_WITHIN_MS
-const closers: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
+
+/** Ends with the test; what began last ends first. */
+type Closing = Pick<TestContext, 'onTestFinished'>
 
 interface Failover {
   readonly place: ServerPlace
@@ -34,19 +28,16 @@ interface Failover {
 }
 
 /** The list is held through the failover, and the next one within a second of its being written. */
-async function expectHeldThrough(what: string, { place, copied, killMaster }: Failover) {
-  const scene: DenylistScene = await openDenylistScene(place)
-  closers.push(scene.close)
+async function expectHeldThrough(
+  what: string,
+  { place, copied, killMaster }: Failover,
+  { onTestFinished }: Closing,
+) {
+  const scene = await openDenylistScene(place)
+  onTestFinished(scene.close)
+  await scene.launch()
   const { desk, receivers } = scene
-  await scene.untilState('fresh')
-  const held = newTarget(scene, 'key')
-  const late = newTarget(scene, 'caller')
-  const control = controlToken(scene)
-  await desk.deny(held.entry)
-  const traffic = scene.startTraffic([held.token, late.token, control])
-  await traffic.settled('refused', { token: held.token, receivers })
-  await traffic.settled('accepted', { token: late.token, receivers })
-  const began = performance.now()
+  const { held, late, traffic, began, expectUndisturbed } = await holdDenied(scene)
   await copied()
   await killMaster()
   await scene.untilState('stale')
@@ -71,9 +62,7 @@ async function expectHeldThrough(what: string, { place, copied, killMaster }: Fa
   report(`${what}: deny and allow`, [last, first])
   expect(last).toBeLessThanOrEqual(FOUND_AND_APPLIED_WITHIN_MS)
   expect(first).toBeLessThanOrEqual(APPLIED_WITHIN_MS)
-  for (const outcome of ['refused', 'unknown', 'other'] as const) {
-    expect(traffic.has(outcome, { token: control, receivers, since: began })).toBe(false)
-  }
+  expectUndisturbed()
   for (const receiver of receivers) expect(await receiver.health()).not.toHaveProperty('regressed')
 }
 
@@ -92,27 +81,29 @@ const untilAllHave = (servers: readonly RedisServer[]): Promise<void> =>
     (await Promise.all(servers.map(hasEntry))).every(Boolean),
   )
 
-test('behind sentinels, the master is killed', async () => {
+test.concurrent('behind sentinels, the master is killed', async (context) => {
   const group = await startSentinel()
-  closers.push(group.stop)
+  context.onTestFinished(group.stop)
   const servers = [group.primary, ...group.replicas]
   await Promise.all(
     servers.map((server) => server.command('CONFIG', 'SET', 'min-replicas-to-write', '1')),
   )
-  await expectHeldThrough('sentinels', {
+  const failover = {
     place: { name: group.name, sentinels: group.sentinels },
     copied: () => untilAllHave(group.replicas),
     killMaster: group.killPrimary,
-  })
+  }
+  await expectHeldThrough('sentinels', failover, context)
 })
 
-test('in a cluster, the master of the list is killed', async () => {
+test.concurrent('in a cluster, the master of the list is killed', async (context) => {
   const cluster = await startCluster()
-  closers.push(cluster.stop)
+  context.onTestFinished(cluster.stop)
   const index = Math.floor((slotOf('{denylist}') * cluster.masters.length) / SLOTS)
-  await expectHeldThrough('cluster', {
+  const failover = {
     place: { nodes: cluster.startupNodes },
     copied: () => untilAllHave(cluster.replicas.slice(index, index + 1)),
     killMaster: () => (cluster.masters[index] as RedisServer).kill(),
-  })
+  }
+  await expectHeldThrough('cluster', failover, context)
 })

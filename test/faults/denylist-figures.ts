@@ -6,6 +6,9 @@ const isAsked = process.env['DENYLIST_FIGURES'] !== undefined
  */
 export const APPLIED_WITHIN_MS = isAsked ? 1000 : 2000
 
+/** Two questions of a receiver are so far apart. */
+export const POLL_MS = 250
+
 /** Prints most and median where `DENYLIST_FIGURES` asks for figures. */
 export function report(what: string, figures: readonly number[]): void {
   if (!isAsked) return

@@ -21,7 +21,7 @@ interface Health {
   readonly regressed?: true
 }
 
-/** Three receivers, each on a Redis where it finds it, and a desk that denies and allows. */
+/** Receivers, each on a Redis where it finds it, and a desk that denies and allows. */
 export interface DenylistScene {
   readonly issuer: TestIssuer
   /** Of a key that is published beside the one that signs. */
@@ -30,16 +30,16 @@ export interface DenylistScene {
   readonly desk: RedisDenylist
   /** Requests with these tokens to all receivers, until the scene is closed. */
   startTraffic(tokens: readonly string[]): Traffic
-  /** Kills them and launches others of the same names, which know nothing. */
-  relaunch(): Promise<void>
   /** Resolves when all of them are in this state. */
   untilState(state: string, receivers?: readonly DenylistReceiver[]): Promise<void>
+  /** Launches the receivers: they begin without a list. */
+  launch(): Promise<void>
   close(): Promise<void>
 }
 
 const PROGRAM = new URL('denylist-receiver.ts', import.meta.url)
 
-/** A receiver for each of the places. */
+/** A receiver for each of the places, once they are launched. */
 export async function openDenylistScene(
   desks: ServerPlace,
   places: readonly ServerPlace[] = [desks, desks, desks],
@@ -48,9 +48,7 @@ export async function openDenylistScene(
   const earlierKid = issuer.kid
   issuer.rotate()
   const names = places.map((_, index) => `${issuer.url} ${index + 1}`)
-  const launchAll = () =>
-    Promise.all(places.map((place, index) => launchOne(issuer.url, names[index] as string, place)))
-  let launched = await launchAll()
+  let launched: readonly Launched[] = []
   const redis = connectTo(desks)
   const desk = redisDenylist(redis)
   const traffics: Traffic[] = []
@@ -62,9 +60,10 @@ export async function openDenylistScene(
       return launched
     },
     desk,
-    async relaunch() {
-      await Promise.all(launched.map(({ kill }) => kill()))
-      launched = await launchAll()
+    async launch() {
+      launched = await Promise.all(
+        places.map((place, index) => launchOne(issuer.url, names[index] as string, place)),
+      )
     },
     startTraffic(tokens) {
       const traffic = startTraffic(launched, tokens)
@@ -86,7 +85,11 @@ export async function openDenylistScene(
   }
 }
 
-async function launchOne(issuer: string, name: string, place: ServerPlace) {
+interface Launched extends DenylistReceiver {
+  kill(): Promise<void>
+}
+
+async function launchOne(issuer: string, name: string, place: ServerPlace): Promise<Launched> {
   const env = { ISSUER: issuer, NAME: name, SERVER: JSON.stringify(place) }
   const { greeting, kill } = await launch<{ port: number }>(PROGRAM, { env })
   const { port } = greeting
@@ -100,7 +103,7 @@ async function launchOne(issuer: string, name: string, place: ServerPlace) {
 type Kind = DenylistEntry['kind']
 
 /** A token, and what denies it and leaves others. */
-interface Target {
+export interface Target {
   readonly token: string
   readonly entry: DenylistEntry
 }

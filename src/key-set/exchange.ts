@@ -1,4 +1,6 @@
 import { readClock } from '../base/clock.js'
+import { readBody } from '../base/response-body.js'
+import { withinTimeLimit } from '../base/time-limit.js'
 import { type Freshness, freshnessOf } from './freshness.js'
 
 /**
@@ -67,29 +69,13 @@ const MAX_BODY_BYTES = 64 * 1024
  * @throws FetchFailure
  */
 export async function exchange(request: ExchangeRequest): Promise<ExchangeResult> {
-  const deadline = new AbortController()
-  const timer = setTimeout(() => deadline.abort(new FetchFailure('timeout')), request.timeoutMs)
-  timer.unref()
-  const signal = AbortSignal.any([deadline.signal, request.signal])
+  const limit = { ...request, timedOut: () => new FetchFailure('timeout') }
   try {
-    return await orAborted(converse(request, signal), signal)
+    return await withinTimeLimit(limit, (signal) => converse(request, signal))
   } catch (error) {
     if (error instanceof FetchFailure) throw error
     throw new FetchFailure('network', { cause: error })
-  } finally {
-    clearTimeout(timer)
-    deadline.abort(new FetchFailure('closed'))
   }
-}
-
-/** Rejects on abort, even where a user's `fetch` ignores its signal. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject)
-  })
 }
 
 async function converse(request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeResult> {
@@ -110,21 +96,11 @@ async function converse(request: ExchangeRequest, signal: AbortSignal): Promise<
     return { kind: 'not_modified', freshness: freshness(request.earlierMaxAgeSeconds) }
   }
   if (response.status !== 200 || response.redirected) throw new FetchFailure('status')
-  const document = parseDocument(await readBody(response))
+  const body = await readBody(response, MAX_BODY_BYTES)
+  if (body === undefined) throw new FetchFailure('too_large')
+  const document = parseDocument(body)
   const given = validatorsOf(response.headers)
   return { kind: 'modified', document, validators: given, freshness: freshness() }
-}
-
-/** Counts octets after decompression, so that a small response cannot grow without limit. */
-async function readBody(response: Response): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    if (size > MAX_BODY_BYTES) throw new FetchFailure('too_large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 /**

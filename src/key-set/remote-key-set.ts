@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { addressFault } from '../base/address.js'
 import {
   flag,
   functionOf,
@@ -7,7 +8,7 @@ import {
   optionsObject,
   parseOptions,
 } from '../base/options.js'
-import { jwksUriFault, withAddress } from './address.js'
+import { withAddress } from './address.js'
 import { type KeySet, withSource } from './key-set.js'
 import { lifespanOf } from './life.js'
 import { createRemoteSource } from './remote-source.js'
@@ -101,6 +102,6 @@ function addressFaults({
   allowInsecureHttp,
 }: Readonly<Record<string, unknown>>): string[] {
   if (typeof jwksUri !== 'string' || jwksUri === '') return []
-  const fault = jwksUriFault(jwksUri, allowInsecureHttp === true)
+  const fault = addressFault(jwksUri, allowInsecureHttp === true)
   return fault === undefined ? [] : [`jwksUri ${fault}`]
 }

@@ -1,4 +1,4 @@
-import { jwksUriFault } from '../key-set/address.js'
+import { addressFault } from '../base/address.js'
 import type { KeySet } from '../key-set/key-set.js'
 
 /** Where a policy's keys come from: a shared key set, or an address for one of its own. */
@@ -34,7 +34,7 @@ export function keySetAddressFaults(policy: Readonly<Record<string, unknown>>): 
     faults.push('apiBasePath must start with / and have no trailing slash, query or fragment')
   }
   if (typeof jwksUri === 'string' && jwksUri !== '') {
-    const fault = jwksUriFault(jwksUri, allowInsecureHttp)
+    const fault = addressFault(jwksUri, allowInsecureHttp)
     if (fault !== undefined) faults.push(`jwksUri ${fault}`)
   } else if (jwksUri === undefined && typeof issuer === 'string' && issuer !== '') {
     const fault = issuerFault(issuer, allowInsecureHttp)
@@ -57,5 +57,5 @@ function issuerFault(issuer: string, allowInsecureHttp: boolean): string | undef
   if (!/^https?:\/\/[^/?#\s\\][^?#\s\\]*$/i.test(issuer) || issuer.endsWith('/')) {
     return 'must be an absolute http(s) URL without query, fragment or trailing slash (or give jwksUri)'
   }
-  return jwksUriFault(issuer, allowInsecureHttp)
+  return addressFault(issuer, allowInsecureHttp)
 }

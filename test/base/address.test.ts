@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { jwksUriFault } from '../../src/key-set/address.js'
+import { addressFault } from '../../src/base/address.js'
 
 it.each([
   'https://core.example/auth/jwt/jwks.json',
@@ -9,7 +9,7 @@ it.each([
   'http://2130706433/jwks.json',
   'http://[::1]:8080/jwks.json',
 ])('takes %s', (address) => {
-  expect(jwksUriFault(address, false)).toBeUndefined()
+  expect(addressFault(address, false)).toBeUndefined()
 })
 
 it.each([
@@ -25,15 +25,15 @@ it.each([
   ['https://user@core.example/', /user name/],
   ['https://:secret@core.example/', /password/],
 ])('refuses %s and says what is wrong', (address, fault) => {
-  expect(jwksUriFault(address, false)).toMatch(fault)
+  expect(addressFault(address, false)).toMatch(fault)
 })
 
 it('takes http: anywhere once that is allowed, but no password and no other scheme', () => {
-  expect(jwksUriFault('http://core.internal/jwks.json', true)).toBeUndefined()
-  expect(jwksUriFault('http://user:secret@core.internal/', true)).toMatch(/password/)
-  expect(jwksUriFault('data:application/json,{}', true)).toMatch(/absolute/)
+  expect(addressFault('http://core.internal/jwks.json', true)).toBeUndefined()
+  expect(addressFault('http://user:secret@core.internal/', true)).toMatch(/password/)
+  expect(addressFault('data:application/json,{}', true)).toMatch(/absolute/)
 })
 
 it('never repeats the address, which may hold a secret', () => {
-  expect(jwksUriFault('https://user:secret@core.example/', false)).not.toContain('secret')
+  expect(addressFault('https://user:secret@core.example/', false)).not.toContain('secret')
 })

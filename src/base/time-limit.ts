@@ -1,0 +1,40 @@
+interface TimeLimit {
+  readonly timeoutMs: number
+  /** Ends the work from outside; its reason is what the caller gets. */
+  readonly signal: AbortSignal
+  /** What the caller gets when the time is over. */
+  readonly timedOut: () => Error
+}
+
+/**
+ * Rejects when the time is over or the signal aborts, even where the work ignores the signal that it
+ * is given. That one aborts in any case once the work has ended, so that nothing is left open.
+ */
+export async function withinTimeLimit<T>(
+  { timeoutMs, signal, timedOut }: TimeLimit,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  // One controller, because `AbortSignal.any` with a signal that lives long collects listeners.
+  const controller = new AbortController()
+  const abort = (): void => controller.abort(signal.reason)
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort)
+  const timer = setTimeout(() => controller.abort(timedOut()), timeoutMs)
+  timer.unref()
+  try {
+    return await orAborted(() => work(controller.signal), controller.signal)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+    controller.abort()
+  }
+}
+
+function orAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    if (signal.aborted) return abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work().then(resolve, reject)
+  })
+}

@@ -1,3 +1,4 @@
+import { afterFailure, type BackOff, isBackingOff as isWaiting } from '../base/back-off.js'
 import type { FetchFailureCode, Validators } from './exchange.js'
 import type { KeySetHealth, VerificationKey } from './key-set.js'
 
@@ -17,11 +18,9 @@ interface HeldSet {
   readonly validators: Validators | undefined
 }
 
-/** The failures since the last success, and when the next fetch may start. */
-interface Trouble {
-  readonly count: number
+/** The failures since the last success, and why the last fetch failed. */
+interface Trouble extends BackOff {
   readonly code: FetchFailureCode
-  readonly retryAt: number
 }
 
 /** The state of a key set, as an immutable value. */
@@ -57,9 +56,6 @@ export type LifeEvent = { readonly at: number } & (
 /** After a successful fetch the next one in the background starts no sooner than this. */
 const REFRESH_FLOOR_SECONDS = 5
 const LEAST_MAX_STALE_SECONDS = 10
-/** The step doubles with each failure. The wait is half of it, plus as much as half of it at random. */
-const FIRST_BACK_OFF_MS = 1000
-const MAX_BACK_OFF_MS = 30_000
 
 export const COLD: Life = { held: undefined, expiredSince: undefined, trouble: undefined }
 
@@ -91,7 +87,7 @@ export function advance(life: Life, event: LifeEvent, span: Lifespan): Life {
     }
     case 'failed': {
       const now = advance(life, { type: 'time_passed', at: event.at }, span)
-      return { ...now, trouble: afterFailure(now.trouble?.count ?? 0, event) }
+      return { ...now, trouble: { ...afterFailure(now.trouble, event), code: event.code } }
     }
     case 'time_passed': {
       const { held } = life
@@ -119,17 +115,7 @@ function hold(fetched: Fetched, span: Lifespan): HeldSet {
   }
 }
 
-function afterFailure(
-  earlierFailures: number,
-  { at, code, jitter }: { at: number; code: FetchFailureCode; jitter: number },
-): Trouble {
-  const step = Math.min(MAX_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** Math.min(earlierFailures, 16))
-  return { count: earlierFailures + 1, code, retryAt: at + (step / 2) * (1 + jitter) }
-}
-
-/** A wait longer than the longest back-off means that the clock was set back: it does not count. */
-export const isBackingOff = ({ trouble }: Life, now: number): boolean =>
-  trouble !== undefined && now < trouble.retryAt && trouble.retryAt - now <= MAX_BACK_OFF_MS
+export const isBackingOff = ({ trouble }: Life, now: number): boolean => isWaiting(trouble, now)
 
 /** When the next background fetch may start; `undefined` before the first. */
 export const nextFetchAt = ({ held, expiredSince, trouble }: Life): number | undefined =>

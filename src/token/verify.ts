@@ -1,7 +1,8 @@
 import { compactVerify, errors } from 'jose'
+import { type JsonObject, readJsonObject } from '../base/compact-jws.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import type { KeySource, VerificationKey } from '../key-set/key-set.js'
-import { type JsonObject, readJsonObject, type ScreenedToken } from './compact-jws.js'
+import type { ScreenedToken } from './compact-jws.js'
 
 /** What the core has signed. */
 export interface VerifiedToken {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readJsonObject, screenToken } from '../../src/token/compact-jws.js'
+import { readJsonObject } from '../../src/base/compact-jws.js'
+import { screenToken } from '../../src/token/compact-jws.js'
 
 const encode = (text: string | Uint8Array): string => Buffer.from(text).toString('base64url')
 const withHeader = (header: unknown) =>

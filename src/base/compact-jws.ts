@@ -1,0 +1,51 @@
+import { isRecord } from './options.js'
+
+/** Three base64url segments without padding (RFC 7515, section 7.1). */
+const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+
+/** The segments as they stand in a token, not decoded. */
+export interface Segments {
+  readonly header: string
+  readonly payload: string
+  readonly signature: string
+}
+
+/** The segments of a token in compact form; `undefined` of anything else. */
+export function segmentsOf(token: string): Segments | undefined {
+  if (!COMPACT_JWS.test(token)) return undefined
+  const segments = token.split('.')
+  if (!segments.every(isCanonical)) return undefined
+  const [header = '', payload = '', signature = ''] = segments
+  return { header, payload, signature }
+}
+
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/** Whether the bits that do not count are zero, so that no two spellings mean the same octets. */
+function isCanonical(segment: string): boolean {
+  const rest = segment.length % 4
+  if (rest === 0) return true
+  if (rest === 1) return false
+  const last = BASE64URL.indexOf(segment.charAt(segment.length - 1))
+  return last % (rest === 2 ? 16 : 4) === 0
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A JSON object, and the text that it was read from. */
+export interface JsonObject {
+  readonly members: Record<string, unknown>
+  readonly text: string
+}
+
+/** A JSON object in valid UTF-8 without a byte order mark; anything else is `undefined`. */
+export function readJsonObject(octets: Uint8Array): JsonObject | undefined {
+  try {
+    const text = utf8.decode(octets)
+    const members: unknown = JSON.parse(text)
+    // What is not a member of its own is none.
+    return isRecord(members) ? { members: Object.setPrototypeOf(members, null), text } : undefined
+  } catch {
+    return undefined
+  }
+}

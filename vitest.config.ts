@@ -22,6 +22,7 @@ export default defineConfig({
       { find: /^express-service-auth$/, replacement: source('index.ts') },
       { find: /^express-service-auth\/redis$/, replacement: source('stores/redis/index.ts') },
       { find: /^express-service-auth\/otel$/, replacement: source('otel/index.ts') },
+      { find: /^express-service-auth\/client$/, replacement: source('client/index.ts') },
       { find: /^express-service-auth\/testing$/, replacement: source('testing/index.ts') },
     ],
   },

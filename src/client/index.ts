@@ -1,0 +1,6 @@
+export type { ApiKey } from '../core-client/api-key.js'
+export type { ServiceClaims } from './asked-token.js'
+export type { TokenSourceHealth } from './health.js'
+export type { TokenSource } from './source.js'
+export { type CoreTokenSource, type TokenSourceOptions, tokenSource } from './token-source.js'
+export { TokenSourceError, type TokenSourceErrorCode } from './token-source-error.js'

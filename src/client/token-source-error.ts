@@ -44,7 +44,7 @@ export class TokenSourceError extends Error {
   override readonly name = 'TokenSourceError'
   readonly code: TokenSourceErrorCode
   /** The status of the core's answer, where that is why. */
-  readonly coreStatus?: number
+  declare readonly coreStatus?: number
 
   constructor(code: TokenSourceErrorCode, details: Details = {}) {
     const { coreStatus, systemCode, member } = details

@@ -13,7 +13,7 @@ export class CoreFailure extends Error {
   override readonly name = 'CoreFailure'
   readonly code: CoreFailureCode
   /** What Node says of the connection, such as `ECONNREFUSED`. */
-  readonly systemCode?: string
+  declare readonly systemCode?: string
 
   constructor(code: CoreFailureCode, systemCode?: string) {
     super(`the core gave no answer: ${systemCode === undefined ? code : `${code}, ${systemCode}`}`)

@@ -35,7 +35,7 @@ export function createSingleUseSource({ minting, clock, closing }: InnerOptions)
 
   /** Requests that failed together are one failure. */
   function note(error: TokenSourceError, askedAt: number): void {
-    if (trouble !== undefined && askedAt < trouble.since) return
+    if (trouble !== undefined && askedAt <= trouble.since) return
     const at = readClock(clock)
     const backOff = afterFailure(trouble, { at, jitter: Math.random() })
     trouble = { ...backOff, error, since: at }

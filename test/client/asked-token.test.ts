@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { nextClaims, unexpectedMember } from '../../src/client/asked-token.js'
 import { knowToken } from '../support/secret-search/index.js'
-import { API_DOMAIN, CLAIMS, compact, type Members } from './kit.js'
+import { API_DOMAIN, CLAIMS } from './claims.js'
+import { compact, type Members } from './kit.js'
 
 const asked = nextClaims(CLAIMS)
 const terms = { apiDomain: API_DOMAIN, validitySeconds: 300 }

@@ -5,32 +5,30 @@ import {
 } from 'express-service-auth/client'
 import { onTestFinished } from 'vitest'
 import { knowToken } from '../support/secret-search/index.js'
+import { API_DOMAIN, API_KEY, CLAIMS } from './claims.js'
+
+/** Vitest's own is for tests that run alone; a concurrent one gets its own. */
+export type WhenFinished = (clean: () => void | Promise<void>) => void
 
 export type Members = Record<string, unknown>
 
-export const API_KEY = 'the-key-of-this-test'
-export const API_DOMAIN = 'https://api.example.com'
-
-export const CLAIMS = {
-  aud: 'orders',
-  sub: 'billing',
-  source: 'microservice',
-  token_type: 'service-access',
-  permissions: ['orders:read', 'orders:write'],
-}
+/** Far more than a busy machine takes. */
+const TIMEOUT_MS = 20_000
 
 /** A source that is closed after the test. */
 export function sourceAt(
   baseUrl: string,
   { apiKey = API_KEY, ...more }: Partial<TokenSourceOptions & TokenSourceOptions['core']> = {},
+  whenFinished: WhenFinished = onTestFinished,
 ): CoreTokenSource {
   const source = tokenSource({
     core: { baseUrl, apiKey },
     apiDomain: API_DOMAIN,
     claims: CLAIMS,
+    timeoutMs: TIMEOUT_MS,
     ...more,
   })
-  onTestFinished(() => source.close())
+  whenFinished(() => source.close())
   return source
 }
 

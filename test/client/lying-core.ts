@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { knowToken } from '../support/secret-search/index.js'
 import { serve } from '../support/serve.js'
-import { compact, type Members } from './kit.js'
+import { compact, type Members, type WhenFinished } from './kit.js'
 
 interface MintRequest {
   readonly payload: Members
@@ -22,8 +22,11 @@ export interface LyingCore {
   close(): Promise<void>
 }
 
-/** A core of which the test says what it answers; it ends with the test. */
-export async function startLyingCore(first: Lie): Promise<LyingCore> {
+/** A core of which the test says what it answers; it ends with the test, which runs alone or tells how. */
+export async function startLyingCore(
+  first: Lie,
+  whenFinished: WhenFinished = onTestFinished,
+): Promise<LyingCore> {
   const requests: { url: string; headers: IncomingHttpHeaders; body: unknown }[] = []
   let lie = first
   const { url, close } = await serve(async (request, response) => {
@@ -31,7 +34,7 @@ export async function startLyingCore(first: Lie): Promise<LyingCore> {
     requests.push({ url: request.url ?? '', headers: request.headers, body })
     lie(response, body)
   })
-  onTestFinished(close)
+  whenFinished(close)
   return {
     url,
     requests,

@@ -64,15 +64,19 @@ describe('a core that is not well', () => {
     ['grants more', 'token_unexpected', mints({}, { permissions: ['admin'] })],
     ['gives a hundred years', 'token_unexpected', mints({}, { exp: 4_853_600_000 })],
     ['gives an older token', 'token_unexpected', mints({}, { jti: 'older' })],
-  ])('that %s: %s', async ([, code, lie]) => {
-    const core = await startLyingCore(lie)
-    const timeoutMs = code === 'core_timeout' ? TIMEOUT_MS : 20_000
+  ])('that %s: %s', async ([, code, lie], { onTestFinished }) => {
+    const core = await startLyingCore(lie, onTestFinished)
     let requests = 0
     const counted: typeof fetch = (input, init) => {
       requests += 1
       return fetch(input, init)
     }
-    const source = sourceAt(core.url, { timeoutMs, clock: manualClock(), fetch: counted })
+    const options = {
+      clock: manualClock(),
+      fetch: counted,
+      ...(code === 'core_timeout' && { timeoutMs: TIMEOUT_MS }),
+    }
+    const source = sourceAt(core.url, options, onTestFinished)
     await expect(source.token()).rejects.toMatchObject(failure(code))
     expect(source.health()).toMatchObject({ state: 'cold', lastError: code })
     // While the back-off lasts nothing more is asked.

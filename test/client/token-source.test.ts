@@ -6,7 +6,8 @@ import {
 } from '../../example-app/identity-core/identity-core.js'
 import { decodeToken } from '../example-app/decode-token.js'
 import { manualClock } from '../support/manual-clock.js'
-import { API_KEY, failure, sourceAt, tokenOf } from './kit.js'
+import { API_KEY } from './claims.js'
+import { failure, sourceAt, tokenOf } from './kit.js'
 import { hangs, mints, startLyingCore } from './lying-core.js'
 
 const HOUR_MS = 3_600_000

@@ -1,0 +1,91 @@
+import { json, text } from 'node:stream/consumers'
+import { expect, it, onTestFinished } from 'vitest'
+import { askCore, type CoreRequest } from '../../src/core-client/exchange.js'
+import { knowSecret } from '../support/secret-search/index.js'
+import { serve } from '../support/serve.js'
+
+const KEY = 'the-key-of-this-test'
+
+const listing: CoreRequest = {
+  method: 'GET',
+  path: '/bulk-import/users?status=FAILED',
+  headers: {},
+  timeoutMs: 20_000,
+  maxAnswerBytes: 1000,
+  signal: new AbortController().signal,
+}
+
+async function coreThat(...[listener]: Parameters<typeof serve>) {
+  const { url, close } = await serve(listener)
+  onTestFinished(close)
+  return { baseUrl: url, apiKey: KEY, fetch: globalThis.fetch }
+}
+
+it('asks for any operation, with a body or without', async () => {
+  const core = await coreThat(async (request, response) => {
+    const { method, url, headers } = request
+    const sent = method === 'GET' ? await text(request) : await json(request)
+    response.end(JSON.stringify([method, url, headers['content-type'], headers['rid'], sent]))
+  })
+  const { status, text: answer } = await askCore(core, listing)
+  const seen = JSON.parse(answer ?? '')
+  expect([status, ...seen]).toEqual([200, 'GET', listing.path, null, null, ''])
+  const posted = await askCore(core, {
+    ...listing,
+    method: 'POST',
+    path: '/bulk-import/users/remove',
+    headers: { rid: 'bulk' },
+    body: { ids: ['a'] },
+  })
+  const path = '/bulk-import/users/remove'
+  const expected = ['POST', path, 'application/json', 'bulk', { ids: ['a'] }]
+  expect(JSON.parse(posted.text ?? '')).toEqual(expected)
+})
+
+it('gives every status with its text, so that each operation judges it', async () => {
+  const core = await coreThat((_, response) => {
+    response.writeHead(400, { 'content-type': 'text/plain' }).end('{"errors":["é"]}')
+  })
+  expect(await askCore(core, listing)).toEqual({ status: 400, text: '{"errors":["é"]}' })
+})
+
+it.each([
+  ['too large', 'x'.repeat(1001)],
+  ['not UTF-8', Buffer.from([0xff])],
+])('gives the status without the text of an answer that is %s', async (_, body) => {
+  const core = await coreThat((__, response) => {
+    response.writeHead(500).end(body)
+  })
+  expect(await askCore(core, listing)).toEqual({ status: 500, text: undefined })
+})
+
+it('tells by Node’s code that no connection was made', async () => {
+  const { url, close } = await serve(() => {})
+  await close()
+  const core = { baseUrl: url, apiKey: KEY, fetch: globalThis.fetch }
+  await expect(askCore(core, listing)).rejects.toMatchObject({
+    name: 'CoreFailure',
+    code: 'unreachable',
+    systemCode: 'ECONNREFUSED',
+  })
+})
+
+it('passes no code on that does not look like Node’s, and no chain without end', async () => {
+  knowSecret('an API key', KEY)
+  const odd = Object.assign(new Error('odd'), { code: KEY })
+  odd.cause = odd
+  const fetch = () => Promise.reject(odd)
+  const error: unknown = await askCore(
+    { baseUrl: 'https://core.example', apiKey: KEY, fetch },
+    listing,
+  ).catch((thrown: unknown) => thrown)
+  expect(error).toMatchObject({ code: 'unreachable' })
+  expect(error).not.toHaveProperty('systemCode')
+})
+
+it('rejects with the reason of the signal that ends it', async () => {
+  const ending = new AbortController()
+  const core = await coreThat(() => ending.abort(new Error('closed by the caller')))
+  const asked = askCore(core, { ...listing, signal: ending.signal })
+  await expect(asked).rejects.toThrow('closed by the caller')
+})

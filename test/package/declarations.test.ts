@@ -59,6 +59,11 @@ describe('the published declarations', () => {
     expect([...packages]).toContain('ioredis')
   })
 
+  test('of the client entry point need no Express', async () => {
+    const packages = await readMentionedPackages(declarationsOf('./client'))
+    expect([...packages].filter((name) => !/^(node:.+|zod)$/.test(name))).toEqual([])
+  })
+
   test('of the OpenTelemetry entry point need its API and no Express', async () => {
     const packages = await readMentionedPackages(declarationsOf('./otel'))
     expect([...packages].sort()).toEqual(['@opentelemetry/api', 'node:crypto'])

@@ -82,6 +82,11 @@ describe.each(VARIANTS)('the installed tarball beside $express', ({ express, typ
     expect(await project.run('testing.mjs')).toBe('200 401 401\n')
   })
 
+  test('asks for a token with its client, and takes its failure', async () => {
+    await project.compile('client.mts', 'nodenext')
+    expect(await project.run('client.mjs')).toBe('core_unreachable cold\nended by itself\n')
+  })
+
   test('runs its command, which says that ioredis is missing', async () => {
     expect(await project.run('command.mjs')).toMatch(
       /^0 \d+\.\d+\.\d+\n2 service-auth: ioredis is not installed: npm install ioredis\n$/,

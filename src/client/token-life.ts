@@ -110,9 +110,10 @@ export function answerTo(life: TokenLife, after: string | undefined, now: number
   const isRenewalDue = mayAsk && now >= held.renewAt
   if (token !== after) return { kind: 'token', token, isRenewalDue }
   if (isAsking || isRenewalDue) return { kind: 'renewal', isForced: false, instead: token }
-  if (mayAsk && !wasForcedLately(life, now))
-    return { kind: 'renewal', isForced: true, instead: token }
-  return { kind: 'token', token, isRenewalDue }
+  const mayForce = mayAsk && !wasForcedLately(life, now)
+  return mayForce
+    ? { kind: 'renewal', isForced: true, instead: token }
+    : { kind: 'token', token, isRenewalDue }
 }
 
 /** What a renewal has brought. @throws TokenSourceError when it has failed. */

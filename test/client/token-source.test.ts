@@ -173,6 +173,13 @@ describe('close', () => {
     expect(silent.requests).toHaveLength(1)
   })
 
+  it('gives no token that is held', async () => {
+    const { source } = countedSource()
+    await source.ready()
+    source.close()
+    await expect(source.token()).rejects.toMatchObject(failure('closed'))
+  })
+
   it('ends a forced renewal with the same code, not with the refused token', async () => {
     const lying = await startLyingCore(mints())
     const source = sourceAt(lying.url)

@@ -26,14 +26,34 @@ export type { KeySet, KeySetHealth } from './key-set/key-set.js'
 export { type RemoteKeySetOptions, remoteKeySet } from './key-set/remote-key-set.js'
 export type { SkipReason } from './key-set/screen.js'
 export { type Logger, type LogOptions, logDecisions } from './log/log-decisions.js'
+export {
+  type AcceptOneOf,
+  type AcceptOneOfOptions,
+  acceptOneOf,
+} from './middleware/accept-one-of.js'
 export type { AnyRouteHandler } from './middleware/any-route.js'
+export type {
+  AnyChoice,
+  Choice,
+  CredentialOf,
+  NoPromise,
+  ServiceChoice,
+} from './middleware/choice.js'
 export type { IdempotencyOptions } from './middleware/idempotency-options.js'
 export type { RequestNamer } from './middleware/idempotent-request.js'
-export { serviceOf } from './middleware/request-state.js'
+export { type AcceptedCredential, serviceOf } from './middleware/request-state.js'
 export { requireIdempotencyKey } from './middleware/require-idempotency-key.js'
 export { requirePermissions } from './middleware/require-permissions.js'
 export { requireSingleUse, type SingleUseOptions } from './middleware/require-single-use.js'
 export { type Health, type ServiceAuth, serviceAuth } from './middleware/service-auth.js'
+export { type ServiceCredential, serviceCredential } from './middleware/service-credential.js'
+export {
+  type FrontendSession,
+  type SessionCredential,
+  type SessionCredentialOptions,
+  type SessionVerifier,
+  sessionCredential,
+} from './middleware/session-credential.js'
 export type { CallersOption } from './policy/callers.js'
 export type { Denylist, DenylistOption } from './policy/denylist-option.js'
 export type { ServiceIdentity } from './policy/identity.js'

@@ -2,10 +2,12 @@ import { channel } from 'node:diagnostics_channel'
 import type { Evidence, RefusalReason, UndecidedReason } from './reason.js'
 
 /** The middleware that decided. */
-export type DecidedBy = 'serviceAuth' | 'requirePermissions' | 'requireSingleUse'
+export type DecidedBy = 'serviceAuth' | 'acceptOneOf' | 'requirePermissions' | 'requireSingleUse'
 
 interface DecisionContext extends Evidence {
   readonly by: DecidedBy
+  /** The choice whose credential `acceptOneOf` has judged. */
+  readonly credential?: string
   /** `req.id`, where the app has set it to a number or at most 128 visible ASCII characters. */
   readonly requestId?: string | number
 }

@@ -1,6 +1,7 @@
 /** Why a request was refused: a closed list, for operators. Callers never see it. */
 export type RefusalReason =
   | 'credentials_missing'
+  | 'credentials_ambiguous'
   | 'authorization_repeated'
   | 'authorization_malformed'
   | 'token_too_long'
@@ -21,6 +22,8 @@ export type RefusalReason =
   | 'token_issued_too_early'
   | 'token_id_missing'
   | 'token_replayed'
+  | 'session_token_malformed'
+  | 'identity_missing'
   | 'caller_denied'
   | 'caller_not_approved'
   | 'permission_missing'

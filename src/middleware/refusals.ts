@@ -58,6 +58,9 @@ const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   Record<UndecidedReason, Refusal<503>> &
   Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {
   credentials_missing: NO_TOKEN,
+  credentials_ambiguous: INVALID_TOKEN,
+  session_token_malformed: INVALID_TOKEN,
+  identity_missing: INVALID_TOKEN,
   authorization_repeated: INVALID_TOKEN,
   authorization_malformed: INVALID_TOKEN,
   token_too_long: INVALID_TOKEN,

@@ -13,13 +13,21 @@ export interface Admission {
   readonly clockToleranceSeconds: number
 }
 
+/** What an `acceptOneOf` has accepted: the name of its choice, and whose credential it is. */
+export interface AcceptedCredential {
+  readonly name: string
+  readonly identity: unknown
+}
+
 /** What the guards know of a request. */
 export interface RequestState {
   /** Whose state it is: a copy, a proxy or a wrapper of the request is another one. */
   readonly request: Request
   admission: Admission | undefined
-  /** How many of its `serviceAuth` have not accepted the request: all must, or nothing counts. */
+  /** How many `serviceAuth` and `acceptOneOf` have not accepted the request: all must, or nothing counts. */
   unaccepted: number
+  /** What each `acceptOneOf` has accepted. */
+  credentials: Map<object, AcceptedCredential> | undefined
   /** The stores in which the request's token has been consumed. */
   consumedIn: Set<object> | undefined
   /** The key that the request has reserved. */
@@ -35,7 +43,7 @@ const STATE: unique symbol = Symbol('express-service-auth request')
 
 type Carrier = Request & { [STATE]?: RequestState }
 
-/** The state of this very request; it begins with a `serviceAuth`. */
+/** The state of this very request; it begins with a `serviceAuth` or an `acceptOneOf`. */
 export function beginState(request: Request): RequestState {
   const known = stateOf(request)
   if (known !== undefined) return known
@@ -43,6 +51,7 @@ export function beginState(request: Request): RequestState {
     request,
     admission: undefined,
     unaccepted: 0,
+    credentials: undefined,
     consumedIn: undefined,
     reservation: undefined,
   }
@@ -92,3 +101,14 @@ export function assertBeforeKey(
  */
 export const serviceOf = (request: Request): ServiceIdentity =>
   admittedState(request, 'serviceOf').admission.identity
+
+/**
+ * What this `acceptOneOf` has accepted on the request.
+ *
+ * @throws ServiceAuthError when it has accepted nothing.
+ */
+export function credentialBy(gate: object, request: Request): AcceptedCredential {
+  const credential = stateOf(request)?.credentials?.get(gate)
+  if (credential !== undefined) return credential
+  throw wrongWiring('credentialOf needs its acceptOneOf before it on the request')
+}

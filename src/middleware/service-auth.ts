@@ -88,8 +88,15 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
     ...(checked.tokenCacheMax > 0 && { tokenCache: admit.tokenCache() }),
   })
   const auth = Object.assign(handler, { ready, health, close })
+  madeHere.add(auth)
   return withAddress(auth, addressOf(keySet))
 }
+
+const madeHere = new WeakSet<object>()
+
+/** Whether it is what `serviceAuth` has returned. */
+export const isServiceAuth = (value: unknown): value is ServiceAuth =>
+  typeof value === 'function' && madeHere.has(value)
 
 function openKeySet(
   address: KeySetAddress,

@@ -29,6 +29,7 @@ function decisions(meter: Meter): Listen {
       counter.add(1, {
         [ATTRIBUTE.guard]: by,
         [ATTRIBUTE.outcome]: outcome,
+        ...(event.credential !== undefined && { [ATTRIBUTE.credential]: event.credential }),
         ...(event.outcome !== 'accepted' && { [ATTRIBUTE.errorType]: event.reason }),
         ...peerOf(event),
       })

@@ -19,6 +19,7 @@ export const ATTRIBUTE = {
   peer: 'service.peer.name',
   guard: 'express_service_auth.guard',
   outcome: 'express_service_auth.outcome',
+  credential: 'express_service_auth.credential',
   reason: 'express_service_auth.reason',
   keyId: 'express_service_auth.key_id',
   record: 'express_service_auth.record',

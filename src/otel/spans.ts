@@ -12,6 +12,7 @@ export function noteOnSpans(): StopListening[] {
       note(() => ({
         [ATTRIBUTE.guard]: event.by,
         [ATTRIBUTE.outcome]: event.outcome,
+        ...(event.credential !== undefined && { [ATTRIBUTE.credential]: event.credential }),
         ...(event.outcome !== 'accepted' && { [ATTRIBUTE.reason]: event.reason }),
         ...(event.keyId !== undefined && { [ATTRIBUTE.keyId]: event.keyId }),
         ...peerOf(event),

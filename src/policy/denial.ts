@@ -41,11 +41,30 @@ export function denialNow(
   { issuer, liveDenylists }: Policy,
   earlier?: DenylistReason,
 ): Denial | undefined {
+  const reasonOf = (lists: DeniedLists) => reasonIn(lists, token)
   let reason = earlier
   for (const denylist of liveDenylists) {
-    reason = moreUrgent(reason, reasonNow(denylist, issuer, token))
+    reason = moreUrgent(reason, reasonNow(denylist, issuer, reasonOf))
   }
   return reason === undefined ? undefined : deny(reason, evidenceOf(reason, token))
+}
+
+/**
+ * What the denylists have against a key, whoever's token it has signed. No evidence: the key id is the
+ * caller's until its signature has been verified.
+ *
+ * @throws ServiceAuthError as `denialOf` does.
+ */
+export function keyDenialNow(
+  keyId: string,
+  { denied, issuer, liveDenylists }: Pick<Policy, 'denied' | 'issuer' | 'liveDenylists'>,
+): Denial | undefined {
+  const reasonOf = (lists: DeniedLists) => (isIn(lists.keys, keyId) ? 'key_denied' : undefined)
+  let reason: DenylistReason | undefined = reasonOf(denied)
+  for (const denylist of liveDenylists) {
+    reason = moreUrgent(reason, reasonNow(denylist, issuer, reasonOf))
+  }
+  return reason === undefined ? undefined : deny(reason)
 }
 
 function moreUrgent(
@@ -59,12 +78,12 @@ function moreUrgent(
 function reasonNow(
   denylist: LiveDenylist,
   issuer: string,
-  token: DeniableToken,
+  reasonOf: (lists: DeniedLists) => DenylistReason | undefined,
 ): DenylistReason | undefined {
   let lists: DeniedLists | undefined
   try {
     lists = denylist.lists(issuer)
-    return lists === undefined ? 'denylist_unavailable' : reasonIn(lists, token)
+    return lists === undefined ? 'denylist_unavailable' : reasonOf(lists)
   } catch (error) {
     ignoreRejection(lists)
     // Always wrapped: a failure that says of itself that it is a 503 would become one.

@@ -20,6 +20,9 @@ import {
 /** What the contract's table says of each reason; a new one does not compile without its row. */
 const ROWS: Record<Reason, string> = {
   credentials_missing: NO_TOKEN,
+  credentials_ambiguous: INVALID_TOKEN,
+  session_token_malformed: INVALID_TOKEN,
+  identity_missing: INVALID_TOKEN,
   authorization_repeated: INVALID_TOKEN,
   authorization_malformed: INVALID_TOKEN,
   token_too_long: INVALID_TOKEN,

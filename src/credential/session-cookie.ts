@@ -1,0 +1,84 @@
+import { headerValues, type WireHeaders } from '../base/raw-headers.js'
+import { wrongWiring } from '../decision/fault.js'
+
+/** What a verifier of sessions may look at: beside the headers, what a parser has made of the cookies. */
+export interface CookieCarrier extends WireHeaders {
+  readonly cookies?: unknown
+}
+
+/** The cookie of one name. `ambiguous`: readers may differ about its value. */
+export type SessionCookie =
+  | { readonly type: 'absent' }
+  | { readonly type: 'ambiguous' }
+  | { readonly type: 'single'; readonly value: string }
+
+const ABSENT: SessionCookie = { type: 'absent' }
+const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
+
+/**
+ * The cookie of this name, where all who read it find the same value: it is there once, spelt as it is,
+ * and `request.cookies`, if there are any, hold its value as it was sent.
+ *
+ * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values of it.
+ */
+export function readSessionCookie(request: CookieCarrier, name: string): SessionCookie {
+  const sent = headerValues(request, 'cookie')
+  const found = sent.flatMap((header) => cookiesNamed(name, header))
+  if (sent.length > 0) assertSameInHeaders(found, name, request)
+  const parsed = request.cookies as Readonly<Record<string, unknown>> | null | undefined
+  const [cookie, another] = found
+  if (cookie === undefined) return parsed?.[name] === undefined ? ABSENT : AMBIGUOUS
+  const { spelling, value } = cookie
+  if (another !== undefined || spelling !== name || value === undefined) return AMBIGUOUS
+  if (parsed && parsed[name] !== value) return AMBIGUOUS
+  return { type: 'single', value }
+}
+
+interface Cookie {
+  /** The name as it was sent. */
+  readonly spelling: string
+  /** `undefined` where there is no `=`. */
+  readonly value: string | undefined
+}
+
+/** All that anybody may take for a cookie of this name. */
+function cookiesNamed(name: string, header: string): Cookie[] {
+  return header
+    .split(';')
+    .map(readCookie)
+    .filter(({ spelling }) => decodeName(spelling) === name)
+}
+
+function readCookie(pair: string): Cookie {
+  const text = pair.trim()
+  const equals = text.indexOf('=')
+  if (equals < 0) return { spelling: text, value: undefined }
+  return { spelling: text.slice(0, equals).trim(), value: text.slice(equals + 1) }
+}
+
+/** Some readers decode percent signs in names, before or after they trim. */
+function decodeName(spelling: string): string {
+  try {
+    return spelling.includes('%') ? decodeURIComponent(spelling).trim() : spelling
+  } catch {
+    return spelling
+  }
+}
+
+function assertSameInHeaders(
+  found: readonly Cookie[],
+  name: string,
+  { headers }: CookieCarrier,
+): void {
+  const text = headers['cookie']
+  const held = typeof text === 'string' ? cookiesNamed(name, text) : []
+  const isSame =
+    held.length === found.length &&
+    held.every(
+      ({ spelling, value }, at) => spelling === found[at]?.spelling && value === found[at]?.value,
+    )
+  if (isSame) return
+  throw wrongWiring(
+    'cookie cannot be read: the request’s headers hold other session cookies than its rawHeaders, and a verifier of sessions would read those',
+  )
+}

@@ -1,0 +1,95 @@
+import type { Request, RequestHandler, Response } from 'express'
+
+/** How a handler has ended. One that has answered, and called nothing, has no end: nothing follows. */
+export type HandlerEnd =
+  /** It has called `next()` once, and nothing else. */
+  | { readonly type: 'passed' }
+  /** It has called `next(error)`. */
+  | { readonly type: 'failed'; readonly error: unknown }
+  /** It has thrown, or its promise was rejected. */
+  | { readonly type: 'thrown'; readonly error: unknown }
+  /** In a way that is no pass, though Express might take it for one. `fault` says what it has done. */
+  | { readonly type: 'misused'; readonly fault: string }
+
+export interface Exchange {
+  readonly request: Request
+  readonly response: Response
+}
+
+interface Seen {
+  /** The arguments of its first call of `next`. */
+  first: readonly unknown[] | undefined
+  calls: number
+  thrown: { readonly error: unknown } | undefined
+}
+
+/**
+ * Runs one handler and tells once how it has ended. Its `next` only notes that it was called: what
+ * follows runs when the handler has returned and its promise, if any, has settled. So an error that is
+ * thrown further down never comes back into a handler that calls `next` within its own `try`, and a
+ * second call, or an answer, is seen before anything has passed.
+ */
+export function runHandler(
+  handler: RequestHandler,
+  exchange: Exchange,
+  tell: (end: HandlerEnd) => void,
+): void {
+  const seen: Seen = { first: undefined, calls: 0, thrown: undefined }
+  let isRunning = true
+  let isTold = false
+
+  function tellOnce(): void {
+    if (isTold || (seen.calls === 0 && seen.thrown === undefined)) return
+    isTold = true
+    tell(endOf(seen, exchange.response))
+  }
+  function settle(): void {
+    isRunning = false
+    tellOnce()
+  }
+  function next(...noted: unknown[]): void {
+    seen.calls += 1
+    seen.first ??= noted
+    // Later than whatever the handler does in the same turn of the event loop.
+    if (!isRunning) setImmediate(tellOnce)
+  }
+  function fail(error: unknown): void {
+    seen.thrown ??= { error }
+    settle()
+  }
+
+  let returned: unknown
+  try {
+    returned = handler(exchange.request, exchange.response, next)
+  } catch (error) {
+    fail(error)
+    return
+  }
+  if (returned === undefined) settle()
+  else Promise.resolve(returned).then(settle, fail)
+}
+
+function endOf(
+  { first = [], calls, thrown }: Seen,
+  { headersSent, writableEnded }: Response,
+): HandlerEnd {
+  if (thrown !== undefined) {
+    const { error } = thrown
+    return isError(error) ? { type: 'thrown', error } : misused('has thrown what is no error')
+  }
+  if (calls > 1) return misused('has called next more than once')
+  if (first.length === 0) {
+    const hasAnswered = headersSent || writableEnded
+    return hasAnswered ? misused('has called next() after an answer had begun') : { type: 'passed' }
+  }
+  const [error] = first
+  return isError(error)
+    ? { type: 'failed', error }
+    : misused('has called next with what is no error')
+}
+
+/** Express takes anything else for no error, and goes on: here, or behind the route or the router. */
+const isError = (value: unknown): boolean =>
+  Boolean(value) && value !== 'route' && value !== 'router'
+
+const misused = (fault: string): HandlerEnd => ({ type: 'misused', fault })

@@ -1,0 +1,29 @@
+import type { Request } from 'express'
+import { readAuthorization } from '../credential/authorization.js'
+import type { ServiceIdentity } from '../policy/identity.js'
+import { serviceOf } from './request-state.js'
+import { isServiceAuth, type ServiceAuth } from './service-auth.js'
+
+/** The part of a choice that says which credential it is. `acceptOneOf` wants a name beside it. */
+export interface ServiceCredential {
+  presented(request: Request): boolean
+  readonly verify: ServiceAuth
+  identity(request: Request): ServiceIdentity
+}
+
+/**
+ * A service's token, for `acceptOneOf`: every `Authorization` header that is not a session's, verified
+ * by this `serviceAuth`.
+ *
+ * @throws TypeError when it is given anything but what `serviceAuth` returns.
+ */
+export function serviceCredential(auth: ServiceAuth): ServiceCredential {
+  if (!isServiceAuth(auth)) {
+    throw new TypeError('serviceCredential: must be given what serviceAuth returns')
+  }
+  return {
+    presented: (request) => readAuthorization(request).type === 'service',
+    verify: auth,
+    identity: serviceOf,
+  }
+}

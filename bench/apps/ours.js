@@ -36,6 +36,18 @@ export async function read(settings) {
   return readApp(await open(settings), requirePermissions('orders:read'))
 }
 
+/** The same behind an `acceptOneOf`, whose sessions nobody sends. */
+export async function eitherRead(settings) {
+  const { acceptOneOf, requirePermissions, serviceCredential, sessionCredential } =
+    await packageOf(settings)
+  const noSession = (_req, res) => res.sendStatus(401)
+  const gate = acceptOneOf([
+    { name: 'service', ...serviceCredential(await open(settings)) },
+    { name: 'user', ...sessionCredential(noSession) },
+  ])
+  return readApp(gate, requirePermissions('orders:read'))
+}
+
 export const bareRead = () => bareReadApp()
 
 /** A read with the live denylist of this prefix. */

@@ -6,8 +6,9 @@ export type SessionHeader = Readonly<Record<string, unknown>>
 /** What follows the header may be damaged, or empty: that is for the verifier of sessions to refuse. */
 const THREE_SEGMENTS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*$/
 
-/** The core's session tokens have less than 200. */
+/** The core's session tokens have less than 200 octets. */
 const MAX_HEADER_BYTES = 1024
+const MAX_HEADER_LENGTH = Math.ceil((MAX_HEADER_BYTES * 4) / 3)
 
 /**
  * The header of a session token; `undefined` of every other text. The core writes the member `version`
@@ -20,11 +21,18 @@ export function readSessionHeader(token: string): SessionHeader | undefined {
   return THREE_SEGMENTS.test(token) ? header : undefined
 }
 
+/** All tokens of a key have the same header, and a service sends many: the last one is remembered. */
+let last: { readonly spelling: string; readonly header: SessionHeader | undefined } | undefined
+
 function readHeader(segment: string): SessionHeader | undefined {
-  if (segment === '' || segment.length > (MAX_HEADER_BYTES * 4) / 3 + 1) return undefined
+  if (segment === last?.spelling) return last.header
+  if (segment === '' || segment.length > MAX_HEADER_LENGTH) return undefined
   const octets = Buffer.from(segment, 'base64url')
-  if (octets.byteLength > MAX_HEADER_BYTES) return undefined
+  // A text of its own, which keeps no token in memory.
+  const spelling = octets.toString('base64url')
   // Only one spelling of the octets counts: Node also decodes what is not base64url.
-  if (octets.toString('base64url') !== segment) return undefined
-  return readJsonObject(octets)?.members
+  if (spelling !== segment) return undefined
+  const header = readJsonObject(octets)?.members
+  last = { spelling, header }
+  return header
 }

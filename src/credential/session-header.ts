@@ -16,23 +16,29 @@ const MAX_HEADER_LENGTH = Math.ceil((MAX_HEADER_BYTES * 4) / 3)
  * (explicit typing: RFC 8725, sections 3.11 and 3.12).
  */
 export function readSessionHeader(token: string): SessionHeader | undefined {
-  const header = readHeader(token.slice(0, Math.max(0, token.indexOf('.'))))
+  const header = headerOf(token)
   if (header === undefined || !Object.hasOwn(header, 'version')) return undefined
   return THREE_SEGMENTS.test(token) ? header : undefined
 }
 
-/** All tokens of a key have the same header, and a service sends many: the last one is remembered. */
-let last: { readonly spelling: string; readonly header: SessionHeader | undefined } | undefined
+interface ReadHeader {
+  /** What tokens with this header begin with. */
+  readonly beginning: string
+  readonly header: SessionHeader | undefined
+}
 
-function readHeader(segment: string): SessionHeader | undefined {
-  if (segment === last?.spelling) return last.header
-  if (segment === '' || segment.length > MAX_HEADER_LENGTH) return undefined
-  const octets = Buffer.from(segment, 'base64url')
-  // A text of its own, which keeps no token in memory.
-  const spelling = octets.toString('base64url')
-  // Only one spelling of the octets counts: Node also decodes what is not base64url.
-  if (spelling !== segment) return undefined
-  const header = readJsonObject(octets)?.members
-  last = { spelling, header }
-  return header
+/** All tokens of a key have the same header, and a service sends many: the last one is remembered. */
+let last: ReadHeader | undefined
+
+function headerOf(token: string): SessionHeader | undefined {
+  if (last !== undefined && token.startsWith(last.beginning)) return last.header
+  const length = token.indexOf('.')
+  if (length < 1 || length > MAX_HEADER_LENGTH) return undefined
+  const octets = Buffer.from(token.slice(0, length), 'base64url')
+  // Only one spelling of the octets counts: Node also decodes what is not base64url. It is a text of
+  // its own, so that remembering it keeps no token in memory.
+  const beginning = `${octets.toString('base64url')}.`
+  if (!token.startsWith(beginning)) return undefined
+  last = { beginning, header: readJsonObject(octets)?.members }
+  return last.header
 }

@@ -43,9 +43,15 @@ export function enter(choices: readonly CheckedChoice[], passage: Passage): void
 }
 
 function presentedOf(choices: readonly CheckedChoice[], request: Request): Decision<CheckedChoice> {
-  const [one, another] = choices.filter((choice) => isPresented(choice, request))
-  if (one === undefined) return deny('credentials_missing')
-  return another === undefined ? allow(one) : deny('credentials_ambiguous')
+  let presented: CheckedChoice | undefined
+  let count = 0
+  for (const choice of choices) {
+    if (!isPresented(choice, request)) continue
+    presented = choice
+    count += 1
+  }
+  if (presented === undefined) return deny('credentials_missing')
+  return count === 1 ? allow(presented) : deny('credentials_ambiguous')
 }
 
 function isPresented(choice: CheckedChoice, request: Request): boolean {

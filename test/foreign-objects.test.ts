@@ -84,7 +84,11 @@ describe('What the package does not own', () => {
   })
 
   it('gets nothing but what the page on foreign objects lists', async () => {
-    const { memoryStore, requireIdempotencyKey, serviceAuth } = await loadCopy()
+    const { acceptOneOf, memoryStore, requireIdempotencyKey, serviceAuth, serviceCredential } =
+      await loadCopy()
+    const either = acceptOneOf([
+      { name: 'service', ...serviceCredential(serviceAuth(issuer.policy())) },
+    ])
     const added: Record<string, string[]> = {}
     let known: Record<string, readonly PropertyKey[]> = {}
     const objectsOf = ({ req, res }: { req: express.Request; res: express.Response }) => ({
@@ -107,7 +111,7 @@ describe('What the package does not own', () => {
       '/orders/:id',
       express.json(),
       look,
-      serviceAuth(issuer.policy()),
+      either,
       requireIdempotencyKey({ store: memoryStore() }),
       (req, res) => {
         for (const [name, object] of Object.entries(objectsOf({ req, res }))) {
@@ -119,7 +123,7 @@ describe('What the package does not own', () => {
     )
     await call(await serve(app), { key: newKey(), headers: headers() })
     expect(added).toEqual({
-      request: ['Symbol(express-service-auth request)', 'idempotency', 'service'],
+      request: ['Symbol(express-service-auth request)', 'credential', 'idempotency', 'service'],
       response: [
         'Symbol(express-service-auth response)',
         'destroy',

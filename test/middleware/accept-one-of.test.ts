@@ -3,6 +3,8 @@ import {
   acceptOneOf,
   type Choice,
   type DecisionEvent,
+  memoryStore,
+  requireIdempotencyKey,
   requirePermissions,
   ServiceAuthError,
   serviceCredential,
@@ -368,6 +370,56 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
       expect(await receiver.raw()).toContain(` ${FAULT_STATUS} `)
       expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }])
       expect(receiver.handled).toBe(1)
+    })
+
+    test('tells of a service who it is, and of others what they are called', async () => {
+      const told: DecisionEvent[] = []
+      const gate = acceptOneOf([service(), choice({ presented: noToken })], {
+        onDecision: (event) => told.push(event),
+      })
+      const mark: RequestHandler = (request, _response, next) => {
+        Object.assign(request, { id: 'r-1' })
+        next()
+      }
+      const receiver = await startReceiver({ express, mount: (app) => app.use(mark, gate) })
+      await receiver.rawWith(bearerOfService())
+      await receiver.raw()
+      await receiver.rawWith('Bearer garbage')
+      const accepted = { outcome: 'accepted', by: 'acceptOneOf', requestId: 'r-1' }
+      expect(told).toEqual([
+        { ...accepted, credential: 'service', caller: 'billing', keyId: issuer.kid },
+        { ...accepted, credential: 'any' },
+      ])
+      expect(told.every(Object.isFrozen)).toBe(true)
+    })
+
+    test('a service has its key reserved in authorize, and a check after the key is a fault', async () => {
+      const idempotent = requireIdempotencyKey({ store: memoryStore(), operation: 'order' })
+      const gate = gateFor(
+        { ...service(), authorize: [requirePermissions('orders:read'), idempotent] },
+        choice({ presented: noToken }),
+      )
+      const outer = gateFor(service())
+      let runs = 0
+      const receiver = await startReceiver({
+        express,
+        mount(app) {
+          app.use(gate)
+          app.use('/twice', outer)
+        },
+        handler: (_request, response) => void response.json({ run: ++runs }),
+      })
+      const ask = (path: string, key: string) =>
+        receiver.call(issuer.token(), { path, headers: { 'idempotency-key': key } })
+      expect((await ask('/', 'key-one-1')).text).toBe('{"run":1}')
+      expect((await ask('/', 'key-one-1')).text).toBe('{"run":1}')
+      expect((await receiver.call()).text).toBe('{"run":2}')
+      for (let time = 0; time < 2; time += 1) {
+        expect((await ask('/twice', 'key-two-2')).status).toBe(FAULT_STATUS)
+      }
+      const message = expect.stringContaining('acceptOneOf comes after requireIdempotencyKey')
+      const fault = expect.objectContaining({ code: 'wrong_wiring', message })
+      expect(receiver.errors).toEqual([fault, fault])
     })
 
     test('serviceOf and credentialOf agree on a service', async () => {

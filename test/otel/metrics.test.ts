@@ -1,7 +1,14 @@
 import { ValueType } from '@opentelemetry/api'
 import { DataPointType } from '@opentelemetry/sdk-metrics'
 import express from 'express'
-import { memoryStore, requirePermissions, requireSingleUse } from 'express-service-auth'
+import {
+  acceptOneOf,
+  memoryStore,
+  requirePermissions,
+  requireSingleUse,
+  serviceCredential,
+  sessionCredential,
+} from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../support/issuer.js'
 import { call, newKey } from '../support/order-calls.js'
@@ -49,6 +56,33 @@ it('counts the decisions of each guard, by reason and by callers that the policy
     seriesOf(1, refused('serviceAuth', 'caller_not_approved')),
     seriesOf(1, refused('serviceAuth', 'caller_denied')),
     seriesOf(1, refused('serviceAuth', 'credentials_missing')),
+  ])
+})
+
+it('names the choice of acceptOneOf, and its caller where that is a service', async () => {
+  const { series } = meter()
+  const gate = acceptOneOf([
+    { name: 'service', ...serviceCredential(authFor(issuer.policy())) },
+    { name: 'user', ...sessionCredential((_request, _response, next) => next()) },
+  ])
+  const receiver = await startReceiver({ express, mount: (app) => app.use(gate) })
+  await receiver.call(issuer.token())
+  await receiver.call(issuer.token({}, { version: '5' }))
+  const guard = { guard: 'acceptOneOf' }
+  expect(await series('decisions')).toEqual([
+    seriesOf(1, { guard: 'serviceAuth', outcome: 'accepted', 'service.peer.name': 'billing' }),
+    seriesOf(1, {
+      ...guard,
+      outcome: 'accepted',
+      credential: 'service',
+      'service.peer.name': 'billing',
+    }),
+    seriesOf(1, {
+      ...guard,
+      outcome: 'refused',
+      credential: 'user',
+      'error.type': 'identity_missing',
+    }),
   ])
 })
 

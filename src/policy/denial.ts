@@ -50,7 +50,7 @@ export function denialNow(
 }
 
 /**
- * What the denylists have against a key, whoever's token it has signed. No evidence: the key id is the
+ * What the denylists have against a key, whatever it has signed. No evidence: the key id is the
  * caller's until its signature has been verified.
  *
  * @throws ServiceAuthError as `denialOf` does.

@@ -42,7 +42,7 @@ const cookie = (value: string): RawRequest => ({ headers: [`Cookie: ${COOKIE}=${
 const lines = (...headers: string[]): RawRequest => ({ headers })
 
 /** The same token with another JOSE header, signed by nobody. */
-export function withHeader(token: string, change: (header: object) => object): string {
+function withHeader(token: string, change: (header: object) => object): string {
   const [header = '', ...rest] = token.split('.')
   const changed = change(JSON.parse(Buffer.from(header, 'base64url').toString()))
   return [Buffer.from(JSON.stringify(changed)).toString('base64url'), ...rest].join('.')

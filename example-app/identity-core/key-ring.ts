@@ -10,6 +10,8 @@ import {
 
 export interface KeyRing {
   signingKey(kind: 'dynamic' | 'static'): Promise<SigningKey>
+  /** A published key. */
+  find(kid: string): SigningKey | undefined
   /** Dynamic keys, newest first, then static ones. */
   keySet(): Promise<{ keys: PublicJwk[]; maxAgeSeconds: number }>
   /** Makes a dynamic key that signs from now on; those before it stay published. */
@@ -23,6 +25,7 @@ export async function openKeyRing(options: KeyListOptions): Promise<KeyRing> {
   const { schedule, clock } = options
   const list = await openKeyList(options)
   const signing = () => pickSigningKey(list.dynamic(), schedule, clock())
+  const published = () => [...list.dynamic(), ...list.static()]
   const isDue = () => isNewKeyDue(list.dynamic()[0], schedule, clock())
 
   async function addDynamicKey(signsAfterMs: number): Promise<string> {
@@ -50,11 +53,12 @@ export async function openKeyRing(options: KeyListOptions): Promise<KeyRing> {
       if (key === undefined) throw new Error(`no ${kind} key to sign with`)
       return key
     },
+    find: (kid) => published().find((key) => key.kid === kid),
     async keySet() {
       await keepUp()
       const key = signing()
       const maxAgeSeconds = key === undefined ? 1 : cacheSeconds(key, schedule, clock())
-      return { keys: [...list.dynamic(), ...list.static()].map(toPublicJwk), maxAgeSeconds }
+      return { keys: published().map(toPublicJwk), maxAgeSeconds }
     },
     rotate: () => list.change(() => addDynamicKey(0)),
     withdraw: (kid) => list.change(() => list.remove(kid)),

@@ -1,8 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { BadInput } from './json-input.js'
 import type { KeyRing } from './key-ring.js'
-import { BadInput, isSupported, mintToken, parseMintRequest } from './mint.js'
+import { isSupported, mintToken, parseMintRequest } from './mint.js'
 import { readBody } from './read-body.js'
+import { openSessions } from './sessions.js'
 
 /** Versions of the core's interface that the stand-in speaks; an SDK asks for them first. */
 const INTERFACE_VERSIONS = ['3.0', '3.1', '4.0', '5.0', '5.1', '5.2', '5.3', '5.4']
@@ -30,15 +32,22 @@ interface Route {
   readonly answer: (request: IncomingMessage) => Promise<Answer> | Answer
 }
 
-/** The HTTP interface of the core, as far as service tokens need it. */
+/** The HTTP interface of the core, as far as service tokens and users' sessions need it. */
 export function createCoreHandler(parts: CoreParts): RequestListener {
   const keySet: Route = { method: 'GET', isPublic: true, answer: () => publishKeySet(parts) }
-  const versions: Reply = { status: 200, body: { versions: INTERFACE_VERSIONS } }
+  const sessions = openSessions(parts)
+  const createSession = post(sessions.create)
   const routes = new Map<string, Route>([
-    ['/recipe/jwt', { method: 'POST', isPublic: false, answer: (request) => mint(request, parts) }],
-    ['/apiversion', { method: 'GET', isPublic: false, answer: () => versions }],
+    ['/apiversion', get({ versions: INTERFACE_VERSIONS })],
+    ['/recipe/jwt', post((text) => mint(text, parts))],
     ['/.well-known/jwks.json', keySet],
     ['/auth/jwt/jwks.json', keySet],
+    ['/recipe/session', createSession],
+    ['/public/recipe/session', createSession],
+    ['/recipe/session/verify', post(sessions.verify)],
+    ['/recipe/session/remove', post(sessions.remove)],
+    // The stand-in keeps no users: to the SDK the session's user is then the one it was given.
+    ['/user/id', get({ status: 'UNKNOWN_USER_ID_ERROR' })],
   ])
   return (request, response) => {
     const [path = ''] = (request.url ?? '').split('?')
@@ -62,23 +71,36 @@ async function answer(
   return route.answer(request)
 }
 
-async function mint(request: IncomingMessage, { keyRing, clock }: CoreParts): Promise<Reply> {
-  const version = request.headers['cdi-version']
-  if (version !== undefined && !INTERFACE_VERSIONS.includes(String(version))) {
-    throw new BadInput(`cdi-version ${version} not supported`)
+function get(body: object): Route {
+  return { method: 'GET', isPublic: false, answer: () => ({ status: 200, body }) }
+}
+
+/** A route that answers 200, unless the body is none that the core takes. */
+function post(answerTo: (text: string) => Promise<object> | object): Route {
+  return {
+    method: 'POST',
+    isPublic: false,
+    async answer(request) {
+      const version = request.headers['cdi-version']
+      if (version !== undefined && !INTERFACE_VERSIONS.includes(String(version))) {
+        throw new BadInput(`cdi-version ${version} not supported`)
+      }
+      const text = await readBody(request).catch(() => {
+        throw new BadInput('Invalid Json Input')
+      })
+      if (text === undefined) {
+        return { status: 413, headers: { connection: 'close' }, body: 'Request body too large' }
+      }
+      return { status: 200, body: await answerTo(text) }
+    },
   }
-  const text = await readBody(request).catch(() => {
-    throw new BadInput('Invalid Json Input')
-  })
-  if (text === undefined) {
-    return { status: 413, headers: { connection: 'close' }, body: 'Request body too large' }
-  }
+}
+
+async function mint(text: string, { keyRing, clock }: CoreParts): Promise<object> {
   const asked = parseMintRequest(text)
-  if (!isSupported(asked.algorithm)) {
-    return { status: 200, body: { status: 'UNSUPPORTED_ALGORITHM_ERROR' } }
-  }
+  if (!isSupported(asked.algorithm)) return { status: 'UNSUPPORTED_ALGORITHM_ERROR' }
   const key = await keyRing.signingKey(asked.useStaticSigningKey ? 'static' : 'dynamic')
-  return { status: 200, body: { status: 'OK', jwt: mintToken(asked, key, clock()) } }
+  return { status: 'OK', jwt: mintToken(asked, key, clock()) }
 }
 
 async function publishKeySet({ keyRing, onKeySetRequest }: CoreParts): Promise<Answer> {

@@ -1,0 +1,57 @@
+/** What the caller sent is wrong: the message is the body of the 400. */
+export class BadInput extends Error {
+  override readonly name = 'BadInput'
+}
+
+export type JsonObject = Record<string, unknown>
+
+/** @throws {BadInput} */
+export function parseObject(text: string): JsonObject {
+  try {
+    const body: unknown = JSON.parse(text)
+    if (isObject(body)) return body
+  } catch {
+    // Told below: text that is no JSON and JSON that is no object are the same to the core.
+  }
+  throw new BadInput('Invalid Json Input')
+}
+
+/** @throws {BadInput} when the member is missing or of another type */
+export function field<Value>(
+  body: JsonObject,
+  name: string,
+  is: (value: unknown) => value is Value,
+): Value {
+  const value = Object.hasOwn(body, name) ? body[name] : undefined
+  if (is(value)) return value
+  throw new BadInput(`Field name '${name}' is invalid in JSON input`)
+}
+
+/** The same, `undefined` when the member is missing. */
+export function optionalField<Value>(
+  body: JsonObject,
+  name: string,
+  is: (value: unknown) => value is Value,
+): Value | undefined {
+  return Object.hasOwn(body, name) ? field(body, name, is) : undefined
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function isString(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+export function isBoolean(value: unknown): value is boolean {
+  return typeof value === 'boolean'
+}
+
+export function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value)
+}
+
+export function isListOfStrings(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(isString)
+}

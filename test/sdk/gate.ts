@@ -1,0 +1,121 @@
+import type { Express, RequestHandler } from 'express'
+import {
+  acceptOneOf,
+  requirePermissions,
+  type ServiceAuth,
+  serviceAuth,
+  serviceCredential,
+  sessionCredential,
+} from 'express-service-auth'
+import type { SessionContainer, VerifySessionOptions } from 'supertokens-node/recipe/session'
+import { API_DOMAIN, type BackendSdk } from '../support/backend-sdk.js'
+import type { ExpressModule } from '../support/express-majors.js'
+import type { Receiver } from '../support/open-receiver.js'
+import { FORBIDDEN, INVALID_TOKEN, NO_TOKEN, UNAVAILABLE } from '../support/refusal-bytes.js'
+import { openSessionReceiver } from '../support/session-receiver.js'
+import type { Asked } from './walk-cells.js'
+
+const POLICY = {
+  issuer: API_DOMAIN,
+  audience: 'orders',
+  source: 'microservice',
+  tokenType: 'service-access',
+  callers: ['billing'],
+}
+const PERMISSION = 'orders:write'
+
+const REFUSALS = new Map([
+  [NO_TOKEN, '401 without a token'],
+  [INVALID_TOKEN, '401 of an invalid token'],
+  [FORBIDDEN, '403 of a service'],
+  [UNAVAILABLE, '503 of a service'],
+])
+
+/** The claims that the app's `serviceAuth` accepts. */
+export const SERVICE_CLAIMS = {
+  aud: POLICY.audience,
+  sub: 'billing',
+  source: POLICY.source,
+  token_type: POLICY.tokenType,
+  permissions: [PERMISSION],
+}
+
+/** Refuses one user, as the claims of an app would. */
+const blocking: VerifySessionOptions = {
+  overrideGlobalClaimValidators: (_validators, session) => [
+    {
+      id: 'blocked',
+      validate: async () =>
+        session.getUserId() === 'blocked'
+          ? { isValid: false, reason: 'shut out' }
+          : { isValid: true },
+    },
+  ],
+}
+
+export interface AppOptions {
+  readonly express: ExpressModule
+  readonly sdk: BackendSdk
+  readonly jwksUri: string
+  /** Where it is noted who was asked to verify. */
+  readonly asked: Asked[]
+  readonly before?: RequestHandler | undefined
+  readonly verifying?: VerifySessionOptions
+  readonly deniedKeys?: string[]
+}
+
+/** An app whose one endpoint serves users and services, and says whom. */
+export async function openApp(
+  options: AppOptions,
+): Promise<Pick<Receiver, 'url' | 'raw' | 'close'>> {
+  const { express, sdk, before } = options
+  const auth = watchedAuth(options)
+  const gate = acceptOneOf([
+    { name: 'user', ...watchedSession(options) },
+    { name: 'service', ...serviceCredential(auth), authorize: requirePermissions(PERMISSION) },
+  ])
+  const handler: RequestHandler = (request, response) => {
+    const { name, identity } = gate.credentialOf(request)
+    response.json({ name, id: name === 'user' ? identity.getUserId() : identity.name })
+  }
+  const mount = (app: Express) => void app.use(gate)
+  const { url, raw, close } = await openSessionReceiver({ express, sdk, before, mount, handler })
+  return {
+    url,
+    raw,
+    close() {
+      auth.close()
+      return close()
+    },
+  }
+}
+
+function watchedAuth({ jwksUri, asked }: AppOptions): ServiceAuth {
+  return serviceAuth({
+    ...POLICY,
+    jwksUri,
+    onDecision: ({ by }) => {
+      if (by === 'serviceAuth') asked.push('serviceAuth')
+    },
+  })
+}
+
+function watchedSession({ sdk, asked, verifying = blocking, deniedKeys = [] }: AppOptions) {
+  const verify = sdk.verifySession(verifying)
+  const watched: typeof verify = (request, response, next) => {
+    asked.push('the SDK')
+    return verify(request, response, next)
+  }
+  return sessionCredential<SessionContainer>(watched, { denylist: { keys: deniedKeys } })
+}
+
+/** A refusal of ours by its name, any other answer by its status and body. */
+export async function answerTo(
+  app: Pick<Receiver, 'raw'>,
+  lines: readonly string[],
+  method = 'POST',
+): Promise<string> {
+  const answer = await app.raw({ method, headers: [...lines, 'Content-Length: 0'] })
+  const ofOthers = `${answer.split(' ', 2)[1]} ${answer.split('\r\n\r\n')[1]}`
+  return REFUSALS.get(answer) ?? ofOthers
+}

@@ -1,4 +1,4 @@
-import { readKey } from '../idempotency/key.js'
+import { readKey } from '../base/idempotency-key.js'
 import { operationOf, recordKey } from '../idempotency/operation.js'
 import type { OptionSpecs } from './arguments.js'
 import type { CommandContext } from './command.js'

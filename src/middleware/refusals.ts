@@ -2,54 +2,23 @@ import type { Response } from 'express'
 import type { Verdict } from '../decision/event.js'
 import { wrongWiring } from '../decision/fault.js'
 import type { Reason, RefusalReason, UndecidedReason } from '../decision/reason.js'
+import {
+  blank,
+  challenge,
+  INVALID_TOKEN,
+  type Problem,
+  problemType,
+  type Refusal,
+  refusal,
+} from '../decision/refusal.js'
 import type { IdempotencyRefusal } from '../idempotency/event.js'
 
-/** A problem document (RFC 9457) with its headers, as it is sent. */
-interface Refusal<Status extends number> {
-  readonly status: Status
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body: Buffer
-}
-
-interface Problem {
-  readonly type: string
-  readonly title: string
-}
-
-function refusal<const Status extends number>(
-  status: Status,
-  { type, title }: Problem,
-  ...headers: readonly (readonly [string, string])[]
-): Refusal<Status> {
-  const body = Buffer.from(JSON.stringify({ type, title, status }))
-  return {
-    status,
-    body,
-    headers: [
-      ['Content-Type', 'application/problem+json'],
-      ['Content-Length', String(body.byteLength)],
-      ['Cache-Control', 'no-store'],
-      ...headers,
-    ],
-  }
-}
-
-const blank = (title: string): Problem => ({ type: 'about:blank', title })
-
-/** RFC 6750, section 3. */
-const challenge = (parameter: string): readonly [string, string] => [
-  'WWW-Authenticate',
-  `Bearer realm="service"${parameter}`,
-]
-
-const UNAUTHORIZED = blank('Unauthorized')
-const NO_TOKEN = refusal(401, UNAUTHORIZED, challenge(''))
-const INVALID_TOKEN = refusal(401, UNAUTHORIZED, challenge(', error="invalid_token"'))
+const NO_TOKEN = refusal(401, blank('Unauthorized'), challenge(''))
 const FORBIDDEN = refusal(403, blank('Forbidden'), challenge(', error="insufficient_scope"'))
 const UNAVAILABLE = refusal(503, blank('Service Unavailable'), ['Retry-After', '5'])
 
 const aboutKey = (name: string, title: string): Problem => ({
-  type: `urn:express-service-auth:${name}`,
+  type: problemType(name),
   title,
 })
 

@@ -1,0 +1,70 @@
+import { type Answer, judgedOf, receive } from './answer.js'
+import { type Call, failureOf, leftMs, noteAttempt } from './call.js'
+import { cancel } from './octets.js'
+import { type Failed, type Outcome, outcomeOf } from './outcome.js'
+import { TIME_IS_UP, within } from './time-limit.js'
+
+export type Attempt =
+  | { readonly outcome: Outcome; readonly answer: Answer }
+  | { readonly outcome: Failed; readonly answer?: never; readonly cause: unknown }
+
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/
+
+/**
+ * Asks the source for a token, for as long as the call may take.
+ *
+ * @throws ServiceCallError; the reason of the caller's signal.
+ */
+export async function askForToken(call: Call, refused?: string): Promise<string> {
+  const { plan, request } = call
+  const limit = { ms: leftMs(call), signal: request.signal }
+  try {
+    const options = refused === undefined ? undefined : { after: refused }
+    const token: unknown = await within(limit, async () => plan.source.token(options))
+    // What cannot stand in a header would come back in the error of `fetch`.
+    if (typeof token === 'string' && VISIBLE_ASCII.test(token)) return token
+  } catch (error) {
+    throwIfAborted(call)
+    const code = error === TIME_IS_UP ? 'deadline' : 'token'
+    noteAttempt(call, { error: code })
+    throw failureOf(call, code, error)
+  }
+  noteAttempt(call, { error: 'token' })
+  throw failureOf(call, 'token', new TypeError('the source gave something that is no token'))
+}
+
+/**
+ * Sends the request and reads its answer.
+ *
+ * @throws the reason of the caller's signal.
+ */
+export async function send(call: Call, token: string): Promise<Attempt> {
+  const { plan, request } = call
+  const left = leftMs(call)
+  const limit = { ms: Math.min(plan.attemptTimeoutMs, left), signal: request.signal }
+  const exchange = within(limit, async (ended) => {
+    const response = await request.send(token, ended)
+    // A `fetch` that does not know signals: nobody waits for this any more.
+    if (ended.aborted && response.body !== null) cancel(response.body)
+    ended.throwIfAborted()
+    return receive(response, plan.maxResponseBytes)
+  })
+  try {
+    const answer = await exchange
+    noteAttempt(call, { status: answer.response.status })
+    return { outcome: outcomeOf(judgedOf(answer), Date.now()), answer }
+  } catch (error) {
+    throwIfAborted(call)
+    const isDeadline = error === TIME_IS_UP && left <= plan.attemptTimeoutMs
+    const type = isDeadline ? 'deadline' : 'network'
+    noteAttempt(call, { error: type })
+    return { outcome: { type }, cause: error }
+  }
+}
+
+function throwIfAborted(call: Call): void {
+  const { signal } = call.request
+  if (!signal?.aborted) return
+  noteAttempt(call, { error: 'aborted' })
+  throw signal.reason
+}

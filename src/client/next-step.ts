@@ -1,0 +1,65 @@
+import type { Outcome } from './outcome.js'
+
+/** What happens after an attempt. */
+export type Step =
+  /** What came is handed over: the answer is returned, the failure thrown. */
+  | { readonly type: 'end' }
+  /** At once, with another token than the one that was refused. */
+  | { readonly type: 'another_token' }
+  | { readonly type: 'again'; readonly afterMs: number }
+
+/** Where the call stands when an attempt is over. */
+export interface Standing {
+  /** A read, or a write with an idempotency key: the same request twice is one effect. */
+  readonly isRepeatable: boolean
+  /** The one that is over included. */
+  readonly attempts: number
+  readonly maxAttempts: number
+  /** Whether an attempt of this call was refused its token before. */
+  readonly hasChangedToken: boolean
+  /** Until the deadline. */
+  readonly leftMs: number
+  /** From 0 up to 1. */
+  readonly random: number
+}
+
+const END: Step = { type: 'end' }
+
+/**
+ * Whether a call is repeated: only where that cannot do harm, and only where something else may come
+ * of it. A wait that would pass the deadline is not begun.
+ */
+export function nextStep(outcome: Outcome, standing: Standing): Step {
+  const step = wantedStep(outcome, standing)
+  const afterMs = step.type === 'again' ? step.afterMs : 0
+  const isLast = standing.attempts >= standing.maxAttempts || afterMs >= standing.leftMs
+  return isLast ? END : step
+}
+
+function wantedStep(outcome: Outcome, standing: Standing): Step {
+  const { isRepeatable } = standing
+  switch (outcome.type) {
+    case 'token_refused': {
+      const isHarmless = isRepeatable || outcome.isOfContract
+      return isHarmless && !standing.hasChangedToken ? { type: 'another_token' } : END
+    }
+    case 'unavailable':
+    case 'in_progress':
+      return isRepeatable ? { type: 'again', afterMs: outcome.retryAfterMs } : END
+    case 'network':
+      return isRepeatable ? { type: 'again', afterMs: backOffMs(standing) } : END
+    case 'replayed':
+    case 'answered':
+    case 'deadline':
+      return END
+  }
+}
+
+const FIRST_BACK_OFF_MS = 100
+const LONGEST_BACK_OFF_MS = 5000
+
+/** Twice as long after each attempt, and between half and all of it: callers that fail together spread out. */
+function backOffMs({ attempts, random }: Standing): number {
+  const wholeMs = Math.min(FIRST_BACK_OFF_MS * 2 ** (attempts - 1), LONGEST_BACK_OFF_MS)
+  return Math.round((wholeMs * (1 + random)) / 2)
+}

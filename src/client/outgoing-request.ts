@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto'
+import { readKey } from '../base/idempotency-key.js'
+import { cancel, type OctetReader, readOctets } from './octets.js'
+import type { CallPlan } from './service-fetch-options.js'
+
+type Input = Parameters<typeof globalThis.fetch>[0]
+
+/** A request that may be sent, checked, with a body that has still to be read. */
+export interface OutgoingRequest {
+  readonly isWrite: boolean
+  readonly idempotencyKey: string | undefined
+  /** The caller's. */
+  readonly signal: AbortSignal | undefined
+  readonly refusesRedirects: boolean
+  readonly hasBody: boolean
+  /**
+   * Reads the body once; every attempt sends the same octets.
+   *
+   * @throws TypeError when it is larger than `maxBodyBytes` or fails.
+   */
+  readBody(): Promise<void>
+  abandonBody(): void
+  /** Sends it with this token. */
+  send(token: string, signal: AbortSignal): Promise<Response>
+}
+
+/** Everything else may have an effect. */
+const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Reads what `fetch` was called with.
+ *
+ * @throws TypeError for what `fetch` itself refuses, an origin that is not among those of the plan, an
+ * `authorization` header, a `redirect` that would follow, an idempotency key that is none.
+ */
+export function outgoingRequest(
+  plan: CallPlan,
+  input: Input,
+  init: RequestInit | undefined,
+): OutgoingRequest {
+  const given = membersOf(init)
+  const signal = signalOf(input, given)
+  assertRedirect(given.redirect)
+  const prepared = prepare(plan, input, given)
+  const { headers, method } = prepared
+  if (headers.has('authorization')) throw fault('authorization is set by serviceFetch')
+  const isWrite = !READS.has(method)
+  const idempotencyKey = keyOf(headers, isWrite && plan.idempotencyKey === 'auto')
+  const target = isRequest(input) && prepared instanceof Request ? prepared : prepared.url
+  const reader: OctetReader | undefined = prepared.body?.getReader()
+  let body: Uint8Array<ArrayBuffer> | undefined
+  return {
+    isWrite,
+    idempotencyKey,
+    signal,
+    refusesRedirects: given.redirect === 'error',
+    hasBody: reader !== undefined,
+    async readBody() {
+      if (reader !== undefined) body = await readWhole(reader, plan.maxBodyBytes)
+    },
+    abandonBody() {
+      if (reader !== undefined) cancel(reader)
+    },
+    send(token, ended) {
+      headers.set('authorization', `Bearer ${token}`)
+      const own = { method, headers, body, redirect: 'manual', signal: ended }
+      return plan.fetch(target, { ...given, ...own } as RequestInit)
+    },
+  }
+}
+
+/** Those of `RequestInit`, and what Node's `fetch` adds. */
+const MEMBERS = [
+  'body',
+  'cache',
+  'credentials',
+  'dispatcher',
+  'headers',
+  'integrity',
+  'keepalive',
+  'method',
+  'mode',
+  'priority',
+  'redirect',
+  'referrer',
+  'referrerPolicy',
+  'signal',
+  'window',
+] as const
+
+type Members = { readonly [name in (typeof MEMBERS)[number]]?: unknown }
+
+/** Each is read once, inherited ones too, as `fetch` does: the object may change meanwhile. */
+function membersOf(init: RequestInit | null | undefined): Members {
+  const members: Record<string, unknown> = {}
+  if (init === undefined || init === null) return members
+  if (typeof init !== 'object') throw fault('init must be an object')
+  for (const name of MEMBERS) {
+    const value = (init as Members)[name]
+    if (value !== undefined) members[name] = value
+  }
+  return members
+}
+
+type Prepared = Pick<Request, 'url' | 'method' | 'headers' | 'body'>
+
+/** What `fetch` would make of it: method, headers with the body's media type, the body as octets. */
+function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
+  const headers = headersOf(given)
+  const own = { headers, redirect: 'manual', signal: null, duplex: 'half' }
+  const init = { ...given, ...own } as RequestInit
+  if (isRequest(input)) {
+    const request = new Request(input, init)
+    assertOrigin(plan, new URL(request.url))
+    return request
+  }
+  const url = parseAddress(String(input))
+  assertOrigin(plan, url)
+  // A `Request` that has nothing to say would cost a read more than all that is done here.
+  const read = plainReadOf(given)
+  if (read === undefined) return new Request(url, init)
+  return { url: url.href, method: read, headers: headers ?? new Headers(), body: null }
+}
+
+const isRequest = (input: Input): input is Request =>
+  typeof input !== 'string' && input instanceof Request
+
+function parseAddress(address: string): URL {
+  let url: URL
+  try {
+    url = new URL(address)
+  } catch {
+    throw fault('the address must be an absolute URL')
+  }
+  // `fetch` would refuse it, too, with an error that repeats the password.
+  if (url.username === '' && url.password === '') return url
+  throw fault('the address must not hold a user name or password')
+}
+
+/** Everything that `plainReadOf` and `outgoingRequest` judge themselves. */
+const JUDGED_MEMBERS = new Set(['headers', 'method', 'redirect', 'signal'])
+
+/** The method of a read that has nothing else for `fetch` to judge. */
+function plainReadOf(given: Members): string | undefined {
+  const { method = 'GET' } = given
+  const isPlain = Object.keys(given).every((name) => JUDGED_MEMBERS.has(name))
+  return isPlain && typeof method === 'string' && READS.has(method) ? method : undefined
+}
+
+/** `fetch` would repeat a faulty value, which may be secret, in its error. */
+function headersOf({ headers }: Members): Headers | undefined {
+  try {
+    return headers === undefined
+      ? undefined
+      : new Headers(headers as ConstructorParameters<typeof Headers>[0])
+  } catch {
+    throw fault('headers must be names and values of headers')
+  }
+}
+
+function assertOrigin({ origins }: CallPlan, { origin }: URL): void {
+  if (!origins.has(origin)) throw fault(`${origin} is not one of its origins`)
+}
+
+function assertRedirect(redirect: unknown): void {
+  if (redirect === undefined || redirect === 'manual' || redirect === 'error') return
+  throw fault("redirect must be 'manual' or 'error': the token is for no other address")
+}
+
+function signalOf(input: Input, given: Members): AbortSignal | undefined {
+  const signal = given.signal ?? undefined
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw fault('signal must be an AbortSignal')
+  }
+  if (given.signal !== undefined || !isRequest(input)) return signal
+  return input.signal
+}
+
+/** The caller's own key, or one that is made for this call. */
+function keyOf(headers: Headers, isMade: boolean): string | undefined {
+  const value = headers.get('idempotency-key')
+  if (value !== null) {
+    if (readKey([value]).type === 'key') return value
+    throw fault('idempotency-key must be one key of 1 to 255 visible ASCII characters')
+  }
+  if (!isMade) return undefined
+  const key = randomUUID()
+  headers.set('idempotency-key', key)
+  return key
+}
+
+async function readWhole(reader: OctetReader, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const read = await readOctets(reader, maxBytes).catch((error: unknown) => {
+    throw fault('the body could not be read', { cause: error })
+  })
+  if (read.isWhole) return read.octets
+  cancel(reader)
+  throw fault(`the body is larger than maxBodyBytes, ${maxBytes}`)
+}
+
+const fault = (what: string, options?: ErrorOptions): TypeError =>
+  new TypeError(`serviceFetch: ${what}`, options)

@@ -1,0 +1,59 @@
+/** What ends a step of a call before its own end. */
+export interface Limit {
+  readonly ms: number
+  /** The caller's. */
+  readonly signal: AbortSignal | undefined
+}
+
+/** What `within` rejects with when the time is over. */
+export const TIME_IS_UP: Error = new Error('the time is up')
+
+/**
+ * Does the work until its time is up, then rejects with `TIME_IS_UP`, or until the caller aborts, then
+ * rejects with the caller's reason. It does not wait for work that ignores the signal it is given.
+ */
+export async function within<T>(
+  { ms, signal }: Limit,
+  work: (ended: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  if (ms <= 0) throw TIME_IS_UP
+  const ending = new AbortController()
+  let end: (reason: unknown) => void = () => {}
+  const abort = (): void => end(signal?.reason)
+  const timer = setTimeout(() => end(TIME_IS_UP), ms)
+  timer.unref()
+  signal?.addEventListener('abort', abort)
+  try {
+    return await new Promise((resolve, reject) => {
+      // Not by a listener of the signal that the work gets: those cost more than all else here.
+      end = (reason) => {
+        reject(reason)
+        ending.abort(reason)
+      }
+      work(ending.signal).then(resolve, reject)
+    })
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+/**
+ * Waits; rejects with the signal's reason when it is aborted. Unlike timers that work in the
+ * background, this one holds the process open: a program that awaits a call has not come to its end.
+ */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, ms)
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
+  })
+}

@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { startIssuer } from './issuer.js'
 import { isPinned, LOAD_CORE, startNode } from './processes.js'
 import { startRedis } from './redis.js'
+import { client } from './sections/client.js'
 import { credentials } from './sections/credentials.js'
 import { denylist } from './sections/denylist.js'
 import { encryption } from './sections/encryption.js'
@@ -19,7 +20,17 @@ import { tokens } from './sections/tokens.js'
 import { writes } from './sections/writes.js'
 import { versionOf } from './table.js'
 
-const SECTIONS = { tokens, observers, denylist, credentials, writes, encryption, keys, heap }
+const SECTIONS = {
+  tokens,
+  observers,
+  denylist,
+  credentials,
+  writes,
+  encryption,
+  keys,
+  client,
+  heap,
+}
 
 const FEW = 10
 /** Sent in turn: twice as many as any cache here holds, so that each has been forgotten. */

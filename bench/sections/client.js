@@ -1,0 +1,53 @@
+import { median } from '../figures.js'
+import { startApp } from '../measure.js'
+import { LOAD_CORE, startNode } from '../processes.js'
+import { atMost, printTable } from '../table.js'
+
+const HEATS = 3
+const CALLS = 1000
+const MOST_RATIO = 1.1
+
+/** What `serviceFetch` adds to the time that a call takes. */
+export async function client(bench) {
+  const rows = []
+  rows.push(await rowOf(bench, { label: 'GET', kind: 'read', app: 'bareRead', path: '/orders/17' }))
+  rows.push(
+    await rowOf(bench, { label: 'POST', kind: 'write', app: 'plainWrite', path: '/orders' }),
+  )
+  const heads = [
+    'one call after the other',
+    'fetch, µs',
+    'serviceFetch, µs',
+    'ratio',
+    'heats',
+    'aim',
+  ]
+  printTable(heads, rows)
+}
+
+async function rowOf(bench, { label, kind, app, path }) {
+  const heats = []
+  for (let heat = 0; heat < HEATS; heat += 1) heats.push(await runHeat(bench, { kind, app, path }))
+  const all = [0, 1].map((index) => median(heats.map((times) => times[index])))
+  const ratios = heats.map(([plain, ours]) => median([ours]) / median([plain]))
+  const figure = (all[1] / all[0]).toFixed(2)
+  const spread = `${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}`
+  const cells = all.map((ms) => (ms * 1000).toFixed(0))
+  return [label, ...cells, figure, spread, atMost(MOST_RATIO, Number(figure))]
+}
+
+/** New processes each time: two of the same program differ. */
+async function runHeat(bench, { kind, app, path }) {
+  const [token] = await bench.issuer.mint(1)
+  const caller = startNode(LOAD_CORE, new URL('../caller.js', import.meta.url).pathname)
+  const { node, port } = await startApp(bench, { app })
+  try {
+    const url = `http://127.0.0.1:${port}${path}`
+    const question = { dist: bench.settings.dist, url, token, kind, calls: CALLS }
+    const { times, fault } = await caller.ask(question)
+    if (fault !== undefined) throw new Error(fault)
+    return times
+  } finally {
+    await Promise.all([caller.stop(), node.stop()])
+  }
+}

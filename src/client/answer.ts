@@ -53,7 +53,7 @@ export function discard(answer: Answer): void {
 /** The answer as the caller of `fetch` gets it; `signal` ends a body that flows. */
 export function handOver(answer: Answer, signal: AbortSignal | undefined): Response {
   if (answer.type === 'bodiless') return answer.response
-  const body = answer.type === 'kept' ? answer.body : flow(answer, signal)
+  const body = answer.type === 'kept' ? answer.body.buffer : flow(answer, signal)
   const { url, status, statusText, headers } = answer.response
   const isConstructible = status >= 200 && status <= 599
   const response = new Response(body, {

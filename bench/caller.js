@@ -13,7 +13,7 @@ function requestOf(kind) {
 }
 
 async function takeTurns({ dist, url, token, kind, calls }) {
-  const { serviceFetch } = await import(new URL('client/service-fetch.js', dist))
+  const { serviceFetch } = await import(new URL('client/index.js', dist))
   const source = { token: async () => token }
   const call = serviceFetch(source, { origins: [new URL(url).origin] })
   const request = requestOf(kind)

@@ -11,7 +11,7 @@ export const KEYS_OPTIONS: OptionSpecs = {
   keys: {
     kind: 'text',
     value: 'FILE',
-    help: 'the keys of an encrypted store: {"current", "keys": {id: base64url}}; null for one that is gone',
+    help: 'the keys of an encrypted store: {"current", "keys": {id: base64url or null}}',
   },
   unencrypted: {
     kind: 'flag',

@@ -18,7 +18,7 @@ import { openStore } from './kit.js'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const EXIT_TIMEOUT_MS = 15_000
 /** What a busy machine may take to end a process that nothing holds. */
-const AT_ONCE_MS = 500
+const AT_ONCE_MS = 1500
 /** ioredis waits for a sentinel's answer, and then two seconds for the end of its connection. */
 const SENTINEL_MS = 5000
 

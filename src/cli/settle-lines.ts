@@ -4,6 +4,7 @@ import { columns } from './columns.js'
 import type { KeyAccess } from './settle-keys.js'
 import {
   isLockedFor,
+  isPlainFor,
   isSealedFor,
   lacksKeyOf,
   leftInWords,
@@ -83,10 +84,11 @@ const CARRIED_OVER = ['redis', 'prefix', 'timeout', 'keys']
 
 /** A line for the shell. */
 function commandOn(shown: Shown, words: readonly string[]): string {
-  const { record, view, arguments: given } = shown
+  const { record, view, access, arguments: given } = shown
   const carried = CARRIED_OVER.flatMap((name) => {
     const text = given.text(name)
-    return text === undefined ? [] : [`--${name}=${quotedForShell(text)}`]
+    const isUnwanted = text === undefined || (name === 'keys' && isPlainFor(access, view))
+    return isUnwanted ? [] : [`--${name}=${quotedForShell(text)}`]
   })
   const end = record.startsWith('-') ? ['--', record] : []
   const start = end.length === 0 ? [record] : []

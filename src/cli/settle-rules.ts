@@ -67,9 +67,23 @@ export const lacksKeyOf = (access: KeyAccess, { keyId }: RecordView): boolean =>
 export const isLockedFor = (access: KeyAccess, view: RecordView): boolean =>
   view.state === 'unreadable' && lacksKeyOf(access, view)
 
-/** What has to be given beside `--done`; `undefined` when it is given. */
-export function missingKeys(access: KeyAccess, view: RecordView): CommandFailure | undefined {
+/**
+ * Whether there are keys, but the record is of a store that does not encrypt. Who reads the answer may
+ * have no keys either.
+ */
+export const isPlainFor = (access: KeyAccess, { keyId }: RecordView): boolean =>
+  access.type === 'keys' && keyId === undefined && access.keys.readUnencrypted !== false
+
+/** What is wrong with the keys that are, or are not, given beside `--done`. */
+export function faultOfKeys(access: KeyAccess, view: RecordView): CommandFailure | undefined {
   const { keyId, state } = view
+  if (isPlainFor(access, view) && obstacleTo('finished', view) === undefined) {
+    return wrong(
+      'usage',
+      'the record is not of an encrypted store: leave out --keys or, where receivers give no ' +
+        'plain answer, say "readUnencrypted": false in its file',
+    )
+  }
   if (isLockedFor(access, view)) {
     return wrong(
       'file',

@@ -8,7 +8,7 @@ import { KEYS_OPTIONS, type KeyAccess, keeperFor, readKeyAccess } from './settle
 import { linesOn } from './settle-lines.js'
 import { ORDER_OPTIONS, type Order, readOrder } from './settle-order.js'
 import { RECORD_OPTIONS, readRecordName } from './settle-record.js'
-import { missingKeys, obstacleTo, stateInWords } from './settle-rules.js'
+import { faultOfKeys, obstacleTo, stateInWords } from './settle-rules.js'
 
 export const settle: Command = {
   name: 'settle',
@@ -65,8 +65,8 @@ async function settleOne(work: Work, order: Order | undefined): Promise<CommandR
     const why = `it has another fence now, ${view.fence}, and is ${stateInWords(view)}`
     return notDone({ record, view }, `nothing was changed: ${why}`)
   }
-  const missing = order.type === 'finished' ? missingKeys(access, view) : undefined
-  if (missing !== undefined) throw missing
+  const keysFault = order.type === 'finished' ? faultOfKeys(access, view) : undefined
+  if (keysFault !== undefined) throw keysFault
   const obstacle = obstacleTo(order.type, view)
   if (obstacle !== undefined) return notDone({ record, view }, `nothing was changed: ${obstacle}`)
   if (!(await resolve(work, order))) return changedMeanwhile(work)

@@ -89,6 +89,34 @@ describe('an abandoned record of an encrypted store', () => {
   })
 })
 
+describe('an abandoned record of a store that does not encrypt', () => {
+  test('is not done with keys, which its receivers may lack', async () => {
+    const run = await made(plain, 'abandoned')
+    const before = await contentsOf(run.key)
+    const keys = ['--keys', await fileOf(KEYS, 'july')]
+    const { stdout } = await settle(server, run.key, ...keys)
+    expect(stdout).toMatch(/--body FILE /)
+    expect(stdout).not.toContain('--keys')
+    const options = ['--fence', String(run.fence), ...ANSWER]
+    const ran = await settle(server, run.key, ...options, ...keys)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/^service-auth: the record is not of an encrypted store: .*\n$/)
+    expect(await contentsOf(run.key)).toBe(before)
+    expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
+    expect(await findAgain(plain, run)).toMatchObject({ outcome: 'finished' })
+  })
+
+  test('is done with them where the file says that receivers give no plain answer', async () => {
+    const run = await made(plain, 'abandoned')
+    const keys = { june: textOf(KEYS.june) }
+    const contents = { current: 'june', keys, readUnencrypted: false }
+    const file = await temporaryFile(JSON.stringify(contents))
+    const options = ['--fence', String(run.fence), '--keys', file, ...ANSWER]
+    expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
+    expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
+  })
+})
+
 describe('a result that opens is never written over', () => {
   test.each([
     ['without keys', async () => [], 2],

@@ -53,26 +53,36 @@ function onPersistence({ info, settings }: NodeAnswers, { nowMs }: Circumstances
   const appending = isAppending
     ? `AOF on${fsync === undefined ? '' : ` (fsync ${fsync})`}`
     : 'AOF off'
+  const schedule = settings.get('save')
   const savedAt = Number(info.get('rdb_last_save_time') ?? 0)
-  const saved = savedAt === 0 ? 'never' : `${durationInWords(nowMs / 1000 - savedAt)} ago`
-  const isSaving = settings.get('save') !== ''
-  const saving = isSaving ? `last RDB ${saved}` : 'RDB off'
-  const shown = [fact('persistence', `${appending}, ${saving}`)]
+  const shown = [fact('persistence', `${appending}, ${savingInWords(schedule, savedAt, nowMs)}`)]
   if (info.get('aof_last_write_status') === 'err') {
     shown.push(fault('aof_failing', 'the last write to the AOF failed: writes are refused'))
   }
   if (info.get('rdb_last_bgsave_status') === 'err') {
     shown.push(fault('rdb_failing', 'the last RDB failed: by default writes are refused'))
   }
-  if (!isAppending && !isSaving) {
+  if (isAppending) return shown
+  const what = 'a restart forgets tokens, records and denials'
+  if (schedule === '') shown.push(warning('no_persistence', `neither AOF nor RDB: ${what}`))
+  if (schedule === undefined) {
     shown.push(
       warning(
-        'no_persistence',
-        'neither AOF nor RDB: a restart forgets tokens, records and denials',
+        'persistence_unknown',
+        `AOF is off, and whether RDB is on cannot be read; if not, ${what}`,
       ),
     )
   }
   return shown
+}
+
+/** Where nothing was ever saved, Redis gives the time of its start as that of the last RDB. */
+function savingInWords(schedule: string | undefined, savedAt: number, nowMs: number): string {
+  if (schedule === undefined) return 'RDB unknown'
+  if (schedule === '') return 'RDB off'
+  return savedAt === 0
+    ? 'last RDB never'
+    : `last RDB ${durationInWords(nowMs / 1000 - savedAt)} ago`
 }
 
 function onReplicas({ info, settings }: NodeAnswers, { isBehindSentinel }: Circumstances): Found[] {

@@ -59,6 +59,10 @@ describe('the findings on a node', () => {
 
   test.each<[string, Given]>([
     ['no_persistence', { info: { aof_enabled: '0' }, settings: { ...SETTINGS, save: '' } }],
+    [
+      'persistence_unknown',
+      { info: { aof_enabled: '0' }, settings: { 'min-replicas-to-write': '1' } },
+    ],
     ['no_replica', { info: { connected_slaves: '0' } }],
     ['min_replicas', { settings: { ...SETTINGS, 'min-replicas-to-write': '0' } }],
     ['min_replicas_unknown', { settings: {} }],
@@ -68,6 +72,11 @@ describe('the findings on a node', () => {
     ['clock_apart', { answers: { clockOffsetMs: 5001 } }],
   ])('warn: %s', (code, given) => {
     expect(codes(examine(given))).toEqual({ faults: [], warnings: [code] })
+  })
+
+  test('take no start of the server for an RDB where it may be off', () => {
+    const { facts } = examine({ settings: { 'min-replicas-to-write': '1' } })
+    expect(facts[1]?.message).toBe('AOF on, RDB unknown')
   })
 
   test.each<[string, Given]>([

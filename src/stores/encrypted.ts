@@ -84,7 +84,8 @@ export function encryptedStore<Store extends IdempotencyStore>(
   const encrypted: IdempotencyStore = {
     async reserve(request) {
       const found = await store.reserve(ownedBy(current, request))
-      if (found.outcome !== 'finished') return found
+      // What is no reservation is for the middleware to tell: a rejection is taken for an outage.
+      if (found?.outcome !== 'finished' || !isUint8Array(found.result)) return found
       const result = await open(found.result, belongingOf(request))
       return result === undefined ? { outcome: 'unreadable' } : { outcome: 'finished', result }
     },

@@ -13,6 +13,9 @@ import { type Script, script } from './script.js'
  *
  * A number lies above the last one, above the server's clock in µs, and above all that receivers have
  * seen: a server that has lost writes in a failover must not write numbers below theirs.
+ *
+ * A script that fails in the middle is not undone. What may be refused (a right that the user lacks, a
+ * key of another type) comes before what counts: the entry that is written, or taken away, is the last.
  */
 const PRELUDE = `
 local VERSION, ENTRIES, REASONS, MARKS, RECEIVERS = unpack(KEYS)
@@ -120,9 +123,9 @@ for _, name in ipairs(ended) do
   redis.call('HDEL', ENTRIES, name)
   redis.call('HDEL', REASONS, name)
 end
-redis.call('HSET', ENTRIES, target, number .. '|' .. ends .. '|' .. cutoff)
-redis.call('HSET', REASONS, target, reason)
 publish(number, nonce)
+redis.call('HSET', REASONS, target, reason)
+redis.call('HSET', ENTRIES, target, number .. '|' .. ends .. '|' .. cutoff)
 return { 'written', number, ends, cutoff }
 `)
 
@@ -143,10 +146,11 @@ end
 if others >= tonumber(most) then return { 'marks_full' } end
 local number = next_number()
 for _, name in ipairs(old) do redis.call('HDEL', MARKS, name) end
-local listed = redis.call('HDEL', ENTRIES, target)
+local listed = redis.call('HEXISTS', ENTRIES, target)
 redis.call('HDEL', REASONS, target)
-redis.call('HSET', MARKS, target, table.concat({ number, time[1], listed, nonce }, '|'))
 publish(number, nonce)
+redis.call('HSET', MARKS, target, table.concat({ number, time[1], listed, nonce }, '|'))
+redis.call('HDEL', ENTRIES, target)
 return { 'written', number, tostring(listed) }
 `)
 

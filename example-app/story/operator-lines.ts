@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { POLICY, POLICY_PATH } from '../orders/policy.js'
 import type { Stage } from './stage.js'
 
-/** What `service-auth` can do here, one command a line; `token` is the command of the curl lines. */
+/** What an operator can do here, one command a line; `token` is the command of the curl lines. */
 export async function writeOperatorLines(stage: Stage, directory: string): Promise<string[]> {
   const policy = await policyFile(stage.core.url, directory)
   return [
@@ -12,6 +12,7 @@ export async function writeOperatorLines(stage: Stage, directory: string): Promi
     `npx service-auth deny caller billing --policy ${policy} --for 15m --reason 'a try'`,
     'npx service-auth denylist',
     `npx service-auth allow caller billing --policy ${policy} --reason 'tried'`,
+    `curl -s ${stage.ordersUrl}/readyz`,
     'npx service-auth settle RECORD   # the record of a write of glass, from the log',
   ]
 }

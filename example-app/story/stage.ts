@@ -6,6 +6,7 @@ import { listen, type RunningServer } from '../listen.js'
 import { openStore } from '../orders/open-store.js'
 import { createOrders, type Order } from '../orders/orders.js'
 import type { Operator } from './operator.js'
+import { withProbes } from './probes.js'
 
 /** The three services, running in this process, and what the story does to them. */
 export interface Stage {
@@ -48,7 +49,7 @@ export async function setStage({
   const receiver = { issuer: core.url, store, denylist, orders: book, onDecision }
   const orders = createOrders(receiver)
   await orders.ready()
-  const ordersServer = await listen(orders.app, ports.orders)
+  const ordersServer = await listen(withProbes(orders.app, orders.health), ports.orders)
 
   const tokensOf = (caller: string, audience = 'orders') =>
     createTokenSource({ coreUrl: core.url, apiKey, caller, audience })

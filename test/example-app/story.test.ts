@@ -94,13 +94,20 @@ it('shows with Redis what its operator can do, in commands that work', async () 
   const [, ...blocks] = stdout.slice(stdout.indexOf('To try:')).split('\n\n')
   const commandOf = (block = ''): string => block.slice(block.indexOf('\n') + 1)
   const [define, , , , glass] = blocks.map(commandOf)
-  const [, doctor] = commandOf(blocks.at(-2)).split('\n')
+  const commands = commandOf(blocks.at(-2)).split('\n')
+  const [, doctor] = commands
+  const probe = commands.find((line) => line.endsWith('/readyz')) ?? 'no probe'
   const inShell = (script: string) =>
     promisify(execFile)('sh', ['-c', script.replaceAll('npx service-auth', SERVICE_AUTH)], {
       env: { ...process.env, REDIS_URL: redis.url },
     })
 
   expect((await inShell(`${define}\n${doctor}`)).stdout).toContain('Token accepted')
+  expect(JSON.parse((await inShell(probe)).stdout)).toMatchObject({
+    phase: 'ready',
+    denylists: [{ state: 'fresh' }],
+    store: { state: 'up' },
+  })
   const { stdout: answers } = await inShell(`${define}\n${glass}\n${glass}`)
   expect(answers).toContain('HTTP/1.1 409')
   const [, record] =

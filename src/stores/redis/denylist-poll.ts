@@ -25,6 +25,10 @@ interface PollOptions {
   readonly timeoutMs: number
 }
 
+interface ReadVersion {
+  readonly version: ListVersion
+}
+
 const READ_TIMEOUT_MS = 500
 /** A damaged list may be mended without a new version, and is long: it is not read at every look. */
 const MALFORMED_PAUSE_MS = 2000
@@ -119,9 +123,12 @@ export function createPoll(
   }
 }
 
-/** A master that is cut off answers questions, and refuses what is written. */
-const proofOf = ({ highestNumber }: Life, { version }: { version: ListVersion }) => ({
-  version,
+/**
+ * A master that is cut off answers questions, and refuses what is written. What was just read is not yet
+ * applied, and never will be if the answer to this is lost.
+ */
+const proofOf = ({ version: applied, highestNumber }: Life, { version }: ReadVersion) => ({
+  version: applied,
   highestNumber: Math.max(highestNumber, version.number),
   isProof: true,
 })

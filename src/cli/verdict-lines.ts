@@ -6,6 +6,8 @@ import { QUESTIONS } from './verdict-step.js'
 
 const INDENT = '  '
 const MAX_SHOWN_LENGTH = 200
+/** A receiver may refuse it all the same. */
+const NOT_ASKED = `${INDENT}not asked: a live denylist (see service-auth denylist), and whether it was used before`
 
 /** A verdict for people. */
 export function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): string[] {
@@ -15,6 +17,7 @@ export function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: numbe
   const results = { passed: 'passed', failed: 'FAILED', not_reached: '-' }
   return [
     `Token ${outcome}${why}`,
+    ...(outcome === 'accepted' ? [NOT_ASKED] : []),
     ...columns(
       steps.map(({ step, result }) => [step, results[result], QUESTIONS[step]]),
       INDENT,

@@ -250,7 +250,7 @@ describe('a token', () => {
     const options = ['--token-stdin']
     const accepted = await examine(healthy, { options, stdin: `${scheme}${token}\n` })
     expect(accepted).toMatchObject({ exitCode: 0, object: { verdict: { outcome: 'accepted' } } })
-    expect(accepted.stdout).toContain('Token accepted\n')
+    expect(accepted.stdout).toContain('Token accepted\n  not asked: a live denylist')
     expect(accepted.stdout).toMatch(/^ {2}sub +"billing"$/m)
   })
 

@@ -1,21 +1,20 @@
 import { addressFrom, apiKeyFrom, DEFAULT_PORTS, portFrom } from '../environment.js'
 import { launch } from '../launch.js'
 import { listen } from '../listen.js'
+import { explainingOptions, StartError } from '../start-error.js'
 import { createBilling } from './billing.js'
 import { createOrdersClient } from './orders-client.js'
-import { createTokenSource } from './token-source.js'
 
 await launch('billing', async () => {
   const port = portFrom('BILLING_PORT', DEFAULT_PORTS.billing)
   const coreUrl = addressFrom('IDENTITY_CORE_URL', `http://127.0.0.1:${DEFAULT_PORTS.identityCore}`)
   const ordersUrl = addressFrom('ORDERS_URL', `http://127.0.0.1:${DEFAULT_PORTS.orders}`)
   const apiKey = apiKeyFrom('IDENTITY_CORE_API_KEY')
-  const tokens = createTokenSource({ coreUrl, apiKey, caller: 'billing', audience: 'orders' })
-  await tokens.ready()
-  const server = await listen(
-    createBilling({ orders: createOrdersClient({ ordersUrl, tokens }) }),
-    port,
-  )
+  const orders = explainingOptions(() => createOrdersClient({ coreUrl, apiKey, ordersUrl }))
+  await orders.ready().catch(({ message }: Error) => {
+    throw new StartError(`${message} (the identity core is ${coreUrl})`)
+  })
+  const server = await listen(createBilling({ orders }), port)
   console.log(`billing: ${server.url}`)
   return server
 })

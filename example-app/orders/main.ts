@@ -3,12 +3,13 @@ import { logDecisions } from 'express-service-auth'
 import { addressFrom, DEFAULT_PORTS, integerFrom, portFrom, textFrom } from '../environment.js'
 import { launch } from '../launch.js'
 import { bind } from '../listen.js'
-import { StartError } from '../start-error.js'
+import { explainingOptions } from '../start-error.js'
 import { jsonLines } from './json-lines.js'
 import { openStore } from './open-store.js'
-import { createOrders, type OrdersOptions } from './orders.js'
+import { createOrders } from './orders.js'
 import { POLICY } from './policy.js'
 import { serveUntilSignal } from './serve-until-signal.js'
+import { openSessions } from './sessions.js'
 
 const MAX_SHUTDOWN_MS = 600_000
 
@@ -20,11 +21,11 @@ await launch('orders', async () => {
   const opened = await openStore(textFrom('REDIS_URL'), (complaint) => {
     console.error(`orders: ${complaint}`)
   })
-  const { app, ready, health, ...policy } = openOrders({
-    issuer,
-    store: opened.store,
-    denylist: opened.denylist,
-  })
+  const { store, denylist } = opened
+  const verifySession = openSessions({ coreUrl: issuer })
+  const { app, ready, health, ...policy } = explainingOptions(() =>
+    createOrders({ issuer, store, denylist, verifySession }),
+  )
   logDecisions(jsonLines)
   const server = createServer()
   serveUntilSignal(server, {
@@ -41,13 +42,3 @@ await launch('orders', async () => {
   console.log(`orders: ${await bind(server, port)} (store: ${opened.name})`)
   return undefined
 })
-
-/** An address that the policy refuses is a mistake of whoever has set it: one line says so. */
-function openOrders(options: OrdersOptions) {
-  try {
-    return createOrders(options)
-  } catch (error) {
-    if (error instanceof TypeError) throw new StartError(error.message)
-    throw error
-  }
-}

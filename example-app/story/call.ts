@@ -4,6 +4,8 @@ import type { Answer } from './step.js'
 
 export interface Caller {
   read(token: string, ordersUrl?: string): Promise<Answer>
+  /** Asks the endpoint that takes services and users. */
+  track(credentials: Readonly<Record<string, string>>): Promise<Answer>
   create(write: { token: string; key?: string; quantity?: number }): Promise<Answer>
   putInvoice(invoice: string): Promise<Answer>
 }
@@ -13,6 +15,7 @@ export function callerOf({ ordersUrl, billingUrl }: Stage): Caller {
   return {
     read: (token, receiverUrl = ordersUrl) =>
       send(`${receiverUrl}/orders/o-1`, { headers: { authorization: `Bearer ${token}` } }),
+    track: (headers) => send(`${ordersUrl}/orders/o-1/tracking`, { headers }),
     create: ({ token, key = randomUUID(), quantity = 1 }) =>
       send(`${ordersUrl}/orders`, {
         method: 'POST',

@@ -1,10 +1,14 @@
+import { tokenSource } from 'express-service-auth/client'
+import supertokens from 'supertokens-node'
+import session from 'supertokens-node/recipe/session'
 import { createBilling } from '../billing/billing.js'
 import { createOrdersClient } from '../billing/orders-client.js'
-import { createTokenSource } from '../billing/token-source.js'
 import { type IdentityCore, startIdentityCore } from '../identity-core/identity-core.js'
 import { listen, type RunningServer } from '../listen.js'
 import { openStore } from '../orders/open-store.js'
-import { createOrders, type Order } from '../orders/orders.js'
+import type { Order } from '../orders/order.js'
+import { createOrders } from '../orders/orders.js'
+import { openSessions } from '../orders/sessions.js'
 import type { Operator } from './operator.js'
 import { withProbes } from './probes.js'
 
@@ -19,6 +23,8 @@ export interface Stage {
   /** What orders has on its books: the side effects. */
   readonly book: ReadonlyMap<string, Order>
   tokenOf(caller: string, permissions: readonly string[], audience?: string): Promise<string>
+  /** Logs a user in, as the service that frontends talk to does; resolves with the session's token. */
+  sessionOf(user: string): Promise<string>
   /** Another instance of orders, which has not fetched a key set yet. */
   startFreshReceiver(): Promise<RunningServer>
   /** Lets billing lose the next answer of orders, after orders has done the work. */
@@ -46,15 +52,14 @@ export async function setStage({
   const core = await startIdentityCore({ port: ports.identityCore, apiKey })
   const book = new Map([[FIRST_ORDER.id, FIRST_ORDER]])
   const { onDecision } = operator
-  const receiver = { issuer: core.url, store, denylist, orders: book, onDecision }
+  const verifySession = openSessions({ coreUrl: core.url, apiKey })
+  const receiver = { issuer: core.url, store, denylist, verifySession, orders: book, onDecision }
   const orders = createOrders(receiver)
   await orders.ready()
   const ordersServer = await listen(withProbes(orders.app, orders.health), ports.orders)
 
-  const tokensOf = (caller: string, audience = 'orders') =>
-    createTokenSource({ coreUrl: core.url, apiKey, caller, audience })
   const wire = lossyFetch()
-  const client = { ordersUrl: ordersServer.url, tokens: tokensOf('billing'), fetch: wire.fetch }
+  const client = { coreUrl: core.url, apiKey, ordersUrl: ordersServer.url, fetch: wire.fetch }
   const billing = createBilling({ orders: createOrdersClient(client) })
   const billingServer = await listen(billing, ports.billing)
 
@@ -65,7 +70,13 @@ export async function setStage({
     storeName,
     isOnRedis: denylist !== undefined,
     book,
-    tokenOf: (caller, permissions, audience) => tokensOf(caller, audience).mint(permissions),
+    tokenOf: (sub, permissions, aud = 'orders') =>
+      tokenSource({
+        core: { baseUrl: core.url, apiKey },
+        apiDomain: core.url,
+        claims: { sub, aud, permissions, source: 'microservice', token_type: 'service-access' },
+      }).token(),
+    sessionOf,
     async startFreshReceiver() {
       const fresh = createOrders(receiver)
       const server = await listen(fresh.app, 0)
@@ -78,6 +89,12 @@ export async function setStage({
       closeStore()
     },
   }
+}
+
+async function sessionOf(user: string): Promise<string> {
+  const id = supertokens.convertToRecipeUserId(user)
+  const made = await session.createNewSessionWithoutRequestResponse('public', id)
+  return made.getAccessToken()
 }
 
 function lossyFetch() {

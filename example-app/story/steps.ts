@@ -12,6 +12,7 @@ export function storySteps(stage: Stage): Step[] {
   return [
     ...readAndWrite(stage, call),
     ...answerLost(stage, call),
+    ...oneEndpointForBoth(stage, call),
     ...refusedCalls(stage, call),
     ...keysInMotion(stage, call),
     ...keySetDown(stage, call),
@@ -70,6 +71,34 @@ function answerLost(stage: Stage, call: Caller): Step[] {
         stage.loseNextAnswer()
         return call.putInvoice(randomUUID())
       },
+    },
+  ]
+}
+
+function oneEndpointForBoth(stage: Stage, call: Caller): Step[] {
+  const service = async () => ({
+    authorization: `Bearer ${await stage.tokenOf('billing', READ)}`,
+  })
+  const user = async () => ({ cookie: `sAccessToken=${await stage.sessionOf('alice')}` })
+  return [
+    {
+      title: 'endpoint for both, a service',
+      request: 'billing: GET /orders/o-1/tracking',
+      told: { status: 200, body: { askedBy: 'service billing' } },
+      send: async () => call.track(await service()),
+    },
+    {
+      title: 'endpoint for both, a user',
+      request: 'alice: GET /orders/o-1/tracking',
+      told: { status: 200, body: { askedBy: 'user alice' } },
+      send: async () => call.track(await user()),
+    },
+    {
+      title: 'endpoint for both, two at once',
+      request: 'both: GET /orders/o-1/tracking',
+      told: { status: 401, reason: 'credentials_ambiguous' },
+      // A browser's cookie beside a service's token: one request cannot be two callers.
+      send: async () => call.track({ ...(await user()), ...(await service()) }),
     },
   ]
 }

@@ -5,14 +5,13 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DenylistHealth } from 'express-service-auth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createTokenSource } from '../../example-app/billing/token-source.js'
 import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
 import { POLICY } from '../../example-app/orders/policy.js'
 import { compileCommand } from '../cli/kit.js'
-import { API_KEY, fetchKeySet } from '../example-app/core-client.js'
+import { API_KEY, fetchKeySet, serviceTokenBy } from '../example-app/core-client.js'
 import { type Running, run } from '../example-app/run.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { knowToken } from '../support/secret-search/index.js'
@@ -66,10 +65,8 @@ async function putCommandOnPath(): Promise<void> {
   await chmod(command, 0o755)
 }
 
-const mint = (permission: string, audience = 'orders'): Promise<string> =>
-  createTokenSource({ coreUrl: core.url, apiKey: API_KEY, caller: 'billing', audience }).mint([
-    permission,
-  ])
+const mint = (permission: string, aud = 'orders'): Promise<string> =>
+  serviceTokenBy(core.url, 'billing', { permissions: [permission], aud })
 
 async function keepToken(token: string): Promise<void> {
   knowToken(token)

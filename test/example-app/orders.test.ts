@@ -1,17 +1,21 @@
 import type { DecisionEvent } from 'express-service-auth'
 import { memoryStore } from 'express-service-auth'
-import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
-import { createTokenSource } from '../../example-app/billing/token-source.js'
+import supertokens from 'supertokens-node'
+import session from 'supertokens-node/recipe/session'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
 import { listen, type RunningServer } from '../../example-app/listen.js'
 import { openStore } from '../../example-app/orders/open-store.js'
-import { createOrders, type Order } from '../../example-app/orders/orders.js'
+import type { Order } from '../../example-app/orders/order.js'
+import { createOrders } from '../../example-app/orders/orders.js'
+import { openSessions } from '../../example-app/orders/sessions.js'
 import { startRedis } from '../support/redis.js'
+import { knowToken } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
-import { API_KEY } from './core-client.js'
+import { API_KEY, serviceTokenBy } from './core-client.js'
 
 const CHAIR: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: 'billing' }
 const LAMP = { item: 'lamp', quantity: 2 }
@@ -20,13 +24,16 @@ const store = memoryStore()
 const book = new Map([[CHAIR.id, CHAIR]])
 let events: DecisionEvent[] = []
 let core: IdentityCore
+let verifySession: ReturnType<typeof openSessions>
 let instances: RunningServer[] = []
 
 beforeAll(async () => {
   core = await startIdentityCore({ apiKey: API_KEY })
+  verifySession = openSessions({ coreUrl: core.url, apiKey: API_KEY })
   const start = async () => {
     const onDecision = (event: DecisionEvent) => events.push(event)
-    const orders = createOrders({ issuer: core.url, store, orders: book, onDecision })
+    const options = { issuer: core.url, store, verifySession, orders: book, onDecision }
+    const orders = createOrders(options)
     await orders.ready()
     return listen(orders.app, 0)
   }
@@ -41,9 +48,7 @@ afterAll(async () => {
 })
 
 const tokenOf = (caller: string, ...permissions: string[]) =>
-  createTokenSource({ coreUrl: core.url, apiKey: API_KEY, caller, audience: 'orders' }).mint(
-    permissions,
-  )
+  serviceTokenBy(core.url, caller, { permissions })
 
 const read = (token: string, id = CHAIR.id) =>
   fetch(`${instances[0]?.url}/orders/${id}`, { headers: { authorization: `Bearer ${token}` } })
@@ -127,6 +132,50 @@ it('turns away callers that it does not know, and those without a token', async 
   expect(events.map((event) => event.outcome)).toEqual(['refused', 'refused'])
 })
 
+describe('the tracking of an order', () => {
+  const track = (headers: Record<string, string>, id = CHAIR.id) =>
+    fetch(`${instances[0]?.url}/orders/${id}/tracking`, { headers })
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+  const service = async (...permissions: string[]) =>
+    bearer(await tokenOf('billing', ...permissions))
+
+  async function sessionOf(user: string): Promise<string> {
+    const id = supertokens.convertToRecipeUserId(user)
+    const made = await session.createNewSessionWithoutRequestResponse('public', id)
+    const token = made.getAccessToken()
+    knowToken(token)
+    return token
+  }
+
+  it('is shown to a service with orders:read, and to no other', async () => {
+    const shown = await track(await service('orders:read'))
+    expect(await shown.json()).toMatchObject({ id: CHAIR.id, askedBy: 'service billing' })
+    expect((await track(await service('orders:write'))).status).toBe(403)
+    expect((await track(await service('orders:read'), 'o-0')).status).toBe(404)
+  })
+
+  it('is shown to a user, by either way in which sessions travel', async () => {
+    const token = await sessionOf('alice')
+    for (const headers of [bearer(token), { cookie: `sAccessToken=${token}` }]) {
+      const shown = await track(headers)
+      expect(await shown.json()).toMatchObject({ id: CHAIR.id, askedBy: 'user alice' })
+    }
+  })
+
+  it('is shown to nobody who brings both, or nothing', async () => {
+    const cookie = `sAccessToken=${await sessionOf('alice')}`
+    expect((await track({ cookie, ...(await service('orders:read')) })).status).toBe(401)
+    expect(events.at(-1)).toMatchObject({ by: 'acceptOneOf', reason: 'credentials_ambiguous' })
+    expect((await track({})).status).toBe(401)
+    expect(events.at(-1)).toMatchObject({ by: 'acceptOneOf', reason: 'credentials_missing' })
+  })
+
+  it('opens nothing else to users', async () => {
+    const headers = bearer(await sessionOf('alice'))
+    expect((await fetch(`${instances[0]?.url}/orders/${CHAIR.id}`, { headers })).status).toBe(401)
+  })
+})
+
 it('never answers an order of glass, and does not do it a second time', async () => {
   const body = { item: 'glass', quantity: 1 }
   const before = book.size
@@ -145,7 +194,7 @@ it('shuts out who is denied while it runs', async () => {
   onTestFinished(() => redis.stop())
   const opened = await openStore(redis.url)
   onTestFinished(opened.close)
-  const orders = createOrders({ issuer: core.url, ...opened })
+  const orders = createOrders({ issuer: core.url, verifySession, ...opened })
   await orders.ready()
   const server = await listen(orders.app, 0)
   onTestFinished(() => server.close())

@@ -82,16 +82,17 @@ it('orders ends with one line when its port is in use', async () => {
 
 it('billing ends with one line when the core does not answer, or is none', async () => {
   expect(await complaint('billing/main.ts', { IDENTITY_CORE_URL: NOBODY })).toBe(
-    `billing: the identity core at ${NOBODY} does not answer`,
+    `billing: no service token: core_unreachable (the identity core is ${NOBODY})`,
   )
   expect(await complaint('billing/main.ts', { IDENTITY_CORE_URL: taken.url })).toBe(
-    `billing: the identity core at ${taken.url} answered 404`,
+    `billing: no service token: core_rejected, status 404 (the identity core is ${taken.url})`,
   )
 })
 
 it.each([
   ['orders/main.ts', { ORDERS_PORT: '70000' }, 'orders: ORDERS_PORT must be'],
   ['billing/main.ts', { ORDERS_URL: 'http://a/b' }, 'billing: ORDERS_URL must be'],
+  ['billing/main.ts', { ORDERS_URL: 'http://a' }, 'billing: serviceFetch: origins[0] must'],
   ['identity-core/main.ts', { KEY_ROTATION_SECONDS: '1h' }, 'identity-core: KEY_ROTATION_SECONDS'],
 ])('%s ends with one line for %j', async (file, env, line) => {
   expect(await complaint(file, env)).toContain(line)

@@ -18,6 +18,9 @@ const STEPS = [
   ['key reused with another body', 422],
   ['replayed token', 401],
   ['answer lost, billing retries', 200],
+  ['endpoint for both, a service', 200],
+  ['endpoint for both, a user', 200],
+  ['endpoint for both, two at once', 401],
   ['missing permission', 403],
   ['unapproved caller', 403],
   ['tampered token', 401],
@@ -41,7 +44,7 @@ it('goes as told from the first step to the last, and ends with exit code 0', as
   const { code, stdout, stderr } = await (await run('start.ts', ['--once'])).finished
   expect(stderr).toBe('')
   expect(stepsOf(stdout)).toEqual(STEPS.map((step) => [...step]))
-  expect(stdout).toContain('14 of 14 steps went as told')
+  expect(stdout).toContain('17 of 17 steps went as told')
   expect(stdout).not.toContain('\u001b')
   expect(stdout).not.toContain('eyJ')
   expect(code).toBe(0)

@@ -1,13 +1,14 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
+import { openSessions } from '../example-app/orders/sessions.js'
 import { type PlacedBlocks, placeBlocks, ROOT } from './docs/blocks.js'
+import { type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
 import { API_KEY, mintedBy } from './example-app/core-client.js'
-import { freePort } from './support/free-port.js'
+import { sessionOf } from './example-app/session-of.js'
 import { type RedisServer, startRedis } from './support/redis.js'
 import { until } from './support/until.js'
 
@@ -27,8 +28,11 @@ const APPS = [
   'Probes and shutdown',
   'Why a caller was refused',
   'Shutting out at once',
+  'Endpoints for sessions too',
 ]
 const PROGRAMS = ['A store of your own', 'Testing your own service']
+/** A program that calls one of the apps. */
+const CALLER = 'Calling another service'
 
 let readme: PlacedBlocks
 let core: IdentityCore
@@ -44,7 +48,7 @@ beforeAll(async () => {
   ])
   const environment = { ISSUER: core.url, REDIS_URL: redis.url }
   const started = APPS.map(
-    async (heading) => [heading, await startApp(heading, environment)] as const,
+    async (heading) => [heading, await startBlock(readme, heading, environment)] as const,
   )
   apps = new Map(await Promise.all(started))
 })
@@ -73,54 +77,25 @@ describe.concurrent('the code in the documents', () => {
 
   it('is run by the tests below, all that is in the README', () => {
     const headings = readme.blocks.map(({ heading }) => heading)
-    expect(headings.sort()).toEqual([...APPS, ...PROGRAMS].sort())
+    expect(headings.sort()).toEqual([...APPS, ...PROGRAMS, CALLER].sort())
   })
 })
 
 describe.concurrent('the programs of the README', () => {
   it.each(PROGRAMS)('«%s» runs as it stands', async (heading) => {
-    await run(process.execPath, ['--import', 'tsx', readme.fileOf(heading)], {
-      env: { ...process.env, TSX_TSCONFIG_PATH: readme.tsconfig },
-    })
+    await runBlock(readme, heading)
+  })
+
+  it('calls the write that runs once as told, the second time with the same result', async () => {
+    const environment = {
+      ISSUER: core.url,
+      CORE_API_KEY: API_KEY,
+      ORDERS_URL: appOf('A write that runs once').url,
+    }
+    expect(await runBlock(readme, CALLER, environment)).toBe('201 new\n200\n')
+    expect(await runBlock(readme, CALLER, environment)).toBe('201 as before\n200\n')
   })
 })
-
-interface RunningApp {
-  readonly url: string
-  /** What it has written to stderr. */
-  complaints(): string
-  /** Sends SIGTERM; resolves with the exit code. */
-  stop(): Promise<number | null>
-}
-
-/** Starts an app of the README as a process of its own. */
-async function startApp(heading: string, environment: NodeJS.ProcessEnv): Promise<RunningApp> {
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const own = { TSX_TSCONFIG_PATH: readme.tsconfig, PORT: String(port) }
-  const app = spawn(process.execPath, ['--import', 'tsx', readme.fileOf(heading)], {
-    env: { ...process.env, ...environment, ...own },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  app.stdout?.resume()
-  let complaints = ''
-  app.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    complaints += text
-  })
-  await answering(url).catch((error: Error) => {
-    throw new Error(`${error.message}\n${complaints}`)
-  })
-  return {
-    url,
-    complaints: () => complaints,
-    async stop() {
-      if (app.exitCode !== null) return app.exitCode
-      app.kill()
-      const [code] = await once(app, 'exit')
-      return code
-    },
-  }
-}
 
 describe.concurrent("the README's first read", () => {
   const app = (): RunningApp => appOf('A first read')
@@ -267,22 +242,37 @@ describe.concurrent("the README's denylist", () => {
   })
 })
 
+describe.concurrent("the README's endpoint for sessions too", () => {
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+  async function read(headers: Record<string, string>): Promise<readonly [number, string]> {
+    const answer = await fetch(`${appOf('Endpoints for sessions too').url}/orders/1`, { headers })
+    return [answer.status, await answer.text()]
+  }
+
+  const service = async (claims: object = {}) =>
+    bearer(await mintedBy(core.url, { jwksDomain: core.url, payload: { ...CLAIMS, ...claims } }))
+
+  it('serves each side by its own verifier, and nobody who brings both or nothing', async () => {
+    openSessions({ coreUrl: core.url, apiKey: API_KEY })
+    const session = await sessionOf('alice')
+    const cookie = `sAccessToken=${session}`
+    expect(await read(await service())).toEqual([200, '{"id":"1","by":"billing"}'])
+    expect(await read(bearer(session))).toEqual([200, '{"id":"1","by":"alice"}'])
+    expect(await read({ cookie })).toEqual([200, '{"id":"1","by":"alice"}'])
+    expect((await read(await service({ permissions: [] })))[0]).toBe(403)
+    expect((await read({}))[0]).toBe(401)
+    expect((await read({ cookie, ...(await service()) }))[0]).toBe(401)
+    expect((await read({ cookie: `${cookie}; ${cookie}` }))[0]).toBe(401)
+    expect((await read({ cookie: 'sAccessToken=' }))[0]).toBe(401)
+    expect((await read({ cookie: cookie.slice(0, -8) }))[0]).toBe(401)
+  })
+})
+
 const CLAIMS = {
   sub: 'billing',
   aud: 'orders',
   source: 'microservice',
   token_type: 'service-access',
   permissions: ['orders:read', 'orders:write'],
-}
-
-async function answering(url: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const answered = await fetch(url).then(
-      () => true,
-      () => false,
-    )
-    if (answered) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new Error(`nothing answers at ${url}`)
 }

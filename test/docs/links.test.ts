@@ -8,6 +8,8 @@ const DOCUMENTS = [
   'README.md',
   'SECURITY.md',
   'docs/operations.md',
+  'docs/calling.md',
+  'docs/sessions.md',
   'docs/from-express-jwt.md',
   'docs/from-express-oauth2-jwt-bearer.md',
 ]

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { ROOT, readDocument } from './blocks.js'
 import { tableRows } from './markdown.js'
 
-const documents = await Promise.all(['README.md', 'docs/operations.md'].map(readDocument))
+const documents = await Promise.all(
+  ['README.md', 'docs/operations.md', 'docs/calling.md'].map(readDocument),
+)
 const text = documents.join('\n')
 
 /** The names in the first column of the tables under a heading. */
@@ -50,9 +52,11 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'The live denylist': valuesOf('DenylistEvent', 'type'),
   'Why a denylist could not be read': membersOf('DenylistFailureCode'),
   'Calls of a store': membersOf('StoreOperation'),
+  'Why there is no service token': membersOf('TokenSourceErrorCode'),
+  'Why a call has no answer': membersOf('ServiceCallErrorCode'),
 }
 
-describe('README and run-book', () => {
+describe('README, run-book and the page on calls', () => {
   it.each(Object.entries(LISTS))('tell under «%s» what the code can say', (heading, names) => {
     expect(names.length).toBeGreaterThan(1)
     expect(named(heading).sort()).toEqual([...names].sort())

@@ -1,7 +1,5 @@
 import type { DecisionEvent } from 'express-service-auth'
 import { memoryStore } from 'express-service-auth'
-import supertokens from 'supertokens-node'
-import session from 'supertokens-node/recipe/session'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   type IdentityCore,
@@ -13,9 +11,9 @@ import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
 import { openSessions } from '../../example-app/orders/sessions.js'
 import { startRedis } from '../support/redis.js'
-import { knowToken } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
 import { API_KEY, serviceTokenBy } from './core-client.js'
+import { sessionOf } from './session-of.js'
 
 const CHAIR: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: 'billing' }
 const LAMP = { item: 'lamp', quantity: 2 }
@@ -138,14 +136,6 @@ describe('the tracking of an order', () => {
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   const service = async (...permissions: string[]) =>
     bearer(await tokenOf('billing', ...permissions))
-
-  async function sessionOf(user: string): Promise<string> {
-    const id = supertokens.convertToRecipeUserId(user)
-    const made = await session.createNewSessionWithoutRequestResponse('public', id)
-    const token = made.getAccessToken()
-    knowToken(token)
-    return token
-  }
 
   it('is shown to a service with orders:read, and to no other', async () => {
     const shown = await track(await service('orders:read'))

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readKey } from '../base/idempotency-key.js'
 import { cancel, type OctetReader, readOctets } from './octets.js'
+import { plainRequestOf } from './plain-request.js'
 import type { CallPlan } from './service-fetch-options.js'
 
 type Input = Parameters<typeof globalThis.fetch>[0]
@@ -42,13 +43,13 @@ export function outgoingRequest(
   const signal = signalOf(input, given)
   assertRedirect(given.redirect)
   const prepared = prepare(plan, input, given)
-  const { headers, method } = prepared
+  const { headers, method, octets } = prepared
   if (headers.has('authorization')) throw fault('authorization is set by serviceFetch')
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && plan.idempotencyKey === 'auto')
   const target = isRequest(input) && prepared instanceof Request ? prepared : prepared.url
   const reader: OctetReader | undefined = prepared.body?.getReader()
-  let body: Uint8Array<ArrayBuffer> | undefined
+  let body = octets
   return {
     isWrite,
     idempotencyKey,
@@ -102,7 +103,11 @@ function membersOf(init: RequestInit | null | undefined): Members {
   return members
 }
 
-type Prepared = Pick<Request, 'url' | 'method' | 'headers' | 'body'>
+interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
+  /** What has still to be read. */
+  readonly body?: Request['body']
+  readonly octets?: Uint8Array<ArrayBuffer> | undefined
+}
 
 /** What `fetch` would make of it: method, headers with the body's media type, the body as octets. */
 function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
@@ -116,10 +121,10 @@ function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
   }
   const url = parseAddress(String(input))
   assertOrigin(plan, url)
-  // A `Request` that has nothing to say would cost a read more than all that is done here.
-  const read = plainReadOf(given)
-  if (read === undefined) return new Request(url, init)
-  return { url: url.href, method: read, headers: headers ?? new Headers(), body: null }
+  const plain = plainRequestOf(given, headers)
+  if (plain === undefined) return new Request(url, init)
+  assertSize(plain.octets, plan.maxBodyBytes)
+  return { url: url.href, ...plain }
 }
 
 const isRequest = (input: Input): input is Request =>
@@ -135,16 +140,6 @@ function parseAddress(address: string): URL {
   // `fetch` would refuse it, too, with an error that repeats the password.
   if (url.username === '' && url.password === '') return url
   throw fault('the address must not hold a user name or password')
-}
-
-/** Everything that `plainReadOf` and `outgoingRequest` judge themselves. */
-const JUDGED_MEMBERS = new Set(['headers', 'method', 'redirect', 'signal'])
-
-/** The method of a read that has nothing else for `fetch` to judge. */
-function plainReadOf(given: Members): string | undefined {
-  const { method = 'GET' } = given
-  const isPlain = Object.keys(given).every((name) => JUDGED_MEMBERS.has(name))
-  return isPlain && typeof method === 'string' && READS.has(method) ? method : undefined
 }
 
 /** `fetch` would repeat a faulty value, which may be secret, in its error. */
@@ -195,8 +190,15 @@ async function readWhole(reader: OctetReader, maxBytes: number): Promise<Uint8Ar
   })
   if (read.isWhole) return read.octets
   cancel(reader)
-  throw fault(`the body is larger than maxBodyBytes, ${maxBytes}`)
+  throw tooLarge(maxBytes)
 }
+
+function assertSize(octets: Uint8Array | undefined, maxBytes: number): void {
+  if (octets !== undefined && octets.byteLength > maxBytes) throw tooLarge(maxBytes)
+}
+
+const tooLarge = (maxBytes: number): TypeError =>
+  fault(`the body is larger than maxBodyBytes, ${maxBytes}`)
 
 const fault = (what: string, options?: ErrorOptions): TypeError =>
   new TypeError(`serviceFetch: ${what}`, options)

@@ -42,7 +42,7 @@ export async function send(call: Call, token: string): Promise<Attempt> {
   const { plan, request } = call
   const left = leftMs(call)
   const limit = { ms: Math.min(plan.attemptTimeoutMs, left), signal: request.signal }
-  const exchange = within(limit, async (ended) => {
+  const exchange = within(limit, async ({ signal: ended }) => {
     const response = await request.send(token, ended)
     // A `fetch` that does not know signals: nobody waits for this any more.
     if (ended.aborted && response.body !== null) cancel(response.body)

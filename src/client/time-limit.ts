@@ -10,11 +10,12 @@ export const TIME_IS_UP: Error = new Error('the time is up')
 
 /**
  * Does the work until its time is up, then rejects with `TIME_IS_UP`, or until the caller aborts, then
- * rejects with the caller's reason. It does not wait for work that ignores the signal it is given.
+ * rejects with the caller's reason. It does not wait for work that ignores the signal of `ending`, which
+ * is made when it is read.
  */
 export async function within<T>(
   { ms, signal }: Limit,
-  work: (ended: AbortSignal) => Promise<T>,
+  work: (ending: Pick<AbortController, 'signal'>) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted()
   if (ms <= 0) throw TIME_IS_UP
@@ -31,7 +32,7 @@ export async function within<T>(
         reject(reason)
         ending.abort(reason)
       }
-      work(ending.signal).then(resolve, reject)
+      work(ending).then(resolve, reject)
     })
   } finally {
     clearTimeout(timer)

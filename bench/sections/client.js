@@ -10,7 +10,7 @@ const MOST_RATIO = 1.1
 /** What `serviceFetch` adds to the time that a call takes. */
 export async function client(bench) {
   const rows = []
-  rows.push(await rowOf(bench, { label: 'GET', kind: 'read', app: 'bareRead', path: '/orders/17' }))
+  rows.push(await rowOf(bench, { label: 'GET', kind: 'read', app: 'read', path: '/orders/17' }))
   rows.push(
     await rowOf(bench, { label: 'POST', kind: 'write', app: 'plainWrite', path: '/orders' }),
   )

@@ -22,8 +22,8 @@ export function readSessionHeader(token: string): SessionHeader | undefined {
 }
 
 interface ReadHeader {
-  /** What tokens with this header begin with. */
-  readonly beginning: string
+  /** As it stands in the tokens. */
+  readonly segment: string
   readonly header: SessionHeader | undefined
 }
 
@@ -31,14 +31,15 @@ interface ReadHeader {
 let last: ReadHeader | undefined
 
 function headerOf(token: string): SessionHeader | undefined {
-  if (last !== undefined && token.startsWith(last.beginning)) return last.header
   const length = token.indexOf('.')
   if (length < 1 || length > MAX_HEADER_LENGTH) return undefined
-  const octets = Buffer.from(token.slice(0, length), 'base64url')
+  const sent = token.slice(0, length)
+  if (last !== undefined && last.segment === sent) return last.header
+  const octets = Buffer.from(sent, 'base64url')
   // Only one spelling of the octets counts: Node also decodes what is not base64url. It is a text of
   // its own, so that remembering it keeps no token in memory.
-  const beginning = `${octets.toString('base64url')}.`
-  if (!token.startsWith(beginning)) return undefined
-  last = { beginning, header: readJsonObject(octets)?.members }
+  const segment = octets.toString('base64url')
+  if (segment !== sent) return undefined
+  last = { segment, header: readJsonObject(octets)?.members }
   return last.header
 }

@@ -22,14 +22,12 @@ const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
  * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values of it.
  */
 export function readSessionCookie(request: CookieCarrier, name: string): SessionCookie {
-  const sent = headerValues(request, 'cookie')
-  const found = sent.flatMap((header) => cookiesNamed(name, header))
-  if (sent.length > 0) assertSameInHeaders(found, name, request)
+  const found = cookiesSent(name, request)
   const parsed = request.cookies as Readonly<Record<string, unknown>> | null | undefined
-  const [cookie, another] = found
+  const cookie = found[0]
   if (cookie === undefined) return parsed?.[name] === undefined ? ABSENT : AMBIGUOUS
   const { spelling, value } = cookie
-  if (another !== undefined || spelling !== name || value === undefined) return AMBIGUOUS
+  if (found.length > 1 || spelling !== name || value === undefined) return AMBIGUOUS
   if (parsed && parsed[name] !== value) return AMBIGUOUS
   return { type: 'single', value }
 }
@@ -39,6 +37,16 @@ interface Cookie {
   readonly spelling: string
   /** `undefined` where there is no `=`. */
   readonly value: string | undefined
+}
+
+const NONE: readonly Cookie[] = []
+
+function cookiesSent(name: string, request: CookieCarrier): readonly Cookie[] {
+  const sent = headerValues(request, 'cookie')
+  if (sent.length === 0) return NONE
+  const found = sent.flatMap((header) => cookiesNamed(name, header))
+  assertSameInHeaders(found, name, request)
+  return found
 }
 
 /** All that anybody may take for a cookie of this name. */

@@ -35,7 +35,7 @@ export const publicJwk = ({ kid, publicKey }: SigningKey): object => ({
 })
 
 /** Key ids are formed as the core forms them: `d-<created ms>` and `s-<uuid>`. */
-export function createKeyRing(makeKey: (kid: string) => SigningKey = createSigningKey): KeyRing {
+export function createKeyRing(makeKey: (kid: string) => SigningKey): KeyRing {
   const staticKey = makeKey(`s-${randomUUID()}`)
   const known = new Map([[staticKey.kid, staticKey]])
   const published = new Set([staticKey.kid])

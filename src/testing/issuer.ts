@@ -2,7 +2,7 @@ import type { KeySet } from '../key-set/key-set.js'
 import { remoteKeySet } from '../key-set/remote-key-set.js'
 import type { ServiceAuthPolicy } from '../policy/policy.js'
 import { compactToken, rs256 } from './compact-token.js'
-import { createKeyRing, type KeyRing } from './issuer-keys.js'
+import { createKeyRing, createSigningKey, type KeyRing, type SigningKey } from './issuer-keys.js'
 import { inProcessFetch, type Publication, startKeySetServer } from './issuer-server.js'
 import { claimsOf, parseSettings, policyOf, type TestIssuerOptions } from './issuer-settings.js'
 
@@ -75,12 +75,16 @@ export function keyRingOf(issuer: TestIssuer): KeyRing {
  * @throws TypeError (as a rejection) when an option is unknown, of the wrong type or out of range.
  */
 export async function createTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
-  return startIssuer(options, createKeyRing())
+  return startIssuer(options, createSigningKey)
 }
 
-/** The same with keys that are there already. */
-export async function startIssuer(options: TestIssuerOptions, ring: KeyRing): Promise<TestIssuer> {
+/** The same with keys that are made in another way. */
+export async function startIssuer(
+  options: TestIssuerOptions,
+  makeKey: (kid: string) => SigningKey,
+): Promise<TestIssuer> {
   const settings = parseSettings(options)
+  const ring = createKeyRing(makeKey)
   const { document } = ring
   const { maxAgeSeconds } = settings
   const publication = { document, maxAgeSeconds, isDown: false, delayMs: 0, fetches: 0 }

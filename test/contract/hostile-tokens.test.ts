@@ -61,7 +61,7 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
       const cases = hostileTokens(issuer)
       expect((await receiver.call(good)).status).toBe(200)
       expect(await misjudged(receiver, cases)).toEqual([])
-      expect(await misjudged(receiver, cases)).toEqual([])
+      if (tokenCache !== false) expect(await misjudged(receiver, cases)).toEqual([])
       expect((await receiver.call(good)).status).toBe(200)
     }
   })

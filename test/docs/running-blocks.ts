@@ -1,6 +1,8 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
+import { compile } from '../support/compile.js'
 import { freePort } from '../support/free-port.js'
 import type { PlacedBlocks } from './blocks.js'
 
@@ -19,12 +21,9 @@ export async function runBlock(
   heading: string,
   environment: NodeJS.ProcessEnv = {},
 ): Promise<string> {
-  const options = { env: environmentOf(placed, environment) }
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--import', 'tsx', placed.fileOf(heading)],
-    options,
-  )
+  const program = await compile(pathToFileURL(placed.fileOf(heading)))
+  const options = { env: { ...process.env, ...environment } }
+  const { stdout } = await promisify(execFile)(process.execPath, [program], options)
   return stdout
 }
 
@@ -36,8 +35,8 @@ export async function startBlock(
 ): Promise<RunningApp> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const app = spawn(process.execPath, ['--import', 'tsx', placed.fileOf(heading)], {
-    env: environmentOf(placed, { ...environment, PORT: String(port) }),
+  const app = spawn(process.execPath, [await compile(pathToFileURL(placed.fileOf(heading)))], {
+    env: { ...process.env, ...environment, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   app.stdout?.resume()
@@ -59,12 +58,6 @@ export async function startBlock(
     },
   }
 }
-
-const environmentOf = (placed: PlacedBlocks, own: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
-  ...process.env,
-  ...own,
-  TSX_TSCONFIG_PATH: placed.tsconfig,
-})
 
 async function answering(url: string): Promise<void> {
   for (let tries = 0; tries < 200; tries += 1) {

@@ -5,7 +5,7 @@ import { createSigningKey, type SigningKey } from '../../src/testing/issuer-keys
 
 const FOLDER = new URL('../../node_modules/.cache/express-service-auth/', import.meta.url)
 const FILE = new URL('spare-keys.json', FOLDER)
-/** As many as a test file needs; one that needs more makes its own. */
+/** More than any test needs at once. */
 const SPARE_KEYS = 12
 
 /**
@@ -30,11 +30,13 @@ export function makeSpareKeys(): void {
 }
 
 let spareKeys: string[] | undefined
+let taken = 0
 
-/** A key that this process has not used yet. */
+/** Another key than the last ones of this process; they come round again. */
 export function takeKey(kid: string): SigningKey {
   spareKeys ??= readSpareKeys()
-  const pem = spareKeys.pop()
+  const pem = spareKeys[taken % SPARE_KEYS]
+  taken += 1
   if (pem === undefined) return createSigningKey(kid)
   const privateKey = createPrivateKey(pem)
   return { kid, privateKey, publicKey: createPublicKey(privateKey) }

@@ -1,8 +1,7 @@
 import type { TestIssuer, TestIssuerOptions } from 'express-service-auth/testing'
 import { startIssuer } from '../../src/testing/issuer.js'
-import { createKeyRing } from '../../src/testing/issuer-keys.js'
 import { takeKey } from './spare-keys.js'
 
 /** As users call it, with keys that are there already. */
 export const createTestIssuer = (options: TestIssuerOptions = {}): Promise<TestIssuer> =>
-  startIssuer(options, createKeyRing(takeKey))
+  startIssuer(options, takeKey)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { serviceOf } from 'express-service-auth'
 import {
-  createTestIssuer,
+  createTestIssuer as createIssuer,
   type TestIssuer,
   type TestIssuerOptions,
 } from 'express-service-auth/testing'
@@ -12,6 +12,7 @@ import { keyRingOf } from '../../src/testing/issuer.js'
 import { compileText } from '../support/compile.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 
 async function start(options?: TestIssuerOptions): Promise<TestIssuer> {
   const issuer = await createTestIssuer(options)
@@ -31,6 +32,17 @@ const segments = (token: string): Record<string, unknown>[] =>
     .split('.')
     .slice(0, 2)
     .map((segment) => JSON.parse(Buffer.from(segment, 'base64url').toString()))
+
+test('an issuer makes two keys of its own', async () => {
+  const issuers = await Promise.all([createIssuer({ http: false }), createIssuer({ http: false })])
+  const keys = issuers.map(keyRingOf).flatMap((ring) => [ring.current(), ring.staticKey])
+  const moduli = keys.map(({ publicKey }) => publicKey.export({ format: 'jwk' }).n)
+  expect(new Set(moduli).size).toBe(4)
+  for (const issuer of issuers) {
+    onTestFinished(() => issuer.close())
+    expect((await (await receive(issuer)).call(issuer.token())).status).toBe(200)
+  }
+})
 
 describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode) => {
   test('makes tokens that its policy accepts', async () => {

@@ -1,3 +1,4 @@
+import { lostAnswer } from './lost-answer.js'
 import { cancel, type OctetReader, readOctets } from './octets.js'
 import type { Judged } from './outcome.js'
 
@@ -100,7 +101,7 @@ function flow(
           leave()
         } catch (error) {
           leave()
-          throw error
+          throw lostAnswer(error)
         }
       },
       cancel(reason) {

@@ -1,5 +1,6 @@
 import { type Answer, judgedOf, receive } from './answer.js'
 import { type Call, failureOf, leftMs, noteAttempt } from './call.js'
+import { lostAnswer } from './lost-answer.js'
 import { cancel } from './octets.js'
 import { type Failed, type Outcome, outcomeOf } from './outcome.js'
 import { TIME_IS_UP, within } from './time-limit.js'
@@ -58,7 +59,7 @@ export async function send(call: Call, token: string): Promise<Attempt> {
     const isDeadline = error === TIME_IS_UP && left <= plan.attemptTimeoutMs
     const type = isDeadline ? 'deadline' : 'network'
     noteAttempt(call, { error: type })
-    return { outcome: { type }, cause: error }
+    return { outcome: { type }, cause: error === TIME_IS_UP ? error : lostAnswer(error) }
   }
 }
 

@@ -88,7 +88,8 @@ function flow(
           controller.error(signal?.reason)
           cancel(rest, signal?.reason)
         }
-        signal?.addEventListener('abort', abort, { once: true })
+        if (signal?.aborted) abort()
+        else signal?.addEventListener('abort', abort, { once: true })
       },
       async pull(controller) {
         const chunk = chunks.shift()

@@ -70,6 +70,17 @@ describe.concurrent('what flows', () => {
     await until('the connection is gone', isGone)
   })
 
+  it('ends with a signal that aborts before it is handed over', async () => {
+    const { reply, isGone } = events()
+    const service = await startService(reply)
+    const ending = new AbortController()
+    const reason = new Error('by the observer')
+    const call = caller(service, { onCall: () => ending.abort(reason) })
+    const response = await call(service.url, { signal: ending.signal })
+    await expect(response.text()).rejects.toBe(reason)
+    await until('the connection is gone', isGone)
+  })
+
   const LARGE = 'x'.repeat(300_000)
   const inChunks: Reply = async (response) => {
     for (let at = 0; at < LARGE.length; at += 50_000) {

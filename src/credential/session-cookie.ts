@@ -58,10 +58,17 @@ function cookiesNamed(name: string, header: string): Cookie[] {
 }
 
 function readCookie(pair: string): Cookie {
-  const text = pair.trim()
-  const equals = text.indexOf('=')
-  if (equals < 0) return { spelling: text, value: undefined }
-  return { spelling: text.slice(0, equals).trim(), value: text.slice(equals + 1) }
+  const equals = pair.indexOf('=')
+  if (equals < 0) return { spelling: pair.trim(), value: undefined }
+  return { spelling: pair.slice(0, equals).trim(), value: withoutSpaces(pair.slice(equals + 1)) }
+}
+
+const SPACES = /^[\t ]*$/
+
+/** Without spaces at its end. To some readers a no-break space is none, so it remains. */
+function withoutSpaces(value: string): string {
+  const trimmed = value.trimEnd()
+  return SPACES.test(value.slice(trimmed.length)) ? trimmed : value
 }
 
 /** Some readers decode percent signs in names, before or after they trim. */

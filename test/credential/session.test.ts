@@ -112,6 +112,7 @@ describe('a session', () => {
     `${NAME}=${SERVICE}`,
     `${NAME}="${SESSION}"`,
     `${NAME}= ${SESSION}`,
+    `${NAME}=${SESSION}\u00a0; a=b`,
     `${NAME}==${SESSION}`,
     `${NAME}=${SESSION}, x=y`,
     `${NAME}=${SESSION.replace('.', '%2e')}`,

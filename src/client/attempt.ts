@@ -3,7 +3,7 @@ import { type Call, failureOf, leftMs, noteAttempt } from './call.js'
 import { lostAnswer } from './lost-answer.js'
 import { cancel } from './octets.js'
 import { type Failed, type Outcome, outcomeOf } from './outcome.js'
-import { TIME_IS_UP, within } from './time-limit.js'
+import { TIME_IS_UP, within } from './step-limit.js'
 
 export type Attempt =
   | { readonly outcome: Outcome; readonly answer: Answer }

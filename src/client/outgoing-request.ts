@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readKey } from '../base/idempotency-key.js'
 import { cancel, type OctetReader, readOctets } from './octets.js'
 import { plainRequestOf } from './plain-request.js'
+import { assertRedirect, fault, headersOf, type Members, membersOf } from './request-init.js'
 import type { CallPlan } from './service-fetch-options.js'
 
 type Input = Parameters<typeof globalThis.fetch>[0]
@@ -70,39 +71,6 @@ export function outgoingRequest(
   }
 }
 
-/** Those of `RequestInit`, and what Node's `fetch` adds. */
-const MEMBERS = [
-  'body',
-  'cache',
-  'credentials',
-  'dispatcher',
-  'headers',
-  'integrity',
-  'keepalive',
-  'method',
-  'mode',
-  'priority',
-  'redirect',
-  'referrer',
-  'referrerPolicy',
-  'signal',
-  'window',
-] as const
-
-type Members = { readonly [name in (typeof MEMBERS)[number]]?: unknown }
-
-/** Each is read once, inherited ones too, as `fetch` does: the object may change meanwhile. */
-function membersOf(init: RequestInit | null | undefined): Members {
-  const members: Record<string, unknown> = {}
-  if (init === undefined || init === null) return members
-  if (typeof init !== 'object') throw fault('init must be an object')
-  for (const name of MEMBERS) {
-    const value = (init as Members)[name]
-    if (value !== undefined) members[name] = value
-  }
-  return members
-}
-
 interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
   /** What has still to be read. */
   readonly body?: Request['body']
@@ -142,24 +110,8 @@ function parseAddress(address: string): URL {
   throw fault('the address must not hold a user name or password')
 }
 
-/** `fetch` would repeat a faulty value, which may be secret, in its error. */
-function headersOf({ headers }: Members): Headers | undefined {
-  try {
-    return headers === undefined
-      ? undefined
-      : new Headers(headers as ConstructorParameters<typeof Headers>[0])
-  } catch {
-    throw fault('headers must be names and values of headers')
-  }
-}
-
 function assertOrigin({ origins }: CallPlan, { origin }: URL): void {
   if (!origins.has(origin)) throw fault(`${origin} is not one of its origins`)
-}
-
-function assertRedirect(redirect: unknown): void {
-  if (redirect === undefined || redirect === 'manual' || redirect === 'error') return
-  throw fault("redirect must be 'manual' or 'error': the token is for no other address")
 }
 
 function signalOf(input: Input, given: Members): AbortSignal | undefined {
@@ -199,6 +151,3 @@ function assertSize(octets: Uint8Array | undefined, maxBytes: number): void {
 
 const tooLarge = (maxBytes: number): TypeError =>
   fault(`the body is larger than maxBodyBytes, ${maxBytes}`)
-
-const fault = (what: string, options?: ErrorOptions): TypeError =>
-  new TypeError(`serviceFetch: ${what}`, options)

@@ -7,7 +7,7 @@ import { outgoingRequest } from './outgoing-request.js'
 import { ServiceCallError } from './service-call-error.js'
 import { planOf, type ServiceFetchOptions } from './service-fetch-options.js'
 import type { TokenSource } from './source.js'
-import { pause, TIME_IS_UP, within } from './time-limit.js'
+import { pause, TIME_IS_UP, within } from './step-limit.js'
 
 /**
  * A `fetch` that adds the service token and calls again where that cannot do harm: reads (GET, HEAD,

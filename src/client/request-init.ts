@@ -1,0 +1,52 @@
+/** Those of `RequestInit`, and what Node's `fetch` adds. */
+const MEMBERS = [
+  'body',
+  'cache',
+  'credentials',
+  'dispatcher',
+  'headers',
+  'integrity',
+  'keepalive',
+  'method',
+  'mode',
+  'priority',
+  'redirect',
+  'referrer',
+  'referrerPolicy',
+  'signal',
+  'window',
+] as const
+
+export type Members = { readonly [name in (typeof MEMBERS)[number]]?: unknown }
+
+/** Each is read once, inherited ones too, as `fetch` does: the object may change meanwhile. */
+export function membersOf(init: RequestInit | null | undefined): Members {
+  const members: Record<string, unknown> = {}
+  if (init === undefined || init === null) return members
+  if (typeof init !== 'object') throw fault('init must be an object')
+  for (const name of MEMBERS) {
+    const value = (init as Members)[name]
+    if (value !== undefined) members[name] = value
+  }
+  return members
+}
+
+/** `fetch` would repeat a faulty value, which may be secret, in its error. */
+export function headersOf({ headers }: Members): Headers | undefined {
+  try {
+    return headers === undefined
+      ? undefined
+      : new Headers(headers as ConstructorParameters<typeof Headers>[0])
+  } catch {
+    throw fault('headers must be names and values of headers')
+  }
+}
+
+export function assertRedirect(redirect: unknown): void {
+  if (redirect === undefined || redirect === 'manual' || redirect === 'error') return
+  throw fault("redirect must be 'manual' or 'error': the token is for no other address")
+}
+
+/** For what must not be sent. */
+export const fault = (what: string, options?: ErrorOptions): TypeError =>
+  new TypeError(`serviceFetch: ${what}`, options)

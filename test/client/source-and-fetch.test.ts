@@ -1,0 +1,272 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import express, { type Express } from 'express'
+import {
+  memoryStore,
+  requireIdempotencyKey,
+  requireSingleUse,
+  serviceAuth,
+} from 'express-service-auth'
+import {
+  type CoreTokenSource,
+  reportOf,
+  type ServiceFetchOptions,
+  serviceFetch,
+} from 'express-service-auth/client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../../example-app/identity-core/identity-core.js'
+import { manualClock } from '../support/manual-clock.js'
+import { openReceiver, type Receiver } from '../support/open-receiver.js'
+import { knowSecret } from '../support/secret-search/index.js'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
+import { API_DOMAIN, API_KEY } from './claims.js'
+import { failure, sourceAt, type WhenFinished } from './kit.js'
+
+let core: IdentityCore
+beforeAll(async () => {
+  core = await startIdentityCore({ apiKey: API_KEY })
+})
+afterAll(() => core.close())
+
+interface Orders extends Receiver {
+  /** What each order has been done, by its path. */
+  readonly effects: ReadonlyMap<string, number>
+}
+
+const EVERYBODY = ['billing']
+
+/** Writes that count, behind the middleware of a service that trusts the core. */
+async function startOrders(
+  whenFinished: WhenFinished,
+  { audience = 'orders', isSingleUse = false } = {},
+): Promise<Orders> {
+  const store = memoryStore()
+  const effects = new Map<string, number>()
+  const auth = serviceAuth({
+    issuer: API_DOMAIN,
+    jwksUri: `${core.url}/auth/jwt/jwks.json`,
+    audience,
+    source: 'microservice',
+    tokenType: 'service-access',
+    callers: EVERYBODY,
+  })
+  const mount = (app: Express) => {
+    app.disable('x-powered-by').use(auth)
+    if (isSingleUse) app.use(requireSingleUse({ store }))
+  }
+  const receiver = await openReceiver({
+    express,
+    mount,
+    route: (app, counted) => app.post('/orders/:id', requireIdempotencyKey({ store }), counted),
+    handler(request, response) {
+      const count = (effects.get(request.path) ?? 0) + 1
+      effects.set(request.path, count)
+      response.status(201).json({ order: request.path, count })
+    },
+  })
+  whenFinished(async () => {
+    auth.close()
+    store.close()
+    await receiver.close()
+  })
+  return Object.assign(receiver, { effects })
+}
+
+/** A wire to the core, on which it can be slow or out of reach. */
+async function wireToCore(
+  whenFinished: WhenFinished,
+): Promise<TcpProxy & { readonly url: string }> {
+  const { hostname: host, port } = new URL(core.url)
+  const proxy = await startTcpProxy({ host, port: Number(port) })
+  whenFinished(() => proxy.close())
+  return Object.assign(proxy, { url: `http://127.0.0.1:${proxy.port}` })
+}
+
+/** A `fetch` that counts the requests to the core. */
+function counted() {
+  const seen = { requests: 0 }
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    seen.requests += 1
+    return globalThis.fetch(input, init)
+  }
+  return { seen, fetch }
+}
+
+type Caller = (path: string) => Promise<Response>
+
+function callerOf(
+  source: CoreTokenSource,
+  url: string,
+  options: Partial<ServiceFetchOptions> = {},
+): Caller {
+  const call = serviceFetch(source, { origins: [url], idempotencyKey: 'auto', ...options })
+  return (path) => call(`${url}${path}`, { method: 'POST' })
+}
+
+/** So many calls at a time, until all are made. */
+async function each<T>(count: number, atOnce: number, work: (index: number) => Promise<T>) {
+  const results: T[] = []
+  let next = 0
+  const lane = async () => {
+    while (next < count) {
+      const index = next
+      next += 1
+      results[index] = await work(index)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, lane))
+  return results
+}
+
+const statusesOf = (responses: readonly Response[]) =>
+  new Set(responses.map(({ status }) => status))
+const VALIDITY_SECONDS = 300
+const YESTERDAYS_KEY = 'the-key-of-yesterday'
+knowSecret('an API key', YESTERDAYS_KEY)
+
+describe.concurrent('a source of tokens and serviceFetch together', () => {
+  it('signing key and API key rotate under load, and no call is refused', async ({
+    onTestFinished,
+  }) => {
+    const orders = await startOrders(onTestFinished)
+    const clock = manualClock()
+    // The core's key stays; what is rotated is the one that the function gives at first.
+    let keys: string[] = []
+    const apiKey = () => keys.shift() ?? API_KEY
+    const source = sourceAt(core.url, { apiKey, clock }, onTestFinished)
+    const call = callerOf(source, orders.url)
+    for (const round of ['first', 'second', 'third']) {
+      keys = [YESTERDAYS_KEY]
+      clock.advance(VALIDITY_SECONDS)
+      const calls = each(40, 10, (index) => call(`/orders/${round}-${index}`))
+      // Once: for keys that it does not know, a receiver fetches a key set only so often.
+      if (round === 'second') await core.rotate()
+      expect(statusesOf(await calls)).toEqual(new Set([201]))
+      expect(keys).toEqual([])
+    }
+    expect([...orders.effects.values()]).toEqual(Array(120).fill(1))
+  })
+
+  it('a core that is out of reach disturbs nobody while the token serves', async ({
+    onTestFinished,
+  }) => {
+    const orders = await startOrders(onTestFinished)
+    const wire = await wireToCore(onTestFinished)
+    const clock = manualClock()
+    const source = sourceAt(wire.url, { clock }, onTestFinished)
+    const call = callerOf(source, orders.url)
+    expect((await call('/orders/first')).status).toBe(201)
+    wire.hold()
+    clock.advance(0.85 * VALIDITY_SECONDS)
+    const during = await each(50, 10, (index) => call(`/orders/${index}`))
+    expect(statusesOf(during)).toEqual(new Set([201]))
+    await wire.fail('accepted and closed')
+    await expect.poll(() => source.health().lastError).toBe('core_unreachable')
+    clock.advance(0.15 * VALIDITY_SECONDS)
+    // Calls that find no token fail with the source's error, and nothing is sent.
+    await expect(call('/orders/late')).rejects.toMatchObject({
+      code: 'token',
+      cause: failure('core_unreachable'),
+    })
+    await wire.restore()
+    wire.release()
+    clock.advance(60)
+    expect((await call('/orders/late')).status).toBe(201)
+    expect(orders.effects.get('/orders/late')).toBe(1)
+  })
+
+  it('receivers that refuse every token make one request to the core in 5 s', async ({
+    onTestFinished,
+  }) => {
+    const others = await startOrders(onTestFinished, { audience: 'others' })
+    const orders = await startOrders(onTestFinished)
+    const clock = manualClock()
+    const { seen, fetch } = counted()
+    const source = sourceAt(core.url, { clock, fetch }, onTestFinished)
+    await source.ready()
+    const refused = callerOf(source, others.url)
+    const accepted = callerOf(source, orders.url)
+    const storm = async () => {
+      const responses = await each(100, 20, (index) =>
+        Promise.all([refused(`/orders/${index}`), accepted(`/orders/${seen.requests}-${index}`)]),
+      )
+      expect(statusesOf(responses.map(([first]) => first))).toEqual(new Set([401]))
+      expect(statusesOf(responses.map(([, second]) => second))).toEqual(new Set([201]))
+      return responses.map(([first]) => reportOf(first).attempts.length)
+    }
+    const attempts = await storm()
+    expect(Math.max(...attempts)).toBe(2)
+    expect(seen.requests).toBe(2)
+    clock.advance(4.999)
+    await storm()
+    expect(seen.requests).toBe(2)
+    clock.advance(0.001)
+    await storm()
+    expect(seen.requests).toBe(3)
+    expect(others.handled).toBe(0)
+  })
+
+  it('each attempt has a token of its own where each token is used once', async ({
+    onTestFinished,
+  }) => {
+    const orders = await startOrders(onTestFinished, { isSingleUse: true })
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port: orders.port })
+    onTestFinished(() => proxy.close())
+    const { seen, fetch } = counted()
+    const source = sourceAt(core.url, { singleUse: true, fetch }, onTestFinished)
+    const call = callerOf(source, `http://127.0.0.1:${proxy.port}`)
+    let attempts = 0
+    for (let index = 0; index < 10; index += 1) {
+      if (index % 2 === 0) proxy.loseReply()
+      const response = await call(`/orders/${index}`)
+      const report = reportOf(response)
+      expect([response.status, report.replayed]).toEqual([201, index % 2 === 0])
+      attempts += report.attempts.length
+    }
+    expect(attempts).toBe(15)
+    expect(seen.requests).toBe(attempts)
+    expect([...orders.effects.values()]).toEqual(Array(10).fill(1))
+  })
+
+  it('a thousand calls at once, many replies lost: one effect each', async ({ onTestFinished }) => {
+    const orders = await startOrders(onTestFinished)
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port: orders.port })
+    onTestFinished(() => proxy.close())
+    const { seen, fetch } = counted()
+    const source = sourceAt(core.url, { fetch }, onTestFinished)
+    const call = callerOf(source, `http://127.0.0.1:${proxy.port}`, { maxAttempts: 10 })
+    const responses = await each(1000, 25, async (index) => {
+      if (index % 10 === 0) proxy.loseReply()
+      if (index % 250 === 100) proxy.cut()
+      const response = await call(`/orders/${index}`)
+      expect(await response.json()).toEqual({ order: `/orders/${index}`, count: 1 })
+      return response
+    })
+    expect(statusesOf(responses)).toEqual(new Set([201]))
+    expect(orders.effects.size).toBe(1000)
+    expect(orders.handled).toBe(1000)
+    expect(responses.filter((response) => reportOf(response).replayed).length).toBeGreaterThan(50)
+    expect(seen.requests).toBe(1)
+  })
+
+  it('a source that is closed ends the calls that wait for it, at once', async ({
+    onTestFinished,
+  }) => {
+    const orders = await startOrders(onTestFinished)
+    const wire = await wireToCore(onTestFinished)
+    wire.hold()
+    const source = sourceAt(wire.url, {}, onTestFinished)
+    const call = callerOf(source, orders.url)
+    const outcomes = Promise.allSettled([call('/orders/1'), call('/orders/2')])
+    await delay(50)
+    const closedAt = performance.now()
+    source.close()
+    for (const outcome of await outcomes) {
+      expect(outcome).toMatchObject({ reason: { code: 'token', cause: failure('closed') } })
+    }
+    expect(performance.now() - closedAt).toBeLessThan(1000)
+    expect(orders.handled).toBe(0)
+  })
+})

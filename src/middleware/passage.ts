@@ -28,10 +28,10 @@ export interface Passage extends Exchange {
 
 /** Decides which credential is presented, before anything is verified, and has that one verified. */
 export function enter(choices: readonly CheckedChoice[], passage: Passage): void {
-  const { state, gate, request } = passage
+  const { state, request } = passage
   let presented: Decision<CheckedChoice>
   try {
-    state.credentials?.delete(gate)
+    forget(passage)
     assertBeforeKey(state, BY)
     presented = presentedOf(choices, request)
   } catch (error) {
@@ -141,9 +141,14 @@ function stop(error: unknown, passage: Passage): void {
 }
 
 /** Whatever an error handler lets go on: nothing that has been accepted here counts any more. */
-function withdraw({ gate, state, request }: Passage): void {
-  state.unaccepted += 1
-  if (state.credentials?.delete(gate)) delete request.credential
+function withdraw(passage: Passage): void {
+  passage.state.unaccepted += 1
+  forget(passage)
+}
+
+/** Never throws, not even where somebody has fixed `req.credential`: nobody would catch it. */
+function forget({ gate, state, request }: Passage): void {
+  if (state.credentials?.delete(gate)) Reflect.deleteProperty(request, 'credential')
 }
 
 function acceptedEvent(credential: AcceptedCredential, { admission }: RequestState): DecisionEvent {

@@ -1,4 +1,4 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { acceptOneOf, requirePermissions, ServiceAuthError, serviceOf } from 'express-service-auth'
 import { describe, expect, test, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
@@ -8,6 +8,7 @@ import {
   choice,
   failure,
   gateFor,
+  inPromise,
   now,
   service,
   walk,
@@ -107,6 +108,42 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
       expect(receiver.handled).toBe(0)
       expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }])
     }
+  })
+
+  test('a request that comes again, and fails, has nothing left of the first time', async () => {
+    let runs = 0
+    const verify = now((_, next) => {
+      runs += 1
+      if (runs === 1) next()
+      else next(failure)
+    })
+    const gate = gateFor(choice({ verify }))
+    const seen = vi.fn()
+    const goOn: ErrorRequestHandler = (_error, _request, _response, next) => next()
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(gate, gate, goOn)
+        app.use((request, _response, next) => {
+          seen(request.credential)
+          next()
+        })
+      },
+    })
+    await receiver.raw()
+    expect(seen.mock.calls).toEqual([[undefined]])
+  })
+
+  test('a credential that somebody has fixed on the request is a fault, once', async () => {
+    const fix: RequestHandler = (request, _response, next) => {
+      Object.defineProperty(request, 'credential', { value: { name: 'any', identity: 'me' } })
+      next()
+    }
+    const gate = gateFor(choice({ verify: inPromise((_, next) => next()) }))
+    const receiver = await startReceiver({ express, mount: (app) => app.use(fix, gate) })
+    await receiver.raw()
+    expect(receiver.handled).toBe(0)
+    expect(receiver.errors).toHaveLength(1)
   })
 
   test('another acceptOneOf may be the verifier', async () => {

@@ -110,8 +110,9 @@ function parseAddress(address: string): URL {
   throw fault('the address must not hold a user name or password')
 }
 
-function assertOrigin({ origins }: CallPlan, { origin }: URL): void {
-  if (!origins.has(origin)) throw fault(`${origin} is not one of its origins`)
+/** A `blob:` address has the origin of the page that made it. */
+function assertOrigin({ origins }: CallPlan, { protocol, origin }: URL): void {
+  if (protocol === 'blob:' || !origins.has(origin)) throw fault(`${origin} is not one of its origins`)
 }
 
 function signalOf(input: Input, given: Members): AbortSignal | undefined {

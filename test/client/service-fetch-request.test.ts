@@ -208,6 +208,7 @@ describe.concurrent('is a TypeError before anything is sent', () => {
       /not one of its/,
     ],
     'another scheme': [() => 'data:text/plain,x', {}, /not one of its origins/],
+    'a blob of the origin': [(url) => `blob:${url}`, {}, /not one of its origins/],
     'a relative address': [() => '/orders', {}, /absolute URL/],
     'a password': [(url) => url.replace('//', '//me:hush@'), {}, /user name or password/],
     'an authorization header': [

@@ -2,7 +2,7 @@
  * A caller: `fetch` and `serviceFetch` by turns, one call after the other, each until its body is
  * read. Asked over IPC with `{ dist, url, token, kind, calls }`; answers with milliseconds of each.
  */
-const WARM_UP_CALLS = 500
+const WARM_UP_CALLS = 3000
 
 const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
 

@@ -4,7 +4,7 @@ import { LOAD_CORE, startNode } from '../processes.js'
 import { atMost, printTable } from '../table.js'
 
 const HEATS = 3
-const CALLS = 1000
+const CALLS = 2000
 const MOST_RATIO = 1.1
 
 /** What `serviceFetch` adds to the time that a call takes. */

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { compile } from '../support/compile.js'
 import { hangs, hangsUp, type Lie, mints, startLyingCore } from './lying-core.js'
 
-const child = fileURLToPath(new URL('./process.child.ts', import.meta.url))
+const child = await compile(new URL('./process.child.ts', import.meta.url))
 const entry = new URL('../../src/client/index.ts', import.meta.url)
 
 it.concurrent.for<[string, Lie, string]>([
@@ -17,7 +17,7 @@ it.concurrent.for<[string, Lie, string]>([
   'a source that is left open does not hold the process open: %s',
   async ([state, lie, told], { onTestFinished }) => {
     const core = await startLyingCore(lie, onTestFinished)
-    const command = ['--import', 'tsx', child, state, core.url]
+    const command = [child, state, core.url]
     const run = promisify(execFile)(process.execPath, command, { timeout: 30_000 })
     expect(await run).toMatchObject({ stdout: told, stderr: '' })
   },

@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { compile } from '../../support/compile.js'
 import { startRedis } from '../../support/redis.js'
 import { startTcpProxy } from '../../support/tcp-proxy.js'
 import { until } from '../../support/until.js'
 
-const child = fileURLToPath(new URL('./denylist.child.ts', import.meta.url))
+const child = await compile(new URL('./denylist.child.ts', import.meta.url))
 
 async function leave(state: string, port: number): Promise<string> {
-  const command = ['--import', 'tsx', child, state, String(port)]
+  const command = [child, state, String(port)]
   const { stdout, stderr } = await promisify(execFile)(process.execPath, command, {
     timeout: 15_000,
   })

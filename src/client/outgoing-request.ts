@@ -112,7 +112,8 @@ function parseAddress(address: string): URL {
 
 /** A `blob:` address has the origin of the page that made it. */
 function assertOrigin({ origins }: CallPlan, { protocol, origin }: URL): void {
-  if (protocol === 'blob:' || !origins.has(origin)) throw fault(`${origin} is not one of its origins`)
+  if (protocol === 'blob:' || !origins.has(origin))
+    throw fault(`${origin} is not one of its origins`)
 }
 
 function signalOf(input: Input, given: Members): AbortSignal | undefined {

@@ -8,6 +8,7 @@
  */
 export type AttemptError = 'network' | 'deadline' | 'token' | 'aborted'
 
+/** One attempt of a call: its answer's status, or why it got none. */
 export interface AttemptReport {
   /** Of the answer, where one came. */
   readonly status?: number

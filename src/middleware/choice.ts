@@ -39,6 +39,7 @@ export interface ServiceChoice extends Omit<Choice, 'verify' | 'identity'> {
   readonly identity?: undefined
 }
 
+/** What `acceptOneOf` takes one or more of. */
 export type AnyChoice = Choice | ServiceChoice
 
 /** A choice, checked. */

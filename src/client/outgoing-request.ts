@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readKey } from '../base/idempotency-key.js'
 import { cancel, type OctetReader, readOctets } from './octets.js'
-import { plainRequestOf } from './plain-request.js'
+import { plainRequestOf, READS } from './plain-request.js'
 import { assertRedirect, fault, headersOf, type Members, membersOf } from './request-init.js'
 import type { CallPlan } from './service-fetch-options.js'
 
@@ -25,9 +25,6 @@ export interface OutgoingRequest {
   /** Sends it with this token. */
   send(token: string, signal: AbortSignal): Promise<Response>
 }
-
-/** Everything else may have an effect. */
-const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * Reads what `fetch` was called with.

@@ -12,7 +12,8 @@ interface Given {
 
 /** What is judged here or by whoever asks. With any other member `fetch` has to judge. */
 const JUDGED_MEMBERS = new Set(['body', 'headers', 'method', 'redirect', 'signal'])
-const BODILESS = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Everything else may have an effect. */
+export const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const WRITES = new Set(['DELETE', 'PATCH', 'POST', 'PUT'])
 const UTF_8 = new TextEncoder()
 
@@ -28,7 +29,7 @@ export function plainRequestOf(
   if (typeof method !== 'string') return undefined
   if (!Object.keys(given).every((name) => JUDGED_MEMBERS.has(name))) return undefined
   if (body === undefined) {
-    const isUsual = BODILESS.has(method) || WRITES.has(method)
+    const isUsual = READS.has(method) || WRITES.has(method)
     return isUsual ? { method, headers, octets: undefined } : undefined
   }
   const octets = WRITES.has(method) ? octetsOf(body) : undefined

@@ -4,6 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../src/client/call-report.js'
 import { serviceFetch } from '../../src/client/service-fetch.js'
 import { issuer } from '../support/issuer.js'
+import {
+  FAULTY_SHARE,
+  faultOf,
+  isDoneBefore,
+  type ReplyFault,
+  strike,
+} from '../support/lost-reply.js'
 import { openOrders } from '../support/order-receiver.js'
 import { MEMORY, REDIS } from '../support/store-factories.js'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
@@ -12,14 +19,10 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
 const LANES = 5
 const CALLS = 20
 
-type Fault = 'none' | 'before' | 'in' | 'after' | 'in the reply'
-const FAULTS: readonly Fault[] = ['none', 'before', 'in', 'after', 'in the reply']
-
-/** Where the first attempt of a call loses its reply. */
-async function strike(proxy: TcpProxy, fault: Fault): Promise<void> {
-  if (fault === 'before') await proxy.fail('accepted and closed')
-  if (fault === 'after') proxy.loseReply()
-  if (fault === 'in the reply') await proxy.fail('cut in the middle of a reply')
+interface Asked {
+  readonly order: string
+  readonly lane: number
+  readonly fault: ReplyFault
 }
 
 describe.concurrent.each([MEMORY, REDIS])(
@@ -30,7 +33,7 @@ describe.concurrent.each([MEMORY, REDIS])(
       const proxies: TcpProxy[] = []
       const effects = new Map<string, number>()
       const handler: RequestHandler = async (request, response) => {
-        const { order, lane, fault } = request.body as { order: string; lane: number; fault: Fault }
+        const { order, lane, fault } = request.body as Asked
         if (fault === 'in') proxies[lane]?.cut()
         await nextTurn()
         const count = (effects.get(order) ?? 0) + 1
@@ -58,7 +61,7 @@ describe.concurrent.each([MEMORY, REDIS])(
         let attempts = 0
         for (let made = 0; made < CALLS; made += 1) {
           const order = `${lane}-${made}`
-          const fault = FAULTS[made % FAULTS.length] ?? 'none'
+          const fault = faultOf(made)
           asked = 0
           await strike(proxy, fault)
           const body = JSON.stringify({ order, lane, fault })
@@ -70,8 +73,7 @@ describe.concurrent.each([MEMORY, REDIS])(
           })
           expect([response.status, await response.json()]).toEqual([201, { order, count: 1 }])
           const report = reportOf(response)
-          const isDone = fault !== 'none' && fault !== 'before'
-          expect([fault, report.replayed]).toEqual([fault, isDone])
+          expect([fault, report.replayed]).toEqual([fault, isDoneBefore(fault)])
           attempts += report.attempts.length
         }
         return attempts
@@ -81,7 +83,7 @@ describe.concurrent.each([MEMORY, REDIS])(
         const attempts = await Promise.all(proxies.map(drive))
         expect(effects.size).toBe(LANES * CALLS)
         expect(receiver.handled).toBe(LANES * CALLS)
-        const faults = (LANES * CALLS * (FAULTS.length - 1)) / FAULTS.length
+        const faults = LANES * CALLS * FAULTY_SHARE
         const all = attempts.reduce((sum, count) => sum + count, 0)
         expect(all).toBeGreaterThanOrEqual(LANES * CALLS + faults)
       } finally {

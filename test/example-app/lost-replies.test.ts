@@ -9,6 +9,7 @@ import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
 import { POLICY } from '../../example-app/orders/policy.js'
 import { openSessions } from '../../example-app/orders/sessions.js'
+import { faultOf, isDoneBefore, type ReplyFault, strike } from '../support/lost-reply.js'
 import { MEMORY, REDIS } from '../support/store-factories.js'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
 import { API_KEY } from './core-client.js'
@@ -16,11 +17,6 @@ import { API_KEY } from './core-client.js'
 /** Each lane is a caller with a wire of its own, which calls one after the other. */
 const LANES = 25
 const CALLS = 20
-
-const FAULTS = ['none', 'before', 'in', 'after', 'in the reply'] as const
-type Fault = (typeof FAULTS)[number]
-
-const faultOf = (made: number): Fault => FAULTS[made % FAULTS.length] ?? 'none'
 
 /** The orders of the example, which loses a caller's wire while some are written. */
 class Book extends Map<string, Order> {
@@ -64,11 +60,9 @@ function openCaller(proxy: TcpProxy) {
   }
   const origin = `http://127.0.0.1:${proxy.port}`
   const call = serviceFetch(source, { origins: [origin], idempotencyKey: 'auto' })
-  return async (item: string, fault: Fault) => {
+  return async (item: string, fault: ReplyFault) => {
     attempts = 0
-    if (fault === 'before') await proxy.fail('accepted and closed')
-    if (fault === 'after') proxy.loseReply()
-    if (fault === 'in the reply') await proxy.fail('cut in the middle of a reply')
+    await strike(proxy, fault)
     const headers = { 'content-type': 'application/json' }
     const body = JSON.stringify({ item, quantity: 1 })
     return call(`${origin}/orders`, { method: 'POST', headers, body })
@@ -104,7 +98,7 @@ describe.each([MEMORY, REDIS])('the example with its store in $name', ({ open })
         expect([fault, response.status, written.item]).toEqual([fault, 201, item])
         expect(book.get(written.id)).toEqual(written)
         const { replayed } = reportOf(response)
-        expect([fault, replayed]).toEqual([fault, fault !== 'none' && fault !== 'before'])
+        expect([fault, replayed]).toEqual([fault, isDoneBefore(fault)])
       }
     }
     await Promise.all(book.proxies.map(drive))

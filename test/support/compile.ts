@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { CACHE, writeCached } from './cache.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Inside the project, so that packages are found from there. */
-const FOLDER = `${ROOT}node_modules/.cache/express-service-auth/programs`
 
 /** Each file's own address, not that of the whole program. */
 const ownAddresses: Plugin = {
@@ -37,7 +36,7 @@ export function compile(program: URL): Promise<string> {
 export const compileText = (contents: string): Promise<string> =>
   save('program', { stdin: { contents, resolveDir: ROOT, loader: 'ts' } })
 
-/** In a folder named for its contents: several processes may save the same. */
+/** In a folder named for its contents. */
 async function save(name: string, entry: BuildOptions): Promise<string> {
   const { outputFiles } = await build({
     ...entry,
@@ -53,11 +52,7 @@ async function save(name: string, entry: BuildOptions): Promise<string> {
   })
   const text = outputFiles[0]?.text ?? ''
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
-  const folder = `${FOLDER}/${digest}`
-  const file = `${folder}/${name}.mjs`
-  const unfinished = `${file}.${process.pid}`
-  await mkdir(folder, { recursive: true })
-  await writeFile(unfinished, text)
-  await rename(unfinished, file)
+  const file = `${CACHE}/programs/${digest}/${name}.mjs`
+  writeCached(file, text)
   return file
 }

@@ -1,10 +1,9 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createSigningKey, type SigningKey } from '../../src/testing/issuer-keys.js'
+import { CACHE, writeCached } from './cache.js'
 
-const FOLDER = new URL('../../node_modules/.cache/express-service-auth/', import.meta.url)
-const FILE = new URL('spare-keys.json', FOLDER)
+const FILE = `${CACHE}/spare-keys.json`
 /** More than any test needs at once. */
 const SPARE_KEYS = 12
 
@@ -15,18 +14,9 @@ const SPARE_KEYS = 12
 export function makeSpareKeys(): void {
   if (readSpareKeys().length === SPARE_KEYS) return
   const keys = Array.from({ length: SPARE_KEYS }, () =>
-    generateKeyPairSync('rsa', {
-      modulusLength: 2048,
-      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-      publicKeyEncoding: { type: 'spki', format: 'pem' },
-    }),
+    createSigningKey('spare').privateKey.export({ type: 'pkcs8', format: 'pem' }),
   )
-  mkdirSync(FOLDER, { recursive: true })
-  const unfinished = fileURLToPath(FILE) + process.pid
-  writeFileSync(unfinished, JSON.stringify(keys.map(({ privateKey }) => privateKey)), {
-    mode: 0o600,
-  })
-  renameSync(unfinished, FILE)
+  writeCached(FILE, JSON.stringify(keys))
 }
 
 let spareKeys: string[] | undefined

@@ -10,21 +10,21 @@ export type {
   DenylistHealth,
   LiveDenylist,
 } from './denylist/live-denylist.js'
+export type { IdempotencyContext } from './idempotency/context.js'
 export type { IdempotencyEvent, IdempotencyRefusal, RunEnd } from './idempotency/event.js'
-export type { CanRead, RecordKeeper, RecordView, Resolution } from './idempotency/record-view.js'
-export type { IdempotencyContext } from './idempotency/run.js'
+export type { KeySetEvent } from './key-set/event.js'
+export type { FetchFailureCode } from './key-set/exchange.js'
+export type { KeySet, KeySetHealth } from './key-set/key-set.js'
+export { type RemoteKeySetOptions, remoteKeySet } from './key-set/remote-key-set.js'
+export type { SkipReason } from './key-set/screen.js'
+export type { CanRead, RecordKeeper, RecordView, Resolution } from './leased/record-view.js'
 export type {
   Ending,
   IdempotencyStore,
   Reservation,
   ReservationRequest,
   Run,
-} from './idempotency/store.js'
-export type { KeySetEvent } from './key-set/event.js'
-export type { FetchFailureCode } from './key-set/exchange.js'
-export type { KeySet, KeySetHealth } from './key-set/key-set.js'
-export { type RemoteKeySetOptions, remoteKeySet } from './key-set/remote-key-set.js'
-export type { SkipReason } from './key-set/screen.js'
+} from './leased/store.js'
 export { type Logger, type LogOptions, logDecisions } from './log/log-decisions.js'
 export {
   type AcceptOneOf,

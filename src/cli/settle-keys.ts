@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import type { RecordKeeper } from '../idempotency/record-view.js'
+import type { RecordKeeper } from '../leased/record-view.js'
 import { type EncryptedStoreOptions, encryptedStore } from '../stores/encrypted.js'
 import type { Store } from '../stores/memory.js'
 import type { Arguments, OptionSpecs } from './arguments.js'

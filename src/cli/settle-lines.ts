@@ -1,4 +1,4 @@
-import type { RecordView } from '../idempotency/record-view.js'
+import type { RecordView } from '../leased/record-view.js'
 import type { Arguments } from './arguments.js'
 import { columns } from './columns.js'
 import type { KeyAccess } from './settle-keys.js'

@@ -1,4 +1,4 @@
-import type { RecordView, Resolution } from '../idempotency/record-view.js'
+import type { RecordView, Resolution } from '../leased/record-view.js'
 import { type CommandFailure, wrong } from './failure.js'
 import type { KeyAccess } from './settle-keys.js'
 import { durationInWords } from './time-in-words.js'

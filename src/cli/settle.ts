@@ -1,4 +1,4 @@
-import type { RecordKeeper, RecordView } from '../idempotency/record-view.js'
+import type { RecordKeeper, RecordView } from '../leased/record-view.js'
 import { NotConfirmed } from '../stores/redis/attempt.js'
 import { redisStore } from '../stores/redis/redis-store.js'
 import type { Command, CommandContext, CommandResult } from './command.js'

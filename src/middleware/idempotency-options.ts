@@ -8,7 +8,7 @@ import {
   storeWith,
 } from '../base/options.js'
 import { NEVER_STORED_HEADERS } from '../held-response/result.js'
-import type { IdempotencyStore } from '../idempotency/store.js'
+import type { IdempotencyStore } from '../leased/store.js'
 import type { RequestNamer } from './idempotent-request.js'
 
 /** Options of `requireIdempotencyKey`. */

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { DecisionObserver } from '../decision/event.js'
 import { wrongWiring } from '../decision/fault.js'
-import type { IdempotencyContext } from '../idempotency/run.js'
+import type { IdempotencyContext } from '../idempotency/context.js'
 import type { ServiceIdentity } from '../policy/identity.js'
 
 /** What `serviceAuth` has established about a request. */

@@ -3,10 +3,11 @@ import type { Request, Response } from 'express'
 import { faultOf, wrongWiring } from '../decision/fault.js'
 import { callStore } from '../decision/store-call.js'
 import { decodeResult } from '../held-response/result.js'
+import type { IdempotencyContext } from '../idempotency/context.js'
 import { type IdempotencyRefusal, laterInThisContext } from '../idempotency/event.js'
 import { recordKey } from '../idempotency/operation.js'
-import { beginRun, type IdempotencyContext } from '../idempotency/run.js'
-import type { Reservation, ReservationRequest } from '../idempotency/store.js'
+import { beginRun } from '../leased/run.js'
+import type { Reservation, ReservationRequest } from '../leased/store.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
 import {
   type IdempotencyOptions,

@@ -1,9 +1,9 @@
 import { optionsObject, parseOptions } from '../base/options.js'
 import { ServiceAuthError } from '../decision/fault.js'
-import * as records from '../idempotency/record.js'
-import { createRecordKeeper } from '../idempotency/record-keeper.js'
-import type { RecordKeeper } from '../idempotency/record-view.js'
-import type { IdempotencyStore } from '../idempotency/store.js'
+import * as records from '../leased/record.js'
+import { createRecordKeeper } from '../leased/record-keeper.js'
+import type { RecordKeeper } from '../leased/record-view.js'
+import type { IdempotencyStore } from '../leased/store.js'
 import type { SingleUseStore } from '../replay/single-use.js'
 import { type StoreHealth, watchHealth } from './health.js'
 

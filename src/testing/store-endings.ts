@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import type { Ending, IdempotencyStore } from '../idempotency/store.js'
+import type { Ending, IdempotencyStore } from '../leased/store.js'
 import { eventually, type StoreRules } from './store-case.js'
 import { begin, outcomeOf, requestWith, retryOf, untilAbandoned } from './store-reservations.js'
 

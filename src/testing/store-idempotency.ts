@@ -1,4 +1,4 @@
-import type { IdempotencyStore } from '../idempotency/store.js'
+import type { IdempotencyStore } from '../leased/store.js'
 import { casesOf, type StoreCase, type StoreOpener } from './store-case.js'
 import { ENDING_RULES } from './store-endings.js'
 import { RESERVATION_RULES } from './store-reservations.js'

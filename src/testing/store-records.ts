@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { RecordKeeper, RecordView, Resolution } from '../idempotency/record-view.js'
-import type { Ending, IdempotencyStore, ReservationRequest, Run } from '../idempotency/store.js'
+import type { RecordKeeper, RecordView, Resolution } from '../leased/record-view.js'
+import type { Ending, IdempotencyStore, ReservationRequest, Run } from '../leased/store.js'
 import type { StoreRules } from './store-case.js'
 import { begin, requestWith, retryOf } from './store-reservations.js'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { IdempotencyStore, ReservationRequest, Run } from '../idempotency/store.js'
+import type { IdempotencyStore, ReservationRequest, Run } from '../leased/store.js'
 import { eventually, type StoreRules } from './store-case.js'
 
 const RACERS = 200

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Resolution } from '../idempotency/record-view.js'
-import type { Ending } from '../idempotency/store.js'
+import type { Resolution } from '../leased/record-view.js'
+import type { Ending } from '../leased/store.js'
 import type { StoreRules } from './store-case.js'
 import {
   abandoned,

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { memoryStore } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { WAYS } from '../idempotency/ways-to-send.js'
+import { WAYS } from '../leased/ways-to-send.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import type { Receiver } from '../support/open-receiver.js'
 import { type Answer, call, newKey } from '../support/order-calls.js'

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import type { Request } from 'express'
 import { describe, expect, test, vi } from 'vitest'
 import { ServiceAuthError } from '../../src/decision/fault.js'
-import type { IdempotencyContext } from '../../src/idempotency/run.js'
+import type { IdempotencyContext } from '../../src/idempotency/context.js'
 import {
   type Admission,
   admittedState,

@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer'
-import type { Ending, Reservation, ReservationRequest, Run } from '../../idempotency/store.js'
+import type { Ending, Reservation, ReservationRequest, Run } from '../../leased/store.js'
 
 // What goes into the scripts of idempotency-scripts.ts, and what comes out of them.
 

@@ -1,4 +1,4 @@
-import type { RecordPlace, Seen } from '../../idempotency/record-keeper.js'
+import type { RecordPlace, Seen } from '../../leased/record-keeper.js'
 import { attemptFor, NotConfirmed } from './attempt.js'
 import type { Connection } from './connection.js'
 import { LOOK, REPLACE } from './record-scripts.js'

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { IdempotencyRecord } from '../../idempotency/record.js'
-import {
-  type KeptRecord,
-  LONGEST_RUN_MS,
-  type ResolvedRecord,
-} from '../../idempotency/resolution.js'
+import type { IdempotencyRecord } from '../../leased/record.js'
+import { type KeptRecord, LONGEST_RUN_MS, type ResolvedRecord } from '../../leased/resolution.js'
 import { behindFence, joined } from './idempotency.js'
 
 // The records of idempotency-scripts.ts as text, for the few who read and write them from outside.

@@ -1,7 +1,7 @@
 import type { Resolution, Store } from 'express-service-auth'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { encodeResult } from '../../../src/held-response/result.js'
-import { sealedOwner } from '../../../src/idempotency/sealed-owner.js'
+import { sealedOwner } from '../../../src/leased/sealed-owner.js'
 import { NotConfirmed } from '../../../src/stores/redis/attempt.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { keepLease } from '../../src/idempotency/lease.js'
+import { keepLease } from '../../src/leased/lease.js'
 
 const LEASE_MS = 3000
 

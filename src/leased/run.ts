@@ -3,21 +3,10 @@ import { callStore } from '../decision/store-call.js'
 import { captureResponse } from '../held-response/capture.js'
 import type { CaptureObserver } from '../held-response/delivery.js'
 import { encodeResult } from '../held-response/result.js'
-import type { RunEnd } from './event.js'
+import type { IdempotencyContext } from '../idempotency/context.js'
+import type { RunEnd } from '../idempotency/event.js'
 import { keepLease } from './lease.js'
 import type { Ending, IdempotencyStore, Run } from './store.js'
-
-/** What a handler sees of its reservation, as `req.idempotency`. */
-export interface IdempotencyContext {
-  /** The caller's key, unquoted. */
-  readonly key: string
-  /** A safe integer that grows with every run of the key: a fencing token for what the run writes. */
-  readonly fence: number
-  /** Aborts when the run cannot be sure any more that it alone has the key. */
-  readonly signal: AbortSignal
-  /** Says that nothing has happened: the key is freed at the end instead of the result kept. */
-  release(): void
-}
 
 export interface RunSettings {
   readonly store: IdempotencyStore

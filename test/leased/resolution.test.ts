@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type IdempotencyRecord, renew, reserve, settle } from '../../src/idempotency/record.js'
-import type { RecordView, Resolution } from '../../src/idempotency/record-view.js'
-import { type Finding, resolve, viewOf } from '../../src/idempotency/resolution.js'
-import { sealedOwner } from '../../src/idempotency/sealed-owner.js'
-import type { Ending, Run } from '../../src/idempotency/store.js'
+import { type IdempotencyRecord, renew, reserve, settle } from '../../src/leased/record.js'
+import type { RecordView, Resolution } from '../../src/leased/record-view.js'
+import { type Finding, resolve, viewOf } from '../../src/leased/resolution.js'
+import { sealedOwner } from '../../src/leased/sealed-owner.js'
+import type { Ending, Run } from '../../src/leased/store.js'
 
 const NOW = 1000
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type IdempotencyRecord, renew, reserve, settle } from '../../src/idempotency/record.js'
-import type { Ending, Reservation, Run } from '../../src/idempotency/store.js'
+import { type IdempotencyRecord, renew, reserve, settle } from '../../src/leased/record.js'
+import type { Ending, Reservation, Run } from '../../src/leased/store.js'
 
 const LEASE_MS = 100
 const RETENTION_MS = 1000

@@ -1,20 +1,40 @@
 import type { TestProject } from 'vitest/node'
+import { type PostgresFound, preparePostgres } from './postgres-template.js'
 import { findRedisServer } from './redis-binary.js'
 import { makeSpareKeys } from './spare-keys.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {
     redisServer: { binary: string } | { fault: string }
+    postgres: PostgresFound | { fault: string }
   }
 }
 
-/** Finds or installs redis-server once, before the workers start, so that they cannot race for it. */
-export default function setup(project: TestProject): void {
+/**
+ * Finds or installs the servers once, before the workers start, so that they cannot race for it.
+ * What is not found is not thrown here: the tests that do not need it still run, those that do fail
+ * with this text.
+ */
+export default function setup(project: TestProject): () => void {
   makeSpareKeys()
+  project.provide(
+    'redisServer',
+    orFault(() => ({ binary: findRedisServer() })),
+  )
+  const postgres = orFault(preparePostgres)
+  if ('fault' in postgres) {
+    project.provide('postgres', postgres)
+    return () => {}
+  }
+  const { remove, ...found } = postgres
+  project.provide('postgres', found)
+  return remove
+}
+
+function orFault<Found>(find: () => Found): Found | { fault: string } {
   try {
-    project.provide('redisServer', { binary: findRedisServer() })
+    return find()
   } catch (error) {
-    // Not thrown here: the tests that need no Redis still run, those that do fail with this text.
-    project.provide('redisServer', { fault: (error as Error).message })
+    return { fault: (error as Error).message }
   }
 }

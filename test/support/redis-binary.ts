@@ -1,13 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { installPackage } from './apt.js'
 
 const COMMAND_TO_RUN =
   'Install it with `apt-get install -y redis-server` (Debian, Ubuntu) or `brew install redis` ' +
   '(macOS), or name the binary in the environment variable REDIS_SERVER.'
-
-/** apt waits this long for another apt or dpkg that holds the lock. */
-const APT_LOCK_TIMEOUT_SECONDS = 120
 
 /**
  * The path of a redis-server: `REDIS_SERVER`, else the one on PATH, else one that `apt-get` installs
@@ -43,22 +40,9 @@ function isExecutable(path: string): boolean {
 }
 
 function install(): void {
-  process.stderr.write('No redis-server on PATH: installing it with apt-get.\n')
   try {
-    runApt('update')
-    runApt('install', '-y', '--no-install-recommends', 'redis-server')
+    installPackage('redis-server')
   } catch (cause) {
     throw new Error(`apt-get could not install redis-server. ${COMMAND_TO_RUN}`, { cause })
   }
-}
-
-function runApt(...args: string[]): void {
-  execFileSync(
-    'apt-get',
-    ['-q', '-o', `DPkg::Lock::Timeout=${APT_LOCK_TIMEOUT_SECONDS}`, ...args],
-    {
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-      stdio: ['ignore', 2, 2],
-    },
-  )
 }

@@ -17,7 +17,7 @@ rm -rf "$1"`
 process.once('disconnect', () => process.exit(1))
 
 /**
- * Sees to it that the folder and the process noted in it (see `notePid`) do not outlive this process,
+ * Sees to it that the folder and the processes noted in it (see `notePids`) do not outlive this process,
  * which may end in whatever way, SIGKILL included. Returns a function that calls the watchdog off.
  */
 export function guardFolder(folder: string): () => void {
@@ -35,7 +35,12 @@ export function guardFolder(folder: string): () => void {
 }
 
 export function notePid(folder: string, pid: number): void {
-  writeFileSync(join(folder, PID_FILE), String(pid))
+  notePids(folder, [pid])
+}
+
+/** In place of what was noted before. */
+export function notePids(folder: string, pids: readonly number[]): void {
+  writeFileSync(join(folder, PID_FILE), pids.join(' '))
 }
 
 export function forgetPid(folder: string): void {

@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { chown, mkdir, readFile, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { inject } from 'vitest'
+import { findPostgres, type PostgresBinaries, type PostgresVersion } from './postgres-binary.js'
+import { serverUser } from './postgres-user.js'
+import { guardFolder } from './watchdog.js'
+
+/** What the global setup tells the workers. */
+export interface PostgresFound {
+  /** Where the first worker that needs a template makes it for the others. */
+  readonly home: string
+  readonly binaries: Readonly<Record<PostgresVersion, PostgresBinaries>>
+}
+
+export interface PostgresTemplate {
+  /** `bin`, open to the user who runs the servers. */
+  readonly bin: string
+  /** A fresh cluster, to be copied. */
+  readonly data: string
+  readonly major: number
+}
+
+/** Superuser of every cluster of ours; nobody is asked for a password. */
+export const SUPERUSER = 'postgres'
+
+const INITDB_OPTIONS = [
+  '--no-sync',
+  '--no-instructions',
+  '--auth=trust',
+  `--username=${SUPERUSER}`,
+  '--encoding=UTF8',
+  '--locale=C',
+  // Megabytes: a cluster is copied for each server.
+  '--wal-segsize=1',
+]
+
+const LOOK_AGAIN_MS = 20
+
+const run = promisify(execFile)
+
+/** Finds or installs both versions, and makes the folder for their templates; both without initdb. */
+export function preparePostgres(): PostgresFound & { remove(): void } {
+  const binaries = { 15: findPostgres(15), 18: findPostgres(18) }
+  const home = mkdtempSync(join(tmpdir(), 'esa-postgres-home-'))
+  const callOffWatchdog = guardFolder(home)
+  // The user who runs the servers has to get to what is in it.
+  chmodSync(home, 0o711)
+  const remove = (): void => {
+    rmSync(home, { recursive: true, force: true })
+    callOffWatchdog()
+  }
+  return { home, binaries, remove }
+}
+
+/** A fresh cluster of the version; made by initdb when the tests need the first one. */
+export async function postgresTemplate(version: PostgresVersion): Promise<PostgresTemplate> {
+  const { home, binaries } = postgresFound()
+  const found = binaries[version]
+  const folder = join(home, String(found.major))
+  const lock = `${folder}.lock`
+  while (!existsSync(folder)) {
+    if (await takeLock(lock)) await makeUnlessMade(folder, found).finally(() => rmdir(lock))
+    else await delay(LOOK_AGAIN_MS)
+  }
+  return { bin: binIn(folder, found), data: join(folder, 'data'), major: found.major }
+}
+
+let ownHome: PostgresFound | undefined
+
+function postgresFound(): PostgresFound {
+  // Beside the tests there are programs of their own, such as the soak.
+  if (process.env['VITEST'] === undefined) {
+    ownHome ??= preparePostgres()
+    return ownHome
+  }
+  const found = inject('postgres')
+  if ('fault' in found) throw new Error(found.fault)
+  return found
+}
+
+async function takeLock(lock: string): Promise<boolean> {
+  try {
+    await mkdir(lock)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+async function makeUnlessMade(folder: string, found: PostgresBinaries): Promise<void> {
+  if (existsSync(folder)) return
+  const unfinished = `${folder}.unfinished`
+  await rm(unfinished, { recursive: true, force: true })
+  await mkdir(unfinished)
+  if (found.missingLinks !== undefined) await copyPrograms(unfinished, found.missingLinks)
+  const data = join(unfinished, 'data')
+  await mkdir(data, { mode: 0o700 })
+  const user = serverUser()
+  if (user) await chown(data, user.uid, user.gid)
+  const initdb = join(binIn(unfinished, found), 'initdb')
+  await run(initdb, [...INITDB_OPTIONS, data], { cwd: data, ...user })
+  await rename(unfinished, folder)
+}
+
+function binIn(folder: string, { folder: original, missingLinks }: PostgresBinaries): string {
+  return missingLinks === undefined ? original : join(folder, 'native', 'bin')
+}
+
+/** A copy: the project's folder may be closed to the user who runs the servers. */
+async function copyPrograms(folder: string, missingLinks: string): Promise<void> {
+  await run('cp', ['-a', dirname(missingLinks), join(folder, 'native')])
+  await run('chmod', ['-R', 'a+rX', join(folder, 'native')])
+  for (const { source, target } of await readLinks(missingLinks)) {
+    const path = join(folder, target)
+    if (!existsSync(path)) await symlink(relative(dirname(target), source), path)
+  }
+}
+
+async function readLinks(file: string): Promise<{ source: string; target: string }[]> {
+  if (!existsSync(file)) return []
+  return JSON.parse(await readFile(file, 'utf8'))
+}

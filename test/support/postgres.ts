@@ -1,0 +1,155 @@
+import { execFile } from 'node:child_process'
+import { appendFile, chown, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import type { PostgresVersion } from './postgres-binary.js'
+import { launchPostgres, type PostgresProcess } from './postgres-process.js'
+import { postgresTemplate, SUPERUSER } from './postgres-template.js'
+import { serverUser } from './postgres-user.js'
+import { guardFolder } from './watchdog.js'
+
+/** Lines of postgresql.conf. */
+export type PostgresSettings = Readonly<Record<string, string>>
+
+export interface PostgresOptions {
+  /** 15 without it. */
+  readonly version?: PostgresVersion
+  /** More lines of postgresql.conf, such as `{ fsync: 'on' }`. */
+  readonly settings?: PostgresSettings
+}
+
+type Row = Record<string, unknown>
+
+export interface PostgresServer {
+  /** Of the superuser, on the database `postgres`. */
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  readonly major: number
+  /** The postmaster's; another one after every restart. */
+  readonly pid: number
+  /** No role is asked for its password; without a role, the superuser's. */
+  urlFor(database: string, role?: string, password?: string): string
+  /** Runs a statement as the superuser, on a connection of its own; resolves with the rows. */
+  query<R extends Row = Row>(
+    text: string,
+    values?: readonly unknown[],
+    database?: string,
+  ): Promise<R[]>
+  /** What the server has written to its log. */
+  log(): Promise<string>
+  /** Ends the server and removes its folder. */
+  stop(): Promise<void>
+  /** Ends it as `pg_ctl stop -m immediate` does; `restart` recovers from the log of writes. */
+  stopImmediate(): Promise<void>
+  /** The crash: SIGKILL to the postmaster and to all its children. What was on disk stays there. */
+  kill(): Promise<void>
+  /** Again on the same port; one that runs is ended with a checkpoint first. */
+  restart(): Promise<void>
+  /** SIGSTOP to all processes: connections stay open, nothing answers. */
+  pause(): void
+  /** SIGCONT. */
+  resume(): void
+}
+
+const DEFAULT_SETTINGS: PostgresSettings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '200',
+  shared_buffers: '16MB',
+  // What runs on the machine may crash, the machine itself does not.
+  fsync: 'off',
+  // In the server's folder, so that nothing is left of one that was killed.
+  dynamic_shared_memory_type: 'mmap',
+  log_line_prefix: '%m [%p] %q%u@%d ',
+  timezone: 'UTC',
+}
+
+const run = promisify(execFile)
+
+/** Starts a Postgres of its own on a free port of 127.0.0.1, in a folder of its own. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
+  const template = await postgresTemplate(options.version ?? 15)
+  const folder = await mkdtemp(join(tmpdir(), 'esa-postgres-'))
+  const callOffWatchdog = guardFolder(folder)
+  await fill(folder, template.data, { ...DEFAULT_SETTINGS, ...options.settings })
+  const launch = { binary: join(template.bin, 'postgres'), folder }
+  let server: PostgresProcess | undefined = await launchPostgres(launch)
+  const { port } = server
+
+  const running = (): PostgresProcess => {
+    if (server) return server
+    throw new Error('This Postgres is not running')
+  }
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ending = server
+    server = undefined
+    ending?.signalAll('SIGCONT')
+    await ending?.end(signal)
+  }
+  const urlFor = (database: string, role = SUPERUSER, password?: string): string => {
+    const credentials = [role, ...(password === undefined ? [] : [password])]
+    return `postgres://${credentials.map(encodeURIComponent).join(':')}@127.0.0.1:${port}/${database}`
+  }
+
+  return {
+    url: urlFor('postgres'),
+    host: '127.0.0.1',
+    port,
+    major: template.major,
+    get pid() {
+      return running().pid
+    },
+    urlFor,
+    query: (text, values = [], database = 'postgres') => queryOnce(urlFor(database), text, values),
+    log: () => readFile(join(folder, 'log'), 'utf8'),
+    pause: () => running().signalAll('SIGSTOP'),
+    resume: () => running().signalAll('SIGCONT'),
+    stopImmediate: () => end('SIGQUIT'),
+    async kill() {
+      const killed = running()
+      server = undefined
+      killed.signalAll('SIGKILL')
+      await killed.end('SIGKILL')
+    },
+    async stop() {
+      await end('SIGQUIT')
+      await rm(folder, { recursive: true, force: true })
+      callOffWatchdog()
+    },
+    async restart() {
+      await end('SIGINT')
+      server = await launchPostgres({ ...launch, port })
+    },
+  }
+}
+
+/** Makes the server's folder: a cluster of its own, and its settings. */
+async function fill(folder: string, template: string, settings: PostgresSettings): Promise<void> {
+  const user = serverUser()
+  if (user) await chown(folder, user.uid, user.gid)
+  await run('cp', ['-a', template, join(folder, 'data')])
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${escaped(value)}'\n`)
+  await appendFile(join(folder, 'data', 'postgresql.conf'), `\n${lines.join('')}`)
+}
+
+const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll("'", "''")
+
+async function queryOnce<R extends Row>(
+  url: string,
+  text: string,
+  values: readonly unknown[],
+): Promise<R[]> {
+  const client = new Client({ connectionString: url })
+  // An error that has no query of its own is that of the connection: the query fails with it too.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    const { rows } = await client.query<R>(text, [...values])
+    return rows
+  } finally {
+    await client.end()
+  }
+}

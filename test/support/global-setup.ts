@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node'
+import { findPgbouncer } from './pgbouncer-binary.js'
 import { type PostgresFound, preparePostgres } from './postgres-template.js'
 import { findRedisServer } from './redis-binary.js'
 import { makeSpareKeys } from './spare-keys.js'
@@ -6,6 +7,7 @@ import { makeSpareKeys } from './spare-keys.js'
 declare module 'vitest' {
   export interface ProvidedContext {
     redisServer: { binary: string } | { fault: string }
+    pgbouncer: { binary: string } | { fault: string }
     postgres: PostgresFound | { fault: string }
   }
 }
@@ -20,6 +22,10 @@ export default function setup(project: TestProject): () => void {
   project.provide(
     'redisServer',
     orFault(() => ({ binary: findRedisServer() })),
+  )
+  project.provide(
+    'pgbouncer',
+    orFault(() => ({ binary: findPgbouncer() })),
   )
   const postgres = orFault(preparePostgres)
   if ('fault' in postgres) {

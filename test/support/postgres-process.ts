@@ -1,26 +1,28 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { serverUser } from './postgres-user.js'
 import { forgetPid, notePids } from './watchdog.js'
 
-export interface PostgresLaunch {
+export interface ServerLaunch {
   readonly binary: string
-  /** Holds `data` and `log`. */
+  /** Holds `log`, to which the server's output goes; belongs to the user who runs the server. */
   readonly folder: string
+  /** The command line that makes it listen on the port. */
+  arguments(port: number): readonly string[]
+  isReady(pid: number): Promise<boolean>
   /** Without one, a free port is chosen. */
   readonly port?: number
 }
 
-export interface PostgresProcess {
+export interface ServerProcess {
   readonly port: number
   readonly pid: number
-  /** To the postmaster and to all its children. */
+  /** To the process and to all its children. */
   signalAll(signal: NodeJS.Signals): void
-  /** Sends the signal to the postmaster; resolves when it is gone. */
+  /** Sends the signal to the process itself; resolves when it is gone. */
   end(signal: NodeJS.Signals): Promise<void>
 }
 
@@ -33,28 +35,27 @@ const START_TIMEOUT_MS = 20_000
 const POLL_MS = 10
 const PORT_IS_TAKEN = /Address already in use/
 
-/** Starts Postgres and resolves when it serves; takes another port when one is taken. */
-export async function launchPostgres(launch: PostgresLaunch): Promise<PostgresProcess> {
+/** Starts Postgres or pgbouncer; resolves when it serves. Takes another port when one is taken. */
+export async function launchServer(launch: ServerLaunch): Promise<ServerProcess> {
   for (let attempt = 1; ; attempt++) {
     const port = launch.port ?? LOWEST_PORT + Math.floor(Math.random() * PORTS)
     const started = await tryPort(launch, port)
     if (typeof started !== 'string') return started
     if (!PORT_IS_TAKEN.test(started) || attempt === ATTEMPTS) {
-      throw new Error(`Postgres did not start:\n${started}`)
+      throw new Error(`${launch.binary} did not start:\n${started}`)
     }
     if (launch.port !== undefined) await delay(RETRY_MS)
   }
 }
 
 /** The process, or its log when it ended before it served. */
-async function tryPort(launch: PostgresLaunch, port: number): Promise<PostgresProcess | string> {
+async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProcess | string> {
   const { folder } = launch
-  const data = join(folder, 'data')
   const logFile = join(folder, 'log')
   const log = openSync(logFile, 'a')
-  const before = readFileSync(logFile, 'utf8').length
-  const child = spawn(launch.binary, ['-D', data, '-p', String(port)], {
-    cwd: data,
+  const { size } = fstatSync(log)
+  const child = spawn(launch.binary, launch.arguments(port), {
+    cwd: folder,
     stdio: ['ignore', log, log],
     ...serverUser(),
   })
@@ -79,20 +80,12 @@ async function tryPort(launch: PostgresLaunch, port: number): Promise<PostgresPr
   }
 
   const deadline = Date.now() + START_TIMEOUT_MS
-  while (!(await isReady(data, pid))) {
+  while (!(await launch.isReady(pid))) {
     if (Date.now() > deadline) await end('SIGKILL')
-    if (isGone) return readFileSync(logFile, 'utf8').slice(before)
+    if (isGone) return readFileSync(logFile).toString('utf8', size)
     await delay(POLL_MS)
   }
-  const signalAll = (signal: NodeJS.Signals): void => signalFamily(folder, pid, signal)
-  return { port, pid, end, signalAll }
-}
-
-/** The postmaster writes its state into the eighth line of its file. */
-async function isReady(data: string, pid: number): Promise<boolean> {
-  const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
-  const lines = text.split('\n')
-  return lines[0] === String(pid) && lines[7]?.trim() === 'ready'
+  return { port, pid, end, signalAll: (signal) => signalFamily(folder, pid, signal) }
 }
 
 function signalFamily(folder: string, pid: number, signal: NodeJS.Signals): void {

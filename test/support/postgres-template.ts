@@ -6,6 +6,7 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
+import { SUPERUSER } from './postgres-address.js'
 import { findPostgres, type PostgresBinaries, type PostgresVersion } from './postgres-binary.js'
 import { serverUser } from './postgres-user.js'
 import { guardFolder } from './watchdog.js'
@@ -24,9 +25,6 @@ export interface PostgresTemplate {
   readonly data: string
   readonly major: number
 }
-
-/** Superuser of every cluster of ours; nobody is asked for a password. */
-export const SUPERUSER = 'postgres'
 
 const INITDB_OPTIONS = [
   '--no-sync',

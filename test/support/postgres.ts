@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { type PostgresAddress, postgresAddress } from './postgres-address.js'
 import type { PostgresVersion } from './postgres-binary.js'
-import { launchPostgres, type PostgresProcess } from './postgres-process.js'
-import { postgresTemplate, SUPERUSER } from './postgres-template.js'
+import { launchServer, type ServerLaunch, type ServerProcess } from './postgres-process.js'
+import { postgresTemplate } from './postgres-template.js'
 import { serverUser } from './postgres-user.js'
 import { guardFolder } from './watchdog.js'
 
@@ -22,16 +23,10 @@ export interface PostgresOptions {
 
 type Row = Record<string, unknown>
 
-export interface PostgresServer {
-  /** Of the superuser, on the database `postgres`. */
-  readonly url: string
-  readonly host: string
-  readonly port: number
+export interface PostgresServer extends PostgresAddress {
   readonly major: number
   /** The postmaster's; another one after every restart. */
   readonly pid: number
-  /** No role is asked for its password; without a role, the superuser's. */
-  urlFor(database: string, role?: string, password?: string): string
   /** Runs a statement as the superuser, on a connection of its own; resolves with the rows. */
   query<R extends Row = Row>(
     text: string,
@@ -75,11 +70,17 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const folder = await mkdtemp(join(tmpdir(), 'esa-postgres-'))
   const callOffWatchdog = guardFolder(folder)
   await fill(folder, template.data, { ...DEFAULT_SETTINGS, ...options.settings })
-  const launch = { binary: join(template.bin, 'postgres'), folder }
-  let server: PostgresProcess | undefined = await launchPostgres(launch)
+  const data = join(folder, 'data')
+  const launch: ServerLaunch = {
+    binary: join(template.bin, 'postgres'),
+    folder,
+    arguments: (port) => ['-D', data, '-p', String(port)],
+    isReady: (pid) => isReady(data, pid),
+  }
+  let server: ServerProcess | undefined = await launchServer(launch)
   const { port } = server
 
-  const running = (): PostgresProcess => {
+  const running = (): ServerProcess => {
     if (server) return server
     throw new Error('This Postgres is not running')
   }
@@ -89,21 +90,16 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     ending?.signalAll('SIGCONT')
     await ending?.end(signal)
   }
-  const urlFor = (database: string, role = SUPERUSER, password?: string): string => {
-    const credentials = [role, ...(password === undefined ? [] : [password])]
-    return `postgres://${credentials.map(encodeURIComponent).join(':')}@127.0.0.1:${port}/${database}`
-  }
+  const address = postgresAddress(port)
 
   return {
-    url: urlFor('postgres'),
-    host: '127.0.0.1',
-    port,
+    ...address,
     major: template.major,
     get pid() {
       return running().pid
     },
-    urlFor,
-    query: (text, values = [], database = 'postgres') => queryOnce(urlFor(database), text, values),
+    query: (text, values = [], database = 'postgres') =>
+      queryOnce(address.urlFor(database), text, values),
     log: () => readFile(join(folder, 'log'), 'utf8'),
     pause: () => running().signalAll('SIGSTOP'),
     resume: () => running().signalAll('SIGCONT'),
@@ -111,8 +107,11 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     async kill() {
       const killed = running()
       server = undefined
+      const segment = await sharedMemorySegment(data)
       killed.signalAll('SIGKILL')
       await killed.end('SIGKILL')
+      // It would stay for good: the kernel holds a few thousand of them.
+      await run('ipcrm', ['-m', segment])
     },
     async stop() {
       await end('SIGQUIT')
@@ -121,7 +120,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     },
     async restart() {
       await end('SIGINT')
-      server = await launchPostgres({ ...launch, port })
+      server = await launchServer({ ...launch, port })
     },
   }
 }
@@ -133,6 +132,19 @@ async function fill(folder: string, template: string, settings: PostgresSettings
   await run('cp', ['-a', template, join(folder, 'data')])
   const lines = Object.entries(settings).map(([name, value]) => `${name} = '${escaped(value)}'\n`)
   await appendFile(join(folder, 'data', 'postgresql.conf'), `\n${lines.join('')}`)
+}
+
+/** The number of the segment by which a postmaster knows that no other serves its folder. */
+async function sharedMemorySegment(data: string): Promise<string> {
+  const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')
+  return lines[6]?.trim().split(/\s+/)[1] ?? ''
+}
+
+/** The postmaster writes its state into the eighth line of its file. */
+async function isReady(data: string, pid: number): Promise<boolean> {
+  const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
+  const lines = text.split('\n')
+  return lines[0] === String(pid) && lines[7]?.trim() === 'ready'
 }
 
 const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll("'", "''")

@@ -1,0 +1,96 @@
+/** A message of Postgres' protocol (version 3), with its head. */
+export interface WireMessage {
+  /** One letter; empty for those before the session: a request for encryption, a start, a cancellation. */
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+export interface MessageSplitter {
+  /** The messages that this chunk completes. */
+  push(chunk: Buffer): WireMessage[]
+  /** The next byte is a message by itself: the answer to a request for encryption. */
+  expectByte(): void
+}
+
+const LENGTH_BYTES = 4
+const TYPED_HEAD_BYTES = 1 + LENGTH_BYTES
+const REQUESTS_FOR_ENCRYPTION = [80_877_103, 80_877_104]
+const START_MAJOR = 3
+
+/** Cuts what one side sends into messages. */
+export function splitMessages(sender: 'client' | 'server'): MessageSplitter {
+  let chunks: Buffer[] = []
+  let size = 0
+  /** Fewer bytes hold no whole message: chunks are joined only when there is one. */
+  let needed = 1
+  let isTyped = sender === 'server'
+  let expectsByte = false
+
+  function take(bytes: Buffer): WireMessage | undefined {
+    if (expectsByte) {
+      expectsByte = false
+      return { type: '', bytes: bytes.subarray(0, 1) }
+    }
+    const head = isTyped ? TYPED_HEAD_BYTES : LENGTH_BYTES
+    needed = head
+    if (bytes.length < head) return undefined
+    needed = bytes.readInt32BE(head - LENGTH_BYTES) + head - LENGTH_BYTES
+    if (bytes.length < needed) return undefined
+    const message = bytes.subarray(0, needed)
+    const type = isTyped ? message.toString('latin1', 0, 1) : ''
+    if (!isTyped) isTyped = message.readInt16BE(LENGTH_BYTES) === START_MAJOR
+    return { type, bytes: message }
+  }
+
+  return {
+    push(chunk) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size < needed) return []
+      let rest = Buffer.concat(chunks)
+      const messages: WireMessage[] = []
+      while (rest.length > 0) {
+        const message = take(rest)
+        if (!message) break
+        messages.push(message)
+        rest = rest.subarray(message.bytes.length)
+      }
+      chunks = [rest]
+      size = rest.length
+      if (size === 0) needed = 1
+      return messages
+    },
+    expectByte() {
+      expectsByte = true
+    },
+  }
+}
+
+export function asksForEncryption({ type, bytes }: WireMessage): boolean {
+  return type === '' && REQUESTS_FOR_ENCRYPTION.includes(bytes.readInt32BE(LENGTH_BYTES))
+}
+
+/** What the server says it has done, such as `COMMIT` or `INSERT 0 1`. */
+export function commandTag({ type, bytes }: WireMessage): string | undefined {
+  return type === 'C' ? textAt(bytes, TYPED_HEAD_BYTES) : undefined
+}
+
+/** Tells of each message of a client which statement it runs, if any. */
+export function followStatements(): (message: WireMessage) => string | undefined {
+  const prepared = new Map<string, string>()
+  const bound = new Map<string, string>()
+  return ({ type, bytes }) => {
+    const first = (): string => textAt(bytes, TYPED_HEAD_BYTES)
+    const second = (): string => textAt(bytes, TYPED_HEAD_BYTES + Buffer.byteLength(first()) + 1)
+    if (type === 'P') prepared.set(first(), oneLine(second()))
+    if (type === 'B') bound.set(first(), prepared.get(second()) ?? '')
+    if (type === 'E') return bound.get(first()) ?? ''
+    if (type === 'Q') return oneLine(first())
+    return undefined
+  }
+}
+
+const textAt = (bytes: Buffer, start: number): string =>
+  bytes.toString('utf8', start, bytes.indexOf(0, start))
+
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()

@@ -1,0 +1,19 @@
+import { createOpeningStatements, type OpeningStatements } from './opening-statements.js'
+import { createRecordStatements, type RecordStatements } from './record-statements.js'
+import { createTokenStatements, type TokenStatements } from './token-statements.js'
+
+/** All that is asked of the database while requests are served. */
+export type Statements = OpeningStatements & RecordStatements & TokenStatements
+
+export function createStatements(schema: string): Statements {
+  const records = createRecordStatements(schema)
+  return {
+    ...createOpeningStatements({ schema, look: records.look }),
+    ...records,
+    ...createTokenStatements(schema),
+  }
+}
+
+export type { Opened, Opening } from './opening-statements.js'
+export type { Keeping, KeptRecord } from './record-statements.js'
+export { isEndedByHandler } from './transaction-ended.js'

@@ -1,0 +1,30 @@
+import { lockLiteral, momentIn, quotedSchema, uuidLiteral } from './literals.js'
+import type { TokenIds } from './record-ids.js'
+import type { Row, Statement } from './runner.js'
+import { textIn } from './text-rows.js'
+
+/** What is asked of the table of used tokens. */
+export interface TokenStatements {
+  /**
+   * Records a token unless it is recorded, or is being recorded; by a statement of its own or inside a
+   * transaction. It never waits for another.
+   */
+  consume(token: TokenIds, ttlMs: number): Statement
+  /** Whether that statement has recorded it. */
+  readConsumed(rows: readonly Row[]): boolean
+}
+
+export function createTokenStatements(schema: string): TokenStatements {
+  const insert = `insert into ${quotedSchema(schema)}.used_token (id, expires_at) select `
+  return {
+    consume: ({ id, lock }, ttlMs) => ({
+      // Who holds the lock has recorded it, and may not have committed yet: an insert would wait.
+      text:
+        `${insert}${uuidLiteral(id)}, ${momentIn(ttlMs)} ` +
+        `where pg_catalog.pg_try_advisory_xact_lock(${lockLiteral(lock)}) ` +
+        "on conflict do nothing returning 'yes' as consumed",
+      values: [],
+    }),
+    readConsumed: ([row]) => row !== undefined && textIn(row, 'consumed') === 'yes',
+  }
+}

@@ -1,0 +1,125 @@
+import { optionsObject, parseOptions } from '../../base/options.js'
+import { lockLiteral, quotedSchema } from './literals.js'
+import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
+import { locks, lowered, loweredCheck } from './opening-statements.js'
+import { schemaLock } from './record-ids.js'
+import { columnsOf } from './record-statements.js'
+
+export interface MigrationOptions {
+  /** Where the tables are made; by default `service_auth`. */
+  readonly schema?: string | undefined
+  /** The role that serves requests: may look at records and add some. */
+  readonly appRole?: string | undefined
+  /** The role that sweeps: may delete what has expired. It may be the same. */
+  readonly sweepRole?: string | undefined
+}
+
+/** What a schema of ours says of itself in its comment, before the number of its version. */
+export const COMMENT = 'express-service-auth '
+
+/** The version of the tables and the function that this code works with. */
+export const SCHEMA_VERSION = 1
+
+const OPTIONS = optionsObject({
+  schema: schemaName().default(DEFAULT_SCHEMA),
+  appRole: roleName().optional(),
+  sweepRole: roleName().optional(),
+})
+
+/**
+ * The SQL that makes the tables and the function, or brings them to the version of this package, and
+ * grants the roles what they need. One statement: it does all or nothing, in a transaction or in none,
+ * and may be run again. It refuses a schema of a later version, and one that is somebody else's.
+ *
+ * @throws TypeError when a name does not match `[a-z_][a-z0-9_]{0,62}`.
+ */
+export function migration(options: MigrationOptions = {}): string {
+  const { schema, appRole, sweepRole } = parseOptions('migration', OPTIONS, options)
+  const name = quotedSchema(schema)
+  const parts = [start(schema), tables(name), beginRun(name), rights(name)]
+  if (appRole !== undefined) parts.push(appRights(name, `"${appRole}"`))
+  if (sweepRole !== undefined) parts.push(sweepRights(name, `"${sweepRole}"`))
+  return `${parts.join('\n')}end\n$migration$;\n`
+}
+
+const start = (schema: string): string => `\
+-- What express-service-auth keeps in Postgres: version ${SCHEMA_VERSION} of the schema ${schema}. May be run again.
+do $migration$
+declare
+  found text := pg_catalog.obj_description(
+    pg_catalog.to_regnamespace('${schema}')::pg_catalog.oid, 'pg_namespace');
+begin
+  perform pg_catalog.pg_advisory_xact_lock(${lockLiteral(schemaLock('migration', schema))});
+  if found is not null and found !~ '^${COMMENT}[0-9]+$' then
+    raise exception 'the schema ${schema} is not one of express-service-auth';
+  end if;
+  if pg_catalog.substr(found, ${COMMENT.length + 1})::integer > ${SCHEMA_VERSION} then
+    raise exception 'the schema ${schema} is of a later version of express-service-auth';
+  end if;
+  if pg_catalog.to_regnamespace('${schema}') is null then
+    create schema ${quotedSchema(schema)};
+  end if;
+  comment on schema ${quotedSchema(schema)} is '${COMMENT}${SCHEMA_VERSION}';
+`
+
+const tables = (schema: string): string => `\
+  create table if not exists ${schema}.idempotency (
+    id uuid primary key,
+    fingerprint bytea not null,
+    result bytea,
+    single_use boolean not null,
+    expires_at timestamp with time zone not null
+  ) with (autovacuum_vacuum_scale_factor = 0.02);
+  create index if not exists idempotency_expires_at on ${schema}.idempotency (expires_at);
+
+  create table if not exists ${schema}.used_token (
+    id uuid primary key,
+    expires_at timestamp with time zone not null
+  ) with (autovacuum_vacuum_scale_factor = 0.02);
+  create index if not exists used_token_expires_at on ${schema}.used_token (expires_at);
+`
+
+const LIMIT = '$5'
+
+/** Its parameters have no names: they could be taken for columns. */
+const beginRun = (schema: string): string => `\
+  -- Opens a run: its bounds, its locks, and then the look for a record, each with a snapshot of its own.
+  -- Of the record: the id, the fingerprint; the locks of the request and of the key; the bound of the
+  -- transaction; whether the connection is checked.
+  create or replace function ${schema}.begin_run(uuid, bytea, bigint, bigint, text, boolean)
+    returns table (lock text, same text, result text, token text)
+    language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
+  as $function$
+  #variable_conflict use_column
+  begin
+    perform ${lowered('statement_timeout', LIMIT)};
+    perform ${lowered('idle_in_transaction_session_timeout', LIMIT)};
+    if $6 then
+      perform ${loweredCheck()};
+    end if;
+    lock := (${locks('$3', '$4')});
+    select ${columnsOf('$2')}
+      into same, result, token from ${schema}.idempotency where id = $1;
+    return next;
+  end
+  $function$;
+`
+
+const FUNCTION = 'begin_run(uuid, bytea, bigint, bigint, text, boolean)'
+
+const rights = (schema: string): string => `\
+  revoke all on schema ${schema} from public;
+  revoke all on ${schema}.idempotency, ${schema}.used_token from public;
+  revoke all on function ${schema}.${FUNCTION} from public;
+`
+
+const appRights = (schema: string, role: string): string => `\
+  grant usage on schema ${schema} to ${role};
+  grant execute on function ${schema}.${FUNCTION} to ${role};
+  grant select, insert on ${schema}.idempotency, ${schema}.used_token to ${role};
+`
+
+const sweepRights = (schema: string, role: string): string => `\
+  grant usage on schema ${schema} to ${role};
+  grant select (id, expires_at), delete on ${schema}.idempotency, ${schema}.used_token to ${role};
+`

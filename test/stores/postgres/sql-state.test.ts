@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { sqlStateOf } from '../../../src/stores/postgres/sql-state.js'
+
+const withCode = (code: unknown): Error => Object.assign(new Error('failed'), { code })
+
+/** Wrapped so many times. */
+const nested = (depth: number, error: unknown): unknown =>
+  depth === 0 ? error : nested(depth - 1, new Error('wrapped', { cause: error }))
+
+describe('sqlStateOf', () => {
+  test.each([
+    '00000',
+    '0A000',
+    '23505',
+    '40001',
+    '57P01',
+    '5ZZZZ',
+    '72000',
+    'F0001',
+    'HV00N',
+    'P0001',
+    'XX000',
+  ])('knows %s', (code) => {
+    expect(sqlStateOf(withCode(code))).toBe(code)
+  })
+
+  test.each([
+    'EPIPE',
+    'EBUSY',
+    'ENODE',
+    'P2002',
+    'P1001',
+    'P2028',
+    '23505 ',
+    '23505\n',
+    '2350',
+    '235055',
+    '23p01',
+    '60000',
+    '９３５０５',
+    '',
+    23505,
+    null,
+    undefined,
+    ['23505'],
+    { toString: () => '23505' },
+  ])('does not take %j for one', (code) => {
+    expect(sqlStateOf(withCode(code))).toBeUndefined()
+  })
+
+  test('looks below wrappers, and takes the outermost', () => {
+    expect(sqlStateOf(nested(10, withCode('40001')))).toBe('40001')
+    expect(sqlStateOf(Object.assign(withCode('23505'), { cause: withCode('40001') }))).toBe('23505')
+    expect(sqlStateOf(Object.assign(withCode('P2010'), { cause: withCode('40001') }))).toBe('40001')
+    expect(sqlStateOf(new AggregateError([new Error('no'), nested(2, withCode('53300'))]))).toBe(
+      '53300',
+    )
+  })
+
+  test('ends where there is no end', () => {
+    const circle = withCode('EPIPE')
+    circle.cause = circle
+    expect(sqlStateOf(circle)).toBeUndefined()
+    const endless: object = new Proxy({}, { get: () => new Proxy(endless, {}) })
+    expect(sqlStateOf(endless)).toBeUndefined()
+    expect(sqlStateOf(nested(1000, withCode('40001')))).toBeUndefined()
+    const wide = new AggregateError(Array.from({ length: 1_000_000 }, () => ({})))
+    expect(sqlStateOf(wide)).toBeUndefined()
+  })
+
+  test('never throws', () => {
+    const refuse = (): never => {
+      throw new Error('refused')
+    }
+    const hostile = new Proxy(
+      {},
+      { get: refuse, getPrototypeOf: refuse, has: refuse, ownKeys: refuse },
+    )
+    const { proxy, revoke } = Proxy.revocable<string[]>([], {})
+    revoke()
+    const getter = Object.defineProperty(new Error('x', { cause: withCode('40001') }), 'code', {
+      get: refuse,
+    })
+    expect(sqlStateOf(hostile)).toBeUndefined()
+    expect(sqlStateOf({ errors: proxy })).toBeUndefined()
+    expect(sqlStateOf({ errors: hostile })).toBeUndefined()
+    expect(sqlStateOf(getter)).toBe('40001')
+    for (const nothing of [undefined, null, '23505', 23505, Symbol('x'), () => {}]) {
+      expect(sqlStateOf(nothing)).toBeUndefined()
+    }
+  })
+})

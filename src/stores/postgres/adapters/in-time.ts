@@ -1,0 +1,37 @@
+/** Gives `use` a connection or a transaction, and takes it back when `use` has settled. */
+export type Open<Handle> = <R>(use: (handle: Handle) => Promise<R>) => Promise<R>
+
+/** From now on the caller waits this long for the end, and then gets the reason. */
+type Bound = (ms: number, reason: unknown) => void
+
+/**
+ * Waits for `open` no longer than `acquireMs`, whatever the pool of the library does: when its connection
+ * comes too late, `use` is not called. A library cannot be stopped: past its bound it goes on, alone.
+ */
+export function openInTime<Handle, R>(
+  open: Open<Handle>,
+  acquireMs: number,
+  use: (handle: Handle, bound: Bound) => Promise<R>,
+): Promise<R> {
+  return new Promise((resolve, reject) => {
+    let state: 'waiting' | 'used' | 'too late' = 'waiting'
+    const noConnection = new Error(`No connection within ${acquireMs} ms`)
+    let timer = setTimeout(() => {
+      state = 'too late'
+      reject(noConnection)
+    }, acquireMs)
+    const bound: Bound = (ms, reason) => {
+      clearTimeout(timer)
+      timer = setTimeout(reject, ms, reason)
+    }
+    open(async (handle) => {
+      if (state === 'too late') throw noConnection
+      if (state === 'used') throw new Error('The library has called back a second time')
+      state = 'used'
+      clearTimeout(timer)
+      return await use(handle, bound)
+    })
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer))
+  })
+}

@@ -6,38 +6,54 @@ import {
   happen,
   postpone,
 } from './delivery.js'
+import { discard } from './discard.js'
+import { enteredAs } from './entered.js'
 import * as functions from './functions.js'
 import { createInterception } from './interception.js'
 import { watchInterruption } from './interruption.js'
 
 const hold = createInterception<Capture>(functions)
 
+/** A response that is held back. */
+export interface HeldResponse {
+  /**
+   * Throws away what is held: the head is again what it was when the response was captured, and the
+   * app can answer anew. Returns `false` where it cannot: the first byte has been passed on, or the
+   * response is gone.
+   */
+  discard(): boolean
+}
+
 /**
  * Holds a response back until its observer has kept it, whichever way its handler sends it: in the
  * end all ways are functions of the response, and these stand before them.
  */
-export function captureResponse(options: CaptureOptions, observer: CaptureObserver): void {
+export function captureResponse(options: CaptureOptions, observer: CaptureObserver): HeldResponse {
   const { response } = options
-  hold(response, (found) => {
-    const capture: Capture = {
-      ...options,
-      observer,
-      found,
-      depth: 0,
-      drain: watchDrain(response),
-      phase: 'held',
-      head: undefined,
-      kept: [],
-      keptBytes: 0,
-      endCallback: undefined,
-      postponed: [],
-    }
-    watchInterruption({
+  const entered = enteredAs(response)
+  const capture = hold(response, (found): Capture => {
+    const pipes = watchInterruption({
       response,
       postpones: (breakOff) => postpone(capture, breakOff),
       interrupted: () => happen(capture, 'interrupted'),
       disconnected: () => happen(capture, 'disconnected'),
     })
-    return capture
+    return {
+      ...options,
+      observer,
+      entered,
+      found,
+      depth: 0,
+      drain: watchDrain(response),
+      pipes,
+      phase: 'held',
+      head: undefined,
+      waitingHead: undefined,
+      kept: [],
+      keptBytes: 0,
+      endCallback: undefined,
+      postponed: [],
+    }
   })
+  return { discard: () => discard(capture) }
 }

@@ -34,6 +34,10 @@ export const octetsOf = (
 export const writeAfterEnd = (): Error =>
   Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' })
 
+/** What a callback gets whose answer has been thrown away. */
+export const writeDiscarded = (): Error =>
+  Object.assign(new Error('the response was discarded'), { code: 'ERR_STREAM_DESTROYED' })
+
 /** What Node throws where `strictContentLength` is set and a body has another length. */
 export const lengthMismatch = (actual: number, announced: number): Error =>
   Object.assign(

@@ -2,10 +2,13 @@ import type { ServerResponse } from 'node:http'
 import type { DrainWatch } from './back-pressure.js'
 import type { Callback } from './chunk.js'
 import { isDisconnected } from './connection.js'
+import type { Entered } from './entered.js'
 import type { Head } from './head.js'
+import type { PipeWatch } from './interruption.js'
 import { advance, isDue, isHeld, type Phase, type PhaseEvent } from './phase.js'
 import type { StoredResult } from './result.js'
 import { type Sending, send, sendAfter } from './sending.js'
+import { sendHead, type WaitingHead } from './waiting-head.js'
 
 /** Who is told what becomes of a response. What it returns need not resolve, only settle. */
 export interface CaptureObserver {
@@ -32,9 +35,13 @@ export interface CaptureOptions {
 export interface Capture extends CaptureOptions, Sending {
   readonly observer: CaptureObserver
   readonly drain: DrainWatch
+  readonly pipes: PipeWatch
+  readonly entered: Entered
   phase: Phase
   /** From when the handler has written it. */
   head: Head | undefined
+  /** As long as it has been written and is yet to be sent. */
+  waitingHead: WaitingHead | undefined
   kept: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
   keptBytes: number
   endCallback: Callback | undefined
@@ -49,8 +56,8 @@ export function happen(capture: Capture, event: PhaseEvent): void {
   if (phase === before) return
   capture.phase = phase
   if (phase === 'opening') sendAfter(capture, observer.flow(), () => open(capture))
-  else if (before === 'held' && event !== 'finished') observer.cutOff()
-  else if (before === 'flowing' && event !== 'finished') void observer.flowed()
+  else if (before === 'held' && (phase === 'dropped' || phase === 'over')) observer.cutOff()
+  else if (before === 'flowing' && phase === 'over') void observer.flowed()
 }
 
 /** Keeps a part of the body. */
@@ -82,8 +89,10 @@ export function finish(capture: Capture): void {
 
 /** Ends the response by the functions that it had before. */
 export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
+  if (capture.phase === 'discarded') return
   showEnded(capture.response, false)
   try {
+    sendHead(capture)
     send(capture, 'end', args)
   } finally {
     showEnded(capture.response, true)
@@ -108,16 +117,18 @@ function showEnded(response: { writableEnded: boolean }, value: boolean): void {
 
 /** Sends what has been kept; from here on everything passes. */
 function open(capture: Capture): void {
+  if (capture.phase === 'discarded') return
   const { response, observer, kept, endCallback } = capture
   capture.kept = []
   capture.drain.stop()
   happen(capture, 'recorded')
+  sendHead(capture)
   let isDrained = kept.length > 0
   for (const { octets, callback } of kept) {
     isDrained = send(capture, 'write', [octets, callback]) === true
   }
   if (kept.length === 0) send(capture, 'flushHeaders', [])
-  if (capture.phase === 'ended') {
+  if (capture.phase === 'ending') {
     sendAfter(capture, observer.flowed(), () => deliverEnd(capture, [undefined, endCallback]))
   } else if (capture.phase === 'over') void observer.flowed()
   else if (isDisconnected(response)) happen(capture, 'disconnected')

@@ -12,23 +12,46 @@ import { type Capture, complete, deliverEnd, finish, happen, keep, postpone } fr
 import { type Head, headOf, isBodyless, isEventStream } from './head.js'
 import { isHeld, isOpen } from './phase.js'
 import { call, send, sendAfter } from './sending.js'
+import { isHeadSent, postponeHead, refuseAfterHead } from './waiting-head.js'
 
 /*
  * What the handler of a held response calls instead of Node's functions.
  */
 
-// Node keeps the head until the first byte, and from here on says itself that it is too late to
-// change it.
-export function writeHead(capture: Capture, args: unknown[]): ServerResponse {
-  const { response } = capture
-  const head = capture.head ?? headOf(response, args, capture.keptHeaders)
-  call(capture, 'writeHead', args)
-  if (capture.head === undefined) {
-    capture.head = head
-    if (isEventStream(head)) happen(capture, 'outgrown')
+/** Nothing changes a head that waits, nor what the app sends in place of a discarded answer. */
+const unlessWaiting =
+  (name: 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader') =>
+  (capture: Capture, args: unknown[]): unknown => {
+    if (capture.phase === 'discarded') return capture.response
+    if (capture.waitingHead !== undefined) return refuseAfterHead(name, args)
+    return call(capture, name, args)
   }
+
+export const setHeader = unlessWaiting('setHeader')
+export const setHeaders = unlessWaiting('setHeaders')
+export const appendHeader = unlessWaiting('appendHeader')
+export const removeHeader = unlessWaiting('removeHeader')
+
+export function writeHead(capture: Capture, args: unknown[]): unknown {
+  const { response } = capture
+  if (capture.phase === 'discarded') return response
+  if (capture.waitingHead !== undefined) {
+    return isRepeated(response, args) ? response : refuseAfterHead('writeHead', args)
+  }
+  if (capture.head !== undefined || isHeadSent(response)) return call(capture, 'writeHead', args)
+  const head = headOf(response, args, capture.keptHeaders)
+  capture.waitingHead = postponeHead(response, args)
+  capture.head = head
+  if (isEventStream(head)) happen(capture, 'outgrown')
   return response
 }
+
+/**
+ * Middlewares that ask Node itself whether it has the head (compression before 1.8 and
+ * express-session do) write it once more with each part of the body.
+ */
+const isRepeated = ({ statusCode }: ServerResponse, args: readonly unknown[]): boolean =>
+  args.length === 1 && args[0] === statusCode
 
 /** By way of the response, as Node does: an inner middleware may add its headers there. */
 function writeImplicitHead(capture: Capture): Head {
@@ -39,6 +62,7 @@ function writeImplicitHead(capture: Capture): Head {
 }
 
 export function flushHeaders(capture: Capture): void {
+  if (capture.phase === 'discarded') return
   writeImplicitHead(capture)
   if (capture.phase === 'flowing') send(capture, 'flushHeaders', [])
 }
@@ -63,7 +87,7 @@ export function write(capture: Capture, args: unknown[]): unknown {
   return isHeld(capture.phase)
 }
 
-function tooLate(callback: Callback | undefined): false {
+export function tooLate(callback: Callback | undefined): false {
   if (callback !== undefined) process.nextTick(callback, writeAfterEnd())
   return false
 }
@@ -102,17 +126,23 @@ const NOTHING = new Uint8Array()
  */
 function writeLastHead(capture: Capture, length: number): Head {
   const { response } = capture
-  const isOnePiece =
-    capture.head === undefined && !capture.isHead && !isBodyless(response.statusCode)
-  const isFramed = FRAMING.some((name) => response.hasHeader(name))
-  if (!isOnePiece || isFramed) return writeImplicitHead(capture)
-  response.setHeader('Content-Length', length)
+  if (capture.head !== undefined || !announceLength(capture, length)) {
+    return writeImplicitHead(capture)
+  }
   try {
     return writeImplicitHead(capture)
   } catch (error) {
     if (capture.head === undefined) response.removeHeader('Content-Length')
     throw error
   }
+}
+
+/** Whether it has been announced. */
+export function announceLength({ response, isHead }: Capture, length: number): boolean {
+  if (isHead || isBodyless(response.statusCode)) return false
+  if (FRAMING.some((name) => response.hasHeader(name))) return false
+  response.setHeader('Content-Length', length)
+  return true
 }
 
 const FRAMING = ['content-length', 'transfer-encoding', 'trailer']

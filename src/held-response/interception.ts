@@ -1,11 +1,21 @@
 import { ServerResponse } from 'node:http'
 
-const NAMES = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy'] as const
+const NAMES = [
+  'setHeader',
+  'setHeaders',
+  'appendHeader',
+  'removeHeader',
+  'writeHead',
+  'flushHeaders',
+  'write',
+  'end',
+  'destroy',
+] as const
 type Name = (typeof NAMES)[number]
 
 type AnyFunction = (...args: unknown[]) => unknown
 
-/** The functions by which a response is sent. */
+/** The functions by which a response is made and sent. */
 export type SendingFunctions = Readonly<Record<Name, AnyFunction>>
 
 /** What is called instead, with the state of the response that it was called on. */
@@ -23,7 +33,7 @@ export interface Intercepted {
  */
 export function createInterception<State extends Intercepted>(
   interceptors: Interceptors<State>,
-): (response: ServerResponse, begin: (found: SendingFunctions) => State) => void {
+): (response: ServerResponse, begin: (found: SendingFunctions) => State) => State {
   const STATE = Symbol('express-service-auth response')
   type Carrier = Record<Name, AnyFunction> & { [STATE]?: State }
 
@@ -41,21 +51,29 @@ export function createInterception<State extends Intercepted>(
     const carrier = response as unknown as Carrier
     const state = begin(functionsOf(carrier, own, carrier[STATE]?.found))
     carrier[STATE] = state
+    carrier.setHeader = own.setHeader
+    carrier.setHeaders = own.setHeaders
+    carrier.appendHeader = own.appendHeader
+    carrier.removeHeader = own.removeHeader
     carrier.writeHead = own.writeHead
     carrier.flushHeaders = own.flushHeaders
     carrier.write = own.write
     carrier.end = own.end
     carrier.destroy = own.destroy
+    return state
   }
 }
 
 /** A copy of a held response has our functions already: what stood before them there is meant. */
 function functionsOf(
-  { writeHead, flushHeaders, write, end, destroy }: Record<Name, AnyFunction>,
+  carrier: Record<Name, AnyFunction>,
   own: SendingFunctions,
   ofOriginal: SendingFunctions | undefined,
 ): SendingFunctions {
-  const found = { writeHead, flushHeaders, write, end, destroy }
+  const { setHeader, setHeaders, appendHeader, removeHeader } = carrier
+  const { writeHead, flushHeaders, write, end, destroy } = carrier
+  const ofHead = { setHeader, setHeaders, appendHeader, removeHeader, writeHead, flushHeaders }
+  const found = { ...ofHead, write, end, destroy }
   if (ofOriginal === undefined) return found
   for (const name of NAMES) if (found[name] === own[name]) found[name] = ofOriginal[name]
   return found

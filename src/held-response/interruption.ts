@@ -1,17 +1,30 @@
 import type { ServerResponse } from 'node:http'
 import { type ConnectionWatcher, watchConnection } from './connection.js'
 
+export interface PipeWatch {
+  /** Takes off what is still piped into the response. */
+  unpipe(): void
+}
+
 /** Tells when nobody is left to end a response, and when its connection has gone. */
-export function watchInterruption(watcher: ConnectionWatcher): void {
+export function watchInterruption(watcher: ConnectionWatcher): PipeWatch {
   const { response } = watcher
   const leaveConnection = watchConnection(watcher)
-  response.once('pipe', (source: NodeJS.ReadableStream) => watchSources(source, watcher))
+  let sources: ReadonlySet<NodeJS.ReadableStream> | undefined
+  response.once('pipe', (source: NodeJS.ReadableStream) => {
+    sources = watchSources(source, watcher)
+  })
   response.once('close', () => {
     leaveConnection()
     // Ended by another function than its own: `end` of Node's prototype, say.
     if (response.writableEnded) watcher.interrupted()
     watcher.disconnected()
   })
+  return {
+    unpipe() {
+      for (const source of sources ?? []) source.unpipe(response)
+    },
+  }
 }
 
 /**
@@ -21,7 +34,7 @@ export function watchInterruption(watcher: ConnectionWatcher): void {
 function watchSources(
   first: NodeJS.ReadableStream,
   { response, interrupted }: ConnectionWatcher,
-): void {
+): ReadonlySet<NodeJS.ReadableStream> {
   const sources = new Set<NodeJS.ReadableStream>()
   let wasCut = false
 
@@ -45,6 +58,7 @@ function watchSources(
   response.on('pipe', enter)
   response.on('unpipe', leave)
   response.once('close', check)
+  return sources
 }
 
 const isGone = ({ destroyed, socket }: ServerResponse): boolean =>

@@ -7,9 +7,11 @@
  * - `closing`: the same, and the handler has ended it.
  * - `lost`: the same, and it was broken off before its first byte.
  * - `flowing`: everything passes.
- * - `ended`: the handler has ended it; its end waits for the record.
+ * - `ended`: the handler has ended it; all of it waits for the record.
+ * - `ending`: the handler has ended what flows; its end waits for the record.
  * - `delivered`: its end has been passed on.
  * - `over`: it was broken off.
+ * - `discarded`: what was held has been thrown away; the app answers anew.
  */
 export type Phase =
   | 'held'
@@ -19,8 +21,10 @@ export type Phase =
   | 'lost'
   | 'flowing'
   | 'ended'
+  | 'ending'
   | 'delivered'
   | 'over'
+  | 'discarded'
 
 /**
  * - `outgrown`: the body is too large, or the response an event stream.
@@ -30,6 +34,7 @@ export type Phase =
  * - `interrupted`: nobody is left who could end it.
  * - `disconnected`: the connection has gone.
  * - `destroyed`: the handler has destroyed the response.
+ * - `discarded`: the app throws away what is held.
  */
 export type PhaseEvent =
   | 'outgrown'
@@ -39,6 +44,7 @@ export type PhaseEvent =
   | 'interrupted'
   | 'disconnected'
   | 'destroyed'
+  | 'discarded'
 
 type Transitions = Readonly<Partial<Record<PhaseEvent, Phase>>>
 
@@ -49,20 +55,29 @@ const TRANSITIONS: Readonly<Record<Phase, Transitions>> = {
     finished: 'ended',
     interrupted: 'dropped',
     destroyed: 'over',
+    discarded: 'discarded',
   },
-  dropped: { outgrown: 'opening', finished: 'ended', destroyed: 'over' },
+  dropped: {
+    outgrown: 'opening',
+    finished: 'ended',
+    destroyed: 'over',
+    discarded: 'discarded',
+  },
   opening: {
     recorded: 'flowing',
     finished: 'closing',
     disconnected: 'lost',
     destroyed: 'lost',
+    discarded: 'discarded',
   },
-  closing: { recorded: 'ended' },
-  lost: { recorded: 'over' },
-  flowing: { finished: 'ended', disconnected: 'over', destroyed: 'over' },
-  ended: { delivered: 'delivered' },
+  closing: { recorded: 'ending', discarded: 'discarded' },
+  lost: { recorded: 'over', discarded: 'discarded' },
+  flowing: { finished: 'ending', disconnected: 'over', destroyed: 'over' },
+  ended: { delivered: 'delivered', discarded: 'discarded' },
+  ending: { delivered: 'delivered' },
   delivered: {},
   over: {},
+  discarded: {},
 }
 
 export const advance = (phase: Phase, event: PhaseEvent): Phase =>
@@ -76,4 +91,5 @@ export const isOpen = (phase: Phase): boolean =>
   isHeld(phase) || phase === 'opening' || phase === 'flowing'
 
 /** Whether the handler has ended the response, and it is yet to be sent. */
-export const isDue = (phase: Phase): boolean => phase === 'ended' || phase === 'closing'
+export const isDue = (phase: Phase): boolean =>
+  phase === 'ended' || phase === 'closing' || phase === 'ending'

@@ -22,7 +22,7 @@ export const call = (
 /** Calls one of the functions that send something. */
 export function send(
   sending: Sending,
-  name: 'flushHeaders' | 'write' | 'end',
+  name: 'writeHead' | 'flushHeaders' | 'write' | 'end',
   args: readonly unknown[],
 ): unknown {
   sending.depth += 1

@@ -3,7 +3,17 @@ import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { createInterception, type SendingFunctions } from '../../src/held-response/interception.js'
 
-const NAMES = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy'] as const
+const NAMES = [
+  'setHeader',
+  'setHeaders',
+  'appendHeader',
+  'removeHeader',
+  'writeHead',
+  'flushHeaders',
+  'write',
+  'end',
+  'destroy',
+] as const
 
 const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 
@@ -21,6 +31,10 @@ function interception() {
       return name
     }
   const hold = createInterception<State>({
+    setHeader: noted('setHeader'),
+    setHeaders: noted('setHeaders'),
+    appendHeader: noted('appendHeader'),
+    removeHeader: noted('removeHeader'),
     writeHead: noted('writeHead'),
     flushHeaders: noted('flushHeaders'),
     write: noted('write'),

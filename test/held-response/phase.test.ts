@@ -16,9 +16,12 @@ const EVENTS: PhaseEvent[] = [
   'disconnected',
   'destroyed',
   'delivered',
+  'discarded',
 ]
 
 const phaseAfter = (...events: PhaseEvent[]): Phase => events.reduce<Phase>(advance, 'held')
+
+const LAST: Phase[] = ['delivered', 'over', 'discarded']
 
 const runs = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
 
@@ -37,13 +40,24 @@ describe('The phase of a response', () => {
     ['lost', ['outgrown', 'disconnected']],
     ['lost', ['outgrown', 'destroyed', 'finished']],
     ['over', ['outgrown', 'destroyed', 'recorded']],
-    ['ended', ['outgrown', 'finished', 'recorded']],
+    ['ending', ['outgrown', 'finished', 'recorded']],
     ['flowing', ['outgrown', 'recorded']],
     ['over', ['outgrown', 'recorded', 'disconnected']],
     ['over', ['outgrown', 'recorded', 'destroyed']],
-    ['ended', ['outgrown', 'recorded', 'finished', 'disconnected']],
+    ['ending', ['outgrown', 'recorded', 'finished', 'disconnected']],
     ['delivered', ['finished', 'delivered']],
     ['held', ['delivered']],
+    ['discarded', ['discarded']],
+    ['discarded', ['interrupted', 'discarded']],
+    ['discarded', ['finished', 'discarded']],
+    ['discarded', ['outgrown', 'discarded']],
+    ['discarded', ['outgrown', 'finished', 'discarded']],
+    ['discarded', ['outgrown', 'disconnected', 'discarded']],
+    ['discarded', ['discarded', 'outgrown', 'recorded', 'finished', 'delivered', 'destroyed']],
+    ['over', ['destroyed', 'discarded']],
+    ['flowing', ['outgrown', 'recorded', 'discarded']],
+    ['ending', ['outgrown', 'recorded', 'finished', 'discarded']],
+    ['delivered', ['finished', 'delivered', 'discarded']],
   ])('is %s after %j', (phase, events) => {
     expect(phaseAfter(...events)).toBe(phase)
   })
@@ -55,8 +69,19 @@ describe('The phase of a response', () => {
         const now = advance(before, next)
         if (!isHeld(before)) expect(isHeld(now)).toBe(false)
         if (!isOpen(before)) expect(isOpen(now)).toBe(false)
-        if (before === 'ended') expect(['ended', 'delivered']).toContain(now)
-        if (before === 'delivered' || before === 'over') expect(now).toBe(before)
+        if (before === 'ended') expect(['ended', 'delivered', 'discarded']).toContain(now)
+        if (before === 'ending') expect(['ending', 'delivered']).toContain(now)
+        if (LAST.includes(before)) expect(now).toBe(before)
+      }),
+    )
+  })
+
+  it('is never discarded once a byte may have left', () => {
+    fc.assert(
+      fc.property(runs, (events) => {
+        const before = phaseAfter(...events)
+        const isSent = ['flowing', 'ending', 'delivered', 'over'].includes(before)
+        expect(advance(before, 'discarded') === 'discarded').toBe(!isSent)
       }),
     )
   })

@@ -7,8 +7,10 @@ const nothing = (): void => {}
 
 function sendingWith(found: Partial<Sending['found']>): Sending {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
-  const none = { writeHead: nothing, flushHeaders: nothing, write: nothing, end: nothing }
-  return { response, found: { ...none, destroy: nothing, ...found }, depth: 0 }
+  const ofHead = { setHeader: nothing, setHeaders: nothing, appendHeader: nothing }
+  const ofBody = { flushHeaders: nothing, write: nothing, end: nothing, destroy: nothing }
+  const none = { ...ofHead, removeHeader: nothing, writeHead: nothing, ...ofBody }
+  return { response, found: { ...none, ...found }, depth: 0 }
 }
 
 describe('Sending a held response', () => {

@@ -1,0 +1,103 @@
+import { type ClientRequest, IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
+import { Socket } from 'node:net'
+import { type Sending, send } from './sending.js'
+
+/** A head that the handler has written, and that is yet to be sent. */
+export interface WaitingHead {
+  readonly args: readonly unknown[]
+  /** As they were before the handler wrote it. */
+  readonly statusCode: number
+  readonly statusMessage: string
+}
+
+/** A response whose head may wait. */
+interface Waiting extends Sending {
+  waitingHead: WaitingHead | undefined
+}
+
+type HeadFunction = 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader' | 'writeHead'
+
+/** Whether Node has the head of a response, whatever the response itself shows. */
+export const isHeadSent = (response: ServerResponse): boolean =>
+  Reflect.get(ServerResponse.prototype, 'headersSent', response)
+
+/**
+ * Does all that Node's `writeHead` does to a response, but gives Node no head: that could not be
+ * taken back. From here on it is too late to change it.
+ */
+export function postponeHead(response: ServerResponse, given: readonly unknown[]): WaitingHead {
+  const { statusCode, statusMessage } = response
+  const args = given.map(copyOf)
+  if (isPlain(response, args)) {
+    const status = args[0] as number
+    response.statusMessage = STATUS_CODES[status] ?? 'unknown'
+    response.statusCode = status
+  } else {
+    rehearse(response, args)
+  }
+  Object.defineProperty(response, 'headersSent', { configurable: true, value: true })
+  return { args, statusCode, statusMessage }
+}
+
+/** The headers as they are now: the handler may use their object again. */
+function copyOf(arg: unknown): unknown {
+  if (Array.isArray(arg)) return arg.map(copyOf)
+  return typeof arg === 'object' && arg !== null ? { ...arg } : arg
+}
+
+/** Whether Node has nothing to object, and nothing to add but the message of the status. */
+function isPlain(response: ServerResponse, args: readonly unknown[]): boolean {
+  const [status] = args
+  const isStatus = Number.isInteger(status) && Number(status) >= 100 && Number(status) <= 999
+  return args.length === 1 && isStatus && !response.statusMessage && !response.hasHeader('trailer')
+}
+
+/** What Node does to another response with this head, and what it throws, is what it does to this. */
+function rehearse(response: ServerResponse, args: readonly unknown[]): void {
+  const scratch = new ServerResponse(response.req ?? SENT.req)
+  scratch.statusCode = response.statusCode
+  scratch.statusMessage = response.statusMessage
+  for (const [name, value] of headersOf(response)) scratch.setHeader(name, value)
+  try {
+    Reflect.apply(scratch.writeHead, scratch, args)
+  } finally {
+    response.statusCode = scratch.statusCode
+    response.statusMessage = scratch.statusMessage
+    for (const [name, value] of headersOf(scratch)) {
+      if (response.getHeader(name) !== value) response.setHeader(name, value)
+    }
+  }
+}
+
+export type Header = readonly [name: string, value: number | string | string[]]
+
+/** With the names as they were written. A copy: Node appends to the lists that it has. */
+export const headersOf = (response: ServerResponse): Header[] =>
+  // Its declaration lacks the function that it has from its prototype.
+  (response as ServerResponse & Pick<ClientRequest, 'getRawHeaderNames'>)
+    .getRawHeaderNames()
+    .map((name) => {
+      const value = response.getHeader(name) ?? ''
+      return [name, Array.isArray(value) ? [...value] : value]
+    })
+
+/** Hands the head to the functions that the response had before. */
+export function sendHead(waiting: Waiting): void {
+  const { response, waitingHead } = waiting
+  if (waitingHead === undefined) return
+  forgetHead(waiting)
+  response.statusCode = waitingHead.statusCode
+  response.statusMessage = waitingHead.statusMessage
+  send(waiting, 'writeHead', waitingHead.args)
+}
+
+export function forgetHead(waiting: Waiting): void {
+  waiting.waitingHead = undefined
+  Reflect.deleteProperty(waiting.response, 'headersSent')
+}
+
+/** A response whose head has been sent: Node itself says what it then throws. */
+const SENT = new ServerResponse(new IncomingMessage(new Socket())).writeHead(200)
+
+export const refuseAfterHead = (name: HeadFunction, args: readonly unknown[]): unknown =>
+  Reflect.apply(SENT[name], SENT, args)

@@ -1,0 +1,36 @@
+/**
+ * What comes within the time. What comes later goes to `late`, and a later failure nowhere; the time
+ * being over, `tooLate` tells what to reject with.
+ */
+export function within<T>(
+  timeoutMs: number,
+  coming: PromiseLike<T>,
+  over: { readonly tooLate: () => Error; readonly late?: (value: T) => void },
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isOver = false
+    const timer = setTimeout(() => {
+      isOver = true
+      reject(over.tooLate())
+    }, timeoutMs)
+    coming.then(
+      (value) => {
+        clearTimeout(timer)
+        if (isOver) over.late?.(value)
+        else resolve(value)
+      },
+      (reason) => {
+        clearTimeout(timer)
+        reject(reason)
+      },
+    )
+  })
+}
+
+export function noConnection(acquireMs: number): Error {
+  return new Error(`No connection to Postgres came within ${acquireMs} ms.`)
+}
+
+export function noAnswer(timeoutMs: number): Error {
+  return new Error(`Postgres did not answer within ${timeoutMs} ms.`)
+}

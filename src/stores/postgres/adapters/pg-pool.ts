@@ -1,0 +1,91 @@
+import { noConnection, within } from './bounded.js'
+import type { PgExchange } from './pg-exchange.js'
+import type { TypeParsers } from './pg-values.js'
+
+/** A pool of pg 8.23 or later; `T` is its client. */
+export interface PgPoolLike<T> {
+  readonly totalCount: number
+  connect(): Promise<T>
+  connect(
+    callback: (
+      error: Error | undefined,
+      client: T | undefined,
+      done: (release?: unknown) => void,
+    ) => void,
+  ): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+}
+
+export interface PgResultLike {
+  readonly command: string
+  readonly rows: Record<string, unknown>[]
+}
+
+interface PgQueryConfig {
+  readonly text: string
+  readonly values: readonly unknown[]
+  readonly types: TypeParsers
+}
+
+/** What the adapter uses of a client. */
+export interface PgClientLike {
+  /** Queries do not wait for each other's answers. */
+  readonly pipeline?: boolean
+  /** Only the client that is written in JavaScript has one. */
+  readonly connection?: object
+  query(exchange: PgExchange): unknown
+  query(config: PgQueryConfig): Promise<PgResultLike>
+  release(destroy?: boolean): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/** A client of the pool, in our hands. */
+export interface Loan<T> {
+  readonly tx: T
+  readonly client: PgClientLike
+  /** Gives it back; one whose state is not known is destroyed. */
+  giveBack(isSound: boolean): void
+}
+
+const LISTENED_TO = new WeakSet<object>()
+
+export function isPgPool(pool: unknown): boolean {
+  const { connect, on, totalCount } = Object(pool) as Record<string, unknown>
+  const isPool = typeof connect === 'function' && typeof on === 'function'
+  return isPool && typeof totalCount === 'number'
+}
+
+/** An idle client's error would end the process. The pool has removed that client already. */
+export function outliveIdleErrors(pool: PgPoolLike<unknown>): void {
+  if (LISTENED_TO.has(pool)) return
+  LISTENED_TO.add(pool)
+  pool.on('error', () => {})
+}
+
+/** A client within the time; one that comes later goes back at once. */
+export async function borrow<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<Loan<T>> {
+  const tx = await within(acquireMs, pool.connect(), {
+    tooLate: () => noConnection(acquireMs),
+    late: (client) => clientOf(client).release(),
+  })
+  const client = clientOf(tx)
+  let isLost = false
+  // The query under way, or the next one, fails with it, too.
+  const lost = (): void => {
+    isLost = true
+  }
+  client.on('error', lost)
+  return {
+    tx,
+    client,
+    giveBack(isSound) {
+      client.removeListener('error', lost)
+      client.release(isLost || !isSound)
+    },
+  }
+}
+
+export function clientOf(tx: unknown): PgClientLike {
+  return tx as PgClientLike
+}

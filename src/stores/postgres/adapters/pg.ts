@@ -1,0 +1,111 @@
+import type {
+  Row,
+  Statement,
+  StatementLimits,
+  TransactionLimits,
+  TransactionRunner,
+} from '../runner.js'
+import { noAnswer, within } from './bounded.js'
+import { type Conversation, converse } from './pg-conversation.js'
+import { borrow, isPgPool, type Loan, outliveIdleErrors, type PgPoolLike } from './pg-pool.js'
+import { OWN_PARSERS } from './pg-values.js'
+
+/** After it the connection is destroyed, so that a statement that hangs does not keep its locks. */
+const ROLLBACK_MS = 1000
+
+const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
+
+/**
+ * Runs transactions on a pool of pg (node-postgres) 8.23 or later; `transactionOf` gives the pool's
+ * client. The pool gets one listener of its `error` event, so that an idle client whose connection is
+ * lost does not end the process. Throws `TypeError` for anything but a pool.
+ */
+export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
+  if (!isPgPool(pool)) throw new TypeError('fromPg: expected a Pool of pg')
+  outliveIdleErrors(pool)
+  const conversations = new WeakMap<object, Conversation>()
+
+  const conversationOf = (tx: T): Conversation => {
+    const conversation = conversations.get(tx as object)
+    if (conversation) return conversation
+    throw new TypeError('fromPg: this client is in no transaction of this runner')
+  }
+
+  return {
+    async transaction<R>(work: (tx: T) => Promise<R>, limits: TransactionLimits): Promise<R> {
+      const loan = await borrow(pool, limits.acquireMs)
+      const conversation = converse(loan.client, limits.isolation)
+      conversations.set(loan.tx as object, conversation)
+      try {
+        return await runTransaction({ loan, conversation, limits }, work)
+      } finally {
+        conversations.delete(loan.tx as object)
+      }
+    },
+
+    async query(tx, text, values, limits = DEFAULT_LIMITS) {
+      if (tx === undefined) return queryAlone(pool, { text, values }, limits)
+      const [result] = await conversationOf(tx).send([{ text, values }])
+      return result?.rows ?? []
+    },
+
+    async batch(tx, statements) {
+      const results = await conversationOf(tx).send(statements)
+      return results.map(({ rows }) => rows)
+    },
+
+    commitWith: (tx, statements) => conversationOf(tx).commit(statements),
+  }
+}
+
+interface Running<T> {
+  readonly loan: Loan<T>
+  readonly conversation: Conversation
+  readonly limits: TransactionLimits
+}
+
+async function runTransaction<T, R>(
+  { loan, conversation, limits }: Running<T>,
+  work: (tx: T) => Promise<R>,
+): Promise<R> {
+  try {
+    const working = work(loan.tx)
+    conversation.openUnlessOpened()
+    const result = await working
+    // Nobody cancels it; a server that never answers is given up.
+    await within(limits.transactionMs, conversation.commit(), {
+      tooLate: () => noAnswer(limits.transactionMs),
+    })
+    loan.giveBack(true)
+    return result
+  } catch (error) {
+    await rollBack(loan, conversation)
+    throw error
+  }
+}
+
+async function rollBack(loan: Loan<unknown>, conversation: Conversation): Promise<void> {
+  const tooLate = (): Error => noAnswer(ROLLBACK_MS)
+  const isRolledBack = await within(ROLLBACK_MS, conversation.rollBack(), { tooLate }).then(
+    () => true,
+    () => false,
+  )
+  loan.giveBack(isRolledBack)
+}
+
+async function queryAlone(
+  pool: PgPoolLike<unknown>,
+  { text, values }: Statement,
+  { acquireMs, statementMs }: StatementLimits,
+): Promise<readonly Row[]> {
+  const loan = await borrow(pool, acquireMs)
+  let isSound = false
+  try {
+    const query = loan.client.query({ text, values, types: OWN_PARSERS })
+    const { rows } = await within(statementMs, query, { tooLate: () => noAnswer(statementMs) })
+    isSound = true
+    return rows
+  } finally {
+    loan.giveBack(isSound)
+  }
+}

@@ -1,0 +1,69 @@
+import { types } from 'node:util'
+
+/** What a membrane can stand before. */
+export type Wrappable = object
+
+const HOW_DEEP_PLAIN_OBJECTS_ARE_READ = 2
+
+/**
+ * Whether a value may lead to the transaction: everything that has functions, but for data such as
+ * rows, dates and buffers, and for classes.
+ */
+export function leadsToTransaction(value: unknown): value is Wrappable {
+  return leads(value, HOW_DEEP_PLAIN_OBJECTS_ARE_READ)
+}
+
+function leads(value: unknown, depth: number): boolean {
+  if (typeof value === 'function') return !isClass(value)
+  if (typeof value !== 'object' || value === null || isData(value)) return false
+  if (!isPlainObject(value)) return true
+  if (depth === 0) return false
+  return Reflect.ownKeys(value).some((key) => {
+    const descriptor = Reflect.getOwnPropertyDescriptor(value, key)
+    return descriptor !== undefined && (descriptor.get || leads(descriptor.value, depth - 1))
+  })
+}
+
+/** A native promise counts as data: what it resolves to is a result. */
+function isData(value: object): boolean {
+  return (
+    Array.isArray(value) ||
+    ArrayBuffer.isView(value) ||
+    isNativePromise(value) ||
+    types.isDate(value) ||
+    types.isNativeError(value) ||
+    types.isRegExp(value) ||
+    types.isMap(value) ||
+    types.isSet(value) ||
+    types.isAnyArrayBuffer(value)
+  )
+}
+
+/** Not one of a class of its own: postgres.js sends its queries when their `then` is called. */
+export function isNativePromise(value: unknown): value is Promise<unknown> {
+  return types.isPromise(value) && Object.getPrototypeOf(value) === Promise.prototype
+}
+
+export function isPlainObject(value: unknown): value is Record<PropertyKey, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Also one that a compiler made a function of: by its name, or by what its prototype has. */
+export function isClass(value: object): boolean {
+  if (typeof value !== 'function') return false
+  const prototype = Object.getOwnPropertyDescriptor(value, 'prototype')
+  if (prototype === undefined) return false
+  if (!prototype.writable) return true
+  return /^[A-Z]/.test(value.name) || Reflect.ownKeys(Object(prototype.value)).length > 1
+}
+
+export function isCallback(value: unknown): value is (...values: unknown[]) => unknown {
+  return typeof value === 'function' && !isClass(value)
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  const isObject = typeof value === 'object' && value !== null
+  return isObject && typeof (value as { then?: unknown }).then === 'function'
+}

@@ -1,0 +1,191 @@
+import { isCallback, isNativePromise, isThenable, leadsToTransaction } from './handle-values.js'
+import { isProxy, remember, unwrap } from './proxied.js'
+import { controlsTransaction } from './transaction-control.js'
+import { TransactionEndedError } from './transaction-ended-error.js'
+
+export interface RevocableHandle<Tx> {
+  /** Does what `tx` does, until it is revoked. */
+  readonly handle: Tx
+  /** From now on the handle, and all that was made from it, fails with `TransactionEndedError`. */
+  revoke(): void
+}
+
+type Callable = (...values: unknown[]) => unknown
+
+/** A function, and the object that it was read from. */
+interface Member {
+  readonly owner: object | undefined
+  readonly name: PropertyKey
+}
+
+interface Given {
+  readonly self: unknown
+  readonly values: unknown[]
+}
+
+interface Callback {
+  /** What the library calls in its place. */
+  readonly guarded: Callable
+  /** Reject the calls that were given this callback. */
+  readonly abandon: Set<(reason: unknown) => void>
+}
+
+const PROMISE_FUNCTIONS = new Set<PropertyKey>(['then', 'catch', 'finally'])
+
+const CONTROL_REFUSED =
+  'The transaction of a request begins before its handler and ends with its answer: a handler neither begins, commits nor rolls it back, nor gives its connection away. Savepoints are allowed; to roll back, throw or answer with a status of 400 or more.'
+
+/**
+ * The library's own transaction object behind a membrane: whatever is read from it, returned by its
+ * functions or given to its callbacks, and has functions itself, is behind it too. Rows and other data
+ * are not. Calls that fail do so with a rejection, so that they fail no process whose code has a `catch`.
+ */
+export function revocableHandle<Tx>(tx: Tx): RevocableHandle<Tx> {
+  const { wrap, revoke } = createMembrane()
+  const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
+  return { handle: isObject ? (wrap(tx) as Tx) : tx, revoke }
+}
+
+function createMembrane() {
+  let isRevoked = false
+  const objects = new WeakMap<object, object>()
+  const methods = new WeakMap<object, WeakMap<object, object>>()
+  const callbacks = new WeakMap<object, Callback>()
+
+  /** The same object is always behind the same proxy; a function, behind one for each owner. */
+  function wrap(target: object, member: Member = { owner: undefined, name: '' }): object {
+    if (isProxy(target)) return target
+    const cache = cacheOf(member.owner)
+    const known = cache.get(target)
+    if (known) return known
+    const proxy = createProxy(target, member)
+    cache.set(target, proxy)
+    remember(proxy, target)
+    return proxy
+  }
+
+  function cacheOf(owner: object | undefined): WeakMap<object, object> {
+    if (owner === undefined) return objects
+    const known = methods.get(owner) ?? new WeakMap<object, object>()
+    methods.set(owner, known)
+    return known
+  }
+
+  /** The proxy's own target is empty: a frozen one would forbid to stand before its members. */
+  function createProxy(target: object, member: Member): object {
+    return new Proxy(typeof target === 'function' ? () => {} : {}, {
+      apply: (_empty, self, values) => call(target as Callable, member, { self, values }),
+      get: (_empty, name) => memberOf(target, name, Reflect.get(target, name, target)),
+      set: (_empty, name, value) => {
+        if (isRevoked) throw new TransactionEndedError()
+        return Reflect.set(target, name, unwrap(value), target)
+      },
+      has: (_empty, name) => Reflect.has(target, name),
+      ownKeys: () => Reflect.ownKeys(target),
+      deleteProperty: (_empty, name) => Reflect.deleteProperty(target, name),
+      defineProperty: (_empty, name, descriptor) =>
+        Reflect.defineProperty(target, name, { ...descriptor, configurable: true }),
+      getPrototypeOf: () => Reflect.getPrototypeOf(target),
+      setPrototypeOf: () => false,
+      preventExtensions: () => false,
+      getOwnPropertyDescriptor: (_empty, name) => {
+        const own = Reflect.getOwnPropertyDescriptor(target, name)
+        if (own === undefined) return undefined
+        const value = memberOf(target, name, Reflect.get(target, name, target))
+        const { enumerable = false } = own
+        return { value, enumerable, writable: true, configurable: true }
+      },
+    })
+  }
+
+  function memberOf(owner: object, name: PropertyKey, value: unknown): unknown {
+    if (name === 'constructor' || !leadsToTransaction(value)) return value
+    return typeof value === 'function' ? wrap(value, { owner, name }) : wrap(value)
+  }
+
+  function call(target: Callable, { owner, name }: Member, given: Given): unknown {
+    const isListening = PROMISE_FUNCTIONS.has(name) && given.values.some(isCallback)
+    if (isRevoked) {
+      const refused = refuse(new TransactionEndedError())
+      return isListening
+        ? Reflect.apply(Reflect.get(refused, name), refused, given.values)
+        : refused
+    }
+    const self = owner ?? unwrap(given.self)
+    // What a promise resolves to is a result: its listeners get it as it is.
+    if (isListening) return Reflect.apply(target, self, given.values)
+    const values = given.values.map(argumentOf)
+    if (controlsTransaction({ owner: self, name, arguments: values })) {
+      return refuse(new Error(CONTROL_REFUSED))
+    }
+    const result = Reflect.apply(target, self, values)
+    if (!isNativePromise(result)) return wrapIfNeeded(result)
+    // What TypeORM's query runner connects to is its connection, not a result.
+    const settled = name === 'connect' ? result.then(wrapIfNeeded) : result
+    const asked = given.values.filter(isOwnCallback)
+    return asked.length === 0 ? settled : untilAbandoned(settled, asked)
+  }
+
+  const wrapIfNeeded = (value: unknown): unknown =>
+    leadsToTransaction(value) ? wrap(value) : value
+
+  const argumentOf = (value: unknown): unknown =>
+    isOwnCallback(value) ? callbackOf(value).guarded : unwrap(value)
+
+  /** The same for the same function: what was added as a listener can be taken off again. */
+  function callbackOf(original: Callable): Callback {
+    const known = callbacks.get(original)
+    if (known) return known
+    const abandon: Callback['abandon'] = new Set()
+    function guarded(this: unknown, ...values: unknown[]): unknown {
+      const result = unwrap(original.apply(wrapIfNeeded(this), values.map(wrapIfNeeded)))
+      return isThenable(result) ? unlessEnded(result) : result
+    }
+    const unlessEnded = (result: PromiseLike<unknown>): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const pass = (settle: (value: unknown) => void) => (value: unknown) => {
+          if (!isRevoked) return settle(unwrap(value))
+          // The library would end a savepoint now, on a connection that is another request's.
+          for (const rejectCall of abandon) rejectCall(new TransactionEndedError())
+        }
+        result.then(pass(resolve), pass(reject))
+      })
+    const callback = { guarded, abandon }
+    callbacks.set(original, callback)
+    return callback
+  }
+
+  function untilAbandoned(result: Promise<unknown>, asked: Callable[]): Promise<unknown> {
+    const lists = asked.map((original) => callbackOf(original).abandon)
+    return new Promise((resolve, reject) => {
+      for (const list of lists) list.add(reject)
+      const forget = (): void => {
+        for (const list of lists) list.delete(reject)
+      }
+      result.then(resolve, reject).then(forget)
+    })
+  }
+
+  const revoke = (): void => {
+    isRevoked = true
+  }
+  return { wrap, revoke }
+}
+
+function isOwnCallback(value: unknown): value is Callable {
+  return isCallback(value) && !isProxy(value)
+}
+
+/** A promise that is rejected; also what a chain of calls goes on with, where it fails at once. */
+function refuse(error: Error): object {
+  const rejected = Promise.reject(error)
+  return new Proxy(rejected, {
+    get: (_rejected, name) => {
+      if (PROMISE_FUNCTIONS.has(name)) return Reflect.get(rejected, name).bind(rejected)
+      if (name === 'constructor' || name === Symbol.toStringTag) return Reflect.get(rejected, name)
+      // Whoever goes on with the chain learns it here, and needs no promise beside it.
+      rejected.catch(() => {})
+      throw error
+    },
+  })
+}

@@ -1,0 +1,119 @@
+/** Functions of libraries whose first argument is SQL. */
+const TAKES_SQL = new Set([
+  'query',
+  'unsafe',
+  'execute',
+  'executeQuery',
+  'streamQuery',
+  '$queryRaw',
+  '$queryRawUnsafe',
+  '$executeRaw',
+  '$executeRawUnsafe',
+])
+
+/** Functions that end a transaction, or give its connection away, whatever they belong to. */
+const ENDS_TRANSACTION = new Set(['commitTransaction', 'rollbackTransaction', '$disconnect'])
+
+/** The same, where they belong to a connection. */
+const GIVES_CONNECTION_AWAY = new Set(['release', 'end'])
+
+const REFUSED_WORDS = new Set(['begin', 'commit', 'end', 'abort'])
+
+// As much as a long comment before the statement.
+const MAX_READ_CHARACTERS = 10_000
+
+/** A call on a handle. */
+export interface HandleCall {
+  /** What the function was read from. */
+  readonly owner: unknown
+  readonly name: PropertyKey
+  readonly arguments: readonly unknown[]
+}
+
+/** Whether the call would begin or end the transaction that the store began and ends. */
+export function controlsTransaction(call: HandleCall): boolean {
+  const { owner, name } = call
+  if (typeof name === 'string') {
+    if (ENDS_TRANSACTION.has(name)) return true
+    if (GIVES_CONNECTION_AWAY.has(name)) return has(owner, 'query') || has(owner, 'unsafe')
+    // Of postgres.js: it makes the end of the transaction a `prepare transaction`.
+    if (name === 'prepare') return has(owner, 'savepoint')
+  }
+  const [first] = call.arguments
+  if (!TAKES_SQL.has(String(name)) && !isTemplate(first)) return false
+  const text = sqlOf(first)
+  return text !== undefined && isTransactionControl(text)
+}
+
+/** Whether the text starts with a statement that begins or ends a transaction. */
+export function isTransactionControl(text: string): boolean {
+  const [first, second, third] = leadingWords(text.slice(0, MAX_READ_CHARACTERS))
+  if (first === undefined) return false
+  if (REFUSED_WORDS.has(first)) return true
+  if (first === 'start' || first === 'prepare') return second === 'transaction'
+  if (first !== 'rollback') return false
+  const isToSavepoint = second === 'to' || third === 'to'
+  return !isToSavepoint
+}
+
+/** The first words of a text, in lower case, without the comments between them. */
+function leadingWords(text: string): string[] {
+  const words: string[] = []
+  let at = 0
+  while (words.length < 3 && at < text.length) {
+    const rest = text.slice(at)
+    const skipped = /^[\s;]+|^--[^\n]*/.exec(rest)?.[0].length ?? blockCommentLength(rest)
+    if (skipped > 0) {
+      at += skipped
+      continue
+    }
+    const word = /^[a-z_][a-z0-9_]*/i.exec(rest)?.[0]
+    if (word === undefined) break
+    words.push(word.toLowerCase())
+    at += word.length
+  }
+  return words
+}
+
+/** 0 when the text does not start with such a comment; in SQL they nest. */
+function blockCommentLength(text: string): number {
+  if (!text.startsWith('/*')) return 0
+  let depth = 0
+  const marks = /\/\*|\*\//g
+  for (let mark = marks.exec(text); mark; mark = marks.exec(text)) {
+    depth += mark[0] === '/*' ? 1 : -1
+    if (depth === 0) return marks.lastIndex
+  }
+  return text.length
+}
+
+/** The text of what libraries take as SQL, as far as it can be read without them. */
+function sqlOf(query: unknown): string | undefined {
+  if (typeof query === 'string') return query
+  if (isTemplate(query)) return query[0]
+  if (typeof query !== 'object' || query === null) return undefined
+  const { text, sql, queryChunks } = query as Record<string, unknown>
+  if (typeof text === 'string') return text
+  if (typeof sql === 'string') return sql
+  return Array.isArray(queryChunks) ? chunksText(queryChunks) : undefined
+}
+
+/** The text of drizzle's `sql`, up to its first value. */
+function chunksText(chunks: readonly unknown[]): string {
+  let text = ''
+  for (const chunk of chunks) {
+    const { value, queryChunks } = Object(chunk) as Record<string, unknown>
+    if (Array.isArray(queryChunks)) text += chunksText(queryChunks)
+    else if (Array.isArray(value)) text += value.join('')
+    else break
+  }
+  return text
+}
+
+function isTemplate(value: unknown): value is TemplateStringsArray {
+  return Array.isArray(value) && Array.isArray((value as { raw?: unknown }).raw)
+}
+
+function has(owner: unknown, name: string): boolean {
+  return typeof (Object(owner) as Record<string, unknown>)[name] === 'function'
+}

@@ -1,3 +1,11 @@
+export type {
+  CoupledEnding,
+  CoupledFinding,
+  CoupledOutcome,
+  CoupledRequest,
+  CoupledRun,
+  CoupledStore,
+} from './coupled/store.js'
 export type { DecisionEvent, DecisionObserver } from './decision/event.js'
 export { ServiceAuthError, type ServiceAuthErrorCode } from './decision/fault.js'
 export type { Reason, RefusalReason, UndecidedReason } from './decision/reason.js'
@@ -11,7 +19,7 @@ export type {
   LiveDenylist,
 } from './denylist/live-denylist.js'
 export type { IdempotencyContext } from './idempotency/context.js'
-export type { IdempotencyEvent, IdempotencyRefusal, RunEnd } from './idempotency/event.js'
+export type { IdempotencyEvent, IdempotencyRefusal, RunEnd, Undone } from './idempotency/event.js'
 export type { KeySetEvent } from './key-set/event.js'
 export type { FetchFailureCode } from './key-set/exchange.js'
 export type { KeySet, KeySetHealth } from './key-set/key-set.js'
@@ -39,7 +47,11 @@ export type {
   NoPromise,
   ServiceChoice,
 } from './middleware/choice.js'
-export type { IdempotencyOptions } from './middleware/idempotency-options.js'
+export type {
+  CoupledIdempotencyOptions,
+  IdempotencyOptions,
+  LeasedIdempotencyOptions,
+} from './middleware/idempotency-options.js'
 export type { RequestNamer } from './middleware/idempotent-request.js'
 export { type AcceptedCredential, serviceOf } from './middleware/request-state.js'
 export { requireIdempotencyKey } from './middleware/require-idempotency-key.js'

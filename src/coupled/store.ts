@@ -1,3 +1,6 @@
+import type { Undone } from '../idempotency/event.js'
+import type { SingleUseStore } from '../replay/single-use.js'
+
 /** A request under a key, as a coupled store knows it. */
 export interface CoupledRequest {
   /** The digest of the key and its scope. */
@@ -41,9 +44,6 @@ export type CoupledFinding =
   /** There is a result, but not one that can be read. */
   | { readonly outcome: 'unreadable' }
 
-/** Why nothing of a run, or nothing of which one could be sure, has been committed. */
-export type UndoneReason = 'store_unavailable' | 'timed_out' | 'conflict' | 'commit_unknown'
-
 /** What has become of a request. */
 export type CoupledOutcome =
   | CoupledFinding
@@ -61,7 +61,7 @@ export type CoupledOutcome =
   /** Nothing may be told of the answer. `mayRetryNow`: the same request may succeed at once. */
   | {
       readonly outcome: 'undone'
-      readonly reason: UndoneReason
+      readonly reason: Undone
       readonly mayRetryNow: boolean
       readonly sqlState?: string
     }
@@ -72,7 +72,7 @@ export type CoupledOutcome =
  * Where a write, the record of its key and its result are one transaction. Of all runs of a key, one
  * at most commits.
  */
-export interface CoupledStore {
+export interface CoupledStore extends SingleUseStore {
   /**
    * Runs `work` inside a transaction of its own, at most once, unless the key is known; commits or
    * rolls back as `work` resolves. What `work` resolves with after the outcome is known counts for

@@ -1,5 +1,10 @@
 /** What has failed on the receiver's side; see `ServiceAuthError`. */
-export type ServiceAuthErrorCode = 'wrong_wiring' | 'internal' | 'unavailable' | 'unfit'
+export type ServiceAuthErrorCode =
+  | 'wrong_wiring'
+  | 'internal'
+  | 'unavailable'
+  | 'unfit'
+  | 'commit_refused'
 
 /**
  * A failure on the receiver's side. By `code`:
@@ -11,6 +16,8 @@ export type ServiceAuthErrorCode = 'wrong_wiring' | 'internal' | 'unavailable' |
  * - `unavailable`: the key set, a denylist or the store is out of reach. `ready()` and `check()` reject
  *   with it; a request gets the 503.
  * - `unfit`: the store must not be used as it is configured. `check()` rejects with it.
+ * - `commit_refused`: the database has refused to commit what a handler had written; its error is the
+ *   `cause`. Passed to `next(error)` instead of the handler's answer.
  *
  * It has no `status`, `statusCode` or `headers`, because Express would answer with them.
  */

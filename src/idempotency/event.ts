@@ -24,6 +24,27 @@ export type RunEnd =
   | 'key_lost'
   /** The store could not be told how it ended. */
   | 'result_lost'
+  /** Its writes are rolled back, and its answer, a refusal, is kept for retries. */
+  | 'refusal_kept'
+  /** Its writes are rolled back, and nothing is kept. */
+  | 'rolled_back'
+  /** Another run of the key has committed first. */
+  | 'conflict'
+  /** Its handler has ended the transaction itself; its answer is kept beside it. */
+  | 'uncoupled'
+  /** Its handler has never asked for its transaction: the likeliest mistake. Told beside `result_kept`. */
+  | 'transaction_unused'
+
+/** Why a caller got the 503, or the app an error, instead of the handler's answer. */
+export type Undone =
+  /** The database was out of reach, or the connection was lost. */
+  | 'store_unavailable'
+  /** The handler took too long. */
+  | 'timed_out'
+  /** It lost against another transaction. */
+  | 'conflict'
+  /** Nobody knows whether the transaction has committed. */
+  | 'commit_unknown'
 
 interface IdempotencyContext {
   readonly by: 'requireIdempotencyKey'
@@ -51,7 +72,21 @@ export type IdempotencyEvent = IdempotencyContext &
         readonly found: 'abandoned' | 'unreadable'
         readonly status: 400 | 409 | 422
       }
-    | { readonly outcome: 'undecided'; readonly reason: 'store_unavailable'; readonly status: 503 }
+    | {
+        readonly outcome: 'undecided'
+        readonly reason: Undone
+        readonly status: 503
+        /** The SQLSTATE of the database, where there was one. */
+        readonly sqlState?: string
+        readonly fence?: number
+      }
+    | {
+        readonly outcome: 'undecided'
+        /** The database has refused to commit what the handler had written: `next(error)`. */
+        readonly reason: 'commit_refused'
+        readonly sqlState?: string
+        readonly fence: number
+      }
     | {
         readonly outcome: 'accepted'
         readonly reason: RunEnd

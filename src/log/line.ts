@@ -45,6 +45,11 @@ const RUN_ENDS: Record<RunEnd | 'reserved' | 'replayed', readonly [Level, string
   abandoned: ['warn', 'A write has ended without a response: its outcome is unknown.'],
   key_lost: ['warn', 'A write has ended after another had taken its key.'],
   result_lost: ['error', 'A write has ended, and the store could not be told.'],
+  refusal_kept: ['info', 'A write was refused and rolled back, and its answer is kept.'],
+  rolled_back: ['info', 'A write was rolled back, and nothing is kept.'],
+  conflict: ['warn', 'A write has ended after another run of its key had committed.'],
+  uncoupled: ['error', 'A handler has ended its transaction itself.'],
+  transaction_unused: ['warn', 'A handler has answered without its transaction.'],
 }
 
 export function lineOfIdempotency(event: IdempotencyEvent): Line {

@@ -16,6 +16,7 @@ import {
   type AdmittedState,
   admittedState,
   assertBeforeKey,
+  assertBehindKey,
   beginState,
   type RequestState,
 } from './request-state.js'
@@ -23,6 +24,8 @@ import {
 /** One check: how it decides, and what an accepted request gains by it. */
 export interface Guard<State extends RequestState, T> {
   readonly by: DecidedBy
+  /** The coupled store in whose run the check belongs; all others come before the key. */
+  readonly behindKeyOf?: object
   decide(state: State): Decision<T> | Promise<Decision<T>>
   accept?(value: T, state: State): void
   /** Who is told, beside the diagnostics channel. */
@@ -47,7 +50,7 @@ function handlerOf<State extends RequestState, T>(
     let decision: Decision<T> | Promise<Decision<T>>
     try {
       state = stateFor(request, guard.by)
-      assertBeforeKey(state, guard.by)
+      assertPlace(guard, state)
       decision = guard.decide(state)
     } catch (error) {
       next(faultOf(guard.by, error))
@@ -57,6 +60,12 @@ function handlerOf<State extends RequestState, T>(
     if (decision instanceof Promise) concludeLater(guard, decision, exchange)
     else conclude(guard, decision, exchange)
   })
+}
+
+/** @throws ServiceAuthError when the guard stands where its refusal would be kept, or has no run. */
+function assertPlace<State extends RequestState, T>(guard: Guard<State, T>, state: State): void {
+  if (guard.behindKeyOf === undefined) assertBeforeKey(state, guard.by)
+  else assertBehindKey(state, guard.by, guard.behindKeyOf)
 }
 
 interface Exchange<State> {
@@ -75,7 +84,10 @@ function concludeLater<State extends RequestState, T>(
     (error: unknown) => {
       // Only `Unavailable` becomes a 503; everything else goes to `next(error)`.
       if (error instanceof Unavailable) conclude(guard, deny(UNDECIDED[error.what]), exchange)
-      else exchange.next(faultOf(guard.by, error))
+      else {
+        exchange.state.reservation?.context.release()
+        exchange.next(faultOf(guard.by, error))
+      }
     },
   )
 }
@@ -93,7 +105,11 @@ function conclude<State extends RequestState, T>(
 ): void {
   try {
     if (decision.ok) guard.accept?.(decision.value, state)
-    else refuse(response, decision.reason)
+    else {
+      // Behind a key, a refusal is no result of the handler: nothing of the run is kept.
+      state.reservation?.context.release()
+      refuse(response, decision.reason)
+    }
     const observers = guard.observers(state)
     if (isObserved(observers)) announceDecision(observers, eventOf(guard.by, decision, state))
   } catch (error) {

@@ -1,22 +1,39 @@
+import type { RequestHandler } from 'express'
 import { z } from 'zod'
 import {
   functionOf,
+  hasFunctions,
   integerBetween,
+  isRecord,
   numberBetween,
   optionsObject,
   parseOptions,
   storeWith,
 } from '../base/options.js'
+import type { CoupledStore } from '../coupled/store.js'
 import { NEVER_STORED_HEADERS } from '../held-response/result.js'
 import type { IdempotencyStore } from '../leased/store.js'
 import type { RequestNamer } from './idempotent-request.js'
+import { requireSingleUse } from './require-single-use.js'
 
-/** Options of `requireIdempotencyKey`. */
-export interface IdempotencyOptions {
-  /** Where keys are reserved; all instances of the receiver must share it. */
-  readonly store: IdempotencyStore
+/** What `requireIdempotencyKey` can be told with any store. */
+interface CommonOptions {
   /** Seconds, 1 to 31,536,000: how long a record is kept from the end of its run. Default: 86400. */
   readonly retentionSeconds?: number | undefined
+  /** Bytes, from 0; with a coupled store at most 67,108,864: the largest body kept. Default: 262144. */
+  readonly maxResponseBytes?: number | undefined
+  /** Names the operation a key is scoped to. Default: method, mount path and route pattern. */
+  readonly operation?: string | RequestNamer | undefined
+  /** What must be identical in a retry. Default: method, path, query, media type and body. */
+  readonly fingerprint?: RequestNamer | undefined
+  /** The response headers kept with the result, instead of the default ones. */
+  readonly storedHeaders?: readonly string[] | undefined
+}
+
+/** Options of `requireIdempotencyKey` with a store that leases keys, such as `redisStore`. */
+export interface LeasedIdempotencyOptions extends CommonOptions {
+  /** Where keys are reserved; all instances of the receiver must share it. */
+  readonly store: IdempotencyStore
   /** Seconds, 1 to 3600: how long a handler is trusted to be alive without renewing. Default: 30. */
   readonly leaseSeconds?: number | undefined
   /** Seconds, 1 to 86,400: how long a handler may run before its first byte. Default: 3600. */
@@ -26,15 +43,22 @@ export interface IdempotencyOptions {
    * runs the handler again. Default: `'refuse'`.
    */
   readonly whenAbandoned?: 'refuse' | 'rerun' | undefined
-  /** Bytes, from 0: the largest body that is kept. Default: 262144. */
-  readonly maxResponseBytes?: number | undefined
-  /** Names the operation a key is scoped to. Default: method, mount path and route pattern. */
-  readonly operation?: string | RequestNamer | undefined
-  /** What must be identical in a retry. Default: method, path, query, media type and body. */
-  readonly fingerprint?: RequestNamer | undefined
-  /** The response headers kept with the result, instead of the default ones. */
-  readonly storedHeaders?: readonly string[] | undefined
 }
+
+/** Options of `requireIdempotencyKey` with a store whose records commit with what the handler writes. */
+export interface CoupledIdempotencyOptions extends CommonOptions {
+  /** Where the handler's transaction is opened. */
+  readonly store: CoupledStore
+  /** A transaction has no lease. */
+  readonly leaseSeconds?: never
+  /** The store bounds its transactions. */
+  readonly maxRunSeconds?: never
+  /** A run that ends without a result has written nothing. */
+  readonly whenAbandoned?: never
+}
+
+/** Options of `requireIdempotencyKey`. */
+export type IdempotencyOptions = LeasedIdempotencyOptions | CoupledIdempotencyOptions
 
 const DEFAULT_STORED_HEADERS = [
   'content-type',
@@ -58,15 +82,14 @@ const headerName = z
     error: 'must not be set-cookie or a hop-by-hop header',
   })
 
-const schema = optionsObject({
-  store: storeWith<IdempotencyStore>(['reserve', 'renew', 'settle']),
+/** The largest body of a record in Postgres: it is a value of one column, in memory more than once. */
+const MOST_COUPLED_BYTES = 67_108_864
+
+const LEASED = ['reserve', 'renew', 'settle'] as const
+const COUPLED = ['run', 'consumeWithin', 'consume'] as const
+
+const common = {
   retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
-  leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
-  maxRunSeconds: numberBetween(1, 86_400, 'seconds').default(3600),
-  whenAbandoned: z
-    .enum(['refuse', 'rerun'], { error: "must be 'refuse' or 'rerun'" })
-    .default('refuse'),
-  maxResponseBytes: integerBetween(0, Number.MAX_SAFE_INTEGER).default(262_144),
   operation: z
     .custom<string | RequestNamer>(
       (value) => typeof value === 'function' || (typeof value === 'string' && value !== ''),
@@ -77,35 +100,93 @@ const schema = optionsObject({
   storedHeaders: z
     .array(headerName, { error: 'must be a list of header names' })
     .default(DEFAULT_STORED_HEADERS),
+}
+
+const leasedSchema = optionsObject({
+  ...common,
+  store: storeWith<IdempotencyStore>(LEASED),
+  leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
+  maxRunSeconds: numberBetween(1, 86_400, 'seconds').default(3600),
+  whenAbandoned: z
+    .enum(['refuse', 'rerun'], { error: "must be 'refuse' or 'rerun'" })
+    .default('refuse'),
+  maxResponseBytes: integerBetween(0, Number.MAX_SAFE_INTEGER).default(262_144),
 })
 
-/** Checked options, in milliseconds. */
-export interface IdempotencySettings {
-  readonly store: IdempotencyStore
+const coupledSchema = optionsObject({
+  ...common,
+  store: storeWith<CoupledStore>(COUPLED),
+  maxResponseBytes: integerBetween(0, MOST_COUPLED_BYTES).default(262_144),
+})
+
+interface CommonSettings {
   readonly retentionMs: number
-  readonly leaseMs: number
-  readonly maxRunMs: number
-  readonly rerunAbandoned: boolean
   readonly maxBytes: number
   readonly operation: string | RequestNamer | undefined
   readonly fingerprint: RequestNamer | undefined
   readonly storedHeaders: ReadonlySet<string>
 }
 
+/** Checked options for a store that leases keys, in milliseconds. */
+export interface LeasedSettings extends CommonSettings {
+  readonly kind: 'leased'
+  readonly store: IdempotencyStore
+  readonly leaseMs: number
+  readonly maxRunMs: number
+  readonly rerunAbandoned: boolean
+}
+
+/** Checked options for a coupled store. */
+export interface CoupledSettings extends CommonSettings {
+  readonly kind: 'coupled'
+  readonly store: CoupledStore
+  /** What stands between a retry and a result whose run has used a token up. */
+  readonly tokenGate: RequestHandler
+}
+
+/** Checked options. */
+export type IdempotencySettings = LeasedSettings | CoupledSettings
+
 const milliseconds = (seconds: number): number => Math.round(seconds * 1000)
+const SUBJECT = 'requireIdempotencyKey options'
 
 /** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
 export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
-  const options = parseOptions('requireIdempotencyKey options', schema, input)
+  const store = isRecord(input) ? input['store'] : undefined
+  if (!hasFunctions(store, ['run'])) return leasedSettings(input)
+  if (!LEASED.some((name) => hasFunctions(store, [name]))) return coupledSettings(input)
+  throw new TypeError(`${SUBJECT}: store must be leased or coupled, and this one is both`)
+}
+
+function leasedSettings(input: unknown): LeasedSettings {
+  const options = parseOptions(SUBJECT, leasedSchema, input)
   return {
+    kind: 'leased',
+    ...commonSettings(options),
     store: options.store,
-    retentionMs: milliseconds(options.retentionSeconds),
     leaseMs: milliseconds(options.leaseSeconds),
     maxRunMs: milliseconds(options.maxRunSeconds),
     rerunAbandoned: options.whenAbandoned === 'rerun',
-    maxBytes: options.maxResponseBytes,
-    operation: options.operation,
-    fingerprint: options.fingerprint,
-    storedHeaders: new Set([...ALWAYS_STORED_HEADERS, ...options.storedHeaders]),
   }
 }
+
+function coupledSettings(input: unknown): CoupledSettings {
+  const options = parseOptions(SUBJECT, coupledSchema, input)
+  const { store } = options
+  return {
+    kind: 'coupled',
+    ...commonSettings(options),
+    store,
+    tokenGate: requireSingleUse({ store }),
+  }
+}
+
+const commonSettings = (
+  options: z.output<typeof coupledSchema> | z.output<typeof leasedSchema>,
+): CommonSettings => ({
+  retentionMs: milliseconds(options.retentionSeconds),
+  maxBytes: options.maxResponseBytes,
+  operation: options.operation,
+  fingerprint: options.fingerprint,
+  storedHeaders: new Set([...ALWAYS_STORED_HEADERS, ...options.storedHeaders]),
+})

@@ -19,6 +19,12 @@ export interface AcceptedCredential {
   readonly identity: unknown
 }
 
+/** A key that a request has reserved, and where. */
+export interface KeyReservation {
+  readonly context: IdempotencyContext
+  readonly store: object
+}
+
 /** What the guards know of a request. */
 export interface RequestState {
   /** Whose state it is: a copy, a proxy or a wrapper of the request is another one. */
@@ -31,7 +37,7 @@ export interface RequestState {
   /** The stores in which the request's token has been consumed. */
   consumedIn: Set<object> | undefined
   /** The key that the request has reserved. */
-  reservation: IdempotencyContext | undefined
+  reservation: KeyReservation | undefined
 }
 
 /** The state of a request that is admitted. */
@@ -90,8 +96,21 @@ export function assertBeforeKey(
   mend = 'move it before',
 ): void {
   if (reservation === undefined) return
-  reservation.release()
+  reservation.context.release()
   throw wrongWiring(`${by} comes after requireIdempotencyKey on the request: ${mend}`)
+}
+
+/**
+ * Asks for a check that belongs into a run of this store.
+ *
+ * @throws ServiceAuthError when the request has none.
+ */
+export function assertBehindKey({ reservation }: RequestState, by: string, store: object): void {
+  if (reservation?.store === store) return
+  reservation?.context.release()
+  throw wrongWiring(
+    `${by} with within: 'transaction' needs a requireIdempotencyKey before it that has the same store`,
+  )
 }
 
 /**

@@ -1,5 +1,13 @@
+import { z } from 'zod'
 import { readClock } from '../base/clock.js'
-import { functionOf, optionsObject, parseOptions, storeWith } from '../base/options.js'
+import {
+  functionOf,
+  hasFunctions,
+  optionsObject,
+  parseOptions,
+  storeWith,
+} from '../base/options.js'
+import type { CoupledStore } from '../coupled/store.js'
 import type { DecisionObserver } from '../decision/event.js'
 import { allow, type Decision, deny } from '../decision/reason.js'
 import { consumeToken, type SingleUseStore } from '../replay/single-use.js'
@@ -11,14 +19,28 @@ import type { Admission } from './request-state.js'
 export interface SingleUseOptions {
   /** Where consumed tokens are remembered; all instances of the receiver must share it. */
   readonly store: SingleUseStore
+  /**
+   * `'transaction'`, with a coupled store alone: the token is consumed in the transaction of the
+   * `requireIdempotencyKey` before it, which has the same store. Default: `'statement'`, on its own.
+   */
+  readonly within?: 'statement' | 'transaction' | undefined
   /** Told of every decision of this middleware. */
   readonly onDecision?: DecisionObserver | undefined
 }
 
 const schema = optionsObject({
   store: storeWith<SingleUseStore>(['consume']),
+  within: z
+    .enum(['statement', 'transaction'], { error: "must be 'statement' or 'transaction'" })
+    .default('statement'),
   onDecision: functionOf<DecisionObserver>().optional(),
 })
+
+/** Only a coupled store has a transaction to consume a token in. */
+const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): readonly string[] =>
+  within === 'transaction' && !hasFunctions(store, ['run', 'consumeWithin'])
+    ? ["within must not be 'transaction' unless store is a coupled one"]
+    : []
 
 /**
  * Lets a token pass once, on every instance that shares the store: 401 without a `jti` of 1 to 256
@@ -27,11 +49,14 @@ const schema = optionsObject({
  * @throws TypeError when an option is unknown or of the wrong type.
  */
 export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
-  const { store, onDecision } = parseOptions('requireSingleUse options', schema, options)
+  const parsed = parseOptions('requireSingleUse options', schema, options, contradictions)
+  const { store, within, onDecision } = parsed
   return guardHandler<void>({
     by: 'requireSingleUse',
-    decide({ admission, consumedIn }) {
-      return consumedIn?.has(store) ? allow(undefined) : consume(admission, store)
+    ...(within === 'transaction' && { behindKeyOf: store }),
+    decide({ request, admission, consumedIn }) {
+      if (consumedIn?.has(store)) return allow(undefined)
+      return consume(admission, within === 'transaction' ? inTransaction(store, request) : store)
     },
     accept(_value, state) {
       state.consumedIn ??= new Set()
@@ -43,6 +68,10 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
     },
   })
 }
+
+const inTransaction = (store: SingleUseStore, requester: object): SingleUseStore => ({
+  consume: (id, ttlMs) => (store as CoupledStore).consumeWithin(requester, id, ttlMs),
+})
 
 async function consume(admission: Admission, store: SingleUseStore): Promise<Decision<void>> {
   const { identity, clock, clockToleranceSeconds } = admission

@@ -47,13 +47,15 @@ function keys(meter: Meter): Listen {
   })
   return () =>
     listenTo<IdempotencyEvent>('idempotency', (event) => {
+      // Told beside the end of the run.
+      if (event.reason === 'transaction_unused') return
       if (isRunEnd(event)) runs.add(1, { [ATTRIBUTE.runEnd]: event.reason })
       else reservations.add(1, { [ATTRIBUTE.outcome]: event.reason, ...peerOf(event) })
     })
 }
 
-const isRunEnd = ({ outcome, reason }: IdempotencyEvent): boolean =>
-  outcome === 'accepted' && reason !== 'reserved' && reason !== 'replayed'
+const isRunEnd = (event: IdempotencyEvent): boolean =>
+  'fence' in event && event.reason !== 'reserved'
 
 function fetches(meter: Meter): Listen {
   const counter = meter.createCounter(METRIC.keySetFetches, {

@@ -1,12 +1,21 @@
 import { isUint8Array } from 'node:util/types'
 import { z } from 'zod'
-import { flag, isRecord, optionsObject, parseOptions, storeWith } from '../base/options.js'
+import {
+  flag,
+  hasFunctions,
+  isRecord,
+  optionsObject,
+  parseOptions,
+  storeWith,
+} from '../base/options.js'
+import type { CoupledStore } from '../coupled/store.js'
 import { decodeResult } from '../held-response/result.js'
 import type { CanRead, RecordKeeper } from '../leased/record-view.js'
 import { KEY_ID_FORM, sealedOwner } from '../leased/sealed-owner.js'
 import { keyIdOfResult } from '../leased/sealed-result.js'
 import type { IdempotencyStore } from '../leased/store.js'
-import { type Belonging, createResultCipher, type ResultCipher } from './encrypted-result.js'
+import { encryptedRun, type Sealing } from './encrypted-coupled.js'
+import { type Belonging, createResultCipher } from './encrypted-result.js'
 
 /** Options of `encryptedStore`. */
 export interface EncryptedStoreOptions {
@@ -22,11 +31,25 @@ export interface EncryptedStoreOptions {
 const PLAIN_RESULT_START = '['.charCodeAt(0)
 
 /** What is handed through, where a store has it. */
-const HANDED_THROUGH = ['consume', 'check', 'close', 'health'] as const
+const HANDED_THROUGH = [
+  'consume',
+  'check',
+  'close',
+  'health',
+  'consumeWithin',
+  'transactionOf',
+  'keepWrites',
+  'effectId',
+  'sweep',
+] as const
 
 /** What an encrypted store can do: all that is known of the store around which it is. */
-export type EncryptedStore<Store extends IdempotencyStore> = IdempotencyStore &
-  Pick<Store, keyof Store & (typeof HANDED_THROUGH)[number]> &
+export type EncryptedStore<Store extends IdempotencyStore | CoupledStore> = Pick<
+  Store,
+  keyof Store & (typeof HANDED_THROUGH)[number]
+> &
+  (Store extends IdempotencyStore ? IdempotencyStore : unknown) &
+  (Store extends CoupledStore ? CoupledStore : unknown) &
   (Store extends RecordKeeper ? RecordKeeper : unknown)
 
 const MOST_KEYS = 16
@@ -56,7 +79,11 @@ function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Ar
   return new Map(entries)
 }
 
-const storeSchema = optionsObject({ store: storeWith(['reserve', 'renew', 'settle']) })
+const LEASED = ['reserve', 'renew', 'settle'] as const
+const leasedSchema = optionsObject({ store: storeWith<IdempotencyStore>(LEASED) })
+const coupledSchema = optionsObject({
+  store: storeWith<CoupledStore>(['run', 'consumeWithin', 'consume']),
+})
 
 /**
  * Encrypts the results that a store keeps, as compact JWE (RFC 7516) with `dir` and `A256GCM`. Each
@@ -66,11 +93,10 @@ const storeSchema = optionsObject({ store: storeWith(['reserve', 'renew', 'settl
  * @throws TypeError when `store` is no store of idempotency keys, or an option is unknown, of the
  * wrong type or out of its range. It never holds a key.
  */
-export function encryptedStore<Store extends IdempotencyStore>(
+export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
   store: Store,
   options: EncryptedStoreOptions,
 ): EncryptedStore<Store> {
-  parseOptions('encryptedStore', storeSchema, { store })
   const parsed = parseOptions('encryptedStore options', schema, options, ({ keys, current }) =>
     isRecord(keys) && typeof current === 'string' && !Object.keys(keys).includes(current)
       ? ['current must be one of the ids in keys']
@@ -81,7 +107,34 @@ export function encryptedStore<Store extends IdempotencyStore>(
   const open = async (kept: Uint8Array, belonging: Belonging): Promise<Uint8Array | undefined> =>
     readUnencrypted && kept[0] === PLAIN_RESULT_START ? kept : cipher.open(kept, belonging)
 
-  const encrypted: IdempotencyStore = {
+  const sealing: Sealing = { open, seal: cipher.seal }
+  if (isCoupled(store)) {
+    const run = encryptedRun(store, sealing)
+    return { ...handedThrough(store), run } as unknown as EncryptedStore<Store>
+  }
+  const keeper = isRecordKeeper(store) ? keeperOf(store, { ...sealing, keys }) : undefined
+  const leased = encryptedLeases(store, current, sealing)
+  return { ...handedThrough(store), ...keeper, ...leased } as unknown as EncryptedStore<Store>
+}
+
+/** @throws TypeError when it is neither a leased nor a coupled store, or both. */
+function isCoupled(store: IdempotencyStore | CoupledStore): store is CoupledStore {
+  const isLeased = LEASED.some((name) => hasFunctions(store, [name]))
+  if (!hasFunctions(store, ['run'])) {
+    parseOptions('encryptedStore', leasedSchema, { store })
+    return false
+  }
+  if (isLeased) throw new TypeError('encryptedStore: store must be leased or coupled, not both')
+  parseOptions('encryptedStore', coupledSchema, { store })
+  return true
+}
+
+function encryptedLeases(
+  store: IdempotencyStore,
+  current: string,
+  { open, seal }: Sealing,
+): IdempotencyStore {
+  return {
     async reserve(request) {
       const found = await store.reserve(ownedBy(current, request))
       // What is no reservation is for the middleware to tell: a rejection is taken for an outage.
@@ -95,14 +148,10 @@ export function encryptedStore<Store extends IdempotencyStore>(
     async settle(run, ending) {
       const owned = ownedBy(current, run)
       if (ending.type !== 'finished') return store.settle(owned, ending)
-      const result = await cipher.seal(ending.result, belongingOf(run))
+      const result = await seal(ending.result, belongingOf(run))
       return store.settle(owned, { type: 'finished', result })
     },
   }
-  const keeper = isRecordKeeper(store)
-    ? keeperOf(store, { open, seal: cipher.seal, keys })
-    : undefined
-  return { ...handedThrough(store), ...keeper, ...encrypted } as EncryptedStore<Store>
 }
 
 const ownedBy = <Owned extends { readonly owner: string }>(keyId: string, run: Owned): Owned => ({
@@ -130,7 +179,7 @@ const isRecordKeeper = (store: object): store is RecordKeeper =>
     (name) => typeof (store as Record<string, unknown>)[name] === 'function',
   )
 
-interface Opening extends ResultCipher {
+interface Opening extends Sealing {
   readonly keys: ReadonlyMap<string, unknown>
 }
 

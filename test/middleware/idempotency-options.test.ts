@@ -8,6 +8,7 @@ afterAll(() => store.close())
 describe('The options of requireIdempotencyKey', () => {
   it('have the defaults of the contract', () => {
     expect(parseIdempotencyOptions({ store })).toEqual({
+      kind: 'leased',
       store,
       retentionMs: 86_400_000,
       leaseMs: 30_000,

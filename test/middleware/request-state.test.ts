@@ -96,7 +96,8 @@ describe('the state of a request', () => {
     const state = beginState(newRequest())
     expect(() => assertBeforeKey(state, 'x')).not.toThrow()
     const release = vi.fn()
-    state.reservation = { release } as unknown as IdempotencyContext
+    const context = { release } as unknown as IdempotencyContext
+    state.reservation = { context, store: {} }
     expect(() => assertBeforeKey(state, 'x')).toThrow(/x comes after requireIdempotencyKey/)
     expect(release).toHaveBeenCalledOnce()
   })

@@ -3,7 +3,7 @@ import type { RequestHandler } from 'express'
 import {
   type EncryptedStoreOptions,
   encryptedStore,
-  type IdempotencyOptions,
+  type LeasedIdempotencyOptions,
   type Store,
 } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
@@ -60,7 +60,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
 
   async function open(
     encryption: EncryptedStoreOptions | undefined,
-    options: Partial<IdempotencyOptions> = {},
+    options: Partial<LeasedIdempotencyOptions> = {},
     handler = createOrder,
   ): Promise<Receiver> {
     const plain = redisStore(redis, { timeoutMs: 5000 })

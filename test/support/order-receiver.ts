@@ -1,7 +1,10 @@
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express'
 import {
+  type CoupledIdempotencyOptions,
+  type CoupledStore,
   type IdempotencyOptions,
   type IdempotencyStore,
+  type LeasedIdempotencyOptions,
   requireIdempotencyKey,
   type ServiceAuthPolicy,
   serviceAuth,
@@ -13,8 +16,8 @@ import { openReceiver, type Receiver } from './open-receiver.js'
 export interface OrdersOptions {
   readonly express: ExpressModule
   /** Without a store the receiver is bare: the same app without the key. */
-  readonly store?: IdempotencyStore
-  readonly options?: Partial<IdempotencyOptions>
+  readonly store?: IdempotencyStore | CoupledStore
+  readonly options?: Partial<LeasedIdempotencyOptions> | Partial<CoupledIdempotencyOptions>
   /** Before everything. */
   readonly outer?: readonly RequestHandler[]
   /** Between the key and the handler. */
@@ -36,7 +39,8 @@ const passOn: ErrorRequestHandler = (error, _request, _response, next) => next(e
 export function openOrders(given: OrdersOptions): Promise<Receiver> {
   const { express, store, options, handler, outer = [], inner = [] } = given
   const { parsers = [express.json()] } = given
-  const key = store === undefined ? [] : [requireIdempotencyKey({ store, ...options })]
+  const keyed = { ...options, store } as IdempotencyOptions
+  const key = store === undefined ? [] : [requireIdempotencyKey(keyed)]
   return openReceiver({
     express,
     handler,

@@ -162,7 +162,7 @@ function createMembrane() {
       const forget = (): void => {
         for (const list of lists) list.delete(reject)
       }
-      result.then(resolve, reject).then(forget)
+      void result.then(resolve, reject).then(forget)
     })
   }
 

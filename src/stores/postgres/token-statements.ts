@@ -1,4 +1,4 @@
-import { lockLiteral, momentIn, quotedSchema, uuidLiteral } from './literals.js'
+import { lockLiteral, momentIn, quotedSchema, settingLiteral, uuidLiteral } from './literals.js'
 import type { TokenIds } from './record-ids.js'
 import type { Row, Statement } from './runner.js'
 import { textIn } from './text-rows.js'
@@ -10,7 +10,12 @@ export interface TokenStatements {
    * transaction. It never waits for another.
    */
   consume(token: TokenIds, ttlMs: number): Statement
-  /** Whether that statement has recorded it. */
+  /**
+   * Records a token once no transaction is recording it any more; by a statement of its own. Fails with
+   * 55P03 after `waitMs`.
+   */
+  useUp(token: TokenIds, options: { readonly ttlMs: number; readonly waitMs: number }): Statement
+  /** Whether `consume` has recorded it. */
   readConsumed(rows: readonly Row[]): boolean
 }
 
@@ -23,6 +28,13 @@ export function createTokenStatements(schema: string): TokenStatements {
         `${insert}${uuidLiteral(id)}, ${momentIn(ttlMs)} ` +
         `where pg_catalog.pg_try_advisory_xact_lock(${lockLiteral(lock)}) ` +
         "on conflict do nothing returning 'yes' as consumed",
+      values: [],
+    }),
+    useUp: ({ id }, { ttlMs, waitMs }) => ({
+      text:
+        `${insert}${uuidLiteral(id)}, ${momentIn(ttlMs)} ` +
+        `where pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
+        'on conflict do nothing',
       values: [],
     }),
     readConsumed: ([row]) => row !== undefined && textIn(row, 'consumed') === 'yes',

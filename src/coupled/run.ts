@@ -1,0 +1,101 @@
+import type { ServerResponse } from 'node:http'
+import { captureResponse } from '../held-response/capture.js'
+import type { CaptureObserver } from '../held-response/delivery.js'
+import { encodeResult } from '../held-response/result.js'
+import type { IdempotencyContext } from '../idempotency/context.js'
+import { endingOf } from './answer.js'
+import type { CoupledEnding, CoupledRun } from './store.js'
+
+export interface CoupledRunOptions {
+  readonly run: CoupledRun
+  /** The caller's key, unquoted. */
+  readonly key: string
+  readonly response: ServerResponse
+  /** The largest body that is kept. */
+  readonly maxBytes: number
+  readonly storedHeaders: ReadonlySet<string>
+}
+
+/** The answer of a handler that runs inside a transaction, held back until the transaction has ended. */
+export interface HeldAnswer {
+  readonly context: IdempotencyContext
+  /** Resolves when the handler has answered, or nobody is left who could. */
+  readonly ending: Promise<CoupledEnding>
+  /** The status of the answer; `undefined` while there is none. */
+  readonly status: number | undefined
+  readonly isReleased: boolean
+  /** Whether the answer could be kept. */
+  readonly isKept: boolean
+  /** Lets it go to the caller. */
+  send(): void
+  /** Throws it away: `false` when a byte of it has been sent, or there is nobody to send to. */
+  discard(): boolean
+}
+
+/** Holds the answer of a run's handler back. */
+export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
+  const { run, key, response, maxBytes, storedHeaders } = options
+  const isHead = response.req.method === 'HEAD'
+  // The answer to HEAD has no body, so its length is kept as a header.
+  const keptHeaders = isHead ? new Set([...storedHeaders, 'content-length']) : storedHeaders
+  let isReleased = false
+  let isKept = false
+  let status: number | undefined
+  let send = (): void => {}
+  let tellEnding: (ending: CoupledEnding) => void
+  const ending = new Promise<CoupledEnding>((resolve) => {
+    tellEnding = resolve
+  })
+
+  /** Resolves when the answer may be sent. */
+  function end(as: CoupledEnding): Promise<void> {
+    run.answered()
+    const sent = new Promise<void>((resolve) => {
+      send = resolve
+    })
+    tellEnding(isReleased ? { type: 'roll_back' } : as)
+    return sent
+  }
+
+  const observer: CaptureObserver = {
+    complete(result) {
+      status = result.status
+      isKept = true
+      return end(endingOf({ status, result: isReleased ? undefined : encodeResult(result) }))
+    },
+    flow() {
+      status = response.statusCode
+      return end(endingOf({ status, result: undefined }))
+    },
+    flowed: async () => {},
+    cutOff() {
+      void end({ type: 'roll_back' })
+    },
+  }
+  const held = captureResponse({ response, isHead, maxBytes, keptHeaders }, observer)
+
+  return {
+    context: {
+      key,
+      fence: run.fence,
+      get signal() {
+        return run.signal
+      },
+      release() {
+        isReleased = true
+      },
+    },
+    ending,
+    get status() {
+      return status
+    },
+    get isReleased() {
+      return isReleased
+    },
+    get isKept() {
+      return isKept
+    },
+    send: () => send(),
+    discard: () => held.discard(),
+  }
+}

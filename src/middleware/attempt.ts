@@ -1,0 +1,52 @@
+import type { NextFunction, Request, Response } from 'express'
+import { decodeResult } from '../held-response/result.js'
+import type { IdempotencyRefusal } from '../idempotency/event.js'
+import type { Tell } from './idempotency-teller.js'
+import { refuse } from './refusals.js'
+import { replayResult } from './replay-result.js'
+import type { AdmittedState } from './request-state.js'
+
+/** A request with a key, and how to tell observers what becomes of it. */
+export interface Attempt {
+  readonly state: AdmittedState
+  readonly request: Request
+  readonly response: Response
+  readonly next: NextFunction
+  /** The caller's key, unquoted. */
+  readonly key: string
+  /** The digest of the key and its scope. */
+  readonly record: string
+  readonly fingerprint: string
+  readonly tell: Tell
+}
+
+/** Answers with a kept result, or says that it cannot be read. */
+export function replay(attempt: Attempt, encoded: Uint8Array): void {
+  const { response, tell } = attempt
+  const result = decodeResult(encoded)
+  if (result === undefined) {
+    outcomeUnknown(attempt, 'unreadable')
+    return
+  }
+  replayResult(response, result)
+  tell({ outcome: 'accepted', reason: 'replayed', status: result.status })
+}
+
+/** Answers with a problem, and the whole seconds after which a retry may be of use. */
+export function turnDown(
+  { response, tell }: Pick<Attempt, 'response' | 'tell'>,
+  reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>,
+  retryAfterMs?: number,
+): void {
+  const seconds =
+    retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000))
+  tell({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
+}
+
+export function outcomeUnknown(
+  { response, tell }: Attempt,
+  found: 'abandoned' | 'unreadable',
+): void {
+  const reason = 'outcome_unknown'
+  tell({ outcome: 'refused', reason, found, status: refuse(response, reason) })
+}

@@ -1,0 +1,36 @@
+/** Which statement has failed: the record's, or one after which the transaction may have committed. */
+export type ClosingStage = 'record' | 'commit'
+
+/**
+ * What a transaction that failed at its end has come to.
+ *
+ * - `overtaken`: a row with this id is there; it may be the key's record.
+ * - `conflict`: it lost against another transaction, and may succeed at once.
+ * - `unclear`: nobody knows whether it has committed.
+ * - `unavailable`: it has not committed, through no fault of its own.
+ * - `refused`: it has not committed, and will not the next time.
+ */
+export type ClosingFailure = 'overtaken' | 'conflict' | 'unclear' | 'unavailable' | 'refused'
+
+const UNIQUE_VIOLATION = '23505'
+const CONFLICTS: ReadonlySet<string> = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '55P03', // lock_not_available
+])
+const READ_ONLY_TRANSACTION = '25006'
+const INSUFFICIENT_RESOURCES = '53'
+/** Of the connection, an operator, the system, and Postgres itself: they say nothing of a COMMIT. */
+const OF_THE_SERVER: ReadonlySet<string> = new Set(['08', '57', '58', 'XX'])
+
+/** Judges by the stage and the SQLSTATE (Postgres, "PostgreSQL Error Codes"), if there is one. */
+export function failureAt(stage: ClosingStage, sqlState: string | undefined): ClosingFailure {
+  const undecided = stage === 'commit' ? 'unclear' : 'unavailable'
+  if (sqlState === undefined) return undecided
+  if (sqlState === UNIQUE_VIOLATION) return 'overtaken'
+  if (CONFLICTS.has(sqlState)) return 'conflict'
+  const ofClass = sqlState.slice(0, 2)
+  if (OF_THE_SERVER.has(ofClass)) return undecided
+  if (ofClass === INSUFFICIENT_RESOURCES || sqlState === READ_ONLY_TRANSACTION) return 'unavailable'
+  return 'refused'
+}

@@ -1,0 +1,32 @@
+import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from './runner.js'
+import type { Statements } from './statements.js'
+
+/** Bounds of what a store does. Times in ms. */
+export interface PostgresLimits {
+  /** The wait for a connection. */
+  readonly acquireMs: number
+  /** A whole run. */
+  readonly transactionMs: number
+  /** To learn what a COMMIT did; also what a run may take until its handler begins. */
+  readonly resolveMs: number
+  readonly isolation?: Isolation | undefined
+}
+
+/** Where the records are, and how they are reached. */
+export interface Place<Tx> {
+  readonly runner: TransactionRunner<Tx>
+  /** The schema of the tables. */
+  readonly schema: string
+  readonly statements: Statements
+  readonly limits: PostgresLimits
+}
+
+/** Runs a statement by itself, in no transaction. */
+export function ask<Tx>(
+  { runner, limits }: Place<Tx>,
+  { text, values }: Statement,
+  bounds: Partial<StatementLimits> = {},
+): Promise<readonly Row[]> {
+  const { acquireMs, resolveMs: statementMs } = limits
+  return runner.query(undefined, text, values, { acquireMs, statementMs, ...bounds })
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage } from 'node:http'
+import type { CoupledStore } from '../../coupled/store.js'
+import { ServiceAuthError } from '../../decision/fault.js'
+import type { SingleUseStore } from '../../replay/single-use.js'
+import { effectIdOf } from './effect-id.js'
+import { createLiveRuns } from './live-runs.js'
+import { assertRunner, type PostgresStoreOptions, parsePostgresOptions } from './options.js'
+import { ask, type Place } from './place.js'
+import { tokenIds } from './record-ids.js'
+import { createRun } from './run.js'
+import type { TransactionRunner } from './runner.js'
+import { consumeWithin } from './single-use.js'
+import { createStatements } from './statements.js'
+
+/** A store whose records commit with what handlers write in Postgres. */
+export interface PostgresStore<Tx> extends CoupledStore, SingleUseStore {
+  /**
+   * The handler's transaction: what the client's own transaction function gives to its callback. From
+   * when the answer is complete, it and all that was made from it fails with `TransactionEndedError`.
+   *
+   * @throws ServiceAuthError (`wrong_wiring`) for a request that has no run of this store, or whose
+   * answer is complete.
+   */
+  transactionOf(req: IncomingMessage): Tx
+  /**
+   * Says that what the handler has written stays, even if it answers with a 4xx.
+   *
+   * @throws ServiceAuthError as `transactionOf`.
+   */
+  keepWrites(req: IncomingMessage): void
+  /**
+   * A UUID (version 8, RFC 9562) of the request's key, its scope and `name`: the same in every run, so
+   * that an effect elsewhere can be recognised.
+   *
+   * @throws TypeError for an empty name, ServiceAuthError as `transactionOf`.
+   */
+  effectId(req: IncomingMessage, name: string): string
+  /**
+   * Resolves to warnings. Rejects with a `ServiceAuthError` that names each fault: `unavailable` when
+   * the database is out of reach, `unfit` when it is no place for this store.
+   */
+  check(): Promise<readonly string[]>
+  /**
+   * Deletes expired rows, the oldest first, and counts them: `batch` a statement (1 to 50,000; default
+   * 5000), at most `limit` a table (default 100,000). 0 while somebody else sweeps.
+   *
+   * @throws TypeError (as a rejection) for a wrong option.
+   */
+  sweep(options?: {
+    readonly batch?: number | undefined
+    readonly limit?: number | undefined
+  }): Promise<number>
+  /** Ends what the store has begun by itself, never the client. What is asked of it later is the 503. */
+  close(): void
+}
+
+/**
+ * Keeps the records of idempotency keys and used tokens in Postgres 14 or later: a handler's writes, its
+ * record and its answer commit together, and only then a byte is sent. `migration` makes the tables.
+ *
+ * @throws TypeError when the runner is none, or an option is unknown, of the wrong type or out of range.
+ */
+export function postgresStore<Tx>(
+  runner: TransactionRunner<Tx>,
+  options: PostgresStoreOptions = {},
+): PostgresStore<Tx> {
+  assertRunner(runner)
+  const settings = parsePostgresOptions(options)
+  const place: Place<Tx> = {
+    runner,
+    schema: settings.schema,
+    statements: createStatements(settings.schema),
+    limits: settings,
+  }
+  const live = createLiveRuns<Tx>()
+  const run = createRun(place, live)
+  let isClosed = false
+
+  return {
+    async run(request, work) {
+      if (isClosed) return { outcome: 'undone', reason: 'store_unavailable', mayRetryNow: false }
+      return run(request, work)
+    },
+    async consume(id, ttlMs) {
+      if (isClosed) throw new ServiceAuthError('unavailable', 'the Postgres store is closed')
+      const { schema, statements } = place
+      const statement = statements.consume(tokenIds(id, schema), ttlMs)
+      return statements.readConsumed(await ask(place, statement))
+    },
+    consumeWithin: (requester, id, ttlMs) =>
+      consumeWithin(place, live.of(requester, "requireSingleUse with within: 'transaction'"), {
+        id,
+        ttlMs,
+      }),
+    transactionOf: (req) => live.of(req, 'transactionOf').handle(),
+    keepWrites(req) {
+      live.of(req, 'keepWrites').keepsWrites = true
+    },
+    effectId(req, name) {
+      if (typeof name !== 'string' || name === '') {
+        throw new TypeError('effectId: name must be a non-empty string')
+      }
+      return effectIdOf(live.of(req, 'effectId').key, name)
+    },
+    check: async () => [],
+    sweep: async () => 0,
+    close() {
+      isClosed = true
+    },
+  }
+}

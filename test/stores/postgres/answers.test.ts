@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type CoupledOptions,
+  createLedger,
+  type Ledger,
+  openCoupled,
+  writeEffect,
+} from '../../support/coupled-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { hearIdempotency } from '../../support/idempotency-events.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { sharedPostgres } from '../../support/postgres-database.js'
+
+const postgres = await sharedPostgres()
+
+describe.each(EXPRESS_MAJORS)('what becomes of a write, $major', ({ express }) => {
+  let ledger: Ledger
+  beforeAll(async () => {
+    ledger = await createLedger(postgres)
+  })
+  afterAll(() => ledger.drop())
+
+  const open = (handler: CoupledOptions['handler'], more: Partial<CoupledOptions> = {}) =>
+    openCoupled({ url: ledger.url, express, handler, ...more })
+
+  test('a success commits with its record, and a retry gets it again', async () => {
+    const events = hearIdempotency()
+    const receiver = await open((store) => async (request, response) => {
+      await writeEffect(store, request)
+      response.status(201).location('/orders/1').json({ order: 1 })
+    })
+    const key = newKey()
+    const first = await call(receiver.port, { key, body: '{"a":1}' })
+    const second = await call(receiver.port, { key, body: '{"a":1}' })
+    expect(first).toMatchObject({ status: 201, headers: { location: ['/orders/1'] } })
+    expect(second).toMatchObject({ status: 201, headers: { location: ['/orders/1'] } })
+    expect(second.headers['idempotent-replayed']).toEqual(['true'])
+    expect(second.body).toEqual(first.body)
+    expect(await ledger.effects(key)).toBe(1)
+    expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'result_kept', 'replayed'])
+    const other = await call(receiver.port, { key, body: '{"a":2}' })
+    expect(other.problem).toBe('idempotency-key-reused')
+  })
+
+  test('a refusal rolls back and is kept; after keepWrites it commits', async () => {
+    const events = hearIdempotency()
+    let keeps = false
+    const receiver = await open((store) => async (request, response) => {
+      await writeEffect(store, request)
+      if (keeps) store.keepWrites(request)
+      response.status(422).json({ error: 'no' })
+    })
+    const [key, keptKey] = [newKey(), newKey()]
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 422 })
+    expect(await ledger.effects(key)).toBe(0)
+    expect((await call(receiver.port, { key })).headers['idempotent-replayed']).toEqual(['true'])
+    keeps = true
+    expect(await call(receiver.port, { key: keptKey })).toMatchObject({ status: 422 })
+    expect(await ledger.effects(keptKey)).toBe(1)
+    expect(events.map(({ reason }) => reason)).toEqual([
+      'reserved',
+      'refusal_kept',
+      'replayed',
+      'reserved',
+      'result_kept',
+    ])
+  })
+
+  test.each([429, 500, 503])('%i rolls back, and a retry runs', async (status) => {
+    const answers = [status, 201]
+    const receiver = await open((store) => async (request, response) => {
+      await writeEffect(store, request)
+      response.sendStatus(answers.shift() ?? 500)
+    })
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status })
+    expect(await ledger.effects(key)).toBe(0)
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    expect(await ledger.effects(key)).toBe(1)
+  })
+
+  test('a thrown error rolls back', async () => {
+    const receiver = await open((store) => async (request, _response, next) => {
+      await writeEffect(store, request)
+      next(new Error('broken'))
+    })
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
+    expect(await ledger.effects(key)).toBe(0)
+  })
+
+  test('release() rolls back', async () => {
+    const receiver = await open((store) => async (request, response) => {
+      await writeEffect(store, request)
+      request.idempotency?.release()
+      response.sendStatus(201)
+    })
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    expect(await ledger.effects(key)).toBe(0)
+  })
+
+  test('a body too large to keep is committed before its first byte', async () => {
+    const receiver = await open(
+      (store) => async (request, response) => {
+        await writeEffect(store, request)
+        response.write('x'.repeat(2000))
+        setTimeout(() => response.end('y'), 20)
+      },
+      { options: { maxResponseBytes: 1000 } },
+    )
+    const key = newKey()
+    expect((await call(receiver.port, { key })).body.byteLength).toBe(2001)
+    expect(await ledger.effects(key)).toBe(1)
+    const retry = await call(receiver.port, { key })
+    expect(retry.problem).toBe('result-not-stored')
+  })
+
+  test('a deferred constraint is next(error), and nothing of the answer is sent', async () => {
+    await ledger.query('create table once (n int unique deferrable initially deferred)')
+    await ledger.query('insert into once values (1)')
+    const receiver = await open((store) => async (request, response) => {
+      await store.transactionOf(request).query('insert into once values (1)')
+      response.status(201).set('X-Order', '1').json({ order: 1 })
+    })
+    const answer = await call(receiver.port, { key: newKey() })
+    expect(answer.status).toBe(500)
+    expect(answer.headers['x-order']).toBeUndefined()
+    expect(answer.body.toString()).toContain('the database has refused to commit')
+  })
+
+  test('a swallowed SQL error is never a success', async () => {
+    const receiver = await open((store) => async (request, response) => {
+      await store
+        .transactionOf(request)
+        .query('select 1/0')
+        .catch(() => {})
+      response.status(201).json({})
+    })
+    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
+  })
+
+  test('a handler that hangs is the 503, and its late answer goes nowhere', async () => {
+    let late = (): void => {}
+    const receiver = await open(
+      (store) => async (request, response) => {
+        await writeEffect(store, request)
+        late = () => response.status(201).json({ late: true })
+      },
+      { store: { transactionMs: 100 } },
+    )
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
+    late()
+    expect(await ledger.effects(key)).toBe(0)
+  })
+})

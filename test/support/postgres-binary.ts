@@ -5,8 +5,8 @@ import { delimiter, dirname, join } from 'node:path'
 import { installPackage } from './apt.js'
 
 /**
- * 18: that version. 15: what the machine has, which is 15 on Debian 12 and may be a later one
- * elsewhere.
+ * 18: that version. 15: what the machine has, which is 15 on Debian 12 and may be another one
+ * elsewhere, from the oldest that the store serves.
  */
 export type PostgresVersion = 15 | 18
 
@@ -18,7 +18,7 @@ export interface PostgresBinaries {
   readonly missingLinks?: string
 }
 
-const OLDEST_MAJOR = 15
+const OLDEST_MAJOR = 14
 const DEBIAN_FOLDER = '/usr/lib/postgresql'
 const NEEDED = ['postgres', 'initdb']
 

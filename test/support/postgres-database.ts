@@ -14,7 +14,9 @@ export interface PostgresDatabase {
 /** An empty database; takes a fraction of what a server of its own takes. */
 export async function createDatabase(server: PostgresServer): Promise<PostgresDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await server.query(`create database ${name} template template0`)
+  // The faster one with fsync off; before 15 the only one, which had no name.
+  const strategy = server.major >= 15 ? 'strategy file_copy' : ''
+  await server.query(`create database ${name} template template0 ${strategy}`)
   return {
     name,
     url: server.urlFor(name),

@@ -4,6 +4,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { serverUser } from './postgres-user.js'
+import { until } from './until.js'
 import { forgetPid, notePids } from './watchdog.js'
 
 export interface ServerLaunch {
@@ -24,6 +25,8 @@ export interface ServerProcess {
   signalAll(signal: NodeJS.Signals): void
   /** Sends the signal to the process itself; resolves when it is gone. */
   end(signal: NodeJS.Signals): Promise<void>
+  /** SIGKILL to the process and to all its children; resolves when all are gone. */
+  killAll(): Promise<void>
 }
 
 // Below the ports that the kernel hands out by itself.
@@ -85,16 +88,28 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
     if (isGone) return readFileSync(logFile).toString('utf8', size)
     await delay(POLL_MS)
   }
-  return { port, pid, end, signalAll: (signal) => signalFamily(folder, pid, signal) }
+  return {
+    port,
+    pid,
+    end,
+    signalAll: (signal) => void signalFamily(folder, pid, signal),
+    async killAll() {
+      const family = signalFamily(folder, pid, 'SIGKILL')
+      await end('SIGKILL')
+      // A child that is still going holds the shared memory, and another server could not start.
+      await until('the children are gone', async () => family.every(isDead))
+    },
+  }
 }
 
-function signalFamily(folder: string, pid: number, signal: NodeJS.Signals): void {
+function signalFamily(folder: string, pid: number, signal: NodeJS.Signals): number[] {
   // One that stands still gets no more children while its children are counted.
-  if (!sendSignal(pid, 'SIGSTOP')) return
+  if (!sendSignal(pid, 'SIGSTOP')) return []
   const family = [pid, ...childrenOf(pid)]
   // The watchdog has to know them all: one that stands still does not see that the postmaster died.
   notePids(folder, family)
   for (const each of family) sendSignal(each, signal)
+  return family
 }
 
 /** Whether there is such a process. */
@@ -110,4 +125,13 @@ function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
 function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return text.split(' ').filter(Boolean).map(Number)
+}
+
+/** Also one for which nobody has waited yet. */
+function isDead(pid: number): boolean {
+  try {
+    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return true
+  }
 }

@@ -108,8 +108,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       const killed = running()
       server = undefined
       const segment = await sharedMemorySegment(data)
-      killed.signalAll('SIGKILL')
-      await killed.end('SIGKILL')
+      await killed.killAll()
       // It would stay for good: the kernel holds a few thousand of them.
       await run('ipcrm', ['-m', segment])
     },

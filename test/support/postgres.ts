@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { statfsSync } from 'node:fs'
 import { appendFile, chown, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,12 +63,16 @@ const DEFAULT_SETTINGS: PostgresSettings = {
   timezone: 'UTC',
 }
 
+const MEMORY_FOLDER = '/dev/shm'
+/** For all servers that run at once, with what the tests write. */
+const MEMORY_NEEDED_BYTES = 2 * 1024 ** 3
+
 const run = promisify(execFile)
 
 /** Starts a Postgres of its own on a free port of 127.0.0.1, in a folder of its own. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const template = await postgresTemplate(options.version ?? 15)
-  const folder = await mkdtemp(join(tmpdir(), 'esa-postgres-'))
+  const folder = await mkdtemp(join(quickestFolder(), 'esa-postgres-'))
   const callOffWatchdog = guardFolder(folder)
   await fill(folder, template.data, { ...DEFAULT_SETTINGS, ...options.settings })
   const data = join(folder, 'data')
@@ -121,6 +126,19 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       await end('SIGINT')
       server = await launchServer({ ...launch, port })
     },
+  }
+}
+
+/**
+ * Memory, where it has the room: a cluster is a thousand small files, which take ten times as long
+ * to make on a disk.
+ */
+function quickestFolder(): string {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY_FOLDER)
+    return bavail * bsize >= MEMORY_NEEDED_BYTES ? MEMORY_FOLDER : tmpdir()
+  } catch {
+    return tmpdir()
   }
 }
 

@@ -14,7 +14,7 @@ export type PostgresOutage = 'refused' | 'accepted and closed' | 'accepted and s
 
 /** A wire to Postgres or pgbouncer that knows what runs on it, and on which faults happen. */
 export interface PostgresProxy extends PostgresAddress {
-  /** What clients have run, one line each; several statements in one simple query are one. */
+  /** What clients have sent, one line each; several statements in one simple query are one. */
   readonly statements: readonly string[]
   /** The statements at which a rule of `cutAt` was met. */
   readonly cuts: readonly string[]

@@ -60,6 +60,7 @@ export function joinWire(client: Socket, server: Socket, events: WireEvents): Po
   let isAnswered = false
 
   const cut = (): void => {
+    isDeaf = true
     client.destroy()
     server.destroy()
   }

@@ -17,7 +17,7 @@ describe('startPostgres', () => {
   test('starts servers of both versions that know nothing of each other', async () => {
     const [one, other] = await Promise.all([start(), start({ version: 18 })])
     await one.query('create table orders (id int)')
-    expect(await one.query('select count(*)::int as count from orders')).toEqual([{ count: 0 }])
+    expect(await one.query('select 1; select count(*)::int from orders')).toEqual([{ count: 0 }])
     await expect(other.query('select * from orders')).rejects.toThrow(/does not exist/)
     const [shown] = await other.query('show server_version')
     expect(shown?.['server_version']).toMatch(/^18/)

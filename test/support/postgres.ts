@@ -4,7 +4,7 @@ import { appendFile, chown, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Client } from 'pg'
+import { Client, type QueryResult } from 'pg'
 import { type PostgresAddress, postgresAddress } from './postgres-address.js'
 import type { PostgresVersion } from './postgres-binary.js'
 import { launchServer, type ServerLaunch, type ServerProcess } from './postgres-process.js'
@@ -28,7 +28,10 @@ export interface PostgresServer extends PostgresAddress {
   readonly major: number
   /** The postmaster's; another one after every restart. */
   readonly pid: number
-  /** Runs a statement as the superuser, on a connection of its own; resolves with the rows. */
+  /**
+   * Runs a statement as the superuser, on a connection of its own; resolves with the rows. Without
+   * values there may be several statements; the rows are then those of the last.
+   */
   query<R extends Row = Row>(
     text: string,
     values?: readonly unknown[],
@@ -176,8 +179,9 @@ async function queryOnce<R extends Row>(
   client.on('error', () => {})
   await client.connect()
   try {
-    const { rows } = await client.query<R>(text, [...values])
-    return rows
+    const result: QueryResult<R> | QueryResult<R>[] = await client.query<R>(text, [...values])
+    const [last] = [result].flat().slice(-1)
+    return last?.rows ?? []
   } finally {
     await client.end()
   }

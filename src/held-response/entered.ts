@@ -21,11 +21,14 @@ export function enteredAs(response: ServerResponse): Entered {
 /** Makes a response again what it was, by the functions that it had then. */
 export function restore(sending: Sending, { headers, on, fields }: Entered): void {
   const { response } = sending
-  const names = new Set(headers.map(([name]) => name.toLowerCase()))
-  for (const name of response.getHeaderNames()) {
-    if (!names.has(name)) call(sending, 'removeHeader', [name])
-  }
+  const wasConnectionSet = response.hasHeader('connection')
+  // All of them, so that they come in their order again.
+  for (const name of response.getHeaderNames()) call(sending, 'removeHeader', [name])
   for (const header of headers) call(sending, 'setHeader', header)
+  // Node does not say it by itself any more once the header has been taken off.
+  if (wasConnectionSet && !response.hasHeader('connection') && !response.shouldKeepAlive) {
+    call(sending, 'setHeader', ['Connection', 'close'])
+  }
   Object.assign(response, fields)
   if (response.on !== on) response.on = on
   // Trailers would go with a later answer that has none.

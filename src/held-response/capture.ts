@@ -11,6 +11,7 @@ import { enteredAs } from './entered.js'
 import * as functions from './functions.js'
 import { createInterception } from './interception.js'
 import { watchInterruption } from './interruption.js'
+import { isHeadSent } from './waiting-head.js'
 
 const hold = createInterception<Capture>(functions)
 
@@ -35,7 +36,11 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
     const pipes = watchInterruption({
       response,
       postpones: (breakOff) => postpone(capture, breakOff),
-      interrupted: () => happen(capture, 'interrupted'),
+      interrupted: () => {
+        happen(capture, 'interrupted')
+        // Node's own `end`, called around ours, has sent a body without its head.
+        if (response.finished && !isHeadSent(response)) response.req.socket.destroy()
+      },
       disconnected: () => happen(capture, 'disconnected'),
     })
     return {

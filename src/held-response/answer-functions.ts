@@ -13,17 +13,19 @@ import { isHeadSent } from './waiting-head.js'
  * process.
  */
 
+type Interceptor = (capture: Capture, args: unknown[]) => unknown
+
 const untilAnswered =
   (name: keyof SendingFunctions) =>
   (capture: Capture, args: unknown[]): unknown =>
     capture.response.finished ? capture.response : call(capture, name, args)
 
-export const setHeader = untilAnswered('setHeader')
-export const setHeaders = untilAnswered('setHeaders')
-export const appendHeader = untilAnswered('appendHeader')
-export const removeHeader = untilAnswered('removeHeader')
-export const writeHead = untilAnswered('writeHead')
-export const flushHeaders = untilAnswered('flushHeaders')
+export const setHeader: Interceptor = untilAnswered('setHeader')
+export const setHeaders: Interceptor = untilAnswered('setHeaders')
+export const appendHeader: Interceptor = untilAnswered('appendHeader')
+export const removeHeader: Interceptor = untilAnswered('removeHeader')
+export const writeHead: Interceptor = untilAnswered('writeHead')
+export const flushHeaders: Interceptor = untilAnswered('flushHeaders')
 
 export const destroy = (capture: Capture, args: unknown[]): unknown =>
   call(capture, 'destroy', args)

@@ -18,6 +18,8 @@ import { isHeadSent, postponeHead, refuseAfterHead } from './waiting-head.js'
  * What the handler of a held response calls instead of Node's functions.
  */
 
+type Interceptor = (capture: Capture, args: unknown[]) => unknown
+
 /** Nothing changes a head that waits, nor what the app sends in place of a discarded answer. */
 const unlessWaiting =
   (name: 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader') =>
@@ -27,10 +29,10 @@ const unlessWaiting =
     return call(capture, name, args)
   }
 
-export const setHeader = unlessWaiting('setHeader')
-export const setHeaders = unlessWaiting('setHeaders')
-export const appendHeader = unlessWaiting('appendHeader')
-export const removeHeader = unlessWaiting('removeHeader')
+export const setHeader: Interceptor = unlessWaiting('setHeader')
+export const setHeaders: Interceptor = unlessWaiting('setHeaders')
+export const appendHeader: Interceptor = unlessWaiting('appendHeader')
+export const removeHeader: Interceptor = unlessWaiting('removeHeader')
 
 export function writeHead(capture: Capture, args: unknown[]): unknown {
   const { response } = capture

@@ -121,5 +121,5 @@ const appRights = (schema: string, role: string): string => `\
 
 const sweepRights = (schema: string, role: string): string => `\
   grant usage on schema ${schema} to ${role};
-  grant select (id, expires_at), delete on ${schema}.idempotency, ${schema}.used_token to ${role};
+  grant select (ctid, expires_at), delete on ${schema}.idempotency, ${schema}.used_token to ${role};
 `

@@ -1,0 +1,15 @@
+import { channel } from 'node:diagnostics_channel'
+
+/** What operators see of a Postgres store, on the diagnostics channel `express-service-auth:postgres`. */
+export type PostgresEvent =
+  /** Rows that had expired are gone; `durationMs` is what that took. */
+  | { readonly type: 'swept'; readonly deleted: number; readonly durationMs: number }
+  /** They could not be deleted; the next sweep tries again. */
+  | { readonly type: 'sweep_failed'; readonly sqlState?: string }
+
+const postgres = channel('express-service-auth:postgres')
+
+/** Tells what has happened. If nobody listens, it is not even worked out. */
+export function announcePostgres(event: () => PostgresEvent): void {
+  if (postgres.hasSubscribers) postgres.publish(Object.freeze(event()))
+}

@@ -58,7 +58,7 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
     connection: () => (use) => db.connection().execute(use),
     async query(on, text, values) {
       // Users' plug-ins rename columns, or parse what looks like JSON.
-      const executor = ((on ?? db) as KyselyExecutor).withoutPlugins()
+      const executor = (on as KyselyExecutor).withoutPlugins()
       const { rows } = await executor.executeQuery(rawQuery(text, values))
       return rows as readonly Row[]
     },

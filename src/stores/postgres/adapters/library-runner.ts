@@ -12,13 +12,8 @@ export interface Library<Tx, Connection> {
   /** The library's own transaction function. */
   transaction(limits: TransactionLimits): Open<Tx>
   /** One connection, in no transaction that outlasts the statement. */
-  connection(limits: StatementLimits): Open<Connection>
-  /** Undefined is any connection of the library's pool. */
-  query(
-    on: Tx | Connection | undefined,
-    text: string,
-    values: readonly unknown[],
-  ): Promise<readonly Row[]>
+  connection(limits: StatementLimits | undefined): Open<Connection>
+  query(on: Tx | Connection, text: string, values: readonly unknown[]): Promise<readonly Row[]>
 }
 
 export function libraryRunner<Tx, Connection>(
@@ -63,8 +58,9 @@ export function libraryRunner<Tx, Connection>(
     },
     async query(tx, text, values, limits) {
       if (tx !== undefined) return queryIn(tx, text, values)
-      if (!limits) return library.query(undefined, text, values)
-      return openInTime(library.connection(limits), limits.acquireMs, (connection, bound) => {
+      const open = library.connection(limits)
+      if (!limits) return open((connection) => library.query(connection, text, values))
+      return openInTime(open, limits.acquireMs, (connection, bound) => {
         bound(limits.statementMs, new Error(`No answer within ${limits.statementMs} ms`))
         return library.query(connection, text, values)
       })

@@ -1,0 +1,61 @@
+import type { Isolation, Row, TransactionRunner } from '../runner.js'
+import { libraryRunner } from './library-runner.js'
+import { requireMembers } from './required-members.js'
+
+/** What is used of a `DataSource` on Postgres; `Tx` is its `EntityManager`. */
+export interface DataSourceLike<Tx> {
+  readonly options: { readonly type: string }
+  transaction<R>(run: (tx: Tx) => Promise<R>): Promise<R>
+  transaction<R>(isolation: Uppercase<Isolation>, run: (tx: Tx) => Promise<R>): Promise<R>
+  createQueryRunner(): QueryRunnerLike
+}
+
+interface QueryRunnerLike {
+  readonly manager: EntityManagerLike
+  connect(): Promise<unknown>
+  query(
+    text: string,
+    values: unknown[],
+    useStructuredResult: true,
+  ): Promise<{ readonly records: readonly unknown[] }>
+  release(): Promise<void>
+}
+
+interface EntityManagerLike {
+  readonly queryRunner?: QueryRunnerLike
+}
+
+/**
+ * Runs a store on a `DataSource` of TypeORM (1.1) for Postgres: `fromTypeOrm(source)`. Where statements are
+ * logged, TypeORM logs what the store writes, too.
+ *
+ * @throws TypeError when `source` is something else, or of another database.
+ */
+export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<Tx> {
+  const expected = 'a DataSource of type postgres'
+  requireMembers('fromTypeOrm', expected, source, ['transaction', 'createQueryRunner'])
+  if (source.options.type !== 'postgres') throw new TypeError(`fromTypeOrm: expected ${expected}`)
+  return libraryRunner<Tx, EntityManagerLike>({
+    transaction({ isolation }) {
+      if (!isolation) return (use) => source.transaction(use)
+      const level = isolation.toUpperCase() as Uppercase<Isolation>
+      return (use) => source.transaction(level, use)
+    },
+    connection: () => async (use) => {
+      const runner = source.createQueryRunner()
+      try {
+        await runner.connect()
+        return await use(runner.manager)
+      } finally {
+        await runner.release()
+      }
+    },
+    async query(on, text, values) {
+      const { queryRunner } = on as EntityManagerLike
+      if (!queryRunner) throw new TypeError('This EntityManager is in no transaction')
+      // `manager.query` gives the rows of an UPDATE or DELETE in another form than those of a SELECT.
+      const { records } = await queryRunner.query(text, [...values], true)
+      return records as readonly Row[]
+    },
+  })
+}

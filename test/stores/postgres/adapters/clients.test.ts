@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { Pool } from 'pg'
+import { DataSource, type EntityManager } from 'typeorm'
+import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { fromKysely } from '../../../../src/stores/postgres/adapters/kysely.js'
+import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
+import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
+import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
+import { generatedPrisma, openPrisma } from '../../../support/prisma.js'
+import type { PaymentTable } from './libraries.js'
+
+const URL_OF_NOTHING = 'postgres://postgres@127.0.0.1:1/postgres'
+const pool = new Pool({ connectionString: URL_OF_NOTHING })
+const kysely = new Kysely<PaymentTable>({ dialect: new PostgresDialect({ pool }) })
+const source = new DataSource({ type: 'postgres', url: URL_OF_NOTHING })
+
+describe('the type of the transaction is the own one of', () => {
+  test('kysely', () => {
+    const runner = fromKysely(kysely)
+    expectTypeOf(runner).toEqualTypeOf<TransactionRunner<Transaction<PaymentTable>>>()
+  })
+
+  test('TypeORM', () => {
+    const runner = fromTypeOrm(source)
+    expectTypeOf(runner).toEqualTypeOf<TransactionRunner<EntityManager>>()
+  })
+
+  test('Prisma, also of an extended client', async () => {
+    const folder = await generatedPrisma()
+    expect(await compile(folder, PRISMA_PROGRAM)).toBe('')
+    expect(await compile(folder, `${PRISMA_PROGRAM}\nconst wrong: number = plain`)).toContain(
+      'TS2322',
+    )
+  })
+})
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
+
+const PRISMA_PROGRAM = `
+import { PrismaPg } from '@prisma/adapter-pg'
+import { fromPrisma } from '${ROOT}src/stores/postgres/adapters/prisma.js'
+import type { TransactionRunner } from '${ROOT}src/stores/postgres/runner.js'
+import { type Prisma, PrismaClient } from './client/client.js'
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const prisma = new PrismaClient({ adapter: new PrismaPg('') })
+export const plain = fromPrisma(prisma)
+export const isPlain: Equal<typeof plain, TransactionRunner<Prisma.TransactionClient>> = true
+
+const shouting = prisma.$extends({ model: { payment: { shout: (): string => 'PAID' } } })
+export const extended = fromPrisma(shouting)
+export const told = extended.transaction(
+  async (tx) => {
+    const payment = await tx.payment.findFirstOrThrow()
+    return [tx.payment.shout(), payment.id, payment.note] as const
+  },
+  { acquireMs: 1, transactionMs: 1 },
+)
+export const isTold: Equal<typeof told, Promise<readonly [string, string, string | null]>> = true
+`
+
+async function compile(folder: string, program: string): Promise<string> {
+  const name = `types-${process.pid}`
+  await writeFile(join(folder, `${name}.ts`), program)
+  const project = {
+    extends: join(ROOT, 'tsconfig.json'),
+    // What is generated for a user is checked by the user's settings, which are laxer.
+    compilerOptions: { rootDir: '/', typeRoots: [join(ROOT, 'node_modules/@types')] },
+    include: [`${name}.ts`],
+    exclude: [],
+  }
+  await writeFile(join(folder, `${name}.json`), JSON.stringify(project))
+  return new Promise((resolve) => {
+    const compiler = join(ROOT, 'node_modules/.bin/tsc')
+    const options = ['-p', `${name}.json`, '--pretty', 'false']
+    execFile(compiler, options, { cwd: folder }, (error, stdout, stderr) => {
+      const output = stdout + stderr
+      resolve(error && output === '' ? error.message : output)
+    })
+  })
+}
+
+describe('instead of its client is turned down', () => {
+  const NOT_A_CLIENT: readonly [string, unknown][] = [
+    ['an address', URL_OF_NOTHING],
+    ['a configuration', { host: '127.0.0.1', port: 5432 }],
+    ['a pool', pool],
+    ['nothing', undefined],
+    ['null', null],
+  ]
+
+  test.each([...NOT_A_CLIENT, ['a data source', source]])('by fromKysely: %s', (_, client) => {
+    expect(() => fromKysely(client as never)).toThrow(
+      new TypeError('fromKysely: expected a Kysely instance'),
+    )
+  })
+
+  test.each([
+    ...NOT_A_CLIENT,
+    ['an instance of Kysely', kysely],
+    ['an entity manager', source.manager],
+    [
+      'a data source of another database',
+      new DataSource({ type: 'cockroachdb', timeTravelQueries: false }),
+    ],
+  ])('by fromTypeOrm: %s', (_, client) => {
+    expect(() => fromTypeOrm(client as never)).toThrow(
+      new TypeError('fromTypeOrm: expected a DataSource of type postgres'),
+    )
+  })
+
+  test.each([...NOT_A_CLIENT, ['a data source', source]])('by fromPrisma: %s', (_, client) => {
+    expect(() => fromPrisma(client as never)).toThrow(
+      new TypeError('fromPrisma: expected a PrismaClient'),
+    )
+  })
+
+  test('nothing that is made but not connected', async () => {
+    const prisma = await openPrisma(URL_OF_NOTHING, 1)
+    onTestFinished(() => prisma.$disconnect())
+    const limits = { acquireMs: 500, transactionMs: 500 }
+    for (const runner of [fromKysely(kysely), fromPrisma(prisma), fromTypeOrm(source)]) {
+      const work = (): never => expect.unreachable('should not run')
+      await expect(runner.transaction(work, limits)).rejects.toThrow()
+      const statement = runner.query(undefined, 'select 1', [], {
+        acquireMs: 500,
+        statementMs: 500,
+      })
+      await expect(statement).rejects.toThrow()
+    }
+  })
+})

@@ -1,0 +1,18 @@
+import type { TransactionRunner } from '../stores/postgres/runner.js'
+import { casesOf, type StoreCase, type StoreOpener } from './store-case.js'
+import { TRANSACTION_RULES } from './transaction-runner-endings.js'
+import { STATEMENT_RULES } from './transaction-runner-statements.js'
+
+/**
+ * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another. They need a
+ * pool of 4 to 100 connections, and a role that may create tables in its first schema; each makes one
+ * and drops it.
+ */
+export const transactionRunnerCases = <Tx>(
+  open: StoreOpener<TransactionRunner<Tx>>,
+): readonly StoreCase[] =>
+  // The rules hand a transaction only back to the runner that it comes from.
+  casesOf(
+    { ...TRANSACTION_RULES, ...STATEMENT_RULES },
+    open as StoreOpener<unknown> as StoreOpener<TransactionRunner<unknown>>,
+  )

@@ -86,6 +86,14 @@ it('a secret is known that goes in, in whatever way', () => {
   }
 })
 
+it('a file answers for what came out of it, not for the file before it in the worker', () => {
+  const { assertionResults, message } = results.get('ways-in.test.ts') as FileResult
+  expect(message).toContain(`«${assertionResults[0]?.title}»`)
+  for (const { title } of assertionResults) {
+    expect(results.get('ways-out.test.ts')?.message).not.toContain(`«${title}»`)
+  }
+})
+
 it('the tests themselves pass: the search alone makes the files fail', () => {
   for (const [file, { status, assertionResults }] of results) {
     expect(assertionResults.map((each) => each.status)).not.toContain('failed')

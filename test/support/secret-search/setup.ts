@@ -1,30 +1,22 @@
 import { afterAll, afterEach, expect } from 'vitest'
 import { createSecretSearch, describeFindings } from './secret-search.js'
 import { beginSession } from './session.js'
-import { watchChannels } from './watch-channels.js'
-import { watchErrors } from './watch-errors.js'
-import {
-  recordSpiedConsole,
-  watchChildren,
-  watchConsole,
-  watchStandardStreams,
-} from './watch-output.js'
-import { watchRequests } from './watch-requests.js'
+import { leaveChannels, watchChannels } from './watch-channels.js'
+import { recordSpiedConsole } from './watch-output.js'
+import { watchProcess } from './watch-process.js'
 
 // For each test file: learns what secrets go in, records what comes out, and fails the file when
 // the one is found in the other.
-const search = createSecretSearch(() => expect.getState().currentTestName)
+expect.setState({ currentTestName: '' })
+const search = createSecretSearch(() => expect.getState().currentTestName || undefined)
+watchProcess()
 beginSession(search)
-watchRequests()
 watchChannels()
-watchConsole()
-watchStandardStreams()
-watchChildren()
-watchErrors()
 
 afterEach(recordSpiedConsole)
 
 afterAll(() => {
+  leaveChannels()
   const findings = search.settle()
   if (findings.length > 0) throw new Error(`A secret has come out:\n${describeFindings(findings)}`)
 })

@@ -17,7 +17,7 @@ export function watchChannels(): void {
   for (const name of CHANNELS) subscribe(name, record)
 }
 
-/** For a test file whose subject is that nobody listens: call it at the top of the file. */
+/** For the end of a test file, or for the top of one whose subject is that nobody listens. */
 export function leaveChannels(): void {
   for (const name of CHANNELS) unsubscribe(name, record)
 }

@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import type { Readable } from 'node:stream'
 import { format } from 'node:util'
 import { vi } from 'vitest'
-import { recordOutput, recordPiece } from './session.js'
+import { currentSearch, recordOutput, recordPiece } from './session.js'
 
 const LEVELS = ['debug', 'dir', 'error', 'info', 'log', 'table', 'trace', 'warn'] as const
 
@@ -64,11 +64,13 @@ export function watchChildren(): void {
 
 /** To read it ourselves could take away what a test reads later. */
 function recordWhenRead(stream: Readable, sink: string): void {
+  // A program may go on writing when the next test file runs.
+  const search = currentSearch()
   let isRecorded = false
   const record = (): void => {
     if (isRecorded) return
     isRecorded = true
-    stream.on('data', (chunk: string | Uint8Array) => recordPiece(sink, chunk))
+    stream.on('data', (chunk: string | Uint8Array) => search?.recordPiece(sink, chunk))
   }
   stream.once('resume', record)
   if (stream.listenerCount('readable') > 0) record()

@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { digestOfParts } from '../../src/base/digest.js'
+import { anyCharacter } from './any-character.js'
 
 test('a digest is 144 bits of base64url', () => {
   expect(digestOfParts(['a', 'b'])).toMatch(/^[A-Za-z0-9_-]{24}$/)
 })
 
 test('different parts have different digests, equal ones the same', () => {
-  const parts = fc.array(fc.string({ unit: 'binary', maxLength: 4 }), { maxLength: 4 })
+  const parts = fc.array(fc.string({ unit: anyCharacter, maxLength: 4 }), { maxLength: 4 })
   fc.assert(
     fc.property(parts, parts, (one, other) => {
       const same = JSON.stringify(one) === JSON.stringify(other)

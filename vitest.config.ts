@@ -47,7 +47,7 @@ export default defineConfig({
           // Half of the processor time went into a process for each file.
           isolate: false,
           setupFiles: [OWN_MODULES, SEARCH_FOR_SECRETS],
-          globalSetup: ['test/support/global-setup.ts'],
+          globalSetup: ['test/support/global-setup.ts', 'test/support/packed-packages.ts'],
         },
       },
       {

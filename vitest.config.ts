@@ -24,6 +24,10 @@ export default defineConfig({
     alias: [
       { find: /^express-service-auth$/, replacement: source('index.ts') },
       { find: /^express-service-auth\/redis$/, replacement: source('stores/redis/index.ts') },
+      {
+        find: /^express-service-auth\/postgres$/,
+        replacement: source('stores/postgres/index.ts'),
+      },
       { find: /^express-service-auth\/otel$/, replacement: source('otel/index.ts') },
       { find: /^express-service-auth\/client$/, replacement: source('client/index.ts') },
       { find: /^express-service-auth\/testing$/, replacement: source('testing/index.ts') },

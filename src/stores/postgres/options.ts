@@ -6,6 +6,7 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
+import { DEFAULT_SCHEMA, schemaName } from './names.js'
 import type { Isolation, TransactionRunner } from './runner.js'
 
 /** Options of `postgresStore`. */
@@ -31,18 +32,11 @@ export interface PostgresStoreOptions {
 }
 
 const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as const
-const NAME = /^[a-z_][a-z0-9_]{0,62}$/
-
-/** The name of a schema or a role that needs no quotes in SQL. */
-export const plainName = (): z.ZodString => {
-  const error = `must match ${NAME.source}`
-  return z.string({ error }).regex(NAME, { error })
-}
 
 const sweepSeconds = numberBetween(1, 86_400, 'seconds')
 
 const schema = optionsObject({
-  schema: plainName().default('service_auth'),
+  schema: schemaName().default(DEFAULT_SCHEMA),
   transactionMs: integerBetween(100, 3_600_000).default(30_000),
   acquireMs: integerBetween(1, 60_000).default(1000),
   resolveMs: integerBetween(1, 60_000).default(3000),

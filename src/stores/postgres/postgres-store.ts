@@ -1,7 +1,9 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
 import type { CoupledStore } from '../../coupled/store.js'
 import { ServiceAuthError } from '../../decision/fault.js'
 import type { SingleUseStore } from '../../replay/single-use.js'
+import { checkPostgres } from './check.js'
 import { effectIdOf } from './effect-id.js'
 import { createLiveRuns } from './live-runs.js'
 import { assertRunner, type PostgresStoreOptions, parsePostgresOptions } from './options.js'
@@ -11,6 +13,8 @@ import { createRun } from './run.js'
 import type { TransactionRunner } from './runner.js'
 import { consumeWithin } from './single-use.js'
 import { createStatements } from './statements.js'
+import { type SweepOptions, sweep } from './sweep.js'
+import { startSweeper } from './sweeper.js'
 
 /** A store whose records commit with what handlers write in Postgres. */
 export interface PostgresStore<Tx> extends CoupledStore, SingleUseStore {
@@ -46,10 +50,7 @@ export interface PostgresStore<Tx> extends CoupledStore, SingleUseStore {
    *
    * @throws TypeError (as a rejection) for a wrong option.
    */
-  sweep(options?: {
-    readonly batch?: number | undefined
-    readonly limit?: number | undefined
-  }): Promise<number>
+  sweep(options?: SweepOptions): Promise<number>
   /** Ends what the store has begun by itself, never the client. What is asked of it later is the 503. */
   close(): void
 }
@@ -72,6 +73,12 @@ export function postgresStore<Tx>(
     statements: createStatements(settings.schema),
     limits: settings,
   }
+  const { schema, acquireMs, sweepSeconds } = settings
+  const sweeps = sweepSeconds !== false
+  const swept = { runner, schema, acquireMs }
+  const sweeper = sweeps
+    ? startSweeper({ sweep: () => sweep(swept), everySeconds: sweepSeconds })
+    : undefined
   const live = createLiveRuns<Tx>()
   const run = createRun(place, live)
   let isClosed = false
@@ -83,7 +90,7 @@ export function postgresStore<Tx>(
     },
     async consume(id, ttlMs) {
       if (isClosed) throw new ServiceAuthError('unavailable', 'the Postgres store is closed')
-      const { schema, statements } = place
+      const { statements } = place
       const statement = statements.consume(tokenIds(id, schema), ttlMs)
       return statements.readConsumed(await ask(place, statement))
     },
@@ -102,10 +109,11 @@ export function postgresStore<Tx>(
       }
       return effectIdOf(live.of(req, 'effectId').key, name)
     },
-    check: async () => [],
-    sweep: async () => 0,
+    check: AsyncResource.bind(() => checkPostgres(runner, { schema, acquireMs, sweeps })),
+    sweep: (sweepOptions) => sweep(swept, sweepOptions),
     close() {
       isClosed = true
+      sweeper?.close()
     },
   }
 }

@@ -1,0 +1,19 @@
+export { fromKysely, type KyselyLike } from './adapters/kysely.js'
+export { fromPg } from './adapters/pg.js'
+export type { PgPoolLike } from './adapters/pg-pool.js'
+export { fromPrisma, type PrismaLike } from './adapters/prisma.js'
+export { type DataSourceLike, fromTypeOrm } from './adapters/type-orm.js'
+export type { PostgresEvent } from './event.js'
+export type { PostgresStoreOptions } from './options.js'
+export { type PostgresStore, postgresStore } from './postgres-store.js'
+export type {
+  Isolation,
+  Row,
+  Statement,
+  StatementLimits,
+  TransactionLimits,
+  TransactionRunner,
+} from './runner.js'
+export { type MigrationOptions, migration } from './schema.js'
+export type { SweepOptions } from './sweep.js'
+export { TransactionEndedError } from './transaction-ended-error.js'

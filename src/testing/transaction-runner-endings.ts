@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Isolation } from '../stores/postgres/runner.js'
+import type { Isolation, TransactionRunner } from '../stores/postgres/runner.js'
+import type { StoreRules } from './store-case.js'
 import { LIMITS, type RunnerAtTable, withTables } from './transaction-runner-table.js'
 
 /** More than a pool of an application has. */
@@ -10,7 +11,7 @@ const SLACK_MS = 2000
 
 const ISOLATIONS: readonly Isolation[] = ['read committed', 'repeatable read', 'serializable']
 
-export const TRANSACTION_RULES = withTables({
+export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
   'a work that resolves is called once and committed, and its result is that of the transaction':
     async ({ runner, insert, holds }) => {
       let calls = 0

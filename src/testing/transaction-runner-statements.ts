@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import type { TransactionRunner } from '../stores/postgres/runner.js'
 import { sqlStateOf } from '../stores/postgres/sql-state.js'
+import type { StoreRules } from './store-case.js'
 import { errorOf } from './transaction-runner-endings.js'
 import { LIMITS, withTables } from './transaction-runner-table.js'
 
@@ -11,7 +13,7 @@ const SLEEP = `select pg_sleep(${(STATEMENT_MS + 2 * SLACK_MS) / 1000})::text as
 /** A record may hold 64 MiB; a library that treats octets as text fails on the first of these. */
 const LARGE_OCTETS = 65_536
 
-export const STATEMENT_RULES = withTables({
+export const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
   'rows have the names and the text that the server has sent': async ({ runner }) => {
     const text = `select '{"a": 1}' as result, $1::text as bound, null::text as nothing`
     const expected = [{ result: '{"a": 1}', bound: "it's $1", nothing: null }]

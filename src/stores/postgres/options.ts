@@ -7,6 +7,7 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import { DEFAULT_SCHEMA, schemaName } from './names.js'
+import type { PostgresLimits } from './place.js'
 import type { Isolation, TransactionRunner } from './runner.js'
 
 /** Options of `postgresStore`. */
@@ -51,7 +52,10 @@ const schema = optionsObject({
 })
 
 /** Checked options. */
-export type PostgresStoreSettings = z.output<typeof schema>
+export interface PostgresStoreSettings extends PostgresLimits {
+  readonly schema: string
+  readonly sweepSeconds: number | false
+}
 
 /** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
 export const parsePostgresOptions = (input: unknown): PostgresStoreSettings =>

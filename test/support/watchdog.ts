@@ -13,8 +13,9 @@ if read -r _; then exit 0; fi
 for pid in $(cat "$1/${PID_FILE}" 2>/dev/null); do kill -KILL "$pid" 2>/dev/null; done
 rm -rf "$1"`
 
-// A worker whose vitest was killed would go on to the end of its test.
-process.once('disconnect', () => process.exit(1))
+// A worker whose vitest was killed would go on to the end of its test. It runs several test files,
+// each with this module anew.
+if (process.listenerCount('disconnect') === 0) process.once('disconnect', () => process.exit(1))
 
 /**
  * Sees to it that the folder and the processes noted in it (see `notePids`) do not outlive this process,

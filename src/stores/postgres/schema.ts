@@ -46,10 +46,11 @@ const start = (schema: string): string => `\
 -- What express-service-auth keeps in Postgres: version ${SCHEMA_VERSION} of the schema ${schema}. May be run again.
 do $migration$
 declare
-  found text := pg_catalog.obj_description(
-    pg_catalog.to_regnamespace('${schema}')::pg_catalog.oid, 'pg_namespace');
+  found text;
 begin
   perform pg_catalog.pg_advisory_xact_lock(${lockLiteral(schemaLock('migration', schema))});
+  found := pg_catalog.obj_description(
+    pg_catalog.to_regnamespace('${schema}')::pg_catalog.oid, 'pg_namespace');
   if found is not null and found !~ '^${COMMENT}[0-9]+$' then
     raise exception 'the schema ${schema} is not one of express-service-auth';
   end if;

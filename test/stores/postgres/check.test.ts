@@ -4,6 +4,7 @@ import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
 import { foreignServer, serverFindings } from '../../../src/stores/postgres/server-facts.js'
 import { startPgbouncer } from '../../support/pgbouncer.js'
+import { startPostgres } from '../../support/postgres.js'
 import { createDatabase, sharedPostgres } from '../../support/postgres-database.js'
 import { openPool, poolRunner } from './pool-runner.js'
 
@@ -27,8 +28,8 @@ const unfit = (message: string | RegExp) => ({
   message: expect.stringMatching(message),
 })
 
-describe.each([15, 18] as const)('a check of Postgres %i', async (version) => {
-  const server = await sharedPostgres(version)
+describe('a check', async () => {
+  const server = await sharedPostgres()
   await server.query('create role app login')
 
   async function database(script = migration({ appRole: 'app', sweepRole: 'app' })) {
@@ -163,6 +164,15 @@ describe.each([15, 18] as const)('a check of Postgres %i', async (version) => {
       await expect(checkAt(url)).rejects.toMatchObject({ code, message })
     }
   })
+})
+
+it('finds nothing on Postgres 18, and names a right that lacks', async () => {
+  const server = await startPostgres({ version: 18 })
+  await server.query(`create role app login; ${migration({ appRole: 'app' })}`)
+  const url = server.urlFor('postgres', 'app')
+  expect(await checkAt(url, { sweeps: false })).toEqual([])
+  await expect(checkAt(url)).rejects.toMatchObject(unfit('delete on idempotency'))
+  await server.stop()
 })
 
 describe('what a server says of itself', () => {

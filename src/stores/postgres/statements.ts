@@ -14,6 +14,6 @@ export function createStatements(schema: string): Statements {
   }
 }
 
-export type { Opened, Opening } from './opening-statements.js'
-export type { Keeping, KeptRecord } from './record-statements.js'
+export type { Opened } from './opening-statements.js'
+export type { KeptRecord } from './record-statements.js'
 export { isEndedByHandler } from './transaction-ended.js'

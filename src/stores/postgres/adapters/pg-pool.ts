@@ -14,6 +14,7 @@ export interface PgPoolLike<T> {
     ) => void,
   ): void
   on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'acquire', listener: (client: unknown) => void): unknown
 }
 
 export interface PgResultLike {
@@ -49,6 +50,7 @@ export interface Loan<T> {
 }
 
 const LISTENED_TO = new WeakSet<object>()
+const CLIENTS_LISTENED_TO = new WeakSet<object>()
 
 export function isPgPool(pool: unknown): boolean {
   const { connect, on, totalCount } = Object(pool) as Record<string, unknown>
@@ -61,6 +63,17 @@ export function outliveIdleErrors(pool: PgPoolLike<unknown>): void {
   if (LISTENED_TO.has(pool)) return
   LISTENED_TO.add(pool)
   pool.on('error', () => {})
+}
+
+/** The same for clients in use, where a library that borrows them does not listen itself. */
+export function outliveClientErrors(pool: PgPoolLike<unknown>): void {
+  if (CLIENTS_LISTENED_TO.has(pool)) return
+  CLIENTS_LISTENED_TO.add(pool)
+  pool.on('acquire', (client) => {
+    if (CLIENTS_LISTENED_TO.has(client as object)) return
+    CLIENTS_LISTENED_TO.add(client as object)
+    clientOf(client).on('error', () => {})
+  })
 }
 
 /** A client within the time; one that comes later goes back at once. */

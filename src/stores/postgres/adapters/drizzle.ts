@@ -1,0 +1,151 @@
+import type { Row, Statement, TransactionLimits, TransactionRunner } from '../runner.js'
+import { noAnswer, noConnection, within } from './bounded.js'
+import { fromPg } from './pg.js'
+import { isPgPool, outliveClientErrors, type PgPoolLike } from './pg-pool.js'
+
+/** A database of drizzle 0.45 on a pool of node-postgres; `T` is what `transaction` gives. */
+export interface DrizzleLike<T> {
+  readonly $client: PgPoolLike<unknown>
+  transaction<R>(
+    work: (tx: T) => Promise<R>,
+    config?: { isolationLevel?: 'read committed' | 'repeatable read' | 'serializable' },
+  ): Promise<R>
+}
+
+/** drizzle's `sql`. */
+export interface SqlTag {
+  (strings: TemplateStringsArray, ...values: unknown[]): unknown
+  raw(text: string): unknown
+}
+
+interface ResultLike {
+  readonly rows: Row[]
+}
+
+interface TransactionLike {
+  /** A list, for several statements in one text. */
+  execute(query: unknown): Promise<ResultLike | ResultLike[]>
+}
+
+/** Whether the last statement proved that the transaction is not aborted. */
+interface Proof {
+  holds: boolean
+}
+
+// Behind a statement that hangs the library waits for ever; the server ends that by its own time limit.
+const ROLLBACK_MS = 1000
+
+/**
+ * Runs transactions on drizzle 0.45 with node-postgres, by `db.transaction`; `transactionOf` gives what
+ * that gives to its callback. `sql` is drizzle's own. The pool and its clients get a listener of their
+ * `error` events, so that a lost connection does not end the process. Throws `TypeError` for a database
+ * that is not on a pool.
+ */
+export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunner<T> {
+  if (!isPgPool(Object(db).$client) || typeof db.transaction !== 'function') {
+    throw new TypeError('fromDrizzle: expected a drizzle database on a Pool of pg')
+  }
+  if (typeof sql !== 'function' || typeof sql.raw !== 'function') {
+    throw new TypeError("fromDrizzle: expected drizzle's sql")
+  }
+  outliveClientErrors(db.$client)
+  const alone = fromPg(db.$client)
+  const proofs = new WeakMap<object, Proof>()
+
+  const execute = async (tx: T, query: unknown): Promise<ResultLike[]> => {
+    const results = [await (tx as TransactionLike).execute(query)].flat()
+    const proof = proofs.get(tx as object)
+    if (proof) holdForNow(proof)
+    return results
+  }
+
+  async function send(tx: T, statement: Statement): Promise<Row[]> {
+    const [result] = await execute(tx, toQuery(sql, statement))
+    return result?.rows ?? []
+  }
+
+  return {
+    async transaction(work, limits) {
+      const prove = async (tx: T): Promise<void> => {
+        if (!proofs.get(tx as object)?.holds) await execute(tx, sql.raw('select 1'))
+      }
+      const proven = async (tx: T) => {
+        proofs.set(tx as object, { holds: false })
+        const result = await work(tx)
+        // Where an error was swallowed this fails; the library's `commit` would roll back in silence.
+        await prove(tx)
+        return result
+      }
+      return hold(db, proven, limits)
+    },
+
+    async query(tx, text, values, limits) {
+      if (tx === undefined) return alone.query(undefined, text, values, limits)
+      return send(tx, { text, values })
+    },
+
+    async batch(tx, statements) {
+      if (statements.every(({ values }) => values.length === 0)) {
+        const text = statements.map((each) => each.text).join(';\n')
+        const results = await execute(tx, sql.raw(text))
+        return results.map(({ rows }) => rows)
+      }
+      const rows: Row[][] = []
+      for (const statement of statements) rows.push(await send(tx, statement))
+      return rows
+    },
+  }
+}
+
+/** A statement of a handler takes longer than a turn of the event loop. */
+function holdForNow(proof: Proof): void {
+  proof.holds = true
+  setImmediate(() => {
+    proof.holds = false
+  })
+}
+
+/** drizzle's pool may wait without a bound: a transaction that begins too late is rolled back unused. */
+async function hold<T, R>(
+  db: DrizzleLike<T>,
+  work: (tx: T) => Promise<R>,
+  { acquireMs, isolation }: TransactionLimits,
+): Promise<R> {
+  let isOver = false
+  let failed: Promise<unknown> = new Promise(() => {})
+  let ended: Promise<R> | undefined
+  const begun = new Promise<void>((resolve, reject) => {
+    const config = isolation ? { isolationLevel: isolation } : undefined
+    ended = db.transaction((tx) => {
+      if (isOver) throw noConnection(acquireMs)
+      resolve()
+      const working = work(tx)
+      failed = new Promise((_resolve, fail) => working.catch(fail))
+      return working
+    }, config)
+    ended.catch(reject)
+  })
+  const tooLate = (): Error => {
+    isOver = true
+    return noConnection(acquireMs)
+  }
+  await within(acquireMs, begun, { tooLate })
+  try {
+    return (await Promise.race([ended, failed])) as R
+  } catch (error) {
+    // The rollback is under way.
+    const rolledBack = Promise.resolve(ended)
+    await within(ROLLBACK_MS, rolledBack, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+    throw error
+  }
+}
+
+/** The text between `$1`, `$2`, ... as drizzle's tag takes it, with the values in their places. */
+function toQuery(sql: SqlTag, { text, values }: Statement): unknown {
+  if (values.length === 0) return sql.raw(text)
+  const parts = text.split(/\$(\d+)/)
+  const strings = parts.filter((_part, index) => index % 2 === 0)
+  const places = parts.filter((_part, index) => index % 2 === 1)
+  const given = places.map((place) => values[Number(place) - 1] ?? null)
+  return sql(Object.assign(strings, { raw: strings }), ...given)
+}

@@ -1,0 +1,184 @@
+import type {
+  Row,
+  Statement,
+  StatementLimits,
+  TransactionLimits,
+  TransactionRunner,
+} from '../runner.js'
+import { noAnswer, noConnection, within } from './bounded.js'
+import { type NameTransform, type RawResult, rowsOf } from './postgres-js-rows.js'
+
+/** `sql` of postgres.js 3.4; `T` is what `sql.begin` gives to its callback. */
+export interface PostgresJsLike<T> {
+  readonly options: { readonly transform: { readonly column: { readonly from: NameTransform } } }
+  begin<R>(work: (sql: T) => R | Promise<R>): Promise<unknown>
+  begin<R>(options: string, work: (sql: T) => R | Promise<R>): Promise<unknown>
+}
+
+interface RawQuery extends PromiseLike<RawResult> {
+  raw(): RawQuery
+  execute(): RawQuery
+}
+
+interface TransactionLike {
+  unsafe(text: string, values: readonly unknown[], options: { prepare: false }): RawQuery
+}
+
+/** A transaction that the library holds open until `end` is called. */
+interface Open<T> {
+  readonly tx: T
+  /** The library commits, behind what was sent before. */
+  readonly end: () => void
+  /** The library rolls back. */
+  readonly fail: (reason: unknown) => void
+  /** Settles when the library has ended the transaction, or lost its connection. */
+  readonly ended: Promise<unknown>
+  closing?: Promise<void>
+}
+
+// Behind a statement that hangs the library waits for ever; the server ends that by its own time limit.
+const ROLLBACK_MS = 1000
+
+const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
+
+// Fails where an error that was swallowed would make `commit` roll back in silence.
+const PROBE: Statement = { text: 'select 1', values: [] }
+
+/**
+ * Runs transactions on postgres.js 3.4 by `sql.begin`; `transactionOf` gives what that gives to its
+ * callback. Throws `TypeError` for anything but what `postgres()` returns.
+ */
+export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> {
+  if (!isPostgresJs(sql)) {
+    throw new TypeError('fromPostgresJs: expected what postgres() returns')
+  }
+  const running = new WeakMap<object, Open<T>>()
+  const nameTransform = sql.options.transform.column.from
+
+  const openOf = (tx: T): Open<T> => {
+    const open = running.get(tx as object)
+    if (open) return open
+    throw new Error('fromPostgresJs: the transaction has ended, or its connection was lost')
+  }
+
+  const send = async (tx: T, { text, values }: Statement): Promise<Row[]> => {
+    openOf(tx)
+    const given = values.map((value) => value ?? null)
+    const query = (tx as TransactionLike).unsafe(text, given, { prepare: false }).raw()
+    return rowsOf(await query, text, nameTransform)
+  }
+
+  const sendAll = (tx: T, statements: readonly Statement[]): Promise<Row[]>[] =>
+    statements.map((each) => send(tx, each))
+
+  async function transaction<R>(
+    work: (tx: T) => Promise<R>,
+    limits: TransactionLimits,
+  ): Promise<R> {
+    const open = await begin(sql, limits)
+    running.set(open.tx as object, open)
+    try {
+      const result = await orLost(work(open.tx), open.ended)
+      await close(open, [])
+      return result
+    } catch (error) {
+      open.fail(error)
+      await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(
+        () => {},
+      )
+      throw error
+    } finally {
+      running.delete(open.tx as object)
+    }
+  }
+
+  /** The library's `commit` goes out behind the statements, in the same write. */
+  function close(open: Open<T>, statements: readonly Statement[]): Promise<void> {
+    open.closing ??= (async () => {
+      const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
+      open.end()
+      await allDone([...sent, open.ended])
+    })()
+    return open.closing
+  }
+
+  /** In a transaction: outside of one the library does not tell a statement that waits from a sent one. */
+  function queryAlone(statement: Statement, limits: StatementLimits): Promise<readonly Row[]> {
+    const { acquireMs, statementMs } = limits
+    const timeout = { text: `set local statement_timeout = ${Math.ceil(statementMs)}`, values: [] }
+    const work = async (tx: T): Promise<readonly Row[]> => {
+      const answered = allDone(sendAll(tx, [timeout, statement]))
+      const [, rows] = await within(statementMs, answered, { tooLate: () => noAnswer(statementMs) })
+      return rows ?? []
+    }
+    return transaction(work, { acquireMs, transactionMs: statementMs })
+  }
+
+  return {
+    transaction,
+    query: (tx, text, values, limits = DEFAULT_LIMITS) =>
+      tx === undefined ? queryAlone({ text, values }, limits) : send(tx, { text, values }),
+    batch: (tx, statements) => allDone(sendAll(tx, statements)),
+    async commitWith(tx, statements) {
+      await close(openOf(tx), statements)
+    },
+  }
+}
+
+/**
+ * The library writes its `rollback` even on a connection that was lost, and that ends the process: it is
+ * told of the failure only after a turn of the event loop in which the loss would have shown.
+ */
+async function rollBack(open: Open<unknown>, reason: unknown): Promise<void> {
+  let isLost = false
+  open.ended.catch(() => {
+    isLost = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  if (isLost) return
+  open.fail(reason)
+  await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+}
+
+/** What `begin` and `reserve` give has no `begin`. */
+function isPostgresJs(sql: unknown): boolean {
+  return typeof sql === 'function' && typeof Object(sql).begin === 'function'
+}
+
+/** The library queues without a bound: a transaction that it begins too late is rolled back unused. */
+async function begin<T>(sql: PostgresJsLike<T>, limits: TransactionLimits): Promise<Open<T>> {
+  const { acquireMs, isolation } = limits
+  let isOver = false
+  const opened = new Promise<Open<T>>((resolve, reject) => {
+    const options = isolation ? `isolation level ${isolation}` : ''
+    const ended = sql.begin(options, (tx) => {
+      if (isOver) throw noConnection(acquireMs)
+      return new Promise<void>((end, fail) => {
+        resolve({ tx, end, fail, ended: Promise.resolve().then(() => ended) })
+      })
+    })
+    ended.catch(reject)
+  })
+  const tooLate = (): Error => {
+    isOver = true
+    return noConnection(acquireMs)
+  }
+  return within(acquireMs, opened, { tooLate })
+}
+
+/** On a connection that was lost the library can send nothing: nobody waits for the work any more. */
+function orLost<R>(working: Promise<R>, ended: Promise<unknown>): Promise<R> {
+  return new Promise((resolve, reject) => {
+    working.then(resolve, reject)
+    ended.catch(reject)
+  })
+}
+
+/** All of them, or the first failure in their order once all have settled. */
+async function allDone<T>(sent: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(sent)
+  return settled.map((each) => {
+    if (each.status === 'rejected') throw each.reason
+    return each.value
+  })
+}

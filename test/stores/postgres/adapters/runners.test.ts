@@ -1,0 +1,240 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { revocableHandle } from '../../../../src/stores/postgres/handle.js'
+import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-ended-error.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { OPEN_RUNNERS, type OpenRunner } from './open-runners.js'
+
+const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
+const ALONE = { acquireMs: 2000, statementMs: 2000 }
+
+let server: PostgresServer
+let opened: OpenRunner[] = []
+
+beforeAll(async () => {
+  server = await startPostgres()
+  await server.query('create table ledger (id int primary key, note bytea)')
+  await server.query('create table strict (id int unique deferrable initially deferred)')
+})
+afterAll(() => server.stop())
+beforeEach(() => server.query('truncate ledger, strict'))
+afterEach(async () => {
+  await Promise.all(opened.map((each) => each.end()))
+  opened = []
+})
+
+async function ledger(): Promise<unknown[]> {
+  const rows = await server.query('select id from ledger order by id')
+  return rows.map(({ id }) => id)
+}
+
+const statement = (text: string, ...values: unknown[]) => ({ text, values })
+const insert = (id: number) =>
+  statement('insert into ledger values ($1, $2)', id, Buffer.from([id]))
+const writing = (id: number) => `insert into ledger values (${id})`
+
+/** As the store does: in one round trip where the library can. */
+async function commit(runner: TransactionRunner<unknown>, tx: unknown, id: number): Promise<void> {
+  if (runner.commitWith) return runner.commitWith(tx, [insert(id)])
+  const { text, values } = insert(id)
+  await runner.query(tx, text, values)
+}
+
+describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
+  function open(max = 1): OpenRunner {
+    const one = openRunner(server.url, max)
+    opened.push(one)
+    return one
+  }
+
+  test('commits what was written by the library, by statements and in savepoints', async () => {
+    const { runner, write, writeNested } = open()
+    const result = await runner.transaction(async (tx) => {
+      const { handle } = revocableHandle(tx)
+      await write(handle, writing(1))
+      await writeNested(handle, writing(2))
+      await expect(writeNested(handle, writing(1))).rejects.toThrow()
+      if (name === 'pg') await write(handle, 'rollback to savepoint nested')
+      const rows = await runner.query(tx, 'select $1::text as said, id from ledger where id = $2', [
+        'a',
+        2,
+      ])
+      expect(rows).toEqual([{ said: 'a', id: 2 }])
+      await commit(runner, tx, 3)
+      return 'done'
+    }, LIMITS)
+    expect(result).toBe('done')
+    expect(await ledger()).toEqual([1, 2, 3])
+  })
+
+  test('batches, in the isolation that was asked for', async () => {
+    const { runner } = open()
+    const rows = await runner.transaction(
+      (tx) =>
+        runner.batch?.(tx, [
+          statement("set local lock_timeout = '5s'"),
+          statement('select 1 as one'),
+          statement("set local statement_timeout = '5s'"),
+          statement('show transaction_isolation'),
+          statement('select 2 as two'),
+        ]) ?? Promise.resolve([]),
+      { ...LIMITS, isolation: 'repeatable read' },
+    )
+    const isolation = [{ transaction_isolation: 'repeatable read' }]
+    expect(rows).toEqual([[], [{ one: 1 }], [], isolation, [{ two: 2 }]])
+  })
+
+  test('rolls back when the work rejects, and goes on', async () => {
+    const { runner, write } = open()
+    const failed = runner.transaction(async (tx) => {
+      await write(tx, writing(1))
+      throw new Error('no')
+    }, LIMITS)
+    await expect(failed).rejects.toThrow('no')
+    expect(
+      await runner.query(undefined, 'select count(*)::int as n from ledger', [], ALONE),
+    ).toEqual([{ n: 0 }])
+  })
+
+  test('takes no rollback for a success', async () => {
+    const { runner, write } = open()
+    const swallowed = runner.transaction(async (tx) => {
+      await write(tx, writing(1))
+      await Promise.resolve(write(tx, writing(1))).catch(() => {})
+    }, LIMITS)
+    await expect(swallowed).rejects.toThrow()
+    const conflict = runner.transaction(async (tx) => {
+      await write(tx, writing(1))
+      await commit(runner, tx, 1)
+    }, LIMITS)
+    await expect(conflict).rejects.toThrow()
+    const deferred = runner.transaction(async (tx) => {
+      await write(tx, 'insert into strict values (1), (1)')
+      await commit(runner, tx, 2)
+    }, LIMITS)
+    const error = await deferred.catch((reason) => reason)
+    expect(error.cause ?? error).toMatchObject({ code: '23505' })
+    expect(await ledger()).toEqual([])
+  })
+
+  test('writes nothing late, though another request owns the connection', async () => {
+    const { runner, write, writeNested } = open()
+    const { late, handle } = await runner.transaction(async (tx) => {
+      const membrane = revocableHandle(tx)
+      const unsent = name === 'pg' ? undefined : write(membrane.handle, writing(10))
+      const nested = delay(50).then(() => writeNested(membrane.handle, writing(11)))
+      nested.catch(() => {})
+      await write(membrane.handle, writing(1))
+      membrane.revoke()
+      await commit(runner, tx, 2)
+      return { late: { unsent, nested }, handle: membrane.handle }
+    }, LIMITS)
+    const next = runner.transaction(async (tx) => {
+      await write(tx, writing(3))
+      if (late.unsent && name === 'postgres.js') {
+        await expect(Promise.resolve(late.unsent)).rejects.toThrow(TransactionEndedError)
+      }
+      await expect(Promise.resolve(write(handle, writing(12)))).rejects.toThrow(
+        TransactionEndedError,
+      )
+      await expect(late.nested).rejects.toThrow(TransactionEndedError)
+      await commit(runner, tx, 4)
+    }, LIMITS)
+    await next
+    const written = (await ledger()).filter((id) => id !== 10)
+    expect(written).toEqual([1, 2, 3, 4])
+  })
+
+  test.skipIf(name === 'pg')('lets a nested transaction that outlives the answer touch nothing', async () => {
+    const { runner, write, writeNested } = open()
+    const nested = await runner.transaction(async (tx) => {
+      const { handle, revoke } = revocableHandle(tx)
+      const outliving = writeNested(handle, 'select pg_sleep(0.03)')
+      outliving.catch(() => {})
+      await delay(10)
+      revoke()
+      await commit(runner, tx, 1)
+      return { outliving }
+    }, LIMITS)
+    await runner.transaction(async (tx) => {
+      await expect(nested.outliving).rejects.toThrow(TransactionEndedError)
+      await write(tx, writing(2))
+      await commit(runner, tx, 3)
+    }, LIMITS)
+    expect(await ledger()).toEqual([1, 2, 3])
+  })
+
+  test('refuses a handler its own commit and rollback', async () => {
+    const { runner, write } = open()
+    await runner.transaction(async (tx) => {
+      const { handle } = revocableHandle(tx)
+      for (const text of ['commit', '-- so\n ROLLBACK', 'begin', 'end']) {
+        await expect(Promise.resolve().then(() => write(handle, text))).rejects.toThrow(
+          /neither begins/,
+        )
+      }
+      await write(handle, writing(1))
+      await commit(runner, tx, 2)
+    }, LIMITS)
+    expect(await ledger()).toEqual([1, 2])
+  })
+
+  test('gives up waiting for a connection, and runs nothing later', async () => {
+    const { runner } = open()
+    let calls = 0
+    let release = (): void => {}
+    const held = runner.transaction(
+      () =>
+        new Promise<void>((resolve) => {
+          release = resolve
+        }),
+      LIMITS,
+    )
+    await delay(30)
+    const work = async (): Promise<void> => {
+      calls++
+    }
+    const late = runner.transaction(work, { ...LIMITS, acquireMs: 20 })
+    const alone = runner.query(undefined, writing(1), [], { ...ALONE, acquireMs: 20 })
+    await expect(late).rejects.toThrow('20 ms')
+    await expect(alone).rejects.toThrow('20 ms')
+    release()
+    await held
+    expect(await runner.query(undefined, 'select 1 as one', [], ALONE)).toEqual([{ one: 1 }])
+    expect(calls).toBe(0)
+    expect(await ledger()).toEqual([])
+  })
+
+  test.each(['idle', 'in a statement', 'before the commit'])(
+    'rejects when its connection is lost %s',
+    async (when) => {
+      const { runner, write } = open()
+      const kill = (pid: unknown) => server.query('select pg_terminate_backend($1)', [pid])
+      const lost = runner.transaction(async (tx) => {
+        const [row] = await runner.query(tx, 'select pg_backend_pid() as pid', [])
+        await write(tx, writing(1))
+        if (when === 'in a statement') {
+          const sleeping = Promise.resolve(write(tx, 'select pg_sleep(10)'))
+          sleeping.catch(() => {})
+          await delay(20)
+          await kill(row?.['pid'])
+          await sleeping
+        }
+        await kill(row?.['pid'])
+        if (when === 'idle') await delay(50)
+        await commit(runner, tx, 2)
+      }, LIMITS)
+      await expect(lost).rejects.toThrow()
+      expect(await ledger()).toEqual([])
+      expect(await runner.query(undefined, 'select 1 as one', [], ALONE)).toEqual([{ one: 1 }])
+    },
+  )
+
+  test('bounds a statement, and goes on', async () => {
+    const { runner } = open()
+    const slow = runner.query(undefined, 'select pg_sleep(10)', [], { ...ALONE, statementMs: 50 })
+    await expect(slow).rejects.toThrow()
+    expect(await runner.query(undefined, 'select 1 as one', [], ALONE)).toEqual([{ one: 1 }])
+  })
+})

@@ -82,10 +82,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
       await close(open, [])
       return result
     } catch (error) {
-      open.fail(error)
-      await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(
-        () => {},
-      )
+      await rollBack(open, error)
       throw error
     } finally {
       running.delete(open.tx as object)

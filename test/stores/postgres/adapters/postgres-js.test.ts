@@ -1,0 +1,83 @@
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
+import { revocableHandle } from '../../../../src/stores/postgres/handle.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-ended-error.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+
+const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
+
+let server: PostgresServer
+let sql: ReturnType<typeof open>
+
+const hex = (octets: Uint8Array): string => `\\x${Buffer.from(octets).toString('hex')}`
+
+function open() {
+  const shout = {
+    to: 17,
+    from: [17, 25],
+    serialize: hex,
+    parse: () => 'mine',
+  }
+  return postgres(server.url, {
+    max: 1,
+    onnotice: () => {},
+    transform: postgres.camel,
+    types: { bigint: postgres.BigInt, shout: { ...shout, to: 7777 } },
+  })
+}
+
+beforeAll(async () => {
+  server = await startPostgres()
+  sql = open()
+  await server.query('create table ledger (order_id int primary key, note bytea)')
+})
+afterAll(async () => {
+  await sql.end({ timeout: 1 })
+  await server.stop()
+})
+
+describe('fromPostgresJs', () => {
+  test('gets rows that no transform and no type of the user has touched', async () => {
+    const runner = fromPostgresJs(sql)
+    const text =
+      "select 7::int8 as big_number, $1::bytea as some_octets, 'x'::text as said, true as is_it"
+    const octets = Buffer.alloc(70_000, 255)
+    const rows = await runner.transaction((tx) => runner.query(tx, text, [octets]), LIMITS)
+    expect(rows).toEqual([{ big_number: '7', some_octets: octets, said: 'x', is_it: true }])
+  })
+
+  test('lets a handler use fragments, helpers and cursors by its handle', async () => {
+    const runner = fromPostgresJs(sql)
+    await runner.transaction(async (tx) => {
+      const { handle, revoke } = revocableHandle(tx)
+      const orders = [1, 2, 3].map((orderId) => ({ orderId }))
+      await handle`insert into ledger ${handle(orders)}`
+      const bound = handle`order_id > ${1}`
+      const rows = await handle`select order_id from ledger where ${bound} order by 1`
+      expect(rows.map((row) => row['orderId'])).toEqual([2, 3])
+      const seen: unknown[] = []
+      for await (const [row] of handle`select order_id from ledger order by 1`.cursor()) {
+        seen.push(row?.['orderId'])
+      }
+      expect(seen).toEqual([1, 2, 3])
+      const unsent = handle`insert into ledger ${handle({ orderId: 9 })}`
+      const cursor = handle`select 1`.cursor()[Symbol.asyncIterator]()
+      await expect(handle`commit`).rejects.toThrow(/neither begins/)
+      await expect(handle.prepare('x')).rejects.toThrow(/neither begins/)
+      revoke()
+      await expect(unsent).rejects.toThrow(TransactionEndedError)
+      await expect(cursor.next()).rejects.toThrow(TransactionEndedError)
+      await expect(handle.notify('a', 'b')).rejects.toThrow(TransactionEndedError)
+    }, LIMITS)
+    expect(await server.query('select count(*)::int as n from ledger')).toEqual([{ n: 3 }])
+  })
+
+  test.each([['an address'], ['a transaction']])('refuses %s', async (what) => {
+    if (what === 'an address') {
+      expect(() => fromPostgresJs('postgres://127.0.0.1' as never)).toThrow(TypeError)
+      return
+    }
+    await sql.begin((tx) => expect(() => fromPostgresJs(tx as never)).toThrow(TypeError))
+  })
+})

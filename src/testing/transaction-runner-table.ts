@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { TransactionLimits, TransactionRunner } from '../stores/postgres/runner.js'
+import type {
+  StatementLimits,
+  TransactionLimits,
+  TransactionRunner,
+} from '../stores/postgres/runner.js'
 import type { StoreRules } from './store-case.js'
 
 /** A runner, and a table that its case has for itself. */
@@ -17,6 +21,9 @@ type RunnerRules = Readonly<Record<string, (at: RunnerAtTable) => Promise<void>>
 
 export const LIMITS: TransactionLimits = { acquireMs: 5000, transactionMs: 10_000 }
 
+/** A broken runner may hold a lock on the table for ever. */
+const DROP_LIMITS: StatementLimits = { acquireMs: 2000, statementMs: 2000 }
+
 /** As many reads at once, so that a connection that was left in a transaction is among theirs. */
 const READERS = 3
 
@@ -31,7 +38,7 @@ export const withTables = (rules: RunnerRules): StoreRules<TransactionRunner<unk
         try {
           await rule(atTable(runner, table))
         } finally {
-          await runner.query(undefined, `drop table ${table}`, [])
+          await runner.query(undefined, `drop table ${table}`, [], DROP_LIMITS)
         }
       },
     ]),

@@ -1,6 +1,8 @@
+export { type DrizzleLike, fromDrizzle, type SqlTag } from './adapters/drizzle.js'
 export { fromKysely, type KyselyLike } from './adapters/kysely.js'
 export { fromPg } from './adapters/pg.js'
 export type { PgPoolLike } from './adapters/pg-pool.js'
+export { fromPostgresJs, type PostgresJsLike } from './adapters/postgres-js.js'
 export { fromPrisma, type PrismaLike } from './adapters/prisma.js'
 export { type DataSourceLike, fromTypeOrm } from './adapters/type-orm.js'
 export type { PostgresEvent } from './event.js'

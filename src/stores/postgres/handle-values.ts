@@ -51,7 +51,7 @@ export function isPlainObject(value: unknown): value is Record<PropertyKey, unkn
 }
 
 /** Also one that a compiler made a function of: by its name, or by what its prototype has. */
-export function isClass(value: object): boolean {
+function isClass(value: object): boolean {
   if (typeof value !== 'function') return false
   const prototype = Object.getOwnPropertyDescriptor(value, 'prototype')
   if (prototype === undefined) return false

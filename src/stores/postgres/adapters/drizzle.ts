@@ -109,18 +109,18 @@ function holdForNow(proof: Proof): void {
 async function hold<T, R>(
   db: DrizzleLike<T>,
   work: (tx: T) => Promise<R>,
-  { acquireMs, isolation }: TransactionLimits,
+  { acquireMs, transactionMs, isolation }: TransactionLimits,
 ): Promise<R> {
   let isOver = false
-  let failed: Promise<unknown> = new Promise(() => {})
   let ended: Promise<R> | undefined
+  let worked: Promise<unknown> = new Promise(() => {})
   const begun = new Promise<void>((resolve, reject) => {
     const config = isolation ? { isolationLevel: isolation } : undefined
     ended = db.transaction((tx) => {
       if (isOver) throw noConnection(acquireMs)
       resolve()
       const working = work(tx)
-      failed = new Promise((_resolve, fail) => working.catch(fail))
+      worked = working
       return working
     }, config)
     ended.catch(reject)
@@ -131,7 +131,9 @@ async function hold<T, R>(
   }
   await within(acquireMs, begun, { tooLate })
   try {
-    return (await Promise.race([ended, failed])) as R
+    await Promise.race([worked, ended])
+    const committed = Promise.resolve(ended) as Promise<R>
+    return await within(transactionMs, committed, { tooLate: () => noAnswer(transactionMs) })
   } catch (error) {
     // The rollback is under way.
     const rolledBack = Promise.resolve(ended)

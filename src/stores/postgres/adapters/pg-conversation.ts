@@ -1,4 +1,5 @@
-import type { Isolation, Statement } from '../runner.js'
+import type { Statement, TransactionLimits } from '../runner.js'
+import { noAnswer, within } from './bounded.js'
 import { PgExchange, type StatementResult } from './pg-exchange.js'
 import type { PgClientLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'
@@ -16,7 +17,8 @@ export interface Conversation {
 
 type Send = (statements: readonly Statement[]) => Promise<readonly StatementResult[]>
 
-export function converse(client: PgClientLike, isolation: Isolation | undefined): Conversation {
+export function converse(client: PgClientLike, limits: TransactionLimits): Conversation {
+  const { isolation, transactionMs } = limits
   const begin = { text: isolation ? `begin isolation level ${isolation}` : 'begin', values: [] }
   const takesExchanges = client.connection !== undefined && client.pipeline !== true
   const send = takesExchanges ? sendExchange(client, begin) : sendEach(client, begin)
@@ -26,7 +28,10 @@ export function converse(client: PgClientLike, isolation: Isolation | undefined)
     send: send.after,
     openUnlessOpened: send.open,
     commit(statements = []) {
-      committing ??= send.after([...statements, { text: 'commit', values: [] }]).then(checkCommit)
+      const exchange = [...statements, { text: 'commit', values: [] }]
+      // Nobody cancels it; a server that never answers is given up.
+      const tooLate = (): Error => noAnswer(transactionMs)
+      committing ??= within(transactionMs, send.after(exchange), { tooLate }).then(checkCommit)
       return committing
     },
     async rollBack() {

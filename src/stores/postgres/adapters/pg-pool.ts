@@ -99,6 +99,6 @@ export async function borrow<T>(pool: PgPoolLike<T>, acquireMs: number): Promise
   }
 }
 
-export function clientOf(tx: unknown): PgClientLike {
+function clientOf(tx: unknown): PgClientLike {
   return tx as PgClientLike
 }

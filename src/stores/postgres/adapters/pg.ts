@@ -34,10 +34,10 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   return {
     async transaction<R>(work: (tx: T) => Promise<R>, limits: TransactionLimits): Promise<R> {
       const loan = await borrow(pool, limits.acquireMs)
-      const conversation = converse(loan.client, limits.isolation)
+      const conversation = converse(loan.client, limits)
       conversations.set(loan.tx as object, conversation)
       try {
-        return await runTransaction({ loan, conversation, limits }, work)
+        return await runTransaction({ loan, conversation }, work)
       } finally {
         conversations.delete(loan.tx as object)
       }
@@ -61,21 +61,17 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
 interface Running<T> {
   readonly loan: Loan<T>
   readonly conversation: Conversation
-  readonly limits: TransactionLimits
 }
 
 async function runTransaction<T, R>(
-  { loan, conversation, limits }: Running<T>,
+  { loan, conversation }: Running<T>,
   work: (tx: T) => Promise<R>,
 ): Promise<R> {
   try {
     const working = work(loan.tx)
     conversation.openUnlessOpened()
     const result = await working
-    // Nobody cancels it; a server that never answers is given up.
-    await within(limits.transactionMs, conversation.commit(), {
-      tooLate: () => noAnswer(limits.transactionMs),
-    })
+    await conversation.commit()
     loan.giveBack(true)
     return result
   } catch (error) {

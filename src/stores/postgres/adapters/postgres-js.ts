@@ -33,6 +33,8 @@ interface Open<T> {
   readonly fail: (reason: unknown) => void
   /** Settles when the library has ended the transaction, or lost its connection. */
   readonly ended: Promise<unknown>
+  /** How long a server may take to answer the commit, before it is given up. */
+  readonly commitMs: number
   closing?: Promise<void>
 }
 
@@ -94,7 +96,8 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     open.closing ??= (async () => {
       const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
       open.end()
-      await allDone([...sent, open.ended])
+      const { commitMs } = open
+      await within(commitMs, allDone([...sent, open.ended]), { tooLate: () => noAnswer(commitMs) })
     })()
     return open.closing
   }
@@ -144,17 +147,22 @@ function isPostgresJs(sql: unknown): boolean {
 
 /** The library queues without a bound: a transaction that it begins too late is rolled back unused. */
 async function begin<T>(sql: PostgresJsLike<T>, limits: TransactionLimits): Promise<Open<T>> {
-  const { acquireMs, isolation } = limits
+  const { acquireMs, transactionMs, isolation } = limits
   let isOver = false
   const opened = new Promise<Open<T>>((resolve, reject) => {
     const options = isolation ? `isolation level ${isolation}` : ''
-    const ended = sql.begin(options, (tx) => {
-      if (isOver) throw noConnection(acquireMs)
-      return new Promise<void>((end, fail) => {
-        resolve({ tx, end, fail, ended: Promise.resolve().then(() => ended) })
+    const attempt = (onFailure: (error: unknown) => void): void => {
+      const ended = sql.begin(options, (tx) => {
+        if (isOver) throw noConnection(acquireMs)
+        return new Promise<void>((end, fail) => {
+          const settled = Promise.resolve().then(() => ended)
+          resolve({ tx, end, fail, ended: settled, commitMs: transactionMs })
+        })
       })
-    })
-    ended.catch(reject)
+      ended.catch(onFailure)
+    }
+    // The library gives the first transaction of a new connection the error that ended the one before.
+    attempt((error) => (isFatal(error) && !isOver ? attempt(reject) : reject(error)))
   })
   const tooLate = (): Error => {
     isOver = true
@@ -162,6 +170,8 @@ async function begin<T>(sql: PostgresJsLike<T>, limits: TransactionLimits): Prom
   }
   return within(acquireMs, opened, { tooLate })
 }
+
+const isFatal = (error: unknown): boolean => Object(error).severity === 'FATAL'
 
 /** On a connection that was lost the library can send nothing: nobody waits for the work any more. */
 function orLost<R>(working: Promise<R>, ended: Promise<unknown>): Promise<R> {

@@ -231,7 +231,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
       await expect(lost).rejects.toThrow()
       expect(await ledger()).toEqual([])
       const again = await runner.query(undefined, 'select 1 as one', [], ALONE)
-    expect(again).toEqual([{ one: 1 }])
+      expect(again).toEqual([{ one: 1 }])
     },
   )
 

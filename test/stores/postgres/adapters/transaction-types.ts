@@ -1,12 +1,13 @@
 // What the adapters of Postgres take, and that each gives a handler the library's own transaction.
+// Compiled with the tests, not as a user's program: drizzle's own declarations do not all compile.
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 import postgres from 'postgres'
-import { fromDrizzle } from '../../../src/stores/postgres/adapters/drizzle.js'
-import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
-import { fromPostgresJs } from '../../../src/stores/postgres/adapters/postgres-js.js'
-import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
+import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
+import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
+import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
+import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 
 type Same<One, Other> =
   (<T>() => T extends One ? 1 : 2) extends <T>() => T extends Other ? 1 : 2 ? true : false

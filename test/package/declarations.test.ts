@@ -64,6 +64,11 @@ describe('the published declarations', () => {
     expect([...packages].filter((name) => !/^(node:.+|zod)$/.test(name))).toEqual([])
   })
 
+  test('of the Postgres entry point need no client of a database', async () => {
+    const packages = await readMentionedPackages(declarationsOf('./postgres'))
+    expect([...packages].filter((name) => !/^(node:.+|express|zod)$/.test(name))).toEqual([])
+  })
+
   test('of the OpenTelemetry entry point need its API and no Express', async () => {
     const packages = await readMentionedPackages(declarationsOf('./otel'))
     expect([...packages].sort()).toEqual(['@opentelemetry/api', 'node:crypto'])

@@ -5,6 +5,7 @@ import { locks, lowered, loweredCheck } from './opening-statements.js'
 import { schemaLock } from './record-ids.js'
 import { columnsOf } from './record-statements.js'
 
+/** Options of `migration`. All names match `[a-z_][a-z0-9_]{0,62}`. */
 export interface MigrationOptions {
   /** Where the tables are made; by default `service_auth`. */
   readonly schema?: string | undefined

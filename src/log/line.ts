@@ -3,6 +3,7 @@ import type { StoreEvent } from '../decision/store-call.js'
 import type { DenylistEvent } from '../denylist/event.js'
 import type { IdempotencyEvent, RunEnd } from '../idempotency/event.js'
 import type { KeySetEvent } from '../key-set/event.js'
+import type { PostgresEvent } from '../stores/postgres/event.js'
 
 export type Level = 'info' | 'warn' | 'error'
 
@@ -117,4 +118,9 @@ export function lineOfStore({ operation, ok }: StoreEvent): Told {
   if (ok || operation !== 'renew') return undefined
   const message = 'The lease of a write could not be renewed.'
   return { level: 'error', message, reason: 'renew_failed' }
+}
+
+export function lineOfPostgres({ type }: PostgresEvent): Told {
+  if (type === 'swept') return undefined
+  return { level: 'error', message: 'Expired rows could not be deleted.', reason: type }
 }

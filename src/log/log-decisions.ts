@@ -6,6 +6,7 @@ import type { StoreEvent } from '../decision/store-call.js'
 import type { DenylistEvent } from '../denylist/event.js'
 import type { IdempotencyEvent } from '../idempotency/event.js'
 import type { KeySetEvent } from '../key-set/event.js'
+import type { PostgresEvent } from '../stores/postgres/event.js'
 import { limitBursts } from './bursts.js'
 import {
   type Level,
@@ -13,6 +14,7 @@ import {
   lineOfDenylist,
   lineOfIdempotency,
   lineOfKeySet,
+  lineOfPostgres,
   lineOfStore,
   type Told,
 } from './line.js'
@@ -103,6 +105,7 @@ export function logDecisions(logger: Logger, options: LogOptions = {}): () => vo
     listenTo<KeySetEvent>('keys', (event) => log(event, lineOfKeySet(event))),
     listenTo<DenylistEvent>('denylist', (event) => log(event, lineOfDenylist(event))),
     listenTo<StoreEvent>('store', (event) => log(event, lineOfStore(event))),
+    listenTo<PostgresEvent>('postgres', (event) => log(event, lineOfPostgres(event))),
   ]
   return () => {
     for (const stop of listening) stop()

@@ -2,6 +2,7 @@ import type { HeldAnswer } from '../coupled/run.js'
 import type { CoupledFinding, CoupledOutcome } from '../coupled/store.js'
 import { ServiceAuthError } from '../decision/fault.js'
 import type { Attempt } from './attempt.js'
+import type { Tell } from './idempotency-teller.js'
 import { refuse } from './refusals.js'
 
 /** A run that is over. */
@@ -16,7 +17,8 @@ interface Ended {
 
 /** Sends the answer of a handler, or what has to be said instead. */
 export function answerRun(attempt: Attempt, ended: Ended): void {
-  const { tell, response, next } = attempt
+  const { response, next } = attempt
+  const tell = quietly(attempt.tell)
   const { answer, fence, outcome } = ended
   const status = answer.status === undefined ? {} : { status: answer.status }
   const accepted = { outcome: 'accepted', fence, ...status } as const
@@ -65,5 +67,16 @@ export function answerRun(attempt: Attempt, ended: Ended): void {
     }
     default:
       throw new TypeError('store.run resolved to an outcome without a run, and there was one')
+  }
+}
+
+/** What is told is built of the app's request, which may throw; by now that must change nothing. */
+function quietly(tell: Tell): Tell {
+  return (event) => {
+    try {
+      tell(event)
+    } catch {
+      // The answer counts.
+    }
   }
 }

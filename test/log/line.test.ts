@@ -2,7 +2,13 @@ import { expect, it } from 'vitest'
 import type { DenylistEvent } from '../../src/denylist/event.js'
 import type { RunEnd, StoreEvent } from '../../src/index.js'
 import type { KeySetChange } from '../../src/key-set/event.js'
-import { lineOfDenylist, lineOfIdempotency, lineOfKeySet, lineOfStore } from '../../src/log/line.js'
+import {
+  lineOfDenylist,
+  lineOfIdempotency,
+  lineOfKeySet,
+  lineOfPostgres,
+  lineOfStore,
+} from '../../src/log/line.js'
 
 const changes = { added: [], replaced: [], removed: [] }
 
@@ -62,4 +68,12 @@ it.each<[StoreEvent['operation'], boolean, string | undefined]>([
   ['settle', false, undefined],
 ])('of the calls of a store, %s (answered: %s) is %s', (operation, ok, level) => {
   expect(lineOfStore({ operation, ok, durationMs: 1 })?.level).toBe(level)
+})
+
+test('of what a Postgres store does by itself, only a failed sweep is worth a line', () => {
+  expect(lineOfPostgres({ type: 'swept', deleted: 3, durationMs: 1 })).toBeUndefined()
+  expect(lineOfPostgres({ type: 'sweep_failed', sqlState: '42501' })).toMatchObject({
+    level: 'error',
+    reason: 'sweep_failed',
+  })
 })

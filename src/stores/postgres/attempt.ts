@@ -1,15 +1,11 @@
-import type {
-  CoupledEnding,
-  CoupledRequest,
-  CoupledRun,
-  CoupledStore,
-} from '../../coupled/store.js'
-import { advance, type Life, type LifeEvent } from './life.js'
+import { AsyncResource } from 'node:async_hooks'
+import type { CoupledEnding, CoupledRequest, CoupledStore } from '../../coupled/store.js'
+import type { Life } from './life.js'
+import { createLifeline, type Lifeline } from './lifeline.js'
 import type { LiveRun, LiveRuns, UsedToken } from './live-runs.js'
 import { fenceOf, open } from './opening.js'
 import type { Place } from './place.js'
 import type { RecordIds } from './record-ids.js'
-import { createTimeLimit } from './time-limit.js'
 
 /** A request, its handler, and where they meet. */
 export interface Subject<Tx> {
@@ -35,6 +31,16 @@ export interface Attempted {
   readonly ended: Promise<void>
 }
 
+/** What is known of a transaction while it goes on. */
+interface Going<Tx> {
+  readonly place: Place<Tx>
+  readonly subject: Subject<Tx>
+  readonly lifeline: Lifeline
+  run: LiveRun<Tx> | undefined
+  /** What `work` has rejected with. */
+  fault: { readonly error: unknown } | undefined
+}
+
 /** Thrown inside a transaction, so that it is rolled back. */
 class Undo extends Error {
   override readonly name = 'Undo'
@@ -46,88 +52,28 @@ class Undo extends Error {
  * @throws whatever `work` rejects with, which is a fault of ours.
  */
 export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promise<Attempted> {
-  const { runner, limits } = place
-  const { acquireMs, transactionMs, resolveMs, isolation } = limits
-  const { request, ids, work, live } = subject
-  let life: Life = { at: 'opening' }
-  let run: LiveRun<Tx> | undefined
-  let fault: { readonly error: unknown } | undefined
-  const time = createTimeLimit(() => happen({ type: 'struck' }))
-  const controller = lazyAbort()
-
-  function happen(event: LifeEvent): void {
-    life = advance(life, event)
-    if (life.at === 'given_up') controller.abort()
-  }
-  /** What is not at this stage any more is rolled back. */
-  function assertAt(stage: Life['at']): void {
-    if (life.at !== stage) throw new Undo()
-  }
-
-  async function inside(tx: Tx): Promise<void> {
-    if (run !== undefined || life.at !== 'opening') throw new Undo()
-    const opened = await open(place, subject, tx)
-    happen({ type: 'opened', opened })
-    assertAt('running')
-    const fence = fenceOf(opened)
-    time.set(transactionMs)
-    const begun = live.begin(request.requester, request.key, tx)
-    run = begun
-    subject.onRun()
-    const ending = await Promise.race([handle(fence), time.over])
-    happen({ type: 'answered', ending, keepsWrites: begun.keepsWrites })
-    await record(tx, fence, begun)
-  }
-
-  async function handle(fence: number): Promise<CoupledEnding> {
-    const handled: CoupledRun = {
-      fence,
-      get signal() {
-        return controller.signal
-      },
-      answered: () => live.end(request.requester),
-    }
-    try {
-      return await work(handled)
-    } catch (error) {
-      fault = { error }
-      throw new Undo()
-    }
-  }
-
-  async function record(tx: Tx, fence: number, { usedTokens }: LiveRun<Tx>): Promise<void> {
-    if (life.at !== 'recording') throw new Undo()
-    const { result } = life.ending
-    const { retentionMs } = request
-    const usedToken = usedTokens.length > 0
-    const keep = place.statements.keep(ids, {
-      fence: String(fence),
-      result,
-      retentionMs,
-      usedToken,
-    })
-    if (runner.commitWith === undefined) await runner.query(tx, keep.text, keep.values)
-    happen({ type: 'commits' })
-    assertAt('committing')
-    if (runner.commitWith !== undefined) await runner.commitWith(tx, [keep])
-  }
-
-  time.set(acquireMs + resolveMs)
-  const settling: Promise<Attempted['settled']> = runner
+  const { acquireMs, transactionMs, resolveMs, isolation } = place.limits
+  const lifeline = createLifeline()
+  const going: Going<Tx> = { place, subject, lifeline, run: undefined, fault: undefined }
+  lifeline.limit(acquireMs + resolveMs)
+  // A client may call it in the async context of whoever has freed the connection.
+  const inside = AsyncResource.bind((tx: Tx) => proceed(going, tx), 'express-service-auth:run')
+  const settling: Promise<Attempted['settled']> = place.runner
     .transaction(inside, { acquireMs, transactionMs, isolation })
     .then(
       () => 'committed',
       (error: unknown) => ({ error }),
     )
-  const settled = await Promise.race([settling, time.over.catch(() => undefined)])
-  const reached = life
+  const settled = await lifeline.within(settling).catch(() => undefined)
+  const { life } = lifeline
   // A client may give a transaction up whose handler is still at work.
-  happen({ type: 'struck' })
-  time.clear()
-  live.end(request.requester)
+  lifeline.happen({ type: 'struck' })
+  lifeline.end()
+  subject.live.end(subject.request.requester)
+  const { fault, run } = going
   if (fault !== undefined) throw fault.error
   return {
-    life: reached,
+    life,
     settled,
     usedTransaction: run?.usedTransaction === true,
     usedTokens: run?.usedTokens ?? [],
@@ -135,19 +81,61 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
   }
 }
 
-/** An abort signal that is made when somebody asks for it: few handlers do. */
-function lazyAbort(): { readonly signal: AbortSignal; abort(): void } {
-  let controller: AbortController | undefined
-  let isAborted = false
-  return {
-    get signal() {
-      controller ??= new AbortController()
-      if (isAborted) controller.abort()
-      return controller.signal
-    },
-    abort() {
-      isAborted = true
-      controller?.abort()
-    },
+async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
+  const { place, subject, lifeline } = going
+  if (going.run !== undefined || lifeline.life.at !== 'opening') throw new Undo()
+  const opened = await lifeline.within(open(place, subject, tx))
+  lifeline.happen({ type: 'opened', opened })
+  assertAt(lifeline, 'running')
+  const fence = fenceOf(opened)
+  lifeline.limit(place.limits.transactionMs)
+  const { request, live } = subject
+  const run = live.begin(request.requester, request.key, tx)
+  going.run = run
+  subject.onRun()
+  const ending = await lifeline.within(handle(going, fence))
+  lifeline.happen({ type: 'answered', ending, keepsWrites: run.keepsWrites })
+  await record(going, tx, fence)
+}
+
+async function handle<Tx>(going: Going<Tx>, fence: number): Promise<CoupledEnding> {
+  const { subject, lifeline } = going
+  const { request, live, work } = subject
+  try {
+    return await work({
+      fence,
+      get signal() {
+        return lifeline.signal
+      },
+      answered: () => live.end(request.requester),
+    })
+  } catch (error) {
+    going.fault = { error }
+    throw new Undo()
   }
+}
+
+async function record<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void> {
+  const { place, subject, lifeline, run } = going
+  const { runner, statements } = place
+  const { life } = lifeline
+  if (life.at !== 'recording') throw new Undo()
+  const keep = statements.keep(subject.ids, {
+    fence: String(fence),
+    result: life.ending.result,
+    retentionMs: subject.request.retentionMs,
+    usedToken: run !== undefined && run.usedTokens.length > 0,
+  })
+  if (runner.commitWith === undefined) {
+    await lifeline.within(runner.query(tx, keep.text, keep.values))
+  }
+  lifeline.happen({ type: 'commits' })
+  assertAt(lifeline, 'committing')
+  // Nobody gives it up: it may have committed.
+  if (runner.commitWith !== undefined) await runner.commitWith(tx, [keep])
+}
+
+/** What is not at this stage any more is rolled back. */
+function assertAt({ life }: Lifeline, stage: Life['at']): void {
+  if (life.at !== stage) throw new Undo()
 }

@@ -70,7 +70,7 @@ it.each<[StoreEvent['operation'], boolean, string | undefined]>([
   expect(lineOfStore({ operation, ok, durationMs: 1 })?.level).toBe(level)
 })
 
-test('of what a Postgres store does by itself, only a failed sweep is worth a line', () => {
+it('of what a Postgres store does by itself, only a failed sweep is worth a line', () => {
   expect(lineOfPostgres({ type: 'swept', deleted: 3, durationMs: 1 })).toBeUndefined()
   expect(lineOfPostgres({ type: 'sweep_failed', sqlState: '42501' })).toMatchObject({
     level: 'error',

@@ -23,7 +23,7 @@ await launch('start', async () => {
       billing: portFrom('BILLING_PORT', DEFAULT_PORTS.billing),
     },
     apiKey,
-    redisUrl: textFrom('REDIS_URL'),
+    addresses: { databaseUrl: textFrom('DATABASE_URL'), redisUrl: textFrom('REDIS_URL') },
     operator,
   })
   const steps = storySteps(stage)

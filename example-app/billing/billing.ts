@@ -1,4 +1,4 @@
-import express, { type ErrorRequestHandler, type Response } from 'express'
+import express, { type ErrorRequestHandler, type RequestHandler, type Response } from 'express'
 import type { OrdersAnswer, OrdersClient } from './orders-client.js'
 
 const INVOICE_ID = /^[\w-]{1,64}$/
@@ -6,9 +6,16 @@ const INVOICE_ID = /^[\w-]{1,64}$/
 /** What billing answers when orders does not do as asked; 502 for everything else. */
 const STATUS_FOR: Record<number, number> = { 400: 400, 404: 404, 422: 409, 503: 503 }
 
+export interface BillingOptions {
+  readonly orders: OrdersClient
+  /** Where orders tells of what was placed. */
+  readonly placedOrders?: RequestHandler
+}
+
 /** The caller: every invoice becomes one order, however often it is put. */
-export function createBilling({ orders }: { orders: OrdersClient }) {
+export function createBilling({ orders, placedOrders }: BillingOptions) {
   const app = express()
+  if (placedOrders) app.use(placedOrders)
   app.use(express.json())
 
   app.put('/invoices/:id', async (req, res) => {

@@ -4,6 +4,7 @@ import { listen } from '../listen.js'
 import { explainingOptions, StartError } from '../start-error.js'
 import { createBilling } from './billing.js'
 import { createOrdersClient } from './orders-client.js'
+import { createPlacedOrders } from './placed-orders.js'
 
 await launch('billing', async () => {
   const port = portFrom('BILLING_PORT', DEFAULT_PORTS.billing)
@@ -14,7 +15,8 @@ await launch('billing', async () => {
   await orders.ready().catch(({ message }: Error) => {
     throw new StartError(`${message} (the identity core is ${coreUrl})`)
   })
-  const server = await listen(createBilling({ orders }), port)
+  const { router: placedOrders } = createPlacedOrders({ issuer: coreUrl })
+  const server = await listen(createBilling({ orders, placedOrders }), port)
   console.log(`billing: ${server.url}`)
   return server
 })

@@ -1,15 +1,23 @@
 import { createServer } from 'node:http'
 import { logDecisions } from 'express-service-auth'
-import { addressFrom, DEFAULT_PORTS, integerFrom, portFrom, textFrom } from '../environment.js'
+import {
+  addressFrom,
+  apiKeyFrom,
+  DEFAULT_PORTS,
+  integerFrom,
+  portFrom,
+  textFrom,
+} from '../environment.js'
 import { launch } from '../launch.js'
 import { bind } from '../listen.js'
 import { explainingOptions } from '../start-error.js'
 import { jsonLines } from './json-lines.js'
-import { openStore } from './open-store.js'
+import { openPersistence } from './open-persistence.js'
 import { createOrders } from './orders.js'
 import { POLICY } from './policy.js'
 import { serveUntilSignal } from './serve-until-signal.js'
 import { openSessions } from './sessions.js'
+import { tellBilling } from './tell-billing.js'
 
 const MAX_SHUTDOWN_MS = 600_000
 
@@ -18,14 +26,18 @@ await launch('orders', async () => {
   const issuer = addressFrom('IDENTITY_CORE_URL', POLICY.issuer)
   const serveOnMs = integerFrom('ORDERS_SERVE_ON_MS', 5000, { min: 0, max: MAX_SHUTDOWN_MS })
   const waitMs = integerFrom('ORDERS_WAIT_MS', 20_000, { min: 0, max: MAX_SHUTDOWN_MS })
-  const opened = await openStore(textFrom('REDIS_URL'), (complaint) => {
-    console.error(`orders: ${complaint}`)
-  })
-  const { store, denylist } = opened
+  const billingUrl = addressFrom('BILLING_URL', `http://127.0.0.1:${DEFAULT_PORTS.billing}`)
+  const apiKey = apiKeyFrom('IDENTITY_CORE_API_KEY')
+  const addresses = { databaseUrl: textFrom('DATABASE_URL'), redisUrl: textFrom('REDIS_URL') }
+  const complain = (complaint: string) => console.error(`orders: ${complaint}`)
+  const opened = await openPersistence(addresses, { warn: complain, goOnWithout: complain })
+  const { persistence, denylist, postgres } = opened
   const verifySession = openSessions({ coreUrl: issuer })
   const { app, ready, health, ...policy } = explainingOptions(() =>
-    createOrders({ issuer, store, denylist, verifySession }),
+    createOrders({ ...persistence, issuer, denylist, verifySession }),
   )
+  const tell = explainingOptions(() => tellBilling({ coreUrl: issuer, apiKey, billingUrl }))
+  await postgres?.outbox.deliver(tell)
   logDecisions(jsonLines)
   const server = createServer()
   serveUntilSignal(server, {
@@ -34,7 +46,7 @@ await launch('orders', async () => {
     health,
     close() {
       policy.close()
-      opened.close()
+      return opened.close()
     },
     serveOnMs,
     waitMs,

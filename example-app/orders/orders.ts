@@ -3,45 +3,43 @@ import express, { type RequestHandler } from 'express'
 import {
   type DecisionObserver,
   type LiveDenylist,
-  requireIdempotencyKey,
   requirePermissions,
-  requireSingleUse,
   type SessionVerifier,
-  type Store,
   serviceAuth,
   serviceOf,
 } from 'express-service-auth'
 import type { SessionContainer } from 'supertokens-node/recipe/session'
-import type { Order } from './order.js'
+import type { OrderBook, Persistence } from './persistence.js'
 import { POLICY } from './policy.js'
 import { createTracking } from './tracking.js'
 
 /** Ordered, but never answered: so that there is a write whose outcome nobody knows. */
 const BREAKS_ON_ITS_WAY = 'glass'
 
-export interface OrdersOptions {
+/** Without control characters: Postgres has no room for all of them. */
+const ITEM = /^\P{Cc}*$/u
+
+export interface OrdersOptions extends Persistence {
   /** The API domain of the identity core, where it is not the one in the file of the policy. */
   readonly issuer?: string
-  readonly store: Store
   /** What is shut out while the receiver runs. */
   readonly denylist?: LiveDenylist | undefined
   readonly verifySession: SessionVerifier<SessionContainer>
   readonly onDecision?: DecisionObserver
-  readonly orders?: Map<string, Order>
 }
 
 /** The receiver: reads take `orders:read`, writes `orders:write`, a fresh token and a key. */
 export function createOrders(options: OrdersOptions) {
-  const { issuer = POLICY.issuer, store, denylist, verifySession, onDecision } = options
-  const { orders = new Map<string, Order>() } = options
+  const { issuer = POLICY.issuer, denylist, verifySession, onDecision } = options
+  const { book, once, storeHealth } = options
   const auth = serviceAuth({ ...POLICY, issuer, denylist, onDecision })
 
   const app = express()
-  app.use(createTracking({ auth, verifySession, denylist, issuer, onDecision, orders }))
+  app.use(createTracking({ auth, verifySession, denylist, issuer, onDecision, book }))
   app.use(auth)
 
-  app.get('/orders/:id', requirePermissions('orders:read'), (req, res) => {
-    const order = orders.get(req.params.id)
+  app.get('/orders/:id', requirePermissions('orders:read'), async (req, res) => {
+    const order = await book.find(req.params.id)
     if (order) res.json(order)
     else res.sendStatus(404)
   })
@@ -50,24 +48,23 @@ export function createOrders(options: OrdersOptions) {
     '/orders',
     requirePermissions('orders:write'),
     express.json(),
-    requireSingleUse({ store }),
-    requireIdempotencyKey({ store }),
-    takeOrderInto(orders),
+    ...once,
+    takeOrderInto(book),
   )
 
-  const health = () => ({ ...auth.health(), store: store.health() })
+  const health = () => ({ ...auth.health(), ...storeHealth() })
   return { app, ready: auth.ready, health, close: auth.close }
 }
 
-function takeOrderInto(orders: Map<string, Order>): RequestHandler {
-  return (req, res) => {
+function takeOrderInto(book: OrderBook): RequestHandler {
+  return async (req, res) => {
     const { item, quantity } = req.body ?? {}
-    if (typeof item !== 'string' || !Number.isSafeInteger(quantity)) {
+    if (typeof item !== 'string' || !ITEM.test(item) || !Number.isSafeInteger(quantity)) {
       res.sendStatus(400)
       return
     }
     const order = { id: randomUUID(), item, quantity, orderedBy: serviceOf(req).name }
-    orders.set(order.id, order)
+    await book.add(order, req)
     if (item === BREAKS_ON_ITS_WAY) {
       res.destroy()
       return

@@ -10,7 +10,7 @@ import {
   sessionCredential,
 } from 'express-service-auth'
 import type { SessionContainer } from 'supertokens-node/recipe/session'
-import type { Order } from './order.js'
+import type { OrderBook } from './persistence.js'
 
 export interface TrackingOptions {
   readonly auth: ServiceAuth
@@ -19,12 +19,12 @@ export interface TrackingOptions {
   readonly denylist: LiveDenylist | undefined
   readonly issuer: string
   readonly onDecision: DecisionObserver | undefined
-  readonly orders: ReadonlyMap<string, Order>
+  readonly book: OrderBook
 }
 
 /** The one endpoint that people ask, too: where an order is. */
 export function createTracking(options: TrackingOptions): RequestHandler {
-  const { auth, verifySession, denylist, issuer, onDecision, orders } = options
+  const { auth, verifySession, denylist, issuer, onDecision, book } = options
   const either = acceptOneOf(
     [
       { name: 'service', ...serviceCredential(auth), authorize: requirePermissions('orders:read') },
@@ -32,8 +32,8 @@ export function createTracking(options: TrackingOptions): RequestHandler {
     ],
     { onDecision },
   )
-  return Router().get('/orders/:id/tracking', either, (req, res) => {
-    const order = orders.get(req.params.id)
+  return Router().get('/orders/:id/tracking', either, async (req, res) => {
+    const order = await book.find(req.params.id)
     if (order === undefined) {
       res.sendStatus(404)
       return

@@ -68,7 +68,9 @@ function curlCommands(stage: Stage, config: string): CurlLines['commands'] {
   -d '{"item":"desk","quantity":1}' ${billingUrl}/invoices/${name}`,
     ],
     [
-      'Order glass, which breaks on its way: the second time, nobody knows what became of it',
+      stage.cutNextCommit
+        ? 'Order glass, which breaks on its way: nothing is written, and each retry tries again'
+        : 'Order glass, which breaks on its way: the second time, nobody knows what became of it',
       `${withToken} ${json} -H 'Idempotency-Key: "${name}-glass"' \\
     -d '{"item":"glass","quantity":1}' ${ordersUrl}/orders`,
     ],

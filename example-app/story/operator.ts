@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { DecisionEvent, IdempotencyEvent, KeySetEvent } from 'express-service-auth'
 
-/** Somebody who watches the receivers: decisions, idempotency keys and key sets. */
+/** Somebody who watches orders, not billing: decisions, idempotency keys and key sets. */
 export interface Operator {
   readonly onDecision: (event: DecisionEvent) => void
   /** Forgets what was seen so far. */
@@ -18,8 +18,9 @@ export function createOperator(): Operator {
   let decisions: DecisionEvent[] = []
   let idempotency: IdempotencyEvent[] = []
   let keySets: KeySetEvent[] = []
-  subscribe('express-service-auth:idempotency', (event) => {
-    idempotency.push(event as IdempotencyEvent)
+  subscribe('express-service-auth:idempotency', (message) => {
+    const event = message as IdempotencyEvent
+    if (event.caller !== 'orders') idempotency.push(event)
   })
   subscribe('express-service-auth:keys', (event) => {
     keySets.push(event as KeySetEvent)

@@ -3,12 +3,15 @@ import supertokens from 'supertokens-node'
 import session from 'supertokens-node/recipe/session'
 import { createBilling } from '../billing/billing.js'
 import { createOrdersClient } from '../billing/orders-client.js'
+import { createPlacedOrders } from '../billing/placed-orders.js'
 import { type IdentityCore, startIdentityCore } from '../identity-core/identity-core.js'
 import { listen, type RunningServer } from '../listen.js'
-import { openStore } from '../orders/open-store.js'
+import { type Addresses, openPersistence } from '../orders/open-persistence.js'
 import type { Order } from '../orders/order.js'
 import { createOrders } from '../orders/orders.js'
 import { openSessions } from '../orders/sessions.js'
+import { tellBilling } from '../orders/tell-billing.js'
+import { cutting } from './cut-connection.js'
 import type { Operator } from './operator.js'
 import { withProbes } from './probes.js'
 
@@ -20,8 +23,8 @@ export interface Stage {
   readonly storeName: string
   /** Whether its store and its denylist are in Redis, within reach of `service-auth`. */
   readonly isOnRedis: boolean
-  /** What orders has on its books: the side effects. */
-  readonly book: ReadonlyMap<string, Order>
+  /** How many orders are on the books: the side effects. */
+  countOrders(): Promise<number>
   tokenOf(caller: string, permissions: readonly string[], audience?: string): Promise<string>
   /** Logs a user in, as the service that frontends talk to does; resolves with the session's token. */
   sessionOf(user: string): Promise<string>
@@ -29,13 +32,15 @@ export interface Stage {
   startFreshReceiver(): Promise<RunningServer>
   /** Lets billing lose the next answer of orders, after orders has done the work. */
   loseNextAnswer(): void
+  /** Ends the connection of the next order before its COMMIT, where orders is on Postgres. */
+  readonly cutNextCommit: (() => void) | undefined
   close(): Promise<void>
 }
 
 export interface StageOptions {
   readonly ports: Readonly<Record<'identityCore' | 'orders' | 'billing', number>>
   readonly apiKey: string
-  readonly redisUrl: string | undefined
+  readonly addresses: Addresses
   readonly operator: Operator
 }
 
@@ -45,23 +50,30 @@ const FIRST_ORDER: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: '
 export async function setStage({
   ports,
   apiKey,
-  redisUrl,
+  addresses,
   operator,
 }: StageOptions): Promise<Stage> {
-  const { store, denylist, name: storeName, close: closeStore } = await openStore(redisUrl)
+  const opened = await openPersistence(addresses, { warn: console.error })
+  const { denylist, name: storeName, postgres } = opened
   const core = await startIdentityCore({ port: ports.identityCore, apiKey })
-  const book = new Map([[FIRST_ORDER.id, FIRST_ORDER]])
+  await opened.persistence.book.seed(FIRST_ORDER)
+  const wrapped = postgres && cutting(opened.persistence.book, postgres)
+  const book = wrapped?.book ?? opened.persistence.book
+  const persistence = { ...opened.persistence, book }
   const { onDecision } = operator
   const verifySession = openSessions({ coreUrl: core.url, apiKey })
-  const receiver = { issuer: core.url, store, denylist, verifySession, orders: book, onDecision }
+  const receiver = { ...persistence, issuer: core.url, denylist, verifySession, onDecision }
   const orders = createOrders(receiver)
   await orders.ready()
   const ordersServer = await listen(withProbes(orders.app, orders.health), ports.orders)
 
   const wire = lossyFetch()
   const client = { coreUrl: core.url, apiKey, ordersUrl: ordersServer.url, fetch: wire.fetch }
-  const billing = createBilling({ orders: createOrdersClient(client) })
+  const placed = createPlacedOrders({ issuer: core.url })
+  const billing = createBilling({ orders: createOrdersClient(client), placedOrders: placed.router })
   const billingServer = await listen(billing, ports.billing)
+  const told = { coreUrl: core.url, apiKey, billingUrl: billingServer.url }
+  await postgres?.outbox.deliver(tellBilling(told))
 
   return {
     core,
@@ -69,7 +81,7 @@ export async function setStage({
     billingUrl: billingServer.url,
     storeName,
     isOnRedis: denylist !== undefined,
-    book,
+    countOrders: book.count,
     tokenOf: (sub, permissions, aud = 'orders') =>
       tokenSource({
         core: { baseUrl: core.url, apiKey },
@@ -83,10 +95,13 @@ export async function setStage({
       return { url: server.url, close: () => server.close().finally(fresh.close) }
     },
     loseNextAnswer: wire.loseNextAnswer,
+    cutNextCommit: wrapped?.cutNextCommit,
     async close() {
-      await Promise.all([billingServer.close(), ordersServer.close(), core.close()])
+      await ordersServer.close()
+      await opened.close()
+      await Promise.all([billingServer.close(), core.close()])
       orders.close()
-      closeStore()
+      placed.close()
     },
   }
 }

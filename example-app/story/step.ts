@@ -43,13 +43,13 @@ export async function play(
   step: Step,
   { stage, operator, answers }: { stage: Stage; operator: Operator; answers: Map<string, Answer> },
 ): Promise<Outcome> {
-  const before = { orders: stage.book.size, fetches: stage.core.keySetRequests() }
+  const before = { orders: await stage.countOrders(), fetches: stage.core.keySetRequests() }
   operator.startLooking()
   try {
     const answer = await step.send()
     answers.set(step.title, answer)
     const happened = {
-      newOrders: stage.book.size - before.orders,
+      newOrders: (await stage.countOrders()) - before.orders,
       keySetRequests: stage.core.keySetRequests() - before.fetches,
       reason: operator.reason(),
     }

@@ -12,6 +12,7 @@ export function storySteps(stage: Stage): Step[] {
   return [
     ...readAndWrite(stage, call),
     ...answerLost(stage, call),
+    ...(stage.cutNextCommit ? connectionLost(stage, call, stage.cutNextCommit) : []),
     ...oneEndpointForBoth(stage, call),
     ...refusedCalls(stage, call),
     ...keysInMotion(stage, call),
@@ -71,6 +72,40 @@ function answerLost(stage: Stage, call: Caller): Step[] {
         stage.loseNextAnswer()
         return call.putInvoice(randomUUID())
       },
+    },
+  ]
+}
+
+/** With Postgres: the order, the word to billing and the record are one transaction. */
+function connectionLost(stage: Stage, call: Caller, cutNextCommit: () => void): Step[] {
+  const key = `k3-${randomUUID()}`
+  let order = ''
+  const write = async () => call.create({ token: await stage.tokenOf('billing', WRITE), key })
+  return [
+    {
+      title: 'connection ends before COMMIT',
+      request: 'billing: POST /orders, k3',
+      told: { status: 503, newOrders: 0, reason: 'store_unavailable', retryAfter: '5' },
+      send() {
+        cutNextCommit()
+        return write()
+      },
+    },
+    {
+      title: 'the retry writes it',
+      request: 'billing: POST /orders, k3',
+      told: { status: 201, newOrders: 1 },
+      async send() {
+        const answer = await write()
+        order = (JSON.parse(answer.text) as { id: string }).id
+        return answer
+      },
+    },
+    {
+      title: 'billing is told, once',
+      request: 'GET /placed-orders/…',
+      told: { status: 200, body: { taken: 1 } },
+      send: () => call.placedOrder(order),
     },
   ]
 }

@@ -7,6 +7,7 @@ import {
 import { listen } from '../../example-app/listen.js'
 import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
+import { leasedPersistence } from '../../example-app/orders/persistence.js'
 import { POLICY } from '../../example-app/orders/policy.js'
 import { openSessions } from '../../example-app/orders/sessions.js'
 import { faultOf, isDoneBefore, type ReplyFault, strike } from '../support/lost-reply.js'
@@ -75,7 +76,11 @@ describe.each([MEMORY, REDIS])('the example with its store in $name', ({ open })
     onTestFinished(close)
     const book = new Book()
     const verifySession = openSessions({ coreUrl: core.url, apiKey: API_KEY })
-    const orders = createOrders({ issuer: core.url, store, verifySession, orders: book })
+    const orders = createOrders({
+      ...leasedPersistence(store, book),
+      issuer: core.url,
+      verifySession,
+    })
     await orders.ready()
     const server = await listen(orders.app, 0)
     onTestFinished(() => server.close())

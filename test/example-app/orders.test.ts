@@ -9,6 +9,7 @@ import { listen, type RunningServer } from '../../example-app/listen.js'
 import { openStore } from '../../example-app/orders/open-store.js'
 import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
+import { leasedPersistence } from '../../example-app/orders/persistence.js'
 import { openSessions } from '../../example-app/orders/sessions.js'
 import { startRedis } from '../support/redis.js'
 import { until } from '../support/until.js'
@@ -20,6 +21,7 @@ const LAMP = { item: 'lamp', quantity: 2 }
 
 const store = memoryStore()
 const book = new Map([[CHAIR.id, CHAIR]])
+const persistence = leasedPersistence(store, book)
 let events: DecisionEvent[] = []
 let core: IdentityCore
 let verifySession: ReturnType<typeof openSessions>
@@ -30,7 +32,7 @@ beforeAll(async () => {
   verifySession = openSessions({ coreUrl: core.url, apiKey: API_KEY })
   const start = async () => {
     const onDecision = (event: DecisionEvent) => events.push(event)
-    const options = { issuer: core.url, store, verifySession, orders: book, onDecision }
+    const options = { ...persistence, issuer: core.url, verifySession, onDecision }
     const orders = createOrders(options)
     await orders.ready()
     return listen(orders.app, 0)
@@ -184,7 +186,12 @@ it('shuts out who is denied while it runs', async () => {
   onTestFinished(() => redis.stop())
   const opened = await openStore(redis.url)
   onTestFinished(opened.close)
-  const orders = createOrders({ issuer: core.url, verifySession, ...opened })
+  const orders = createOrders({
+    ...leasedPersistence(opened.store),
+    issuer: core.url,
+    denylist: opened.denylist,
+    verifySession,
+  })
   await orders.ready()
   const server = await listen(orders.app, 0)
   onTestFinished(() => server.close())

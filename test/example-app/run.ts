@@ -28,7 +28,7 @@ export async function run(
   knowEnvironment(env)
   const program = await compile(new URL(`../../example-app/${file}`, import.meta.url))
   const ports = { IDENTITY_CORE_PORT: '0', ORDERS_PORT: '0', BILLING_PORT: '0' }
-  const { REDIS_URL: _, NODE_OPTIONS: __, ...inherited } = process.env
+  const { REDIS_URL: _, DATABASE_URL: __, NODE_OPTIONS: ___, ...inherited } = process.env
   const child = spawn(process.execPath, [program, ...args], {
     cwd: ROOT,
     env: { ...inherited, ...ports, ...env },

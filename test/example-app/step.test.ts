@@ -18,7 +18,10 @@ function answerOf(status: number, text: string, headers: Record<string, string> 
 }
 
 function playing(told: Told, send: () => Answer) {
-  const stage = { book, core: { keySetRequests: () => 0 } } as unknown as Stage
+  const stage = {
+    countOrders: async () => book.size,
+    core: { keySetRequests: () => 0 },
+  } as unknown as Stage
   const operator = { startLooking() {}, reason: () => reason, summary: () => 'seen' } as Operator
   const step = { title: 'second', request: 'GET /', told, send: async () => send() }
   return play(step, { stage, operator, answers: new Map([[STORED.title, STORED.answer]]) })

@@ -1,0 +1,49 @@
+import express, { Router } from 'express'
+import {
+  memoryStore,
+  requireIdempotencyKey,
+  requirePermissions,
+  requireSingleUse,
+  serviceAuth,
+} from 'express-service-auth'
+
+/** Billing as a receiver: orders tells it of each order at least once, and it takes it in once. */
+export function createPlacedOrders({ issuer }: { issuer: string }) {
+  const auth = serviceAuth({
+    issuer,
+    audience: 'billing',
+    source: 'microservice',
+    tokenType: 'service-access',
+    callers: { orders: ['billing:tell'] },
+  })
+  const store = memoryStore()
+  /** How often each order was taken in. */
+  const taken = new Map<string, number>()
+
+  const router = Router()
+  router.post(
+    '/placed-orders',
+    auth,
+    requirePermissions('billing:tell'),
+    express.json(),
+    requireSingleUse({ store }),
+    requireIdempotencyKey({ store }),
+    (req, res) => {
+      const { id } = req.body
+      taken.set(id, (taken.get(id) ?? 0) + 1)
+      res.sendStatus(204)
+    },
+  )
+  router.get('/placed-orders/:id', (req, res) => {
+    const { id } = req.params
+    const times = taken.get(id)
+    if (times === undefined) res.sendStatus(404)
+    else res.json({ id, taken: times })
+  })
+
+  const close = () => {
+    auth.close()
+    store.close()
+  }
+  return { router, close }
+}

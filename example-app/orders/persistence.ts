@@ -1,0 +1,85 @@
+import type { Request, RequestHandler } from 'express'
+import { requireIdempotencyKey, requireSingleUse, type Store } from 'express-service-auth'
+import type { PostgresStore } from 'express-service-auth/postgres'
+import type { Pool, PoolClient } from 'pg'
+import type { Order } from './order.js'
+import type { Outbox } from './outbox.js'
+
+/** Where orders are kept. */
+export interface OrderBook {
+  find(id: string): Promise<Order | undefined>
+  /** Writes an order, and sees to it that billing is told of it where there is a way. */
+  add(order: Order, request: Request): Promise<void>
+  /** An order that is there before the first request. */
+  seed(order: Order): Promise<void>
+  count(): Promise<number>
+}
+
+/** All in which an app on Postgres differs from one on Redis or in memory. */
+export interface Persistence {
+  readonly book: OrderBook
+  /** What stands before a write: its token passes once, and its key runs once. */
+  readonly once: readonly RequestHandler[]
+  /** What `/readyz` tells of the store. */
+  readonly storeHealth: () => object
+}
+
+/** Orders in memory, beside a store that has never heard of them: a crash may part the two. */
+export function leasedPersistence(store: Store, orders = new Map<string, Order>()): Persistence {
+  return {
+    book: {
+      find: async (id) => orders.get(id),
+      async add(order) {
+        orders.set(order.id, order)
+      },
+      async seed(order) {
+        orders.set(order.id, order)
+      },
+      count: async () => orders.size,
+    },
+    once: [requireSingleUse({ store }), requireIdempotencyKey({ store })],
+    storeHealth: () => ({ store: store.health() }),
+  }
+}
+
+export interface Coupled {
+  readonly pool: Pool
+  readonly store: PostgresStore<PoolClient>
+  readonly outbox: Outbox
+}
+
+const SELECT = `select id, item, quantity, ordered_by as "orderedBy" from orders where id = $1`
+const INSERT = 'insert into orders (id, item, quantity, ordered_by) values ($1, $2, $3, $4)'
+const valuesOf = ({ id, item, quantity, orderedBy }: Order) => [id, item, quantity, orderedBy]
+
+/** What could be the id of an order. */
+const ORDER_ID = /^[\w-]{1,64}$/
+
+/** The order, the word to billing and the record of the key are one transaction: all of them, or none. */
+export function coupledPersistence({ pool, store, outbox }: Coupled): Persistence {
+  return {
+    book: {
+      async find(id) {
+        if (!ORDER_ID.test(id)) return undefined
+        const { rows } = await pool.query(SELECT, [id])
+        const [order] = rows
+        // A bigint comes as a text.
+        return order && { ...order, quantity: Number(order.quantity) }
+      },
+      async add(order, request) {
+        const transaction = store.transactionOf(request)
+        await transaction.query(INSERT, valuesOf(order))
+        await outbox.send(transaction, store.effectId(request, 'order-placed'), order)
+      },
+      async seed(order) {
+        await pool.query(`${INSERT} on conflict do nothing`, valuesOf(order))
+      },
+      async count() {
+        const { rows } = await pool.query('select count(*) from orders')
+        return Number(rows[0]?.count)
+      },
+    },
+    once: [requireSingleUse({ store }), requireIdempotencyKey({ store })],
+    storeHealth: () => ({}),
+  }
+}

@@ -1,0 +1,11 @@
+import type { PostgresServer } from '../support/postgres.js'
+import { createDatabase } from '../support/postgres-database.js'
+import { run } from './run.js'
+
+/** A database with all that `npm run migrate` makes; resolves with its address. */
+export async function migratedDatabase(postgres: PostgresServer): Promise<string> {
+  const { url } = await createDatabase(postgres)
+  const { code, stderr } = await (await run('migrate.ts', [], { DATABASE_URL: url })).finished
+  if (code !== 0) throw new Error(stderr)
+  return url
+}

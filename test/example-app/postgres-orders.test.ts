@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createBilling } from '../../example-app/billing/billing.js'
+import { createPlacedOrders } from '../../example-app/billing/placed-orders.js'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../../example-app/identity-core/identity-core.js'
+import { listen, type RunningServer } from '../../example-app/listen.js'
+import { type OpenPostgres, openPostgres } from '../../example-app/orders/open-postgres.js'
+import type { Order } from '../../example-app/orders/order.js'
+import { createOrders } from '../../example-app/orders/orders.js'
+import { coupledPersistence } from '../../example-app/orders/persistence.js'
+import { openSessions } from '../../example-app/orders/sessions.js'
+import { tellBilling } from '../../example-app/orders/tell-billing.js'
+import { sharedPostgres } from '../support/postgres-database.js'
+import { API_KEY, serviceTokenBy } from './core-client.js'
+import { migratedDatabase } from './migrated.js'
+
+const postgres = await sharedPostgres()
+const LAMP = { item: 'lamp', quantity: 9_007_199_254_740_991 }
+
+let core: IdentityCore
+let opened: OpenPostgres
+let orders: RunningServer
+
+beforeAll(async () => {
+  core = await startIdentityCore({ apiKey: API_KEY })
+  opened = await openPostgres(await migratedDatabase(postgres), (warning) => {
+    throw new Error(warning)
+  })
+  const verifySession = openSessions({ coreUrl: core.url, apiKey: API_KEY })
+  const receiver = createOrders({
+    ...coupledPersistence(opened),
+    issuer: core.url,
+    verifySession,
+  })
+  await receiver.ready()
+  orders = await listen(receiver.app, 0)
+})
+afterAll(async () => {
+  await orders.close()
+  await opened.close()
+  await core.close()
+})
+
+const authorization = async (permission: string): Promise<string> =>
+  `Bearer ${await serviceTokenBy(core.url, 'billing', { permissions: [permission] })}`
+
+const write = async (key: string, body: object = LAMP): Promise<Response> =>
+  fetch(`${orders.url}/orders`, {
+    method: 'POST',
+    headers: {
+      authorization: await authorization('orders:write'),
+      'content-type': 'application/json',
+      'idempotency-key': key,
+    },
+    body: JSON.stringify(body),
+  })
+
+async function rows(text: string): Promise<unknown[]> {
+  return (await opened.pool.query(text)).rows
+}
+
+it('writes an order, which can be read, and repeats its answer', async () => {
+  const first = await write('a')
+  const order = (await first.json()) as Order
+  expect([first.status, order]).toMatchObject([201, { ...LAMP, orderedBy: 'billing' }])
+  const retry = await write('a')
+  expect([retry.headers.get('idempotent-replayed'), await retry.json()]).toEqual(['true', order])
+  const headers = { authorization: await authorization('orders:read') }
+  const read = await fetch(`${orders.url}${first.headers.get('location')}`, { headers })
+  expect([read.status, await read.json()]).toEqual([200, order])
+  expect((await fetch(`${orders.url}/orders/%00`, { headers })).status).toBe(404)
+})
+
+it('writes nothing, and tells of nothing, when an order breaks on its way', async () => {
+  const written = async () =>
+    rows('select (select count(*) from orders), (select count(*) from pgboss.job)')
+  const before = await written()
+  const glass = { item: 'glass', quantity: 1 }
+  await expect(write('b', glass)).rejects.toThrow('fetch failed')
+  await expect(write('b', glass)).rejects.toThrow('fetch failed')
+  expect(await written()).toEqual(before)
+})
+
+it('refuses what Postgres cannot keep', async () => {
+  expect((await write('c', { item: 'a\u0000b', quantity: 1 })).status).toBe(400)
+})
+
+it('tells billing again when nobody knows whether it was told, and billing takes it once', async () => {
+  const placed = createPlacedOrders({ issuer: core.url })
+  const billing = await listen(
+    createBilling({ orders: {} as never, placedOrders: placed.router }),
+    0,
+  )
+  const tell = tellBilling({ coreUrl: core.url, apiKey: API_KEY, billingUrl: billing.url })
+  const order = { id: 'o-9', item: 'lamp', quantity: 1, orderedBy: 'billing' }
+  const id = 'a2f7b9f4-56e8-8e3b-a2bb-0d0f6d4ac1f5'
+  await tell(order, id)
+  await tell(order, id)
+  const taken = await fetch(`${billing.url}/placed-orders/o-9`)
+  expect(await taken.json()).toEqual({ id: 'o-9', taken: 1 })
+  expect((await fetch(`${billing.url}/placed-orders`, { method: 'POST' })).status).toBe(401)
+  await billing.close()
+  placed.close()
+})

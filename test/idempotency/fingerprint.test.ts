@@ -69,6 +69,12 @@ describe('fingerprintOf', () => {
     )
   })
 
+  it('is one for an object, whatever prototype its parser gave it', () => {
+    for (const fields of [{}, { a: '1' }, { a: { b: [] } }]) {
+      expect(of(Object.assign(Object.create(null), fields))).toBe(of(fields))
+    }
+  })
+
   it('tells each part from its neighbour', () => {
     const part = fc.constantFrom('', 'a', 'b', 'ab', ':', '1:a', '2:ab', '\ud800', '\u0000')
     const request = fc.tuple(

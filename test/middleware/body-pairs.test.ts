@@ -55,6 +55,13 @@ const body = fc.oneof(
 const framing = fc.constantFrom<Framing>('length', 'chunked', 'gzip', 'br')
 const way = fc.record({ type: fc.constantFrom(...TYPES), framing, body })
 
+const EMPTY_FORM = { type: 'application/x-www-form-urlencoded', framing: 'length' } as const
+/** The parser makes objects of different prototypes of them. */
+const EMPTY_FORMS = [
+  { ...EMPTY_FORM, body: '&' },
+  { ...EMPTY_FORM, body: '\ufeff' },
+] as const
+
 describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express }) => {
   const json = [express.json({ type: ['json', '+json'], strict: false })]
   const all = [
@@ -88,9 +95,9 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
       const route = await startRoute(
         express,
         [...readers, requireIdempotencyKey({ store })],
-        // What the handler can see of the body.
+        // What the handler can see of the body. A clone, because prototypes are not a part of it.
         (request, response) => {
-          const seen = [request.body ?? {}, drainedOctets(request)]
+          const seen = [structuredClone(request.body ?? {}), drainedOctets(request)]
           response.type('text').send(inspect(seen, { depth: 50 }))
         },
       )
@@ -111,7 +118,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
           const retry = await route.post({ ...one, key })
           if (first.status === 200) expect(retry.text).toBe(first.text)
         }),
-        { numRuns: 25 },
+        { numRuns: 25, examples: [[...EMPTY_FORMS]] },
       )
     },
   )

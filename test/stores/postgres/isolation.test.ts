@@ -1,0 +1,239 @@
+import { Client } from 'pg'
+import { beforeAll, describe, expect, test } from 'vitest'
+import {
+  type CoupledOptions,
+  createLedger,
+  type Ledger,
+  openCoupled,
+  writeEffect,
+} from '../../support/coupled-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { hearIdempotency } from '../../support/idempotency-events.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { openOrders } from '../../support/order-receiver.js'
+import { sharedPostgres } from '../../support/postgres-database.js'
+import { type Mutation, openMutated } from './mutated-store.js'
+
+const postgres = await sharedPostgres()
+
+const LEVELS = ['read committed', 'repeatable read', 'serializable'] as const
+const WAYS = LEVELS.flatMap((level) => [
+  { level, by: 'the option' },
+  { level, by: 'the server' },
+])
+
+/** A trigger that acts at COMMIT: where an answer is already held back. */
+const TABLES = `
+  create table stock (item text primary key, left_over int);
+  insert into stock values ('book', 1000);
+  create table doctor (name text, on_duty boolean);
+  create function take_one() returns trigger language plpgsql as
+    $$ begin update public.stock set left_over = left_over - 1; return null; end $$;
+  create table parcel (item text);
+  create constraint trigger taken after insert on parcel deferrable initially deferred
+    for each row execute function take_one()`
+
+/** Loses the locks, as a run may whose connection is taken for dead. */
+const WITHOUT_LOCKS: Mutation = (real) => ({
+  open(ids, opening) {
+    const [guards, , look] = real.open(ids, opening)
+    const text = 'select pg_catalog.pg_current_xact_id()::text as lock'
+    return [guards, { text, values: [] }, look]
+  },
+})
+
+/** A point at which handlers wait for each other. */
+function meetingOf(count: number): () => Promise<void> {
+  let left = count
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return () => {
+    left -= 1
+    if (left <= 0) open()
+    return opened
+  }
+}
+
+/** Somebody else's transaction that has changed the stock and does not end. */
+async function holdStock(url: string): Promise<{ letGo(): Promise<void> }> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query('begin; update stock set left_over = left_over - 1')
+  return { letGo: () => client.end() }
+}
+
+const LEDGERS = new Map<string, Ledger>()
+
+describe.each(WAYS)('$level, by $by', ({ level, by }) => {
+  let ledger: Ledger
+  beforeAll(async () => {
+    ledger = await createLedger(postgres)
+    LEDGERS.set(`${level}${by}`, ledger)
+    await ledger.query(TABLES)
+    if (by === 'the option') return
+    const name = new URL(ledger.url).pathname.slice(1)
+    await ledger.query(`alter database ${name} set default_transaction_isolation = '${level}'`)
+  })
+  const store = by === 'the option' ? { store: { isolation: level } } : {}
+  const open = (handler: CoupledOptions['handler']) =>
+    openCoupled({ url: ledger.url, ...store, handler })
+
+  test('runs and replays; the handler has this level and cannot change it', async () => {
+    const receiver = await open((own) => async (request, response) => {
+      const tx = own.transactionOf(request)
+      const { rows } = await tx.query('show transaction_isolation')
+      await writeEffect(own, request)
+      response.status(201).json(rows[0])
+    })
+    const key = newKey()
+    const first = await call(receiver.port, { key })
+    expect(JSON.parse(first.body.toString())).toEqual({ transaction_isolation: level })
+    const second = await call(receiver.port, { key })
+    expect(second.headers['idempotent-replayed']).toEqual(['true'])
+    expect(second.body).toEqual(first.body)
+    expect(await ledger.effects(key)).toBe(1)
+
+    const other = level === 'serializable' ? 'read committed' : 'serializable'
+    const changing = await open((own) => async (request, response) => {
+      const tx = own.transactionOf(request)
+      const refused = tx.query(`set transaction isolation level ${other}`)
+      const code = await refused.catch((error: { code: string }) => error.code)
+      response.status(503).set('X-State', String(code)).end()
+    })
+    const refused = await call(changing.port, { key: newKey() })
+    expect(refused.headers['x-state']).toEqual(['25001'])
+  })
+
+  test('a conflict at COMMIT is the 503 with Retry-After: 0, and a retry runs', async () => {
+    const events = hearIdempotency()
+    let isDisturbed = true
+    const receiver = await open((own) => async (request, response) => {
+      const tx = own.transactionOf(request)
+      await tx.query('select * from stock')
+      await writeEffect(own, request)
+      await tx.query("insert into parcel values ('book')")
+      if (isDisturbed && level !== 'read committed') {
+        await ledger.query('update stock set left_over = left_over - 1')
+      }
+      // There it waits instead of failing, unless it is told not to.
+      await tx.query("set local lock_timeout = '20ms'")
+      response.status(201).set('X-Order', '1').json({ order: 1 })
+    })
+    const key = newKey()
+    const attempt = () => call(receiver.port, { key })
+    const blocked =
+      level === 'read committed' ? await holdStock(ledger.url) : { letGo: async () => {} }
+    const lost = await attempt()
+    await blocked.letGo()
+    expect(lost).toMatchObject({
+      status: 503,
+      problem: 'about:blank',
+      headers: { 'retry-after': ['0'] },
+    })
+    expect(lost.headers['x-order']).toBeUndefined()
+    const sqlState = level === 'read committed' ? '55P03' : '40001'
+    expect(events.at(-1)).toMatchObject({ outcome: 'undecided', reason: 'conflict', sqlState })
+    expect(await ledger.effects(key)).toBe(0)
+    isDisturbed = false
+    expect(await attempt()).toMatchObject({ status: 201, headers: { 'x-order': ['1'] } })
+    expect(await ledger.effects(key)).toBe(1)
+  })
+
+  test('a run that another has overtaken answers with the winner’s answer', async () => {
+    const events = hearIdempotency()
+    let meeting = meetingOf(2)
+    let status = 201
+    const slow = await open((own) => async (request, response) => {
+      await writeEffect(own, request)
+      await meeting()
+      await overtaken
+      response.status(status).set('X-By', 'slow').json({ by: 'slow' })
+    })
+    let overtaken: Promise<unknown> = Promise.resolve()
+    const quickStore = openMutated(ledger.url, WITHOUT_LOCKS, level)
+    const quick = await openOrders({
+      express: EXPRESS_MAJORS[1]?.express as never,
+      store: quickStore,
+      handler: async (request, response) => {
+        const tx = quickStore.transactionOf(request)
+        await tx.query('insert into effect (key) values ($1)', [request.idempotency?.key])
+        response.status(201).location('/quick').json({ by: 'quick' })
+      },
+    })
+    const race = async (body: string) => {
+      meeting = meetingOf(2)
+      const key = newKey()
+      let quickHasAnswered = (): void => {}
+      overtaken = new Promise<void>((resolve) => {
+        quickHasAnswered = resolve
+      })
+      const late = call(slow.port, { key, body: '{"a":1}' })
+      await meeting()
+      const won = await call(quick.port, { key, body })
+      quickHasAnswered()
+      const answer = await late
+      if (level !== 'serializable' || status !== 201) return { key, won, late: answer }
+      // There the server tells of a conflict before it looks for the row, so that the caller asks again.
+      expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': ['0'] } })
+      return { key, won, late: await call(slow.port, { key, body: '{"a":1}' }) }
+    }
+    const same = await race('{"a":1}')
+    expect(same.won.status).toBe(201)
+    expect(same.late).toMatchObject({ status: 201, headers: { location: ['/quick'] } })
+    expect(same.late.body.toString()).toBe('{"by":"quick"}')
+    expect(same.late.headers['idempotent-replayed']).toEqual(['true'])
+    expect(same.late.headers['x-by']).toBeUndefined()
+    expect(await ledger.effects(same.key)).toBe(1)
+
+    const other = await race('{"a":2}')
+    expect(other.late).toMatchObject({ status: 422, problem: 'idempotency-key-reused' })
+    expect(await ledger.effects(other.key)).toBe(1)
+
+    // A refusal has written nothing, whoever has won.
+    status = 404
+    const refused = await race('{"a":2}')
+    expect(refused.late).toMatchObject({ status: 404, headers: { 'x-by': ['slow'] } })
+    expect(await ledger.effects(refused.key)).toBe(1)
+    const conflicts = events.filter(({ reason }) => reason === 'conflict')
+    expect(conflicts).toHaveLength(3)
+    await quick.close()
+  })
+})
+
+test('serializable: a write skew that shows at the end is the 503 with Retry-After: 0', async () => {
+  const ledger = LEDGERS.get('serializablethe option') as Ledger
+  await ledger.query("insert into doctor values ('a', true), ('b', true)")
+  const events = hearIdempotency()
+  const [bothHaveRead, bothHaveWritten] = [meetingOf(2), meetingOf(2)]
+  const receiver = await openCoupled({
+    url: ledger.url,
+    store: { isolation: 'serializable' },
+    handler: (own) => async (request, response) => {
+      const tx = own.transactionOf(request)
+      const { rows } = await tx.query('select count(*) as n from doctor where on_duty')
+      await bothHaveRead()
+      if (Number(rows[0].n) < 2) {
+        response.status(409).end()
+        return
+      }
+      await tx.query('update doctor set on_duty = false where name = $1', [request.query['name']])
+      await bothHaveWritten()
+      response.status(200).json({})
+    },
+  })
+  const keys = [newKey(), newKey()]
+  const leave = (at: number) =>
+    call(receiver.port, { key: keys[at], path: `/orders/1?name=${'ab'[at]}` })
+  const answers = await Promise.all([leave(0), leave(1)])
+  const statuses = answers.map(({ status }) => status)
+  expect(statuses.toSorted()).toEqual([200, 503])
+  const loser = statuses.indexOf(503)
+  expect(answers[loser]?.headers['retry-after']).toEqual(['0'])
+  expect(events.filter(({ outcome }) => outcome === 'undecided')).toMatchObject([
+    { reason: 'conflict', sqlState: '40001' },
+  ])
+  // The retry sees what the other has done.
+  expect(await leave(loser)).toMatchObject({ status: 409, problem: undefined })
+})

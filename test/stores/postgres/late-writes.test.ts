@@ -1,0 +1,247 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RequestHandler } from 'express'
+import { postgresStore, TransactionEndedError } from 'express-service-auth/postgres'
+import { type PoolClient, Query } from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
+import { EXPRESS_MAJORS, type ExpressModule } from '../../support/express-majors.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { openOrders } from '../../support/order-receiver.js'
+import { sharedPostgres } from '../../support/postgres-database.js'
+import { LIBRARIES } from './adapters/libraries.js'
+import { OPEN_RUNNERS } from './adapters/open-runners.js'
+
+const express5 = EXPRESS_MAJORS[1]?.express as ExpressModule
+const postgres = await sharedPostgres()
+const ledger = await createLedger(postgres)
+
+const LATE = "insert into effect (key, note) values ('late', 'late')"
+const lateEffects = (): Promise<number> => ledger.effects('late')
+
+type Write = () => PromiseLike<unknown>
+
+/** Ways to write that a handler can have made ready before its answer. */
+const KINDS: Readonly<Record<string, (tx: PoolClient) => Write>> = {
+  'the client': (tx) => () => tx.query(LATE),
+  'its function': (tx) => {
+    const { query } = tx
+    return () => query(LATE)
+  },
+  'a bound function': (tx) => {
+    const query = tx.query.bind(tx) as (text: string) => Promise<unknown>
+    return () => query(LATE)
+  },
+  'a config': (tx) => () => tx.query({ text: LATE, values: [] }),
+  'a callback': (tx) => () =>
+    new Promise((resolve, reject) => {
+      const asked: unknown = tx.query(LATE, (error: Error) => (error ? reject(error) : resolve(1)))
+      // Where no callback comes, there is a rejection.
+      if (asked instanceof Promise) asked.catch(reject)
+      else Promise.resolve(asked).then(undefined, reject)
+    }),
+  'a query object': (tx) => () =>
+    new Promise((resolve, reject) => {
+      const query = new Query(LATE)
+      query.on('end', resolve)
+      query.on('error', reject)
+      Promise.resolve(tx.query(query) as unknown).catch(reject)
+    }),
+  'an open savepoint': (tx) => {
+    void tx.query('savepoint late')
+    return async () => {
+      await tx.query(LATE)
+      await tx.query('release savepoint late')
+    }
+  },
+}
+
+/** When it is used: `undefined` is at once. */
+const MOMENTS: readonly ((owner: Owner) => Promise<unknown> | undefined)[] = [
+  () => undefined,
+  () => Promise.resolve(),
+  () => new Promise((resolve) => process.nextTick(resolve)),
+  () => new Promise((resolve) => setImmediate(resolve)),
+  ({ reached }) => reached,
+]
+
+/** Another request, which has the only connection of the pool until it is told to answer. */
+interface Owner {
+  readonly reached: Promise<void>
+  letGo(): void
+  own(): Promise<void>
+}
+
+function createOwner(): Owner {
+  let reach = (): void => {}
+  let letGo = (): void => {}
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve
+  })
+  const released = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  return {
+    reached,
+    letGo: () => letGo(),
+    own() {
+      reach()
+      return released
+    },
+  }
+}
+
+async function failureOf(write: Write): Promise<unknown> {
+  try {
+    return await write()
+  } catch (error) {
+    return error
+  }
+}
+
+describe.each(Object.entries(KINDS))('%s', (_kind, makeReady) => {
+  test('writes nothing after the answer, at any moment', async () => {
+    const failures: Promise<unknown>[] = []
+    const owner = createOwner()
+    const receiver = await openCoupled({
+      url: ledger.url,
+      pool: { max: 1 },
+      handler: (store) => async (request, response) => {
+        await writeEffect(store, request)
+        if (request.query['owner']) {
+          await owner.own()
+          response.status(200).json({})
+          return
+        }
+        const write = makeReady(store.transactionOf(request))
+        response.status(201).json({})
+        for (const wait of MOMENTS) {
+          const waited = wait(owner)
+          failures.push(waited ? waited.then(() => failureOf(write)) : failureOf(write))
+        }
+      },
+    })
+    const [key, ownerKey] = [newKey(), newKey()]
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    const owning = call(receiver.port, { key: ownerKey, path: '/orders/1?owner=1' })
+    await owner.reached
+    const ended = await Promise.all(failures)
+    owner.letGo()
+    expect(await owning).toMatchObject({ status: 200 })
+    expect(ended).toHaveLength(MOMENTS.length)
+    for (const failure of ended) expect(failure).toBeInstanceOf(TransactionEndedError)
+    expect(await lateEffects()).toBe(0)
+    expect([await ledger.effects(key), await ledger.effects(ownerKey)]).toEqual([1, 1])
+  })
+
+  test('writes nothing after the time-out', async () => {
+    let failure: unknown
+    let signal: AbortSignal | undefined
+    let late: Promise<void> = Promise.resolve()
+    const receiver = await openCoupled({
+      url: ledger.url,
+      pool: { max: 1 },
+      store: { transactionMs: 100 },
+      handler: (store) => (request) => {
+        signal = request.idempotency?.signal
+        const write = makeReady(store.transactionOf(request))
+        late = delay(160).then(async () => {
+          failure = await failureOf(write)
+        })
+      },
+    })
+    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 503 })
+    expect(signal?.aborted).toBe(true)
+    await late
+    expect(failure).toBeInstanceOf(TransactionEndedError)
+    expect(await lateEffects()).toBe(0)
+  })
+})
+
+describe('writes that nobody waits for', () => {
+  test('before the answer they commit with it', async () => {
+    const receiver = await openCoupled({
+      url: ledger.url,
+      handler: (store) => (request, response) => {
+        void writeEffect(store, request)
+        void writeEffect(store, request)
+        response.status(201).json({})
+      },
+    })
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    expect(await ledger.effects(key)).toBe(2)
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    expect(await ledger.effects(key)).toBe(2)
+  })
+
+  test('one that fails is no success', async () => {
+    const receiver = await openCoupled({
+      url: ledger.url,
+      handler: (store) => (request, response) => {
+        store
+          .transactionOf(request)
+          .query('select 1/0')
+          .catch(() => {})
+        response.status(201).json({})
+      },
+    })
+    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
+  })
+})
+
+/** Each library with a pool of one, and what it sends at the latest when it is awaited. */
+const LIBRARY_WRITES = [
+  ...OPEN_RUNNERS.map(([name, open]) => ({
+    name,
+    open: async (url: string) => {
+      const { runner, write, end } = open(url, 1)
+      return { runner, write, end }
+    },
+  })),
+  ...Object.entries(LIBRARIES).map(([name, open]) => ({
+    name,
+    open: async (url: string) => {
+      const { runner, execute, close } = await open(url, 1)
+      return { runner, write: execute, end: close }
+    },
+  })),
+]
+
+describe.each(LIBRARY_WRITES)('$name', ({ open }) => {
+  test('writes before the answer, and nothing after it', async () => {
+    const { runner, write, end } = await open(ledger.url)
+    const store = postgresStore(runner, { sweepSeconds: false })
+    const failures: Promise<unknown>[] = []
+    const owner = createOwner()
+    const handler: RequestHandler = async (request, response) => {
+      const key = request.idempotency?.key
+      const tx = store.transactionOf(request)
+      await write(tx, `insert into effect (key) values ('${key}')`)
+      if (request.query['owner']) {
+        await owner.own()
+        response.status(200).json({})
+        return
+      }
+      response.status(201).json({})
+      const late = () => failureOf(() => write(tx, LATE))
+      failures.push(late(), Promise.resolve().then(late), owner.reached.then(late))
+    }
+    const receiver = await openOrders({ express: express5, store, handler })
+    onTestFinished(async () => {
+      await receiver.close()
+      store.close()
+      await end()
+    })
+    const [key, ownerKey] = [newKey(), newKey()]
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    const owning = call(receiver.port, { key: ownerKey, path: '/orders/1?owner=1' })
+    await owner.reached
+    for (const failure of await Promise.all(failures)) {
+      expect(failure).toBeInstanceOf(TransactionEndedError)
+    }
+    owner.letGo()
+    expect(await owning).toMatchObject({ status: 200 })
+    expect([await ledger.effects(key), await ledger.effects(ownerKey)]).toEqual([1, 1])
+    expect(await lateEffects()).toBe(0)
+  })
+})

@@ -1,0 +1,56 @@
+import { Pool, type PoolClient } from 'pg'
+import { onTestFinished } from 'vitest'
+import type { CoupledOutcome, CoupledStore } from '../../../src/coupled/store.js'
+import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
+import { createLiveRuns } from '../../../src/stores/postgres/live-runs.js'
+import { createRun } from '../../../src/stores/postgres/run.js'
+import type { Isolation } from '../../../src/stores/postgres/runner.js'
+import { createStatements, type Statements } from '../../../src/stores/postgres/statements.js'
+
+/** What of the statements is another than in the store. */
+export type Mutation = (real: Statements) => Partial<Statements>
+
+export interface MutatedStore extends CoupledStore {
+  /** The transaction of a run. */
+  transactionOf(requester: object): PoolClient
+  /** A run whose handler writes one effect under the key. */
+  write(key: string, body: string): Promise<CoupledOutcome>
+  /** How often a handler has begun. */
+  readonly handled: number
+}
+
+/** A store on a pool of its own, whose statements are changed. */
+export function openMutated(url: string, mutation: Mutation, isolation?: Isolation): MutatedStore {
+  const pool = new Pool({ connectionString: url, max: 4 })
+  onTestFinished(() => pool.end())
+  const schema = 'service_auth'
+  const real = createStatements(schema)
+  const limits = { acquireMs: 5000, transactionMs: 5000, resolveMs: 2000, isolation }
+  const statements = { ...real, ...mutation(real) }
+  const live = createLiveRuns<PoolClient>()
+  const run = createRun({ runner: fromPg(pool), schema, statements, limits }, live)
+  let handled = 0
+  const notHere = async (): Promise<never> => {
+    throw new Error('No test needs it')
+  }
+  return {
+    run,
+    consume: notHere,
+    consumeWithin: notHere,
+    transactionOf: (requester) => live.of(requester, 'the test').handle(),
+    get handled() {
+      return handled
+    },
+    write(key, body) {
+      const requester = {}
+      const request = { key, fingerprint: body, retentionMs: 60_000, requester }
+      return run(request, async (handling) => {
+        handled += 1
+        const tx = live.of(requester, 'the test').handle()
+        await tx.query('insert into effect (key) values ($1)', [key])
+        handling.answered()
+        return { type: 'commit', result: Buffer.from('["a result"]') }
+      })
+    },
+  }
+}

@@ -1,0 +1,266 @@
+import type express from 'express'
+import {
+  type CoupledIdempotencyOptions,
+  encryptedStore,
+  memoryStore,
+  requireIdempotencyKey,
+  requireSingleUse,
+} from 'express-service-auth'
+import { fromPg, type PostgresStoreOptions, postgresStore } from 'express-service-auth/postgres'
+import { Client, Pool } from 'pg'
+import { describe, expect, test } from 'vitest'
+import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
+import { hearIdempotency } from '../../support/idempotency-events.js'
+import { call, callRaw, newKey } from '../../support/order-calls.js'
+import { sharedPostgres } from '../../support/postgres-database.js'
+
+const postgres = await sharedPostgres()
+const ledger = await createLedger(postgres)
+
+/** Reaches nothing: what is tested here fails before that, or never asks. */
+const nowhere = () => new Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/nothing' })
+const store = (options?: PostgresStoreOptions) =>
+  postgresStore(fromPg(nowhere()), { sweepSeconds: false, ...options })
+
+describe('bad input is a TypeError', () => {
+  test.each([
+    ['an address', 'postgres://127.0.0.1/orders'],
+    ['a client', new Client()],
+    ['options of a pool', { connectionString: 'postgres://127.0.0.1/orders' }],
+    ['nothing', undefined],
+    ['null', null],
+  ])('%s for the pool', (_what, pool) => {
+    expect(() => fromPg(pool as unknown as Pool)).toThrow(TypeError)
+    expect(() => fromPg(pool as unknown as Pool)).not.toThrow('127.0.0.1')
+  })
+
+  test.each([
+    ['a pool', nowhere()],
+    ['an address', 'postgres://127.0.0.1/orders'],
+    ['nothing', undefined],
+    ['half a runner', { query: async () => [] }],
+  ])('%s for the runner', (_what, runner) => {
+    expect(() => postgresStore(runner as never)).toThrow(TypeError)
+  })
+
+  test.each<[string, Record<string, unknown>]>([
+    ['an unknown option', { pool: 3 }],
+    ['a schema with a quote', { schema: 'a"b' }],
+    ['a schema in capitals', { schema: 'Orders' }],
+    ['a schema that is too long', { schema: 'a'.repeat(64) }],
+    ['transactionMs below 100', { transactionMs: 99 }],
+    ['transactionMs above an hour', { transactionMs: 3_600_001 }],
+    ['transactionMs as a text', { transactionMs: '3000' }],
+    ['transactionMs with a fraction', { transactionMs: 100.5 }],
+    ['acquireMs of 0', { acquireMs: 0 }],
+    ['acquireMs above a minute', { acquireMs: 60_001 }],
+    ['resolveMs of 0', { resolveMs: 0 }],
+    ['resolveMs of NaN', { resolveMs: Number.NaN }],
+    ['sweepSeconds of 0', { sweepSeconds: 0 }],
+    ['sweepSeconds: true', { sweepSeconds: true }],
+    ['sweepSeconds above a day', { sweepSeconds: 86_401 }],
+    ['an isolation in capitals', { isolation: 'SERIALIZABLE' }],
+    ['read uncommitted', { isolation: 'read uncommitted' }],
+    ['SQL for the isolation', { isolation: 'serializable; drop table effect' }],
+  ])('%s', (_what, options) => {
+    expect(() => postgresStore(fromPg(nowhere()), options as never)).toThrow(TypeError)
+    // What names a value may name a secret.
+    expect(() => postgresStore(fromPg(nowhere()), options as never)).not.toThrow('drop table')
+  })
+
+  test.each<[string, Record<string, unknown>]>([
+    ['leaseSeconds', { leaseSeconds: 30 }],
+    ['maxRunSeconds', { maxRunSeconds: 60 }],
+    ['whenAbandoned', { whenAbandoned: 'refuse' }],
+    ['more than 64 MiB', { maxResponseBytes: 67_108_865 }],
+    ['an unknown option', { isolation: 'serializable' }],
+  ])('%s beside a coupled store', (_what, options) => {
+    const given = { store: store(), ...options } as unknown as CoupledIdempotencyOptions
+    expect(() => requireIdempotencyKey(given)).toThrow(TypeError)
+  })
+
+  test('a store both leased and coupled', () => {
+    const both = { ...memoryStore(), ...store() }
+    expect(() => requireIdempotencyKey({ store: both })).toThrow(TypeError)
+    const keys = { one: Buffer.alloc(32, 1) }
+    expect(() => encryptedStore(both, { keys, current: 'one' })).toThrow(TypeError)
+  })
+
+  test('within without a coupled store, or not one of the two', () => {
+    const single = memoryStore()
+    expect(() => requireSingleUse({ store: single, within: 'transaction' })).toThrow(TypeError)
+    expect(() => requireSingleUse({ store: store(), within: 'run' as 'statement' })).toThrow(
+      TypeError,
+    )
+    expect(() => requireSingleUse({ store: store(), within: 'transaction' })).not.toThrow()
+  })
+
+  test('options of sweep', async () => {
+    for (const wrong of [{ batch: 0 }, { batch: 50_001 }, { limit: -1 }, { other: 1 }]) {
+      await expect(store().sweep(wrong as never)).rejects.toThrow(TypeError)
+    }
+  })
+})
+
+describe('what belongs to a run needs one', () => {
+  const WRONG = { code: 'wrong_wiring' }
+
+  test('a request without a run, of another store, or answered', async () => {
+    const other = store()
+    const found: unknown[] = []
+    const attempt = (work: () => unknown): void => {
+      try {
+        found.push(work())
+      } catch (error) {
+        found.push(error)
+      }
+    }
+    const receiver = await openCoupled({
+      url: ledger.url,
+      more: {
+        outer: [
+          (request, _response, next) => {
+            attempt(() => receiver.store.transactionOf(request))
+            next()
+          },
+        ],
+      },
+      handler: (own) => (request, response) => {
+        attempt(() => other.transactionOf(request))
+        attempt(() => other.keepWrites(request))
+        attempt(() => other.effectId(request, 'mail'))
+        response.status(200).json({})
+        attempt(() => own.transactionOf(request))
+        attempt(() => own.keepWrites(request))
+        attempt(() => own.effectId(request, 'mail'))
+      },
+    })
+    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 200 })
+    expect(found).toEqual(Array.from({ length: 7 }, () => expect.objectContaining(WRONG)))
+  })
+
+  test('effectId: the same in every run, another for every name, key and caller', async () => {
+    const ids: string[] = []
+    const receiver = await openCoupled({
+      url: ledger.url,
+      handler: (own) => (request, response) => {
+        ids.push(own.effectId(request, 'mail'), own.effectId(request, 'bill'))
+        expect(() => own.effectId(request, '')).toThrow(TypeError)
+        expect(() => own.effectId(request, undefined as never)).toThrow(TypeError)
+        response.sendStatus(503)
+      },
+    })
+    const key = newKey()
+    for (const given of [
+      { key },
+      { key },
+      { key: newKey() },
+      { key, claims: { sub: 'reporting' } },
+    ]) {
+      await call(receiver.port, given)
+    }
+    expect(ids.slice(0, 2)).toEqual(ids.slice(2, 4))
+    expect(new Set(ids).size).toBe(6)
+    for (const id of ids) {
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    }
+  })
+
+  test('a second key behind a key', async () => {
+    const receiver = await openCoupled({
+      url: ledger.url,
+      more: { inner: [requireIdempotencyKey({ store: store() })] },
+      handler: () => (_request, response) => void response.sendStatus(200),
+    })
+    expect((await call(receiver.port, { key: newKey() })).status).toBe(500)
+    expect(receiver.errors).toEqual([expect.objectContaining(WRONG)])
+    expect(receiver.handled).toBe(0)
+  })
+})
+
+describe('events', () => {
+  test('transaction_unused: told of an answer below 400 alone', async () => {
+    const events = hearIdempotency()
+    const answers = [200, 204, 303, 404, 429, 500]
+    const receiver = await openCoupled({
+      url: ledger.url,
+      handler: () => (_request, response) => void response.status(answers.shift() ?? 500).end(),
+    })
+    for (let left = answers.length; left > 0; left--) await call(receiver.port, { key: newKey() })
+    const unused = events.filter(({ reason }) => reason === 'transaction_unused')
+    expect(unused.map((event) => 'status' in event && event.status)).toEqual([200, 204, 303])
+    expect(unused[0]).toMatchObject({
+      by: 'requireIdempotencyKey',
+      caller: 'billing',
+      outcome: 'accepted',
+      fence: expect.any(Number),
+      record: expect.any(String),
+    })
+  })
+
+  test('sqlState where the database gave one', async () => {
+    const events = hearIdempotency()
+    const errors: unknown[] = []
+    const receiver = await openCoupled({
+      url: ledger.url,
+      more: {
+        finish: (app) => {
+          const note: express.ErrorRequestHandler = (error, _request, _response, next) => {
+            errors.push(error)
+            next(error)
+          }
+          app.use(note)
+        },
+      },
+      handler: (own) => async (request, response) => {
+        await own
+          .transactionOf(request)
+          .query('select 1/0')
+          .catch(() => {})
+        response.sendStatus(201)
+      },
+    })
+    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
+    expect(events.at(-1)).toMatchObject({
+      outcome: 'undecided',
+      reason: 'commit_refused',
+      sqlState: '25P02',
+      fence: expect.any(Number),
+    })
+    expect(errors).toEqual([
+      expect.objectContaining({
+        code: 'commit_refused',
+        cause: expect.objectContaining({ code: '25P02' }),
+      }),
+    ])
+  })
+
+  test('a caller that hangs up: the run goes on to its commit, and a retry is a replay', async () => {
+    const events = hearIdempotency()
+    let reach = (): void => {}
+    const reached = new Promise<void>((resolve) => {
+      reach = resolve
+    })
+    const receiver = await openCoupled({
+      url: ledger.url,
+      handler: (own) => async (request, response) => {
+        await writeEffect(own, request)
+        const gone = new Promise((resolve) => response.once('close', resolve))
+        reach()
+        await gone
+        response.status(201).json({ late: true })
+      },
+    })
+    const key = newKey()
+    const hungUp = callRaw(receiver.port, { key })
+    await reached
+    hungUp.socket.destroy()
+    await hungUp.closed
+    await expect
+      .poll(async () => (await call(receiver.port, { key })).headers['idempotent-replayed'])
+      .toEqual(['true'])
+    expect(await ledger.effects(key)).toBe(1)
+    expect(receiver.handled).toBe(1)
+    expect(events.map(({ reason }) => reason)).toContain('result_kept')
+  })
+})

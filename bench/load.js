@@ -8,6 +8,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 
 const CONNECTIONS = 64
+/** Few enough that all have been used when a server is warm. */
+const REPLAYED_KEYS = 200
 
 const pools = {}
 /** Each server gets all tokens of a pool in turn, however the turns of others lie between. */
@@ -15,11 +17,16 @@ const cursors = {}
 /** The connections to each port stay open between its turns, until its server ends. */
 const connectionsTo = {}
 
-/** Loads a port; `requests` is what each connection sends one after the other, again and again. */
-async function takeTurn({ port, requests, durationMs }) {
-  connectionsTo[port] ??= await Promise.all(Array.from({ length: CONNECTIONS }, () => open(port)))
+/**
+ * Loads a port; `requests` is what each connection sends one after the other, again and again. Resolves
+ * to how many of each were answered, how long that took, and, where asked for, when the answers came.
+ */
+async function takeTurn({ port, requests, durationMs, connections = CONNECTIONS, tellsWhen }) {
+  connectionsTo[port] ??= await Promise.all(Array.from({ length: connections }, () => open(port)))
   const counts = requests.map(() => 0)
-  const end = performance.now() + durationMs
+  const moments = []
+  const begin = performance.now()
+  const end = begin + durationMs
 
   async function keepSending(exchange) {
     while (performance.now() < end) {
@@ -27,11 +34,12 @@ async function takeTurn({ port, requests, durationMs }) {
         const answer = await exchange(requestText(request, port))
         if (!answer.startsWith(`HTTP/1.1 ${request.status}`)) throw new Error(answer)
         counts[index] += 1
+        if (tellsWhen) moments.push(performance.timeOrigin + performance.now())
       }
     }
   }
   await Promise.all(connectionsTo[port].map(keepSending))
-  return { counts }
+  return { counts, moments, elapsedMs: performance.now() - begin }
 }
 
 /** A connection, as a function that sends a request and resolves to the whole answer. */
@@ -75,13 +83,22 @@ function nextToken(pool, port) {
   return pools[pool][at]
 }
 
+/** One of a few keys of this port. */
+function nextReplayed(port) {
+  const cursor = `replay ${port}`
+  const at = cursors[cursor] ?? 0
+  cursors[cursor] = (at + 1) % REPLAYED_KEYS
+  return `replay-${port}-${at}`
+}
+
 const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
 const ORDER_HEAD = `Content-Type: application/json\r\nContent-Length: ${ORDER.length}\r\n`
 
 function requestText({ kind, pool }, port) {
   const common = `Host: orders\r\nAuthorization: Bearer ${nextToken(pool, port)}\r\n`
   if (kind === 'read') return `GET /orders/17 HTTP/1.1\r\n${common}\r\n`
-  return `POST /orders HTTP/1.1\r\n${common}Idempotency-Key: ${randomUUID()}\r\n${ORDER_HEAD}\r\n${ORDER}`
+  const key = kind === 'replay' ? nextReplayed(port) : randomUUID()
+  return `POST /orders HTTP/1.1\r\n${common}Idempotency-Key: ${key}\r\n${ORDER_HEAD}\r\n${ORDER}`
 }
 
 process.on('message', async (question) => {

@@ -16,6 +16,7 @@ import { encryption } from './sections/encryption.js'
 import { heap } from './sections/heap.js'
 import { keys } from './sections/keys.js'
 import { observers } from './sections/observers.js'
+import { postgres } from './sections/postgres.js'
 import { tokens } from './sections/tokens.js'
 import { writes } from './sections/writes.js'
 import { versionOf } from './table.js'
@@ -27,6 +28,7 @@ const SECTIONS = {
   credentials,
   writes,
   encryption,
+  postgres,
   keys,
   client,
   heap,

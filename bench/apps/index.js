@@ -1,16 +1,23 @@
 import * as ours from './ours.js'
 
-/** Every app that can be measured, by name. Peers are loaded where they are asked for. */
+const PEERS = [
+  'oauth2JwtBearer',
+  'expressJwt',
+  'awsJwtVerify',
+  'fastJwt',
+  'fastJwtCached',
+  'expressIdempotency',
+]
+const ON_POSTGRES = ['bare', 'coupled', 'leased', 'usedToken']
+
+/** Every app that can be measured, by name. Peers and databases are loaded where they are asked for. */
 export const apps = {
   ...ours,
-  ...Object.fromEntries(
-    [
-      'oauth2JwtBearer',
-      'expressJwt',
-      'awsJwtVerify',
-      'fastJwt',
-      'fastJwtCached',
-      'expressIdempotency',
-    ].map((name) => [name, async (settings) => (await import('./peers.js'))[name](settings)]),
-  ),
+  ...lazily(PEERS, () => import('./peers.js')),
+  ...lazily(ON_POSTGRES, () => import('./postgres.js')),
+}
+
+function lazily(names, load) {
+  const entries = names.map((name) => [name, async (settings) => (await load())[name](settings)])
+  return Object.fromEntries(entries)
 }

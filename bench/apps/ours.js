@@ -86,7 +86,7 @@ export async function write(settings, ...handlers) {
 export const plainWrite = (settings) => write(settings, createOrder)
 
 /** Patient: a machine that stalls for a moment is no fault that is measured here. */
-async function storeOf({ dist, redisUrl }) {
+export async function storeOf({ dist, redisUrl }) {
   const { redisStore } = await import(new URL('stores/redis/index.js', dist))
   return redisStore(new Redis(redisUrl), { timeoutMs: 5000 })
 }

@@ -1,0 +1,69 @@
+import { startApp } from './measure.js'
+import { atLeast, printTable } from './table.js'
+
+const HEATS = Number(process.env.BENCH_HEATS ?? 3)
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 6)
+const WARM_UP_MS = 1500
+
+/**
+ * Lets contenders take turns and prints how many requests a second each answers. In a round each has one
+ * turn, in every other round backwards, so that neighbours are compared; the ratio of two is the median
+ * of those of the rounds. A contender is `{ label, app, settings, kind, to, aim }`; `to` is the label of
+ * the one that it is compared with.
+ */
+export async function compareThroughput(bench, { title, contenders, connections, turnMs = 1000 }) {
+  const heats = []
+  const turn = { connections, durationMs: turnMs }
+  for (let heat = 0; heat < HEATS; heat += 1)
+    heats.push(...(await runHeat(bench, contenders, turn)))
+  const rates = (label) => {
+    const index = contenders.findIndex((each) => each.label === label)
+    return heats.map((round) => round[index])
+  }
+  const rows = contenders.map(({ label, to, aim }) => {
+    const ours = rates(label)
+    const perSecond = Math.round(quantile(ours, 0.5))
+    if (to === undefined) return [label, perSecond, '', '', '', '']
+    const theirs = rates(to)
+    const ratios = ours.map((rate, round) => rate / theirs[round])
+    const ratio = quantile(ratios, 0.5).toFixed(2)
+    const spread = [0.25, 0.75].map((part) => quantile(ratios, part).toFixed(2)).join('-')
+    return [label, perSecond, to, ratio, spread, atLeast(aim, Number(ratio))]
+  })
+  printTable([title, 'a second', 'to', 'ratio', 'middle half', 'aim'], rows)
+}
+
+async function runHeat(bench, contenders, turn) {
+  const servers = []
+  try {
+    for (const contender of contenders) {
+      servers.push({ ...(await startApp(bench, contender)), contender })
+    }
+    for (const server of servers) await takeTurn(bench, server, { ...turn, durationMs: WARM_UP_MS })
+    const rounds = []
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const rates = []
+      const order = [...servers.keys()]
+      if (round % 2 === 1) order.reverse()
+      for (const index of order) rates[index] = await takeTurn(bench, servers[index], turn)
+      rounds.push(rates)
+    }
+    return rounds
+  } finally {
+    await Promise.all(servers.map(({ node }) => node.stop()))
+  }
+}
+
+/** Answers a second. */
+async function takeTurn(bench, { port, contender }, turn) {
+  const { kind = 'write', app } = contender
+  const requests = [{ kind, pool: 'few', status: 201 }]
+  const { counts, elapsedMs, fault } = await bench.load.ask({ turn: { ...turn, port, requests } })
+  if (fault !== undefined) throw new Error(`${app} answered otherwise: ${fault}`)
+  return (counts[0] * 1000) / elapsedMs
+}
+
+export function quantile(figures, part) {
+  const sorted = [...figures].sort((one, other) => one - other)
+  return sorted[Math.floor((sorted.length - 1) * part + 0.5)]
+}

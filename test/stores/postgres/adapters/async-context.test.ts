@@ -1,0 +1,39 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { postgresStore } from '../../../../src/stores/postgres/postgres-store.js'
+import { createLedger, type Ledger } from '../../../support/coupled-receiver.js'
+import { sharedPostgres } from '../../../support/postgres-database.js'
+import { ALL_RUNNERS } from './all-runners.js'
+
+const postgres = await sharedPostgres()
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await createLedger(postgres)
+})
+afterAll(() => ledger.drop())
+
+describe.each(ALL_RUNNERS)('on %s', (_library, open) => {
+  test('a handler runs in the async context of its request, whoever has freed the connection', async () => {
+    const opened = await open(ledger.url, 1)
+    const store = postgresStore(opened.runner, { acquireMs: 10_000, sweepSeconds: false })
+    const context = new AsyncLocalStorage<number>()
+    const seen: (number | undefined)[] = []
+    const runs = [0, 1, 2, 3, 4].map((request) =>
+      context.run(request, async () => {
+        const asked = { key: randomUUID(), fingerprint: 'f', retentionMs: 1000, requester: {} }
+        const outcome = await store.run(asked, async () => {
+          seen[request] = context.getStore()
+          return { type: 'commit', result: undefined }
+        })
+        return [outcome.outcome, context.getStore()]
+      }),
+    )
+    expect(await Promise.all(runs)).toEqual(
+      [0, 1, 2, 3, 4].map((request) => ['committed', request]),
+    )
+    expect(seen).toEqual([0, 1, 2, 3, 4])
+    store.close()
+    await opened.end()
+  })
+})

@@ -1,7 +1,8 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.js'
+import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { createLedger, type Ledger } from '../../../support/coupled-receiver.js'
 import { sharedPostgres } from '../../../support/postgres-database.js'
 import { ALL_RUNNERS } from './all-runners.js'
@@ -13,7 +14,28 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 
-describe.each(ALL_RUNNERS)('on %s', (_library, open) => {
+/** As a pool that calls from the context of whoever has freed the connection. */
+function callingFromElsewhere(runner: TransactionRunner<unknown>): TransactionRunner<unknown> {
+  const elsewhere = new AsyncResource('elsewhere')
+  return {
+    ...runner,
+    transaction: (work, limits) =>
+      runner.transaction((tx) => elsewhere.runInAsyncScope(work, undefined, tx), limits),
+  }
+}
+
+const [[, openPg] = []] = ALL_RUNNERS
+const ELSEWHERE: typeof ALL_RUNNERS = [
+  [
+    'a pool that calls from elsewhere',
+    async (url, max) => {
+      const opened = await (openPg as NonNullable<typeof openPg>)(url, max)
+      return { ...opened, runner: callingFromElsewhere(opened.runner) }
+    },
+  ],
+]
+
+describe.each([...ALL_RUNNERS, ...ELSEWHERE])('on %s', (_library, open) => {
   test('a handler runs in the async context of its request, whoever has freed the connection', async () => {
     const opened = await open(ledger.url, 1)
     const store = postgresStore(opened.runner, { acquireMs: 10_000, sweepSeconds: false })

@@ -6,17 +6,10 @@ import type {
   CoupledRequest,
   CoupledStore,
 } from '../coupled/store.js'
-import type { Belonging } from './encrypted-result.js'
-
-/** How results are turned into what is kept, and back. */
-export interface Sealing {
-  seal(result: Uint8Array, belonging: Belonging): Promise<Uint8Array>
-  /** `undefined` for what does not open for this belonging. */
-  open(kept: Uint8Array, belonging: Belonging): Promise<Uint8Array | undefined>
-}
+import type { Belonging, ResultCipher } from './encrypted-result.js'
 
 /** The `run` of a store that keeps nothing but sealed results. */
-export function encryptedRun(store: CoupledStore, sealing: Sealing): CoupledStore['run'] {
+export function encryptedRun(store: CoupledStore, sealing: ResultCipher): CoupledStore['run'] {
   return async (request, work) => {
     const belonging = belongingOf(request)
     const outcome = await store.run(request, async (run) =>

@@ -13,6 +13,7 @@ export interface Belonging {
   readonly fingerprint: string
 }
 
+/** How results are turned into what is kept, and back. */
 export interface ResultCipher {
   /** Encrypts by the current key. Rejects only when the cipher itself fails. */
   seal(result: Uint8Array, belonging: Belonging): Promise<Uint8Array>

@@ -9,13 +9,12 @@ import {
   storeWith,
 } from '../base/options.js'
 import type { CoupledStore } from '../coupled/store.js'
-import { decodeResult } from '../held-response/result.js'
-import type { CanRead, RecordKeeper } from '../leased/record-view.js'
+import type { RecordKeeper } from '../leased/record-view.js'
 import { KEY_ID_FORM, sealedOwner } from '../leased/sealed-owner.js'
-import { keyIdOfResult } from '../leased/sealed-result.js'
 import type { IdempotencyStore } from '../leased/store.js'
-import { encryptedRun, type Sealing } from './encrypted-coupled.js'
-import { type Belonging, createResultCipher } from './encrypted-result.js'
+import { encryptedRun } from './encrypted-coupled.js'
+import { encryptedKeeper, isRecordKeeper } from './encrypted-keeper.js'
+import { type Belonging, createResultCipher, type ResultCipher } from './encrypted-result.js'
 
 /** Options of `encryptedStore`. */
 export interface EncryptedStoreOptions {
@@ -107,12 +106,12 @@ export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
   const open = async (kept: Uint8Array, belonging: Belonging): Promise<Uint8Array | undefined> =>
     readUnencrypted && kept[0] === PLAIN_RESULT_START ? kept : cipher.open(kept, belonging)
 
-  const sealing: Sealing = { open, seal: cipher.seal }
+  const sealing: ResultCipher = { open, seal: cipher.seal }
   if (isCoupled(store)) {
     const run = encryptedRun(store, sealing)
     return { ...handedThrough(store), run } as unknown as EncryptedStore<Store>
   }
-  const keeper = isRecordKeeper(store) ? keeperOf(store, { ...sealing, keys }) : undefined
+  const keeper = isRecordKeeper(store) ? encryptedKeeper(store, { ...sealing, keys }) : undefined
   const leased = encryptedLeases(store, current, sealing)
   return { ...handedThrough(store), ...keeper, ...leased } as unknown as EncryptedStore<Store>
 }
@@ -132,7 +131,7 @@ function isCoupled(store: IdempotencyStore | CoupledStore): store is CoupledStor
 function encryptedLeases(
   store: IdempotencyStore,
   current: string,
-  { open, seal }: Sealing,
+  { open, seal }: ResultCipher,
 ): IdempotencyStore {
   return {
     async reserve(request) {
@@ -173,51 +172,3 @@ function handedThrough(store: object): Record<string, (...given: unknown[]) => u
     ]),
   )
 }
-
-const isRecordKeeper = (store: object): store is RecordKeeper =>
-  ['inspect', 'resolve'].every(
-    (name) => typeof (store as Record<string, unknown>)[name] === 'function',
-  )
-
-interface Opening extends Sealing {
-  readonly keys: ReadonlyMap<string, unknown>
-}
-
-/** The inner store cannot read what is encrypted: it is told what opens. */
-function keeperOf(store: RecordKeeper, { open, seal, keys }: Opening): RecordKeeper {
-  const opens =
-    (record: string, canRead: CanRead = isResult): CanRead =>
-    async (kept, fingerprint) => {
-      const result = await open(kept, { record, fingerprint })
-      return result !== undefined && canRead(result, fingerprint)
-    }
-
-  /** Who has the key may be able to read it. */
-  const isOfAnotherKey = (kept: Uint8Array): boolean => {
-    const keyId = keyIdOfResult(kept)
-    return keyId !== undefined && !keys.has(keyId)
-  }
-
-  return {
-    async inspect(record, canRead = isResult) {
-      const sizes: { resultBytes?: number } = {}
-      const measure: CanRead = (result, fingerprint) => {
-        sizes.resultBytes = result.byteLength
-        return canRead(result, fingerprint)
-      }
-      const view = await store.inspect(record, opens(record, measure))
-      return view && { ...view, ...sizes }
-    },
-    async resolve(record, fence, as) {
-      if (as.type !== 'finished') return store.resolve(record, fence, as)
-      // Where there is no fingerprint nothing can be ended so: the inner store says it.
-      const { fingerprint = '' } = (await store.inspect(record)) ?? {}
-      const result = await seal(as.result, { record, fingerprint })
-      const canReadOpened = opens(record, as.canRead)
-      const canRead: CanRead = (kept, of) => isOfAnotherKey(kept) || canReadOpened(kept, of)
-      return store.resolve(record, fence, { type: 'finished', result, canRead })
-    },
-  }
-}
-
-const isResult: CanRead = (result) => decodeResult(result) !== undefined

@@ -18,6 +18,8 @@ import { API_KEY } from './core-client.js'
 /** Each lane is a caller with a wire of its own, which calls one after the other. */
 const LANES = 25
 const CALLS = 20
+/** No reply is lost in silence: nothing but a busy machine takes long. */
+const PATIENCE_MS = 60_000
 
 /** The orders of the example, which loses a caller's wire while some are written. */
 class Book extends Map<string, Order> {
@@ -48,6 +50,7 @@ function openCaller(proxy: TcpProxy) {
       permissions: ['orders:write'],
     },
     singleUse: true,
+    timeoutMs: PATIENCE_MS,
   })
   let attempts = 0
   // A token is asked for before each attempt: the fault is over when the second one begins.
@@ -60,7 +63,12 @@ function openCaller(proxy: TcpProxy) {
     },
   }
   const origin = `http://127.0.0.1:${proxy.port}`
-  const call = serviceFetch(source, { origins: [origin], idempotencyKey: 'auto' })
+  const call = serviceFetch(source, {
+    origins: [origin],
+    idempotencyKey: 'auto',
+    deadlineMs: PATIENCE_MS,
+    attemptTimeoutMs: PATIENCE_MS,
+  })
   return async (item: string, fault: ReplyFault) => {
     attempts = 0
     await strike(proxy, fault)
@@ -110,5 +118,5 @@ describe.each([MEMORY, REDIS])('the example with its store in $name', ({ open })
     const items = [...book.values()].map(({ item }) => item)
     expect(items).toHaveLength(LANES * CALLS)
     expect(new Set(items).size).toBe(LANES * CALLS)
-  })
+  }, 240_000)
 })

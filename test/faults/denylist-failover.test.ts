@@ -5,7 +5,7 @@ import type { RedisServer } from '../support/redis.js'
 import { startCluster } from '../support/redis-cluster.js'
 import { startSentinel } from '../support/redis-sentinel.js'
 import { until } from '../support/until.js'
-import { APPLIED_WITHIN_MS, report } from './denylist-figures.js'
+import { APPLIED_WITHIN_MS, report, WRITE_PATIENCE } from './denylist-figures.js'
 import { holdDenied } from './denylist-holding.js'
 import { openDenylistScene, targetOf } from './denylist-scene.js'
 import type { ServerPlace } from './denylist-server.js'
@@ -55,7 +55,7 @@ async function expectHeldThrough(
   expect(traffic.has('accepted', { token: held.token, receivers, since: began })).toBe(false)
   await scene.untilState('fresh')
 
-  await desk.allow(targetOf(held.entry))
+  await desk.allow(targetOf(held.entry), WRITE_PATIENCE)
   const allowedAt = performance.now()
   await traffic.settled('accepted', { token: held.token, receivers })
   const first = traffic.firstAcceptance({ token: held.token, receivers, since: allowedAt })

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { WRITE_PATIENCE } from './denylist-figures.js'
 import { controlToken, type DenylistScene, newTarget, type Target } from './denylist-scene.js'
 import type { Traffic } from './denylist-traffic.js'
 
@@ -20,7 +21,7 @@ export async function holdDenied(scene: DenylistScene): Promise<Holding> {
   const held = newTarget(scene, 'key')
   const late = newTarget(scene, 'caller')
   const control = controlToken(scene)
-  await desk.deny(held.entry)
+  await desk.deny(held.entry, WRITE_PATIENCE)
   const traffic = scene.startTraffic([held.token, late.token, control])
   await traffic.settled('refused', { token: held.token, receivers })
   await traffic.settled('accepted', { token: late.token, receivers })

@@ -11,7 +11,7 @@ import {
 } from '../../support/coupled-receiver.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../../support/express-majors.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
-import { call, newKey } from '../../support/order-calls.js'
+import { type Answer, call, newKey } from '../../support/order-calls.js'
 import { openOrders } from '../../support/order-receiver.js'
 import { sharedPostgres } from '../../support/postgres-database.js'
 import { fullDiskUnder } from './full-disk.js'
@@ -63,7 +63,7 @@ describe.each([1, 3, 10])('a pool of %i', (max) => {
     const waiting = keys.slice(max).map(attempt)
     const answers = await Promise.all([...holding, ...waiting])
     for (const [at, key] of keys.entries()) {
-      const { status, headers } = answers[at] ?? { status: 0, headers: {} }
+      const { status, headers } = answers[at] as Answer
       // As the first gives up, another may get the connection that it waits for.
       expect([201, 503]).toContain(status)
       expect(headers['retry-after']).not.toEqual(['0'])

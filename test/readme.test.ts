@@ -1,15 +1,22 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { migration } from 'express-service-auth/postgres'
 import { redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
 import { openSessions } from '../example-app/orders/sessions.js'
-import { type PlacedBlocks, placeBlocks, ROOT } from './docs/blocks.js'
-import { type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
+import { type PlacedBlocks, placeBlocks, ROOT, readDocument } from './docs/blocks.js'
+import { keepRunning, type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
 import { API_KEY, mintedBy } from './example-app/core-client.js'
 import { sessionOf } from './example-app/session-of.js'
+import {
+  createDatabase,
+  type PostgresDatabase,
+  sharedPostgres,
+} from './support/postgres-database.js'
 import { type RedisServer, startRedis } from './support/redis.js'
+import { serve } from './support/serve.js'
 import { until } from './support/until.js'
 
 const run = promisify(execFile)
@@ -25,6 +32,7 @@ const APPS = [
   'A first read',
   'A write that runs once',
   'When the fault is your own',
+  'Postgres',
   'Probes and shutdown',
   'Why a caller was refused',
   'Shutting out at once',
@@ -33,20 +41,26 @@ const APPS = [
 const PROGRAMS = ['A store of your own', 'Testing your own service']
 /** A program that calls one of the apps. */
 const CALLER = 'Calling another service'
+/** A program that runs until it is ended. */
+const RELAY = 'A relay of your own'
 
+const postgres = await sharedPostgres()
 let readme: PlacedBlocks
 let core: IdentityCore
 let redis: RedisServer
+let database: PostgresDatabase
 /** By their headings; all are started at once. */
 let apps: ReadonlyMap<string, RunningApp>
 
 beforeAll(async () => {
-  ;[readme, core, redis] = await Promise.all([
+  ;[readme, core, redis, database] = await Promise.all([
     placeBlocks('readme', 'README.md'),
     startIdentityCore({ apiKey: API_KEY }),
     startRedis(),
+    createDatabase(postgres),
   ])
-  const environment = { ISSUER: core.url, REDIS_URL: redis.url }
+  await ask(`${migration()}; create table orders (id uuid primary key, item text not null)`)
+  const environment = { ISSUER: core.url, REDIS_URL: redis.url, DATABASE_URL: database.url }
   const started = APPS.map(
     async (heading) => [heading, await startBlock(readme, heading, environment)] as const,
   )
@@ -57,6 +71,8 @@ afterAll(async () => {
   await Promise.all([...apps.values()].map((app) => app.stop()))
   await Promise.all([readme.remove(), core.close(), redis.stop()])
 })
+
+const ask = (text: string) => postgres.query(text, [], database.name)
 
 function appOf(heading: string): RunningApp {
   const app = apps.get(heading)
@@ -77,7 +93,7 @@ describe.concurrent('the code in the documents', () => {
 
   it('is run by the tests below, all that is in the README', () => {
     const headings = readme.blocks.map(({ heading }) => heading)
-    expect(headings.sort()).toEqual([...APPS, ...PROGRAMS, CALLER].sort())
+    expect(headings.sort()).toEqual([...APPS, ...PROGRAMS, CALLER, RELAY].sort())
   })
 })
 
@@ -184,6 +200,62 @@ describe.concurrent("the README's write that runs once", () => {
       'an unapproved caller': 403,
       'a missing permission': 403,
     })
+  })
+})
+
+describe.concurrent("the README's write on Postgres", () => {
+  async function order(item: unknown): Promise<Response> {
+    const bearer = await mintedBy(core.url, {
+      jwksDomain: core.url,
+      payload: { ...CLAIMS, jti: String(Math.random()) },
+    })
+    return fetch(`${appOf('Postgres').url}/orders`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${bearer}`,
+        'content-type': 'application/json',
+        'idempotency-key': `k-${item}`,
+      },
+      body: JSON.stringify({ item }),
+    })
+  }
+
+  it('commits an order with its record, once', async () => {
+    const first = await order('tea')
+    const retry = await order('tea')
+    expect([first.status, retry.status]).toEqual([201, 201])
+    expect(retry.headers.get('idempotent-replayed')).toBe('true')
+    expect(await retry.json()).toEqual(await first.json())
+    expect((await order(7)).status).toBe(400)
+    expect(await ask('select item from orders')).toEqual([{ item: 'tea' }])
+    expect(await ask('select from service_auth.idempotency')).toHaveLength(2)
+  })
+})
+
+describe.concurrent("the README's relay", () => {
+  const ids = ['1', '2', '3'].map((end) => `00000000-0000-8000-8000-00000000000${end}`)
+
+  it('delivers each effect under its id, tries again, and gives up in the end', async () => {
+    const [, tables = ''] = /^```sql\n(.*?)^```$/ms.exec(await readDocument('README.md')) ?? []
+    await ask(tables)
+    const keys: unknown[] = []
+    const target = await serve((req, res) => {
+      keys.push(req.headers['idempotency-key'])
+      const isRefused = req.headers['idempotency-key'] === `"${ids[2]}"` || keys.length === 1
+      res.writeHead(isRefused ? 503 : 204).end()
+    })
+    const relays = await Promise.all(
+      [1, 2].map(() =>
+        keepRunning(readme, RELAY, { DATABASE_URL: database.url, TARGET: target.url }),
+      ),
+    )
+    await ask(`insert into outbox (id, body, tries) values
+      ('${ids[0]}', '{}', 0), ('${ids[1]}', '{}', 0), ('${ids[2]}', '{}', 9)`)
+    await until('nothing is left', async () => (await ask('select from outbox')).length === 0)
+    await Promise.all(relays.map((relay) => relay.end()))
+    await target.close()
+    expect(new Set(keys)).toEqual(new Set(ids.map((id) => `"${id}"`)))
+    expect(await ask('select id, tries from outbox_dead')).toContainEqual({ id: ids[2], tries: 9 })
   })
 })
 

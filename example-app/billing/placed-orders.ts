@@ -29,7 +29,11 @@ export function createPlacedOrders({ issuer }: { issuer: string }) {
     requireSingleUse({ store }),
     requireIdempotencyKey({ store }),
     (req, res) => {
-      const { id } = req.body
+      const { id } = req.body ?? {}
+      if (typeof id !== 'string') {
+        res.sendStatus(400)
+        return
+      }
       taken.set(id, (taken.get(id) ?? 0) + 1)
       res.sendStatus(204)
     },

@@ -20,7 +20,9 @@ export async function openPostgres(databaseUrl: string, warn: (warning: string) 
     await pool.query('select from orders limit 0')
     const outbox = await openOutbox(databaseUrl, (code) => {
       warn(`the outbox has failed (${code ?? 'no code'}), and goes on`)
-    }).catch(() => {
+    }).catch((error) => {
+      // What Postgres says has a code; what pg-boss misses has none.
+      if (error.code !== undefined) throw error
       throw new StartError('the tables of pg-boss are missing or old; npm run migrate makes them')
     })
     const close = async () => {

@@ -44,6 +44,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'Refused tokens and callers': membersOf('RefusalReason'),
   Undecided: membersOf('UndecidedReason'),
   'Refused writes': membersOf('IdempotencyRefusal'),
+  'Writes that were not decided': [...membersOf('Undone'), 'commit_refused'],
   'Runs of a handler': ['reserved', 'replayed', ...membersOf('RunEnd')],
   'Why an outcome is unknown': valuesOf('IdempotencyEvent', 'found'),
   'Fetches of the key set': valuesOf('KeySetChange', 'type'),
@@ -51,6 +52,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'Why a key was skipped': membersOf('SkipReason'),
   'The live denylist': valuesOf('DenylistEvent', 'type'),
   'Why a denylist could not be read': membersOf('DenylistFailureCode'),
+  'Sweeps of Postgres': valuesOf('PostgresEvent', 'type'),
   'Calls of a store': membersOf('StoreOperation'),
   'Why there is no service token': membersOf('TokenSourceErrorCode'),
   'Why a call has no answer': membersOf('ServiceCallErrorCode'),
@@ -64,7 +66,7 @@ describe('README, run-book and the page on calls', () => {
 
   it('tell of every reason that an idempotency event can have', () => {
     const literal = valuesOf('IdempotencyEvent', 'reason')
-    expect(literal.sort()).toEqual(['outcome_unknown', 'replayed', 'reserved', 'store_unavailable'])
+    expect(literal.sort()).toEqual(['commit_refused', 'outcome_unknown', 'replayed', 'reserved'])
   })
 
   it('say which reasons are a 403', () => {

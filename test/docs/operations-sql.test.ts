@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest'
+import { migration } from '../../src/stores/postgres/schema.js'
+import { createDatabase, sharedPostgres } from '../support/postgres-database.js'
+import { readDocument } from './blocks.js'
+
+const postgres = await sharedPostgres()
+
+it('runs the SQL of the run-book', async () => {
+  const { name } = await createDatabase(postgres)
+  await postgres.query(migration(), [], name)
+  const text = await readDocument('docs/operations.md')
+  const blocks = [...text.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, sql]) => sql ?? '')
+  const [transactions, tables] = await Promise.all(
+    blocks.map((sql) => postgres.query(sql, [], name)),
+  )
+  expect(Object.keys(transactions?.[0] ?? {})).toContain('age')
+  expect(tables?.map(({ relname }) => relname).sort()).toEqual(['idempotency', 'used_token'])
+})

@@ -97,26 +97,33 @@ export function createOpeningStatements({ schema, look }: OpeningParts): Opening
 }
 
 function guards({ transactionMs, checksConnection }: Opening): string {
-  const limit = settingLiteral(transactionMs)
-  const settings = [lowered('statement_timeout', limit), lowered(IDLE, limit)]
-  if (checksConnection) settings.push(loweredCheck())
-  return `select ${settings.join(', ')}`
+  const guarded = checksConnection ? [...TIMEOUTS, CONNECTION_CHECK] : TIMEOUTS
+  return `select ${lowered(guarded, settingLiteral(transactionMs))}`
 }
 
-const IDLE = 'idle_in_transaction_session_timeout'
+/** Both are bounded by the time of a transaction. */
+export const TIMEOUTS: readonly string[] = [
+  'statement_timeout',
+  'idle_in_transaction_session_timeout',
+]
 
-/** The check of the connection, where the server has one. */
-export const loweredCheck = (): string =>
-  lowered('client_connection_check_interval', settingLiteral(CONNECTION_CHECK_MS))
+/** Bounded by a time of its own. */
+export const CONNECTION_CHECK = 'client_connection_check_interval'
 
-/** Lowers a setting of the transaction to the limit, and never raises it; zero is none. */
-export function lowered(setting: string, limit: string): string {
-  const now = `pg_catalog.current_setting('${setting}')`
+/**
+ * Lowers settings of the transaction to the limit, and never raises them; zero is none. One row each,
+ * because what the server has to read and plan costs more than the setting.
+ */
+export function lowered(settings: readonly string[], limit: string): string {
+  const limits = settings.map((setting) => {
+    const most = setting === CONNECTION_CHECK ? settingLiteral(CONNECTION_CHECK_MS) : limit
+    return `('${setting}', ${most})`
+  })
+  const now = 'pg_catalog.current_setting(name)'
   return (
-    `pg_catalog.set_config('${setting}', case ` +
-    `when ${now}::interval OPERATOR(pg_catalog.>) interval '0' ` +
-    `and ${now}::interval OPERATOR(pg_catalog.<) ${limit}::interval ` +
-    `then ${now} else ${limit} end, true)`
+    `pg_catalog.set_config(name, case when ${now} OPERATOR(pg_catalog.<>) '0' ` +
+    `and ${now}::interval OPERATOR(pg_catalog.<) most::interval then ${now} else most end, true) ` +
+    `from (values ${limits.join(', ')}) as setting (name, most)`
   )
 }
 

@@ -66,18 +66,18 @@ export function createRecordStatements(schema: string): RecordStatements {
 export function columnsOf(fingerprint: string): string {
   const isSame = `fingerprint OPERATOR(pg_catalog.=) ${fingerprint}`
   return (
-    `case when ${isSame} then 'yes' else 'no' end as same, ` +
+    `(${isSame})::pg_catalog.text as same, ` +
     `case when ${isSame} then pg_catalog.encode(result, 'base64') end as result, ` +
-    "case when single_use then 'yes' else 'no' end as token"
+    'single_use::pg_catalog.text as token'
   )
 }
 
 export function readRecord(row: Row): KeptRecord {
   const result = textIn(row, 'result')
   return {
-    isSame: textIn(row, 'same') === 'yes',
+    isSame: textIn(row, 'same') === 'true',
     result: result === undefined ? undefined : Buffer.from(result, 'base64'),
-    usedToken: textIn(row, 'token') === 'yes',
+    usedToken: textIn(row, 'token') === 'true',
   }
 }
 

@@ -1,7 +1,7 @@
 import { optionsObject, parseOptions } from '../../base/options.js'
 import { lockLiteral, quotedSchema } from './literals.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
-import { locks, lowered, loweredCheck } from './opening-statements.js'
+import { CONNECTION_CHECK, locks, lowered, TIMEOUTS } from './opening-statements.js'
 import { schemaLock } from './record-ids.js'
 import { columnsOf } from './record-statements.js'
 
@@ -94,10 +94,9 @@ const beginRun = (schema: string): string => `\
   as $function$
   #variable_conflict use_column
   begin
-    perform ${lowered('statement_timeout', LIMIT)};
-    perform ${lowered('idle_in_transaction_session_timeout', LIMIT)};
+    perform ${lowered(TIMEOUTS, LIMIT)};
     if $6 then
-      perform ${loweredCheck()};
+      perform ${lowered([CONNECTION_CHECK], LIMIT)};
     end if;
     lock := (${locks('$3', '$4')});
     select ${columnsOf('$2')}

@@ -22,7 +22,7 @@ const MAX_LOOKED_AT = 64
  * evaluate before the statement runs.
  */
 export const inTransaction = (fence: string, value: boolean): string =>
-  'case when pg_catalog.pg_current_xact_id()::pg_catalog.text ' +
+  'case when pg_catalog.pg_current_xact_id() ' +
   `OPERATOR(pg_catalog.=) ${integerText(fence)} then ${value} ` +
   `else pg_catalog.concat('express-service-auth: transaction ', ${integerText(fence)}, ' ended ', ` +
   `'${OWN_WORD}')::boolean end`

@@ -75,7 +75,9 @@ it('writes an order, which can be read, and repeats its answer', async () => {
 
 it('writes nothing, and tells of nothing, when an order breaks on its way', async () => {
   const written = async () =>
-    rows('select (select count(*) from orders), (select count(*) from pgboss.job)')
+    rows(
+      'select (select count(*) from orders) as orders, (select count(*) from pgboss.job) as jobs',
+    )
   const before = await written()
   const glass = { item: 'glass', quantity: 1 }
   await expect(write('b', glass)).rejects.toThrow('fetch failed')

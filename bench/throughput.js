@@ -8,8 +8,8 @@ const WARM_UP_MS = 1500
 /**
  * Lets contenders take turns and prints how many requests a second each answers. In a round each has one
  * turn, in every other round backwards, so that neighbours are compared; the ratio of two is the median
- * of those of the rounds. A contender is `{ label, app, settings, kind, to, aim }`; `to` is the label of
- * the one that it is compared with.
+ * of those of the rounds. A contender is `{ label, app, settings, kind, ratios }`, with what it is
+ * compared with: `{ to, aim }`, a label and what is to be reached.
  */
 export async function compareThroughput(bench, { title, contenders, connections, turnMs = 1000 }) {
   const heats = []
@@ -20,17 +20,20 @@ export async function compareThroughput(bench, { title, contenders, connections,
     const index = contenders.findIndex((each) => each.label === label)
     return heats.map((round) => round[index])
   }
-  const rows = contenders.map(({ label, to, aim }) => {
+  const rows = contenders.flatMap(({ label, ratios = [] }) => {
     const ours = rates(label)
-    const perSecond = Math.round(quantile(ours, 0.5))
-    if (to === undefined) return [label, perSecond, '', '', '', '']
-    const theirs = rates(to)
-    const ratios = ours.map((rate, round) => rate / theirs[round])
-    const ratio = quantile(ratios, 0.5).toFixed(2)
-    const spread = [0.25, 0.75].map((part) => quantile(ratios, part).toFixed(2)).join('-')
-    return [label, perSecond, to, ratio, spread, atLeast(aim, Number(ratio))]
+    const begin = [label, Math.round(quantile(ours, 0.5))]
+    if (ratios.length === 0) return [[...begin, '', '', '', '']]
+    return ratios.map(({ to, aim }) => [...begin, to, ...ratioCells(ours, rates(to), aim)])
   })
   printTable([title, 'a second', 'to', 'ratio', 'middle half', 'aim'], rows)
+}
+
+function ratioCells(ours, theirs, aim) {
+  const ratios = ours.map((rate, round) => rate / theirs[round])
+  const ratio = quantile(ratios, 0.5).toFixed(2)
+  const spread = [0.25, 0.75].map((part) => quantile(ratios, part).toFixed(2)).join('-')
+  return [ratio, spread, atLeast(aim, Number(ratio))]
 }
 
 async function runHeat(bench, contenders, turn) {

@@ -1,11 +1,12 @@
 import { startPostgres } from '../postgres.js'
-import { SERVER_CORE, startNode } from '../processes.js'
 import { compareThroughput } from '../throughput.js'
-import { postgresCost } from './postgres-cost.js'
+import { postgresCost, startWire } from './postgres-cost.js'
 import { postgresFaults } from './postgres-faults.js'
 import { postgresSweep } from './postgres-sweep.js'
 
 const AT_ONCE = 16
+const BARE = 'bare transaction'
+const LEASED = 'Redis store + bare transaction'
 /** Added to every reply: two milliseconds for a round trip. */
 const DELAY_MS = 2
 
@@ -15,7 +16,7 @@ const OTHERS = { kysely: 'kysely', typeOrm: 'TypeORM', prisma: 'Prisma' }
 /** Writes whose record commits with them in Postgres, beside the same writes without a record. */
 export async function postgres(bench) {
   const server = await startPostgres()
-  const slow = startWire(server.port, DELAY_MS)
+  const slow = await startWire(server, DELAY_MS)
   try {
     const { migration } = await import(new URL('stores/postgres/index.js', bench.settings.dist))
     await server.pool.query(migration())
@@ -23,43 +24,33 @@ export async function postgres(bench) {
       'create table orders (id bigserial primary key, item text not null, quantity integer not null)',
     )
     const place = { ...bench, postgres: server }
-    const { port } = await slow.answer()
     await manyAtOnce(place)
-    await oneAtATime(place, server.url.replace(`:${server.port}/`, `:${port}/`))
+    await oneAtATime(place, slow.url)
     await postgresCost(place)
     await postgresSweep(place)
     await postgresFaults(place)
   } finally {
-    await slow.stop()
+    await slow.node.stop()
     await server.stop()
   }
 }
 
-/** A wire to Postgres, whose first message is its port. */
-export const startWire = (port, delayMs) =>
-  startNode(
-    SERVER_CORE,
-    new URL('../wire.js', import.meta.url).pathname,
-    [port, delayMs].map(String),
-  )
-
 async function manyAtOnce(bench) {
   const settings = { postgresUrl: bench.postgres.url, library: 'pg' }
+  const toBare = (aim) => ({ to: BARE, aim })
   await compareThroughput(bench, {
     title: `writes, ${AT_ONCE} at once`,
     connections: AT_ONCE,
     contenders: [
-      { label: 'bare transaction', app: 'bare', settings },
-      { label: 'coupled', app: 'coupled', settings, to: 'bare transaction', aim: 0.7 },
-      { label: 'Redis store + bare transaction', app: 'leased', settings },
+      { label: BARE, app: 'bare', settings },
       {
-        label: 'coupled (the same)',
+        label: 'coupled',
         app: 'coupled',
         settings,
-        to: 'Redis store + bare transaction',
-        aim: 0.95,
+        ratios: [toBare(0.7), { to: LEASED, aim: 0.95 }],
       },
-      { label: 'replay', app: 'coupled', kind: 'replay', settings, to: 'bare transaction', aim: 1 },
+      { label: LEASED, app: 'leased', settings },
+      { label: 'replay', app: 'coupled', kind: 'replay', settings, ratios: [toBare(1)] },
       ...otherLibraries(bench.postgres.url),
     ],
   })
@@ -72,8 +63,8 @@ async function oneAtATime(bench, postgresUrl) {
     connections: 1,
     turnMs: 500,
     contenders: [
-      { label: 'bare transaction', app: 'bare', settings },
-      { label: 'coupled', app: 'coupled', settings, to: 'bare transaction', aim: 0.9 },
+      { label: BARE, app: 'bare', settings },
+      { label: 'coupled', app: 'coupled', settings, ratios: [{ to: BARE, aim: 0.9 }] },
       ...otherLibraries(postgresUrl, 0.55),
     ],
   })
@@ -82,8 +73,9 @@ async function oneAtATime(bench, postgresUrl) {
 const otherLibraries = (postgresUrl, aim) =>
   Object.entries(OTHERS).flatMap(([library, name]) => {
     const settings = { postgresUrl, library }
+    const bare = `bare, ${name}`
     return [
-      { label: `bare, ${name}`, app: 'bare', settings },
-      { label: `coupled, ${name}`, app: 'coupled', settings, to: `bare, ${name}`, aim },
+      { label: bare, app: 'bare', settings },
+      { label: `coupled, ${name}`, app: 'coupled', settings, ratios: [{ to: bare, aim }] },
     ]
   })

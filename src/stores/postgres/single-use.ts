@@ -12,13 +12,17 @@ export async function consumeWithin<Tx>(
   token: UsedToken,
 ): Promise<boolean> {
   const { text, values } = statements.consume(tokenIds(token.id, schema), token.ttlMs)
+  // A run that is given up before the answer comes has used it, too.
+  usedTokens.push(token)
+  let isFirst = false
   try {
-    const isFirst = statements.readConsumed(await runner.query(tx, text, values))
-    if (isFirst) usedTokens.push(token)
+    isFirst = statements.readConsumed(await runner.query(tx, text, values))
     return isFirst
   } catch (error) {
     // Where the transaction looks at an older state, another's use of the token shows so.
     if (sqlStateOf(error) === SERIALIZATION_FAILURE) return false
     throw error
+  } finally {
+    if (!isFirst) usedTokens.splice(usedTokens.indexOf(token), 1)
   }
 }

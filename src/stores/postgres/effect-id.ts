@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { textOfParts } from '../../base/digest.js'
+import { digestOfParts } from '../../base/digest.js'
 
 const VERSION_8 = 0x80
 const VARIANT = 0x80
@@ -9,9 +8,7 @@ const VARIANT = 0x80
  * but for the version and the variant.
  */
 export function effectIdOf(record: string, name: string): string {
-  const octets = createHash('sha256')
-    .update(textOfParts(['effect', record, name]))
-    .digest()
+  const octets = Buffer.from(digestOfParts(['effect', record, name]), 'base64url')
   octets[6] = VERSION_8 | ((octets[6] ?? 0) & 0x0f)
   octets[8] = VARIANT | ((octets[8] ?? 0) & 0x3f)
   const hex = octets.toString('hex', 0, 16)

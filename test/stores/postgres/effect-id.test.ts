@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { effectIdOf } from '../../../src/stores/postgres/effect-id.js'
+import { anyCharacter } from '../../base/any-character.js'
+
+const part = fc.string({ unit: anyCharacter, maxLength: 6 })
+
+test('an effect id is a UUID of version 8', () => {
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+  fc.assert(
+    fc.property(part, part, (record, name) => {
+      expect(effectIdOf(record, name)).toMatch(uuid)
+    }),
+  )
+})
+
+test('an effect id is SHA-256 but for the version and the variant, today as tomorrow', () => {
+  const octets = createHash('sha256').update('6:effect6:record4:mail').digest('hex')
+  const id = effectIdOf('record', 'mail')
+  expect(id).toBe('e7d0a8dc-e30b-863f-830c-d7115d183533')
+  expect(id.replaceAll('-', '').replace(/^(.{12}).(.{3})./, '$1?$2?')).toBe(
+    octets.slice(0, 32).replace(/^(.{12}).(.{3})./, '$1?$2?'),
+  )
+})
+
+test('two effects have one id only if they are the same of the same record', () => {
+  const two = fc.tuple(part, part)
+  fc.assert(
+    fc.property(two, two, (one, other) => {
+      const same = JSON.stringify(one) === JSON.stringify(other)
+      expect(effectIdOf(...one) === effectIdOf(...other)).toBe(same)
+    }),
+  )
+  const odd = ['\ud800', '\udfff', '\ufffd', '\ud800\udc00', 'a', '1:a', '']
+  const ids = odd.flatMap((name) => [effectIdOf('r', name), effectIdOf(`r${name}`, 'x')])
+  expect(new Set(ids).size).toBe(2 * odd.length)
+})

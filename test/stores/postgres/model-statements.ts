@@ -1,0 +1,36 @@
+import type { Row, Statement } from '../../../src/stores/postgres/runner.js'
+import type { KeptRecord, Opened, Statements } from '../../../src/stores/postgres/statements.js'
+
+const statement = (text: string, ...values: unknown[]): Statement => ({ text, values })
+
+const opened = (row: Row | undefined, found: unknown): Opened => {
+  const lock = row?.['lock'] as string
+  const record = found as KeptRecord | undefined
+  return lock === 'running' || lock === 'reused'
+    ? { lock, record }
+    : { lock: 'taken', fence: lock, record }
+}
+
+/** The statements of the store as names of the model's operations. */
+export const MODEL_STATEMENTS: Statements = {
+  open: ({ id, fingerprint, requestLock, keyLock }, { transactionMs }) => [
+    statement('guards', transactionMs),
+    statement('locks', requestLock, keyLock),
+    statement('look', id, fingerprint),
+  ],
+  readOpened: ([, locked, looked]) => opened(locked?.[0], looked?.[0]),
+  beginRun: ({ id, fingerprint, requestLock, keyLock }, { transactionMs }) =>
+    statement('begin_run', transactionMs, requestLock, keyLock, id, fingerprint),
+  readBegun: ([row]) => opened(row, row?.['record']),
+  awaitEnd: ({ keyLock }, { waitMs }) => statement('await_end', keyLock, waitMs),
+  probe: () => statement('probe'),
+  keep: ({ id, fingerprint }, { result, usedToken }) =>
+    statement('keep', id, fingerprint, result, usedToken),
+  keepAlone: ({ id, fingerprint }, { result, usedToken }) =>
+    statement('keep_alone', id, fingerprint, result, usedToken),
+  look: ({ id, fingerprint }) => statement('look', id, fingerprint),
+  readLooked: ([row]) => row as KeptRecord | undefined,
+  consume: ({ id, lock }) => statement('consume', id, lock),
+  useUp: ({ id }) => statement('use_up', id),
+  readConsumed: ([row]) => row !== undefined,
+}

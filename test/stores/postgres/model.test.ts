@@ -1,0 +1,33 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { MUTANTS, type Mutant, THE_CODE } from './model-mutants.js'
+import { stories } from './model-story.js'
+import { letTimePass, stopTime } from './model-time.js'
+import { tell } from './model-world.js'
+
+const RUNS = 400
+const MUTANT_RUNS = 2000
+/** With it each mutant is found out soon. */
+const SEED = 1
+
+beforeEach(stopTime)
+afterEach(letTimePass)
+
+const keepsEveryRule = (mutant: Mutant) =>
+  fc.asyncProperty(stories, async (story) => {
+    vi.clearAllTimers()
+    expect(await tell(story, mutant)).toEqual([])
+  })
+
+test('the code keeps every rule, whatever comes between its steps', async () => {
+  const numRuns = Number(process.env['MODEL_RUNS'] ?? RUNS)
+  await fc.assert(keepsEveryRule(THE_CODE), { numRuns })
+})
+
+test.each(Object.entries(MUTANTS))('%s is found out', async (_name, { mutant, breaks }) => {
+  const options = { numRuns: MUTANT_RUNS, seed: SEED, endOnFailure: true }
+  const { failed, errorInstance } = await fc.check(keepsEveryRule(mutant), options)
+  expect(failed).toBe(true)
+  const { actual } = errorInstance as { readonly actual: readonly string[] }
+  expect(actual.join('\n')).toMatch(breaks)
+})

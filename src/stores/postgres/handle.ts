@@ -1,3 +1,4 @@
+import { failCall, PROMISE_FUNCTIONS, refuse } from './handle-refusal.js'
 import { isCallback, isNativePromise, isThenable, leadsToTransaction } from './handle-values.js'
 import { isProxy, remember, unwrap } from './proxied.js'
 import { controlsTransaction } from './transaction-control.js'
@@ -30,15 +31,13 @@ interface Callback {
   readonly abandon: Set<(reason: unknown) => void>
 }
 
-const PROMISE_FUNCTIONS = new Set<PropertyKey>(['then', 'catch', 'finally'])
-
 const CONTROL_REFUSED =
   'The transaction of a request begins before its handler and ends with its answer: a handler neither begins, commits nor rolls it back, nor gives its connection away. Savepoints are allowed; to roll back, throw or answer with a status of 400 or more.'
 
 /**
  * The library's own transaction object behind a membrane: whatever is read from it, returned by its
  * functions or given to its callbacks, and has functions itself, is behind it too. Rows and other data
- * are not. Calls that fail do so with a rejection, so that they fail no process whose code has a `catch`.
+ * are not. Calls that fail do so as the library's own do, so that no process fails whose code looks at that.
  */
 export function revocableHandle<Tx>(tx: Tx): RevocableHandle<Tx> {
   const { wrap, revoke } = createMembrane()
@@ -106,17 +105,16 @@ function createMembrane() {
   function call(target: Callable, { owner, name }: Member, given: Given): unknown {
     const isListening = PROMISE_FUNCTIONS.has(name) && given.values.some(isCallback)
     if (isRevoked) {
+      if (!isListening) return failCall(new TransactionEndedError(), name, given.values)
       const refused = refuse(new TransactionEndedError())
-      return isListening
-        ? Reflect.apply(Reflect.get(refused, name), refused, given.values)
-        : refused
+      return Reflect.apply(Reflect.get(refused, name), refused, given.values)
     }
     const self = owner ?? unwrap(given.self)
     // What a promise resolves to is a result: its listeners get it as it is.
     if (isListening) return Reflect.apply(target, self, given.values)
     const values = given.values.map(argumentOf)
     if (controlsTransaction({ owner: self, name, arguments: values })) {
-      return refuse(new Error(CONTROL_REFUSED))
+      return failCall(new Error(CONTROL_REFUSED), name, given.values)
     }
     const result = Reflect.apply(target, self, values)
     if (!isNativePromise(result)) return wrapIfNeeded(result)
@@ -174,18 +172,4 @@ function createMembrane() {
 
 function isOwnCallback(value: unknown): value is Callable {
   return isCallback(value) && !isProxy(value)
-}
-
-/** A promise that is rejected; also what a chain of calls goes on with, where it fails at once. */
-function refuse(error: Error): object {
-  const rejected = Promise.reject(error)
-  return new Proxy(rejected, {
-    get: (_rejected, name) => {
-      if (PROMISE_FUNCTIONS.has(name)) return Reflect.get(rejected, name).bind(rejected)
-      if (name === 'constructor' || name === Symbol.toStringTag) return Reflect.get(rejected, name)
-      // Whoever goes on with the chain learns it here, and needs no promise beside it.
-      rejected.catch(() => {})
-      throw error
-    },
-  })
 }

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { PoolClient } from 'pg'
+import { type PoolClient, Query } from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
@@ -56,6 +56,21 @@ describe('a handler that begins or ends the transaction itself is refused', () =
     expect(found).toHaveLength(2)
     for (const message of found) expect(message).toMatch(/^The transaction of a request begins/)
     expect(answer.status).toBe(201)
+    expect(await ledger.effects(key)).toBe(1)
+  })
+
+  test('by a callback or a query object, which hear of it', async () => {
+    const receiver = await openWith(async (tx) => {
+      const byCallback = new Promise<Error>((resolve) => void tx.query('commit', resolve as never))
+      const byQuery = new Promise<Error>((resolve) => {
+        tx.query(new Query('rollback').on('error', resolve))
+      })
+      return [(await byCallback).message, (await byQuery).message]
+    })
+    const key = newKey()
+    const answer = await call(receiver.port, { key })
+    const { found } = JSON.parse(answer.body.toString()) as { found: string[] }
+    for (const message of found) expect(message).toMatch(/^The transaction of a request begins/)
     expect(await ledger.effects(key)).toBe(1)
   })
 

@@ -303,7 +303,7 @@ describe.concurrent("the README's denylist", () => {
       (await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })).status
     expect(await status()).toBe(404)
     const client = new Redis(redis.url, { lazyConnect: true })
-    const denylist = redisDenylist(client)
+    const denylist = redisDenylist(client, { timeoutMs: 5000 })
     const target = { issuer: core.url, kind: 'caller', value: 'billing' } as const
     await denylist.deny({ ...target, reason: 'leaked', by: 'test', at: 1, until: null })
     await until('it is shut out', async () => (await status()) === 403)

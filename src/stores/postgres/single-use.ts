@@ -12,17 +12,16 @@ export async function consumeWithin<Tx>(
   token: UsedToken,
 ): Promise<boolean> {
   const { text, values } = statements.consume(tokenIds(token.id, schema), token.ttlMs)
-  // A run that is given up before the answer comes has used it, too.
+  // Whatever ends the run from here on, the token has been tried.
   usedTokens.push(token)
-  let isFirst = false
+  let isFirst: boolean
   try {
     isFirst = statements.readConsumed(await runner.query(tx, text, values))
-    return isFirst
   } catch (error) {
     // Where the transaction looks at an older state, another's use of the token shows so.
-    if (sqlStateOf(error) === SERIALIZATION_FAILURE) return false
-    throw error
-  } finally {
-    if (!isFirst) usedTokens.splice(usedTokens.indexOf(token), 1)
+    if (sqlStateOf(error) !== SERIALIZATION_FAILURE) throw error
+    isFirst = false
   }
+  if (!isFirst) usedTokens.splice(usedTokens.indexOf(token), 1)
+  return isFirst
 }

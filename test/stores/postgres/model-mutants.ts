@@ -64,13 +64,19 @@ const sentBeforeCommit = (run: Run): Run => {
     })
 }
 
-/** Mutants, each with the rule that it breaks. */
-export const MUTANTS: Readonly<
-  Record<string, { readonly mutant: Mutant; readonly breaks: RegExp }>
-> = {
+interface Found {
+  readonly mutant: Mutant
+  /** The rule that it breaks. */
+  readonly breaks: RegExp
+  /** With it fast-check finds the mutant out soon. By default 1. */
+  readonly seed?: number
+}
+
+export const MUTANTS: Readonly<Record<string, Found>> = {
   'A before B': {
     mutant: withOperations({ locks: keyLockFirst }),
     breaks: /422 for an equal request/,
+    seed: 2,
   },
   'on conflict do nothing': {
     mutant: withOperations({ keep: keepWith('nothing') }),
@@ -87,6 +93,7 @@ export const MUTANTS: Readonly<
   'COMMIT looked up without the lock': {
     mutant: withOperations({ await_end: doNothing }),
     breaks: /a denied write is there/,
+    seed: 2,
   },
   'expired read as absent': {
     mutant: withOperations({ look: lookForUnexpired }),

@@ -17,6 +17,8 @@ const EFFECTS = 'create table effect (id bigserial primary key, key text not nul
 
 /** A database with the tables of the store and one for what handlers write. */
 export interface Ledger {
+  /** Of the database. */
+  readonly name: string
   readonly url: string
   query<R extends Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]>
   /** How many effects a key has. */
@@ -35,6 +37,7 @@ export async function createLedger(server: PostgresServer): Promise<Ledger> {
   await query(migration())
   await query(EFFECTS)
   return {
+    name: database.name,
     url: database.url,
     query,
     async effects(key) {

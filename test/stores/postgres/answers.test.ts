@@ -9,11 +9,21 @@ import {
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
 import { call, newKey } from '../../support/order-calls.js'
+import { startPgbouncer } from '../../support/pgbouncer.js'
 import { sharedPostgres } from '../../support/postgres-database.js'
 
-const postgres = await sharedPostgres()
+const [postgres15, postgres18] = await Promise.all([sharedPostgres(15), sharedPostgres(18)])
+const pgbouncer = await startPgbouncer(postgres15, { poolMode: 'transaction' })
+afterAll(() => pgbouncer.stop())
 
-describe.each(EXPRESS_MAJORS)('what becomes of a write, $major', ({ express }) => {
+const PLACES = [
+  { place: 'Postgres 15', postgres: postgres15, address: postgres15 },
+  { place: 'Postgres 18', postgres: postgres18, address: postgres18 },
+  { place: 'pgbouncer', postgres: postgres15, address: pgbouncer },
+].flatMap((each) => EXPRESS_MAJORS.map((major) => ({ ...each, ...major })))
+
+describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
+  const { express, postgres, address } = given
   let ledger: Ledger
   beforeAll(async () => {
     ledger = await createLedger(postgres)
@@ -21,7 +31,7 @@ describe.each(EXPRESS_MAJORS)('what becomes of a write, $major', ({ express }) =
   afterAll(() => ledger.drop())
 
   const open = (handler: CoupledOptions['handler'], more: Partial<CoupledOptions> = {}) =>
-    openCoupled({ url: ledger.url, express, handler, ...more })
+    openCoupled({ url: address.urlFor(ledger.name), express, handler, ...more })
 
   test('a success commits with its record, and a retry gets it again', async () => {
     const events = hearIdempotency()

@@ -94,6 +94,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   /** The library's `commit` goes out behind the statements, in the same write. */
   function close(open: Open<T>, statements: readonly Statement[]): Promise<void> {
     open.closing ??= (async () => {
+      if (await isLostByNow(open)) await open.ended
       const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
       open.end()
       const { commitMs } = open
@@ -125,19 +126,23 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   }
 }
 
-/**
- * The library writes its `rollback` even on a connection that was lost, and that ends the process: it is
- * told of the failure only after a turn of the event loop in which the loss would have shown.
- */
 async function rollBack(open: Open<unknown>, reason: unknown): Promise<void> {
+  if (await isLostByNow(open)) return
+  open.fail(reason)
+  await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+}
+
+/**
+ * The library writes even on a connection that was lost, and that ends the process: it is told of the
+ * end only after a turn of the event loop in which the loss would have shown.
+ */
+async function isLostByNow({ ended }: Open<unknown>): Promise<boolean> {
   let isLost = false
-  open.ended.catch(() => {
+  ended.catch(() => {
     isLost = true
   })
   await new Promise((resolve) => setImmediate(resolve))
-  if (isLost) return
-  open.fail(reason)
-  await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+  return isLost
 }
 
 /** What `begin` and `reserve` give has no `begin`. */

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newKey } from '../../support/order-calls.js'
+import { MOMENTS, type Moment } from '../../support/postgres-wire.js'
+import { type Cell, cellsOf, VERSIONS } from './matrix.js'
+import { expectOnce, retry, told } from './retries.js'
+import { LIMITS, onLane, openStage, type Stage } from './stage.js'
+
+/** When a connection that is silent breaks at last, as TCP sees to. */
+const SILENT_MS = 2 * LIMITS.transactionMs
+
+/** Statements of a run: its bounds and locks, the handler's write, the record, COMMIT. */
+const FEWEST_STATEMENTS = 4
+
+const ANSWERS = ['503 about:blank', '409 request-in-progress', '500']
+
+describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (version) => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage(version)
+  })
+  afterAll(() => stage.close())
+
+  /** How many statements a first request sends, connecting included. */
+  const countStatements = (cell: Cell): Promise<number> =>
+    onLane(stage, cell, async ({ proxy, receive }) => {
+      const { port } = await receive()
+      proxy.reset()
+      await retry(port, newKey())
+      return proxy.statements.length
+    })
+
+  /** What the caller of a first request is told whose connection fails at the n-th statement. */
+  const cutAt = (cell: Cell, at: number, moment: Moment): Promise<void> =>
+    onLane(stage, cell, async ({ proxy, receive }) => {
+      const { port, errors } = await receive()
+      const key = newKey()
+      proxy.reset()
+      proxy.cutAt({ at, moment })
+      const breaking = setTimeout(() => proxy.cut(), SILENT_MS)
+      const { before, final } = await retry(port, key)
+      clearTimeout(breaking)
+      const [statement] = proxy.cuts
+      await proxy.heal()
+      expect(ANSWERS, statement).toEqual(expect.arrayContaining([...new Set(told(before))]))
+      // Those of the handler's own statement: what it makes of them is its own affair.
+      for (const error of errors) expect(error).not.toHaveProperty('code', 'commit_refused')
+      await expectOnce(stage, port, { key, final })
+    })
+
+  describe.each(cellsOf(['directly']))('$title', (cell) => {
+    test.concurrent.each(MOMENTS)('%s any statement: never a false success', async (moment) => {
+      const count = await countStatements(cell)
+      expect(count).toBeGreaterThanOrEqual(FEWEST_STATEMENTS)
+      await Promise.all(
+        Array.from({ length: count }, (_none, index) => cutAt(cell, index + 1, moment)),
+      )
+    })
+
+    test.concurrent.each([
+      { moment: 'before', what: '503, and a retry runs', tells: ['503 about:blank'] },
+      { moment: 'after', what: 'the answer, looked up', tells: [] },
+      { moment: 'in the reply', what: 'the answer, looked up', tells: [] },
+      { moment: 'silent before', what: '503, and a retry runs', tells: ['503 about:blank'] },
+    ] as const)('$moment COMMIT: $what', async ({ moment, tells }) => {
+      await onLane(stage, cell, async ({ proxy, receive }) => {
+        const { port } = await receive()
+        await retry(port, newKey())
+        const key = newKey()
+        proxy.cutAt({ at: /^commit$/i, moment })
+        const breaking = setTimeout(() => proxy.cut(), SILENT_MS)
+        const { before, final } = await retry(port, key)
+        clearTimeout(breaking)
+        expect(proxy.cuts).toHaveLength(1)
+        await proxy.heal()
+        expect(told(before).slice(0, 1)).toEqual(tells)
+        await expectOnce(stage, port, { key, final })
+      })
+    })
+  })
+})

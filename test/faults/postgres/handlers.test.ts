@@ -1,0 +1,232 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call, callRaw, newKey } from '../../support/order-calls.js'
+import { until } from '../../support/until.js'
+import { cellsOf, VERSIONS } from './matrix.js'
+import { expectOnce, retry, told } from './retries.js'
+import {
+  type HandlerTools,
+  LIMITS,
+  onLane,
+  openStage,
+  type Receiving,
+  type Stage,
+} from './stage.js'
+
+const SLACK_MS = 4000
+
+/** Something that happens to the first run of a handler after it has written. */
+type Mishap = (
+  tools: HandlerTools,
+  request: Parameters<HandlerTools['write']>[0],
+) => Promise<unknown>
+
+describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage(version)
+    await stage.postgres.query('create table strict (n int unique deferrable initially deferred)')
+    await stage.postgres.query('create table pair (id int primary key, n int)')
+    await stage.postgres.query('insert into strict values (1)')
+    await stage.postgres.query('insert into pair values (1, 0), (2, 0)')
+  })
+  afterAll(() => stage.close())
+
+  /** A handler that writes, and whose first run then meets a mishap. */
+  function meeting(mishap: Mishap): NonNullable<Receiving['handler']> {
+    let runs = 0
+    return (tools) => async (request, response) => {
+      runs += 1
+      const isFirst = runs === 1
+      const effect = await tools.write(request)
+      if (isFirst) await mishap(tools, request)
+      response.status(201).json({ effect })
+    }
+  }
+
+  const execute = (
+    { store, opened }: HandlerTools,
+    request: Parameters<HandlerTools['write']>[0],
+    text: string,
+  ) => opened.execute(store.transactionOf(request), text)
+
+  describe.each(cellsOf(['directly', 'through pgbouncer']))('$title', (cell) => {
+    /** The caller hears of the mishap, never of a success, and its retry runs. */
+    const expectRerun = (mishap: Mishap, first: RegExp, store: Receiving['store'] = {}) =>
+      onLane(stage, cell, async ({ receive }) => {
+        const { port } = await receive({ handler: meeting(mishap), store })
+        const key = newKey()
+        const { before, final } = await retry(port, key)
+        expect(told(before)[0]).toMatch(first)
+        expect(final.headers['idempotent-replayed']).toBeUndefined()
+        await expectOnce(stage, port, { key, final })
+      })
+
+    test.concurrent('its backend is ended while the handler runs', () =>
+      expectRerun((tools, request) => {
+        const ending = execute(tools, request, 'select pg_terminate_backend(pg_backend_pid())')
+        return Promise.resolve(ending).catch(() => {})
+      }, /^503 /))
+
+    test.concurrent('a deferred constraint', () =>
+      expectRerun(
+        (tools, request) => execute(tools, request, 'insert into strict values (1)'),
+        /^500/,
+      ))
+
+    test.concurrent('an SQL error that the handler swallows', () =>
+      expectRerun(
+        (tools, request) => Promise.resolve(execute(tools, request, 'select 1/0')).catch(() => {}),
+        /^500/,
+      ))
+
+    test.concurrent('40001: another transaction came first', () =>
+      expectRerun(
+        async (tools, request) => {
+          await execute(tools, request, 'select n from pair where id = 1')
+          await stage.postgres.query('update pair set n = n + 1 where id = 1')
+          await Promise.resolve(
+            execute(tools, request, 'update pair set n = n + 1 where id = 1'),
+          ).catch(() => {})
+        },
+        /^5/,
+        { isolation: 'serializable' },
+      ))
+
+    test.concurrent('it hangs: 503, its signal aborts, and its late answer goes nowhere', () =>
+      onLane(stage, cell, async ({ receive }) => {
+        let isFirst = true
+        let isAborted = false
+        let isAnsweredLate = false
+        const { port } = await receive({
+          handler:
+            ({ write }) =>
+            async (request, response) => {
+              const hangs = isFirst
+              isFirst = false
+              const effect = await write(request)
+              const { signal } = request.idempotency as { signal: AbortSignal }
+              if (hangs) {
+                await new Promise((resolve) => signal.addEventListener('abort', resolve))
+                isAborted = true
+                await delay(50)
+                isAnsweredLate = true
+              }
+              response.status(201).json({ effect })
+            },
+        })
+        const key = newKey()
+        const askedAt = performance.now()
+        expect(await call(port, { key })).toMatchObject({ status: 503 })
+        expect(performance.now() - askedAt).toBeLessThan(LIMITS.transactionMs + SLACK_MS)
+        const { final } = await retry(port, key)
+        await until('the late answer', async () => isAnsweredLate)
+        expect(isAborted).toBe(true)
+        await expectOnce(stage, port, { key, final })
+      }))
+
+    test.concurrent('it hangs in a statement: 503, and a retry runs', () =>
+      onLane(stage, cell, async ({ receive }) => {
+        const { port } = await receive({
+          handler: meeting((tools, request) =>
+            execute(tools, request, 'select 1 from pg_sleep(30)'),
+          ),
+        })
+        const key = newKey()
+        const askedAt = performance.now()
+        const answer = await call(port, { key })
+        // Of our limit, or what the handler makes of the server's, which is the same.
+        expect([500, 503]).toContain(answer.status)
+        expect(performance.now() - askedAt).toBeLessThan(LIMITS.transactionMs + SLACK_MS)
+        const { final, tookMs } = await retry(port, key)
+        expect(tookMs).toBeLessThan(LIMITS.transactionMs + SLACK_MS)
+        await expectOnce(stage, port, { key, final })
+      }))
+
+    test.concurrent('its caller hangs up: a retry gets its answer', () =>
+      onLane(stage, cell, async ({ receive }) => {
+        let isWritten = false
+        let isEnded = false
+        const { port } = await receive({
+          handler:
+            ({ write }) =>
+            async (request, response) => {
+              const effect = await write(request)
+              isWritten = true
+              await until('the end of the connection', async () => request.socket.destroyed)
+              response.status(201).json({ effect })
+              isEnded = true
+            },
+        })
+        const key = newKey()
+        const { socket } = callRaw(port, { key })
+        await until('the write', async () => isWritten)
+        socket.destroy()
+        await until('the answer', async () => isEnded)
+        const { final } = await retry(port, key)
+        expect(final.headers['idempotent-replayed']).toEqual(['true'])
+        await expectOnce(stage, port, { key, final })
+      }))
+  })
+
+  describe.each(cellsOf(['directly'], { onlyPg: true }))('$title', (cell) => {
+    test('40P01: two handlers that wait for each other', () =>
+      onLane(stage, cell, async ({ receive }) => {
+        const { port } = await receive({
+          store: { transactionMs: 5000 },
+          handler: (tools) => async (request, response) => {
+            const isOdd = request.path.endsWith('/odd')
+            const effect = await tools.write(request)
+            for (const id of isOdd ? [1, 2] : [2, 1]) {
+              await Promise.resolve(
+                execute(tools, request, `update pair set n = n + 1 where id = ${id}`),
+              ).catch(() => {})
+              await delay(50)
+            }
+            response.status(201).json({ effect })
+          },
+        })
+        const keys = { odd: newKey(), even: newKey() }
+        const answers = await Promise.all([
+          call(port, { key: keys.odd, path: '/orders/odd' }),
+          call(port, { key: keys.even, path: '/orders/even' }),
+        ])
+        expect(answers.map(({ status }) => status).sort()).toEqual([201, 500])
+        for (const [name, key] of Object.entries(keys)) {
+          const path = `/orders/${name}`
+          const { final } = await retry(port, key, path)
+          await expectOnce(stage, port, { key, final, path })
+        }
+      }))
+  })
+})
+
+describe.each(VERSIONS)('a database that restarts, Postgres %i', (version) => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage(version)
+  })
+  afterAll(() => stage.close())
+
+  test.each(cellsOf(['directly']))('$title: 503, and a retry runs', async (cell) => {
+    await onLane(stage, cell, async ({ receive }) => {
+      let runs = 0
+      const { port } = await receive({
+        store: { transactionMs: 10_000 },
+        handler:
+          ({ write }) =>
+          async (request, response) => {
+            runs += 1
+            const effect = await write(request)
+            if (runs === 1) await stage.postgres.stopImmediate()
+            if (runs === 1) await stage.postgres.restart()
+            response.status(201).json({ effect })
+          },
+      })
+      const key = newKey()
+      const { before, final } = await retry(port, key)
+      expect(told(before)[0]).toBe('503 about:blank')
+      await expectOnce(stage, port, { key, final })
+    })
+  })
+})

@@ -1,0 +1,160 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call, newKey } from '../../support/order-calls.js'
+import type { PostgresOutage } from '../../support/postgres-proxy.js'
+import { cellsOf, VERSIONS } from './matrix.js'
+import { expectOnce, retry, told } from './retries.js'
+import { type Lane, LIMITS, onLane, openStage, type Receiving, type Stage } from './stage.js'
+
+const OUTAGES: readonly PostgresOutage[] = ['refused', 'accepted and closed', 'accepted and silent']
+
+/** For a busy machine, and for libraries that wait for the end of what cannot be ended. */
+const SLACK_MS = 4000
+
+describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version) => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage(version)
+  })
+  afterAll(() => stage.close())
+
+  describe.each(cellsOf(['directly']))('$title', (cell) => {
+    /** The caller is told so in time. */
+    async function expectUnavailable(port: number, key: string, withinMs: number): Promise<void> {
+      const askedAt = performance.now()
+      const answer = await call(port, { key })
+      expect(answer.status).toBe(503)
+      expect(performance.now() - askedAt).toBeLessThan(withinMs + SLACK_MS)
+    }
+
+    test.concurrent.each(OUTAGES)('%s, from the start or later: 503, and back', async (outage) => {
+      for (const isLater of [false, true]) {
+        await onLane(stage, cell, async ({ proxy, receive }) => {
+          const { port } = await receive()
+          if (isLater) await retry(port, newKey())
+          const key = newKey()
+          proxy.fail(outage)
+          proxy.cut()
+          await expectUnavailable(port, key, LIMITS.acquireMs + LIMITS.resolveMs)
+          await proxy.heal()
+          const { final } = await retry(port, key)
+          await expectOnce(stage, port, { key, final })
+        })
+      }
+    })
+
+    test.concurrent('silent on open connections: 503, and back', async () => {
+      await onLane(stage, cell, async ({ proxy, receive }) => {
+        const { port } = await receive()
+        await retry(port, newKey())
+        const key = newKey()
+        proxy.fail('accepted and silent')
+        proxy.hold()
+        await expectUnavailable(port, key, LIMITS.acquireMs + LIMITS.resolveMs)
+        await proxy.heal()
+        const { final } = await retry(port, key)
+        await expectOnce(stage, port, { key, final })
+      })
+    })
+
+    test.concurrent('slow, but within the limits: the answer', async () => {
+      await onLane(stage, cell, async ({ proxy, receive }) => {
+        const { port } = await receive({ store: { transactionMs: 5000, resolveMs: 5000 } })
+        await retry(port, newKey())
+        proxy.delayMs(20)
+        const key = newKey()
+        const { before, final } = await retry(port, key)
+        expect(told(before)).toEqual([])
+        await expectOnce(stage, port, { key, final })
+      })
+    })
+
+    test.concurrent('gone while a COMMIT is looked up: 503, then what is true', async () => {
+      for (const moment of ['before', 'after'] as const) {
+        await onLane(stage, cell, async (lane) => {
+          const { port } = await receiveGoneAtCommit(lane)
+          const key = newKey()
+          lane.proxy.cutAt({ at: /^commit$/i, moment })
+          await expectUnavailable(port, key, LIMITS.transactionMs + LIMITS.resolveMs)
+          await lane.proxy.heal()
+          const { final } = await retry(port, key)
+          const isReplayed = final.headers['idempotent-replayed']?.[0] === 'true'
+          expect(isReplayed).toBe(moment === 'after')
+          await expectOnce(stage, port, { key, final })
+        })
+      }
+    })
+
+    test.concurrent('a pool that is exhausted: 503, then runs', async () => {
+      await onLane(stage, cell, exhaust, { max: 2 })
+    })
+
+    test.concurrent('a pool that the handlers exhaust themselves: 503, then runs', async () => {
+      await onLane(stage, cell, exhaustByHandlers, { max: 2 })
+    })
+  })
+
+  /** Once the handler has answered, no new connection is taken. */
+  async function receiveGoneAtCommit({ proxy, receive }: Lane) {
+    let isFirst = true
+    const handler: Receiving['handler'] =
+      ({ write }) =>
+      async (request, response) => {
+        const effect = await write(request)
+        if (request.get('x-outage') !== undefined || !isFirst) proxy.fail('refused')
+        isFirst = false
+        response.status(201).json({ effect })
+      }
+    const receiver = await receive({ handler })
+    await retry(receiver.port, newKey())
+    isFirst = false
+    return receiver
+  }
+
+  async function exhaust({ receive }: Lane): Promise<void> {
+    let goOn = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const handler: Receiving['handler'] =
+      ({ write }) =>
+      async (request, response) => {
+        const effect = await write(request)
+        if (request.path.endsWith('/held')) await held
+        response.status(201).json({ effect })
+      }
+    const { port } = await receive({ store: { acquireMs: 300, transactionMs: 5000 }, handler })
+    await retry(port, newKey())
+    const holding = [newKey(), newKey()].map((key) => call(port, { key, path: '/orders/held' }))
+    await delay(100)
+    const key = newKey()
+    const askedAt = performance.now()
+    expect(await call(port, { key })).toMatchObject({ status: 503 })
+    expect(performance.now() - askedAt).toBeLessThan(300 + LIMITS.resolveMs + SLACK_MS)
+    goOn()
+    for (const { status } of await Promise.all(holding)) expect(status).toBe(201)
+    const { final } = await retry(port, key)
+    await expectOnce(stage, port, { key, final })
+  }
+
+  /** Each handler waits for a second connection of a pool of which all have one. */
+  async function exhaustByHandlers({ receive }: Lane): Promise<void> {
+    const handler: Receiving['handler'] =
+      ({ write, opened }) =>
+      async (request, response) => {
+        const effect = await write(request)
+        const limits = { acquireMs: 5000, statementMs: 5000 }
+        await opened.runner.query(undefined, 'select 1', [], limits)
+        response.status(201).json({ effect })
+      }
+    const { port } = await receive({ store: { acquireMs: 300 }, handler })
+    await retry(port, newKey())
+    const keys = [newKey(), newKey(), newKey(), newKey()]
+    const answers = await Promise.all(keys.map((key) => call(port, { key })))
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503])
+    for (const key of keys) {
+      const { final } = await retry(port, key)
+      await expectOnce(stage, port, { key, final })
+    }
+  }
+})

@@ -1,0 +1,46 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { type Answer, call } from '../../support/order-calls.js'
+import type { Stage } from './stage.js'
+
+const PAUSE_MS = 30
+const PATIENCE_MS = 20_000
+
+/** What a caller has been told until it was told what has become of its request. */
+export interface Retries {
+  readonly before: readonly Answer[]
+  readonly final: Answer
+  readonly tookMs: number
+}
+
+/** One request after the other under the same key, until one succeeds. */
+export async function retry(port: number, key: string, path = '/orders/1'): Promise<Retries> {
+  const startedAt = performance.now()
+  const before: Answer[] = []
+  for (;;) {
+    const final = await call(port, { key, path })
+    const tookMs = performance.now() - startedAt
+    if (final.status < 300 && !final.isBroken) return { before, final, tookMs }
+    before.push(final)
+    if (tookMs > PATIENCE_MS) throw new Error(`In vain retried: ${told(before).join(', ')}`)
+    await delay(PAUSE_MS)
+  }
+}
+
+/** One word an answer. */
+export const told = (answers: readonly Answer[]): string[] =>
+  answers.map(({ status, problem }) => `${status}${problem ? ` ${problem}` : ''}`)
+
+/** The effect that a success names is the only one of its key, and the success is kept. */
+export async function expectOnce(
+  stage: Stage,
+  port: number,
+  { key, final, path }: { readonly key: string; readonly final: Answer; readonly path?: string },
+): Promise<void> {
+  expect(final.status).toBe(201)
+  const { effect } = JSON.parse(final.body.toString()) as { effect: string }
+  expect(await stage.effects(key)).toEqual([effect])
+  const { final: replay } = await retry(port, key, path)
+  expect(replay.headers['idempotent-replayed']).toEqual(['true'])
+  expect(replay.body).toEqual(final.body)
+}

@@ -1,0 +1,164 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RequestHandler } from 'express'
+import type { PostgresStoreOptions } from '../../../src/stores/postgres/options.js'
+import { type PostgresStore, postgresStore } from '../../../src/stores/postgres/postgres-store.js'
+import { migration } from '../../../src/stores/postgres/schema.js'
+import { CREATE_PAYMENT } from '../../stores/postgres/adapters/libraries.js'
+import type { Receiver } from '../../support/open-receiver.js'
+import { openOrders } from '../../support/order-receiver.js'
+import { type Pgbouncer, startPgbouncer } from '../../support/pgbouncer.js'
+import { type PostgresServer, startPostgres } from '../../support/postgres.js'
+import type { PostgresAddress } from '../../support/postgres-address.js'
+import type { PostgresVersion } from '../../support/postgres-binary.js'
+import { type PostgresProxy, startPostgresProxy } from '../../support/postgres-proxy.js'
+import type { OpenAdapter } from './adapters.js'
+import type { Cell, Route } from './matrix.js'
+
+/** Short, so that whatever hangs is over soon; long enough for a busy machine. */
+export const LIMITS = { acquireMs: 1000, transactionMs: 1000, resolveMs: 1000 }
+
+const CLOSING_MS = 500
+
+/** Keys are secrets, and drivers tell of what they have sent. */
+export const nameOf = (key: string): string =>
+  createHash('sha256').update(key).digest('hex').slice(0, 32)
+
+/** One Postgres, and pgbouncer before it. The proxy of a lane stands before either. */
+export interface Stage {
+  readonly postgres: PostgresServer
+  /** Ids of what handlers have written under a key. */
+  effects(key: string): Promise<string[]>
+  records(): Promise<number>
+  addressOf(route: Route): Promise<PostgresAddress>
+  close(): Promise<void>
+}
+
+export async function openStage(version: PostgresVersion): Promise<Stage> {
+  const postgres = await startPostgres({ version })
+  await postgres.query(migration())
+  await postgres.query(CREATE_PAYMENT)
+  let pgbouncer: Promise<Pgbouncer> | undefined
+  return {
+    postgres,
+    async effects(key) {
+      const rows = await postgres.query<{ id: string }>(
+        "select id from payment where id like $1 || '/%'",
+        [nameOf(key)],
+      )
+      return rows.map(({ id }) => id)
+    },
+    async records() {
+      const [row] = await postgres.query<{ n: number }>(
+        'select count(*)::int as n from service_auth.idempotency',
+      )
+      return row?.n ?? 0
+    },
+    async addressOf(route) {
+      if (route === 'directly') return postgres
+      pgbouncer ??= startPgbouncer(postgres, { poolMode: 'transaction' })
+      return pgbouncer
+    },
+    async close() {
+      await (await pgbouncer)?.stop()
+      await postgres.stop()
+    },
+  }
+}
+
+/** An application on a wire of its own. */
+export interface Lane {
+  readonly proxy: PostgresProxy
+  readonly opened: OpenAdapter
+  /** A store and a receiver, which know nothing of those before. */
+  receive(given?: Receiving): Promise<LaneReceiver>
+}
+
+export interface LaneReceiver extends Receiver {
+  readonly store: PostgresStore<unknown>
+}
+
+export interface Receiving {
+  readonly store?: PostgresStoreOptions
+  /** What the handler does otherwise than to write and answer with 201. */
+  handler?(tools: HandlerTools): RequestHandler
+}
+
+export interface HandlerTools {
+  readonly store: PostgresStore<unknown>
+  readonly opened: OpenAdapter
+  /** Writes one effect of the request; resolves with its id. */
+  write(request: Parameters<RequestHandler>[0]): Promise<string>
+}
+
+const writeAndAnswer: NonNullable<Receiving['handler']> =
+  ({ write }) =>
+  async (request, response) => {
+    response.status(201).json({ effect: await write(request) })
+  }
+
+/** What Express 5 does by itself. */
+const passingOn =
+  (handler: RequestHandler): RequestHandler =>
+  async (request, response, next) => {
+    try {
+      await handler(request, response, next)
+    } catch (error) {
+      next(error)
+    }
+  }
+
+/**
+ * Behind a pooler postgres.js must not name its statements, `commit` among them: one that another
+ * connection does not know fails, which ends the transaction, and the library's second try is answered
+ * with ROLLBACK, which it takes for a success.
+ */
+export const urlOf = ({ adapter, route }: Cell, { url }: Pick<PostgresAddress, 'url'>): string =>
+  adapter.name === 'postgres.js' && route !== 'directly' ? `${url}?prepare=false` : url
+
+export interface LaneOptions {
+  /** How many connections the application opens; by default 4. */
+  readonly max?: number
+}
+
+/** Opens one, and closes it when `use` has settled. */
+export async function onLane<R>(
+  stage: Stage,
+  cell: Cell,
+  use: (lane: Lane) => Promise<R>,
+  { max = 4 }: LaneOptions = {},
+): Promise<R> {
+  const proxy = await startPostgresProxy(await stage.addressOf(cell.route))
+  const opened = await cell.adapter.open(urlOf(cell, proxy), max)
+  const receivers: LaneReceiver[] = []
+
+  async function receive({ store: options, handler = writeAndAnswer }: Receiving = {}) {
+    const store = postgresStore(opened.runner, { ...LIMITS, sweepSeconds: false, ...options })
+    const write: HandlerTools['write'] = async (request) => {
+      const id = `${nameOf(request.idempotency?.key ?? '')}/${randomUUID()}`
+      await opened.insert(store.transactionOf(request), id)
+      return id
+    }
+    const receiver = await openOrders({
+      express: cell.express,
+      store,
+      handler: passingOn(handler({ store, opened, write })),
+    })
+    const made = Object.assign(receiver, { store })
+    receivers.push(made)
+    return made
+  }
+
+  try {
+    return await use({ proxy, opened, receive })
+  } finally {
+    await proxy.heal()
+    await Promise.all(receivers.map((receiver) => receiver.close()))
+    for (const { store } of receivers) store.close()
+    // What waits for a reply that never comes would wait for ever.
+    proxy.cut()
+    // drizzle 0.45 never gives a connection back whose `begin` has failed, and its pool waits for it.
+    await Promise.race([opened.close(), delay(CLOSING_MS, undefined, { ref: false })])
+    await proxy.stop()
+  }
+}

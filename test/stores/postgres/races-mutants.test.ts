@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { lockLiteral } from '../../../src/stores/postgres/literals.js'
 import { createLedger } from '../../support/coupled-receiver.js'
 import { newKey } from '../../support/order-calls.js'
 import { sharedPostgres } from '../../support/postgres-database.js'
+import { until } from '../../support/until.js'
 import { type Mutation, openMutated } from './mutated-store.js'
 
 // What makes a difference once in thousands of requests makes one each time where the server is told to
@@ -12,9 +12,13 @@ import { type Mutation, openMutated } from './mutated-store.js'
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
 
-const PAUSE_MS = 150
-/** Well after one store has come to its pause, and before that has ended. */
-const HALFWAY_MS = 60
+const PAUSE_MS = 400
+/** Resolves when a store has come to its pause. */
+const paused = (): Promise<void> =>
+  until('a statement that waits', async () => {
+    const sleeping = "select 1 from pg_stat_activity where wait_event = 'PgSleep'"
+    return (await ledger.query(sleeping)).length > 0
+  })
 
 const TRY = 'pg_catalog.pg_try_advisory_xact_lock'
 const PAUSE = `pg_catalog.pg_sleep(${PAUSE_MS / 1000})::text is null`
@@ -51,8 +55,10 @@ test('an equal request to another instance is not told that the key is anotherâ€
   const meet = async (mutation: Mutation): Promise<string[]> => {
     const [one, other] = [openMutated(ledger.url, mutation), openMutated(ledger.url, mutation)]
     const key = newKey()
+    // Its connections are there when it counts.
+    await other.write(newKey(), 'equal')
     const first = one.write(key, 'equal')
-    await delay(HALFWAY_MS)
+    await paused()
     const second = await other.write(key, 'equal')
     return [(await first).outcome, second.outcome]
   }
@@ -82,9 +88,10 @@ test('no handler runs in vain: the look-up begins after the locks are taken', as
   const overtake = async (mutation: Mutation) => {
     const slow = openMutated(ledger.url, mutation)
     const quick = openMutated(ledger.url, () => ({}))
+    await quick.write(newKey(), 'equal')
     const key = newKey()
     const first = slow.write(key, 'equal')
-    await delay(HALFWAY_MS)
+    await paused()
     expect(await quick.write(key, 'equal')).toMatchObject({ outcome: 'committed' })
     const outcome = await first
     expect(await ledger.effects(key)).toBe(1)
@@ -113,9 +120,10 @@ test('a stale snapshot costs a run in vain and never a second effect: a plain in
   const overtake = async (mutation: Mutation) => {
     const stale = openMutated(ledger.url, mutation, 'repeatable read')
     const quick = openMutated(ledger.url, () => ({}))
+    await quick.write(newKey(), 'equal')
     const key = newKey()
     const first = stale.write(key, 'equal')
-    await delay(HALFWAY_MS)
+    await paused()
     await quick.write(key, 'equal')
     const { outcome } = await first
     return { outcome, effects: await ledger.effects(key) }

@@ -303,11 +303,11 @@ describe.concurrent("the README's denylist", () => {
       (await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })).status
     expect(await status()).toBe(404)
     const client = new Redis(redis.url, { lazyConnect: true })
-    const denylist = redisDenylist(client, { timeoutMs: 5000 })
+    const denylist = redisDenylist(client)
     const target = { issuer: core.url, kind: 'caller', value: 'billing' } as const
-    await denylist.deny({ ...target, reason: 'leaked', by: 'test', at: 1, until: null })
+    await denylist.deny({ ...target, reason: 'leaked', by: 'test', at: 1, until: null }, PATIENTLY)
     await until('it is shut out', async () => (await status()) === 403)
-    await denylist.allow(target)
+    await denylist.allow(target, PATIENTLY)
     await until('it is let in', async () => (await status()) === 404)
     denylist.close()
     client.disconnect()
@@ -341,6 +341,7 @@ describe.concurrent("the README's endpoint for sessions too", () => {
   })
 })
 
+const PATIENTLY = { timeoutMs: 20_000 }
 const CLAIMS = {
   sub: 'billing',
   aud: 'orders',

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { isContent, writtenBy } from './chunk.js'
+import { type Callback, isContent, writeDiscarded, writtenBy } from './chunk.js'
 import type { Capture } from './delivery.js'
 import { announceLength, tooLate } from './functions.js'
 import type { SendingFunctions } from './interception.js'
@@ -10,28 +10,52 @@ import { isHeadSent } from './waiting-head.js'
  * What the app calls once it has discarded a held response: the functions that the response had
  * before, until the app has answered. What the handler still does then goes nowhere: it does not
  * know that its answer has been thrown away, and what Node throws or emits at that could end the
- * process.
+ * process. One that had not ended its answer may go on with its body.
  */
 
 type Interceptor = (capture: Capture, args: unknown[]) => unknown
 
+/** Of the head: a handler has written its own, and so it is the app that makes another. */
 const untilAnswered =
   (name: keyof SendingFunctions) =>
-  (capture: Capture, args: unknown[]): unknown =>
-    capture.response.finished ? capture.response : call(capture, name, args)
+  (capture: Capture, args: unknown[]): unknown => {
+    if (capture.response.finished) return capture.response
+    capture.isHandlerWriting = false
+    return call(capture, name, args)
+  }
+
+/** Whether the handler goes on with what has been thrown away: the head is as it was left. */
+function isHandlers({ isHandlerWriting, entered, response }: Capture): boolean {
+  const { statusCode, statusMessage } = entered.fields
+  return (
+    isHandlerWriting &&
+    response.statusCode === statusCode &&
+    response.statusMessage === statusMessage
+  )
+}
+
+function goNowhere(callback: Callback | undefined): false {
+  if (callback !== undefined) process.nextTick(callback, writeDiscarded())
+  return false
+}
 
 export const setHeader: Interceptor = untilAnswered('setHeader')
 export const setHeaders: Interceptor = untilAnswered('setHeaders')
 export const appendHeader: Interceptor = untilAnswered('appendHeader')
 export const removeHeader: Interceptor = untilAnswered('removeHeader')
 export const writeHead: Interceptor = untilAnswered('writeHead')
-export const flushHeaders: Interceptor = untilAnswered('flushHeaders')
+
+export function flushHeaders(capture: Capture, args: unknown[]): unknown {
+  if (capture.response.finished || isHandlers(capture)) return undefined
+  return call(capture, 'flushHeaders', args)
+}
 
 export const destroy = (capture: Capture, args: unknown[]): unknown =>
   call(capture, 'destroy', args)
 
 export function write(capture: Capture, args: unknown[]): unknown {
   if (capture.response.finished) return tooLate(writtenBy(args).callback)
+  if (isHandlers(capture)) return goNowhere(writtenBy(args).callback)
   return call(capture, 'write', args)
 }
 
@@ -40,6 +64,11 @@ export function end(capture: Capture, args: unknown[]): ServerResponse {
   const { chunk, encoding, callback } = writtenBy(args)
   if (response.finished) {
     tooLate(callback)
+    return response
+  }
+  if (isHandlers(capture)) {
+    capture.isHandlerWriting = false
+    goNowhere(callback)
     return response
   }
   // Node announces no length where a header that announced one has been taken off.

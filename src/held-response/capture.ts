@@ -57,6 +57,7 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
       kept: [],
       keptBytes: 0,
       endCallback: undefined,
+      isHandlerWriting: false,
       postponed: [],
     }
   })

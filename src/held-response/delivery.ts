@@ -45,6 +45,8 @@ export interface Capture extends CaptureOptions, Sending {
   kept: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
   keptBytes: number
   endCallback: Callback | undefined
+  /** Whether it has been thrown away, and its handler may still write the rest. */
+  isHandlerWriting: boolean
   /** What would have broken the response off before it was sent. */
   readonly postponed: (() => void)[]
 }

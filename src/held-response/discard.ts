@@ -3,7 +3,7 @@ import { writeDiscarded } from './chunk.js'
 import { type Capture, happen } from './delivery.js'
 import { restore } from './entered.js'
 import { createInterception } from './interception.js'
-import { advance } from './phase.js'
+import { advance, isOpen } from './phase.js'
 import { forgetHead, isHeadSent } from './waiting-head.js'
 
 // Functions of their own: what an inner middleware has still in its hands leads to those of the
@@ -15,6 +15,7 @@ export function discard(capture: Capture): boolean {
   const { response, kept, endCallback, pipes, drain, phase } = capture
   if (response.finished || isHeadSent(response)) return false
   if (advance(phase, 'discarded') === phase) return false
+  capture.isHandlerWriting = capture.head !== undefined && isOpen(phase)
   happen(capture, 'discarded')
   capture.kept = []
   drain.stop()

@@ -1,6 +1,6 @@
 import { type HeldAnswer, holdAnswer } from '../coupled/run.js'
-import type { CoupledFinding, CoupledOutcome, CoupledRun } from '../coupled/store.js'
-import { wrongWiring } from '../decision/fault.js'
+import type { CoupledFinding, CoupledOutcome } from '../coupled/store.js'
+import { faultOf, wrongWiring } from '../decision/fault.js'
 import { type Attempt, outcomeUnknown, replay, turnDown } from './attempt.js'
 import { answerRun } from './coupled-answer.js'
 import type { CoupledSettings } from './idempotency-options.js'
@@ -13,40 +13,62 @@ const RUNNING_RETRY_MS = 1000
 export async function runCoupled(attempt: Attempt, settings: CoupledSettings): Promise<void> {
   const { request, response, record: key, fingerprint } = attempt
   const { store, retentionMs } = settings
-  let begun: { readonly fence: number; readonly answer: HeldAnswer } | undefined
+  let begun: Begun | undefined
   const asked = { key, fingerprint, retentionMs, requester: request }
-  let outcome: CoupledOutcome
   try {
-    outcome = await store.run(asked, async (run) => {
+    const outcome = await store.run(asked, async (run) => {
       if (response.headersSent) {
         throw wrongWiring('the response had begun before the key was looked up')
       }
-      const answer = begin(attempt, settings, run)
+      const { maxBytes, storedHeaders } = settings
+      const answer = holdAnswer({ run, key: attempt.key, response, maxBytes, storedHeaders })
       begun = { fence: run.fence, answer }
+      begin(attempt, settings, begun)
       return answer.ending
     })
+    conclude(attempt, settings, { begun, outcome })
   } catch (error) {
     // A fault of ours: nothing is known of what the answer says.
     begun?.answer.discard()
     throw error
   }
-  const answerFound = (found: CoupledFinding): void => answerKnown(attempt, settings, found)
-  if (begun !== undefined) answerRun(attempt, { ...begun, outcome, answerFound })
-  else if (isFinding(outcome)) answerFound(outcome)
-  else unavailable(attempt, outcome)
+}
+
+interface Begun {
+  readonly fence: number
+  readonly answer: HeldAnswer
 }
 
 function begin(
-  { state, request, response, next, key, tell }: Attempt,
-  { maxBytes, storedHeaders, store }: CoupledSettings,
-  run: CoupledRun,
-): HeldAnswer {
-  const answer = holdAnswer({ run, key, response, maxBytes, storedHeaders })
-  state.reservation = { context: answer.context, store }
-  request.idempotency = answer.context
-  tell({ outcome: 'accepted', reason: 'reserved', fence: run.fence })
+  { state, request, next, tell }: Attempt,
+  { store }: CoupledSettings,
+  { fence, answer: { context } }: Begun,
+): void {
+  state.reservation = { context, store }
+  request.idempotency = context
+  tell({ outcome: 'accepted', reason: 'reserved', fence })
   next()
-  return answer
+}
+
+interface Concluded {
+  readonly begun: Begun | undefined
+  readonly outcome: CoupledOutcome
+}
+
+function conclude(
+  attempt: Attempt,
+  settings: CoupledSettings,
+  { begun, outcome }: Concluded,
+): void {
+  if (begun === undefined) {
+    if (isFinding(outcome)) answerKnown(attempt, settings, outcome)
+    else unavailable(attempt, outcome)
+    return
+  }
+  const answerFound = (found: CoupledFinding): void => {
+    answerKnown(attempt, settings, found)
+  }
+  answerRun(attempt, { ...begun, outcome, answerFound })
 }
 
 const FINDINGS: ReadonlySet<string> = new Set([
@@ -92,11 +114,28 @@ function answerKnown(
         replay(attempt, found.result)
         return
       }
-      const { request, response, next } = attempt
       // The check that stands behind the key would be skipped by a replay.
-      tokenGate(request, response, (error?: unknown) =>
-        error === undefined ? replay(attempt, found.result) : next(error),
+      tokenGate(attempt.request, attempt.response, (error?: unknown) =>
+        passGate(attempt, { result: found.result, error }),
       )
     }
+  }
+}
+
+/** Throws nothing: whoever calls it has nobody behind who would catch it. */
+function passGate(
+  attempt: Attempt,
+  { result, error }: { readonly result: Uint8Array; readonly error: unknown },
+): void {
+  const { next } = attempt
+  if (error !== undefined) {
+    next(error)
+    return
+  }
+  try {
+    replay(attempt, result)
+  } catch (fault) {
+    // Something else (a timeout, say) has answered meanwhile.
+    next(faultOf('requireIdempotencyKey', fault))
   }
 }

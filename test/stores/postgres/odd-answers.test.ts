@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import express, { type RequestHandler } from 'express'
+import { type CoupledStore, requireSingleUse } from 'express-service-auth'
+import { Client } from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { createLedger, openCoupled } from '../../support/coupled-receiver.js'
+import { hearIdempotency } from '../../support/idempotency-events.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { openOrders } from '../../support/order-receiver.js'
+import { sharedPostgres } from '../../support/postgres-database.js'
+
+const postgres = await sharedPostgres()
+
+/** The store is made later than the middlewares are named. */
+const withinTransaction = (store: () => CoupledStore): RequestHandler => {
+  let guard: RequestHandler | undefined
+  return (request, response, next) => {
+    guard ??= requireSingleUse({ store: store(), within: 'transaction' })
+    guard(request, response, next)
+  }
+}
+
+async function openLedger() {
+  const ledger = await createLedger(postgres)
+  onTestFinished(() => ledger.drop())
+  return ledger
+}
+
+test('something else answers while a replay uses its token up: no process ends', async () => {
+  const ledger = await openLedger()
+  const faults: unknown[] = []
+  const note = (error: unknown): void => void faults.push(error)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  let isImpatient = false
+  const receiver = await openCoupled({
+    url: ledger.url,
+    more: {
+      outer: [
+        (_request, response, next) => {
+          if (isImpatient) setTimeout(() => response.status(504).end(), 50)
+          next()
+        },
+      ],
+      inner: [withinTransaction(() => receiver.store)],
+    },
+    handler: () => (_request, response) => void response.sendStatus(201),
+  })
+  const key = newKey()
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+  const blocker = new Client({ connectionString: ledger.url })
+  await blocker.connect()
+  await blocker.query('begin; lock table service_auth.used_token in access exclusive mode')
+  isImpatient = true
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 504 })
+  await blocker.query('rollback')
+  await blocker.end()
+  await expect.poll(() => receiver.errors.length).toBe(1)
+  expect(faults).toEqual([])
+})
+
+test.each<[string, RequestHandler]>([
+  [
+    'lets nobody assign req.idempotency',
+    (request, _response, next) => {
+      Object.defineProperty(request, 'idempotency', { value: undefined, writable: false })
+      next()
+    },
+  ],
+  [
+    'has an id that cannot be read any more',
+    (request, _response, next) => {
+      let reads = 0
+      Object.defineProperty(request, 'id', {
+        get() {
+          reads += 1
+          if (reads > 1) throw new Error('gone')
+          return 'one'
+        },
+      })
+      next()
+    },
+  ],
+])('a request that %s: the caller is answered', async (_what, spoil) => {
+  hearIdempotency()
+  const ledger = await openLedger()
+  const receiver = await openCoupled({
+    url: ledger.url,
+    more: {
+      outer: [spoil],
+      inner: [(request, _response, next) => next(void (request as { id?: unknown }).id)],
+    },
+    handler: () => (_request, response) => void response.sendStatus(201),
+  })
+  const answer = await Promise.race([call(receiver.port, { key: newKey() }), delay(2000, 'none')])
+  expect(answer).toHaveProperty('status')
+})
+
+test.each([undefined, null, {}, { outcome: 'running' }, { outcome: 'overtaken' }])(
+  'a store whose run resolves to %j after a handler: the caller is answered',
+  async (outcome) => {
+    const store = {
+      consume: async () => true,
+      consumeWithin: async () => true,
+      async run(_request: unknown, work: (run: object) => Promise<unknown>) {
+        await work({ fence: 1, signal: new AbortController().signal, answered() {} })
+        return outcome
+      },
+    }
+    const receiver = await openOrders({
+      express,
+      store: store as unknown as CoupledStore,
+      handler: (_request, response) => void response.sendStatus(201),
+    })
+    onTestFinished(() => receiver.close())
+    const answer = await Promise.race([call(receiver.port, { key: newKey() }), delay(2000, 'none')])
+    expect(answer).toMatchObject({ status: 500 })
+  },
+)

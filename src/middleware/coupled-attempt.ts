@@ -66,6 +66,8 @@ function conclude(
     return
   }
   const answerFound = (found: CoupledFinding): void => {
+    // The run is over: what follows is asked of the request as before the key.
+    attempt.state.reservation = undefined
     answerKnown(attempt, settings, found)
   }
   answerRun(attempt, { ...begun, outcome, answerFound })

@@ -3,7 +3,7 @@ import express, { type RequestHandler } from 'express'
 import { type CoupledStore, requireSingleUse } from 'express-service-auth'
 import { Client } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { createLedger, openCoupled } from '../../support/coupled-receiver.js'
+import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
 import { call, newKey } from '../../support/order-calls.js'
 import { openOrders } from '../../support/order-receiver.js'
@@ -25,6 +25,30 @@ async function openLedger() {
   onTestFinished(() => ledger.drop())
   return ledger
 }
+
+test('another run that has used a token up has committed first: its answer', async () => {
+  const ledger = await openLedger()
+  let runs = 0
+  const receiver = await openCoupled({
+    url: ledger.url,
+    more: { inner: [withinTransaction(() => receiver.store)] },
+    handler: (store) => async (request, response) => {
+      runs += 1
+      if (runs > 1) await ledger.query('insert into service_auth.idempotency select * from saved')
+      await writeEffect(store, request)
+      response.status(201).json({ run: runs })
+    },
+  })
+  const key = newKey()
+  await call(receiver.port, { key })
+  await ledger.query('create table saved as select * from service_auth.idempotency')
+  await ledger.query('delete from service_auth.idempotency')
+  const answer = await call(receiver.port, { key })
+  expect(answer).toMatchObject({ status: 201, headers: { 'idempotent-replayed': ['true'] } })
+  expect(answer.body.toString()).toBe('{"run":1}')
+  expect(receiver.errors).toEqual([])
+  expect(await ledger.effects(key)).toBe(1)
+})
 
 test('something else answers while a replay uses its token up: no process ends', async () => {
   const ledger = await openLedger()

@@ -36,6 +36,8 @@ interface Going<Tx> {
   readonly place: Place<Tx>
   readonly subject: Subject<Tx>
   readonly lifeline: Lifeline
+  /** The client has called: it may do so once. */
+  isEntered: boolean
   run: LiveRun<Tx> | undefined
   /** What `work` has rejected with. */
   fault: { readonly error: unknown } | undefined
@@ -54,16 +56,24 @@ class Undo extends Error {
 export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promise<Attempted> {
   const { acquireMs, transactionMs, resolveMs, isolation } = place.limits
   const lifeline = createLifeline()
-  const going: Going<Tx> = { place, subject, lifeline, run: undefined, fault: undefined }
+  const going: Going<Tx> = {
+    place,
+    subject,
+    lifeline,
+    isEntered: false,
+    run: undefined,
+    fault: undefined,
+  }
   lifeline.limit(acquireMs + resolveMs)
   // A client may call it in the async context of whoever has freed the connection.
   const inside = AsyncResource.bind((tx: Tx) => proceed(going, tx), 'express-service-auth:run')
-  const settling: Promise<Attempted['settled']> = place.runner
-    .transaction(inside, { acquireMs, transactionMs, isolation })
-    .then(
-      () => 'committed',
-      (error: unknown) => ({ error }),
-    )
+  // An async function: one that throws at once has failed as one that rejects.
+  const transact = async () =>
+    place.runner.transaction(inside, { acquireMs, transactionMs, isolation })
+  const settling: Promise<Attempted['settled']> = transact().then(
+    () => 'committed',
+    (error: unknown) => ({ error }),
+  )
   const settled = await lifeline.within(settling).catch(() => undefined)
   const { life } = lifeline
   // A client may give a transaction up whose handler is still at work.
@@ -83,7 +93,8 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
 
 async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
   const { place, subject, lifeline } = going
-  if (going.run !== undefined || lifeline.life.at !== 'opening') throw new Undo()
+  if (going.isEntered || lifeline.life.at !== 'opening') throw new Undo()
+  going.isEntered = true
   const opened = await lifeline.within(open(place, subject, tx))
   lifeline.happen({ type: 'opened', opened })
   assertAt(lifeline, 'running')

@@ -37,9 +37,11 @@ async function judge<Tx>(
     case 'running':
       return unavailable(settled)
     case 'undoing':
+      assertRolledBack(settled)
       return rolledBack(place, subject, attempted)
     case 'recording':
     case 'committing': {
+      if (life.at === 'recording') assertRolledBack(settled)
       if (settled === 'committed') return { outcome: 'committed', usedTransaction }
       const usedToken = attempted.usedTokens.length > 0
       const closing = { ...subject, ending: life.ending, usedTransaction, usedToken }
@@ -62,6 +64,13 @@ export function unavailable(settled: Attempted['settled']): CoupledOutcome {
     mayRetryNow: false,
     ...(sqlState !== undefined && { sqlState }),
   }
+}
+
+function assertRolledBack(settled: Attempted['settled']): void {
+  if (settled !== 'committed') return
+  throw new TypeError(
+    'TransactionRunner.transaction must resolve only when it has committed its work',
+  )
 }
 
 /** The writes of the handler are gone. A refusal is kept all the same, by a statement of its own. */

@@ -1,5 +1,6 @@
 import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from './runner.js'
 import type { Statements } from './statements.js'
+import { createTimeLimit } from './time-limit.js'
 
 /** Bounds of what a store does. Times in ms. */
 export interface PostgresLimits {
@@ -21,12 +22,22 @@ export interface Place<Tx> {
   readonly limits: PostgresLimits
 }
 
-/** Runs a statement by itself, in no transaction. */
-export function ask<Tx>(
+/** What a runner may take beyond its own bounds, in ms. */
+const GRACE_MS = 500
+
+/** Runs a statement by itself, in no transaction. A runner that does not answer is given up. */
+export async function ask<Tx>(
   { runner, limits }: Place<Tx>,
   { text, values }: Statement,
   bounds: Partial<StatementLimits> = {},
 ): Promise<readonly Row[]> {
   const { acquireMs, resolveMs: statementMs } = limits
-  return runner.query(undefined, text, values, { acquireMs, statementMs, ...bounds })
+  const bounded = { acquireMs, statementMs, ...bounds }
+  const time = createTimeLimit(() => {})
+  time.set(bounded.acquireMs + bounded.statementMs + GRACE_MS)
+  try {
+    return await Promise.race([runner.query(undefined, text, values, bounded), time.over])
+  } finally {
+    time.clear()
+  }
 }

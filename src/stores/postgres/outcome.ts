@@ -13,7 +13,8 @@ export async function outcomeOf<Tx>(
 ): Promise<CoupledOutcome> {
   const outcome = await judge(place, subject, attempted)
   const { usedTokens, settled, ended } = attempted
-  if (outcome.outcome === 'committed' || usedTokens.length === 0) return outcome
+  // Only this tells that the transaction has kept them: what was looked up may be another run's.
+  if (settled === 'committed' || usedTokens.length === 0) return outcome
   // While the transaction lasts, it has the tokens.
   const used = ended.then(() => useUp(place, usedTokens))
   if (settled !== undefined) await used

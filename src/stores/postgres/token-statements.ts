@@ -17,10 +17,14 @@ export interface TokenStatements {
   useUp(token: TokenIds, options: { readonly ttlMs: number; readonly waitMs: number }): Statement
   /** Whether `consume` has recorded it. */
   readConsumed(rows: readonly Row[]): boolean
+  /** Looks for what others have committed; in no transaction. */
+  findToken(token: TokenIds): Statement
+  readUsed(rows: readonly Row[]): boolean
 }
 
 export function createTokenStatements(schema: string): TokenStatements {
-  const insert = `insert into ${quotedSchema(schema)}.used_token (id, expires_at) select `
+  const table = `${quotedSchema(schema)}.used_token`
+  const insert = `insert into ${table} (id, expires_at) select `
   return {
     consume: ({ id, lock }, ttlMs) => ({
       // Who holds the lock has recorded it, and may not have committed yet: an insert would wait.
@@ -38,5 +42,10 @@ export function createTokenStatements(schema: string): TokenStatements {
       values: [],
     }),
     readConsumed: ([row]) => row !== undefined && textIn(row, 'consumed') === 'yes',
+    findToken: ({ id }) => ({
+      text: `select 'yes' as used from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(id)}`,
+      values: [],
+    }),
+    readUsed: ([row]) => row !== undefined && textIn(row, 'used') === 'yes',
   }
 }

@@ -45,10 +45,13 @@ export interface LeasedIdempotencyOptions extends CommonOptions {
   readonly whenAbandoned?: 'refuse' | 'rerun' | undefined
 }
 
-/** Options of `requireIdempotencyKey` with a store whose records commit with what the handler writes. */
+/**
+ * Options of `requireIdempotencyKey` with a store whose records commit with what the handler writes, or
+ * with one that may be of either kind.
+ */
 export interface CoupledIdempotencyOptions extends CommonOptions {
   /** Where the handler's transaction is opened. */
-  readonly store: CoupledStore
+  readonly store: CoupledStore | IdempotencyStore
   /** A transaction has no lease. */
   readonly leaseSeconds?: never
   /** The store bounds its transactions. */

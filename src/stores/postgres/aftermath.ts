@@ -20,6 +20,8 @@ export type Truth =
 
 const UNIQUE_VIOLATION = '23505'
 const LOCK_NOT_AVAILABLE = '55P03'
+/** What Postgres says of the id of a transaction that it has not begun yet. */
+const INVALID_PARAMETER_VALUE = '22023'
 const PAUSE_MS = 50
 
 /** Writes the record by a statement of its own. The first record wins. */
@@ -55,15 +57,19 @@ export async function look<Tx>(place: Place<Tx>, ids: RecordIds): Promise<KeptRe
   return place.statements.readLooked(await ask(place, place.statements.look(ids)))
 }
 
+/** A transaction that may have committed. */
+export interface Unheard {
+  readonly ids: RecordIds
+  readonly ending: KeptEnding
+  /** Its id. */
+  readonly fence: number
+}
+
 /**
  * What a COMMIT that nobody has heard of has done. It waits for the run's lock first, then looks in
  * another statement: one alone would look before it has the lock.
  */
-export async function learn<Tx>(
-  place: Place<Tx>,
-  ids: RecordIds,
-  ending: KeptEnding,
-): Promise<Truth> {
+export async function learn<Tx>(place: Place<Tx>, unheard: Unheard): Promise<Truth> {
   const { acquireMs, resolveMs } = place.limits
   const until = performance.now() + resolveMs
   for (;;) {
@@ -71,8 +77,8 @@ export async function learn<Tx>(
     if (leftMs <= 0) return { type: 'unknown' }
     const bounds = { acquireMs: Math.min(acquireMs, leftMs), statementMs: leftMs }
     try {
-      await ask(place, place.statements.awaitEnd(ids, { waitMs: leftMs }), bounds)
-      return truthOf(await look(place, ids), ending)
+      await ask(place, place.statements.awaitEnd(unheard.ids, { waitMs: leftMs }), bounds)
+      return await truthOf(place, unheard)
     } catch (error) {
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { type: 'unknown' }
       await delay(PAUSE_MS, undefined, { ref: false })
@@ -80,10 +86,24 @@ export async function learn<Tx>(
   }
 }
 
-function truthOf(record: KeptRecord | undefined, { result }: KeptEnding): Truth {
+async function truthOf<Tx>(place: Place<Tx>, { ids, ending, fence }: Unheard): Promise<Truth> {
+  const record = await look(place, ids)
   if (record === undefined) return { type: 'nothing' }
-  const isOurs = record.isSame && isEqual(record.result, result)
+  const isAsOurs = record.isSame && isEqual(record.result, ending.result)
+  // Another run may have left the same result, or none, too.
+  const isOurs = isAsOurs && !(await isRolledBack(place, fence))
   return isOurs ? { type: 'committed' } : { type: 'overtaken', by: findingOf(record) }
+}
+
+/** `false` too where the server knows nothing of the transaction, as after a failover. */
+async function isRolledBack<Tx>(place: Place<Tx>, fence: number): Promise<boolean> {
+  const { statements } = place
+  try {
+    return statements.readFate(await ask(place, statements.fate(String(fence)))) === 'aborted'
+  } catch (error) {
+    if (sqlStateOf(error) === INVALID_PARAMETER_VALUE) return false
+    throw error
+  }
 }
 
 const isEqual = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>

@@ -25,6 +25,8 @@ export interface Attempted {
   readonly life: Life
   /** Absent while nobody knows how it will end. */
   readonly settled: { readonly error: unknown } | 'committed' | undefined
+  /** The id of the transaction, once the handler has begun. */
+  readonly fence: number | undefined
   readonly usedTransaction: boolean
   readonly usedTokens: readonly UsedToken[]
   /** Settles when the transaction has ended. Never rejects. */
@@ -38,6 +40,7 @@ interface Going<Tx> {
   readonly lifeline: Lifeline
   /** The client has called: it may do so once. */
   isEntered: boolean
+  fence: number | undefined
   run: LiveRun<Tx> | undefined
   /** What `work` has rejected with. */
   fault: { readonly error: unknown } | undefined
@@ -61,6 +64,7 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
     subject,
     lifeline,
     isEntered: false,
+    fence: undefined,
     run: undefined,
     fault: undefined,
   }
@@ -80,11 +84,12 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
   lifeline.happen({ type: 'struck' })
   lifeline.end()
   subject.live.end(subject.request.requester)
-  const { fault, run } = going
+  const { fault, fence, run } = going
   if (fault !== undefined) throw fault.error
   return {
     life,
     settled,
+    fence,
     usedTransaction: run?.usedTransaction === true,
     usedTokens: run?.usedTokens ?? [],
     ended: settling.then(() => {}),
@@ -103,6 +108,7 @@ async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
   const { request, live } = subject
   const run = live.begin(request.requester, request.key, tx)
   going.run = run
+  going.fence = fence
   subject.onRun()
   const ending = await lifeline.within(handle(going, fence))
   lifeline.happen({ type: 'answered', ending, keepsWrites: run.keepsWrites })

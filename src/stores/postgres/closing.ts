@@ -11,6 +11,8 @@ import { isEndedByHandler } from './statements.js'
 /** A transaction that was to be committed. */
 interface Closing<Tx> extends Subject<Tx> {
   readonly ending: KeptEnding
+  /** The transaction's id. */
+  readonly fence: number
   readonly usedTransaction: boolean
   readonly usedToken: boolean
 }
@@ -48,7 +50,7 @@ export async function unheardCommit<Tx>(
   place: Place<Tx>,
   closing: Closing<Tx>,
 ): Promise<CoupledOutcome> {
-  const truth = await learn(place, closing.ids, closing.ending)
+  const truth = await learn(place, closing)
   return outcomeBy(truth, closing)
 }
 

@@ -18,7 +18,11 @@ const CONFLICTS: ReadonlySet<string> = new Set([
   '40P01', // deadlock_detected
   '55P03', // lock_not_available
 ])
-const READ_ONLY_TRANSACTION = '25006'
+const UNAVAILABLE: ReadonlySet<string> = new Set([
+  '25006', // read_only_sql_transaction
+  '25P03', // idle_in_transaction_session_timeout
+  '25P04', // transaction_timeout
+])
 const INSUFFICIENT_RESOURCES = '53'
 /** Of the connection, an operator, the system, and Postgres itself: they say nothing of a COMMIT. */
 const OF_THE_SERVER: ReadonlySet<string> = new Set(['08', '57', '58', 'XX'])
@@ -31,6 +35,6 @@ export function failureAt(stage: ClosingStage, sqlState: string | undefined): Cl
   if (CONFLICTS.has(sqlState)) return 'conflict'
   const ofClass = sqlState.slice(0, 2)
   if (OF_THE_SERVER.has(ofClass)) return undecided
-  if (ofClass === INSUFFICIENT_RESOURCES || sqlState === READ_ONLY_TRANSACTION) return 'unavailable'
+  if (ofClass === INSUFFICIENT_RESOURCES || UNAVAILABLE.has(sqlState)) return 'unavailable'
   return 'refused'
 }

@@ -21,6 +21,10 @@ export const octetsLiteral = (octets: string): string =>
 /** An integer of 64 bits, for a function that takes nothing else. */
 export const lockLiteral = (lock: string): string => `'${checked(lock, INTEGER)}'`
 
+/** The id of a transaction. */
+export const fenceLiteral = (fence: string): string =>
+  `'${checked(fence, INTEGER)}'::pg_catalog.xid8`
+
 /** A text that is an integer. */
 export const integerText = (integer: string): string => `'${checked(integer, INTEGER)}'`
 

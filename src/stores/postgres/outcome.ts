@@ -45,7 +45,8 @@ async function judge<Tx>(
       if (life.at === 'recording') assertRolledBack(settled)
       if (settled === 'committed') return { outcome: 'committed', usedTransaction }
       const usedToken = attempted.usedTokens.length > 0
-      const closing = { ...subject, ending: life.ending, usedTransaction, usedToken }
+      const { fence = 0 } = attempted
+      const closing = { ...subject, ending: life.ending, fence, usedTransaction, usedToken }
       if (settled === undefined) return unheardCommit(place, closing)
       const stage = life.at === 'committing' ? 'commit' : 'record'
       return failedClosing(place, closing, { stage, error: settled.error })

@@ -1,4 +1,4 @@
-import { momentIn, octetsLiteral, quotedSchema, uuidLiteral } from './literals.js'
+import { fenceLiteral, momentIn, octetsLiteral, quotedSchema, uuidLiteral } from './literals.js'
 import type { RecordIds } from './record-ids.js'
 import type { Row, Statement } from './runner.js'
 import { textIn } from './text-rows.js'
@@ -33,6 +33,10 @@ export interface RecordStatements {
   keepAlone(ids: RecordIds, keeping: Keeping): Statement
   look(ids: RecordIds): Statement
   readLooked(rows: readonly Row[]): KeptRecord | undefined
+  /** What has become of a transaction; fails with 22023 for one that the server has not begun. */
+  fate(fence: string): Statement
+  /** `undefined` where the server has forgotten it. */
+  readFate(rows: readonly Row[]): string | undefined
 }
 
 export function createRecordStatements(schema: string): RecordStatements {
@@ -59,6 +63,11 @@ export function createRecordStatements(schema: string): RecordStatements {
       values: [],
     }),
     readLooked: ([row]) => row && readRecord(row),
+    fate: (fence) => ({
+      text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as fate`,
+      values: [],
+    }),
+    readFate: ([row]) => row && textIn(row, 'fate'),
   }
 }
 

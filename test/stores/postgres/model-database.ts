@@ -44,6 +44,8 @@ const FAILED_TRANSACTION = '25P02'
 export class ModelDatabase {
   readonly rows = new Map<string, ModelRow>()
   readonly locks = new Map<string, Session>()
+  /** The ids of the transactions that have committed. */
+  readonly committed = new Set<string>()
   readonly sessions = new Set<Session>()
   readonly operations: Operations
   readonly schedule: Schedule

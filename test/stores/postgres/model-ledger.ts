@@ -113,15 +113,10 @@ export class ModelLedger {
     if (start !== undefined) this.#denied.add(start)
   }
 
-  /** Two equal requests whose answers are too large to keep leave the same record. */
   #isThere(start: Start): boolean {
     const fence = this.#record(start.call)?.writtenBy
     const owner = this.starts.find((one) => String(one.fence) === fence)
-    const isAsGood =
-      owner?.call.body === start.call.body &&
-      owner.plan.ending === 'commit, too large to keep' &&
-      start.plan.ending === 'commit, too large to keep'
-    if (owner === undefined || (owner !== start && !isAsGood)) return false
+    if (owner !== start) return false
     return owner.written.every((id) => this.#database.rows.has(`effect ${id}`))
   }
 

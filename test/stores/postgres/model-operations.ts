@@ -69,6 +69,7 @@ function* commit(session: Session): ReturnType<Operation> {
   if (hasCommitted) {
     const written = [...session.inserted]
     for (const [name, row] of written) session.database.rows.set(name, row)
+    session.database.committed.add(session.name)
     session.database.onCommit(written.map(([, row]) => row))
     session.inserted.clear()
     yield undefined
@@ -135,6 +136,12 @@ export const OPERATIONS: Operations = {
     yield* insert(session, { table: 'token', id: id as string }, 'nothing')
     return []
   },
+  find_token: atOnce((session, [id]) => {
+    return session.database.rows.has(`token ${id}`) ? [{ used: 'yes' }] : []
+  }),
+  fate: atOnce((session, [fence]) => {
+    return [{ fate: session.database.committed.has(String(fence)) ? 'committed' : 'aborted' }]
+  }),
   *effect(session, [id]) {
     yield* insert(session, { table: 'effect', id: id as string }, 'fail')
     return []

@@ -33,4 +33,8 @@ export const MODEL_STATEMENTS: Statements = {
   consume: ({ id, lock }) => statement('consume', id, lock),
   useUp: ({ id }) => statement('use_up', id),
   readConsumed: ([row]) => row !== undefined,
+  findToken: ({ id }) => statement('find_token', id),
+  readUsed: ([row]) => row !== undefined,
+  fate: (fence) => statement('fate', fence),
+  readFate: ([row]) => row?.['fate'] as string | undefined,
 }

@@ -3,6 +3,7 @@ import express from 'express'
 import {
   type CoupledStore,
   encryptedStore,
+  type IdempotencyStore,
   memoryStore,
   requireIdempotencyKey,
   requireSingleUse,
@@ -51,6 +52,8 @@ encrypted.transactionOf(app.request) satisfies OwnTransaction
 
 declare const own: CoupledStore
 requireIdempotencyKey({ store: own })
+declare const either: CoupledStore | IdempotencyStore
+requireIdempotencyKey({ store: either })
 
 // @ts-expect-error a transaction has no lease
 requireIdempotencyKey({ store, leaseSeconds: 30 })

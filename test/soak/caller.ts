@@ -9,8 +9,14 @@ export interface Caller {
   /** What must not happen. */
   readonly violations: string[]
   /** Writes with one key, again and again until the outcome is known or known to be unknown. */
-  write(key: string, item: string): Promise<Outcome>
+  write(order: Order): Promise<Outcome>
   close(): void
+}
+
+export interface Order {
+  readonly key: string
+  readonly item: string
+  readonly path: string
 }
 
 interface Answer {
@@ -42,14 +48,14 @@ export function createCaller({ ports, tokens, giveUpAt }: CallerOptions): Caller
   }
   const violations: string[] = []
 
-  async function send(key: string, item: string): Promise<Answer> {
+  async function send({ key, item, path }: Order): Promise<Answer> {
     const body = JSON.stringify({ item })
     const outgoing = request({
       agent,
       port: ports[counts.attempts % ports.length],
       host: '127.0.0.1',
       method: 'POST',
-      path: '/orders',
+      path,
       timeout: REQUEST_TIMEOUT_MS,
       headers: {
         authorization: `Bearer ${tokens[counts.attempts % tokens.length]}`,
@@ -68,11 +74,7 @@ export function createCaller({ ports, tokens, giveUpAt }: CallerOptions): Caller
   }
 
   /** `undefined` when it has to be tried again. */
-  function judge(
-    { status, isReplayed, body }: Answer,
-    key: string,
-    item: string,
-  ): Outcome | undefined {
+  function judge({ status, isReplayed, body }: Answer, { key, item }: Order): Outcome | undefined {
     if (status === 201) {
       if (body !== JSON.stringify({ key, item })) violations.push(`${key} got ${body}`)
       return isReplayed ? 'replayed' : 'created'
@@ -87,19 +89,19 @@ export function createCaller({ ports, tokens, giveUpAt }: CallerOptions): Caller
   return {
     counts,
     violations,
-    async write(key, item) {
+    async write(order) {
       while (performance.now() < giveUpAt) {
         counts.attempts += 1
-        const answer = await send(key, item).catch(() => undefined)
+        const answer = await send(order).catch(() => undefined)
         if (answer === undefined) counts.cut += 1
-        const outcome = answer && judge(answer, key, item)
+        const outcome = answer && judge(answer, order)
         if (outcome !== undefined) {
           counts[outcome] += 1
           return outcome
         }
         await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS * (0.5 + Math.random())))
       }
-      violations.push(`${key} found no end`)
+      violations.push(`${order.key} found no end`)
       return 'unknown'
     },
     close: () => agent.destroy(),

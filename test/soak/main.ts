@@ -1,18 +1,50 @@
+import { soakPostgres } from './postgres.js'
 import { soak } from './soak.js'
 
-const seconds = Number(process.env['SOAK_SECONDS'] ?? 60)
+// `npm run soak` on Redis, `npm run soak -- postgres` on Postgres.
+
+interface Report {
+  readonly figures: Readonly<Record<string, number | string>>
+  readonly violations: readonly string[]
+}
+
+const MOST_WRITES = 50_000
+/** What a minute on Redis has to reach. */
+const LEAST_WRITES_PER_MINUTE = 50_000
+
+async function onRedis(seconds: number): Promise<Report> {
+  console.log(`soaking for ${seconds} s: two receivers, one Redis, all of them killed now and then`)
+  const leastWrites = Math.floor((seconds / 60) * LEAST_WRITES_PER_MINUTE)
+  const { writes, counts, kills, restarts, violations } = await soak({ seconds, leastWrites })
+  const figures = { writes, ...counts, 'receivers killed': kills, 'Redis restarts': restarts }
+  return { figures, violations }
+}
+
+function onPostgres(seconds: number): Promise<Report> {
+  console.log(
+    `soaking until ${MOST_WRITES} writes, at most ${seconds} s: two receivers, one Postgres, all of them killed now and then`,
+  )
+  return soakPostgres({ seconds, writes: MOST_WRITES })
+}
+
+const SOAKS = {
+  redis: { run: onRedis, seconds: 60 },
+  postgres: { run: onPostgres, seconds: 300 },
+}
+
+const name = process.argv[2] ?? 'redis'
+if (name !== 'redis' && name !== 'postgres') {
+  console.error(`no soak ${name}: there are ${Object.keys(SOAKS).join(' and ')}`)
+  process.exit(1)
+}
+const { run, seconds: usualSeconds } = SOAKS[name]
+const seconds = Number(process.env['SOAK_SECONDS'] ?? usualSeconds)
 if (!(seconds >= 5)) {
   console.error('SOAK_SECONDS must be a number from 5')
   process.exit(1)
 }
-/** What a minute has to reach. */
-const LEAST_WRITES_PER_MINUTE = 50_000
-
-console.log(`soaking for ${seconds} s: two receivers, one Redis, all of them killed now and then`)
-const leastWrites = Math.floor((seconds / 60) * LEAST_WRITES_PER_MINUTE)
-const { writes, counts, kills, restarts, violations } = await soak({ seconds, leastWrites })
-const rows = { writes, ...counts, 'receivers killed': kills, 'Redis restarts': restarts }
-for (const [name, value] of Object.entries(rows)) console.log(`${name.padEnd(18)}${value}`)
+const { figures, violations } = await run(seconds)
+for (const [label, value] of Object.entries(figures)) console.log(`${label.padEnd(18)}${value}`)
 for (const violation of violations.slice(0, 20)) console.error(`VIOLATION  ${violation}`)
 console.log(
   violations.length === 0 ? 'no key had two effects, no caller a strange result' : 'FAILED',

@@ -8,14 +8,14 @@ export interface ReceiverProcess {
   stop(): Promise<void>
 }
 
-const PROGRAM = new URL('receiver.ts', import.meta.url)
-
+/** @param program what runs in it */
 export async function startReceiver(
+  program: URL,
   port: number,
   environment: Readonly<Record<string, string>>,
 ): Promise<ReceiverProcess> {
   const start = (): Promise<Launched<unknown>> =>
-    launch(PROGRAM, { env: { ...environment, PORT: String(port) } })
+    launch(program, { env: { ...environment, PORT: String(port) } })
   let running = await start()
   return {
     port,

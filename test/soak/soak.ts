@@ -5,6 +5,7 @@ import { createTestIssuer } from 'express-service-auth/testing'
 import { freePort } from '../support/free-port.js'
 import { startRedis } from '../support/redis.js'
 import { type Caller, createCaller } from './caller.js'
+import { disturb, keepWriting, pickOne } from './commotion.js'
 import { startReceiver } from './receiver-process.js'
 
 export interface SoakOptions {
@@ -21,6 +22,7 @@ export interface SoakReport {
 }
 
 const LEASE_SECONDS = 1
+const PROGRAM = new URL('receiver.ts', import.meta.url)
 const WRITERS = 48
 const KILL_EVERY_MS = 4000
 const RESTART_EVERY_MS = 7000
@@ -44,7 +46,7 @@ export async function soak({ seconds, leastWrites }: SoakOptions): Promise<SoakR
     ISSUER: issuer.url,
   }
   const receivers = await Promise.all(
-    [await freePort(), await freePort()].map((port) => startReceiver(port, environment)),
+    [await freePort(), await freePort()].map((port) => startReceiver(PROGRAM, port, environment)),
   )
   const tokens = Array.from({ length: 20 }, () => issuer.token())
   const endsAt = performance.now() + seconds * 1000
@@ -54,11 +56,12 @@ export async function soak({ seconds, leastWrites }: SoakOptions): Promise<SoakR
     giveUpAt: endsAt + GRACE_MS,
   })
   const written: string[] = []
+  const isOver = (): boolean => performance.now() >= endsAt
   const [kills, restarts] = await Promise.all([
-    disturb(endsAt, KILL_EVERY_MS, () => pickOne(receivers).replace()),
-    disturb(endsAt, RESTART_EVERY_MS, () => redis.restart({ keepData: true })),
+    disturb(isOver, KILL_EVERY_MS, () => pickOne(receivers).replace()),
+    disturb(isOver, RESTART_EVERY_MS, () => redis.restart({ keepData: true })),
     ...Array.from({ length: WRITERS }, (_, writer) =>
-      keepWriting(caller, { writer, endsAt, written }),
+      keepWriting(caller, { name: String(writer), path: '/orders', isOver, written }),
     ),
   ])
   const effects = await countEffects(ledger)
@@ -70,36 +73,6 @@ export async function soak({ seconds, leastWrites }: SoakOptions): Promise<SoakR
   await issuer.close()
   await rm(folder, { recursive: true })
   return { writes: written.length, counts: caller.counts, kills, restarts, violations }
-}
-
-const pickOne = <T>(choices: readonly T[]): T =>
-  choices[Math.floor(Math.random() * choices.length)] as T
-
-async function disturb(
-  endsAt: number,
-  everyMs: number,
-  work: () => Promise<void>,
-): Promise<number> {
-  let count = 0
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, everyMs * (0.5 + Math.random())))
-    if (performance.now() >= endsAt) return count
-    await work()
-    count += 1
-  }
-}
-
-/** `written` takes the keys whose write is known to have happened. */
-async function keepWriting(
-  caller: Caller,
-  { writer, endsAt, written }: { writer: number; endsAt: number; written: string[] },
-): Promise<void> {
-  for (let number = 0; performance.now() < endsAt; number += 1) {
-    const key = `${writer}-${number}`
-    const outcome = await caller.write(key, `item of ${key}`)
-    if (outcome !== 'unknown') written.push(key)
-    if (Math.random() < 0.1) await caller.write(key, `item of ${key}`)
-  }
 }
 
 async function countEffects(ledger: string): Promise<ReadonlyMap<string, number>> {

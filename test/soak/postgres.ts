@@ -63,7 +63,8 @@ export async function soakPostgres(options: PostgresSoakOptions): Promise<Postgr
   const drafts: string[] = []
   const writes = (): number => kept.length + drafts.length
   const isOver = (): boolean => writes() >= options.writes || performance.now() >= endsAt
-  const isHalf = (): boolean => writes() >= options.writes / 2 || isOver()
+  const isHalf = (): boolean =>
+    writes() >= options.writes / 2 || performance.now() >= endsAt - options.seconds * 500
   const stopAndStart = async (): Promise<void> => {
     await postgres.stopImmediate()
     await postgres.restart()

@@ -6,6 +6,10 @@ import type { LiveRun, LiveRuns, UsedToken } from './live-runs.js'
 import { fenceOf, open } from './opening.js'
 import type { Place } from './place.js'
 import type { RecordIds } from './record-ids.js'
+import { isEndedByHandler } from './statements.js'
+import { createTimeLimit } from './time-limit.js'
+
+const LOOK_FOR_END_MS = 500
 
 /** A request, its handler, and where they meet. */
 export interface Subject<Tx> {
@@ -29,6 +33,8 @@ export interface Attempted {
   readonly fence: number | undefined
   readonly usedTransaction: boolean
   readonly usedTokens: readonly UsedToken[]
+  /** Whether it was to be rolled back, and its handler had ended it: what it wrote may be there. */
+  readonly isUncoupled: boolean
   /** Settles when the transaction has ended. Never rejects. */
   readonly ended: Promise<void>
 }
@@ -42,6 +48,7 @@ interface Going<Tx> {
   isEntered: boolean
   fence: number | undefined
   run: LiveRun<Tx> | undefined
+  isUncoupled: boolean
   /** What `work` has rejected with. */
   fault: { readonly error: unknown } | undefined
 }
@@ -66,6 +73,7 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
     isEntered: false,
     fence: undefined,
     run: undefined,
+    isUncoupled: false,
     fault: undefined,
   }
   lifeline.limit(acquireMs + resolveMs)
@@ -92,6 +100,7 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
     fence,
     usedTransaction: run?.usedTransaction === true,
     usedTokens: run?.usedTokens ?? [],
+    isUncoupled: going.isUncoupled,
     ended: settling.then(() => {}),
   }
 }
@@ -112,7 +121,25 @@ async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
   subject.onRun()
   const ending = await lifeline.within(handle(going, fence))
   lifeline.happen({ type: 'answered', ending, keepsWrites: run.keepsWrites })
+  await lookForEnd(going, tx, fence)
   await record(going, tx, fence)
+}
+
+/** A handler that has ended its transaction itself has kept what is to go. */
+async function lookForEnd<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void> {
+  const { place, lifeline, run } = going
+  if (lifeline.life.at !== 'undoing' || run?.usedTransaction !== true) return
+  const { text, values } = place.statements.assertIn(String(fence))
+  // A statement of the handler may be under way: its answer does not wait for that.
+  const time = createTimeLimit(() => {})
+  time.set(LOOK_FOR_END_MS)
+  try {
+    await Promise.race([place.runner.query(tx, text, values), time.over])
+  } catch (error) {
+    going.isUncoupled = isEndedByHandler(error)
+  } finally {
+    time.clear()
+  }
 }
 
 async function handle<Tx>(going: Going<Tx>, fence: number): Promise<CoupledEnding> {

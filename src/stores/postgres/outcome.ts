@@ -79,13 +79,17 @@ function assertRolledBack(settled: Attempted['settled']): void {
 async function rolledBack<Tx>(
   place: Place<Tx>,
   { request, ids }: Subject<Tx>,
-  { life, usedTokens }: Attempted,
+  { life, usedTokens, isUncoupled }: Attempted,
 ): Promise<CoupledOutcome> {
-  if (life.at !== 'undoing' || life.ending.type === 'roll_back') return { outcome: 'rolled_back' }
+  if (life.at !== 'undoing') return { outcome: 'rolled_back' }
+  const { ending } = life
+  if (ending.type === 'roll_back' && !isUncoupled) return { outcome: 'rolled_back' }
   const kept = await keepAlone(place, ids, {
-    result: life.ending.result,
+    // Without a result, a retry does not run: what was written would be written again.
+    result: ending.type === 'roll_back' ? undefined : ending.result,
     retentionMs: request.retentionMs,
     usedToken: usedTokens.length > 0,
   })
+  if (isUncoupled) return { outcome: 'uncoupled', isKept: kept === 'kept' }
   return kept === 'kept' ? { outcome: 'refusal_kept' } : { outcome: 'refusal_lost', to: kept }
 }

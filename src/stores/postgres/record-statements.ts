@@ -29,7 +29,9 @@ export interface RecordStatements {
    * failed (25P02), and where the key has a record (23505).
    */
   keep(ids: RecordIds, keeping: Keeping & { readonly fence: string }): Statement
-  /** The same as a statement of its own. */
+  /** Fails in any transaction but that which `fence` names, and in one that has failed. */
+  assertIn(fence: string): Statement
+  /** As `keep`, as a statement of its own. */
   keepAlone(ids: RecordIds, keeping: Keeping): Statement
   look(ids: RecordIds): Statement
   readLooked(rows: readonly Row[]): KeptRecord | undefined
@@ -57,6 +59,10 @@ export function createRecordStatements(schema: string): RecordStatements {
 
   return {
     keep: (ids, keeping) => keepWith(ids, keeping, inTransaction(keeping.fence, keeping.usedToken)),
+    assertIn: (fence) => ({
+      text: `select pg_catalog.concat(${inTransaction(fence, true)}) as coupled`,
+      values: [],
+    }),
     keepAlone: (ids, keeping) => keepWith(ids, keeping, String(keeping.usedToken)),
     look: (ids) => ({
       text: `select ${columnsOf(octetsLiteral(ids.fingerprint))} from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,

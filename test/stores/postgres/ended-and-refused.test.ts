@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
+import { hearIdempotency } from '../../support/idempotency-events.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { sharedPostgres } from '../../support/postgres-database.js'
+
+const postgres = await sharedPostgres()
+const ledger = await createLedger(postgres)
+
+test.each([
+  [500, 'result-not-stored'],
+  [429, 'result-not-stored'],
+  [409, undefined],
+])(
+  'a handler that has committed by itself, and answers with %i: one effect',
+  async (status, problem) => {
+    const events = hearIdempotency()
+    const receiver = await openCoupled({
+      url: ledger.url,
+      handler: (store) => async (request, response) => {
+        await writeEffect(store, request)
+        await store.transactionOf(request).query('select 1; commit')
+        response.sendStatus(status)
+      },
+    })
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status })
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 409, problem })
+    expect(await ledger.effects(key)).toBe(1)
+    expect(events[1]).toMatchObject({ reason: 'uncoupled', status })
+  },
+)
+
+test('a statement that failed, and an answer with 500: the retry runs', async () => {
+  const answers = [500, 201]
+  const receiver = await openCoupled({
+    url: ledger.url,
+    handler: (store) => async (request, response) => {
+      await writeEffect(store, request)
+      const status = answers.shift() ?? 500
+      if (status === 500)
+        await expect(store.transactionOf(request).query('select 1/0')).rejects.toThrow()
+      response.sendStatus(status)
+    },
+  })
+  const key = newKey()
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+  expect(await ledger.effects(key)).toBe(1)
+})
+
+test('a statement under way when the handler fails: the answer does not wait for it', async () => {
+  const receiver = await openCoupled({
+    url: ledger.url,
+    handler: (store) => (request, response) => {
+      store
+        .transactionOf(request)
+        .query('select pg_sleep(20)')
+        .catch(() => {})
+      response.sendStatus(500)
+    },
+  })
+  const begun = performance.now()
+  expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
+  expect(performance.now() - begun).toBeLessThan(6000)
+})

@@ -62,7 +62,7 @@ function leadingWords(text: string): string[] {
   let at = 0
   while (words.length < 3 && at < text.length) {
     const rest = text.slice(at)
-    const skipped = /^[\s;]+|^--[^\n]*/.exec(rest)?.[0].length ?? blockCommentLength(rest)
+    const skipped = /^[\s;]+|^--[^\n\r]*/.exec(rest)?.[0].length ?? blockCommentLength(rest)
     if (skipped > 0) {
       at += skipped
       continue

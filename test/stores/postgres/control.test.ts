@@ -31,6 +31,7 @@ describe('a handler that begins or ends the transaction itself is refused', () =
     'COMMIT',
     ' ;commit',
     '-- done\ncommit',
+    '-- done\rcommit',
     '/* done /* and */ done */ commit and chain',
     'end',
     'end transaction',

@@ -6,8 +6,11 @@ import { createStatements } from '../../../src/stores/postgres/statements.js'
 
 const token = { id: 'a token', ttlMs: 1000 }
 
-/** A token that is being used up; `answer` is what the database says in the end. */
-function consuming() {
+/**
+ * A token that is being used up; `answer` is what the database says in the end, `found` what it says
+ * outside of the transaction.
+ */
+function consuming(found: readonly Row[] = []) {
   let answer = (_rows: readonly Row[]): void => {}
   let fail = (_error: Error): void => {}
   const answered = new Promise<readonly Row[]>((resolve, reject) => {
@@ -15,7 +18,11 @@ function consuming() {
     fail = reject
   })
   const place = {
-    runner: { query: () => answered, transaction: () => Promise.reject(new Error('none')) },
+    runner: {
+      query: (inside: object | undefined) =>
+        inside === undefined ? Promise.resolve(found) : answered,
+      transaction: () => Promise.reject(new Error('none')),
+    },
     schema: 'service_auth',
     statements: createStatements('service_auth'),
     limits: { acquireMs: 1, transactionMs: 1, resolveMs: 1 },
@@ -41,19 +48,26 @@ test('a token counts as used while the database has not answered, and once it ha
   expect(usedTokens).toEqual([token])
 })
 
-test('a token that was used before, or that could not be recorded, is none of the run', async () => {
-  const before = consuming()
-  before.answer([])
-  expect(await before.consumed).toBe(false)
-  expect(before.usedTokens).toEqual([])
+test('a token that was used before is none of the run', async () => {
+  const { consumed, usedTokens, answer } = consuming([])
+  answer([])
+  expect(await consumed).toBe(false)
+  expect(usedTokens).toEqual([])
+})
 
-  const conflicting = consuming()
-  conflicting.fail(Object.assign(new Error('conflict'), { code: '40001' }))
-  expect(await conflicting.consumed).toBe(false)
-  expect(conflicting.usedTokens).toEqual([])
+test('a conflict over a token that another has used is no error', async () => {
+  const { consumed, usedTokens, fail } = consuming([{ used: 'yes' }])
+  fail(Object.assign(new Error('conflict'), { code: '40001' }))
+  expect(await consumed).toBe(false)
+  expect(usedTokens).toEqual([])
+})
 
-  const lost = consuming()
-  lost.fail(new Error('connection lost'))
-  await expect(lost.consumed).rejects.toThrow('connection lost')
-  expect(lost.usedTokens).toEqual([])
+test.each([
+  ['a conflict over something else', Object.assign(new Error('conflict'), { code: '40001' })],
+  ['a connection that was lost', new Error('connection lost')],
+])('a token that was tried counts as used after %s', async (_what, error) => {
+  const { consumed, usedTokens, fail } = consuming([])
+  fail(error)
+  await expect(consumed).rejects.toThrow(error.message)
+  expect(usedTokens).toEqual([token])
 })

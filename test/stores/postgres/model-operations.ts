@@ -136,6 +136,9 @@ export const OPERATIONS: Operations = {
     yield* insert(session, { table: 'token', id: id as string }, 'nothing')
     return []
   },
+  assert_in: atOnce(() => {
+    return []
+  }),
   find_token: atOnce((session, [id]) => {
     return session.database.rows.has(`token ${id}`) ? [{ used: 'yes' }] : []
   }),

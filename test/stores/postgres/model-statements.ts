@@ -26,6 +26,7 @@ export const MODEL_STATEMENTS: Statements = {
   probe: () => statement('probe'),
   keep: ({ id, fingerprint }, { result, usedToken }) =>
     statement('keep', id, fingerprint, result, usedToken),
+  assertIn: () => statement('assert_in'),
   keepAlone: ({ id, fingerprint }, { result, usedToken }) =>
     statement('keep_alone', id, fingerprint, result, usedToken),
   look: ({ id, fingerprint }) => statement('look', id, fingerprint),

@@ -68,5 +68,7 @@ async function takeTurn(bench, { port, contender }, turn) {
 
 export function quantile(figures, part) {
   const sorted = [...figures].sort((one, other) => one - other)
-  return sorted[Math.floor((sorted.length - 1) * part + 0.5)]
+  const at = (sorted.length - 1) * part
+  const [below, above] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]]
+  return below + (above - below) * (at - Math.floor(at))
 }

@@ -146,13 +146,16 @@ async function handle<Tx>(going: Going<Tx>, fence: number): Promise<CoupledEndin
   const { subject, lifeline } = going
   const { request, live, work } = subject
   try {
-    return await work({
+    const ending = await work({
       fence,
       get signal() {
         return lifeline.signal
       },
       answered: () => live.end(request.requester),
     })
+    // What nobody waits for must not go on in the next request's transaction.
+    await going.run?.callsEnded()
+    return ending
   } catch (error) {
     going.fault = { error }
     throw new Undo()

@@ -16,7 +16,8 @@ export function leadsToTransaction(value: unknown): value is Wrappable {
 function leads(value: unknown, depth: number): boolean {
   if (typeof value === 'function') return !isClass(value)
   if (typeof value !== 'object' || value === null || isData(value)) return false
-  if (!isPlainObject(value)) return true
+  // What a proxy has, its descriptors need not tell: Prisma's lazy queries are such.
+  if (!isPlainObject(value) || types.isProxy(value)) return true
   if (depth === 0) return false
   return Reflect.ownKeys(value).some((key) => {
     const descriptor = Reflect.getOwnPropertyDescriptor(value, key)

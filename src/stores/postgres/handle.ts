@@ -1,6 +1,8 @@
-import { failCall, PROMISE_FUNCTIONS, refuse } from './handle-refusal.js'
 import { isCallback, isNativePromise, isThenable, leadsToTransaction } from './handle-values.js'
+import { leadsElsewhere, takesListenerOff } from './harmless-calls.js'
+import { createPendingCalls } from './pending-calls.js'
 import { isProxy, remember, unwrap } from './proxied.js'
+import { PROMISE_FUNCTIONS, refuse, refuseCall } from './refusal.js'
 import { controlsTransaction } from './transaction-control.js'
 import { TransactionEndedError } from './transaction-ended-error.js'
 
@@ -9,6 +11,11 @@ export interface RevocableHandle<Tx> {
   readonly handle: Tx
   /** From now on the handle, and all that was made from it, fails with `TransactionEndedError`. */
   revoke(): void
+  /**
+   * Resolves when the calls that were made before have been answered. A library may send several statements
+   * for one of them, and goes on with those behind the handle.
+   */
+  ended(): Promise<void>
 }
 
 type Callable = (...values: unknown[]) => unknown
@@ -37,12 +44,12 @@ const CONTROL_REFUSED =
 /**
  * The library's own transaction object behind a membrane: whatever is read from it, returned by its
  * functions or given to its callbacks, and has functions itself, is behind it too. Rows and other data
- * are not. Calls that fail do so as the library's own do, so that no process fails whose code looks at that.
+ * are not. Calls that fail do so with a rejection, so that they fail no process whose code has a `catch`.
  */
 export function revocableHandle<Tx>(tx: Tx): RevocableHandle<Tx> {
-  const { wrap, revoke } = createMembrane()
+  const { wrap, revoke, ended } = createMembrane()
   const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
-  return { handle: isObject ? (wrap(tx) as Tx) : tx, revoke }
+  return { handle: isObject ? (wrap(tx) as Tx) : tx, revoke, ended }
 }
 
 function createMembrane() {
@@ -50,6 +57,7 @@ function createMembrane() {
   const objects = new WeakMap<object, object>()
   const methods = new WeakMap<object, WeakMap<object, object>>()
   const callbacks = new WeakMap<object, Callback>()
+  const pending = createPendingCalls()
 
   /** The same object is always behind the same proxy; a function, behind one for each owner. */
   function wrap(target: object, member: Member = { owner: undefined, name: '' }): object {
@@ -104,24 +112,28 @@ function createMembrane() {
 
   function call(target: Callable, { owner, name }: Member, given: Given): unknown {
     const isListening = PROMISE_FUNCTIONS.has(name) && given.values.some(isCallback)
-    if (isRevoked) {
-      if (!isListening) return failCall(new TransactionEndedError(), name, given.values)
+    const refusing = { name, values: given.values }
+    if (isRevoked && !takesListenerOff(owner, name)) {
+      if (!isListening) return refuseCall(new TransactionEndedError(), refusing)
       const refused = refuse(new TransactionEndedError())
       return Reflect.apply(Reflect.get(refused, name), refused, given.values)
     }
     const self = owner ?? unwrap(given.self)
     // What a promise resolves to is a result: its listeners get it as it is.
-    if (isListening) return Reflect.apply(target, self, given.values)
+    if (isListening) {
+      return pending.listen(given.values, (listeners) => Reflect.apply(target, self, listeners))
+    }
     const values = given.values.map(argumentOf)
     if (controlsTransaction({ owner: self, name, arguments: values })) {
-      return failCall(new Error(CONTROL_REFUSED), name, given.values)
+      return refuseCall(new Error(CONTROL_REFUSED), refusing)
     }
     const result = Reflect.apply(target, self, values)
+    if (leadsElsewhere(self, name)) return result
     if (!isNativePromise(result)) return wrapIfNeeded(result)
     // What TypeORM's query runner connects to is its connection, not a result.
     const settled = name === 'connect' ? result.then(wrapIfNeeded) : result
     const asked = given.values.filter(isOwnCallback)
-    return asked.length === 0 ? settled : untilAbandoned(settled, asked)
+    return asked.length === 0 ? pending.count(settled) : untilAbandoned(settled, asked)
   }
 
   const wrapIfNeeded = (value: unknown): unknown =>
@@ -167,7 +179,7 @@ function createMembrane() {
   const revoke = (): void => {
     isRevoked = true
   }
-  return { wrap, revoke }
+  return { wrap, revoke, ended: pending.ended }
 }
 
 function isOwnCallback(value: unknown): value is Callable {

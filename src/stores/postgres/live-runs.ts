@@ -1,5 +1,5 @@
 import { wrongWiring } from '../../decision/fault.js'
-import { revocableHandle } from './handle.js'
+import { type RevocableHandle, revocableHandle } from './handle.js'
 
 /** A token that a run has used up inside its transaction. */
 export interface UsedToken {
@@ -14,6 +14,8 @@ export interface LiveRun<Tx> {
   readonly tx: Tx
   /** The transaction as the handler gets it. */
   handle(): Tx
+  /** Resolves when the calls that the handler has made on it have been answered. */
+  callsEnded(): Promise<void>
   readonly usedTransaction: boolean
   /** Whether the writes of a refusal stay. */
   keepsWrites: boolean
@@ -34,7 +36,7 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
 
   return {
     begin(requester, key, tx) {
-      let revocable: { handle: Tx; revoke(): void } | undefined
+      let revocable: RevocableHandle<Tx> | undefined
       const run: LiveRun<Tx> = {
         key,
         tx,
@@ -42,6 +44,9 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
           const made = revocable ?? revocableHandle(tx)
           revocable = made
           return made.handle
+        },
+        async callsEnded() {
+          await revocable?.ended()
         },
         get usedTransaction() {
           return revocable !== undefined

@@ -33,6 +33,7 @@ function consuming(found: readonly Row[] = []) {
     key: 'key',
     tx,
     handle: () => tx,
+    callsEnded: () => Promise.resolve(),
     usedTransaction: false,
     keepsWrites: false,
     usedTokens,

@@ -58,6 +58,9 @@ class Undo extends Error {
   override readonly name = 'Undo'
 }
 
+/** One for all: a stack for each replay would cost more than it tells. */
+const UNDO = new Undo()
+
 /**
  * One transaction: looks whether the handler may run, runs it, and writes the record.
  *
@@ -107,7 +110,7 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
 
 async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
   const { place, subject, lifeline } = going
-  if (going.isEntered || lifeline.life.at !== 'opening') throw new Undo()
+  if (going.isEntered || lifeline.life.at !== 'opening') throw UNDO
   going.isEntered = true
   const opened = await lifeline.within(open(place, subject, tx))
   lifeline.happen({ type: 'opened', opened })
@@ -158,7 +161,7 @@ async function handle<Tx>(going: Going<Tx>, fence: number): Promise<CoupledEndin
     return ending
   } catch (error) {
     going.fault = { error }
-    throw new Undo()
+    throw UNDO
   }
 }
 
@@ -166,7 +169,7 @@ async function record<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void
   const { place, subject, lifeline, run } = going
   const { runner, statements } = place
   const { life } = lifeline
-  if (life.at !== 'recording') throw new Undo()
+  if (life.at !== 'recording') throw UNDO
   const keep = statements.keep(subject.ids, {
     fence: String(fence),
     result: life.ending.result,
@@ -184,5 +187,5 @@ async function record<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void
 
 /** What is not at this stage any more is rolled back. */
 function assertAt({ life }: Lifeline, stage: Life['at']): void {
-  if (life.at !== stage) throw new Undo()
+  if (life.at !== stage) throw UNDO
 }

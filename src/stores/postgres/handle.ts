@@ -1,7 +1,7 @@
 import { isCallback, isNativePromise, isThenable, leadsToTransaction } from './handle-values.js'
 import { leadsElsewhere, takesListenerOff } from './harmless-calls.js'
 import { createPendingCalls } from './pending-calls.js'
-import { isProxy, remember, unwrap } from './proxied.js'
+import { BEHIND, behind, isProxy, unwrap } from './proxied.js'
 import { PROMISE_FUNCTIONS, refuse, refuseCall } from './refusal.js'
 import { controlsTransaction } from './transaction-control.js'
 import { TransactionEndedError } from './transaction-ended-error.js'
@@ -67,7 +67,6 @@ function createMembrane() {
     if (known) return known
     const proxy = createProxy(target, member)
     cache.set(target, proxy)
-    remember(proxy, target)
     return proxy
   }
 
@@ -80,9 +79,11 @@ function createMembrane() {
 
   /** The proxy's own target is empty: a frozen one would forbid to stand before its members. */
   function createProxy(target: object, member: Member): object {
+    const own = behind(target)
     return new Proxy(typeof target === 'function' ? () => {} : {}, {
       apply: (_empty, self, values) => call(target as Callable, member, { self, values }),
-      get: (_empty, name) => memberOf(target, name, Reflect.get(target, name, target)),
+      get: (_empty, name) =>
+        name === BEHIND ? own : memberOf(target, name, Reflect.get(target, name, target)),
       set: (_empty, name, value) => {
         if (isRevoked) throw new TransactionEndedError()
         return Reflect.set(target, name, unwrap(value), target)

@@ -32,7 +32,8 @@ export interface LiveRuns<Tx> {
 }
 
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
-  const ofRequesters = new WeakMap<object, { run: LiveRun<Tx>; revoke(): void }>()
+  // Each leaves it when its run ends.
+  const ofRequesters = new Map<object, { run: LiveRun<Tx>; revoke(): void }>()
 
   return {
     begin(requester, key, tx) {

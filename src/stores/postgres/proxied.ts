@@ -1,17 +1,29 @@
 import { isPlainObject } from './handle-values.js'
 
-/** What each proxy of a membrane stands before. */
-const TARGETS = new WeakMap<object, object>()
+/** What a proxy of a membrane answers to, alone of all objects: a weak map would cost each request more. */
+export const BEHIND: unique symbol = Symbol('express-service-auth behind')
+
+const OWN = Symbol('express-service-auth own')
+
+/** What a proxy stands before. */
+interface Behind {
+  readonly own: typeof OWN
+  readonly target: object
+}
+
+export const behind = (target: object): Behind => ({ own: OWN, target })
+
+/** Another's proxy may answer to anything. */
+function targetOf(value: object): object | undefined {
+  const found = (value as { readonly [BEHIND]?: Partial<Behind> | null })[BEHIND]
+  return found?.own === OWN ? found.target : undefined
+}
 
 // Users hand proxies over in a list of expressions or an object of columns, and no deeper.
 const UNWRAP_DEPTH = 3
 
-export function remember(proxy: object, target: object): void {
-  TARGETS.set(proxy, target)
-}
-
 export function isProxy(value: object): boolean {
-  return TARGETS.has(value)
+  return targetOf(value) !== undefined
 }
 
 /**
@@ -25,8 +37,8 @@ export function unwrap(value: unknown): unknown {
 function unwrapTo(value: unknown, depth: number): unknown {
   const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function'
   if (!isObject) return value
-  const target = TARGETS.get(value)
-  if (target) return target
+  const target = targetOf(value)
+  if (target !== undefined) return target
   if (depth === 0) return value
   if (Array.isArray(value)) return unwrapList(value, depth)
   return isPlainObject(value) ? unwrapObject(value, depth) : value

@@ -1,4 +1,5 @@
-import { digestOfParts } from '../../base/digest.js'
+import { hash } from 'node:crypto'
+import { textOfParts } from '../../base/digest.js'
 import { DEFAULT_SCHEMA } from './names.js'
 
 /** Where a record stands in the database, and what its runs lock. */
@@ -25,33 +26,37 @@ const ID_OCTETS = 16
 const UUID_GROUPS = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/
 
 /** The ids of what is kept under the digest of a key, and of a fingerprint. */
-export const recordIds = (
+export function recordIds(
   key: string,
   fingerprint: string,
   schema: string = DEFAULT_SCHEMA,
-): RecordIds => ({
-  id: uuidOf(['record', key]),
-  fingerprint: octetsOf(['fingerprint', fingerprint]).toString('hex'),
+): RecordIds {
   // Locks are shared by all schemas of a database, rows are not.
-  keyLock: lockOf(['lock of a key', schema, key]),
-  requestLock: lockOf(['lock of a request', schema, key, fingerprint]),
-})
+  const ofKey = octetsOf(['record', schema, key])
+  const ofRequest = octetsOf(['request', schema, key, fingerprint])
+  return {
+    id: uuidIn(ofKey),
+    fingerprint: ofRequest.toString('hex', 0, ID_OCTETS),
+    keyLock: lockIn(ofKey),
+    requestLock: lockIn(ofRequest),
+  }
+}
 
 /** The ids of a token that is known by this digest. */
-export const tokenIds = (id: string, schema: string = DEFAULT_SCHEMA): TokenIds => ({
-  id: uuidOf(['token', id]),
-  lock: lockOf(['lock of a token', schema, id]),
-})
+export function tokenIds(id: string, schema: string = DEFAULT_SCHEMA): TokenIds {
+  const octets = octetsOf(['token', schema, id])
+  return { id: uuidIn(octets), lock: lockIn(octets) }
+}
 
 /** The lock of the one who sweeps, or migrates, a schema. */
 export const schemaLock = (work: 'sweep' | 'migration', schema: string): string =>
-  lockOf([`lock of a ${work}`, schema])
+  lockIn(octetsOf([`lock of a ${work}`, schema]))
 
-/** The first part tells what it is for, so that nothing serves as two things. */
-const octetsOf = (parts: readonly string[]): Buffer =>
-  Buffer.from(digestOfParts(parts), 'base64url').subarray(0, ID_OCTETS)
+/** 32 octets. The first part tells what they are for, so that nothing serves as two things. */
+const octetsOf = (parts: readonly string[]): Buffer => hash('sha256', textOfParts(parts), 'buffer')
 
-const uuidOf = (parts: readonly string[]): string =>
-  octetsOf(parts).toString('hex').replace(UUID_GROUPS, '$1-$2-$3-$4-$5')
+const uuidIn = (octets: Buffer): string =>
+  octets.toString('hex', 0, ID_OCTETS).replace(UUID_GROUPS, '$1-$2-$3-$4-$5')
 
-const lockOf = (parts: readonly string[]): string => octetsOf(parts).readBigInt64BE().toString()
+/** Of the octets that are no part of an id. */
+const lockIn = (octets: Buffer): string => octets.readBigInt64BE(ID_OCTETS).toString()

@@ -4,7 +4,7 @@ import { TransactionEndedError } from '../../../src/stores/postgres/transaction-
 import { type PostgresServer, startPostgres } from '../../support/postgres.js'
 import { CREATE_PAYMENT, LIBRARIES, type OpenLibrary } from './adapters/libraries.js'
 
-const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
+const LIMITS = { acquireMs: 20_000, transactionMs: 20_000 }
 
 let server: PostgresServer
 beforeAll(async () => {

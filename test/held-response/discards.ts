@@ -32,7 +32,7 @@ export interface DiscardBench {
 const BODY = JSON.stringify({ title: 'Service Unavailable', status: 503 })
 
 /** As the middlewares refuse. */
-export function refuse(response: Response): void {
+function refuse(response: Response): void {
   response.statusCode = 503
   response.setHeader('Content-Type', 'application/problem+json')
   response.setHeader('Content-Length', String(Buffer.byteLength(BODY)))

@@ -6,6 +6,7 @@ export { fromPostgresJs, type PostgresJsLike } from './adapters/postgres-js.js'
 export { fromPrisma, type PrismaLike } from './adapters/prisma.js'
 export { type DataSourceLike, fromTypeOrm } from './adapters/type-orm.js'
 export type { PostgresEvent } from './event.js'
+export { TransactionEndedError } from './handle/transaction-ended-error.js'
 export type { PostgresStoreOptions } from './options.js'
 export { type PostgresStore, postgresStore } from './postgres-store.js'
 export type {
@@ -18,4 +19,3 @@ export type {
 } from './runner.js'
 export { type MigrationOptions, migration } from './schema.js'
 export type { SweepOptions } from './sweep.js'
-export { TransactionEndedError } from './transaction-ended-error.js'

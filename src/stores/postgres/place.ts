@@ -1,5 +1,5 @@
 import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from './runner.js'
-import type { Statements } from './statements.js'
+import type { Statements } from './sql/statements.js'
 import { createTimeLimit } from './time-limit.js'
 
 /** Bounds of what a store does. Times in ms. */

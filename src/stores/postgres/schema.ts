@@ -1,9 +1,9 @@
 import { optionsObject, parseOptions } from '../../base/options.js'
-import { lockLiteral, quotedSchema } from './literals.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
-import { CONNECTION_CHECK, locks, lowered, TIMEOUTS } from './opening-statements.js'
-import { schemaLock } from './record-ids.js'
-import { columnsOf } from './record-statements.js'
+import { lockLiteral, quotedSchema } from './sql/literals.js'
+import { CONNECTION_CHECK, locks, lowered, TIMEOUTS } from './sql/opening-statements.js'
+import { schemaLock } from './sql/record-ids.js'
+import { columnsOf } from './sql/record-statements.js'
 
 /** Options of `migration`. All names match `[a-z_][a-z0-9_]{0,62}`. */
 export interface MigrationOptions {

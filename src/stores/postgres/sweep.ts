@@ -1,8 +1,8 @@
 import { integerBetween, optionsObject, parseOptions } from '../../base/options.js'
-import { lockLiteral, quotedSchema } from './literals.js'
-import { schemaLock } from './record-ids.js'
 import type { TransactionRunner } from './runner.js'
-import { onlyRow, textIn } from './text-rows.js'
+import { lockLiteral, quotedSchema } from './sql/literals.js'
+import { schemaLock } from './sql/record-ids.js'
+import { onlyRow, textIn } from './sql/text-rows.js'
 
 /** How much one sweep deletes. */
 export interface SweepOptions {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { LiveRun } from '../../../src/stores/postgres/live-runs.js'
+import type { LiveRun } from '../../../src/stores/postgres/run/live-runs.js'
+import { consumeWithin } from '../../../src/stores/postgres/run/single-use.js'
 import type { Row } from '../../../src/stores/postgres/runner.js'
-import { consumeWithin } from '../../../src/stores/postgres/single-use.js'
-import { createStatements } from '../../../src/stores/postgres/statements.js'
+import { createStatements } from '../../../src/stores/postgres/sql/statements.js'
 
 const token = { id: 'a token', ttlMs: 1000 }
 

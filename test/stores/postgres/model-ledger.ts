@@ -1,5 +1,5 @@
 import type { CoupledOutcome } from '../../../src/coupled/store.js'
-import { recordIds } from '../../../src/stores/postgres/record-ids.js'
+import { recordIds } from '../../../src/stores/postgres/sql/record-ids.js'
 import type { ModelDatabase, ModelRow } from './model-database.js'
 import type { Call, Plan } from './model-story.js'
 
@@ -34,7 +34,7 @@ export const SEEDED_FENCE = 'seeded'
 export const resultOf = (kept: Kept): Uint8Array => Buffer.from(JSON.stringify(kept))
 const kept = (result: Uint8Array): Kept => JSON.parse(Buffer.from(result).toString())
 
-export const recordIdOf = ({ key, body }: Pick<Call, 'key' | 'body'>): string =>
+const recordIdOf = ({ key, body }: Pick<Call, 'key' | 'body'>): string =>
   recordIds(key, body, 'service_auth').id
 
 /** Sees what happens, and what it breaks. */

@@ -26,7 +26,7 @@ export const atOnce = (
 export type OnConflict = 'fail' | 'nothing' | 'overwrite'
 
 /** Inserts, once no other transaction is inserting the same: whether the row is new. */
-export function* insert(
+function* insert(
   session: Session,
   row: Omit<ModelRow, 'writtenBy'>,
   onConflict: OnConflict,

@@ -1,5 +1,5 @@
 import type { Row, Statement } from '../../../src/stores/postgres/runner.js'
-import type { KeptRecord, Opened, Statements } from '../../../src/stores/postgres/statements.js'
+import type { KeptRecord, Opened, Statements } from '../../../src/stores/postgres/sql/statements.js'
 
 const statement = (text: string, ...values: unknown[]): Statement => ({ text, values })
 

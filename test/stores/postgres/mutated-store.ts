@@ -2,10 +2,10 @@ import { Pool, type PoolClient } from 'pg'
 import { onTestFinished } from 'vitest'
 import type { CoupledOutcome, CoupledStore } from '../../../src/coupled/store.js'
 import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
-import { createLiveRuns } from '../../../src/stores/postgres/live-runs.js'
-import { createRun } from '../../../src/stores/postgres/run.js'
+import { createLiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
+import { createRun } from '../../../src/stores/postgres/run/run.js'
 import type { Isolation } from '../../../src/stores/postgres/runner.js'
-import { createStatements, type Statements } from '../../../src/stores/postgres/statements.js'
+import { createStatements, type Statements } from '../../../src/stores/postgres/sql/statements.js'
 
 /** What of the statements is another than in the store. */
 export type Mutation = (real: Statements) => Partial<Statements>

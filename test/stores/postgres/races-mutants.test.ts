@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lockLiteral } from '../../../src/stores/postgres/literals.js'
+import { lockLiteral } from '../../../src/stores/postgres/sql/literals.js'
 import { createLedger } from '../../support/coupled-receiver.js'
 import { newKey } from '../../support/order-calls.js'
 import { sharedPostgres } from '../../support/postgres-database.js'

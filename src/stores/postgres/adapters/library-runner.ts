@@ -5,7 +5,7 @@ import { type Open, openInTime } from './in-time.js'
  * How long a caller waits for a rollback, and at least for a COMMIT, in ms. A rollback stands behind the
  * statement that hangs, and no such library lets a stranger cut its connection.
  */
-export const ENDING_MS = 1000
+const ENDING_MS = 1000
 
 /** A library that has a transaction function of its own and runs a statement at a time. */
 export interface Library<Tx, Connection> {

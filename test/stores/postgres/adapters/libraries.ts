@@ -28,7 +28,7 @@ export interface OpenLibrary<Tx = unknown> {
 
 type OpenerOf<Tx> = (url: string, max: number) => Promise<OpenLibrary<Tx>>
 
-export const openKysely: OpenerOf<import('kysely').Transaction<PaymentTable>> = async (
+const openKysely: OpenerOf<import('kysely').Transaction<PaymentTable>> = async (
   url,
   max,
 ) => {
@@ -54,12 +54,12 @@ interface PaymentRow {
   note: string | null
 }
 
-export const payments = new EntitySchema<PaymentRow>({
+const payments = new EntitySchema<PaymentRow>({
   name: 'payment',
   columns: { id: { type: 'text', primary: true }, note: { type: 'text', nullable: true } },
 })
 
-export const openTypeOrm: OpenerOf<EntityManager> = async (url, max) => {
+const openTypeOrm: OpenerOf<EntityManager> = async (url, max) => {
   const source = new DataSource({
     type: 'postgres',
     url,
@@ -81,7 +81,7 @@ export const openTypeOrm: OpenerOf<EntityManager> = async (url, max) => {
   }
 }
 
-export const openPrismaLibrary: OpenerOf<TestPrismaTransaction> = async (url, max) => {
+const openPrismaLibrary: OpenerOf<TestPrismaTransaction> = async (url, max) => {
   const prisma = await openPrisma(url, max)
   return {
     runner: fromPrisma(prisma),

@@ -1,8 +1,8 @@
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
-import { revocableHandle } from '../../../../src/stores/postgres/handle.js'
-import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-ended-error.js'
+import { revocableHandle } from '../../../../src/stores/postgres/handle/handle.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/handle/transaction-ended-error.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { revocableHandle } from '../../../../src/stores/postgres/handle.js'
+import { revocableHandle } from '../../../../src/stores/postgres/handle/handle.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/handle/transaction-ended-error.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
-import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-ended-error.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 import { OPEN_RUNNERS, type OpenRunner } from './open-runners.js'
 

@@ -1,0 +1,51 @@
+import type { Row } from '../runner.js'
+import { COMMENT, SCHEMA_VERSION } from '../schema.js'
+import { textIn } from '../sql/text-rows.js'
+
+const TABLES = ['idempotency', 'used_token']
+
+/**
+ * Asks for the comment of a schema and for the rights of the role of now, as rows of texts: `needed`,
+ * and what there is, nothing where it is missing.
+ */
+export function schemaFacts(schema: string, sweeps: boolean): string {
+  const rights = sweeps ? ['select', 'insert', 'delete'] : ['select', 'insert']
+  const queries = [
+    `select 'comment' as needed, pg_catalog.obj_description(oid, 'pg_namespace') as held
+      from pg_catalog.pg_namespace where nspname = '${schema}'`,
+    `select 'usage', pg_catalog.has_schema_privilege(oid, 'usage')::text
+      from pg_catalog.pg_namespace where nspname = '${schema}'`,
+    `select 'execute on begin_run', (select pg_catalog.has_function_privilege(p.oid, 'execute')::text
+      from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+      where n.nspname = '${schema}' and p.proname = 'begin_run' limit 1)`,
+  ]
+  for (const table of TABLES) {
+    for (const right of rights) {
+      queries.push(`select '${right} on ${table}', (
+        select pg_catalog.has_table_privilege(c.oid, '${right}')::text
+        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = '${schema}' and c.relname = '${table}')`)
+    }
+  }
+  return queries.join('\nunion all ')
+}
+
+/** What the rows say. */
+export function schemaFaults(schema: string, rows: readonly Row[]): readonly string[] {
+  const held = new Map(rows.map((row) => [textIn(row, 'needed'), textIn(row, 'held')]))
+  if (!held.has('comment')) return [`the schema ${schema} is missing: run the SQL of migration()`]
+  const comment = held.get('comment')
+  if (comment !== `${COMMENT}${SCHEMA_VERSION}`) {
+    return [`the schema ${schema} is not of version ${SCHEMA_VERSION}: run the SQL of migration()`]
+  }
+  const things = [...held].filter(([needed]) => needed !== 'comment')
+  const missing = things.filter(([, right]) => right === undefined).map(([needed]) => needed)
+  const refused = things.filter(([, right]) => right === 'false').map(([needed]) => needed)
+  const faults: string[] = []
+  const lost = new Set(missing.map((needed) => needed?.split(' ').at(-1)))
+  for (const thing of lost) faults.push(`${schema}.${thing} is missing: run the SQL of migration()`)
+  if (refused.length > 0) {
+    faults.push(`the role lacks in the schema ${schema}: ${refused.join(', ')}`)
+  }
+  return faults
+}

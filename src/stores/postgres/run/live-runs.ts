@@ -1,0 +1,73 @@
+import { wrongWiring } from '../../../decision/fault.js'
+import { type RevocableHandle, revocableHandle } from '../handle/handle.js'
+
+/** A token that a run has used up inside its transaction. */
+export interface UsedToken {
+  readonly id: string
+  readonly ttlMs: number
+}
+
+/** A handler at work inside its transaction. */
+export interface LiveRun<Tx> {
+  /** The digest of the key and its scope. */
+  readonly key: string
+  readonly tx: Tx
+  /** The transaction as the handler gets it. */
+  handle(): Tx
+  /** Resolves when the calls that the handler has made on it have been answered. */
+  callsEnded(): Promise<void>
+  readonly usedTransaction: boolean
+  /** Whether the writes of a refusal stay. */
+  keepsWrites: boolean
+  readonly usedTokens: UsedToken[]
+}
+
+/** The runs whose handlers have not answered yet. */
+export interface LiveRuns<Tx> {
+  begin(requester: object, key: string, tx: Tx): LiveRun<Tx>
+  /** Whatever the handler still does with its transaction fails. */
+  end(requester: object): void
+  /** @throws ServiceAuthError where the requester has no run, or it has been answered. */
+  of(requester: object, by: string): LiveRun<Tx>
+}
+
+export function createLiveRuns<Tx>(): LiveRuns<Tx> {
+  // Each leaves it when its run ends.
+  const ofRequesters = new Map<object, { run: LiveRun<Tx>; revoke(): void }>()
+
+  return {
+    begin(requester, key, tx) {
+      let revocable: RevocableHandle<Tx> | undefined
+      const run: LiveRun<Tx> = {
+        key,
+        tx,
+        handle() {
+          const made = revocable ?? revocableHandle(tx)
+          revocable = made
+          return made.handle
+        },
+        async callsEnded() {
+          await revocable?.ended()
+        },
+        get usedTransaction() {
+          return revocable !== undefined
+        },
+        keepsWrites: false,
+        usedTokens: [],
+      }
+      ofRequesters.set(requester, { run, revoke: () => revocable?.revoke() })
+      return run
+    },
+    end(requester) {
+      ofRequesters.get(requester)?.revoke()
+      ofRequesters.delete(requester)
+    },
+    of(requester, by) {
+      const found = ofRequesters.get(requester)
+      if (found !== undefined) return found.run
+      throw wrongWiring(
+        `${by} needs a request whose requireIdempotencyKey has this very store, and that has not been answered`,
+      )
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import type { Place } from '../place.js'
+import type { RecordIds } from '../sql/record-ids.js'
+import type { Opened } from '../sql/statements.js'
+
+export interface Opening {
+  readonly ids: RecordIds
+  /** Whether the server is to look whether its client is still there. */
+  readonly checksConnection: boolean
+}
+
+/** Bounds the transaction, tries the locks and looks for the record: three statements, in this order. */
+export async function open<Tx>(
+  { runner, statements, limits }: Place<Tx>,
+  { ids, checksConnection }: Opening,
+  tx: Tx,
+): Promise<Opened> {
+  const options = { transactionMs: limits.transactionMs, checksConnection }
+  if (runner.batch !== undefined) {
+    return statements.readOpened(await runner.batch(tx, statements.open(ids, options)))
+  }
+  const { text, values } = statements.beginRun(ids, options)
+  return statements.readBegun(await runner.query(tx, text, values))
+}
+
+/**
+ * The fence of a run.
+ *
+ * @throws TypeError when it is no safe integer.
+ */
+export function fenceOf(opened: Opened): number {
+  const fence = opened.lock === 'taken' ? Number(opened.fence) : Number.NaN
+  if (Number.isSafeInteger(fence)) return fence
+  throw new TypeError('the id of a transaction must be a safe integer')
+}

@@ -1,0 +1,146 @@
+import type { Row, Statement } from '../runner.js'
+import {
+  lockLiteral,
+  octetsLiteral,
+  quotedSchema,
+  settingLiteral,
+  uuidLiteral,
+} from './literals.js'
+import type { RecordIds } from './record-ids.js'
+import { type KeptRecord, readRecord } from './record-statements.js'
+import { onlyRow, textIn } from './text-rows.js'
+
+/** What a transaction has found when it was opened. A record counts for more than a lock. */
+export type Opened =
+  | {
+      readonly lock: 'taken'
+      /** The transaction's id. */
+      readonly fence: string
+      readonly record: KeptRecord | undefined
+    }
+  | {
+      /** Of whose run the lock is: of the same request, or of another one under the key. */
+      readonly lock: 'running' | 'reused'
+      readonly record: KeptRecord | undefined
+    }
+
+export interface Opening {
+  /** The longest that a statement, or an idle transaction, may take. */
+  readonly transactionMs: number
+  /** Whether the server looks for a caller that is gone while it works; see `probe`. */
+  readonly checksConnection: boolean
+}
+
+/** What opens the transaction of a run. */
+export interface OpeningStatements {
+  /**
+   * Its bounds, its locks, and the look for a record. Three, because each sees what was committed
+   * before it began: one that looks while it locks sees what was there before it had the lock.
+   */
+  open(ids: RecordIds, opening: Opening): readonly [Statement, Statement, Statement]
+  /** Reads the rows of the three. */
+  readOpened(rows: readonly (readonly Row[])[]): Opened
+  /** The three in one, by the function in the schema. */
+  beginRun(ids: RecordIds, opening: Opening): Statement
+  readBegun(rows: readonly Row[]): Opened
+  /**
+   * Waits until nobody runs the key; in no transaction, so that the lock is free again at once. Fails
+   * with 55P03 after `waitMs`.
+   */
+  awaitEnd(ids: RecordIds, options: { readonly waitMs: number }): Statement
+  /** In no transaction: fails where the server cannot look for a caller that is gone. */
+  probe(): Statement
+}
+
+export interface OpeningParts {
+  readonly schema: string
+  look(ids: RecordIds): Statement
+}
+
+/** How often a server that works looks whether the caller is still there: 500 ms. */
+const CONNECTION_CHECK_MS = 500
+
+export function createOpeningStatements({ schema, look }: OpeningParts): OpeningStatements {
+  const call = `select lock, same, result, token from ${quotedSchema(schema)}.begin_run(`
+  return {
+    open: (ids, opening) => [
+      { text: guards(opening), values: [] },
+      { text: locks(lockLiteral(ids.requestLock), lockLiteral(ids.keyLock)), values: [] },
+      look(ids),
+    ],
+    readOpened: ([, locked, looked]) =>
+      readLock(onlyRow(locked), looked?.[0] && readRecord(looked[0])),
+    beginRun: (ids, { transactionMs, checksConnection }) => ({
+      text:
+        `${call}${uuidLiteral(ids.id)}, ${octetsLiteral(ids.fingerprint)}, ` +
+        `${lockLiteral(ids.requestLock)}, ${lockLiteral(ids.keyLock)}, ` +
+        `${settingLiteral(transactionMs)}, ${checksConnection})`,
+      values: [],
+    }),
+    readBegun(rows) {
+      const row = onlyRow(rows)
+      const hasRecord = textIn(row, 'same') !== undefined
+      return readLock(row, hasRecord ? readRecord(row) : undefined)
+    },
+    awaitEnd: ({ keyLock }, { waitMs }) => ({
+      // `case` sets the bound before it waits. `void` is a type that not every client can read.
+      text:
+        `select case when pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
+        `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${lockLiteral(keyLock)})) end as ended`,
+      values: [],
+    }),
+    probe: () => ({
+      text: `select pg_catalog.set_config('client_connection_check_interval', ${settingLiteral(CONNECTION_CHECK_MS)}, true) as checked`,
+      values: [],
+    }),
+  }
+}
+
+function guards({ transactionMs, checksConnection }: Opening): string {
+  const guarded = checksConnection ? [...TIMEOUTS, CONNECTION_CHECK] : TIMEOUTS
+  return `select ${lowered(guarded, settingLiteral(transactionMs))}`
+}
+
+/** Both are bounded by the time of a transaction. */
+export const TIMEOUTS: readonly string[] = [
+  'statement_timeout',
+  'idle_in_transaction_session_timeout',
+]
+
+/** Bounded by a time of its own. */
+export const CONNECTION_CHECK = 'client_connection_check_interval'
+
+/**
+ * Lowers settings of the transaction to the limit, and never raises them; zero is none. One row each,
+ * because what the server has to read and plan costs more than the setting.
+ */
+export function lowered(settings: readonly string[], limit: string): string {
+  const limits = settings.map((setting) => {
+    const most = setting === CONNECTION_CHECK ? settingLiteral(CONNECTION_CHECK_MS) : limit
+    return `('${setting}', ${most})`
+  })
+  const now = 'pg_catalog.current_setting(name)'
+  return (
+    `pg_catalog.set_config(name, case when ${now} OPERATOR(pg_catalog.<>) '0' ` +
+    `and ${now}::interval OPERATOR(pg_catalog.<) most::interval then ${now} else most end, true) ` +
+    `from (values ${limits.join(', ')}) as setting (name, most)`
+  )
+}
+
+/**
+ * B before A, because equal requests then meet at B: of two that took A first, the one that is refused
+ * would have to ask whether the other is an equal one. Without a table, as an expression.
+ */
+export const locks = (requestLock: string, keyLock: string): string =>
+  `select case when not pg_catalog.pg_try_advisory_xact_lock(${requestLock}) then 'running' ` +
+  `when not pg_catalog.pg_try_advisory_xact_lock(${keyLock}) then 'reused' ` +
+  'else pg_catalog.pg_current_xact_id()::pg_catalog.text end as lock'
+
+const FENCE = /^\d+$/
+
+function readLock(row: Row, record: KeptRecord | undefined): Opened {
+  const lock = textIn(row, 'lock')
+  if (lock === 'running' || lock === 'reused') return { lock, record }
+  if (lock !== undefined && FENCE.test(lock)) return { lock: 'taken', fence: lock, record }
+  throw new TypeError('Postgres must say who has the lock')
+}

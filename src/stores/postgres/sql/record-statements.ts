@@ -1,0 +1,100 @@
+import type { Row, Statement } from '../runner.js'
+import { fenceLiteral, momentIn, octetsLiteral, quotedSchema, uuidLiteral } from './literals.js'
+import type { RecordIds } from './record-ids.js'
+import { textIn } from './text-rows.js'
+import { inTransaction } from './transaction-ended.js'
+
+/** What a record says to a request. */
+export interface KeptRecord {
+  /** Whether it is the record of the same request, and not of another one under its key. */
+  readonly isSame: boolean
+  /** Undefined where it was not kept, and where it is another request's. */
+  readonly result: Uint8Array | undefined
+  readonly usedToken: boolean
+}
+
+/** What is kept of a run. */
+export interface Keeping {
+  readonly result: Uint8Array | undefined
+  /** From the statement on, by the database's clock. */
+  readonly retentionMs: number
+  /** Whether the run has used a token up. */
+  readonly usedToken: boolean
+}
+
+/** What is asked of the table of records. */
+export interface RecordStatements {
+  /**
+   * The last statement of a transaction. Fails in any but that which `fence` names, in one that has
+   * failed (25P02), and where the key has a record (23505).
+   */
+  keep(ids: RecordIds, keeping: Keeping & { readonly fence: string }): Statement
+  /** Fails in any transaction but that which `fence` names, and in one that has failed. */
+  assertIn(fence: string): Statement
+  /** As `keep`, as a statement of its own. */
+  keepAlone(ids: RecordIds, keeping: Keeping): Statement
+  look(ids: RecordIds): Statement
+  readLooked(rows: readonly Row[]): KeptRecord | undefined
+  /** What has become of a transaction; fails with 22023 for one that the server has not begun. */
+  fate(fence: string): Statement
+  /** `undefined` where the server has forgotten it. */
+  readFate(rows: readonly Row[]): string | undefined
+}
+
+export function createRecordStatements(schema: string): RecordStatements {
+  const table = `${quotedSchema(schema)}.idempotency`
+  const insert = `insert into ${table} (id, fingerprint, result, single_use, expires_at) values (`
+
+  function keepWith(ids: RecordIds, keeping: Keeping, usedToken: string): Statement {
+    const { result, retentionMs } = keeping
+    const bound = result === undefined ? 'null' : "pg_catalog.decode($1::pg_catalog.text, 'base64')"
+    return {
+      text:
+        `${insert}${uuidLiteral(ids.id)}, ${octetsLiteral(ids.fingerprint)}, ${bound}, ` +
+        `${usedToken}, ${momentIn(retentionMs)})`,
+      // A text is the same to every client, whatever it makes of octets.
+      values: result === undefined ? [] : [base64(result)],
+    }
+  }
+
+  return {
+    keep: (ids, keeping) => keepWith(ids, keeping, inTransaction(keeping.fence, keeping.usedToken)),
+    assertIn: (fence) => ({
+      text: `select pg_catalog.concat(${inTransaction(fence, true)}) as coupled`,
+      values: [],
+    }),
+    keepAlone: (ids, keeping) => keepWith(ids, keeping, String(keeping.usedToken)),
+    look: (ids) => ({
+      text: `select ${columnsOf(octetsLiteral(ids.fingerprint))} from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
+      values: [],
+    }),
+    readLooked: ([row]) => row && readRecord(row),
+    fate: (fence) => ({
+      text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as fate`,
+      values: [],
+    }),
+    readFate: ([row]) => row && textIn(row, 'fate'),
+  }
+}
+
+/** What `readRecord` reads, as columns of the table. */
+export function columnsOf(fingerprint: string): string {
+  const isSame = `fingerprint OPERATOR(pg_catalog.=) ${fingerprint}`
+  return (
+    `(${isSame})::pg_catalog.text as same, ` +
+    `case when ${isSame} then pg_catalog.encode(result, 'base64') end as result, ` +
+    'single_use::pg_catalog.text as token'
+  )
+}
+
+export function readRecord(row: Row): KeptRecord {
+  const result = textIn(row, 'result')
+  return {
+    isSame: textIn(row, 'same') === 'true',
+    result: result === undefined ? undefined : Buffer.from(result, 'base64'),
+    usedToken: textIn(row, 'token') === 'true',
+  }
+}
+
+const base64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('base64')

@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { checkPostgres } from '../../../../src/stores/postgres/check/check.js'
+import type { Statement } from '../../../../src/stores/postgres/runner.js'
+import { migration } from '../../../../src/stores/postgres/schema.js'
+import { recordIds, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'
+import {
+  createStatements,
+  isEndedByHandler,
+} from '../../../../src/stores/postgres/sql/statements.js'
+import { sweep } from '../../../../src/stores/postgres/sweep.js'
+import { sharedPostgres } from '../../../support/postgres-database.js'
+import { LIBRARIES } from '../adapters/libraries.js'
+
+const server = await sharedPostgres()
+await server.query(migration())
+const schema = 'service_auth'
+const statements = createStatements(schema)
+const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
+const KEEPING = { result: Buffer.from([0, 255]), retentionMs: 0, usedToken: true }
+
+it.each(Object.entries(LIBRARIES))(
+  '%s runs all statements and tells their rows',
+  async (name, open) => {
+    const { runner, close } = await open(server.url, 3)
+    const ids = recordIds(name, 'f')
+    const ask = (tx: unknown, { text, values }: Statement) => runner.query(tx, text, values)
+    const opening = { transactionMs: 5000, checksConnection: true }
+
+    await runner.transaction(async (tx) => {
+      const opened = statements.readBegun(await ask(tx, statements.beginRun(ids, opening)))
+      if (opened.lock !== 'taken') throw new Error(opened.lock)
+      const consumed = await ask(tx, statements.consume(tokenIds(name), 0))
+      expect(statements.readConsumed(consumed)).toBe(true)
+      await ask(tx, statements.keep(ids, { ...KEEPING, fence: opened.fence }))
+    }, LIMITS)
+    const looked = statements.readLooked(await ask(undefined, statements.look(ids)))
+    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: true })
+
+    const tripped = await runner
+      .transaction((tx) => ask(tx, statements.keep(ids, { ...KEEPING, fence: '1' })), LIMITS)
+      .catch((error) => error)
+    expect(isEndedByHandler(tripped), String(tripped)).toBe(true)
+    const taken = await ask(undefined, statements.keepAlone(ids, KEEPING)).catch((error) => error)
+    expect(isEndedByHandler(taken)).toBe(false)
+    await ask(undefined, statements.awaitEnd(ids, { waitMs: 100 }))
+    expect(await checkPostgres(runner, { schema, acquireMs: 2000, sweeps: true })).toEqual([])
+    expect(await sweep({ runner, schema, acquireMs: 2000 })).toBe(2)
+    await close()
+  },
+)

@@ -1,0 +1,325 @@
+import pg, { type Client } from 'pg'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { Statement } from '../../../../src/stores/postgres/runner.js'
+import { migration } from '../../../../src/stores/postgres/schema.js'
+import { recordIds, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'
+import {
+  createStatements,
+  isEndedByHandler,
+} from '../../../../src/stores/postgres/sql/statements.js'
+import { sharedPostgres } from '../../../support/postgres-database.js'
+
+const statements = createStatements('service_auth')
+const OPENING = { transactionMs: 30_000, checksConnection: true }
+const KEEPING = { result: Buffer.from([0, 255, 39, 92]), retentionMs: 60_000, usedToken: false }
+const GUARDS = [
+  'statement_timeout',
+  'idle_in_transaction_session_timeout',
+  'client_connection_check_interval',
+]
+
+describe.each([15, 18] as const)('on Postgres %i', async (version) => {
+  const server = await sharedPostgres(version)
+  await server.query(migration())
+  const clients: Client[] = []
+  afterAll(() => Promise.all(clients.map((client) => client.end())))
+
+  let keys = 0
+  const nextIds = (fingerprint = 'f') => recordIds(`key ${++keys}`, fingerprint)
+  const ask = async (client: Client, { text, values }: Statement) =>
+    (await client.query(text, [...values])).rows
+
+  async function connect(): Promise<Client> {
+    const client = new pg.Client({ connectionString: server.url })
+    client.on('error', () => {})
+    clients.push(client)
+    await client.connect()
+    return client
+  }
+
+  const openers = {
+    'three statements in one round trip': async (
+      client: Client,
+      ids = nextIds(),
+      opening = OPENING,
+    ) => {
+      const text = statements.open(ids, opening).map((each) => each.text)
+      const results = (await client.query(text.join('; '))) as unknown as { rows: never[] }[]
+      return statements.readOpened(results.map(({ rows }) => rows))
+    },
+    'the function': async (client: Client, ids = nextIds(), opening = OPENING) =>
+      statements.readBegun(await ask(client, statements.beginRun(ids, opening))),
+  }
+
+  async function begin(client: Client, ids = nextIds()): Promise<string> {
+    await client.query('begin')
+    const opened = await openers['the function'](client, ids)
+    if (opened.lock !== 'taken') throw new Error(`the lock is ${opened.lock}`)
+    return opened.fence
+  }
+
+  describe.each(Object.entries(openers))('opened by %s', (_name, open) => {
+    it('runs what nobody runs, then finds its record, also of a request that differs', async () => {
+      const [client, ids] = [await connect(), nextIds()]
+      await client.query('begin')
+      const opened = await open(client, ids)
+      expect(opened).toEqual({
+        lock: 'taken',
+        fence: expect.stringMatching(/^\d+$/),
+        record: undefined,
+      })
+      if (opened.lock !== 'taken') return
+      await ask(client, statements.keep(ids, { ...KEEPING, fence: opened.fence }))
+      await client.query('commit; begin')
+      const again = await open(client, ids)
+      expect(again.record).toEqual({ isSame: true, result: KEEPING.result, usedToken: false })
+      const other = await open(client, { ...ids, fingerprint: recordIds('', 'g').fingerprint })
+      expect(other.record).toEqual({ isSame: false, result: undefined, usedToken: false })
+      await client.query('rollback')
+    })
+
+    it('says whose run holds the key', async () => {
+      const [one, other, ids] = [await connect(), await connect(), recordIds('held', 'f')]
+      await one.query('begin')
+      await open(one, ids)
+      await other.query('begin')
+      expect((await open(other, ids)).lock).toBe('running')
+      await other.query('rollback; begin')
+      expect((await open(other, recordIds('held', 'g'))).lock).toBe('reused')
+      await one.query('rollback')
+      await other.query('rollback')
+    })
+
+    it('never takes an equal request for another one', async () => {
+      const ids = nextIds()
+      const racers = await Promise.all(Array.from({ length: 8 }, () => connect()))
+      const seen = new Set<string>()
+      for (let round = 0; round < 15; round++) {
+        const locks = await Promise.all(
+          racers.map(async (client) => {
+            await client.query('begin')
+            const { lock } = await open(client, ids)
+            await client.query('rollback')
+            return lock
+          }),
+        )
+        for (const lock of locks) seen.add(lock)
+      }
+      // While one that rolls back has let go of one of the two, it can be met: the store looks again.
+      seen.delete('reused')
+      expect([...seen].sort()).toEqual(['running', 'taken'])
+    })
+
+    it.each([
+      ['0', '30s'],
+      ['5s', '5s'],
+      ['2min', '30s'],
+      ['1d', '30s'],
+    ])('lowers bounds of %s to %s, and never raises them', async (before, after) => {
+      const client = await connect()
+      const bounds = GUARDS.slice(0, 2)
+      for (const name of bounds) await client.query(`set ${name} = '${before}'`)
+      await client.query('begin')
+      await open(client)
+      expect(await settings(client)).toEqual([after, after, '500ms'])
+      await client.query('rollback')
+      expect((await settings(client)).slice(0, 2)).toEqual([before, before])
+    })
+
+    it('leaves the check of the connection alone where it is not wanted, or more frequent', async () => {
+      const client = await connect()
+      await client.query('begin')
+      await open(client, nextIds(), { ...OPENING, checksConnection: false })
+      expect((await settings(client))[2]).toBe('0')
+      await client.query("rollback; set client_connection_check_interval = '100ms'; begin")
+      await open(client)
+      expect((await settings(client))[2]).toBe('100ms')
+      await client.query('rollback')
+    })
+  })
+
+  const settings = async (client: Client): Promise<string[]> => {
+    const columns = GUARDS.map((name, index) => `current_setting('${name}') as s${index}`)
+    return Object.values((await client.query(`select ${columns.join(', ')}`)).rows[0])
+  }
+
+  it.each([
+    ['commit', 'commit'],
+    ['rollback', 'rollback'],
+    ['commit; begin', 'commit and chain'],
+    ['rollback; begin', 'rollback and chain'],
+  ])('keeps nothing once the handler has sent %s', async (...ways) => {
+    for (const way of ways) {
+      const [client, ids] = [await connect(), nextIds()]
+      const fence = await begin(client, ids)
+      await client.query(way)
+      const error = await ask(client, statements.keep(ids, { ...KEEPING, fence })).catch((e) => e)
+      expect(isEndedByHandler(error), String(error)).toBe(true)
+      expect(isEndedByHandler(new Error('wrapped', { cause: { driverError: error } }))).toBe(true)
+      await client.query('rollback')
+      expect(statements.readLooked(await ask(client, statements.look(ids)))).toBeUndefined()
+    }
+  })
+
+  it('keeps the record inside of a savepoint of the handler', async () => {
+    const [client, ids] = [await connect(), nextIds()]
+    const fence = await begin(client, ids)
+    await client.query('savepoint own')
+    await ask(client, statements.keep(ids, { ...KEEPING, fence }))
+    await client.query('commit')
+    expect(statements.readLooked(await ask(client, statements.look(ids)))).toBeDefined()
+  })
+
+  it('does not take other failures, nor a quoted statement, for a transaction that was ended', async () => {
+    const [client, ids] = [await connect(), nextIds()]
+    const fence = await begin(client, ids)
+    const keep = statements.keep(ids, { ...KEEPING, fence })
+    await client.query('select 1 / 0').catch(() => {})
+    const failed = await ask(client, keep).catch((error) => error)
+    expect(failed.code).toBe('25P02')
+    expect(isEndedByHandler(failed)).toBe(false)
+    await client.query('rollback')
+    await ask(client, statements.keepAlone(ids, KEEPING))
+    const taken = await ask(client, statements.keepAlone(ids, KEEPING)).catch((error) => error)
+    expect(taken.code).toBe('23505')
+    expect(isEndedByHandler(taken)).toBe(false)
+    expect(isEndedByHandler(new Error(`Failed query: ${keep.text}`, { cause: failed }))).toBe(false)
+    const said = new Error('express-service-auth: transaction 1 ended')
+    expect(isEndedByHandler(said)).toBe(false)
+  })
+
+  it('works whatever a handler has set', async () => {
+    const [client, ids] = [await connect(), nextIds()]
+    await client
+      .query(`create schema if not exists evil;
+      create or replace function evil.never(uuid, uuid) returns boolean language sql as 'select false';
+      create operator evil.= (function = evil.never, leftarg = uuid, rightarg = uuid)`)
+      .catch(() => {})
+    const fence = await begin(client, ids)
+    await client.query(`set local search_path = evil, pg_catalog;
+      set local standard_conforming_strings = off; set local intervalstyle = 'sql_standard';
+      set local bytea_output = 'escape'; set local timezone = 'Pacific/Auckland'`)
+    await ask(client, statements.keep(ids, { ...KEEPING, fence }))
+    const looked = statements.readLooked(await ask(client, statements.look(ids)))
+    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: false })
+    await client.query('rollback')
+  })
+
+  it('gets what it kept past the type parsers of a client', async () => {
+    const ids = nextIds()
+    const types = {
+      getTypeParser: (oid: number) => (text: string) => (oid === 25 ? text : null),
+    } as never
+    const client = new pg.Client({ connectionString: server.url, types })
+    clients.push(client)
+    await client.connect()
+    const usedToken = true
+    await ask(client, statements.keepAlone(ids, { ...KEEPING, usedToken }))
+    const looked = statements.readLooked(await ask(client, statements.look(ids)))
+    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken })
+    await client.query('begin')
+    expect((await openers['three statements in one round trip'](client, ids)).lock).toBe('taken')
+    expect(
+      statements.readConsumed(await ask(client, statements.consume(tokenIds('parsed'), 1))),
+    ).toBe(true)
+    await client.query('rollback')
+  })
+
+  it.each([undefined, Buffer.alloc(0), Buffer.alloc(300_000, 'å')])(
+    'keeps a result as it is, and none as none',
+    async (result) => {
+      const [client, ids] = [await connect(), nextIds()]
+      await ask(client, statements.keepAlone(ids, { ...KEEPING, result }))
+      const looked = statements.readLooked(await ask(client, statements.look(ids)))
+      expect(looked?.isSame).toBe(true)
+      expect(looked?.result).toEqual(result)
+    },
+  )
+
+  it('keeps records for a year, by the clock of the statement', async () => {
+    const [client, ids] = [await connect(), nextIds()]
+    const fence = await begin(client, ids)
+    await client.query('select pg_sleep(0.05)')
+    const retentionMs = 31_536_000_000
+    await ask(client, statements.keep(ids, { ...KEEPING, retentionMs, fence }))
+    const { rows } = await client.query(
+      `select expires_at - interval '31536000 seconds' - now() >= interval '50 ms' as later,
+        expires_at - interval '31536000 seconds' <= clock_timestamp() as passed
+        from service_auth.idempotency where id = $1`,
+      [ids.id],
+    )
+    expect(rows).toEqual([{ later: true, passed: true }])
+    await client.query('rollback')
+  })
+
+  it('waits for the end of a run, as long as it may', async () => {
+    const [runner, waiting, ids] = [await connect(), await connect(), nextIds()]
+    await begin(runner, ids)
+    const tooLong = await ask(waiting, statements.awaitEnd(ids, { waitMs: 30 })).catch((e) => e)
+    expect(tooLong.code).toBe('55P03')
+    const ended = ask(waiting, statements.awaitEnd(ids, { waitMs: 5000 }))
+    await runner.query('rollback')
+    await ended
+    // The lock is free again, and the bound was that of one statement.
+    expect((await waiting.query('show lock_timeout')).rows).toEqual([{ lock_timeout: '0' }])
+    await begin(runner, ids)
+    await runner.query('rollback')
+  })
+
+  it('says that the server can check connections, and leaves the setting as it is', async () => {
+    const client = await connect()
+    await ask(client, statements.probe())
+    expect((await settings(client))[2]).toBe('0')
+  })
+
+  it.each([false, true])(
+    'records a token once of 200 at once; in transactions: %s',
+    async (within) => {
+      const connections = await Promise.all(Array.from({ length: 20 }, () => connect()))
+      const token = tokenIds(`raced ${within}`)
+      const consume = async (client: Client): Promise<boolean> => {
+        if (within) await client.query('begin')
+        const consumed = statements.readConsumed(
+          await ask(client, statements.consume(token, 60_000)),
+        )
+        if (within) await client.query('commit')
+        return consumed
+      }
+      const tries = connections.map(async (client) => {
+        const results: boolean[] = []
+        for (let each = 0; each < 10; each++) results.push(await consume(client))
+        return results
+      })
+      expect((await Promise.all(tries)).flat().filter(Boolean)).toHaveLength(1)
+    },
+  )
+
+  it('does not wait for a token that another transaction has recorded', async () => {
+    const [one, other, token] = [await connect(), await connect(), tokenIds('uncommitted')]
+    const consume = async (client: Client) =>
+      statements.readConsumed(await ask(client, statements.consume(token, 60_000)))
+    await one.query('begin')
+    expect(await consume(one)).toBe(true)
+    expect(await consume(one)).toBe(false)
+    await other.query("set statement_timeout = '2s'")
+    expect(await consume(other)).toBe(false)
+    await one.query('rollback')
+    expect(await consume(other)).toBe(true)
+    expect(await consume(one)).toBe(false)
+  })
+})
+
+it('puts nothing into a statement that is not its own', () => {
+  const ids = recordIds('key', 'fingerprint')
+  const hostile = "x'; drop table users; --"
+  expect(() => createStatements(hostile)).toThrow(TypeError)
+  for (const member of ['id', 'fingerprint', 'keyLock', 'requestLock']) {
+    const broken = { ...ids, [member]: hostile }
+    expect(() => [statements.open(broken, OPENING), statements.beginRun(broken, OPENING)]).toThrow()
+  }
+  expect(() => statements.keep(ids, { ...KEEPING, fence: hostile })).toThrow(TypeError)
+  expect(() => statements.keepAlone(ids, { ...KEEPING, retentionMs: Number.NaN })).toThrow(
+    TypeError,
+  )
+  expect(() => statements.consume({ id: hostile, lock: '1' }, 1)).toThrow(TypeError)
+})

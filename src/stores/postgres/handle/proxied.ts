@@ -3,7 +3,7 @@ import { isPlainObject } from './handle-values.js'
 /** What a proxy of a membrane answers to, alone of all objects: a weak map would cost each request more. */
 export const BEHIND: unique symbol = Symbol('express-service-auth behind')
 
-const OWN = Symbol('express-service-auth own')
+const OWN: unique symbol = Symbol('express-service-auth own')
 
 /** What a proxy stands before. */
 interface Behind {

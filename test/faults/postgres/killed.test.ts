@@ -32,10 +32,18 @@ afterAll(() => issuer.close())
 
 describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
   let stage: Stage
+  /** Whom all retry at: the records of all adapters are the same. */
+  let survivor: Victim
   beforeAll(async () => {
     stage = await openStage(version)
+    const [cell] = cellsOf(['directly'], { onlyPg: true }) as [Cell]
+    const given = { issuer: issuer.url, transactionMs: LONG_MS, url: stage.postgres.url }
+    survivor = await launchVictim(cell, given)
   })
-  afterAll(() => stage.close())
+  afterAll(async () => {
+    await survivor.kill()
+    await stage.close()
+  })
 
   function send(port: number, key: string, stop?: Stop): Promise<Answer> {
     const token = issuer.token()
@@ -69,31 +77,27 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
   const isReplayed = ({ headers }: Answer): boolean =>
     headers['idempotent-replayed']?.[0] === 'true'
 
-  async function onVictims(
+  async function onVictim(
     cell: Cell,
     transactionMs: number,
-    use: (lives: { victim: Victim; survivor: Victim; wire: PostgresProxy }) => Promise<void>,
+    use: (lives: { victim: Victim; wire: PostgresProxy }) => Promise<void>,
   ): Promise<void> {
-    const address = await stage.addressOf(cell.route)
-    const wire = await startPostgresProxy(address)
-    const given = { issuer: issuer.url, transactionMs }
-    const [victim, survivor] = await Promise.all([
-      launchVictim(cell, { ...given, url: urlOf(cell, wire) }),
-      launchVictim(cell, { ...given, url: urlOf(cell, address) }),
-    ])
+    const wire = await startPostgresProxy(await stage.addressOf(cell.route))
+    const url = urlOf(cell, wire)
+    const victim = await launchVictim(cell, { issuer: issuer.url, transactionMs, url })
     try {
-      // Both are connected.
-      await Promise.all([send(victim.port, newKey()), send(survivor.port, newKey())])
-      await use({ victim, survivor, wire })
+      // It is connected.
+      await send(victim.port, newKey())
+      await use({ victim, wire })
     } finally {
-      await Promise.all([victim.kill(), survivor.kill()])
+      await victim.kill()
       await wire.stop()
     }
   }
 
   describe.each(cellsOf(['directly']))('$title', (cell) => {
     test('runs again where it has not committed, else its answer is there', async () => {
-      await onVictims(cell, LONG_MS, async ({ victim, survivor }) => {
+      await onVictim(cell, LONG_MS, async ({ victim }) => {
         const stops: readonly Stop[] = [...NOTHING, 'after COMMIT']
         const casualties = stops.map((stop) => ({ stop, key: newKey() }))
         const cut = casualties.map(({ stop, key }) => send(victim.port, key, stop))
@@ -110,7 +114,7 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
 
   describe.each(cellsOf(['directly'], { onlyPg: true }))('$title', (cell) => {
     test('between the record and COMMIT: a retry runs', async () => {
-      await onVictims(cell, LONG_MS, async ({ victim, survivor, wire }) => {
+      await onVictim(cell, LONG_MS, async ({ victim, wire }) => {
         const key = newKey()
         wire.cutAt({ at: /^commit$/i, moment: 'silent before' })
         const cut = send(victim.port, key)
@@ -123,7 +127,7 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
     })
 
     test('while a statement runs: 409 until the server looks, then a retry runs', async () => {
-      await onVictims(cell, LONG_MS, async ({ victim, survivor }) => {
+      await onVictim(cell, LONG_MS, async ({ victim }) => {
         const key = newKey()
         const cut = send(victim.port, key, 'in a statement')
         await victim.reached('in a statement')
@@ -135,7 +139,7 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
     })
 
     test('frozen: 409 until its time is over; thawed, it can write no more', async () => {
-      await onVictims(cell, SHORT_MS, async ({ victim, survivor }) => {
+      await onVictim(cell, SHORT_MS, async ({ victim }) => {
         const key = newKey()
         const late = send(victim.port, key, 'after the write')
         await victim.reached('after the write')

@@ -117,8 +117,12 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
 
   return {
     transaction,
-    query: (tx, text, values, limits = DEFAULT_LIMITS) =>
-      tx === undefined ? queryAlone({ text, values }, limits) : send(tx, { text, values }),
+    async query(tx, text, values, limits = DEFAULT_LIMITS) {
+      if (tx === undefined) return queryAlone({ text, values }, limits)
+      const open = openOf(tx)
+      if (await isLostByNow(open)) await open.ended
+      return send(tx, { text, values })
+    },
     batch: (tx, statements) => allDone(sendAll(tx, statements)),
     async commitWith(tx, statements) {
       await close(openOf(tx), statements)

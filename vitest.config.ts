@@ -10,6 +10,14 @@ const report = process.env['VITEST_REPORT']
 /** What proves the package that users install, rather than the code: slow, and part of `npm run check`. */
 const OF_THE_PACKAGE = ['test/package/**/*.test.ts', 'test/types/**/*.test.ts']
 
+/** Faults, races and mutants of Postgres, and what runs over each library: slow, and a run of its own. */
+const SLOW_OF_POSTGRES = [
+  'test/faults/postgres/**/*.test.ts',
+  'test/stores/postgres/{races,races-mutants,model,pools,answers-on-the-wire,check,effects}*.test.ts',
+  'test/stores/postgres/adapters/{runner-cases,library-runner,runner-wire,runners}*.test.ts',
+  'test/example-app/postgres-*.test.ts',
+]
+
 /** Gives each test file modules of its own in a worker that it shares. */
 const OWN_MODULES = 'test/support/own-modules.ts'
 
@@ -18,6 +26,14 @@ const SEARCH_FOR_SECRETS = 'test/support/secret-search/setup.ts'
 
 /** Run by a test, which expects each of them to fail. */
 const LEAKS_ON_PURPOSE = 'test/support/secret-search/planted/**'
+
+/** How the tests of the code run. */
+const OF_THE_CODE = {
+  // Half of the processor time went into a process for each file.
+  isolate: false,
+  setupFiles: [OWN_MODULES, SEARCH_FOR_SECRETS],
+  globalSetup: ['test/support/global-setup.ts', 'test/support/packed-packages.ts'],
+}
 
 export default defineConfig({
   resolve: {
@@ -45,14 +61,15 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          ...OF_THE_CODE,
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: [...OF_THE_PACKAGE, LEAKS_ON_PURPOSE],
-          // Half of the processor time went into a process for each file.
-          isolate: false,
-          setupFiles: [OWN_MODULES, SEARCH_FOR_SECRETS],
-          globalSetup: ['test/support/global-setup.ts', 'test/support/packed-packages.ts'],
+          exclude: [...OF_THE_PACKAGE, ...SLOW_OF_POSTGRES, LEAKS_ON_PURPOSE],
         },
+      },
+      {
+        extends: true,
+        test: { ...OF_THE_CODE, name: 'postgres', include: SLOW_OF_POSTGRES },
       },
       {
         extends: true,

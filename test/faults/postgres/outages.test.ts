@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, newKey } from '../../support/order-calls.js'
 import type { PostgresOutage } from '../../support/postgres-proxy.js'
+import { until } from '../../support/until.js'
 import { cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'
 import { type Lane, LIMITS, onLane, openStage, type Receiving, type Stage } from './stage.js'
@@ -89,10 +90,10 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
       await onLane(stage, cell, exhaust, { max: 2 })
     })
 
-    // drizzle 0.45 loses a connection of its pool for good when `begin` fails on it.
-    const losesConnections = cell.adapter.name === 'drizzle'
-    const exhausting = losesConnections ? test.skip : test.concurrent
-    exhausting('a pool that the handlers exhaust themselves: 503, then runs', async () => {
+    // EXCEPTION of drizzle: version 0.45 loses a connection of its pool for good when `begin` fails on it.
+    if (cell.adapter.name === 'drizzle') return
+
+    test.concurrent('a pool that the handlers exhaust themselves: 503, then runs', async () => {
       await onLane(stage, cell, exhaustByHandlers, { max: 2 })
     })
   })
@@ -142,16 +143,22 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
 
   /** Each handler waits for a second connection of a pool of which all have one. */
   async function exhaustByHandlers({ receive }: Lane): Promise<void> {
+    let begun = 0
+    let atOnce = 1
     const handler: Receiving['handler'] =
       ({ write, opened }) =>
       async (request, response) => {
+        begun += 1
         const effect = await write(request)
+        await until('the others', async () => begun >= atOnce)
         const limits = { acquireMs: 5000, statementMs: 5000 }
         await opened.runner.query(undefined, 'select 1', [], limits)
         response.status(201).json({ effect })
       }
     const { port } = await receive({ store: { acquireMs: 300 }, handler })
     await retry(port, newKey())
+    begun = 0
+    atOnce = 2
     const keys = [newKey(), newKey(), newKey(), newKey()]
     const answers = await Promise.all(keys.map((key) => call(port, { key })))
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503])

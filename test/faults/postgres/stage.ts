@@ -109,12 +109,19 @@ const passingOn =
   }
 
 /**
- * Behind a pooler postgres.js must not name its statements, `commit` among them: one that another
- * connection does not know fails, which ends the transaction, and the library's second try is answered
- * with ROLLBACK, which it takes for a success.
+ * Two settings of postgres.js. A connection that breaks while the library asks for the types of its server
+ * rejects a promise that nobody has, which ends the process: it does not ask.
+ *
+ * Behind a pooler it must not name its statements, `commit` among them: one that another connection does
+ * not know fails, which ends the transaction, and the library's second try is answered with ROLLBACK,
+ * which it takes for a success.
  */
-export const urlOf = ({ adapter, route }: Cell, { url }: Pick<PostgresAddress, 'url'>): string =>
-  adapter.name === 'postgres.js' && route !== 'directly' ? `${url}?prepare=false` : url
+export function urlOf({ adapter, route }: Cell, { url }: Pick<PostgresAddress, 'url'>): string {
+  if (adapter.name !== 'postgres.js') return url
+  // EXCEPTION of postgres.js: no `prepare=false` once the adapter sees to its COMMIT itself.
+  const unnamed = route === 'directly' ? '' : '&prepare=false'
+  return `${url}?fetch_types=false${unnamed}`
+}
 
 export interface LaneOptions {
   /** How many connections the application opens; by default 4. */
@@ -157,7 +164,7 @@ export async function onLane<R>(
     for (const { store } of receivers) store.close()
     // What waits for a reply that never comes would wait for ever.
     proxy.cut()
-    // drizzle 0.45 never gives a connection back whose `begin` has failed, and its pool waits for it.
+    // EXCEPTION of drizzle: version 0.45 never gives a connection back whose `begin` has failed, and its pool waits for it.
     await Promise.race([opened.close(), delay(CLOSING_MS, undefined, { ref: false })])
     await proxy.stop()
   }

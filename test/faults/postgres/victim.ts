@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RequestHandler, Response } from 'express'
@@ -7,10 +8,10 @@ import { requireIdempotencyKey, serviceAuth } from 'express-service-auth'
 import { postgresStore } from '../../../src/stores/postgres/postgres-store.js'
 import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { ADAPTERS } from './adapters.js'
-import type { Stop } from './victims.js'
+import { ADAPTERS, type OpenAdapter } from './adapters.js'
+import type { Arrival, Stop, VictimSetting } from './victims.js'
 
-// A receiver in a process of its own, whose requests stop wherever their `X-Stop-At` says until the test
+// Receivers in a process of their own, whose requests stop wherever their `X-Stop-At` says until the test
 // lets them go on.
 
 function setting(name: string): string {
@@ -19,23 +20,28 @@ function setting(name: string): string {
   return value
 }
 
-const stopOfRequest = new AsyncLocalStorage<string | undefined>()
+/** Of a request. */
+interface Wanted {
+  readonly stop: string | undefined
+  readonly index: number
+}
+
+const wantedBy = new AsyncLocalStorage<Wanted>()
 const stopped: (() => void)[] = []
 process.on('message', () => {
   for (const goOn of stopped.splice(0)) goOn()
 })
 process.on('disconnect', () => process.exit())
 
-async function pass(stop: Stop, wanted = stopOfRequest.getStore()): Promise<void> {
-  if (wanted !== stop) return
+const arrive = (at: Stop, index: number): void =>
+  void process.send?.({ at, index } satisfies Arrival)
+
+async function pass(stop: Stop, wanted = wantedBy.getStore()): Promise<void> {
+  if (wanted?.stop !== stop) return
   const told = new Promise<void>((resolve) => stopped.push(resolve))
-  process.send?.({ at: stop })
+  arrive(stop, wanted.index)
   await told
 }
-
-const adapter = ADAPTERS.find(({ name }) => name === setting('ADAPTER'))
-const opened = await adapter?.open(setting('DATABASE_URL'), 8)
-if (opened === undefined) throw new Error('ADAPTER must name an adapter')
 
 /** Stops before the record is written. */
 function stopping(runner: TransactionRunner<unknown>): TransactionRunner<unknown> {
@@ -55,53 +61,54 @@ function stopping(runner: TransactionRunner<unknown>): TransactionRunner<unknown
   }
 }
 
-const store = postgresStore(stopping(opened.runner), {
-  sweepSeconds: false,
-  transactionMs: Number(setting('TRANSACTION_MS')),
-})
-
 /** Stands outside of the key, where the octets go to the caller. */
-const watch: RequestHandler = async (request, response, next) => {
-  const wanted = request.get('x-stop-at')
-  if (wanted === ('after COMMIT' satisfies Stop)) stopSending(response)
-  await stopOfRequest.run(wanted, async () => {
-    await pass('before begin')
-    next()
-  })
-}
+const watching =
+  (index: number): RequestHandler =>
+  async (request, response, next) => {
+    const wanted = { stop: request.get('x-stop-at'), index }
+    if (wanted.stop === ('after COMMIT' satisfies Stop)) stopSending(response, wanted)
+    await wantedBy.run(wanted, async () => {
+      await pass('before begin')
+      next()
+    })
+  }
 
-function stopSending(response: Response): void {
+function stopSending(response: Response, wanted: Wanted): void {
   const { end } = response
   response.end = ((...sent: Parameters<typeof end>) => {
-    void pass('after COMMIT', 'after COMMIT').then(() => Reflect.apply(end, response, sent))
+    void pass('after COMMIT', wanted).then(() => Reflect.apply(end, response, sent))
     return response
   }) as typeof end
 }
 
-const createOrder: RequestHandler = async (request, response, next) => {
-  try {
-    const name = request.get('x-effect-of')
-    const effect = `${name}/${randomUUID()}`
-    await pass('before the write')
-    const tx = store.transactionOf(request)
-    await opened.insert(tx, effect)
-    await pass('after the write')
-    if (stopOfRequest.getStore() === ('in a statement' satisfies Stop)) {
-      process.send?.({ at: 'in a statement' })
-      await opened.execute(tx, 'select 1 from pg_sleep(30)')
-    }
-    // It may be thawed after its time.
-    if (stopOfRequest.getStore() === 'after the write') await opened.insert(tx, `${effect}-late`)
-    response.status(201).json({ effect })
-  } catch (error) {
-    next(error)
-  }
-}
+const storeOf = ({ runner }: OpenAdapter) =>
+  postgresStore(stopping(runner), {
+    sweepSeconds: false,
+    transactionMs: Number(setting('TRANSACTION_MS')),
+  })
 
-const majors = EXPRESS_MAJORS.find(({ major }) => major === setting('EXPRESS'))
-if (majors === undefined) throw new Error('EXPRESS must name a major of Express')
-const app = majors.express()
-app.set('env', 'test')
+const creating =
+  (opened: OpenAdapter, store: ReturnType<typeof storeOf>): RequestHandler =>
+  async (request, response, next) => {
+    try {
+      const effect = `${request.get('x-effect-of')}/${randomUUID()}`
+      await pass('before the write')
+      const tx = store.transactionOf(request)
+      await opened.insert(tx, effect)
+      await pass('after the write')
+      const wanted = wantedBy.getStore()
+      if (wanted?.stop === ('in a statement' satisfies Stop)) {
+        arrive('in a statement', wanted.index)
+        await opened.execute(tx, 'select 1 from pg_sleep(30)')
+      }
+      // It may be thawed after its time.
+      if (wanted?.stop === 'after the write') await opened.insert(tx, `${effect}-late`)
+      response.status(201).json({ effect })
+    } catch (error) {
+      next(error)
+    }
+  }
+
 const auth = serviceAuth({
   issuer: setting('ISSUER'),
   audience: 'orders',
@@ -109,10 +116,24 @@ const auth = serviceAuth({
   tokenType: 'service-access',
   callers: ['billing'],
 })
-app.use(auth)
-app.post('/orders/:id', watch, majors.express.json(), requireIdempotencyKey({ store }), createOrder)
-await auth.ready()
-const server = createServer(app)
-server.listen(0, '127.0.0.1', () => {
-  process.send?.({ port: (server.address() as AddressInfo).port })
-})
+
+/** Resolves with its port. */
+async function open({ adapter: name, major, url }: VictimSetting, index: number): Promise<number> {
+  const adapter = ADAPTERS.find((one) => one.name === name)
+  const majors = EXPRESS_MAJORS.find((one) => one.major === major)
+  if (!adapter || !majors) throw new Error('RECEIVERS must name adapters and majors of Express')
+  const opened = await adapter.open(url, 8)
+  const store = storeOf(opened)
+  const app = majors.express()
+  app.set('env', 'test')
+  app.use(auth)
+  const key = requireIdempotencyKey({ store })
+  app.post('/orders/:id', watching(index), majors.express.json(), key, creating(opened, store))
+  const server = createServer(app).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+const settings: VictimSetting[] = JSON.parse(setting('RECEIVERS'))
+const [ports] = await Promise.all([Promise.all(settings.map(open)), auth.ready()])
+process.send?.({ ports })

@@ -11,10 +11,34 @@ export type Stop =
   | 'before the record'
   | 'after COMMIT'
 
+/** One of the receivers of a process. */
+export interface VictimCell {
+  readonly cell: Cell
+  readonly url: string
+}
+
+/** What a victim is told of one. */
+export interface VictimSetting {
+  readonly adapter: string
+  /** Of Express. */
+  readonly major: string
+  readonly url: string
+}
+
+/** What a victim says when a request has stopped. */
+export interface Arrival {
+  readonly at: Stop
+  /** Of the receiver. */
+  readonly index: number
+}
+
 export interface Victim {
+  /** Of its receivers, in their order. */
+  readonly ports: readonly number[]
+  /** That of the first. */
   readonly port: number
-  /** Resolves once a request has stopped there. */
-  reached(stop: Stop): Promise<void>
+  /** Resolves once a request of a receiver, by default of the first, has stopped there. */
+  reached(stop: Stop, index?: number): Promise<void>
   /** Lets everything go on that has stopped. */
   goOn(): void
   /** SIGSTOP, SIGCONT. */
@@ -26,26 +50,29 @@ export interface Victim {
 
 const PROGRAM = new URL('victim.ts', import.meta.url)
 
-/** Starts a receiver in a process of its own. */
+/** Starts receivers in a process of their own. */
 export async function launchVictim(
-  cell: Cell,
-  given: { readonly url: string; readonly issuer: string; readonly transactionMs: number },
+  cells: readonly VictimCell[],
+  given: { readonly issuer: string; readonly transactionMs: number },
 ): Promise<Victim> {
-  const { child, greeting, kill }: Launched<{ port: number }> = await launch(PROGRAM, {
+  const settings = cells.map(
+    ({ cell, url }): VictimSetting => ({ adapter: cell.adapter.name, major: cell.major, url }),
+  )
+  const { child, greeting, kill }: Launched<{ ports: number[] }> = await launch(PROGRAM, {
     env: {
-      ADAPTER: cell.adapter.name,
-      EXPRESS: cell.major,
-      DATABASE_URL: given.url,
+      RECEIVERS: JSON.stringify(settings),
       ISSUER: given.issuer,
       TRANSACTION_MS: String(given.transactionMs),
     },
   })
   const arrivals = new Set<string>()
-  child.on('message', ({ at }: { at: string }) => void arrivals.add(at))
+  child.on('message', ({ at, index }: Arrival) => void arrivals.add(`${at}, ${index}`))
+  const [port = 0] = greeting.ports
   return {
-    port: greeting.port,
-    async reached(stop) {
-      await until(`a request at "${stop}"`, async () => arrivals.has(stop))
+    ports: greeting.ports,
+    port,
+    async reached(stop, index = 0) {
+      await until(`a request at "${stop}"`, async () => arrivals.has(`${stop}, ${index}`))
     },
     goOn: () => void child.send('go on'),
     freeze: () => void child.kill('SIGSTOP'),

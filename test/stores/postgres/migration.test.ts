@@ -103,8 +103,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const ids = recordIds('granted', 'f')
     const opening = { transactionMs: 1000, checksConnection: true }
     for (const statement of [
-      statements.beginRun(ids, opening),
-      ...statements.open(ids, opening),
+      statements.open(ids, opening),
       statements.keepAlone(ids, KEEPING),
       statements.look(ids),
       statements.consume(tokenIds('granted'), -1),

@@ -13,15 +13,9 @@ const opened = (row: Row | undefined, found: unknown): Opened => {
 
 /** The statements of the store as names of the model's operations. */
 export const MODEL_STATEMENTS: Statements = {
-  open: ({ id, fingerprint, requestLock, keyLock }, { transactionMs }) => [
-    statement('guards', transactionMs),
-    statement('locks', requestLock, keyLock),
-    statement('look', id, fingerprint),
-  ],
-  readOpened: ([, locked, looked]) => opened(locked?.[0], looked?.[0]),
-  beginRun: ({ id, fingerprint, requestLock, keyLock }, { transactionMs }) =>
+  open: ({ id, fingerprint, requestLock, keyLock }, { transactionMs }) =>
     statement('begin_run', transactionMs, requestLock, keyLock, id, fingerprint),
-  readBegun: ([row]) => opened(row, row?.['record']),
+  readOpened: ([row]) => opened(row, row?.['record']),
   awaitEnd: ({ keyLock }, { waitMs }) => statement('await_end', keyLock, waitMs),
   probe: () => statement('probe'),
   keep: ({ id, fingerprint }, { result, usedToken }) =>

@@ -5,6 +5,7 @@ import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
 import { createLiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
 import { createRun } from '../../../src/stores/postgres/run/run.js'
 import type { Isolation } from '../../../src/stores/postgres/runner.js'
+import { migration } from '../../../src/stores/postgres/schema.js'
 import { createStatements, type Statements } from '../../../src/stores/postgres/sql/statements.js'
 
 /** What of the statements is another than in the store. */
@@ -19,11 +20,35 @@ export interface MutatedStore extends CoupledStore {
   readonly handled: number
 }
 
+/**
+ * A changed copy of the function `begin_run` beside the real one: the SQL that makes it, and the mutation by
+ * which a store calls it.
+ */
+export function mutatedFunction(
+  name: string,
+  from: RegExp,
+  to: (found: string) => string,
+): { readonly sql: string; readonly mutation: Mutation } {
+  const real = migration()
+  const changed = real.replace(from, to)
+  if (changed === real) throw new Error('begin_run has another text')
+  const renamed = (text: string): string => text.replaceAll('begin_run(', `${name}(`)
+  return {
+    sql: renamed(changed),
+    mutation: ({ open }) => ({
+      open(ids, opening) {
+        const { text, values } = open(ids, opening)
+        return { text: renamed(text), values }
+      },
+    }),
+  }
+}
+
 /** A store on a pool of its own, whose statements are changed. */
 export function openMutated(url: string, mutation: Mutation, isolation?: Isolation): MutatedStore {
+  const schema = 'service_auth'
   const pool = new Pool({ connectionString: url, max: 4 })
   onTestFinished(() => pool.end())
-  const schema = 'service_auth'
   const real = createStatements(schema)
   const limits = { acquireMs: 5000, transactionMs: 5000, resolveMs: 2000, isolation }
   const statements = { ...real, ...mutation(real) }

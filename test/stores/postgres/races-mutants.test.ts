@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { lockLiteral } from '../../../src/stores/postgres/sql/literals.js'
+import { columnsOf } from '../../../src/stores/postgres/sql/record-statements.js'
 import { createLedger } from '../../support/coupled-receiver.js'
 import { newKey } from '../../support/order-calls.js'
 import { sharedPostgres } from '../../support/postgres-database.js'
 import { until } from '../../support/until.js'
-import { type Mutation, openMutated } from './mutated-store.js'
+import { type Mutation, mutatedFunction, openMutated } from './mutated-store.js'
 
 // What makes a difference once in thousands of requests makes one each time where the server is told to
 // wait in the right place. Each wrong order of statements stands beside the right one, which waits too.
@@ -29,28 +29,35 @@ interface Locks {
   readonly b: string
 }
 
-/** The opening with another statement for its locks. */
-const withLocks =
-  (text: (locks: Locks) => string): Mutation =>
-  (real) => ({
-    open(ids, opening) {
-      const [guards, , look] = real.open(ids, opening)
-      const a = lockLiteral(ids.keyLock)
-      const b = lockLiteral(ids.requestLock)
-      return [guards, { text: text({ a, b }), values: [] }, look]
-    },
-  })
+/** The locks as parameters of the function `begin_run`. */
+const LOCKS: Locks = { a: '$4', b: '$3' }
+const REAL_LOCKS = /lock := \(select case[^;]*;/
+const REAL_LOOK_UP = /lock := \(select case[^;]*;[^;]*;/
+
+const AS_IT_IS: Mutation = () => ({})
+
+/** Makes a changed copy of the function `begin_run`. */
+async function mutate(...given: Parameters<typeof mutatedFunction>): Promise<Mutation> {
+  const { sql, mutation } = mutatedFunction(...given)
+  await ledger.query(sql)
+  return mutation
+}
 
 test('an equal request to another instance is not told that the key is another’s: B before A', async () => {
-  const bFirst = withLocks(
-    ({ a, b }) =>
-      `select case when not ${TRY}(${b}) then 'running' when ${PAUSE} then null ` +
-      `when not ${TRY}(${a}) then 'reused' else ${XACT} end as lock`,
+  const { a, b } = LOCKS
+  const bFirst = await mutate(
+    'b_first',
+    REAL_LOCKS,
+    () =>
+      `lock := case when not ${TRY}(${b}) then 'running' when ${PAUSE} then null ` +
+      `when not ${TRY}(${a}) then 'reused' else ${XACT} end;`,
   )
-  const aFirst = withLocks(
-    ({ a, b }) =>
-      `select case when not ${TRY}(${a}) then case when ${TRY}(${b}) then 'reused' else 'running' end ` +
-      `when ${PAUSE} then null when not ${TRY}(${b}) then 'running' else ${XACT} end as lock`,
+  const aFirst = await mutate(
+    'a_first',
+    REAL_LOCKS,
+    () =>
+      `lock := case when not ${TRY}(${a}) then case when ${TRY}(${b}) then 'reused' else 'running' end ` +
+      `when ${PAUSE} then null when not ${TRY}(${b}) then 'running' else ${XACT} end;`,
   )
   const meet = async (mutation: Mutation): Promise<string[]> => {
     const [one, other] = [openMutated(ledger.url, mutation), openMutated(ledger.url, mutation)]
@@ -70,24 +77,20 @@ test('no handler runs in vain: the look-up begins after the locks are taken', as
   const locksOf = ({ a, b }: Locks): string =>
     `case when ${PAUSE} then null when not ${TRY}(${b}) then 'running' ` +
     `when not ${TRY}(${a}) then 'reused' else ${XACT} end`
-  const apart = withLocks((locks) => `select ${locksOf(locks)} as lock`)
-  const joined: Mutation = (real) => ({
-    open(ids, opening) {
-      const [guards, , look] = real.open(ids, opening)
-      const a = lockLiteral(ids.keyLock)
-      const b = lockLiteral(ids.requestLock)
-      const found = look.text.replace(/^select /, '')
-      const text = `with locked as materialized (select ${locksOf({ a, b })} as lock) select lock, found.* from locked left join lateral (select ${found}) as found on true`
-      return [guards, { text, values: [] }, { text: 'select 1', values: [] }]
-    },
-    readOpened([, rows]) {
-      const found = rows?.[0]?.['same'] === null ? [] : (rows ?? [])
-      return real.readOpened([[], rows ?? [], found])
-    },
-  })
+  const apart = await mutate('apart', REAL_LOCKS, () => `lock := ${locksOf(LOCKS)};`)
+  const joined = await mutate(
+    'joined',
+    REAL_LOOK_UP,
+    () => `with locked as materialized (select ${locksOf(LOCKS)} as lock)
+      select locked.lock, found.same, found.result, found.token
+      into lock, same, result, token
+      from locked left join lateral (
+        select ${columnsOf('$2')} from service_auth.idempotency where id = $1
+      ) as found on true;`,
+  )
   const overtake = async (mutation: Mutation) => {
     const slow = openMutated(ledger.url, mutation)
-    const quick = openMutated(ledger.url, () => ({}))
+    const quick = openMutated(ledger.url, AS_IT_IS)
     await quick.write(newKey(), 'equal')
     const key = newKey()
     const first = slow.write(key, 'equal')
@@ -103,13 +106,11 @@ test('no handler runs in vain: the look-up begins after the locks are taken', as
 
 test('a stale snapshot costs a run in vain and never a second effect: a plain insert', async () => {
   /** The snapshot of the whole transaction is made here, before the locks. */
-  const slow: Mutation = (real) => ({
-    open(ids, opening) {
-      const [guards, locks, look] = real.open(ids, opening)
-      const text = `${guards.text}, pg_catalog.pg_sleep(${PAUSE_MS / 1000})::text as paused`
-      return [{ ...guards, text }, locks, look]
-    },
-  })
+  const slow = await mutate(
+    'stale',
+    REAL_LOCKS,
+    (locks) => `perform pg_catalog.pg_sleep(${PAUSE_MS / 1000}); ${locks}`,
+  )
   const yielding: Mutation = (real) => ({
     ...slow(real),
     keep(ids, keeping) {
@@ -119,7 +120,7 @@ test('a stale snapshot costs a run in vain and never a second effect: a plain in
   })
   const overtake = async (mutation: Mutation) => {
     const stale = openMutated(ledger.url, mutation, 'repeatable read')
-    const quick = openMutated(ledger.url, () => ({}))
+    const quick = openMutated(ledger.url, AS_IT_IS)
     await quick.write(newKey(), 'equal')
     const key = newKey()
     const first = stale.write(key, 'equal')

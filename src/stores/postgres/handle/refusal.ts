@@ -1,6 +1,10 @@
 import { isCallback } from './handle-values.js'
 
-export const PROMISE_FUNCTIONS: ReadonlySet<PropertyKey> = new Set<PropertyKey>(['then', 'catch', 'finally'])
+export const PROMISE_FUNCTIONS: ReadonlySet<PropertyKey> = new Set<PropertyKey>([
+  'then',
+  'catch',
+  'finally',
+])
 
 /** A call that is not made. */
 export interface RefusedCall {

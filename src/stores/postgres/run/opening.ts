@@ -8,18 +8,20 @@ export interface Opening {
   readonly checksConnection: boolean
 }
 
-/** Bounds the transaction, tries the locks and looks for the record: three statements, in this order. */
+/** Bounds the transaction, tries the locks and looks for the record, in this order. */
 export async function open<Tx>(
   { runner, statements, limits }: Place<Tx>,
   { ids, checksConnection }: Opening,
   tx: Tx,
 ): Promise<Opened> {
   const options = { transactionMs: limits.transactionMs, checksConnection }
-  if (runner.batch !== undefined) {
-    return statements.readOpened(await runner.batch(tx, statements.open(ids, options)))
+  const statement = statements.open(ids, options)
+  if (runner.batch === undefined) {
+    return statements.readOpened(await runner.query(tx, statement.text, statement.values))
   }
-  const { text, values } = statements.beginRun(ids, options)
-  return statements.readBegun(await runner.query(tx, text, values))
+  // A client that can sends it together with its `begin`.
+  const [rows = []] = await runner.batch(tx, [statement])
+  return statements.readOpened(rows)
 }
 
 /**

@@ -34,15 +34,13 @@ export interface Opening {
 /** What opens the transaction of a run. */
 export interface OpeningStatements {
   /**
-   * Its bounds, its locks, and the look for a record. Three, because each sees what was committed
-   * before it began: one that looks while it locks sees what was there before it had the lock.
+   * Its bounds, its locks, and the look for a record, in one call of the function `begin_run`. There they
+   * are three statements, because each sees what was committed before it began: one that looks while it
+   * locks sees what was there before it had the lock. A function keeps its plans, where statements
+   * without names are planned anew for each request.
    */
-  open(ids: RecordIds, opening: Opening): readonly [Statement, Statement, Statement]
-  /** Reads the rows of the three. */
-  readOpened(rows: readonly (readonly Row[])[]): Opened
-  /** The three in one, by the function in the schema. */
-  beginRun(ids: RecordIds, opening: Opening): Statement
-  readBegun(rows: readonly Row[]): Opened
+  open(ids: RecordIds, opening: Opening): Statement
+  readOpened(rows: readonly Row[]): Opened
   /**
    * Waits until nobody runs the key; in no transaction, so that the lock is free again at once. Fails
    * with 55P03 after `waitMs`.
@@ -52,32 +50,20 @@ export interface OpeningStatements {
   probe(): Statement
 }
 
-export interface OpeningParts {
-  readonly schema: string
-  look(ids: RecordIds): Statement
-}
-
 /** How often a server that works looks whether the caller is still there: 500 ms. */
 const CONNECTION_CHECK_MS = 500
 
-export function createOpeningStatements({ schema, look }: OpeningParts): OpeningStatements {
+export function createOpeningStatements(schema: string): OpeningStatements {
   const call = `select lock, same, result, token from ${quotedSchema(schema)}.begin_run(`
   return {
-    open: (ids, opening) => [
-      { text: guards(opening), values: [] },
-      { text: locks(lockLiteral(ids.requestLock), lockLiteral(ids.keyLock)), values: [] },
-      look(ids),
-    ],
-    readOpened: ([, locked, looked]) =>
-      readLock(onlyRow(locked), looked?.[0] && readRecord(looked[0])),
-    beginRun: (ids, { transactionMs, checksConnection }) => ({
+    open: (ids, { transactionMs, checksConnection }) => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${octetsLiteral(ids.fingerprint)}, ` +
         `${lockLiteral(ids.requestLock)}, ${lockLiteral(ids.keyLock)}, ` +
         `${settingLiteral(transactionMs)}, ${checksConnection})`,
       values: [],
     }),
-    readBegun(rows) {
+    readOpened(rows) {
       const row = onlyRow(rows)
       const hasRecord = textIn(row, 'same') !== undefined
       return readLock(row, hasRecord ? readRecord(row) : undefined)
@@ -94,11 +80,6 @@ export function createOpeningStatements({ schema, look }: OpeningParts): Opening
       values: [],
     }),
   }
-}
-
-function guards({ transactionMs, checksConnection }: Opening): string {
-  const guarded = checksConnection ? [...TIMEOUTS, CONNECTION_CHECK] : TIMEOUTS
-  return `select ${lowered(guarded, settingLiteral(transactionMs))}`
 }
 
 /** Both are bounded by the time of a transaction. */

@@ -6,10 +6,9 @@ import { createTokenStatements, type TokenStatements } from './token-statements.
 export type Statements = OpeningStatements & RecordStatements & TokenStatements
 
 export function createStatements(schema: string): Statements {
-  const records = createRecordStatements(schema)
   return {
-    ...createOpeningStatements({ schema, look: records.look }),
-    ...records,
+    ...createOpeningStatements(schema),
+    ...createRecordStatements(schema),
     ...createTokenStatements(schema),
   }
 }

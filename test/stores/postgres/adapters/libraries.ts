@@ -28,10 +28,7 @@ export interface OpenLibrary<Tx = unknown> {
 
 type OpenerOf<Tx> = (url: string, max: number) => Promise<OpenLibrary<Tx>>
 
-const openKysely: OpenerOf<import('kysely').Transaction<PaymentTable>> = async (
-  url,
-  max,
-) => {
+const openKysely: OpenerOf<import('kysely').Transaction<PaymentTable>> = async (url, max) => {
   const pool = new Pool({ connectionString: url, max })
   // Kysely listens to neither.
   pool.on('error', () => {})

@@ -27,7 +27,7 @@ it.each(Object.entries(LIBRARIES))(
     const opening = { transactionMs: 5000, checksConnection: true }
 
     await runner.transaction(async (tx) => {
-      const opened = statements.readBegun(await ask(tx, statements.beginRun(ids, opening)))
+      const opened = statements.readOpened(await ask(tx, statements.open(ids, opening)))
       if (opened.lock !== 'taken') throw new Error(opened.lock)
       const consumed = await ask(tx, statements.consume(tokenIds(name), 0))
       expect(statements.readConsumed(consumed)).toBe(true)

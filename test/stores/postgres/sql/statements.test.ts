@@ -37,28 +37,21 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     return client
   }
 
-  const openers = {
-    'three statements in one round trip': async (
-      client: Client,
-      ids = nextIds(),
-      opening = OPENING,
-    ) => {
-      const text = statements.open(ids, opening).map((each) => each.text)
-      const results = (await client.query(text.join('; '))) as unknown as { rows: never[] }[]
-      return statements.readOpened(results.map(({ rows }) => rows))
-    },
-    'the function': async (client: Client, ids = nextIds(), opening = OPENING) =>
-      statements.readBegun(await ask(client, statements.beginRun(ids, opening))),
-  }
+  const open = async (
+    client: Client,
+    ids = nextIds(),
+    opening = OPENING,
+  ): Promise<ReturnType<typeof statements.readOpened>> =>
+    statements.readOpened(await ask(client, statements.open(ids, opening)))
 
   async function begin(client: Client, ids = nextIds()): Promise<string> {
     await client.query('begin')
-    const opened = await openers['the function'](client, ids)
+    const opened = await open(client, ids)
     if (opened.lock !== 'taken') throw new Error(`the lock is ${opened.lock}`)
     return opened.fence
   }
 
-  describe.each(Object.entries(openers))('opened by %s', (_name, open) => {
+  describe('opened', () => {
     it('runs what nobody runs, then finds its record, also of a request that differs', async () => {
       const [client, ids] = [await connect(), nextIds()]
       await client.query('begin')
@@ -218,7 +211,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const looked = statements.readLooked(await ask(client, statements.look(ids)))
     expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken })
     await client.query('begin')
-    expect((await openers['three statements in one round trip'](client, ids)).lock).toBe('taken')
+    expect((await open(client, ids)).lock).toBe('taken')
     expect(
       statements.readConsumed(await ask(client, statements.consume(tokenIds('parsed'), 1))),
     ).toBe(true)
@@ -315,7 +308,7 @@ it('puts nothing into a statement that is not its own', () => {
   expect(() => createStatements(hostile)).toThrow(TypeError)
   for (const member of ['id', 'fingerprint', 'keyLock', 'requestLock']) {
     const broken = { ...ids, [member]: hostile }
-    expect(() => [statements.open(broken, OPENING), statements.beginRun(broken, OPENING)]).toThrow()
+    expect(() => statements.open(broken, OPENING)).toThrow()
   }
   expect(() => statements.keep(ids, { ...KEEPING, fence: hostile })).toThrow(TypeError)
   expect(() => statements.keepAlone(ids, { ...KEEPING, retentionMs: Number.NaN })).toThrow(

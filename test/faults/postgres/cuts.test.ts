@@ -82,7 +82,7 @@ describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (
         const { port } = await receive()
         await retry(port, newKey())
         const key = newKey()
-        proxy.cutAt({ at: /^commit$/i, moment })
+        proxy.cutAt({ at: /^commit( and chain)?$/i, moment })
         const breaking = setTimeout(() => proxy.cut(), SILENT_MS)
         const { before, final } = await retry(port, key)
         clearTimeout(breaking)

@@ -143,7 +143,7 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
     test('between the record and COMMIT: a retry runs', async () => {
       await onVictim([cell], LONG_MS, async ({ victim, wires: [wire] }) => {
         const key = newKey()
-        wire?.cutAt({ at: /^commit$/i, moment: 'silent before' })
+        wire?.cutAt({ at: /^commit( and chain)?$/i, moment: 'silent before' })
         const cut = send(victim.port, key)
         await until('its COMMIT', async () => wire?.cuts.length === 1)
         await victim.kill()

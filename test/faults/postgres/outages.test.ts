@@ -75,7 +75,7 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
         await onLane(stage, cell, async (lane) => {
           const { port } = await receiveGoneAtCommit(lane)
           const key = newKey()
-          lane.proxy.cutAt({ at: /^commit$/i, moment })
+          lane.proxy.cutAt({ at: /^commit( and chain)?$/i, moment })
           await expectUnavailable(port, key, LIMITS.transactionMs + LIMITS.resolveMs)
           await lane.proxy.heal()
           const { final } = await retry(port, key)

@@ -34,3 +34,12 @@ export function noConnection(acquireMs: number): Error {
 export function noAnswer(timeoutMs: number): Error {
   return new Error(`Postgres did not answer within ${timeoutMs} ms.`)
 }
+
+/** All of them, or the first failure in their order once all have settled. */
+export async function allDone<T>(sent: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(sent)
+  return settled.map((each) => {
+    if (each.status === 'rejected') throw each.reason
+    return each.value
+  })
+}

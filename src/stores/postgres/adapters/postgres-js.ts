@@ -5,7 +5,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { noAnswer, noConnection, within } from './bounded.js'
+import { allDone, noAnswer, noConnection, within } from './bounded.js'
 import { type NameTransform, type RawResult, rowsOf } from './postgres-js-rows.js'
 
 /** `sql` of postgres.js 3.4; `T` is what `sql.begin` gives to its callback. */
@@ -15,9 +15,13 @@ export interface PostgresJsLike<T> {
   begin<R>(options: string, work: (sql: T) => R | Promise<R>): Promise<unknown>
 }
 
-interface RawQuery extends PromiseLike<RawResult> {
+interface Result extends RawResult {
+  /** What the server says that it has done. */
+  readonly command: string
+}
+
+interface RawQuery extends PromiseLike<Result> {
   raw(): RawQuery
-  execute(): RawQuery
 }
 
 interface TransactionLike {
@@ -27,7 +31,7 @@ interface TransactionLike {
 /** A transaction that the library holds open until `end` is called. */
 interface Open<T> {
   readonly tx: T
-  /** The library commits, behind what was sent before. */
+  /** The library sends its `commit`. */
   readonly end: () => void
   /** The library rolls back. */
   readonly fail: (reason: unknown) => void
@@ -36,14 +40,23 @@ interface Open<T> {
   /** How long a server may take to answer the commit, before it is given up. */
   readonly commitMs: number
   closing?: Promise<void>
+  /** The server has refused to commit, which ends a transaction. */
+  isRefused?: boolean
 }
+
+/**
+ * The library's own `commit` is a prepared statement, which the connection that pgbouncer gives it may not
+ * know: then the transaction is rolled back, and the library takes that for done. This one commits, and
+ * leaves the library an empty transaction to end.
+ */
+const COMMIT = 'commit and chain'
 
 // Behind a statement that hangs the library waits for ever; the server ends that by its own time limit.
 const ROLLBACK_MS = 1000
 
 const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
-// Fails where an error that was swallowed would make `commit` roll back in silence.
+// Fails with a cause where an error that was swallowed makes the commit roll back.
 const PROBE: Statement = { text: 'select 1', values: [] }
 
 /**
@@ -66,8 +79,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   const send = async (tx: T, { text, values }: Statement): Promise<Row[]> => {
     openOf(tx)
     const given = values.map((value) => value ?? null)
-    const query = (tx as TransactionLike).unsafe(text, given, { prepare: false }).raw()
-    return rowsOf(await query, text, nameTransform)
+    return rowsOf(await unprepared(tx, text, given).raw(), text, nameTransform)
   }
 
   const sendAll = (tx: T, statements: readonly Statement[]): Promise<Row[]>[] =>
@@ -80,7 +92,11 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     const open = await begin(sql, limits)
     running.set(open.tx as object, open)
     try {
-      const result = await orLost(work(open.tx), open.ended)
+      const lost = open.ended.catch(async (error: unknown) => {
+        await open.closing
+        throw error
+      })
+      const result = await orLost(work(open.tx), lost)
       await close(open, [])
       return result
     } catch (error) {
@@ -91,14 +107,15 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     }
   }
 
-  /** The library's `commit` goes out behind the statements, in the same write. */
+  /** A transaction is closed once, whoever asks for it again. */
   function close(open: Open<T>, statements: readonly Statement[]): Promise<void> {
     open.closing ??= (async () => {
       if (await isLostByNow(open)) await open.ended
-      const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
-      open.end()
       const { commitMs } = open
-      await within(commitMs, allDone([...sent, open.ended]), { tooLate: () => noAnswer(commitMs) })
+      const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
+      const answered = orLost(allDone<unknown>([...sent, commit(open)]), open.ended)
+      await within(commitMs, answered, { tooLate: () => noAnswer(commitMs) })
+      await leave(open)
     })()
     return open.closing
   }
@@ -130,8 +147,33 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   }
 }
 
+function unprepared(tx: unknown, text: string, values: readonly unknown[] = []): RawQuery {
+  return (tx as TransactionLike).unsafe(text, values, { prepare: false })
+}
+
+/** Rejects unless the server has committed. */
+async function commit(open: Open<unknown>): Promise<void> {
+  try {
+    // Awaited as every statement is: the library sends a query when its `then` is called.
+    const { command } = await unprepared(open.tx, COMMIT)
+    if (command !== 'COMMIT') throw new Error(`Postgres answered COMMIT with ${command}`)
+  } catch (error) {
+    open.isRefused = Object(error).severity === 'ERROR'
+    throw error
+  }
+}
+
+/** What becomes of it is of no matter: the transaction that the library ends is empty. */
+async function leave(open: Open<unknown>): Promise<void> {
+  if (await isLostByNow(open)) return
+  open.end()
+  await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+}
+
 async function rollBack(open: Open<unknown>, reason: unknown): Promise<void> {
   if (await isLostByNow(open)) return
+  // The library logs that there is nothing to roll back.
+  if (open.isRefused) unprepared(open.tx, 'begin').then(undefined, () => {})
   open.fail(reason)
   await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
 }
@@ -187,14 +229,5 @@ function orLost<R>(working: Promise<R>, ended: Promise<unknown>): Promise<R> {
   return new Promise((resolve, reject) => {
     working.then(resolve, reject)
     ended.catch(reject)
-  })
-}
-
-/** All of them, or the first failure in their order once all have settled. */
-async function allDone<T>(sent: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(sent)
-  return settled.map((each) => {
-    if (each.status === 'rejected') throw each.reason
-    return each.value
   })
 }

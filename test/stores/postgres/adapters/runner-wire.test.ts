@@ -8,7 +8,10 @@ import { OPEN_RUNNERS, type OpenRunner } from './open-runners.js'
 const LIMITS = { acquireMs: 2000, transactionMs: 500 }
 
 /** Beyond `begin`, a handler's insert and `commit`: the opening, and the record where it is alone. */
-const ROUND_TRIPS: Record<string, number> = { pg: 3, 'postgres.js': 6, drizzle: 5 }
+const ROUND_TRIPS: Record<string, number> = { pg: 3, 'postgres.js': 7, drizzle: 5 }
+
+/** postgres.js ends an empty transaction, behind the answer. */
+const COMMITS: Record<string, number> = { pg: 1, 'postgres.js': 2, drizzle: 1 }
 
 let server: PostgresServer
 let proxy: PostgresProxy
@@ -54,7 +57,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     proxy.reset()
     await run(opened, 2)
     expect(proxy.roundTrips).toBe(ROUND_TRIPS[name])
-    expect(proxy.commits).toBe(1)
+    expect(proxy.commits).toBe(COMMITS[name])
     await opened.end()
   })
 

@@ -1,0 +1,55 @@
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
+import { type Pgbouncer, startPgbouncer } from '../../../support/pgbouncer.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { CREATE_PAYMENT } from './libraries.js'
+
+const LIMITS = { acquireMs: 5000, transactionMs: 5000 }
+const LANES = 4
+const TURNS = 40
+
+let server: PostgresServer
+let pgbouncer: Pgbouncer
+beforeAll(async () => {
+  server = await startPostgres()
+  await server.query(CREATE_PAYMENT)
+  pgbouncer = await startPgbouncer(server, { poolMode: 'transaction' })
+})
+afterAll(async () => {
+  await pgbouncer.stop()
+  await server.stop()
+})
+
+/**
+ * With `prepare`, the library's own `commit` is a statement that a connection behind pgbouncer may not
+ * know: the transaction is rolled back, and the library resolves.
+ */
+describe('postgres.js that prepares its statements, behind pgbouncer', () => {
+  test.each(['commitWith', 'no commitWith'])('resolves for what is committed: %s', async (way) => {
+    const told = await Promise.all(Array.from({ length: LANES }, (_, lane) => write(way, lane)))
+    const rows = await server.query<{ id: string }>('select id from payment where note = $1', [way])
+    const stored = new Set(rows.map(({ id }) => id))
+    expect(told.flat().filter((id) => !stored.has(id))).toEqual([])
+    expect(told.flat().length).toBeGreaterThan(0)
+  })
+})
+
+/** Resolves with what the runner says that it has committed. */
+async function write(way: string, lane: number): Promise<string[]> {
+  const sql = postgres(pgbouncer.url, { max: 2, onnotice: () => {} })
+  const runner = fromPostgresJs(sql)
+  const insert = 'insert into payment values ($1, $2)'
+  const turn = async (id: string): Promise<string> => {
+    await runner.transaction(async (tx) => {
+      if (way !== 'commitWith') await runner.query(tx, insert, [id, way])
+      else await runner.commitWith?.(tx, [{ text: insert, values: [id, way] }])
+    }, LIMITS)
+    return id
+  }
+  const ids = Array.from({ length: TURNS }, (_, index) => `${way}/${lane}/${index}`)
+  const settled: PromiseSettledResult<string>[] = []
+  for (const id of ids) settled.push(...(await Promise.allSettled([turn(id), turn(`${id}+`)])))
+  await sql.end({ timeout: 1 })
+  return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+}

@@ -13,7 +13,8 @@ const OF_THE_PACKAGE = ['test/package/**/*.test.ts', 'test/types/**/*.test.ts']
 /** Faults, races and mutants of Postgres, and what runs over each library: slow, and a run of its own. */
 const SLOW_OF_POSTGRES = [
   'test/faults/postgres/**/*.test.ts',
-  'test/stores/postgres/{races,races-mutants,model,pools,answers-on-the-wire,check,effects}*.test.ts',
+  'test/stores/postgres/{races,races-mutants,model,pools,answers-on-the-wire,effects}*.test.ts',
+  'test/stores/postgres/check/*.test.ts',
   'test/stores/postgres/adapters/{runner-cases,library-runner,runner-wire,runners}*.test.ts',
   'test/example-app/postgres-*.test.ts',
 ]

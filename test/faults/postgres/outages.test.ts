@@ -161,9 +161,13 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
     atOnce = 2
     const keys = [newKey(), newKey(), newKey(), newKey()]
     const answers = await Promise.all(keys.map((key) => call(port, { key })))
-    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503])
-    for (const key of keys) {
+    // Whoever is given up first frees a connection, by which another may still answer.
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses).toContain(503)
+    expect([503, 201]).toEqual(expect.arrayContaining([...new Set(statuses)]))
+    for (const [index, key] of keys.entries()) {
       const { final } = await retry(port, key)
+      if (statuses[index] === 201) expect(final.body).toEqual(answers[index]?.body)
       await expectOnce(stage, port, { key, final })
     }
   }

@@ -66,25 +66,22 @@ describe.each(ALL_RUNNERS)('the errors of %s', (name, openRunner) => {
     expect(sqlStateOf(await errorOf(run))).toBe('40001')
   })
 
-  // Asked for its ROLLBACK on a lost connection, postgres.js 3.4 fails outside of every promise.
-  test.skipIf(name === 'postgres.js')(
-    'of a connection that the server ends, and of one that is lost',
-    async () => {
-      const runner = await open()
-      let ended: unknown
-      let late: unknown
-      const run = runner.transaction(async (tx) => {
-        const ending = 'select pg_terminate_backend(pg_backend_pid())::text as ended'
-        ended = await errorOf(runner.query(tx, ending, []))
-        await delay(20)
-        late = await errorOf(runner.query(tx, 'select 1 as one', []))
-        throw ended
-      }, LIMITS)
-      await errorOf(run)
-      expect(sqlStateOf(ended)).toBe('57P01')
-      expect(sqlStateOf(late)).toBeUndefined()
-    },
-  )
+  test('of a connection that the server ends, and of one that is lost', async () => {
+    const runner = await open()
+    let ended: unknown
+    let late: unknown
+    const run = runner.transaction(async (tx) => {
+      const ending = 'select pg_terminate_backend(pg_backend_pid())::text as ended'
+      ended = await errorOf(runner.query(tx, ending, []))
+      await delay(20)
+      late = await errorOf(runner.query(tx, 'select 1 as one', []))
+      throw ended
+    }, LIMITS)
+    await errorOf(run)
+    // What postgres.js has read before the connection ends it does not tell.
+    expect(sqlStateOf(ended)).toBe(name === 'postgres.js' ? undefined : '57P01')
+    expect(sqlStateOf(late)).toBeUndefined()
+  })
 })
 
 test('an error of a model of Prisma', async () => {

@@ -126,9 +126,13 @@ describe('What the package does not own', () => {
       request: ['Symbol(express-service-auth request)', 'credential', 'idempotency', 'service'],
       response: [
         'Symbol(express-service-auth response)',
+        'appendHeader',
         'destroy',
         'end',
         'flushHeaders',
+        'removeHeader',
+        'setHeader',
+        'setHeaders',
         'write',
         'writeHead',
       ],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newKey } from '../../support/order-calls.js'
+import type { PostgresProxy } from '../../support/postgres-proxy.js'
 import { MOMENTS, type Moment } from '../../support/postgres-wire.js'
 import { type Cell, cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'
@@ -25,6 +26,20 @@ const noting =
     response.status(201).json({ effect })
   }
 
+const LOOK_MS = 50
+
+/** A connection that has gone silent breaks after a while, as it does when somebody notices. */
+function breakOnceSilent(proxy: PostgresProxy): NodeJS.Timeout {
+  let silentMs = 0
+  const looking = setInterval(() => {
+    if (proxy.cuts.length > 0) silentMs += LOOK_MS
+    if (silentMs < SILENT_MS) return
+    clearInterval(looking)
+    proxy.cut()
+  }, LOOK_MS)
+  return looking
+}
+
 describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (version) => {
   let stage: Stage
   beforeAll(async () => {
@@ -49,9 +64,9 @@ describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (
       const key = newKey()
       proxy.reset()
       proxy.cutAt({ at, moment })
-      const breaking = setTimeout(() => proxy.cut(), SILENT_MS)
+      const breaking = breakOnceSilent(proxy)
       const { before, final } = await retry(port, key)
-      clearTimeout(breaking)
+      clearInterval(breaking)
       const [statement] = proxy.cuts
       await proxy.heal()
       // A 500 is Express's answer to an error of the handler, and of nothing else.
@@ -83,9 +98,9 @@ describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (
         await retry(port, newKey())
         const key = newKey()
         proxy.cutAt({ at: /^commit( and chain)?$/i, moment })
-        const breaking = setTimeout(() => proxy.cut(), SILENT_MS)
+        const breaking = breakOnceSilent(proxy)
         const { before, final } = await retry(port, key)
-        clearTimeout(breaking)
+        clearInterval(breaking)
         expect(proxy.cuts).toHaveLength(1)
         await proxy.heal()
         expect(told(before).slice(0, 1)).toEqual(tells)

@@ -112,13 +112,10 @@ const passingOn =
  * Two settings of postgres.js. A connection that breaks while the library asks for the types of its server
  * rejects a promise that nobody has, which ends the process: it does not ask.
  *
- * Behind a pooler it must not name its statements, `commit` among them: one that another connection does
- * not know fails, which ends the transaction, and the library's second try is answered with ROLLBACK,
- * which it takes for a success.
+ * Behind a pooler a handler must not name its statements: another connection does not know them.
  */
 export function urlOf({ adapter, route }: Cell, { url }: Pick<PostgresAddress, 'url'>): string {
   if (adapter.name !== 'postgres.js') return url
-  // EXCEPTION of postgres.js: no `prepare=false` once the adapter sees to its COMMIT itself.
   const unnamed = route === 'directly' ? '' : '&prepare=false'
   return `${url}?fetch_types=false${unnamed}`
 }

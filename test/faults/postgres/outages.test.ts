@@ -90,9 +90,6 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
       await onLane(stage, cell, exhaust, { max: 2 })
     })
 
-    // EXCEPTION of drizzle: version 0.45 loses a connection of its pool for good when `begin` fails on it.
-    if (cell.adapter.name === 'drizzle') return
-
     test.concurrent('a pool that the handlers exhaust themselves: 503, then runs', async () => {
       await onLane(stage, cell, exhaustByHandlers, { max: 2 })
     })

@@ -161,7 +161,7 @@ export async function onLane<R>(
     for (const { store } of receivers) store.close()
     // What waits for a reply that never comes would wait for ever.
     proxy.cut()
-    // EXCEPTION of drizzle: version 0.45 never gives a connection back whose `begin` has failed, and its pool waits for it.
+    // drizzle 0.45 never gives a connection back on which its `begin` has failed, and its pool waits for it.
     await Promise.race([opened.close(), delay(CLOSING_MS, undefined, { ref: false })])
     await proxy.stop()
   }

@@ -2,6 +2,12 @@ import type { Place } from '../place.js'
 import type { RecordIds } from '../sql/record-ids.js'
 import type { Opened } from '../sql/statements.js'
 
+/**
+ * The server ends what this process has not ended: later, because a connection that it ends under a rollback
+ * may go back to the pool as a good one.
+ */
+const SERVER_GRACE_MS = 500
+
 export interface Opening {
   readonly ids: RecordIds
   /** Whether the server is to look whether its client is still there. */
@@ -14,7 +20,7 @@ export async function open<Tx>(
   { ids, checksConnection }: Opening,
   tx: Tx,
 ): Promise<Opened> {
-  const options = { transactionMs: limits.transactionMs, checksConnection }
+  const options = { transactionMs: limits.transactionMs + SERVER_GRACE_MS, checksConnection }
   const statement = statements.open(ids, options)
   if (runner.batch === undefined) {
     return statements.readOpened(await runner.query(tx, statement.text, statement.values))

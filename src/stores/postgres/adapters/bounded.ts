@@ -13,6 +13,7 @@ export function within<T>(
       isOver = true
       reject(over.tooLate())
     }, timeoutMs)
+    timer.unref()
     coming.then(
       (value) => {
         clearTimeout(timer)

@@ -20,9 +20,10 @@ export function openInTime<Handle, R>(
       state = 'too late'
       reject(noConnection)
     }, acquireMs)
+    timer.unref()
     const bound: Bound = (ms, reason) => {
       clearTimeout(timer)
-      timer = setTimeout(reject, ms, reason)
+      timer = setTimeout(reject, ms, reason).unref()
     }
     open(async (handle) => {
       if (state === 'too late') throw noConnection

@@ -133,7 +133,7 @@ async function lookForEnd<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<
   const { place, lifeline, run } = going
   if (lifeline.life.at !== 'undoing' || run?.usedTransaction !== true) return
   const { text, values } = place.statements.assertIn(String(fence))
-  // A statement of the handler may be under way: its answer does not wait for that.
+  // The calls of the handler have ended: what takes longer is a connection that has gone.
   const time = createTimeLimit(() => {})
   time.set(LOOK_FOR_END_MS)
   try {

@@ -1,9 +1,15 @@
 import { optionsObject, parseOptions } from '../../base/options.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
-import { CONNECTION_CHECK, locks, lowered, TIMEOUTS } from './sql/opening-statements.js'
+import {
+  CONNECTION_CHECK,
+  CONNECTION_CHECK_LIMIT,
+  locks,
+  lower,
+  TIMEOUTS,
+} from './sql/opening-statements.js'
 import { schemaLock } from './sql/record-ids.js'
-import { columnsOf } from './sql/record-statements.js'
+import { recordText } from './sql/record-statements.js'
 
 /** Options of `migration`. All names match `[a-z_][a-z0-9_]{0,62}`. */
 export interface MigrationOptions {
@@ -87,21 +93,26 @@ const LIMIT = '$5'
 const beginRun = (schema: string): string => `\
   -- Opens a run: its bounds, its locks, and then the look for a record, each with a snapshot of its own.
   -- Of the record: the id, the fingerprint; the locks of the request and of the key; the bound of the
-  -- transaction; whether the connection is checked.
-  create or replace function ${schema}.begin_run(uuid, bytea, bigint, bigint, text, boolean)
-    returns table (lock text, same text, result text, token text)
-    language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
+  -- transaction; whether the connection is checked. All names are qualified: whoever calls it has set
+  -- the search path.
+  create or replace function ${schema}.begin_run(
+      pg_catalog.uuid, pg_catalog.bytea, bigint, bigint, pg_catalog.text, boolean)
+    returns pg_catalog.text language plpgsql volatile security invoker
   as $function$
   #variable_conflict use_column
+  declare
+    held pg_catalog.text;
+    lock pg_catalog.text;
+    kept pg_catalog.text;
   begin
-    perform ${lowered(TIMEOUTS, LIMIT)};
+${TIMEOUTS.map((setting) => lower(setting, LIMIT)).join('')}\
     if $6 then
-      perform ${lowered([CONNECTION_CHECK], LIMIT)};
+${lower(CONNECTION_CHECK, CONNECTION_CHECK_LIMIT)}\
     end if;
-    lock := (${locks('$3', '$4')});
-    select ${columnsOf('$2')}
-      into same, result, token from ${schema}.idempotency where id = $1;
-    return next;
+    lock := ${locks('$3', '$4')};
+    select ${recordText('$2')}
+      into kept from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
+    return pg_catalog.concat_ws(' ', lock, kept);
   end
   $function$;
 `

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { columnsOf } from '../../../src/stores/postgres/sql/record-statements.js'
+import { recordText } from '../../../src/stores/postgres/sql/record-statements.js'
 import { createLedger } from '../../support/coupled-receiver.js'
 import { newKey } from '../../support/order-calls.js'
 import { sharedPostgres } from '../../support/postgres-database.js'
@@ -31,8 +31,8 @@ interface Locks {
 
 /** The locks as parameters of the function `begin_run`. */
 const LOCKS: Locks = { a: '$4', b: '$3' }
-const REAL_LOCKS = /lock := \(select case[^;]*;/
-const REAL_LOOK_UP = /lock := \(select case[^;]*;[^;]*;/
+const REAL_LOCKS = /lock := case[^;]*;/
+const REAL_LOOK_UP = /lock := case[^;]*;[^;]*;/
 
 const AS_IT_IS: Mutation = () => ({})
 
@@ -82,10 +82,9 @@ test('no handler runs in vain: the look-up begins after the locks are taken', as
     'joined',
     REAL_LOOK_UP,
     () => `with locked as materialized (select ${locksOf(LOCKS)} as lock)
-      select locked.lock, found.same, found.result, found.token
-      into lock, same, result, token
+      select locked.lock, found.record into lock, kept
       from locked left join lateral (
-        select ${columnsOf('$2')} from service_auth.idempotency where id = $1
+        select ${recordText('$2')} as record from service_auth.idempotency where id = $1
       ) as found on true;`,
   )
   const overtake = async (mutation: Mutation) => {

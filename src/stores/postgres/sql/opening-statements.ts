@@ -54,19 +54,21 @@ export interface OpeningStatements {
 const CONNECTION_CHECK_MS = 500
 
 export function createOpeningStatements(schema: string): OpeningStatements {
-  const call = `select lock, same, result, token from ${quotedSchema(schema)}.begin_run(`
+  const call = `select ${quotedSchema(schema)}.begin_run(`
   return {
     open: (ids, { transactionMs, checksConnection }) => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${octetsLiteral(ids.fingerprint)}, ` +
         `${lockLiteral(ids.requestLock)}, ${lockLiteral(ids.keyLock)}, ` +
-        `${settingLiteral(transactionMs)}, ${checksConnection})`,
+        `${settingLiteral(transactionMs)}, ${checksConnection}) as opened`,
       values: [],
     }),
     readOpened(rows) {
-      const row = onlyRow(rows)
-      const hasRecord = textIn(row, 'same') !== undefined
-      return readLock(row, hasRecord ? readRecord(row) : undefined)
+      const [, lock, record] = OPENED.exec(textIn(onlyRow(rows), 'opened') ?? '') ?? []
+      if (lock === undefined) throw new TypeError('Postgres must say who has the lock')
+      const found = { record: record === undefined ? undefined : readRecord(record) }
+      if (lock === 'running' || lock === 'reused') return { lock, ...found }
+      return { lock: 'taken', fence: lock, ...found }
     },
     awaitEnd: ({ keyLock }, { waitMs }) => ({
       // `case` sets the bound before it waits. `void` is a type that not every client can read.
@@ -90,38 +92,29 @@ export const TIMEOUTS: readonly string[] = [
 
 /** Bounded by a time of its own. */
 export const CONNECTION_CHECK = 'client_connection_check_interval'
+export const CONNECTION_CHECK_LIMIT: string = settingLiteral(CONNECTION_CHECK_MS)
 
 /**
- * Lowers settings of the transaction to the limit, and never raises them; zero is none. One row each,
- * because what the server has to read and plan costs more than the setting.
+ * Lowers a setting of the transaction to the limit, and never raises it; zero is none. Statements of
+ * plpgsql that it evaluates itself: what it gives to the server's executor costs more than the setting.
+ * Uses the variable `held`.
  */
-export function lowered(settings: readonly string[], limit: string): string {
-  const limits = settings.map((setting) => {
-    const most = setting === CONNECTION_CHECK ? settingLiteral(CONNECTION_CHECK_MS) : limit
-    return `('${setting}', ${most})`
-  })
-  const now = 'pg_catalog.current_setting(name)'
-  return (
-    `pg_catalog.set_config(name, case when ${now} OPERATOR(pg_catalog.<>) '0' ` +
-    `and ${now}::interval OPERATOR(pg_catalog.<) most::interval then ${now} else most end, true) ` +
-    `from (values ${limits.join(', ')}) as setting (name, most)`
-  )
-}
+export const lower = (setting: string, limit: string): string => `\
+    held := pg_catalog.current_setting('${setting}');
+    if held OPERATOR(pg_catalog.=) '0'
+      or held::pg_catalog.interval OPERATOR(pg_catalog.>) ${limit}::pg_catalog.interval then
+      held := pg_catalog.set_config('${setting}', ${limit}, true);
+    end if;
+`
 
 /**
  * B before A, because equal requests then meet at B: of two that took A first, the one that is refused
  * would have to ask whether the other is an equal one. Without a table, as an expression.
  */
 export const locks = (requestLock: string, keyLock: string): string =>
-  `select case when not pg_catalog.pg_try_advisory_xact_lock(${requestLock}) then 'running' ` +
+  `case when not pg_catalog.pg_try_advisory_xact_lock(${requestLock}) then 'running' ` +
   `when not pg_catalog.pg_try_advisory_xact_lock(${keyLock}) then 'reused' ` +
-  'else pg_catalog.pg_current_xact_id()::pg_catalog.text end as lock'
+  'else pg_catalog.pg_current_xact_id()::pg_catalog.text end'
 
-const FENCE = /^\d+$/
-
-function readLock(row: Row, record: KeptRecord | undefined): Opened {
-  const lock = textIn(row, 'lock')
-  if (lock === 'running' || lock === 'reused') return { lock, record }
-  if (lock !== undefined && FENCE.test(lock)) return { lock: 'taken', fence: lock, record }
-  throw new TypeError('Postgres must say who has the lock')
-}
+/** The lock, or the fence of who has it; then the record, where there is one. */
+const OPENED = /^(running|reused|\d+)(?: (.*))?$/s

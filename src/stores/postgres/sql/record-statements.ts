@@ -65,10 +65,10 @@ export function createRecordStatements(schema: string): RecordStatements {
     }),
     keepAlone: (ids, keeping) => keepWith(ids, keeping, String(keeping.usedToken)),
     look: (ids) => ({
-      text: `select ${columnsOf(octetsLiteral(ids.fingerprint))} from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
+      text: `select ${recordText(octetsLiteral(ids.fingerprint))} as record from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
       values: [],
     }),
-    readLooked: ([row]) => row && readRecord(row),
+    readLooked: ([row]) => row && readRecord(textIn(row, 'record') ?? ''),
     fate: (fence) => ({
       text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as fate`,
       values: [],
@@ -77,22 +77,24 @@ export function createRecordStatements(schema: string): RecordStatements {
   }
 }
 
-/** What `readRecord` reads, as columns of the table. */
-export function columnsOf(fingerprint: string): string {
+/** What `readRecord` reads, as an expression over the table: its words, apart by blanks. */
+export function recordText(fingerprint: string): string {
   const isSame = `fingerprint OPERATOR(pg_catalog.=) ${fingerprint}`
   return (
-    `(${isSame})::pg_catalog.text as same, ` +
-    `case when ${isSame} then pg_catalog.encode(result, 'base64') end as result, ` +
-    'single_use::pg_catalog.text as token'
+    `pg_catalog.concat_ws(' ', case when ${isSame} then 'same' else 'other' end, ` +
+    "case when single_use then 'used' else 'unused' end, " +
+    `case when ${isSame} then pg_catalog.encode(result, 'base64') end)`
   )
 }
 
-export function readRecord(row: Row): KeptRecord {
-  const result = textIn(row, 'result')
+export function readRecord(text: string): KeptRecord {
+  const [request, token, result] = text.split(' ')
+  const isKnown = /^(same|other)$/.test(request ?? '') && /^(used|unused)$/.test(token ?? '')
+  if (!isKnown) throw new TypeError('Postgres must say of which request a record is')
   return {
-    isSame: textIn(row, 'same') === 'true',
+    isSame: request === 'same',
     result: result === undefined ? undefined : Buffer.from(result, 'base64'),
-    usedToken: textIn(row, 'token') === 'true',
+    usedToken: token === 'used',
   }
 }
 

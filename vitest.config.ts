@@ -10,13 +10,16 @@ const report = process.env['VITEST_REPORT']
 /** What proves the package that users install, rather than the code: slow, and part of `npm run check`. */
 const OF_THE_PACKAGE = ['test/package/**/*.test.ts', 'test/types/**/*.test.ts']
 
-/** Faults, races and mutants of Postgres, and what runs over each library: slow, and a run of its own. */
-const SLOW_OF_POSTGRES = [
-  'test/faults/postgres/**/*.test.ts',
+/**
+ * Whole programs, servers that fail, and what runs over each database library: slow, and a run of its own.
+ */
+const OF_THE_SYSTEM = [
+  'test/{faults,example-app,docs}/**/*.test.ts',
+  'test/readme.test.ts',
+  'test/stores/redis/{denylist-faults,denylist-topologies,replicated,sentinel}.test.ts',
   'test/stores/postgres/{races,races-mutants,model,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check/*.test.ts',
   'test/stores/postgres/adapters/{runner-cases,library-runner,runner-wire,runners}*.test.ts',
-  'test/example-app/postgres-*.test.ts',
 ]
 
 /** Gives each test file modules of its own in a worker that it shares. */
@@ -65,12 +68,12 @@ export default defineConfig({
           ...OF_THE_CODE,
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: [...OF_THE_PACKAGE, ...SLOW_OF_POSTGRES, LEAKS_ON_PURPOSE],
+          exclude: [...OF_THE_PACKAGE, ...OF_THE_SYSTEM, LEAKS_ON_PURPOSE],
         },
       },
       {
         extends: true,
-        test: { ...OF_THE_CODE, name: 'postgres', include: SLOW_OF_POSTGRES },
+        test: { ...OF_THE_CODE, name: 'system', include: OF_THE_SYSTEM },
       },
       {
         extends: true,

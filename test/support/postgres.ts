@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { statfsSync } from 'node:fs'
 import { appendFile, chown, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client, type QueryResult } from 'pg'
-import { type PostgresAddress, postgresAddress } from './postgres-address.js'
+import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
 import type { PostgresVersion } from './postgres-binary.js'
 import { launchServer, type ServerLaunch, type ServerProcess } from './postgres-process.js'
 import { postgresTemplate } from './postgres-template.js'
@@ -20,6 +20,8 @@ export interface PostgresOptions {
   readonly version?: PostgresVersion
   /** More lines of postgresql.conf, such as `{ fsync: 'on' }`. */
   readonly settings?: PostgresSettings
+  /** It follows this server, whose data it has, until `select pg_promote()`. */
+  readonly standbyOf?: PostgresServer
 }
 
 type Row = Record<string, unknown>
@@ -77,8 +79,13 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const template = await postgresTemplate(options.version ?? 15)
   const folder = await mkdtemp(join(quickestFolder(), 'esa-postgres-'))
   const callOffWatchdog = guardFolder(folder)
-  await fill(folder, template.data, { ...DEFAULT_SETTINGS, ...options.settings })
   const data = join(folder, 'data')
+  const { standbyOf } = options
+  const makeData = (): Promise<unknown> =>
+    standbyOf
+      ? backUp(join(template.bin, 'pg_basebackup'), standbyOf, data)
+      : run('cp', ['-a', template.data, data])
+  await fill(folder, makeData, { ...DEFAULT_SETTINGS, ...options.settings })
   const launch: ServerLaunch = {
     binary: join(template.bin, 'postgres'),
     folder,
@@ -146,12 +153,23 @@ function quickestFolder(): string {
 }
 
 /** Makes the server's folder: a cluster of its own, and its settings. */
-async function fill(folder: string, template: string, settings: PostgresSettings): Promise<void> {
+async function fill(
+  folder: string,
+  makeData: () => Promise<unknown>,
+  settings: PostgresSettings,
+): Promise<void> {
   const user = serverUser()
   if (user) await chown(folder, user.uid, user.gid)
-  await run('cp', ['-a', template, join(folder, 'data')])
+  await makeData()
   const lines = Object.entries(settings).map(([name, value]) => `${name} = '${escaped(value)}'\n`)
   await appendFile(join(folder, 'data', 'postgresql.conf'), `\n${lines.join('')}`)
+}
+
+/** The data of a running server, and the settings by which a server follows it. */
+function backUp(program: string, { port }: PostgresServer, data: string): Promise<unknown> {
+  const from = ['-h', '127.0.0.1', '-p', String(port), '-U', SUPERUSER]
+  const how = ['--checkpoint=fast', '--no-sync', '--write-recovery-conf']
+  return run(program, [...from, ...how, '-D', data], { cwd: dirname(data), ...serverUser() })
 }
 
 /** The number of the segment by which a postmaster knows that no other serves its folder. */

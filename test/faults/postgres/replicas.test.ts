@@ -1,0 +1,152 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import {
+  type CoupledReceiver,
+  createLedger,
+  type Ledger,
+  openCoupled,
+  writeEffect,
+} from '../../support/coupled-receiver.js'
+import { call, newKey } from '../../support/order-calls.js'
+import {
+  type PostgresServer,
+  type PostgresSettings,
+  startPostgres,
+} from '../../support/postgres.js'
+import { until } from '../../support/until.js'
+
+const AT_ONCE = 8
+const WRITES_BEFORE = 40
+const ASYNCHRONOUS = expect.stringContaining('a standby is asynchronous')
+
+interface Replicated {
+  readonly primary: PostgresServer
+  readonly standby: PostgresServer
+  readonly ledger: Ledger
+  open(server: PostgresServer): Promise<CoupledReceiver>
+}
+
+/** Two servers, of which the one follows the other. */
+async function openReplicated(settings: PostgresSettings = {}): Promise<Replicated> {
+  const primary = await startPostgres()
+  onTestFinished(() => primary.stop())
+  const ledger = await createLedger(primary)
+  const standby = await startPostgres({ standbyOf: primary })
+  onTestFinished(() => standby.stop())
+  for (const [name, value] of Object.entries(settings)) {
+    await primary.query(`alter system set ${name} = '${value}'`)
+  }
+  await primary.query('select pg_reload_conf()')
+  const wanted = settings['synchronous_standby_names'] === undefined ? 'async' : 'sync'
+  await until(`the standby is ${wanted}`, async () => {
+    const [row] = await primary.query('select sync_state from pg_stat_replication')
+    return row?.['sync_state'] === wanted
+  })
+  const open = (server: PostgresServer): Promise<CoupledReceiver> =>
+    openCoupled({
+      url: server.urlFor(ledger.name),
+      store: { acquireMs: 500, resolveMs: 500 },
+      handler: (store) => async (request, response) => {
+        await writeEffect(store, request)
+        response.status(201).json({ order: 1 })
+      },
+    })
+  return { primary, standby, ledger, open }
+}
+
+/** Writes until one is not acknowledged; tells which keys were, and which were sent. */
+async function writeUntilItFails({ port }: CoupledReceiver) {
+  const [sent, acknowledged]: [string[], string[]] = [[], []]
+  const keepWriting = async (): Promise<void> => {
+    for (let isUp = true; isUp; ) {
+      const key = newKey()
+      sent.push(key)
+      isUp = (await call(port, { key, body: '{"a":1}' })).status === 201
+      if (isUp) acknowledged.push(key)
+    }
+  }
+  return { sent, acknowledged, ended: Promise.all(Array.from({ length: AT_ONCE }, keepWriting)) }
+}
+
+/** What the server that is the primary now has of the keys. */
+async function lookAt({ standby, ledger }: Replicated) {
+  const ask = (text: string) => standby.query<{ key: string; n: number }>(text, [], ledger.name)
+  const effects = await ask('select key, count(*)::int as n from effect group by key')
+  const [records] = await ask('select count(*)::int as n from service_auth.idempotency')
+  return { effects: new Map(effects.map(({ key, n }) => [key, n])), records: records?.n }
+}
+
+/** Sends each key again; after it each has one effect and one record. */
+async function retryAll(replicated: Replicated, keys: readonly string[]): Promise<string[]> {
+  const receiver = await replicated.open(replicated.standby)
+  const replayed: string[] = []
+  for (const key of keys) {
+    const answer = await call(receiver.port, { key, body: '{"a":1}' })
+    expect(answer.status).toBe(201)
+    if (answer.headers['idempotent-replayed']) replayed.push(key)
+  }
+  const { effects, records } = await lookAt(replicated)
+  expect(keys.map((key) => effects.get(key))).toEqual(keys.map(() => 1))
+  expect([effects.size, records]).toEqual([keys.length, keys.length])
+  return replayed
+}
+
+test('a failover to a synchronous standby loses no write that was acknowledged', async () => {
+  const replicated = await openReplicated({ synchronous_standby_names: '*' })
+  const { primary, standby } = replicated
+  const receiver = await replicated.open(primary)
+  expect(await receiver.store.check()).not.toContainEqual(ASYNCHRONOUS)
+  const { sent, acknowledged, ended } = await writeUntilItFails(receiver)
+  await until('some are written', async () => acknowledged.length >= WRITES_BEFORE)
+  await primary.kill()
+  await ended
+  await standby.query('select pg_promote()')
+
+  const { effects, records } = await lookAt(replicated)
+  expect(acknowledged.filter((key) => !effects.has(key))).toEqual([])
+  expect(records).toBe(effects.size)
+  const replayed = await retryAll(replicated, sent)
+  expect(replayed).toEqual(expect.arrayContaining(acknowledged))
+})
+
+test('a failover to an asynchronous standby loses writes with their records, and retries run', async () => {
+  const replicated = await openReplicated()
+  const { primary, standby } = replicated
+  const receiver = await replicated.open(primary)
+  expect(await receiver.store.check()).toContainEqual(ASYNCHRONOUS)
+  const { sent, acknowledged, ended } = await writeUntilItFails(receiver)
+  await until('some are written', async () => acknowledged.length >= WRITES_BEFORE)
+  // From here on it gets nothing more.
+  await standby.stopImmediate()
+  const before = acknowledged.length
+  await until('more are written', async () => acknowledged.length >= before + WRITES_BEFORE)
+  await primary.kill()
+  await ended
+  await standby.restart()
+  await standby.query('select pg_promote()')
+
+  const { effects, records } = await lookAt(replicated)
+  const lost = acknowledged.filter((key) => !effects.has(key))
+  expect(lost.length).toBeGreaterThan(0)
+  expect(records).toBe(effects.size)
+  const replayed = await retryAll(replicated, sent)
+  expect(replayed.filter((key) => lost.includes(key))).toEqual([])
+})
+
+test('a standby is no place for writes: the check says so, and a write is the 503', async () => {
+  const replicated = await openReplicated()
+  const receiver = await replicated.open(replicated.standby)
+  await expect(receiver.store.check()).rejects.toMatchObject({
+    code: 'unfit',
+    message: expect.stringContaining('the server is a standby: it is read-only'),
+  })
+  const key = newKey()
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
+  await replicated.standby.query('select pg_promote()')
+  // Its connections serve again.
+  await until('the write passes', async () => {
+    await delay(20)
+    return (await call(receiver.port, { key })).status === 201
+  })
+  expect((await lookAt(replicated)).effects.get(key)).toBe(1)
+})

@@ -1,6 +1,6 @@
+import { noAnswer, within } from './bounded.js'
 import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from './runner.js'
 import type { Statements } from './sql/statements.js'
-import { createTimeLimit } from './time-limit.js'
 
 /** Bounds of what a store does. Times in ms. */
 export interface PostgresLimits {
@@ -33,11 +33,7 @@ export async function ask<Tx>(
 ): Promise<readonly Row[]> {
   const { acquireMs, resolveMs: statementMs } = limits
   const bounded = { acquireMs, statementMs, ...bounds }
-  const time = createTimeLimit(() => {})
-  time.set(bounded.acquireMs + bounded.statementMs + GRACE_MS)
-  try {
-    return await Promise.race([runner.query(undefined, text, values, bounded), time.over])
-  } finally {
-    time.clear()
-  }
+  const timeoutMs = bounded.acquireMs + bounded.statementMs + GRACE_MS
+  const asked = runner.query(undefined, text, values, bounded)
+  return within(timeoutMs, asked, { tooLate: () => noAnswer(timeoutMs) })
 }

@@ -1,5 +1,5 @@
+import { noAnswer, noConnection, ROLLBACK_MS, within } from '../bounded.js'
 import type { Row, Statement, TransactionLimits, TransactionRunner } from '../runner.js'
-import { noAnswer, noConnection, within } from './bounded.js'
 import { fromPg } from './pg.js'
 import { isPgPool, outliveClientErrors, type PgPoolLike } from './pg-pool.js'
 
@@ -33,8 +33,6 @@ interface Proof {
 }
 
 // Behind a statement that hangs the library waits for ever; the server ends that by its own time limit.
-const ROLLBACK_MS = 1000
-
 /**
  * Runs transactions on drizzle 0.45 with node-postgres, by `db.transaction`; `transactionOf` gives what
  * that gives to its callback. `sql` is drizzle's own. The pool and its clients get a listener of their

@@ -1,3 +1,5 @@
+import { noConnection } from '../bounded.js'
+
 /** Gives `use` a connection or a transaction, and takes it back when `use` has settled. */
 export type Open<Handle> = <R>(use: (handle: Handle) => Promise<R>) => Promise<R>
 
@@ -15,10 +17,9 @@ export function openInTime<Handle, R>(
 ): Promise<R> {
   return new Promise((resolve, reject) => {
     let state: 'waiting' | 'used' | 'too late' = 'waiting'
-    const noConnection = new Error(`No connection within ${acquireMs} ms`)
     let timer = setTimeout(() => {
       state = 'too late'
-      reject(noConnection)
+      reject(noConnection(acquireMs))
     }, acquireMs)
     timer.unref()
     const bound: Bound = (ms, reason) => {
@@ -26,7 +27,7 @@ export function openInTime<Handle, R>(
       timer = setTimeout(reject, ms, reason).unref()
     }
     open(async (handle) => {
-      if (state === 'too late') throw noConnection
+      if (state === 'too late') throw noConnection(acquireMs)
       if (state === 'used') throw new Error('The library has called back a second time')
       state = 'used'
       clearTimeout(timer)

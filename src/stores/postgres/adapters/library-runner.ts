@@ -1,11 +1,6 @@
+import { noAnswer, ROLLBACK_MS } from '../bounded.js'
 import type { Row, StatementLimits, TransactionLimits, TransactionRunner } from '../runner.js'
 import { type Open, openInTime } from './in-time.js'
-
-/**
- * How long a caller waits for a rollback, and at least for a COMMIT, in ms. A rollback stands behind the
- * statement that hangs, and no such library lets a stranger cut its connection.
- */
-const ENDING_MS = 1000
 
 /** A library that has a transaction function of its own and runs a statement at a time. */
 export interface Library<Tx, Connection> {
@@ -41,13 +36,14 @@ export function libraryRunner<Tx, Connection>(
       const run = openInTime(open, limits.acquireMs, async (tx, bound) => {
         try {
           const result = await work(tx)
-          bound(Math.max(ENDING_MS, endBy - performance.now()), new Error('No answer to COMMIT'))
+          const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
+          bound(commitMs, noAnswer(commitMs))
           // Postgres answers the COMMIT of a dead transaction with ROLLBACK, and libraries call it done.
           if (!alive.has(tx as WeakKey)) await library.query(tx, 'select 1', [])
           return result
         } catch (error) {
           failure = { error }
-          bound(ENDING_MS, error)
+          bound(ROLLBACK_MS, error)
           throw error
         }
       })
@@ -61,7 +57,7 @@ export function libraryRunner<Tx, Connection>(
       const open = library.connection(limits)
       if (!limits) return open((connection) => library.query(connection, text, values))
       return openInTime(open, limits.acquireMs, (connection, bound) => {
-        bound(limits.statementMs, new Error(`No answer within ${limits.statementMs} ms`))
+        bound(limits.statementMs, noAnswer(limits.statementMs))
         return library.query(connection, text, values)
       })
     },

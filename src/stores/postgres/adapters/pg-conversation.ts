@@ -1,5 +1,5 @@
+import { noAnswer, within } from '../bounded.js'
 import type { Statement, TransactionLimits } from '../runner.js'
-import { noAnswer, within } from './bounded.js'
 import { PgExchange, type StatementResult } from './pg-exchange.js'
 import type { PgClientLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'

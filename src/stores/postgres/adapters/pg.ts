@@ -1,3 +1,4 @@
+import { noAnswer, ROLLBACK_MS, within } from '../bounded.js'
 import type {
   Row,
   Statement,
@@ -5,13 +6,9 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { noAnswer, within } from './bounded.js'
 import { type Conversation, converse } from './pg-conversation.js'
 import { borrow, isPgPool, type Loan, outliveIdleErrors, type PgPoolLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'
-
-/** After it the connection is destroyed, so that a statement that hangs does not keep its locks. */
-const ROLLBACK_MS = 1000
 
 const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 

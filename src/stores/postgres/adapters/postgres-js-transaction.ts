@@ -1,5 +1,5 @@
+import { noAnswer, noConnection, ROLLBACK_MS, within } from '../bounded.js'
 import type { TransactionLimits } from '../runner.js'
-import { noAnswer, noConnection, within } from './bounded.js'
 import type { NameTransform, RawResult } from './postgres-js-rows.js'
 
 /** `sql` of postgres.js 3.4; `T` is what `sql.begin` gives to its callback. */
@@ -46,8 +46,6 @@ export interface Open<T> {
 const COMMIT = 'commit and chain'
 
 // Behind a statement that hangs the library waits for ever; the server ends that by its own time limit.
-const ROLLBACK_MS = 1000
-
 export function unprepared(tx: unknown, text: string, values: readonly unknown[] = []): RawQuery {
   return (tx as TransactionLike).unsafe(text, values, { prepare: false })
 }

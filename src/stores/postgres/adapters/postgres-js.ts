@@ -1,3 +1,4 @@
+import { noAnswer, within } from '../bounded.js'
 import type {
   Row,
   Statement,
@@ -5,7 +6,6 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { allDone, noAnswer, within } from './bounded.js'
 import { rowsOf } from './postgres-js-rows.js'
 import {
   begin,
@@ -115,4 +115,13 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
 /** What `begin` and `reserve` give has no `begin`. */
 function isPostgresJs(sql: unknown): boolean {
   return typeof sql === 'function' && typeof Object(sql).begin === 'function'
+}
+
+/** All of them, or the first failure in their order once all have settled. */
+async function allDone<T>(sent: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(sent)
+  return settled.map((each) => {
+    if (each.status === 'rejected') throw each.reason
+    return each.value
+  })
 }

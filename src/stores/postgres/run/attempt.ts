@@ -1,9 +1,9 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { CoupledEnding, CoupledRequest, CoupledStore } from '../../../coupled/store.js'
+import { noAnswer, within } from '../bounded.js'
 import type { Place } from '../place.js'
 import type { RecordIds } from '../sql/record-ids.js'
 import { isEndedByHandler } from '../sql/statements.js'
-import { createTimeLimit } from '../time-limit.js'
 import type { Life } from './life.js'
 import { createLifeline, type Lifeline } from './lifeline.js'
 import type { LiveRun, LiveRuns, UsedToken } from './live-runs.js'
@@ -133,16 +133,12 @@ async function lookForEnd<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<
   const { place, lifeline, run } = going
   if (lifeline.life.at !== 'undoing' || run?.usedTransaction !== true) return
   const { text, values } = place.statements.assertIn(String(fence))
+  const asked = place.runner.query(tx, text, values)
   // The calls of the handler have ended: what takes longer is a connection that has gone.
-  const time = createTimeLimit(() => {})
-  time.set(LOOK_FOR_END_MS)
-  try {
-    await Promise.race([place.runner.query(tx, text, values), time.over])
-  } catch (error) {
+  const tooLate = (): Error => noAnswer(LOOK_FOR_END_MS)
+  await within(LOOK_FOR_END_MS, asked, { tooLate }).catch((error: unknown) => {
     going.isUncoupled = isEndedByHandler(error)
-  } finally {
-    time.clear()
-  }
+  })
 }
 
 async function handle<Tx>(going: Going<Tx>, fence: number): Promise<CoupledEnding> {

@@ -1,5 +1,5 @@
-import { createTimeLimit } from '../time-limit.js'
 import { advance, type Life, type LifeEvent } from './life.js'
+import { createTimeLimit } from './time-limit.js'
 
 /** How far a run has come, and how much time it has left. */
 export interface Lifeline {

@@ -36,11 +36,8 @@ export function noAnswer(timeoutMs: number): Error {
   return new Error(`Postgres did not answer within ${timeoutMs} ms.`)
 }
 
-/** All of them, or the first failure in their order once all have settled. */
-export async function allDone<T>(sent: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(sent)
-  return settled.map((each) => {
-    if (each.status === 'rejected') throw each.reason
-    return each.value
-  })
-}
+/**
+ * How long a caller waits for a rollback, in ms. It stands behind a statement that may hang, and holds
+ * its locks until the connection is destroyed.
+ */
+export const ROLLBACK_MS = 1000

@@ -1,5 +1,6 @@
 import { noAnswer, noConnection, ROLLBACK_MS, within } from '../bounded.js'
 import type { TransactionLimits } from '../runner.js'
+import { nextPoll } from './next-poll.js'
 import type { NameTransform, RawResult } from './postgres-js-rows.js'
 
 /** `sql` of postgres.js 3.4; `T` is what `sql.begin` gives to its callback. */
@@ -87,6 +88,7 @@ export async function isLostByNow({ ended }: Open<unknown>): Promise<boolean> {
     isLost = true
   })
   await new Promise((resolve) => setImmediate(resolve))
+  await nextPoll()
   return isLost
 }
 

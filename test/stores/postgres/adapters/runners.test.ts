@@ -4,10 +4,15 @@ import { revocableHandle } from '../../../../src/stores/postgres/handle/handle.j
 import { TransactionEndedError } from '../../../../src/stores/postgres/handle/transaction-ended-error.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { until } from '../../../support/until.js'
 import { OPEN_RUNNERS, type OpenRunner } from './open-runners.js'
 
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
 const ALONE = { acquireMs: 2000, statementMs: 2000 }
+/** A library may wait before it connects again. */
+const PATIENT = { ...ALONE, acquireMs: 10_000 }
+/** One in five of them took the connection of postgres.js for good. */
+const ROUNDS_OF_LOSS = 20
 
 let server: PostgresServer
 let opened: OpenRunner[] = []
@@ -152,9 +157,12 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     const { runner, write, writeNested } = open()
     const nested = await runner.transaction(async (tx) => {
       const { handle, revoke } = revocableHandle(tx)
-      const outliving = writeNested(handle, 'select pg_sleep(0.03)')
+      const outliving = writeNested(handle, 'select pg_sleep(0.3)')
       outliving.catch(() => {})
-      await delay(10)
+      await until('it sleeps', async () => {
+        const sleeping = "select 1 from pg_stat_activity where wait_event = 'PgSleep'"
+        return (await server.query(sleeping)).length > 0
+      })
       revoke()
       await commit(runner, tx, 1)
       return { outliving }
@@ -186,14 +194,15 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     const { runner } = open()
     let calls = 0
     let release = (): void => {}
-    const held = runner.transaction(
-      () =>
+    let held: Promise<void> | undefined
+    await new Promise<void>((begun) => {
+      const hold = () =>
         new Promise<void>((resolve) => {
           release = resolve
-        }),
-      LIMITS,
-    )
-    await delay(30)
+          begun()
+        })
+      held = runner.transaction(hold, LIMITS)
+    })
     const work = async (): Promise<void> => {
       calls++
     }
@@ -229,12 +238,25 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
       }, LIMITS)
       await expect(lost).rejects.toThrow()
       expect(await ledger()).toEqual([])
-      // A library may wait before it connects again.
-      const patient = { ...ALONE, acquireMs: 20_000 }
-      const again = await runner.query(undefined, 'select 1 as one', [], patient)
+      const again = await runner.query(undefined, 'select 1 as one', [], PATIENT)
       expect(again).toEqual([{ one: 1 }])
     },
   )
+
+  test('gets a connection again, in whatever moment it has lost one', async () => {
+    for (let round = 0; round < ROUNDS_OF_LOSS; round++) {
+      const { runner, write, end } = openRunner(server.url, 1)
+      const lost = runner.transaction(async (tx) => {
+        const [row] = await runner.query(tx, 'select pg_backend_pid() as pid', [])
+        await write(tx, writing(1))
+        await server.query('select pg_terminate_backend($1)', [row?.['pid']])
+        await commit(runner, tx, 2)
+      }, LIMITS)
+      await expect(lost).rejects.toThrow()
+      expect(await runner.query(undefined, 'select 1 as one', [], PATIENT)).toEqual([{ one: 1 }])
+      await end()
+    }
+  })
 
   test('bounds a statement, and goes on', async () => {
     const { runner } = open()

@@ -172,6 +172,7 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
   describe.each(cellsOf(['directly'], { onlyPg: true }))('$title', (cell) => {
     test('40P01: two handlers that wait for each other', () =>
       onLane(stage, cell, async ({ receive }) => {
+        let holders = 0
         const { port } = await receive({
           store: { transactionMs: 5000 },
           handler: (tools) => async (request, response) => {
@@ -181,7 +182,8 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
               await Promise.resolve(
                 execute(tools, request, `update pair set n = n + 1 where id = ${id}`),
               ).catch(() => {})
-              await delay(50)
+              holders += 1
+              await until('each holds a row', async () => holders >= 2)
             }
             response.status(201).json({ effect })
           },

@@ -1,0 +1,99 @@
+import type { UserFinding } from '../user/finding.js'
+
+/** Where a run stands: a closed list. */
+export type MigrationState =
+  /** Each identity is reconciled, accepted or left out. */
+  | 'complete'
+  /** Records wait for corrections; see the report's identities. */
+  | 'to_correct'
+  /** Nothing waits at the core, and not every identity is proved. */
+  | 'to_reconcile'
+  /** The counts at the core have not changed for `stallMinutes`. */
+  | 'stalled'
+  /** Its signal has aborted; `run` goes on. */
+  | 'interrupted'
+  /** Something that the source needs is missing, or others' rows are there. */
+  | 'preflight_failed'
+  /** The core cannot be asked, or answers what it must not. */
+  | 'core_fault'
+
+/** Each identity of the source counts once. */
+export interface MigrationCounts {
+  /** Not a user that the core takes. */
+  readonly invalid: number
+  /** Not sent yet. */
+  readonly pending: number
+  /** Sent, or found to have its account already; not yet reconciled. */
+  readonly staged: number
+  readonly failed: number
+  /** Without an account after the end. */
+  readonly missing: number
+  /** With an account that differs from the record. */
+  readonly differs: number
+  /** With an account that is another identity's as well. */
+  readonly shared: number
+  readonly reconciled: number
+  /** With a difference that a person has accepted. */
+  readonly accepted: number
+  readonly left_out: number
+}
+
+/** Something that stops a run before anything is staged, or is worth knowing then. */
+export interface PreflightFinding {
+  readonly code:
+    | 'core_too_old'
+    | 'in_memory_database'
+    | 'tenant_missing'
+    | 'role_missing'
+    | 'feature_missing'
+    | 'provider_missing'
+    | 'foreign_rows'
+    | 'record_invalid'
+    | 'warning_not_accepted'
+  /** A notice stops nothing. */
+  readonly severity: 'fault' | 'notice'
+  readonly message: string
+  /** Of the source, from 1; the first of `records`. */
+  readonly line?: number
+  /** How many records have it. */
+  readonly records?: number
+}
+
+export interface MigrationReport {
+  readonly state: MigrationState
+  readonly counts: MigrationCounts
+  /** Records of the source. */
+  readonly identities: number
+  /** Milliseconds since the epoch: of the journal's first entry, and of this report. */
+  readonly startedAt: number
+  readonly reportedAt: number
+  readonly findings: readonly PreflightFinding[]
+  /** What a person does next, a sentence each. */
+  readonly advice: readonly string[]
+}
+
+export type IdentityState = keyof MigrationCounts
+
+/** What a report says of one identity. */
+export interface IdentityReport {
+  readonly externalUserId: string
+  /** Of the source, or of the corrections that replaced it. */
+  readonly line: number
+  readonly corrections?: string
+  readonly state: IdentityState
+  /** The account's id in the core. */
+  readonly coreUserId?: string
+  /** Of the row that failed. */
+  readonly rowId?: string
+  /** Such as `E003`; a text without one has none. */
+  readonly code?: string
+  readonly text?: string
+  /** The account that holds a login of this identity. */
+  readonly heldBy?: string
+  /** Why it is invalid. */
+  readonly errors?: readonly UserFinding[]
+  /** In what the account differs: paths of the record, without values. */
+  readonly differences?: readonly string[]
+  /** Why a person accepted it, or left it out. */
+  readonly reason?: string
+}

@@ -1,3 +1,5 @@
+import { onAbort } from './on-abort.js'
+
 interface TimeLimit {
   readonly timeoutMs: number
   /** Ends the work from outside; its reason is what the caller gets. */
@@ -18,14 +20,14 @@ export async function withinTimeLimit<T>(
   const controller = new AbortController()
   const abort = (): void => controller.abort(signal.reason)
   if (signal.aborted) abort()
-  signal.addEventListener('abort', abort)
+  const stopListening = onAbort(signal, abort)
   const timer = setTimeout(() => controller.abort(timedOut()), timeoutMs)
   timer.unref()
   try {
     return await orAborted(() => work(controller.signal), controller.signal)
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', abort)
+    stopListening()
     controller.abort()
   }
 }

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { withinTimeLimit } from '../../src/base/time-limit.js'
 
 const timedOut = () => new Error('the time is over')
@@ -48,4 +48,16 @@ it('does not begin the work when the signal has aborted before', async () => {
   }
   await expect(withinTimeLimit(limit({ signal }), work)).rejects.toThrow('before')
   expect(isBegun).toBe(false)
+})
+
+it('puts one listener on a signal that many share, so that Node does not warn', async () => {
+  const outer = new AbortController()
+  const listened = vi.spyOn(outer.signal, 'addEventListener')
+  const running = Array.from({ length: 20 }, () =>
+    withinTimeLimit(limit({ signal: outer.signal }), never),
+  )
+  expect(listened).toHaveBeenCalledTimes(1)
+  outer.abort(new Error('of the signal'))
+  const ends = await Promise.allSettled(running)
+  expect(ends.map(({ status }) => status)).toEqual(running.map(() => 'rejected'))
 })

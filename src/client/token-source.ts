@@ -9,8 +9,8 @@ import {
   optionsObject,
   parseOptions,
 } from '../base/options.js'
-import { coreAddressFault } from '../core-client/address.js'
-import { type ApiKey, isApiKey } from '../core-client/api-key.js'
+import type { ApiKey } from '../core-client/api-key.js'
+import { apiKeyOption, baseUrlFaults } from '../core-client/options.js'
 import type { ServiceClaims } from './asked-token.js'
 import type { TokenSourceHealth } from './health.js'
 import { createHeldSource } from './held-source.js'
@@ -55,9 +55,7 @@ export interface CoreTokenSource extends TokenSource {
 const schema = optionsObject({
   core: optionsObject({
     baseUrl: nonEmptyString(),
-    apiKey: z.custom<ApiKey>((value) => isApiKey(value) || typeof value === 'function', {
-      error: 'must be 1 to 1024 visible ASCII characters, or a function that gives them',
-    }),
+    apiKey: apiKeyOption(),
   }),
   apiDomain: nonEmptyString(),
   claims: optionsObject({
@@ -113,7 +111,5 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
 
 function addressFaults({ core, allowInsecureHttp }: Readonly<Record<string, unknown>>): string[] {
   const baseUrl = isRecord(core) ? core['baseUrl'] : undefined
-  if (typeof baseUrl !== 'string' || baseUrl === '') return []
-  const fault = coreAddressFault(baseUrl, allowInsecureHttp === true)
-  return fault === undefined ? [] : [`core.baseUrl ${fault}`]
+  return baseUrlFaults('core.baseUrl', { baseUrl, allowInsecureHttp })
 }

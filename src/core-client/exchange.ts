@@ -2,7 +2,7 @@ import { readBody } from '../base/response-body.js'
 import { withinTimeLimit } from '../base/time-limit.js'
 import { operationUrl } from './address.js'
 import { type ApiKey, currentKey } from './api-key.js'
-import { CoreFailure, systemCodeOf } from './failure.js'
+import { CoreFailure, connectionFault } from './failure.js'
 
 /** The identity core, and how it is reached. */
 export interface Core {
@@ -27,11 +27,14 @@ export interface CoreRequest {
   readonly signal: AbortSignal
 }
 
-export interface CoreAnswer {
-  readonly status: number
-  /** `undefined` when it is larger than `maxAnswerBytes`, or not UTF-8. */
-  readonly text: string | undefined
-}
+export type CoreAnswer =
+  | { readonly status: number; readonly text: string }
+  /** `too_large`: larger than `maxAnswerBytes`. */
+  | {
+      readonly status: number
+      readonly text: undefined
+      readonly fault: 'too_large' | 'not_utf8'
+    }
 
 const WRONG_KEY_STATUS = 401
 
@@ -42,6 +45,8 @@ const WRONG_KEY_STATUS = 401
  * @throws CoreFailure when there is no answer.
  */
 export async function askCore(core: Core, request: CoreRequest): Promise<CoreAnswer> {
+  // Once, and outside: what cannot be JSON is the caller's mistake, not the core's.
+  const text = request.body === undefined ? undefined : JSON.stringify(request.body)
   let isAskingForKey = true
   const limit = {
     ...request,
@@ -52,7 +57,7 @@ export async function askCore(core: Core, request: CoreRequest): Promise<CoreAns
     const key = await currentKey(core.apiKey)
     isAskingForKey = false
     signal.throwIfAborted()
-    return converse(core, request, { key, signal })
+    return converse(core, request, { key, text, signal })
   }
   try {
     return await withinTimeLimit(limit, async (signal) => {
@@ -62,36 +67,45 @@ export async function askCore(core: Core, request: CoreRequest): Promise<CoreAns
     })
   } catch (error) {
     request.signal.throwIfAborted()
-    throw error instanceof CoreFailure ? error : new CoreFailure('unreachable', systemCodeOf(error))
+    throw error instanceof CoreFailure
+      ? error
+      : new CoreFailure('unreachable', connectionFault(error))
   }
+}
+
+interface Sending {
+  readonly key: string
+  /** The body. */
+  readonly text: string | undefined
+  readonly signal: AbortSignal
 }
 
 async function converse(
   core: Core,
-  request: CoreRequest,
-  { key, signal }: { readonly key: string; readonly signal: AbortSignal },
+  { method, path, headers, maxAnswerBytes }: CoreRequest,
+  { key, text, signal }: Sending,
 ): Promise<CoreAnswer> {
-  const { method, body } = request
-  const response = await core.fetch(operationUrl(core.baseUrl, request.path), {
+  const response = await core.fetch(operationUrl(core.baseUrl, path), {
     method,
     headers: {
-      ...request.headers,
+      ...headers,
       'api-key': key,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(text !== undefined && { 'content-type': 'application/json' }),
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(text !== undefined && { body: text }),
     redirect: 'manual',
     signal,
   })
   // A `fetch` of the user's own may have followed one all the same.
   if (response.redirected) throw new CoreFailure('unreachable')
-  return { status: response.status, text: textOf(await readBody(response, request.maxAnswerBytes)) }
+  return answerOf(response.status, await readBody(response, maxAnswerBytes))
 }
 
-function textOf(octets: Buffer | undefined): string | undefined {
+function answerOf(status: number, octets: Buffer | undefined): CoreAnswer {
+  if (octets === undefined) return { status, text: undefined, fault: 'too_large' }
   try {
-    return octets && new TextDecoder('utf-8', { fatal: true }).decode(octets)
+    return { status, text: new TextDecoder('utf-8', { fatal: true }).decode(octets) }
   } catch {
-    return undefined
+    return { status, text: undefined, fault: 'not_utf8' }
   }
 }

@@ -50,13 +50,13 @@ it('gives every status with its text, so that each operation judges it', async (
 })
 
 it.each([
-  ['too large', 'x'.repeat(1001)],
-  ['not UTF-8', Buffer.from([0xff])],
-])('gives the status without the text of an answer that is %s', async (_, body) => {
+  ['too large', 'too_large', 'x'.repeat(1001)],
+  ['not UTF-8', 'not_utf8', Buffer.from([0xff])],
+])('gives the status without the text of an answer that is %s', async (_, fault, body) => {
   const core = await coreThat((__, response) => {
     response.writeHead(500).end(body)
   })
-  expect(await askCore(core, listing)).toEqual({ status: 500, text: undefined })
+  expect(await askCore(core, listing)).toEqual({ status: 500, text: undefined, fault })
 })
 
 it('tells by Node’s code that no connection was made', async () => {
@@ -67,7 +67,46 @@ it('tells by Node’s code that no connection was made', async () => {
     name: 'CoreFailure',
     code: 'unreachable',
     systemCode: 'ECONNREFUSED',
+    mayHaveArrived: false,
   })
+})
+
+const coded = (code: string, more: object = {}) => Object.assign(new Error(code), { code, ...more })
+const connectError = (code: string) => coded(code, { syscall: 'connect' })
+
+it.each<[string, unknown, boolean]>([
+  ['the name is not known', coded('ENOTFOUND', { syscall: 'getaddrinfo' }), false],
+  ['connecting took too long', coded('UND_ERR_CONNECT_TIMEOUT'), false],
+  [
+    'all numbers of a name refused',
+    Object.assign(
+      new AggregateError([connectError('ECONNREFUSED'), connectError('EHOSTUNREACH')]),
+      {
+        code: 'ECONNREFUSED',
+      },
+    ),
+    false,
+  ],
+  [
+    'a list of errors is empty',
+    Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
+    true,
+  ],
+  ['a connection timed out', coded('ETIMEDOUT', { syscall: 'read' }), true],
+  ['a connection was closed', coded('UND_ERR_SOCKET'), true],
+  ['nothing is known', new TypeError('fetch failed'), true],
+])('tells whether the core may have got it: %s', async (_, cause, mayHaveArrived) => {
+  const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }))
+  const core = { baseUrl: 'https://core.example', apiKey: KEY, fetch }
+  const asked = askCore(core, listing)
+  await expect(asked).rejects.toMatchObject({ code: 'unreachable', mayHaveArrived })
+})
+
+it('throws what a body cannot be JSON for, and sends nothing', async () => {
+  const fetch = () => Promise.reject(new Error('sent'))
+  const core = { baseUrl: 'https://core.example', apiKey: KEY, fetch }
+  const asked = askCore(core, { ...listing, method: 'POST', body: { count: 1n } })
+  await expect(asked).rejects.toThrow(TypeError)
 })
 
 it('passes no code on that does not look like Node’s, and no chain without end', async () => {

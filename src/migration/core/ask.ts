@@ -1,0 +1,94 @@
+import { onAbort } from '../../base/on-abort.js'
+import { askCore, type Core, type CoreAnswer } from '../../core-client/exchange.js'
+import { CoreFailure } from '../../core-client/failure.js'
+import { type Fault, faultOfAnswer, faultOfFailure } from './core-fault.js'
+import { type Accepted, addressOf, type Operation } from './operation.js'
+
+/** The core, and the milliseconds that one attempt may take. */
+export interface Reach {
+  readonly core: Core
+  readonly timeoutMs: Readonly<Record<Operation<unknown>['time'], number>>
+}
+
+const MAX_TRIES = 3
+const FIRST_BACK_OFF_MS = 100
+
+/**
+ * What an operation comes to. A read is tried three times where another try may come to more; a write
+ * again only when no connection was made.
+ *
+ * @throws CoreError; the reason of the signal.
+ */
+export async function ask<T>(
+  reach: Reach,
+  operation: Operation<T>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    const result = await attempt(reach, operation, signal)
+    if ('value' in result) return result.value
+    if (!result.isRepeatable || tries === MAX_TRIES) throw result.error
+    await pause(backOffMs(tries), signal)
+  }
+}
+
+async function attempt<T>(
+  { core, timeoutMs }: Reach,
+  operation: Operation<T>,
+  signal: AbortSignal,
+): Promise<Accepted<T> | Fault> {
+  const { method, body, time, maxAnswerBytes } = operation
+  const asked = { ...operation, isWrite: method !== 'GET' }
+  const request = {
+    ...{ method, path: addressOf(operation), headers: { accept: 'application/json' } },
+    ...(body !== undefined && { body }),
+    ...{ timeoutMs: timeoutMs[time], maxAnswerBytes, signal },
+  }
+  try {
+    const answer = await askCore(core, request)
+    return acceptedOf(answer, operation) ?? faultOfAnswer(answer, asked)
+  } catch (error) {
+    if (error instanceof CoreFailure) return faultOfFailure(error, asked)
+    throw error
+  }
+}
+
+function acceptedOf<T>(answer: CoreAnswer, operation: Operation<T>): Accepted<T> | undefined {
+  const { status, text } = answer
+  if (text === undefined) {
+    const isOver = status === 200 && answer.fault === 'too_large'
+    const { whenTooLarge } = operation
+    return isOver && whenTooLarge !== undefined ? { value: whenTooLarge } : undefined
+  }
+  if (status === 200) return operation.accept(jsonIn(text))
+  return status === 400 ? operation.acceptRefusal?.(jsonIn(text)) : undefined
+}
+
+/** Whatever its media type says: the core sends the JSON of its errors as `text/html`. */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Twice as long after each try, and between half and all of it: calls that fail together spread out. */
+const backOffMs = (tries: number): number =>
+  (FIRST_BACK_OFF_MS * 2 ** (tries - 1) * (1 + Math.random())) / 2
+
+/** Keeps the process: who waits for the next try waits for an answer. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason)
+    const stopListening = onAbort(signal, () => {
+      clearTimeout(timer)
+      stopListening()
+      reject(signal.reason)
+    })
+    const timer = setTimeout(() => {
+      stopListening()
+      resolve()
+    }, milliseconds)
+  })
+}

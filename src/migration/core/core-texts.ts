@@ -1,0 +1,86 @@
+const ERROR_CODE = /^(?:[\w.$]{1,200}: ){0,4}(E\d{3}): /
+
+/** The code of a text such as `E003: A user with …`, which may stand behind names of Java classes. */
+export const errorCodeOf = (text: string): string | undefined => ERROR_CODE.exec(text)?.[1]
+
+/**
+ * Codes that blame the user they come with, and do not pass by themselves. All others (a tenant or a
+ * feature that is missing, a fault of the database) may, or blame nobody.
+ */
+const BLAMING_CODES: ReadonlySet<string> = new Set([
+  'E001', // unknown recipe
+  ...['E003', 'E005', 'E006', 'E007'], // the login is taken
+  ...['E011', 'E012', 'E013', 'E014', 'E015', 'E016', 'E021', 'E022', 'E027', 'E028'], // by whom
+  ...['E030', 'E031'], // the external id is taken
+  'E034', // the role does not exist
+  ...['E043', 'E044'], // the e-mail cannot be verified
+])
+
+export const blamesTheUser = (code: string): boolean => BLAMING_CODES.has(code)
+
+const FIELDS = [
+  ...['externalUserId', 'userMetadata', 'userRoles', 'role', 'tenantIds', 'totpDevices'],
+  ...['secretKey', 'period', 'skew', 'deviceName', 'loginMethods', 'recipeId', 'isVerified'],
+  ...['isPrimary', 'timeJoinedInMSSinceEpoch', 'email', 'phoneNumber', 'passwordHash'],
+  ...['hashingAlgorithm', 'plainTextPassword', 'thirdPartyId', 'thirdPartyUserId'],
+].join('|')
+const TYPES = 'string|integer|boolean|object|array of string|array of object'
+const SUFFIXES =
+  ' for a user role| for a totp device| for a loginMethod| for an emailpassword recipe| for a thirdparty recipe| for a passwordless recipe'
+const QUOTING_FIELDS =
+  'externalUserId|role|TOTP secretKey|TOTP deviceName|email|phoneNumber|thirdPartyId|thirdPartyUserId'
+
+/** The texts of the core's validation; `[\s\S]*` is what they quote. */
+const VALIDATION_TEXTS = [
+  `(?:${FIELDS}) (?:is required|should be of type (?:${TYPES}))(?:${SUFFIXES})?\\.?`,
+  `(?:${QUOTING_FIELDS}) [\\s\\S]* is too long\\. Max length is \\d+\\.`,
+  'passwordHash is too long\\. Max length is \\d+\\.',
+  'externalUserId [\\s\\S]* is not unique\\. It is already used by another user\\.',
+  'Role [\\s\\S]* does not exist\\.',
+  'TenantId [\\s\\S]* for a user role does not exist in loginMethods\\.',
+  'MFA must be enabled to import totp devices\\.',
+  'period should be > 0 for a totp device\\.',
+  'skew should be >= 0 for a totp device\\.',
+  'At least one loginMethod is required\\.',
+  'Account linking must be enabled to import multiple loginMethods\\.',
+  'No two loginMethods can have isPrimary as true\\.',
+  'Invalid recipeId for loginMethod\\. Pass one of emailpassword, thirdparty or, passwordless!',
+  'Multitenancy must be enabled before importing users to a different tenant\\.',
+  'Invalid tenantId: [\\s\\S]* for (?:an? )?[a-z ]+\\.',
+  "LoginMethod '[\\s\\S]*' has no tenantId",
+  'All tenants for a user must share the same database for [a-z]+ recipe\\.',
+  'timeJoined cannot be (?:in future|< 0) for a loginMethod\\.',
+  'Either [\\s\\S]* is required for an? [a-z]+ recipe\\.',
+  'Invalid hashingAlgorithm for emailpassword recipe\\. Pass one of bcrypt, argon2 or, firebase_scrypt!',
+  'Password hash is in invalid (?:BCrypt|Argon2|Firebase SCrypt) format',
+].map((text) => new RegExp(`^(?:${text})$`))
+
+/** Whether the core's validation says this of a record. */
+export const isValidationText = (text: string): boolean =>
+  VALIDATION_TEXTS.some((form) => form.test(text))
+
+/** What the core says of a request that is wrong in itself. They hold nothing of a user. */
+const PLAIN_REFUSALS = [
+  'Invalid Json Input',
+  'You can only add 10000 users at a time.',
+  'Invalid value for status. Pass one of NEW, PROCESSING, or FAILED!',
+  'Max limit allowed is 500',
+  'limit must a positive integer with min value 1',
+  'invalid pagination token',
+  'AppId or tenantId not found',
+  'Only public tenantId can call this app specific API',
+  'cdi-version',
+]
+const FIELD_REFUSAL =
+  /^Field name '(?:users|ids|limit|userId|userIdType)' (?:is invalid in JSON input|must be an int in the GET request|cannot contain more than 500 elements|cannot contain an empty string)/
+
+/** The part of a refusal that may stand in an error; `undefined` for a text that is not known. */
+export function plainRefusalIn(text: string): string | undefined {
+  const beginning = text.trimStart()
+  const field = FIELD_REFUSAL.exec(beginning)?.[0]
+  return field ?? PLAIN_REFUSALS.find((known) => beginning.startsWith(known))
+}
+
+const IN_MEMORY = 'This API is not supported in the in-memory database.'
+
+export const saysInMemory = (text: string): boolean => text.trim() === IN_MEMORY

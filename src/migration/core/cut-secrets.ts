@@ -1,0 +1,47 @@
+import { isRecord } from '../../base/options.js'
+import { blamesTheUser, errorCodeOf, isValidationText } from './core-texts.js'
+
+const CUT = '…'
+
+/** Where the core quotes a login method or a key. Greedy, for what is quoted may hold any text. */
+const QUOTATIONS: readonly (readonly [RegExp, string])[] = [
+  [/LoginMethod '[\s\S]*' has no tenantId/g, `LoginMethod '${CUT}' has no tenantId`],
+  [/TOTP secretKey [\s\S]* is too long\./g, `TOTP secretKey ${CUT} is too long.`],
+  // From here on a database quotes a statement with its values, or a row.
+  [/(?:Batch entry \d|Failing row contains|INSERT INTO |UPDATE \S+ SET )[\s\S]*$/g, CUT],
+  // By how the hashes begin that the core takes.
+  [/\$(?:2[abxy]?|argon2(?:id|i|d)?|f_scrypt)\$[^\s'"]*/gi, CUT],
+]
+/** A shorter one could be a part of any word, and to cut it out would tell it. */
+const SHORTEST_SECRET = 4
+
+/**
+ * A text of the core without what it quotes of records that are secret. `secrets` are those of the
+ * records it is about: they are cut out of texts whose form is not known.
+ */
+export function cutSecrets(text: string, secrets: readonly string[]): string {
+  const cut = QUOTATIONS.reduce((rest, [form, instead]) => rest.replace(form, instead), text)
+  if (isOfKnownForm(cut)) return cut
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, CUT), cut)
+}
+
+/** These quote e-mail addresses and ids. A password that is one of those words is not told by them. */
+function isOfKnownForm(text: string): boolean {
+  const code = errorCodeOf(text)
+  return code === undefined ? isValidationText(text) : blamesTheUser(code)
+}
+
+/** Passwords, hashes and TOTP keys of a record, or of a row. */
+export function secretsOf(record: unknown): string[] {
+  if (!isRecord(record)) return []
+  const methods = recordsIn(record['loginMethods'])
+  const found = methods.flatMap((method) => [method['passwordHash'], method['plainTextPassword']])
+  const keys = recordsIn(record['totpDevices']).map((device) => device['secretKey'])
+  return [...found, ...keys].filter(isLongEnough)
+}
+
+const recordsIn = (value: unknown): Record<string, unknown>[] =>
+  Array.isArray(value) ? value.filter(isRecord) : []
+
+const isLongEnough = (value: unknown): value is string =>
+  typeof value === 'string' && value.length >= SHORTEST_SECRET

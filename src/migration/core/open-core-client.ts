@@ -1,0 +1,96 @@
+import {
+  flag,
+  functionOf,
+  nonEmptyString,
+  numberBetween,
+  optionsObject,
+  parseOptions,
+} from '../../base/options.js'
+import type { ApiKey } from '../../core-client/api-key.js'
+import { apiKeyOption, baseUrlFaults } from '../../core-client/options.js'
+import { allRows } from './all-rows.js'
+import { ask, type Reach } from './ask.js'
+import type { CallOptions, CoreClient } from './core-client.js'
+import * as lookUps from './look-up-operations.js'
+import type { Operation } from './operation.js'
+import * as staging from './staging-operations.js'
+
+/** Options of `coreClient`. */
+export interface CoreClientOptions {
+  /** `https:`, or `http:` on loopback; it may have a path, but no user name, query or fragment. */
+  readonly baseUrl: string
+  /**
+   * 1 to 1024 visible ASCII characters, or a function that gives them: it is asked before each
+   * request, and once more after the core has answered 401.
+   */
+  readonly apiKey: ApiKey
+  /** Allows `http:` beyond loopback. Default: `false`. */
+  readonly allowInsecureHttp?: boolean | undefined
+  /** Milliseconds for one try, key and body included; 1 to 300,000. Default: 10,000. */
+  readonly timeoutMs?: number | undefined
+  /** The same for staging and direct import. Default: 120,000. */
+  readonly stageTimeoutMs?: number | undefined
+  /** Must neither retry nor follow redirects. Default: the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+const timeLimit = () => numberBetween(1, 300_000, 'milliseconds')
+
+const schema = optionsObject({
+  baseUrl: nonEmptyString(),
+  apiKey: apiKeyOption(),
+  allowInsecureHttp: flag().default(false),
+  timeoutMs: timeLimit().default(10_000),
+  stageTimeoutMs: timeLimit().default(120_000),
+  fetch: functionOf<typeof globalThis.fetch>().optional(),
+})
+
+/**
+ * The operations of an identity core that a migration needs. Asks nothing by itself. Redirects are
+ * not followed, for the API key would follow; the key and the secrets of users are in no error and
+ * nothing that is returned.
+ *
+ * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ */
+export function coreClient(options: CoreClientOptions): CoreClient {
+  const { baseUrl, apiKey, timeoutMs, stageTimeoutMs, ...parsed } = parseOptions(
+    'coreClient options',
+    schema,
+    options,
+    (input) =>
+      baseUrlFaults('baseUrl', {
+        baseUrl: input['baseUrl'],
+        allowInsecureHttp: input['allowInsecureHttp'],
+      }),
+  )
+  const fetch = parsed.fetch ?? ((input, init) => globalThis.fetch(input, init))
+  const core = { baseUrl, apiKey, fetch }
+  return clientOf({ core, timeoutMs: { usual: timeoutMs, staging: stageTimeoutMs } })
+}
+
+function clientOf(reach: Reach): CoreClient {
+  const run = <T>(operation: Operation<T>, options: CallOptions | undefined): Promise<T> =>
+    ask(reach, operation, options?.signal)
+
+  // All are asynchronous, so that what they throw is a rejection.
+  return Object.freeze({
+    stageUsers: async (users, options) => run(staging.stage(users), options),
+    importUser: async (user, options) => run(staging.importDirectly(user), options),
+    listRows: async (query, options) => run(staging.listRows(query ?? {}), options),
+    rows: (status, options) =>
+      allRows(async (query) => run(staging.listRowsThatFit(query), options), status),
+    countRows: async (status, options) => run(staging.countRows(status), options),
+    deleteRows: async (ids, options) => run(staging.deleteRows(ids), options),
+    coreIdOf: async (id, options) => run(lookUps.findCoreId(id), options),
+    user: async (userId, options) => run(lookUps.findUser(userId), options),
+    usersWith: async (tenantId, info, options) =>
+      run(lookUps.findUsersWith(tenantId, info), options),
+    rolesOf: async (tenantId, userId, options) =>
+      run(lookUps.findRolesOf(tenantId, userId), options),
+    metadataOf: async (userId, options) => run(lookUps.findMetadataOf(userId), options),
+    totpDevicesOf: async (userId, options) => run(lookUps.findTotpDevicesOf(userId), options),
+    tenants: async (options) => run(lookUps.listTenants(), options),
+    roles: async (options) => run(lookUps.listRoles(), options),
+    features: async (options) => run(lookUps.listFeatures(), options),
+  } satisfies CoreClient)
+}

@@ -1,0 +1,119 @@
+import type { DirectImport, RowQuery, Staging } from './core-client.js'
+import { cutSecrets, secretsOf } from './cut-secrets.js'
+import type { ImportUser } from './import-user.js'
+import {
+  type Accepted,
+  formed,
+  MAX_ANSWER_BYTES,
+  MAX_RECORDS_BYTES,
+  type Operation,
+} from './operation.js'
+import type { RowStatus, StagedRow } from './reply.js'
+import * as schemas from './reply-schemas.js'
+
+export const stage = (users: readonly ImportUser[]): Operation<Staging> => ({
+  method: 'POST',
+  path: '/bulk-import/users',
+  body: { users },
+  time: 'staging',
+  maxAnswerBytes: MAX_RECORDS_BYTES,
+  accept: (reply) => {
+    const result = schemas.staged.safeParse(reply)
+    if (!result.success) return undefined
+    const { users: staged } = result.data
+    // An empty call is answered without users by every core.
+    if (staged === undefined) return { value: { outcome: 'staged' } }
+    return staged.length === users.length
+      ? { value: { outcome: 'staged', users: staged } }
+      : undefined
+  },
+  acceptRefusal: (reply) => stagingRejection(reply, users),
+})
+
+function stagingRejection(
+  reply: unknown,
+  users: readonly ImportUser[],
+): Accepted<Staging> | undefined {
+  const result = schemas.stagingRejection.safeParse(reply)
+  if (!result.success) return undefined
+  const rejected = result.data.users
+  if (rejected.some(({ index }) => index >= users.length)) return undefined
+  return {
+    value: {
+      outcome: 'rejected',
+      users: rejected.map(({ index, errors }) => {
+        const secrets = secretsOf(users[index])
+        return { index, errors: errors.map((text) => cutSecrets(text, secrets)) }
+      }),
+    },
+  }
+}
+
+export const importDirectly = (user: ImportUser): Operation<DirectImport> => ({
+  method: 'POST',
+  path: '/bulk-import/import',
+  body: user,
+  time: 'staging',
+  maxAnswerBytes: MAX_RECORDS_BYTES,
+  accept: formed(schemas.imported, (reply) => ({ outcome: 'created', user: reply.user })),
+  acceptRefusal: formed(schemas.importRejection, ({ errors }) => {
+    const secrets = secretsOf(user)
+    return { outcome: 'rejected', errors: errors.map((text) => cutSecrets(text, secrets)) }
+  }),
+})
+
+export interface RowPage {
+  readonly users: readonly StagedRow[]
+  readonly nextPaginationToken?: string
+}
+
+export const listRows = ({ status, limit, paginationToken }: RowQuery): Operation<RowPage> => ({
+  method: 'GET',
+  path: '/bulk-import/users',
+  query: { status, limit: limit?.toString(), paginationToken },
+  time: 'usual',
+  maxAnswerBytes: MAX_RECORDS_BYTES,
+  accept: (reply) => {
+    const result = schemas.rowPage.safeParse(reply)
+    if (!result.success) return undefined
+    const { status: _, ...page } = result.data
+    const given = (reply as { users: unknown[] }).users
+    const users = page.users.map((row, index) => withoutQuotations(row, given[index]))
+    return { value: { ...page, users } }
+  },
+})
+
+/** The same, for a caller who can ask for fewer. */
+export const listRowsThatFit = (query: RowQuery): Operation<RowPage | 'too_large'> => ({
+  ...listRows(query),
+  whenTooLarge: 'too_large',
+})
+
+/** What the core has written of a row may quote it; the secrets are those that the row came with. */
+function withoutQuotations(row: StagedRow, given: unknown): StagedRow {
+  if (row.errorMessage === undefined) return row
+  return { ...row, errorMessage: cutSecrets(row.errorMessage, secretsOf(given)) }
+}
+
+export const countRows = (status: RowStatus | undefined): Operation<number> => ({
+  method: 'GET',
+  path: '/bulk-import/users/count',
+  query: { status },
+  time: 'usual',
+  maxAnswerBytes: MAX_ANSWER_BYTES,
+  accept: formed(schemas.rowCount, ({ count }) => count),
+})
+
+interface Deletion {
+  readonly deletedIds: readonly string[]
+  readonly invalidIds: readonly string[]
+}
+
+export const deleteRows = (ids: readonly string[]): Operation<Deletion> => ({
+  method: 'POST',
+  path: '/bulk-import/users/remove',
+  body: { ids },
+  time: 'usual',
+  maxAnswerBytes: MAX_ANSWER_BYTES,
+  accept: formed(schemas.deletion, (reply) => reply),
+})

@@ -11,6 +11,8 @@ interface Request {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
+  /** Of the client: two requests of one connection have the same. */
+  readonly port: number | undefined
 }
 
 export interface ScriptedCore {
@@ -37,7 +39,13 @@ export async function startScriptedCore(
       : replies[Math.min(requests.length, replies.length) - 1]
   const { url, close } = await serve(async (incoming, response) => {
     const { method = '', url: path = '', headers } = incoming
-    const request = { method, url: path, headers, body: await text(incoming) }
+    const request = {
+      method,
+      url: path,
+      headers,
+      body: await text(incoming),
+      port: incoming.socket.remotePort,
+    }
     requests.push(request)
     replyTo(request)?.(response)
   })

@@ -6,6 +6,7 @@ export type SecretKind =
   | 'an idempotency key'
   | 'an encryption key'
   | 'a Redis password'
+  | 'a password'
 
 export interface SecretIndex {
   /** The kind of a secret that the text holds a part of. Both are octets. */

@@ -1,0 +1,161 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { StagedRow } from '../../../src/migration/core/reply.js'
+import { ok, type Reply, replies, type ScriptedCore, startScriptedCore } from './scripted-core.js'
+
+const cores: ScriptedCore[] = []
+afterAll(() => Promise.all(cores.map(({ close }) => close())))
+
+async function started(script: Parameters<typeof startScriptedCore>[0]): Promise<ScriptedCore> {
+  const core = await startScriptedCore(script)
+  cores.push(core)
+  return core
+}
+
+const rowOf = (id: string, more: object = {}) => ({
+  id,
+  status: 'NEW',
+  createdAt: 1,
+  updatedAt: 1,
+  loginMethods: [],
+  ...more,
+})
+const queryOf = (url: string) => new URL(url, 'http://core').searchParams
+
+/** A list as the core keeps it: newest first, its tokens name the first row of the next page. */
+async function coreWithRows(ids: string[], page = 2): Promise<ScriptedCore> {
+  return started(({ url }) => {
+    const query = queryOf(url)
+    // The core compares, so a token whose row has gone still says where to go on.
+    const token = query.get('paginationToken')
+    const from = token === null ? 0 : ids.findIndex((id) => id <= token)
+    const rest = from === -1 ? [] : ids.slice(from)
+    const next = rest[page]
+    return ok({
+      users: rest.slice(0, page).map((id) => rowOf(id)),
+      ...(next !== undefined && { nextPaginationToken: next }),
+    })
+  })
+}
+
+const idsOf = async (rows: AsyncIterable<StagedRow>): Promise<string[]> => {
+  const ids: string[] = []
+  for await (const { id } of rows) ids.push(id)
+  return ids
+}
+
+describe('all rows', () => {
+  it('come from all pages, of 500 rows each', async () => {
+    const core = await coreWithRows(['e', 'd', 'c', 'b', 'a'])
+    expect(await idsOf(core.client().rows('FAILED'))).toEqual(['e', 'd', 'c', 'b', 'a'])
+    const queries = core.requests.map(({ url }) => Object.fromEntries(queryOf(url)))
+    expect(queries).toEqual([
+      { status: 'FAILED', limit: '500' },
+      { status: 'FAILED', limit: '500', paginationToken: 'c' },
+      { status: 'FAILED', limit: '500', paginationToken: 'a' },
+    ])
+  })
+
+  it('are none where there are none', async () => {
+    const core = await coreWithRows([])
+    expect(await idsOf(core.client().rows())).toEqual([])
+    expect(core.requests).toHaveLength(1)
+  })
+
+  it('go on behind a row that has gone between two pages', async () => {
+    const ids = ['e', 'd', 'c', 'b', 'a']
+    const core = await coreWithRows(ids)
+    const seen: string[] = []
+    for await (const { id } of core.client().rows()) {
+      seen.push(id)
+      if (id === 'd') ids.splice(ids.indexOf('c'), 1)
+    }
+    expect(seen).toEqual(['e', 'd', 'b', 'a'])
+  })
+
+  it('are asked for no further than they are wanted', async () => {
+    const core = await coreWithRows(['e', 'd', 'c', 'b', 'a'])
+    for await (const { id } of core.client().rows()) if (id === 'd') break
+    expect(core.requests).toHaveLength(1)
+  })
+
+  it.each<[string, string[]]>([
+    ['the same page', ['a']],
+    ['two pages by turns', ['a', 'b']],
+    ['seven pages, after three others', ['x', 'y', 'z', ...'abcdefg']],
+  ])('that come again and again end in an error: %s', async (_, tokens) => {
+    const loop = tokens.filter((token) => token < 'x')
+    let asked = 0
+    const core = await started(() => {
+      const outside = tokens.length - loop.length
+      const index = asked < outside ? asked : outside + ((asked - outside) % loop.length)
+      asked += 1
+      return ok({ users: [rowOf('r')], nextPaginationToken: tokens[index] })
+    })
+    const rows = idsOf(core.client().rows())
+    await expect(rows).rejects.toMatchObject({ code: 'malformed_reply', outcome: 'refused' })
+    expect(core.requests.length).toBeLessThan(40)
+  })
+
+  it('that are none, of a page that is not the last, end in an error', async () => {
+    const core = await started([ok({ users: [], nextPaginationToken: 'more' })])
+    await expect(idsOf(core.client().rows())).rejects.toMatchObject({ code: 'malformed_reply' })
+    expect(core.requests).toHaveLength(1)
+  })
+
+  it('are asked for by half as many when a page is too large', async () => {
+    const core = await started(({ url }) => {
+      const limit = Number(queryOf(url).get('limit'))
+      return limit > 250 ? hugePage : ok({ users: [rowOf('a')] })
+    })
+    expect(await idsOf(core.client().rows())).toEqual(['a'])
+    const limits = core.requests.map(({ url }) => queryOf(url).get('limit'))
+    expect(limits).toEqual(['500', '250'])
+  })
+
+  it('end with the signal, between two pages and in one', async () => {
+    const core = await coreWithRows(['e', 'd', 'c', 'b', 'a'])
+    const ending = new AbortController()
+    const reading = (async () => {
+      for await (const _ of core.client().rows(undefined, { signal: ending.signal })) ending.abort()
+    })()
+    await expect(reading).rejects.toMatchObject({ name: 'AbortError' })
+    expect(core.requests).toHaveLength(1)
+  })
+})
+
+const MEBIBYTE = 1024 * 1024
+
+/** 129 MiB, which travel as a few kilobytes. */
+const hugePage: Reply = (response) => {
+  const piece = gzipSync(Buffer.alloc(MEBIBYTE, ' '))
+  response
+    .writeHead(200, { 'content-encoding': 'gzip' })
+    .end(Buffer.concat(Array.from({ length: 129 }, () => piece)))
+}
+
+describe('a row', () => {
+  it.each<[string, object]>([
+    ['no id', { id: undefined }],
+    ['another status', { status: 'DONE' }],
+    ['no time', { createdAt: '1' }],
+    ['no login methods', { loginMethods: undefined }],
+  ])('with %s is no row', async (_, change) => {
+    const core = await started([ok({ users: [rowOf('a', change)] })])
+    await expect(core.client().listRows()).rejects.toMatchObject({ code: 'malformed_reply' })
+  })
+
+  it('of a recipe of a newer core is one', async () => {
+    const methods = [{ recipeId: 'webauthn', superTokensUserId: 'core-1', credential: {} }]
+    const core = await started([ok({ users: [rowOf('a', { loginMethods: methods })] })])
+    const { users } = await core.client().listRows()
+    expect(users[0]?.loginMethods).toEqual([{ recipeId: 'webauthn', superTokensUserId: 'core-1' }])
+  })
+})
+
+it('a limit that the core does not take is said in its words', async () => {
+  const core = await started([replies(400, 'Max limit allowed is 500\n')])
+  await expect(core.client().listRows({ limit: 501 })).rejects.toThrow(
+    /400: Max limit allowed is 500$/,
+  )
+})

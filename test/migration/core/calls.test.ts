@@ -1,0 +1,112 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { ok, replies, type ScriptedCore, startScriptedCore } from './scripted-core.js'
+
+const cores: ScriptedCore[] = []
+afterAll(() => Promise.all(cores.map(({ close }) => close())))
+
+async function started(script: Parameters<typeof startScriptedCore>[0]): Promise<ScriptedCore> {
+  const core = await startScriptedCore(script)
+  cores.push(core)
+  return core
+}
+
+const OLD_KEY = 'the-key-before-the-rotation'
+const NEW_KEY = 'the-key-after-the-rotation'
+
+describe('a key function', () => {
+  const coreWithNewKey = () =>
+    started(({ headers }) =>
+      headers['api-key'] === NEW_KEY ? ok({ count: 1 }) : replies(401, 'Invalid API key\n'),
+    )
+  const keysOf = (core: ScriptedCore) => core.requests.map(({ headers }) => headers['api-key'])
+
+  it('is asked before each request, and once more after a 401, for a write too', async () => {
+    const core = await coreWithNewKey()
+    const keys = [OLD_KEY, NEW_KEY, NEW_KEY]
+    const client = core.client({ apiKey: async () => keys.shift() ?? 'none' })
+    expect(await client.stageUsers([])).toEqual({ outcome: 'staged' })
+    expect(await client.countRows()).toBe(1)
+    expect(keysOf(core)).toEqual([OLD_KEY, NEW_KEY, NEW_KEY])
+  })
+
+  it('whose second key is refused, too, ends in a refusal', async () => {
+    const core = await coreWithNewKey()
+    const client = core.client({ apiKey: () => OLD_KEY })
+    const refused = { code: 'invalid_api_key', status: 401, outcome: 'refused' }
+    await expect(client.stageUsers([])).rejects.toMatchObject(refused)
+    expect(keysOf(core)).toEqual([OLD_KEY, OLD_KEY])
+  })
+
+  it('that throws is asked once, and nothing is sent', async () => {
+    const core = await coreWithNewKey()
+    let asked = 0
+    const apiKey = (): string => {
+      asked += 1
+      throw new Error(`vault: ${OLD_KEY}`)
+    }
+    const refused = { code: 'invalid_api_key', outcome: 'refused' }
+    const client = core.client({ apiKey })
+    await expect(client.countRows()).rejects.toMatchObject(refused)
+    await expect(client.deleteRows([])).rejects.toMatchObject(refused)
+    expect([asked, core.requests]).toEqual([2, []])
+  })
+})
+
+describe('a signal', () => {
+  it('that has aborted before sends nothing', async () => {
+    const core = await started([ok({ count: 1 })])
+    const signal = AbortSignal.abort(new Error('before'))
+    await expect(core.client().countRows(undefined, { signal })).rejects.toThrow('before')
+    await expect(core.client().stageUsers([], { signal })).rejects.toThrow('before')
+    expect(core.requests).toEqual([])
+  })
+
+  it('ends a call under way with its reason', async () => {
+    const ending = new AbortController()
+    const core = await started([() => ending.abort(new Error('of the caller'))])
+    const options = { signal: ending.signal }
+    await expect(core.client().stageUsers([], options)).rejects.toThrow('of the caller')
+  })
+
+  it('ends the wait for the next try', async () => {
+    const core = await started([replies(500, 'x')])
+    const ending = new AbortController()
+    const observed: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init)
+      setTimeout(() => ending.abort(new Error('in the pause')), 10)
+      return response
+    }
+    const client = core.client({ fetch: observed })
+    const asked = client.countRows(undefined, { signal: ending.signal })
+    await expect(asked).rejects.toThrow('in the pause')
+    expect(core.requests).toHaveLength(1)
+  })
+
+  it('serves many calls at once without a warning of Node', async () => {
+    const warnings: Error[] = []
+    const note = (warning: Error): number => warnings.push(warning)
+    process.on('warning', note)
+    const core = await started([ok({ count: 1 })])
+    const { signal } = new AbortController()
+    const client = core.client()
+    await Promise.all(Array.from({ length: 40 }, () => client.countRows(undefined, { signal })))
+    await new Promise(setImmediate)
+    process.off('warning', note)
+    expect(warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')).toEqual([])
+  })
+})
+
+it('the time limit for staging is its own', async () => {
+  const core = await started([() => {}])
+  const client = core.client({ timeoutMs: 300_000, stageTimeoutMs: 50 })
+  const timeout = { code: 'timeout', outcome: 'unknown' }
+  await expect(client.stageUsers([])).rejects.toMatchObject(timeout)
+  await expect(client.importUser({ loginMethods: [] })).rejects.toMatchObject(timeout)
+})
+
+it('what cannot be JSON is the caller’s mistake, and nothing is sent', async () => {
+  const core = await started([ok({})])
+  const user = { loginMethods: [], userMetadata: { count: 1n } }
+  await expect(core.client().stageUsers([user])).rejects.toThrow(TypeError)
+  expect(core.requests).toEqual([])
+})

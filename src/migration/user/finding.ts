@@ -11,6 +11,27 @@ export type UserWarningCode =
   | 'unknown_member'
   | 'credential_in_metadata'
 
+/** Why the core refuses a user: a closed list. The core itself has only texts. */
+export type UserErrorCode =
+  | 'wrong_type'
+  | 'required'
+  | 'too_long'
+  | 'too_deep'
+  | 'out_of_range'
+  | 'in_future'
+  | 'feature_missing'
+  | 'role_missing'
+  | 'tenant_missing'
+  | 'tenant_without_login'
+  | 'no_tenant'
+  | 'no_login_method'
+  | 'two_primaries'
+  | 'unknown_recipe'
+  | 'no_login'
+  | 'no_password'
+  | 'unknown_algorithm'
+  | 'invalid_hash'
+
 /** A finding of the validation. `message` has `…` where the core quotes a secret or a whole record. */
 export interface UserFinding<Code extends string = string> {
   /** A path such as `loginMethods[1].email`; empty for the record itself. */
@@ -19,4 +40,5 @@ export interface UserFinding<Code extends string = string> {
   readonly message: string
 }
 
+export type UserError = UserFinding<UserErrorCode>
 export type UserWarning = UserFinding<UserWarningCode>

@@ -1,0 +1,32 @@
+/** Names that are there. A set is asked faster than a list. */
+export type Names = ReadonlySet<string> | readonly string[]
+
+/** What the core has. What is not given is not checked. */
+export interface UserContext {
+  /** Ids of the app's tenants. `public` is always there. */
+  readonly tenants?: Names | undefined
+  readonly roles?: Names | undefined
+  /** Of the licence, such as `account_linking`. */
+  readonly features?: Names | undefined
+}
+
+export type Feature = 'account_linking' | 'multi_tenancy' | 'mfa'
+
+export function has(names: Names, name: string): boolean {
+  return 'has' in names ? names.has(name) : names.includes(name)
+}
+
+/** Whether it is known that a feature is off. The feature `mfa` links accounts as well. */
+export function lacks({ features }: UserContext, feature: Feature): boolean {
+  if (features === undefined || has(features, feature)) return false
+  return feature !== 'account_linking' || !has(features, 'mfa')
+}
+
+/** @throws TypeError where a member is neither a list nor a set. */
+export function checkContext(context: UserContext): void {
+  for (const name of ['tenants', 'roles', 'features'] as const) {
+    const names = context[name]
+    if (names === undefined || Array.isArray(names) || names instanceof Set) continue
+    throw new TypeError(`validateUser: ${name} must be a list or a set of names`)
+  }
+}

@@ -1,0 +1,66 @@
+import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
+import { lowerCased } from './core-text.js'
+import { corePhoneNumber } from './phone-number.js'
+import { coreTenantIds } from './tenant-ids.js'
+
+/** By what a method is found: the kind of account info, and what the core keeps of it. */
+type Login =
+  | readonly ['email', string]
+  | readonly ['phone', string]
+  | readonly ['third party', string, string]
+
+/**
+ * A text for each login in each tenant. Two users with a text in common do not both become accounts:
+ * a recipe takes a login once in a tenant, and so do all primary users together. Holds account data.
+ */
+export function loginKeysOf({ loginMethods }: ImportUser): string[] {
+  const keys = new Set<string>()
+  for (const method of loginMethods) {
+    const tenantIds = coreTenantIds(method.tenantIds)
+    for (const key of keysOf(method.recipeId, tenantIds, loginsOf(method))) keys.add(key)
+  }
+  if (loginMethods.some(({ isPrimary }) => isPrimary === true)) {
+    const tenantIds = [...new Set(loginMethods.flatMap((each) => coreTenantIds(each.tenantIds)))]
+    const logins = loginMethods.flatMap(accountInfoOf)
+    for (const key of keysOf('primary', tenantIds, logins)) keys.add(key)
+  }
+  return [...keys]
+}
+
+/** Places of the methods that have a login of a method before them. */
+export function repeatedMethodsOf({ loginMethods }: ImportUser): number[] {
+  const seen = new Set<string>()
+  return loginMethods.flatMap((method, index) => {
+    const keys = keysOf(method.recipeId, coreTenantIds(method.tenantIds), loginsOf(method))
+    const isRepeated = keys.some((key) => seen.has(key))
+    for (const key of keys) seen.add(key)
+    return isRepeated ? [index] : []
+  })
+}
+
+const keysOf = (of: string, tenantIds: readonly string[], logins: readonly Login[]): string[] =>
+  tenantIds.flatMap((tenantId) => logins.map((login) => JSON.stringify([of, tenantId, ...login])))
+
+/** What the recipe takes once. */
+function loginsOf(method: ImportLoginMethod): Login[] {
+  if (method.recipeId !== 'thirdparty') return accountInfoOf(method)
+  return [thirdPartyOf(method)]
+}
+
+/** What no two primary users share, whatever their recipes. */
+function accountInfoOf(method: ImportLoginMethod): Login[] {
+  const { recipeId, email, phoneNumber } = method
+  const logins: Login[] = []
+  if (email !== undefined) logins.push(['email', lowerCased(email)])
+  if (recipeId === 'thirdparty') logins.push(thirdPartyOf(method))
+  if (recipeId === 'passwordless' && phoneNumber !== undefined) {
+    logins.push(['phone', corePhoneNumber(phoneNumber)])
+  }
+  return logins
+}
+
+const thirdPartyOf = ({ thirdPartyId = '', thirdPartyUserId = '' }: ImportLoginMethod): Login => [
+  'third party',
+  thirdPartyId,
+  thirdPartyUserId,
+]

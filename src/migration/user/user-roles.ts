@@ -1,0 +1,50 @@
+import { has, type UserContext } from './context.js'
+import { trimmed } from './core-text.js'
+import { optional, type Reading, required } from './member.js'
+import { readTenantIds } from './tenant-ids.js'
+import { warnOfUnknown } from './unknown-member.js'
+
+const LONGEST_ROLE = 255
+const SUFFIX = ' for a user role.'
+
+/** What of a role is compared with the login methods. */
+export interface ReadRole {
+  readonly field: string
+  readonly tenantIds: readonly string[]
+}
+
+export function readUserRoles(record: Reading, context: UserContext): ReadRole[] {
+  const given = optional(record, 'userRoles', 'array of object') ?? []
+  return given.map((object, index) => {
+    const field = `userRoles[${index}]`
+    return readRole({ object, field, suffix: SUFFIX, findings: record.findings }, context)
+  })
+}
+
+function readRole(reading: Reading, context: UserContext): ReadRole {
+  const { field, findings } = reading
+  const role = required(reading, 'role', 'string')
+  const given = required(reading, 'tenantIds', 'array of string')
+  if (role !== undefined) checkRole(role, reading, context)
+  const tenantIds = readTenantIds(given, reading, context)
+  if (given?.length === 0) {
+    findings.warn(
+      'role_without_tenants',
+      `${field}.tenantIds`,
+      'The core assigns a role in the tenants named with it: without one the role is lost.',
+    )
+  }
+  warnOfUnknown(reading, 'role')
+  return { field, tenantIds }
+}
+
+function checkRole(role: string, { field, findings }: Reading, { roles }: UserContext): void {
+  const place = `${field}.role`
+  if (role.length > LONGEST_ROLE) {
+    findings.refuse('too_long', place, `role ${role} is too long. Max length is 255.`)
+  }
+  const name = trimmed(role)
+  if (roles !== undefined && !has(roles, name)) {
+    findings.refuse('role_missing', place, `Role ${name} does not exist.`)
+  }
+}

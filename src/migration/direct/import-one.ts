@@ -1,0 +1,93 @@
+import type { CallOptions, CoreClient, DirectImport } from '../core/core-client.js'
+import { CoreError } from '../core/core-error.js'
+import type { ImportUser } from '../core/import-user.js'
+import { externalUserIdOf } from '../user/external-user-id.js'
+import type { UserFinding } from '../user/finding.js'
+import { validateUser } from '../user/validate-user.js'
+import { judgeRejection } from './rejection.js'
+
+/** What importing one user came to. */
+export type ImportOneResult =
+  | {
+      /** `existing`: there was an account under the external id, from this call or another. */
+      readonly outcome: 'created' | 'existing'
+      /** The core's `user.id`, which is the external id. */
+      readonly userId: string
+      readonly coreUserId: string
+    }
+  /** Something of the user belongs to another account; codes of the core such as `E003`. */
+  | { readonly outcome: 'conflict'; readonly codes: readonly string[] }
+  | { readonly outcome: 'invalid'; readonly errors: readonly UserFinding[] }
+
+/**
+ * Imports one user at once, without staging. May be repeated, with the same user: there is never a
+ * second account. The external id, which is required, decides what has become of it whenever the
+ * core answers other than with success, for a refusal too can follow a success of the same call.
+ *
+ * @throws CoreError with the outcome `unknown` when neither an account nor the user is to blame:
+ * repeat it. The reason of the signal, after which the account may be there as well.
+ */
+export async function importOne(
+  core: CoreClient,
+  user: ImportUser,
+  options: CallOptions = {},
+): Promise<ImportOneResult> {
+  const validation = validateUser(user)
+  if (!validation.ok) return { outcome: 'invalid', errors: validation.errors }
+  const externalUserId = externalUserIdOf(user)
+  if (externalUserId === undefined) return invalidId('required', 'externalUserId is required.')
+  if (!externalUserId.isWellFormed()) {
+    return invalidId('wrong_type', 'externalUserId should be well-formed Unicode.')
+  }
+  try {
+    return await importAs(externalUserId, { core, user, options })
+  } catch (error) {
+    throw error instanceof CoreError ? unknownOutcome(error) : error
+  }
+}
+
+const invalidId = (code: string, message: string): ImportOneResult => ({
+  outcome: 'invalid',
+  errors: [{ field: 'externalUserId', code, message }],
+})
+
+interface Import {
+  readonly core: CoreClient
+  readonly user: ImportUser
+  readonly options: CallOptions
+}
+
+async function importAs(
+  externalUserId: string,
+  { core, user, options }: Import,
+): Promise<ImportOneResult> {
+  const answer = await answerOf(core.importUser(user, options))
+  const coreUserId = await core.coreIdOf(externalUserId, options)
+  if (coreUserId !== undefined) {
+    const isCreated = !(answer instanceof CoreError) && answer.outcome === 'created'
+    const account = isCreated ? answer.user : await core.user(coreUserId, options)
+    if (account?.id !== externalUserId) throw contradiction('the account has another id')
+    return { outcome: isCreated ? 'created' : 'existing', userId: account.id, coreUserId }
+  }
+  if (answer instanceof CoreError) throw answer
+  if (answer.outcome === 'created') throw contradiction('the account has no external id')
+  return judgeRejection(answer.errors)
+}
+
+/** An error is an answer as well: only the look-up decides. */
+const answerOf = (asked: Promise<DirectImport>): Promise<DirectImport | CoreError> =>
+  asked.catch((error: unknown) => {
+    if (error instanceof CoreError) return error
+    throw error
+  })
+
+const contradiction = (why: string): CoreError =>
+  new CoreError(`POST /bulk-import/import: ${why}`, { code: 'malformed_reply', outcome: 'unknown' })
+
+/** Even where this call was refused: an earlier one with the same user may have succeeded. */
+function unknownOutcome({ message, code, status }: CoreError): CoreError {
+  return new CoreError(message, {
+    ...{ code, outcome: 'unknown' },
+    ...(status !== undefined && { status }),
+  })
+}

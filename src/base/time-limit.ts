@@ -1,5 +1,8 @@
 import { onAbort } from './on-abort.js'
 
+/** One for all: a signal that aborts without a reason makes an error, with its stack, for each call. */
+const ENDED = new Error('the work has ended')
+
 interface TimeLimit {
   readonly timeoutMs: number
   /** Ends the work from outside; its reason is what the caller gets. */
@@ -28,7 +31,7 @@ export async function withinTimeLimit<T>(
   } finally {
     clearTimeout(timer)
     stopListening()
-    controller.abort()
+    controller.abort(ENDED)
   }
 }
 

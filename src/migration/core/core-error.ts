@@ -3,14 +3,14 @@
  *
  * - `invalid_api_key`: a 401, or the key function failed.
  * - `forbidden`: a 403.
- * - `not_found`: a 404; of the count operation, a core older than 10.0.0.
+ * - `not_found`: the core's own 404; of the count operation, a core older than 10.0.0.
  * - `in_memory_database`: the core keeps nothing, so it imports nothing.
  * - `bad_request`: any other 4xx, redirects too.
  * - `too_large`: a 413.
  * - `server_error`: a 5xx.
  * - `unreachable`: no connection, or it was cut.
  * - `timeout`: no complete reply in time.
- * - `malformed_reply`: a reply that is not of the operation's form.
+ * - `malformed_reply`: a reply that is not of the operation's form, such as a 404 of a proxy.
  */
 export type CoreErrorCode =
   | 'invalid_api_key'

@@ -1,7 +1,7 @@
 import type { CoreAnswer } from '../../core-client/exchange.js'
 import type { CoreFailure, CoreFailureCode } from '../../core-client/failure.js'
 import { CoreError, type CoreErrorCode } from './core-error.js'
-import { plainRefusalIn, saysInMemory } from './core-texts.js'
+import { plainRefusalIn, saysInMemory, saysNotFound } from './core-texts.js'
 import type { Operation } from './operation.js'
 
 /** Why an attempt has come to nothing, and whether another may come to more without harm. */
@@ -66,6 +66,7 @@ const isRedirect = (status: number): boolean =>
 function codeOf({ status, text }: CoreAnswer): CoreErrorCode {
   if (isRedirect(status)) return 'bad_request'
   if (status === 400 && text !== undefined && saysInMemory(text)) return 'in_memory_database'
+  if (status === 404 && !saysNotFound(text)) return 'malformed_reply'
   if (status >= 400 && status <= 499) return CODES[status] ?? 'bad_request'
   return status >= 500 && status <= 599 ? 'server_error' : 'malformed_reply'
 }

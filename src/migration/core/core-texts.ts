@@ -1,7 +1,30 @@
 const ERROR_CODE = /^(?:[\w.$]{1,200}: ){0,4}(E\d{3}): /
 
-/** The code of a text such as `E003: A user with …`, which may stand behind names of Java classes. */
-export const errorCodeOf = (text: string): string | undefined => ERROR_CODE.exec(text)?.[1]
+/** The code with which a text begins, such as `E003: A user with …`; names of Java classes may come before. */
+export const writtenCodeOf = (text: string): string | undefined => ERROR_CODE.exec(text)?.[1]
+
+const DUPLICATE = /duplicate key value violates unique constraint "(\w{1,200})"/
+
+/** A core before 11 passes on what its database says of a login or an external id that is taken. */
+const CODES_OF_CONSTRAINTS = [
+  ['emailpassword_user_to_tenant_email_key', 'E003'],
+  ['thirdparty_user_to_tenant_third_party_user_id_key', 'E005'],
+  ['passwordless_user_to_tenant_email_key', 'E006'],
+  ['passwordless_user_to_tenant_phone_number_key', 'E007'],
+  ['userid_mapping_external_user_id_key', 'E031'],
+] as const
+
+/** The code that a text has, or would have of a newer core. */
+export function errorCodeOf(text: string): string | undefined {
+  const written = writtenCodeOf(text)
+  if (written !== undefined) return written
+  const constraint = DUPLICATE.exec(text)?.[1]
+  // The names of tables may have a prefix.
+  return CODES_OF_CONSTRAINTS.find(([name]) => constraint?.endsWith(name))?.[1]
+}
+
+/** What a quoted statement failed with, where that names no value. */
+export const duplicateIn = (text: string): string | undefined => DUPLICATE.exec(text)?.[0]
 
 /**
  * Codes that blame the user they come with, and do not pass by themselves. All others (a tenant or a
@@ -80,6 +103,9 @@ export function plainRefusalIn(text: string): string | undefined {
   const field = FIELD_REFUSAL.exec(beginning)?.[0]
   return field ?? PLAIN_REFUSALS.find((known) => beginning.startsWith(known))
 }
+
+/** What the core says of a path that it does not know. Another 404 is a proxy's, or of a core that starts. */
+export const saysNotFound = (text: string | undefined): boolean => text?.trim() === 'Not found'
 
 const IN_MEMORY = 'This API is not supported in the in-memory database.'
 

@@ -1,5 +1,5 @@
 import { isRecord } from '../../base/options.js'
-import { blamesTheUser, errorCodeOf, isValidationText } from './core-texts.js'
+import { blamesTheUser, duplicateIn, isValidationText, writtenCodeOf } from './core-texts.js'
 
 const CUT = '…'
 
@@ -7,11 +7,19 @@ const CUT = '…'
 const QUOTATIONS: readonly (readonly [RegExp, string])[] = [
   [/LoginMethod '[\s\S]*' has no tenantId/g, `LoginMethod '${CUT}' has no tenantId`],
   [/TOTP secretKey [\s\S]* is too long\./g, `TOTP secretKey ${CUT} is too long.`],
-  // From here on a database quotes a statement with its values, or a row.
-  [/(?:Batch entry \d|Failing row contains|INSERT INTO |UPDATE \S+ SET )[\s\S]*$/g, CUT],
   // By how the hashes begin that the core takes.
   [/\$(?:2[abxy]?|argon2(?:id|i|d)?|f_scrypt)\$[^\s'"]*/gi, CUT],
 ]
+/** From here on a database quotes a statement with its values, or a row. */
+const STATEMENT = /(?:Batch entry \d|Failing row contains|INSERT INTO |UPDATE \S+ SET )[\s\S]*$/
+
+function withoutStatement(text: string): string {
+  return text.replace(STATEMENT, (statement) => {
+    const duplicate = duplicateIn(statement)
+    return duplicate === undefined ? CUT : `${CUT} ${duplicate} ${CUT}`
+  })
+}
+
 /** A shorter one could be a part of any word, and to cut it out would tell it. */
 const SHORTEST_SECRET = 4
 
@@ -20,14 +28,17 @@ const SHORTEST_SECRET = 4
  * records it is about: they are cut out of texts whose form is not known.
  */
 export function cutSecrets(text: string, secrets: readonly string[]): string {
-  const cut = QUOTATIONS.reduce((rest, [form, instead]) => rest.replace(form, instead), text)
+  const cut = QUOTATIONS.reduce(
+    (rest, [form, instead]) => rest.replace(form, instead),
+    withoutStatement(text),
+  )
   if (isOfKnownForm(cut)) return cut
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, CUT), cut)
 }
 
 /** These quote e-mail addresses and ids. A password that is one of those words is not told by them. */
 function isOfKnownForm(text: string): boolean {
-  const code = errorCodeOf(text)
+  const code = writtenCodeOf(text)
   return code === undefined ? isValidationText(text) : blamesTheUser(code)
 }
 

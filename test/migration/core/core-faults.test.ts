@@ -122,6 +122,7 @@ const ANSWERS: readonly [string, number, unknown, string, 'refused' | 'unknown']
   ['too many users', 400, { error: 'You can only add 10000 users' }, 'bad_request', 'refused'],
   ['an empty list of errors', 400, { errors: [], users: [] }, 'bad_request', 'refused'],
   ['an index of no user', 400, { users: [{ index: 1, errors: ['x'] }] }, 'bad_request', 'refused'],
+  ['a page for an unknown path', 404, '<html>404', 'malformed_reply', 'refused'],
   ['another method', 405, 'Method not supported', 'bad_request', 'refused'],
   ['too much', 413, '<html>', 'too_large', 'refused'],
   ['too many requests', 429, 'slow down', 'bad_request', 'refused'],

@@ -6,6 +6,8 @@ import { BAD_USERS } from '../../support/migration/bad-users/index.js'
 /** What the core says of a record that it cannot read as one. */
 const OTHERS = ['Invalid Json Input', 'A user should be of type object.']
 
+const DUPLICATE = 'duplicate key value violates unique constraint'
+
 const texts = [...new Set(BAD_USERS.flatMap(({ errors }) => errors))].filter(
   (text) => !OTHERS.includes(text),
 )
@@ -29,6 +31,9 @@ it.each([
   ['E003: A user', 'E003'],
   ['java.lang.Exception: E019: Account', 'E019'],
   ['io.supertokens.X$Y: java.lang.Exception: E019: Account', 'E019'],
+  [`java.sql.X: … ${DUPLICATE} "passwordless_user_to_tenant_email_key" …`, 'E006'],
+  [`ERROR: ${DUPLICATE} "prefix_userid_mapping_external_user_id_key"`, 'E031'],
+  [`ERROR: ${DUPLICATE} "all_auth_recipe_users_pkey"`, undefined],
   ['Role E003: x does not exist.', undefined],
   ['a b: E003: x', undefined],
   ['E003 x', undefined],

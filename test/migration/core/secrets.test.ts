@@ -43,6 +43,10 @@ const TEXTS: readonly [string, string][] = [
   ],
   [`E036: ${QUOTED_BY_DATABASE}`, 'E036: …'],
   [QUOTED_BY_DATABASE, '…'],
+  [
+    `java.sql.BatchUpdateException: Batch entry 0 INSERT INTO thirdparty_user_to_tenant VALUES ('${PASSWORD}') was aborted: ERROR: duplicate key value violates unique constraint "thirdparty_user_to_tenant_third_party_user_id_key"  Detail: Key (a)=(${PASSWORD})`,
+    'java.sql.BatchUpdateException: … duplicate key value violates unique constraint "thirdparty_user_to_tenant_third_party_user_id_key" …',
+  ],
   [`ERROR: Failing row contains (a, ${TOTP_KEY})`, 'ERROR: …'],
   [`the hash '${OTHERS_HASH}' is odd`, "the hash '…' is odd"],
   [`the hash "${FIREBASE_HASH}" is odd`, 'the hash "…" is odd'],

@@ -1,7 +1,6 @@
-import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { StagedRow } from '../../../src/migration/core/reply.js'
-import { ok, type Reply, replies, type ScriptedCore, startScriptedCore } from './scripted-core.js'
+import { ok, replies, type ScriptedCore, startScriptedCore, tooLarge } from './scripted-core.js'
 
 const cores: ScriptedCore[] = []
 afterAll(() => Promise.all(cores.map(({ close }) => close())))
@@ -103,14 +102,22 @@ describe('all rows', () => {
     expect(core.requests).toHaveLength(1)
   })
 
-  it('are asked for by half as many when a page is too large', async () => {
-    const core = await started(({ url }) => {
-      const limit = Number(queryOf(url).get('limit'))
-      return limit > 250 ? hugePage : ok({ users: [rowOf('a')] })
-    })
-    expect(await idsOf(core.client().rows())).toEqual(['a'])
-    const limits = core.requests.map(({ url }) => queryOf(url).get('limit'))
-    expect(limits).toEqual(['500', '250'])
+  it('are asked for by half as many while a page is too large', async () => {
+    const core = await coreWithRows(['b', 'a'])
+    const limits: number[] = []
+    const fetchPage: typeof fetch = async (input, init) => {
+      const limit = Number(queryOf(String(input)).get('limit'))
+      limits.push(limit)
+      return limit > 125 ? tooLarge() : fetch(input, init)
+    }
+    expect(await idsOf(core.client({ fetch: fetchPage }).rows())).toEqual(['b', 'a'])
+    expect(limits).toEqual([500, 250, 125])
+  })
+
+  it('of which one alone is too large end in an error', async () => {
+    const core = await coreWithRows(['a'])
+    const rows = idsOf(core.client({ fetch: async () => tooLarge() }).rows())
+    await expect(rows).rejects.toMatchObject({ code: 'malformed_reply', outcome: 'refused' })
   })
 
   it('end with the signal, between two pages and in one', async () => {
@@ -123,16 +130,6 @@ describe('all rows', () => {
     expect(core.requests).toHaveLength(1)
   })
 })
-
-const MEBIBYTE = 1024 * 1024
-
-/** 129 MiB, which travel as a few kilobytes. */
-const hugePage: Reply = (response) => {
-  const piece = gzipSync(Buffer.alloc(MEBIBYTE, ' '))
-  response
-    .writeHead(200, { 'content-encoding': 'gzip' })
-    .end(Buffer.concat(Array.from({ length: 129 }, () => piece)))
-}
 
 describe('a row', () => {
   it.each<[string, object]>([

@@ -94,3 +94,11 @@ function trickle(response: ServerResponse): void {
   const timer = setInterval(() => response.write(' '), 20)
   response.on('close', () => clearInterval(timer))
 }
+
+/** More than any reply may have (128 MiB), which only a `fetch` of the test's own gives in a moment. */
+export function tooLarge(): Response {
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(new Uint8Array(129 * 1024 * 1024)),
+  })
+  return new Response(body)
+}

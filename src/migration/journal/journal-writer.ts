@@ -1,0 +1,99 @@
+import type { FileHandle } from 'node:fs/promises'
+import { MigrationError } from '../run/migration-error.js'
+import type { Unit } from './read-units.js'
+import { bodyOf, encodeUnit } from './unit.js'
+
+/** Appends to an open journal. */
+export interface JournalWriter {
+  append(lines: readonly string[]): Promise<void>
+  /** Octets that are on disk. */
+  size(): number
+  /** Resolves when nothing is being written. */
+  settled(): Promise<void>
+}
+
+interface Waiting {
+  readonly body: Buffer
+  readonly resolve: () => void
+  readonly reject: (error: MigrationError) => void
+}
+
+const LINE_BREAK = /[\r\n]/
+
+/** What comes while a write is under way goes into the next one together. */
+export function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>): JournalWriter {
+  let { end, check } = last
+  let failure: MigrationError | undefined
+  let waiting: Waiting[] = []
+  let writing: Promise<void> | undefined
+
+  async function write(taken: readonly Waiting[]): Promise<void> {
+    let next = check
+    const units = taken.map(({ body }) => {
+      const unit = encodeUnit(next, body)
+      next = unit.check
+      return unit.octets
+    })
+    const octets = Buffer.concat(units)
+    await writeAt(handle, octets, end)
+    await handle.datasync()
+    end += octets.length
+    check = next
+  }
+
+  async function writeAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const taken = waiting
+      waiting = []
+      try {
+        await write(taken)
+        for (const { resolve } of taken) resolve()
+      } catch (error) {
+        failure = unwritable(error)
+        // After a failed sync nobody knows what is on disk, so nothing of it is to be found later.
+        await handle.truncate(end).catch(() => {})
+        for (const { reject } of [...taken, ...waiting.splice(0)]) reject(failure)
+      }
+    }
+    writing = undefined
+  }
+
+  return {
+    async append(lines) {
+      if (lines.some((line) => LINE_BREAK.test(line))) {
+        throw new TypeError('a line of a journal must not hold a line break')
+      }
+      if (failure !== undefined) throw failure
+      if (lines.length === 0) return
+      const body = bodyOf(lines)
+      await new Promise<void>((resolve, reject) => {
+        waiting.push({ body, resolve, reject })
+        writing ??= writeAll()
+      })
+    },
+    size: () => end,
+    settled: async () => writing,
+  }
+}
+
+function unwritable(error: unknown): MigrationError {
+  const { code } = error as NodeJS.ErrnoException
+  return new MigrationError(
+    'bad_journal',
+    `the journal cannot be written${code ? ` (${code})` : ''}`,
+  )
+}
+
+/** A disk that is nearly full takes a part at first. */
+async function writeAt(handle: FileHandle, octets: Buffer, position: number): Promise<void> {
+  let written = 0
+  while (written < octets.length) {
+    const { bytesWritten } = await handle.write(
+      octets,
+      written,
+      octets.length - written,
+      position + written,
+    )
+    written += bytesWritten
+  }
+}

@@ -1,0 +1,215 @@
+import { execFile } from 'node:child_process'
+import {
+  chmod,
+  mkdir,
+  readFile,
+  rename,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { fileJournal } from '../../../src/migration/journal/file-journal.js'
+import { compile } from '../../support/compile.js'
+import { launch } from '../../support/launch.js'
+import { until } from '../../support/until.js'
+import { fileOf, filesAfter, folderOfTest, linesOf, recovered, withJournal } from './journals.js'
+
+const run = promisify(execFile)
+const HOLDER = new URL('holder.ts', import.meta.url)
+const FILLER = new URL('filler.ts', import.meta.url)
+const KILLS = 10
+
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
+
+const badJournal = (message: RegExp, line?: number) =>
+  expect.objectContaining({
+    name: 'MigrationError',
+    code: 'bad_journal',
+    message: expect.stringMatching(message),
+    ...(line === undefined ? {} : { line }),
+  })
+
+describe('fileJournal', () => {
+  test('keeps lines over opening, in their order, whatever they hold', async () => {
+    const folder = join(await folderOfTest(), 'of', 'a', 'run')
+    const lines = ['{"a":"\\u0000é"}', '', 'no JSON', '\ud800', '"'.repeat(300_000)]
+    await withJournal(folder, async (journal) => {
+      expect(await linesOf(journal)).toEqual([])
+      await journal.append(lines.slice(0, 2))
+      await journal.append([])
+      await journal.append(lines.slice(2))
+      expect(await linesOf(journal)).toEqual(lines)
+    })
+    expect(await withJournal(folder, linesOf)).toEqual(lines)
+    expect([await modeOf(folder), await modeOf(fileOf(folder))]).toEqual([0o700, 0o600])
+    expect(await modeOf(join(folder, 'lock'))).toBe(0o700)
+  })
+
+  test('writes NDJSON', async () => {
+    const folder = await folderOfTest()
+    await withJournal(folder, (journal) => journal.append(['a', 'b']))
+    const lines = (await readFile(fileOf(folder), 'utf8')).trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { journal: 'express-service-auth/migration', version: 1 },
+      { unit: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{16}-[0-9a-f]{32}$/), lines: ['a', 'b'] },
+    ])
+  })
+
+  test('keeps appends that are made at once in the order of their calls', async () => {
+    const folder = await folderOfTest()
+    const names = Array.from({ length: 200 }, (_, index) => `${index}`)
+    await withJournal(folder, (journal) => Promise.all(names.map((name) => journal.append([name]))))
+    expect(await withJournal(folder, linesOf)).toEqual(names)
+  })
+
+  test('refuses a line with a line break, and takes the next', async () => {
+    const folder = await folderOfTest()
+    await withJournal(folder, async (journal) => {
+      await expect(journal.append(['a', 'b\nc'])).rejects.toThrow(TypeError)
+      await journal.append(['d'])
+    })
+    expect(await withJournal(folder, linesOf)).toEqual(['d'])
+  })
+
+  test('takes and gives nothing after close, which waits for what is being written', async () => {
+    const folder = await folderOfTest()
+    const journal = await fileJournal(folder)
+    const appended = journal.append(['a'])
+    await Promise.all([journal.close(), journal.close()])
+    await appended
+    await expect(journal.append(['b'])).rejects.toThrow('closed')
+    await expect(linesOf(journal)).rejects.toThrow('closed')
+    expect(await withJournal(folder, linesOf)).toEqual(['a'])
+  })
+
+  test.each(['', undefined, 3])('refuses %s as a directory', async (directory) => {
+    await expect(fileJournal(directory as string)).rejects.toThrow(TypeError)
+  })
+
+  test('keeps whatever it has said to be kept when its process is killed', async () => {
+    const folder = await folderOfTest()
+    let kept = -1
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const holder = await launch<string>(HOLDER, { args: [folder], env: { APPENDS: 'endless' } })
+      expect(holder.greeting).toBe('open')
+      let last = -1
+      holder.child.on('message', (count: number) => {
+        last = count
+      })
+      await until('some appends', async () => last > 5 + kill)
+      await holder.kill()
+      kept += last + 1
+      const lines = await withJournal(folder, linesOf)
+      const whole = lines.length / 2
+      expect(whole).toBeGreaterThanOrEqual(kept + 1)
+      expect(lines.at(-2)).toBe(String(Number(lines.at(-2))))
+      kept = whole - 1
+    }
+  })
+})
+
+describe('a journal that cannot be used', () => {
+  test('has a folder that others can read, or a file', async () => {
+    const folder = await folderOfTest()
+    await chmod(folder, 0o750)
+    await expect(fileJournal(folder)).rejects.toEqual(badJournal(/folder: chmod 700/))
+    expect(await modeOf(folder)).toBe(0o750)
+    await chmod(folder, 0o700)
+    await withJournal(folder, (journal) => journal.append(['a']))
+    await chmod(fileOf(folder), 0o640)
+    await expect(fileJournal(folder)).rejects.toEqual(badJournal(/file: chmod 600/))
+    await chmod(fileOf(folder), 0o600)
+    expect(await withJournal(folder, linesOf)).toEqual(['a'])
+  })
+
+  test('has a file in the place of the folder, or a folder or a link in that of the file', async () => {
+    const folder = await folderOfTest()
+    await writeFile(join(folder, 'file'), '')
+    await expect(fileJournal(join(folder, 'file'))).rejects.toEqual(badJournal(/EEXIST/))
+    await mkdir(fileOf(folder))
+    await expect(fileJournal(folder)).rejects.toEqual(badJournal(/EISDIR/))
+    await rename(fileOf(folder), join(folder, 'elsewhere'))
+    await symlink('/etc/passwd', fileOf(folder))
+    await expect(fileJournal(folder)).rejects.toEqual(badJournal(/ELOOP/))
+  })
+
+  test.runIf(process.getuid?.() === 0)('is that of another user', async () => {
+    const folder = await folderOfTest()
+    await run('chown', ['12345', folder])
+    await expect(fileJournal(folder)).rejects.toEqual(badJournal(/another user/))
+  })
+
+  test.each([
+    ['empty', '', /no journal/],
+    ['foreign', '{"id":1}\n{"id":2}\n', /no journal/],
+    ['of a newer format', '{"journal":"express-service-auth/migration","version":2}\n', /newer/],
+    ['cut in its first line', '{"journal":"express-service-auth/migra', /no journal/],
+  ])('is %s, and is left as it is', async (_, text, message) => {
+    const folder = await folderOfTest()
+    await writeFile(fileOf(folder), text, { mode: 0o600 })
+    await expect(fileJournal(folder)).rejects.toEqual(badJournal(message, 1))
+    expect(await readFile(fileOf(folder), 'utf8')).toBe(text)
+  })
+
+  test('lacks a line, has one twice, or two in the wrong order', async () => {
+    const folder = await folderOfTest()
+    await filesAfter(folder, [['a'], ['b'], ['c']])
+    const [header, a, b, c] = (await readFile(fileOf(folder), 'utf8')).split('\n')
+    const refused = (lines: (string | undefined)[], line: number) =>
+      expect(recovered(folder, Buffer.from(`${lines.join('\n')}\n`))).rejects.toEqual(
+        badJournal(/damaged/, line),
+      )
+    await refused([header, b, c], 2)
+    await refused([header, a, c], 3)
+    await refused([header, a, b, b, c], 4)
+    await refused([header, b, a, c], 2)
+    await refused([header, a, '', b, c], 3)
+  })
+
+  test('is damaged while it is open', async () => {
+    const folder = await folderOfTest()
+    await withJournal(folder, async (journal) => {
+      await journal.append(['a'])
+      await journal.append(['b'])
+      const text = await readFile(fileOf(folder), 'utf8')
+      await writeFile(fileOf(folder), text.replace('"b"', '"x"'))
+      await expect(linesOf(journal)).rejects.toEqual(badJournal(/damaged/, 3))
+      await truncate(fileOf(folder), text.length - 10)
+      await expect(linesOf(journal)).rejects.toEqual(badJournal(/damaged/, 3))
+    })
+  })
+
+  test.each([
+    [
+      'limit of a file',
+      (program: string, folder: string) => `ulimit -f 16; "$0" ${program} ${folder}`,
+    ],
+    [
+      'full disk',
+      (program: string, folder: string) =>
+        `mount -t tmpfs -o size=32k,mode=700 none ${folder} && { "$0" ${program} ${folder}; }`,
+    ],
+  ])('has a disk without room: %s', async (kind, command) => {
+    const folder = await folderOfTest()
+    const program = await compile(FILLER)
+    const script = command(program, folder)
+    const words = kind === 'full disk' ? ['unshare', '-m', 'sh'] : ['sh']
+    if (kind === 'full disk' && process.getuid?.() !== 0) return
+    const { stdout } = await run(String(words[0]), [
+      ...words.slice(1),
+      '-c',
+      script,
+      process.execPath,
+    ])
+    const said = JSON.parse(stdout)
+    expect(said.kept).toBeGreaterThan(1)
+    expect(said.lines).toBe(said.kept)
+    expect(said.first).toMatch(/^bad_journal: the journal cannot be written \((EFBIG|ENOSPC)\)$/)
+    expect(said.second).toBe(said.first)
+    expect(said.reopened).toBe(said.kept)
+  })
+})

@@ -1,0 +1,92 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { fileJournal } from '../../../src/migration/journal/file-journal.js'
+import { launch } from '../../support/launch.js'
+import { folderOfTest, linesOf } from './journals.js'
+
+const HOLDER = new URL('holder.ts', import.meta.url)
+const ROUNDS = 10
+/** Until the slowest of them has loaded its modules. */
+const START_MS = 1500
+
+const holderOf = (folder: string, opensAt = 0) =>
+  launch<string>(HOLDER, { args: [folder, String(opensAt)] })
+
+describe('the lock of a journal', () => {
+  test('is held against this process and others, and freed by close', async () => {
+    const folder = await folderOfTest()
+    const first = await fileJournal(folder)
+    await expect(fileJournal(folder)).rejects.toMatchObject({ code: 'journal_in_use' })
+    const other = await holderOf(folder)
+    expect(other.greeting).toBe('journal_in_use')
+    await other.kill()
+    await first.close()
+    await (await fileJournal(folder)).close()
+    expect(await readdir(join(folder, 'lock'))).toEqual([])
+  })
+
+  test('ends with its process, however often that is killed', async () => {
+    const folder = await folderOfTest()
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const holder = await holderOf(folder)
+      expect(holder.greeting).toBe('open')
+      await expect(fileJournal(folder)).rejects.toMatchObject({ code: 'journal_in_use' })
+      await holder.kill()
+    }
+    await (await fileJournal(folder)).close()
+    expect(await readdir(join(folder, 'lock'))).toEqual([])
+  })
+
+  test('is held by a process that is stopped', async () => {
+    const folder = await folderOfTest()
+    const holder = await holderOf(folder)
+    holder.child.kill('SIGSTOP')
+    await expect(fileJournal(folder)).rejects.toMatchObject({ code: 'journal_in_use' })
+    await holder.kill()
+    await (await fileJournal(folder)).close()
+  })
+
+  test('goes to exactly one of ten processes at once, beside the sockets of dead ones', async () => {
+    const folder = await folderOfTest()
+    for (let dead = 0; dead < 2; dead += 1) await (await holderOf(folder)).kill()
+    const opensAt = Date.now() + START_MS
+    const holders = await Promise.all(Array.from({ length: 10 }, () => holderOf(folder, opensAt)))
+    const greetings = holders.map(({ greeting }) => greeting).sort()
+    expect(greetings).toEqual([...Array(9).fill('journal_in_use'), 'open'])
+    await Promise.all(holders.map(({ kill }) => kill()))
+  })
+
+  test('goes to exactly one of many in one process, round after round', async () => {
+    const folder = await folderOfTest()
+    for (let round = 0; round < 5 * ROUNDS; round += 1) {
+      const results = await Promise.allSettled(
+        Array.from({ length: 10 }, () => fileJournal(folder)),
+      )
+      const open = results.filter((result) => result.status === 'fulfilled')
+      expect(open).toHaveLength(1)
+      await open[0]?.value.close()
+    }
+  })
+
+  test('works where the path is longer than that of a socket may be', async () => {
+    const folder = join(await folderOfTest(), 'é'.repeat(100), 'x'.repeat(200))
+    const first = await fileJournal(folder)
+    await expect(fileJournal(folder)).rejects.toMatchObject({ code: 'journal_in_use' })
+    await first.close()
+    const second = await fileJournal(folder)
+    expect(await linesOf(second)).toEqual([])
+    await second.close()
+    expect(await readdir(join(folder, 'lock'))).toEqual([])
+  })
+
+  test('is not disturbed by what a killed process left unfinished', async () => {
+    const folder = await folderOfTest()
+    await (await fileJournal(folder)).close()
+    await mkdir(join(folder, 'lock', 'foreign'))
+    const left = join(folder, 'lock', 'new-0mi9000aa-00000000')
+    await writeFile(left, '')
+    await (await fileJournal(folder)).close()
+    expect(await readdir(join(folder, 'lock'))).toEqual(['foreign'])
+  })
+})

@@ -9,7 +9,10 @@ export type Source =
 export interface SourceRecord {
   /** From 1; of a file the line, blank lines counted, else the place in the order. */
   readonly line: number
-  readonly value: unknown
-  /** Of the record as JSON, in octets. */
+  /** An object, not an array. */
+  readonly value: Readonly<Record<string, unknown>>
+  /** The record as JSON on one line: of a file as it stands there. */
+  readonly text: string
+  /** Of `text` in UTF-8. */
   readonly octets: number
 }

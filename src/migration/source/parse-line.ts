@@ -1,0 +1,75 @@
+import { isUtf8 } from 'node:buffer'
+import type { Line } from './read-lines.js'
+import type { SourceRecord } from './source.js'
+
+/** A record, nothing for a blank line, or what is wrong with the line, without a word of it. */
+export type ParsedLine =
+  | { readonly type: 'record'; readonly record: SourceRecord }
+  | { readonly type: 'blank' }
+  | { readonly type: 'fault'; readonly message: string }
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+const UTF_16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])]
+const CARRIAGE_RETURN = 0x0d
+const BLANK = /^[ \t\r]*$/
+const ARRAY = /^[ \t]*\[/
+
+const CUT = 'the file ends in the middle of this record'
+const NOT_JSON = 'this is not JSON: each line must be one whole record'
+const AN_ARRAY = 'here is an array: NDJSON has one record a line, without brackets around them'
+const NOT_AN_OBJECT = 'this is no JSON object'
+
+/** Reads a line of NDJSON; one that ends in CR LF as well. */
+export function parseLine({ number, octets, ended }: Line, maxOctets: number): ParsedLine {
+  const content = octets.at(-1) === CARRIAGE_RETURN ? octets.subarray(0, -1) : octets
+  if (content.length > maxOctets) return fault(`this line is longer than ${maxOctets} octets`)
+  if (number === 1 && beginsWith(content, BYTE_ORDER_MARK)) {
+    return fault('the file begins with a byte order mark, and must be UTF-8 without one')
+  }
+  if (number === 1 && UTF_16_MARKS.some((mark) => beginsWith(content, mark))) {
+    return fault('the file is UTF-16, and must be UTF-8')
+  }
+  if (!isUtf8(content)) return fault(ended ? 'this line is not UTF-8' : CUT)
+  const text = content.toString()
+  if (BLANK.test(text)) return { type: 'blank' }
+  const value = parseJson(text)
+  if (ARRAY.test(text)) return fault(AN_ARRAY)
+  if (value === undefined) return fault(ended ? NOT_JSON : CUT)
+  if (!isObject(value)) return fault(NOT_AN_OBJECT)
+  return { type: 'record', record: { line: number, value, text, octets: content.length } }
+}
+
+/** Reads a record that a program gave: as what JSON makes of it, for that is what will be sent. */
+export function parseRecord(given: unknown, line: number, maxOctets: number): ParsedLine {
+  const text = writeJson(given)
+  const value = text === undefined ? undefined : parseJson(text)
+  if (text === undefined || !isObject(value)) return fault(NOT_AN_OBJECT)
+  const octets = Buffer.byteLength(text)
+  if (octets > maxOctets) return fault(`this record is longer than ${maxOctets} octets`)
+  return { type: 'record', record: { line, value, text, octets } }
+}
+
+const fault = (message: string): ParsedLine => ({ type: 'fault', message })
+
+const beginsWith = (octets: Buffer, mark: Buffer): boolean =>
+  octets.subarray(0, mark.length).equals(mark)
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The error of `JSON.parse` quotes the text, and is of no use. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function writeJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,221 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { appendFile, mkdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { openSource } from '../../../src/migration/source/open-source.js'
+import type { Source } from '../../../src/migration/source/source.js'
+import { each, fileOf, MAX_OCTETS, openFor, recordsOf, sourceOf } from './sources.js'
+
+const SECRET = 'of-a-person'
+
+const badSource = (message: RegExp | string, line?: number) =>
+  expect.objectContaining({
+    name: 'MigrationError',
+    code: 'bad_source',
+    message: expect.stringMatching(message),
+    ...(line === undefined ? {} : { line }),
+  })
+
+describe('a source in a file', () => {
+  test('gives its records with their lines, texts and octets, and a digest', async () => {
+    const text = '{"a":1}\n\n \t\r\n{ "b" : "é" }\r\n{"c":[]}'
+    const source = await sourceOf(text)
+    const pass = source.pass()
+    expect(() => pass.digest()).toThrow('not been read to its end')
+    expect(await recordsOf(pass)).toEqual([
+      { line: 1, value: { a: 1 }, text: '{"a":1}', octets: 7 },
+      { line: 4, value: { b: 'é' }, text: '{ "b" : "é" }', octets: 14 },
+      { line: 5, value: { c: [] }, text: '{"c":[]}', octets: 8 },
+    ])
+    expect(pass.digest()).toBe(createHash('sha256').update(text).digest('hex'))
+    expect(await recordsOf(source.pass())).toHaveLength(3)
+  })
+
+  test('gives every record, wherever its line falls in what is read at once', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 200_000 }), { minLength: 1, maxLength: 12 }),
+        fc.constantFrom('\n', '\r\n'),
+        async (lengths, lineBreak) => {
+          const given = lengths.map((length, index) => ({ id: index, text: 'é'.repeat(length) }))
+          const file = await fileOf(given.map((record) => JSON.stringify(record)).join(lineBreak))
+          const pass = openSource({ file }, { maxRecordOctets: 500_000 }).pass()
+          expect((await recordsOf(pass)).map(({ value }) => value)).toEqual(given)
+        },
+      ),
+      { numRuns: 15 },
+    )
+  })
+
+  test.each([
+    ['empty', '', 'holds no record', undefined],
+    ['blank', '\n \n', 'holds no record', undefined],
+    ['not UTF-8', Buffer.from('{"a":1}\n{"b":"\xe9"}\n', 'latin1'), 'not UTF-8', 2],
+    ['UTF-16', Buffer.from('\ufeff{"a":1}\n', 'utf16le'), 'UTF-16', 1],
+    ['begun with a byte order mark', '\ufeff{"a":1}\n', 'byte order mark', 1],
+    ['cut in mid-line', `{"a":1}\n{"b":"${SECRET}`, 'ends in the middle', 2],
+    ['cut within a character', Buffer.from('{"a":1}\n{"b":"é').subarray(0, -1), 'ends in', 2],
+    ['an array', `[{"a":"${SECRET}"},\n{"b":1}]\n`, 'array', 1],
+    ['an array on many lines', '[\n{"a":1}\n]\n', 'array', 1],
+    ['an array on one line', '[{"a":1}]', 'array', 1],
+    ['an object on many lines', '{\n"a":1\n}\n', 'not JSON', 1],
+    ['not JSON', `{"a":1}\n{"b":${SECRET}}\n`, 'not JSON', 2],
+    ['two records on a line', '{"a":1}{"b":1}\n', 'not JSON', 1],
+    ['text', `{"a":1}\n\n"${SECRET}"\n`, 'no JSON object', 3],
+    ['null', 'null\n', 'no JSON object', 1],
+    ['of an oversized line', `{"a":1}\n{"b":"${'x'.repeat(MAX_OCTETS)}"}\n`, 'longer than 1000', 2],
+    ['of a line without end', `{"a":1}\n{"b":"${'x'.repeat(2e6)}`, 'longer than 1000', 2],
+  ])('is refused when it is %s', async (_, content, message, line) => {
+    const source = await sourceOf(content)
+    for (let time = 0; time < 2; time += 1) {
+      const error = await recordsOf(source.pass()).catch((thrown) => thrown)
+      expect(error).toEqual(badSource(message, line))
+      expect(error.message).not.toMatch(new RegExp(`${SECRET}|\n`))
+      expect(error.message).toContain('users.ndjson')
+    }
+  })
+
+  test('takes a record of just the largest size, with CR LF as well', async () => {
+    const record = `{"b":"${'x'.repeat(MAX_OCTETS - 8)}"}`
+    const source = await sourceOf(`${record}\r\n${record}`)
+    expect((await recordsOf(source.pass())).map(({ octets }) => octets)).toEqual([1000, 1000])
+  })
+
+  test('is refused when it is missing, a folder or a pipe', async () => {
+    const folder = dirname(await fileOf(''))
+    const refused = (file: string, message: string) =>
+      expect(recordsOf(openFor({ file }).pass())).rejects.toEqual(badSource(message))
+    await refused(join(folder, 'nothing'), 'the source cannot be opened: ENOENT')
+    await refused(folder, 'not a regular file')
+    await promisify(execFile)('mkfifo', [join(folder, 'pipe')])
+    await refused(join(folder, 'pipe'), 'not a regular file')
+  })
+
+  test('is refused once it has changed, however small the change', async () => {
+    const content = '{"a":1}\n{"b":1}\n'
+    const changes: ((file: string) => Promise<unknown>)[] = [
+      (file) => appendFile(file, '{"c":1}\n'),
+      (file) => writeFile(file, content.replace('1', '2')),
+      (file) => utimes(file, 1, 1),
+      async (file) => {
+        await writeFile(`${file}.new`, content)
+        await rename(`${file}.new`, file)
+      },
+    ]
+    for (const change of changes) {
+      const file = await fileOf(content)
+      const source = openFor({ file })
+      await recordsOf(source.pass())
+      await change(file)
+      await expect(recordsOf(source.pass())).rejects.toEqual(badSource('has changed'))
+    }
+  })
+
+  test('is refused when it changes unseen by its times, at the end', async () => {
+    const file = await fileOf('{"a":1}\n')
+    await utimes(file, 5, 5)
+    const source = openFor({ file })
+    await recordsOf(source.pass())
+    await writeFile(file, '{"a":2}\n')
+    await utimes(file, 5, 5)
+    const pass = source.pass()
+    await expect(recordsOf(pass)).rejects.toEqual(badSource('has changed'))
+    expect(() => pass.digest()).toThrow()
+  })
+
+  test('is refused when it changes while it is read', async () => {
+    const file = await fileOf('{"a":1}\n{"b":1}\n')
+    const read = async () => {
+      for await (const { line } of openFor({ file }).pass()) {
+        if (line === 2) await appendFile(file, '\n')
+      }
+    }
+    await expect(read()).rejects.toEqual(badSource('has changed'))
+  })
+
+  test('can be left early, and ends when its signal aborts', async () => {
+    const source = await sourceOf('{"a":1}\n{"b":1}\n{"c":1}\n')
+    for await (const { line } of source.pass()) if (line === 2) break
+    const abort = new AbortController()
+    const lines: number[] = []
+    const read = async () => {
+      for await (const { line } of source.pass(abort)) {
+        lines.push(line)
+        abort.abort(new Error('enough'))
+      }
+    }
+    await expect(read()).rejects.toThrow('enough')
+    expect(lines).toEqual([1])
+  })
+
+  test('is of corrections, with their code', async () => {
+    const file = await fileOf('{"a":1}\n[]\n')
+    const corrections = openSource({ file }, { maxRecordOctets: 100, code: 'bad_corrections' })
+    await expect(recordsOf(corrections.pass())).rejects.toMatchObject({
+      code: 'bad_corrections',
+      line: 2,
+    })
+    await rm(file)
+    await mkdir(file)
+    await expect(recordsOf(corrections.pass())).rejects.toThrow('the file of corrections is not')
+  })
+})
+
+describe('a source of records', () => {
+  const open = (...values: unknown[]) => openFor({ name: 'legacy', records: () => each(values) })
+
+  test('gives them as JSON makes them, each time', async () => {
+    const source = open({ a: new Date(0), b: undefined }, { c: 'é' })
+    const pass = source.pass()
+    expect(await recordsOf(pass)).toEqual([
+      {
+        line: 1,
+        value: { a: '1970-01-01T00:00:00.000Z' },
+        text: '{"a":"1970-01-01T00:00:00.000Z"}',
+        octets: 32,
+      },
+      { line: 2, value: { c: 'é' }, text: '{"c":"é"}', octets: 10 },
+    ])
+    const again = source.pass()
+    await recordsOf(again)
+    expect([source.name, again.digest()]).toEqual(['legacy', pass.digest()])
+  })
+
+  test.each([
+    ['an array', [[]], 'no JSON object', 1],
+    ['a text', [{}, 'text'], 'no JSON object', 2],
+    ['nothing', [undefined], 'no JSON object', 1],
+    ['what JSON cannot hold', [{ a: 1n }], 'no JSON object', 1],
+    ['a record too large', [{ a: 'é'.repeat(500) }], 'longer than 1000', 1],
+  ])('is refused when it gives %s', async (_, values, message, line) => {
+    await expect(recordsOf(open(...values).pass())).rejects.toEqual(badSource(message, line))
+  })
+
+  test('is refused when it is empty, or differs the second time', async () => {
+    await expect(recordsOf(open().pass())).rejects.toEqual(badSource('no record'))
+    let times = 0
+    const source = openFor({ name: 'legacy', records: () => each([{ times: times++ }]) })
+    await recordsOf(source.pass())
+    await expect(recordsOf(source.pass())).rejects.toEqual(badSource('has changed'))
+  })
+
+  test('passes on what its own function throws', async () => {
+    const source = openFor({
+      name: 'legacy',
+      records: () => {
+        throw new RangeError('mine')
+      },
+    })
+    await expect(recordsOf(source.pass())).rejects.toThrow(new RangeError('mine'))
+  })
+})
+
+test.each([{}, { file: '' }, { name: 'a' }, { name: '', records: each }, { file: 3 }])(
+  'openSource refuses %j',
+  (source) => {
+    expect(() => openFor(source as Source)).toThrow(TypeError)
+  },
+)

@@ -1,0 +1,39 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import {
+  type OpenSource,
+  openSource,
+  type SourcePass,
+} from '../../../src/migration/source/open-source.js'
+import type { Source, SourceRecord } from '../../../src/migration/source/source.js'
+
+export const MAX_OCTETS = 1000
+
+/** A file of the test's own in a folder that is removed after it. */
+export async function fileOf(content: string | Uint8Array): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'source-test-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'users.ndjson')
+  await writeFile(file, content)
+  return file
+}
+
+export const openFor = (source: Source): OpenSource =>
+  openSource(source, { maxRecordOctets: MAX_OCTETS })
+
+/** A source in a file. */
+export async function sourceOf(content: string | Uint8Array): Promise<OpenSource> {
+  return openFor({ file: await fileOf(content) })
+}
+
+export async function recordsOf(pass: SourcePass): Promise<SourceRecord[]> {
+  const records: SourceRecord[] = []
+  for await (const record of pass) records.push(record)
+  return records
+}
+
+export async function* each<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+  yield* items
+}

@@ -1,0 +1,103 @@
+import { MigrationError } from '../run/migration-error.js'
+import { createDigestSet } from './identity-index.js'
+import { type OpenSource, openSource } from './open-source.js'
+import type { Source, SourceRecord } from './source.js'
+
+/** What a person has decided about one identity. */
+export type Correction =
+  /** A record in the place of the one that was not taken; with the same external id. */
+  | {
+      readonly type: 'replace'
+      readonly externalUserId: string
+      /** `value`, `text` and `octets` are the user's; the line is that of the corrections. */
+      readonly record: SourceRecord
+    }
+  | {
+      readonly type: 'leaveOut' | 'accept'
+      readonly externalUserId: string
+      readonly line: number
+      readonly reason: string
+    }
+
+/** Corrections that can be read again and again. */
+export interface OpenCorrections {
+  readonly name: string
+  pass(options?: { readonly signal?: AbortSignal }): CorrectionPass
+}
+
+/** One reading, once. Throws a MigrationError `bad_corrections` at the first line that is none. */
+export interface CorrectionPass extends AsyncIterable<Correction> {
+  /** As a source's. */
+  digest(): string
+}
+
+/** `{"replaces":id,"user":` around a record. */
+const MAX_ENVELOPE_OCTETS = 4096
+const MAX_REASON_LENGTH = 500
+const FORMS =
+  'a correction is {"replaces":id,"user":{…}}, {"leaveOut":id,"reason":"…"} or {"accept":id,"reason":"…"}'
+
+/** @throws TypeError when it is neither form of a source. */
+export function openCorrections(source: Source, maxRecordOctets: number): OpenCorrections {
+  const open: OpenSource = openSource(source, {
+    code: 'bad_corrections',
+    maxRecordOctets: maxRecordOctets + MAX_ENVELOPE_OCTETS,
+  })
+  const refuse = (message: string, line: number): MigrationError =>
+    new MigrationError('bad_corrections', `${message} (${JSON.stringify(open.name)})`, line)
+
+  return {
+    name: open.name,
+    pass(options) {
+      const pass = open.pass(options)
+      async function* corrections(): AsyncGenerator<Correction> {
+        const corrected = createDigestSet()
+        for await (const record of pass) {
+          const correction = parseCorrection(record, maxRecordOctets)
+          if (typeof correction === 'string') throw refuse(correction, record.line)
+          if (!corrected.add(correction.externalUserId)) {
+            throw refuse('this identity has a correction already', record.line)
+          }
+          yield correction
+        }
+      }
+      const iterator = corrections()
+      return { [Symbol.asyncIterator]: () => iterator, digest: () => pass.digest() }
+    },
+  }
+}
+
+/** A text is what is wrong with it. */
+function parseCorrection({ value, line }: SourceRecord, maxOctets: number): Correction | string {
+  const { replaces, user, leaveOut, accept, reason } = value
+  const [first, second] = Object.keys(value).sort()
+  if (first === undefined || second === undefined || Object.keys(value).length > 2) return FORMS
+  if (`${first} ${second}` === 'replaces user') {
+    return isId(replaces) ? replacement(replaces, user, { line, maxOctets }) : FORMS
+  }
+  const type = first === 'accept' ? 'accept' : 'leaveOut'
+  const externalUserId = type === 'accept' ? accept : leaveOut
+  if (!isId(externalUserId) || second !== 'reason') return FORMS
+  if (typeof reason !== 'string' || reason.trim() === '' || reason.length > MAX_REASON_LENGTH) {
+    return `a reason must have 1 to ${MAX_REASON_LENGTH} characters`
+  }
+  return { type, externalUserId, line, reason }
+}
+
+function replacement(
+  externalUserId: string,
+  user: unknown,
+  { line, maxOctets }: { readonly line: number; readonly maxOctets: number },
+): Correction | string {
+  if (typeof user !== 'object' || user === null || Array.isArray(user)) return FORMS
+  const value = user as Readonly<Record<string, unknown>>
+  if (value['externalUserId'] !== externalUserId) {
+    return 'the user must have the externalUserId that it replaces'
+  }
+  const text = JSON.stringify(value)
+  const octets = Buffer.byteLength(text)
+  if (octets > maxOctets) return `this user is longer than ${maxOctets} octets`
+  return { type: 'replace', externalUserId, record: { line, value, text, octets } }
+}
+
+const isId = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -1,8 +1,10 @@
+import { open } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { filesAfter, folderOfTest, linesOf, recovered, withJournal } from './journals.js'
+import { readUnits, writtenSize } from '../../../src/migration/journal/read-units.js'
+import { fileOf, filesAfter, folderOfTest, linesOf, recovered, withJournal } from './journals.js'
 
-const APPENDS = [['a'], ['b', 'é\u0000"\\'], [], ['{"type":"staged"}', 'c', 'd']] as const
+const APPENDS = [['a'], ['b', 'é\u0000"\\']] as const
 
 describe('a journal whose file was changed', () => {
   test('holds exactly the whole appends before a cut, and goes on from there', async () => {
@@ -25,7 +27,7 @@ describe('a journal whose file was changed', () => {
     const files = await filesAfter(folder, APPENDS)
     const whole = files.at(-1) as Buffer
     const before = files.at(-2)?.length ?? 0
-    for (let size = before; size < whole.length; size += 1) {
+    for (let size = before; size < whole.length; size += 5) {
       const zeros = Buffer.from(whole).fill(0, size)
       expect(await recovered(folder, zeros)).toEqual(APPENDS.slice(0, -1).flat())
     }
@@ -34,13 +36,24 @@ describe('a journal whose file was changed', () => {
   test('is refused, whatever bit of it was changed', async () => {
     const folder = await folderOfTest()
     const whole = (await filesAfter(folder, APPENDS)).at(-1) as Buffer
-    for (let at = 0; at < whole.length; at += 1) {
-      const octets = Buffer.from(whole)
-      octets[at] = (octets[at] ?? 0) ^ (1 << (at % 8))
-      await expect(recovered(folder, octets), `octet ${at}`).rejects.toMatchObject({
-        code: 'bad_journal',
-        line: whole.subarray(0, at).toString('latin1').split('\n').length,
-      })
+    const handle = await open(fileOf(folder), 'r+')
+    const read = async (size: number): Promise<void> => {
+      for await (const _ of readUnits(handle, size));
+    }
+    try {
+      for (let at = 0; at < whole.length; at += 1) {
+        const octet = (whole[at] ?? 0) ^ (1 << (at % 8))
+        await handle.write(Buffer.of(octet), 0, 1, at)
+        expect(await writtenSize(handle, whole.length)).toBe(whole.length)
+        await expect(read(whole.length), `octet ${at}`).rejects.toMatchObject({
+          code: 'bad_journal',
+          line: whole.subarray(0, at).toString('latin1').split('\n').length,
+        })
+        await handle.write(whole, at, 1, at)
+      }
+      await read(whole.length)
+    } finally {
+      await handle.close()
     }
   })
 
@@ -59,7 +72,7 @@ describe('a journal whose file was changed', () => {
         if (lines === 'bad_journal') return
         expect(prefixes).toContain(JSON.stringify(lines))
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 })

@@ -94,13 +94,14 @@ describe('fileJournal', () => {
     const folder = await folderOfTest()
     let kept = -1
     for (let kill = 0; kill < KILLS; kill += 1) {
-      const holder = await launch<string>(HOLDER, { args: [folder], env: { APPENDS: 'endless' } })
+      const holder = await launch<string>(HOLDER, { args: [folder], env: { WANTS: 'appends' } })
       expect(holder.greeting).toBe('open')
       let last = -1
       holder.child.on('message', (count: number) => {
         last = count
       })
       await until('some appends', async () => last > 5 + kill)
+      await expect(fileJournal(folder)).rejects.toMatchObject({ code: 'journal_in_use' })
       await holder.kill()
       kept += last + 1
       const lines = await withJournal(folder, linesOf)

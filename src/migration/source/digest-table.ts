@@ -1,32 +1,39 @@
 import { hash } from 'node:crypto'
 import { textOfParts } from '../../base/digest.js'
 
-/** Texts in the order in which they were added; keeps 128 bits of each one's SHA-256, and no text. */
+/** A number for each text; keeps 128 bits of a text's SHA-256, and no text. */
 export interface DigestTable {
   readonly size: number
-  /** Its number, from 0; undefined when it was there already. */
-  add(text: string): number | undefined
-  /** The number that it was given. */
+  /** Keeps a number of 31 bits, unless the text has one: then that one is returned, and stays. */
+  add(text: string, number: number): number | undefined
   find(text: string): number | undefined
 }
 
 /** 32-bit words of a digest. */
-const WORDS = 4
+const DIGEST_WORDS = 4
 const OCTETS_OF_A_WORD = 4
-/** Digests in an array; one array for all would be copied whenever it grows. */
-const DIGESTS = 16_384
+/** A digest and its number. */
+const ENTRY_WORDS = DIGEST_WORDS + 1
+/** Entries in an array; one array for all would be copied whenever it grows. */
+const ENTRIES = 16_384
 const FIRST_SLOTS = 1024
 /** Of the slots in use; beyond it look-ups become long. */
 const MAX_LOAD = 0.75
 const EMPTY = 0
 
-/** Open addressing: a slot holds a text's number and 1, and the digests lie in the texts' order. */
+/** Open addressing: a slot holds the place of an entry and 1, and entries lie in their order. */
 export function createDigestTable(): DigestTable {
-  const digests: Int32Array[] = []
+  const blocks: Int32Array[] = []
   let slots = new Uint32Array(FIRST_SLOTS)
   let size = 0
   /** Of the text that is looked at. */
-  const digest = new Int32Array(WORDS)
+  const digest = new Int32Array(DIGEST_WORDS)
+
+  const wordOf = (place: number, word: number): number =>
+    blocks[Math.floor(place / ENTRIES)]?.[(place % ENTRIES) * ENTRY_WORDS + word] ?? 0
+
+  const isAt = (place: number): boolean =>
+    digest.every((value, word) => wordOf(place, word) === value)
 
   /** Leaves its digest in `digest`; its slot, or the empty one that it would get. */
   function slotOf(text: string): number {
@@ -34,54 +41,49 @@ export function createDigestTable(): DigestTable {
     const mask = slots.length - 1
     let slot = (digest[0] ?? 0) & mask
     for (;;) {
-      const entry = slots[slot] ?? EMPTY
-      if (entry === EMPTY || isDigest(entry - 1)) return slot
+      const used = slots[slot] ?? EMPTY
+      if (used === EMPTY || isAt(used - 1)) return slot
       slot = (slot + 1) & mask
     }
   }
 
-  function isDigest(number: number): boolean {
-    const block = digests[Math.floor(number / DIGESTS)]
-    const start = (number % DIGESTS) * WORDS
-    for (let word = 0; word < WORDS; word += 1) {
-      if (block?.[start + word] !== digest[word]) return false
-    }
-    return true
-  }
-
-  function keep(): void {
-    if (size % DIGESTS === 0) digests.push(new Int32Array(DIGESTS * WORDS))
-    digests.at(-1)?.set(digest, (size % DIGESTS) * WORDS)
+  function keep(number: number): void {
+    if (size % ENTRIES === 0) blocks.push(new Int32Array(ENTRIES * ENTRY_WORDS))
+    const start = (size % ENTRIES) * ENTRY_WORDS
+    blocks.at(-1)?.set(digest, start)
+    blocks.at(-1)?.fill(number, start + DIGEST_WORDS, start + ENTRY_WORDS)
+    size += 1
   }
 
   function grow(): void {
     slots = new Uint32Array(2 * slots.length)
     const mask = slots.length - 1
-    for (let number = 0; number < size; number += 1) {
-      const block = digests[Math.floor(number / DIGESTS)]
-      let slot = (block?.[(number % DIGESTS) * WORDS] ?? 0) & mask
+    for (let place = 0; place < size; place += 1) {
+      let slot = wordOf(place, 0) & mask
       while (slots[slot] !== EMPTY) slot = (slot + 1) & mask
-      slots[slot] = number + 1
+      slots[slot] = place + 1
     }
+  }
+
+  const numberIn = (slot: number): number | undefined => {
+    const used = slots[slot] ?? EMPTY
+    return used === EMPTY ? undefined : wordOf(used - 1, DIGEST_WORDS)
   }
 
   return {
     get size() {
       return size
     },
-    add(text) {
+    add(text, number) {
       const slot = slotOf(text)
-      if (slots[slot] !== EMPTY) return undefined
-      keep()
-      size += 1
+      const earlier = numberIn(slot)
+      if (earlier !== undefined) return earlier
+      keep(number)
       slots[slot] = size
       if (size > MAX_LOAD * slots.length) grow()
-      return size - 1
+      return undefined
     },
-    find(text) {
-      const entry = slots[slotOf(text)] ?? EMPTY
-      return entry === EMPTY ? undefined : entry - 1
-    },
+    find: (text) => numberIn(slotOf(text)),
   }
 }
 
@@ -93,7 +95,7 @@ function writeDigest(text: string, digest: Int32Array): void {
   const named = textOfParts([text])
   const octets = named.isWellFormed() ? named : Buffer.from(named, 'utf16le')
   const characters = hash('sha256', octets, 'binary')
-  for (let word = 0; word < WORDS; word += 1) {
+  for (let word = 0; word < DIGEST_WORDS; word += 1) {
     const at = word * OCTETS_OF_A_WORD
     digest[word] =
       characters.charCodeAt(at) |

@@ -1,11 +1,11 @@
 import { createDigestTable } from './digest-table.js'
 
-/** Which identity of the source an external id names, from 0, in about 30 octets an identity. */
+/** Which identity of the source an id names, in about 30 octets an id. */
 export interface IdentityIndex {
   readonly size: number
-  /** Its ordinal; undefined for a duplicate. */
-  add(externalUserId: string): number | undefined
-  ordinalOf(externalUserId: string): number | undefined
+  /** The ordinal that has the id already, and keeps it; none when it was added. */
+  add(id: string, ordinal: number): number | undefined
+  ordinalOf(id: string): number | undefined
 }
 
 export function createIdentityIndex(): IdentityIndex {
@@ -22,6 +22,7 @@ export function createIdentityIndex(): IdentityIndex {
 /** Finds texts that come twice, in about 30 octets a text. */
 export interface DigestSet {
   readonly size: number
+  has(text: string): boolean
   /** Whether it is new. */
   add(text: string): boolean
 }
@@ -32,6 +33,7 @@ export function createDigestSet(): DigestSet {
     get size() {
       return table.size
     },
-    add: (text) => table.add(text) !== undefined,
+    has: (text) => table.find(text) !== undefined,
+    add: (text) => table.add(text, 0) === undefined,
   }
 }

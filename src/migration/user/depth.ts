@@ -2,9 +2,15 @@
  * The core's parser of JSON takes 255 levels (Gson from 2.12 on). A call adds two of its own, so a
  * deeper record would make the whole call unreadable.
  */
-const MOST_LEVELS = 253
+export const MOST_LEVELS = 253
 
-/** Whether a value that stands at a level of its record, which is level 1, goes too deep. */
+/** The record is level 1. */
+export const LEVEL_OF_MEMBERS = 2
+
+/** What the core answers to the whole call. */
+export const TOO_DEEP = 'Invalid Json Input'
+
+/** Whether a value that stands at a level of its record goes too deep. */
 export function isTooDeep(value: unknown, level: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (level > MOST_LEVELS) return true

@@ -16,7 +16,7 @@ export interface Findings {
 export function openFindings(): Findings {
   const errors: UserError[] = []
   const warnings: UserWarning[] = []
-  const counts = new Map<UserWarningCode, number>()
+  let counts: Map<UserWarningCode, number> | undefined
   return {
     errors,
     warnings,
@@ -24,6 +24,7 @@ export function openFindings(): Findings {
       if (errors.length < MOST_ERRORS) errors.push({ field, code, message })
     },
     warn(code, field, message) {
+      counts ??= new Map()
       const count = counts.get(code) ?? 0
       counts.set(code, count + 1)
       if (count < MOST_WARNINGS_OF_A_CODE) warnings.push({ field, code, message })

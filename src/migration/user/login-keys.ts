@@ -29,6 +29,8 @@ export function loginKeysOf({ loginMethods }: ImportUser): string[] {
 
 /** Places of the methods that have a login of a method before them. */
 export function repeatedMethodsOf({ loginMethods }: ImportUser): number[] {
+  const recipes = new Set(loginMethods.map(({ recipeId }) => recipeId))
+  if (recipes.size === loginMethods.length) return []
   const seen = new Set<string>()
   return loginMethods.flatMap((method, index) => {
     const keys = keysOf(method.recipeId, coreTenantIds(method.tenantIds), loginsOf(method))

@@ -4,7 +4,7 @@ import { ending, optional, type Reading, required } from './member.js'
 import { readPassword } from './password.js'
 import { isE164 } from './phone-number.js'
 import { readTenantIds } from './tenant-ids.js'
-import { warnOfUnknown } from './unknown-member.js'
+import { checkUnknown } from './unknown-member.js'
 
 const LONGEST = { email: 255, thirdPartyId: 28, thirdPartyUserId: 256, phoneNumber: 256 } as const
 /** Where a text of the core names another length than it allows. */
@@ -40,7 +40,7 @@ export function readLoginMethod(reading: Reading, context: UserContext): ReadMet
   const suffix = ` for ${recipeId ?? 'null'} recipe.`
   const tenantIds = readTenantIds(given, { field, suffix, findings }, context)
   if (timeJoined !== undefined) checkTimeJoined(coreInteger(timeJoined, 64), reading)
-  warnOfUnknown(reading, recipe ?? 'method')
+  checkUnknown(reading, recipe ?? 'method')
   if (recipe === undefined) return undefined
   RECIPES[recipe](reading)
   return { field, tenantIds }

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { LEVEL_OF_MEMBERS, MOST_LEVELS, TOO_DEEP } from './depth.js'
 import { fieldOf } from './field.js'
 import type { Findings } from './findings.js'
 import type { JsonObject } from './member.js'
@@ -16,27 +16,36 @@ const CREDENTIAL = new RegExp(
   'i',
 )
 
-/** Warns of members at any depth that are named like credentials: applications read metadata. */
-export function warnOfCredentials(metadata: JsonObject, findings: Findings): void {
-  warnInside(metadata, 'userMetadata', findings)
+/**
+ * Warns of members at any depth that are named like credentials: applications read metadata. Refuses
+ * what goes too deep.
+ */
+export function checkMetadata(metadata: JsonObject, findings: Findings): void {
+  if (checkInside({ value: metadata, field: 'userMetadata', level: LEVEL_OF_MEMBERS }, findings))
+    return
+  findings.refuse('too_deep', 'userMetadata', TOO_DEEP)
 }
 
-/** The depth of a record is bounded before. */
-function warnInside(value: unknown, field: string, findings: Findings): void {
-  if (Array.isArray(value)) {
-    for (const [index, element] of value.entries()) {
-      if (typeof element === 'object') warnInside(element, `${field}[${index}]`, findings)
-    }
-    return
-  }
-  if (!isRecord(value)) return
+interface Part {
+  readonly value: object
+  readonly field: string
+  readonly level: number
+}
+
+/** Whether it went to the end. */
+function checkInside({ value, field, level }: Part, findings: Findings): boolean {
+  if (level > MOST_LEVELS) return false
+  const isList = Array.isArray(value)
   for (const name of Object.keys(value)) {
-    const member = value[name]
-    if (isSaid(member) && CREDENTIAL.test(name)) {
+    const member: unknown = (value as JsonObject)[name]
+    if (!isList && isSaid(member) && CREDENTIAL.test(name)) {
       findings.warn('credential_in_metadata', fieldOf(field, name), MESSAGE)
     }
-    if (typeof member === 'object') warnInside(member, fieldOf(field, name), findings)
+    if (typeof member !== 'object' || member === null) continue
+    const place = isList ? `${field}[${name}]` : fieldOf(field, name)
+    if (!checkInside({ value: member, field: place, level: level + 1 }, findings)) return false
   }
+  return true
 }
 
 const MESSAGE = 'Named like a credential: metadata is no place for one.'

@@ -1,7 +1,7 @@
 import { lacks, type UserContext } from './context.js'
 import { coreInteger } from './core-number.js'
 import { isAbsent, optional, type Reading, required } from './member.js'
-import { warnOfUnknown } from './unknown-member.js'
+import { checkUnknown } from './unknown-member.js'
 
 const LONGEST = 256
 const SUFFIX = ' for a totp device.'
@@ -37,7 +37,7 @@ function readDevice(reading: Reading): void {
     findings.refuse('out_of_range', `${field}.skew`, 'skew should be >= 0 for a totp device.')
   }
   checkName(deviceName, reading)
-  warnOfUnknown(reading, 'totpDevice')
+  checkUnknown(reading, 'totpDevice')
 }
 
 function checkName(deviceName: string | undefined, reading: Reading): void {

@@ -1,3 +1,5 @@
+import type { RecipeId } from '../core/import-user.js'
+import { isTooDeep, LEVEL_OF_MEMBERS, TOO_DEEP } from './depth.js'
 import { fieldOf } from './field.js'
 import type { Reading } from './member.js'
 
@@ -11,8 +13,13 @@ const OF_EVERY_METHOD = [
 const OF_PASSWORDS = ['passwordHash', 'hashingAlgorithm', 'plainTextPassword']
 const OF_THIRD_PARTIES = ['thirdPartyId', 'thirdPartyUserId']
 
+/** Of a role, a device or a login method, each of which is an object in a list. */
+const LEVEL_OF_INNER_MEMBERS = LEVEL_OF_MEMBERS + 2
+
+type Part = 'user' | 'role' | 'totpDevice' | RecipeId | 'method'
+
 /** What the core reads of each part of a record. */
-const KNOWN = {
+const KNOWN: Readonly<Record<Part, ReadonlySet<string>>> = {
   user: new Set(['externalUserId', 'userMetadata', 'userRoles', 'totpDevices', 'loginMethods']),
   role: new Set(['role', 'tenantIds']),
   totpDevice: new Set(['secretKey', 'period', 'skew', 'deviceName']),
@@ -27,13 +34,17 @@ const KNOWN = {
     ...OF_PASSWORDS,
     ...OF_THIRD_PARTIES,
   ]),
-} as const satisfies Record<string, ReadonlySet<string>>
+}
 
-/** Warns of each member that the core leaves unread. */
-export function warnOfUnknown(reading: Reading, part: keyof typeof KNOWN): void {
-  const known: ReadonlySet<string> = KNOWN[part]
+/** Warns of each member that the core leaves unread, and refuses what it cannot even skip. */
+export function checkUnknown(reading: Reading, part: Part): void {
+  const known = KNOWN[part]
   for (const name of Object.keys(reading.object)) {
-    if (!known.has(name)) warnOf(name, known, reading)
+    if (known.has(name)) continue
+    warnOf(name, known, reading)
+    const level = reading.field === '' ? LEVEL_OF_MEMBERS : LEVEL_OF_INNER_MEMBERS
+    if (!isTooDeep(reading.object[name], level)) continue
+    reading.findings.refuse('too_deep', fieldOf(reading.field, name), TOO_DEEP)
   }
 }
 

@@ -2,7 +2,7 @@ import { has, type UserContext } from './context.js'
 import { trimmed } from './core-text.js'
 import { optional, type Reading, required } from './member.js'
 import { readTenantIds } from './tenant-ids.js'
-import { warnOfUnknown } from './unknown-member.js'
+import { checkUnknown } from './unknown-member.js'
 
 const LONGEST_ROLE = 255
 const SUFFIX = ' for a user role.'
@@ -34,7 +34,7 @@ function readRole(reading: Reading, context: UserContext): ReadRole {
       'The core assigns a role in the tenants named with it: without one the role is lost.',
     )
   }
-  warnOfUnknown(reading, 'role')
+  checkUnknown(reading, 'role')
   return { field, tenantIds }
 }
 

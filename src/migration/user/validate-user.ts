@@ -1,19 +1,17 @@
 import { isRecord } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
 import { checkContext, type UserContext } from './context.js'
-import { isTooDeep } from './depth.js'
 import { LONGEST_EXTERNAL_USER_ID } from './external-user-id.js'
-import { fieldOf } from './field.js'
 import type { UserError, UserWarning } from './finding.js'
 import { type Findings, openFindings } from './findings.js'
 import { repeatedMethodsOf } from './login-keys.js'
 import type { ReadMethod } from './login-method.js'
 import { readLoginMethods } from './login-methods.js'
-import { type JsonObject, memberOf, optional, type Reading } from './member.js'
-import { warnOfCredentials } from './metadata.js'
+import { memberOf, optional, type Reading } from './member.js'
+import { checkMetadata } from './metadata.js'
 import { PUBLIC_TENANT } from './tenant-ids.js'
 import { readTotpDevices } from './totp-devices.js'
-import { warnOfUnknown } from './unknown-member.js'
+import { checkUnknown } from './unknown-member.js'
 import { type ReadRole, readUserRoles } from './user-roles.js'
 
 export type UserValidation =
@@ -43,11 +41,6 @@ export function validateUser(value: unknown, context: UserContext = {}): UserVal
     findings.refuse('wrong_type', '', 'A user should be of type object.')
     return { ok: false, errors, warnings }
   }
-  const deep = deepMemberOf(value)
-  if (deep !== undefined) {
-    findings.refuse('too_deep', fieldOf('', deep), 'Invalid Json Input')
-    return { ok: false, errors, warnings }
-  }
   readUser({ object: value, field: '', suffix: '.', findings }, context)
   if (errors.length > 0) return { ok: false, errors, warnings }
   const user = value as unknown as ImportUser
@@ -55,22 +48,18 @@ export function validateUser(value: unknown, context: UserContext = {}): UserVal
   return { ok: true, user, warnings }
 }
 
-/** The record is level 1, its members are level 2. */
-const deepMemberOf = (record: JsonObject): string | undefined =>
-  Object.keys(record).find((name) => isTooDeep(record[name], 2))
-
 /** In the core's order. */
 function readUser(record: Reading, context: UserContext): void {
   const { findings } = record
   const externalUserId = optional(record, 'externalUserId', 'string')
   const metadata = optional(record, 'userMetadata', 'object')
-  if (metadata !== undefined) warnOfCredentials(metadata, findings)
+  if (metadata !== undefined) checkMetadata(metadata, findings)
   const roles = readUserRoles(record, context)
   readTotpDevices(record, context)
   const methods = readLoginMethods(record, context)
   checkExternalUserId(externalUserId, findings)
   checkTenants(roles, methods, findings)
-  warnOfUnknown(record, 'user')
+  checkUnknown(record, 'user')
 }
 
 function checkExternalUserId(id: string | undefined, findings: Findings): void {
@@ -84,10 +73,10 @@ function checkTenants(
   methods: readonly ReadMethod[],
   findings: Findings,
 ): void {
-  const ofMethods = new Set(methods.flatMap(({ tenantIds }) => tenantIds))
   for (const { field, tenantIds } of roles) {
     for (const tenantId of tenantIds) {
-      if (tenantId === PUBLIC_TENANT || ofMethods.has(tenantId)) continue
+      if (tenantId === PUBLIC_TENANT) continue
+      if (methods.some((method) => method.tenantIds.includes(tenantId))) continue
       const message = `TenantId ${tenantId} for a user role does not exist in loginMethods.`
       findings.refuse('tenant_without_login', memberOf(field, 'tenantIds'), message)
     }

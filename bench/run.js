@@ -15,6 +15,7 @@ import { denylist } from './sections/denylist.js'
 import { encryption } from './sections/encryption.js'
 import { heap } from './sections/heap.js'
 import { keys } from './sections/keys.js'
+import { migrationValidate } from './sections/migration-validate.js'
 import { observers } from './sections/observers.js'
 import { postgres } from './sections/postgres.js'
 import { tokens } from './sections/tokens.js'
@@ -32,6 +33,7 @@ const SECTIONS = {
   keys,
   client,
   heap,
+  'migration-validate': migrationValidate,
 }
 
 const FEW = 10

@@ -1,0 +1,40 @@
+import { cutImportText, cutValidationText } from './cut-text.js'
+
+/** What the core says of a row that has failed. */
+export interface RowError {
+  /** Such as `E003`; a text of the validation has none. */
+  readonly code?: string
+  /** What of the core's text may be written down: nothing of an account. */
+  readonly text: string
+  /**
+   * `blames_user`: the record must be corrected. `blames_nobody`: the core must be mended, and a whole
+   * chunk has failed with it. `validation`: the core's checks, which changed since staging.
+   */
+  readonly kind: 'blames_user' | 'blames_nobody' | 'validation'
+  /** Another account holds a login of the user: `findHolder` tells which. */
+  readonly isLoginHeld: boolean
+}
+
+/** Names of Java classes may stand before the code. */
+const CODED = /^(?:[\w.$]{1,200}: ){0,4}(E\d{3}): ([\s\S]*)$/
+
+const BLAMES_NOBODY: ReadonlySet<string> = new Set([
+  ...['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040'],
+])
+const LOGIN_HELD: ReadonlySet<string> = new Set(['E003', 'E005', 'E006', 'E007', 'E022'])
+
+/** Reads the `errorMessage` of a row: a text with a code, or a list of texts of the validation. */
+export function readRowError(message: string): RowError {
+  const [, code, rest] = CODED.exec(message) ?? []
+  if (code !== undefined && rest !== undefined) {
+    return {
+      code,
+      text: `${code}: ${cutImportText(rest)}`,
+      kind: BLAMES_NOBODY.has(code) ? 'blames_nobody' : 'blames_user',
+      isLoginHeld: LOGIN_HELD.has(code),
+    }
+  }
+  const [, list] = /^\[([\s\S]*)\]$/.exec(message) ?? []
+  const kind = list === undefined ? 'blames_user' : 'validation'
+  return { text: cutValidationText(list ?? message), kind, isLoginHeld: false }
+}

@@ -1,0 +1,74 @@
+const CUT = '…'
+
+/** Ids of tenants and users and names of roles; neither an e-mail address nor a phone number is one. */
+const PLAIN_NAME = /^(?=.*[A-Za-z])[\w.:-]{1,64}$/
+
+const RECIPE = '(?:an emailpassword|a thirdparty|a passwordless) recipe'
+
+/** What may stand in a form, and which of it may be told. */
+const HOLES: Readonly<Record<string, readonly [pattern: string, told: RegExp | undefined]>> = {
+  [CUT]: ['[\\s\\S]*?', undefined],
+  '<name>': ['[\\s\\S]*?', PLAIN_NAME],
+  '<field>': [
+    '(?:externalUserId|email|phoneNumber|thirdParty(?:User)?Id|secretKey|deviceName)',
+    /^/,
+  ],
+  '<word>': ['\\w{1,40}', /^/],
+  '<number>': ['\\d{1,9}', /^/],
+  '<type>': ['(?:array of )?(?:string|integer|boolean|object)', /^/],
+  '<suffix>': [`(?: for (?:a user role|a totp device|a loginMethod|${RECIPE}))?\\.?`, /^/],
+}
+const HOLE = new RegExp(`(${Object.keys(HOLES).join('|')})`)
+
+/** A form of a text of the core, at a place of a text. */
+export interface TextForm {
+  readonly pattern: RegExp
+  /** Literal parts and holes by turns. */
+  readonly parts: readonly string[]
+}
+
+/** A text in its form ends where the next begins, or at the end. */
+export function textForm(form: string): TextForm {
+  const parts = form.split(HOLE)
+  const patterns = parts.map((part) => {
+    const hole = HOLES[part]
+    return hole === undefined ? escaped(part) : `(${hole[0]})`
+  })
+  return { pattern: new RegExp(`${patterns.join('')}(?=, |$)`, 'y'), parts }
+}
+
+/** Texts of these forms, separated by commas, without what they quote. What is of none is cut. */
+export function cutTexts(text: string, forms: readonly TextForm[]): string {
+  const told: string[] = []
+  let place = 0
+  do {
+    const found = matchAt(text, place, forms)
+    if (found === undefined) return [...told, CUT].join(', ')
+    told.push(found.text)
+    place = found.end + ', '.length
+  } while (place < text.length)
+  return told.join(', ')
+}
+
+function matchAt(text: string, place: number, forms: readonly TextForm[]) {
+  for (const { pattern, parts } of forms) {
+    pattern.lastIndex = place
+    const match = pattern.exec(text)
+    if (match !== null) return { text: filled(parts, match.slice(1)), end: place + match[0].length }
+  }
+  return undefined
+}
+
+function filled(parts: readonly string[], quoted: readonly string[]): string {
+  let next = 0
+  return parts
+    .map((part) => {
+      const hole = HOLES[part]
+      if (hole === undefined) return part
+      const value = quoted[next++] ?? ''
+      return hole[1]?.test(value) ? value : CUT
+    })
+    .join('')
+}
+
+const escaped = (literal: string): string => literal.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')

@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { cutValidationText } from '../../../src/migration/reconcile/cut-text.js'
+import { readRowError } from '../../../src/migration/reconcile/row-error.js'
+import { BAD_USERS } from '../../support/migration/bad-users/index.js'
+
+const ID = '3f1c0c5e-8a3d-4a36-9a51-0d9a3d2f7c01'
+
+describe('the error of a row', () => {
+  it.each([
+    [
+      'E003: A user with email ann@example.com already exists in emailpassword loginMethod.',
+      'E003: A user with email … already exists in emailpassword loginMethod.',
+    ],
+    [
+      'E005: A user with thirdPartyId google and thirdPartyUserId 17 already exists in thirdparty loginMethod.',
+      'E005: A user with thirdPartyId … and thirdPartyUserId … already exists in thirdparty loginMethod.',
+    ],
+    [
+      'E006: A user with email a, b@c already exists in passwordless loginMethod.',
+      'E006: A user with email … already exists in passwordless loginMethod.',
+    ],
+    [
+      'E007: A user with phoneNumber +4930123456 already exists in passwordless loginMethod.',
+      'E007: A user with phoneNumber … already exists in passwordless loginMethod.',
+    ],
+    [
+      `E022: We tried to create the primary user for the userId ${ID} but the account info is already associated with another primary user.`,
+      `E022: We tried to create the primary user for the userId ${ID} but the account info is already associated with another primary user.`,
+    ],
+  ])('tells a login that is held, without it: %s', (message, text) => {
+    const code = text.slice(0, 4)
+    expect(readRowError(message)).toEqual({ code, text, kind: 'blames_user', isLoginHeld: true })
+  })
+
+  it.each([
+    [
+      'E031: A user with externalId ann@x already exists',
+      'E031: A user with externalId … already exists',
+    ],
+    [
+      'E034: Role does not exist! You need to pre-create the role before assigning it to the user.',
+      'E034: Role does not exist! You need to pre-create the role before assigning it to the user.',
+    ],
+    [
+      'E043: Email ann@example.com is already verified for the user',
+      'E043: Email … is already verified for the user',
+    ],
+    [
+      `E011: We tried to add the userId ${ID} to the tenantId shop but another primary user with email ann@x already exists.`,
+      `E011: We tried to add the userId ${ID} to the tenantId shop but another primary user with email … already exists.`,
+    ],
+    [
+      'E027: We tried to link the userId +4930123456 to the primary userId a@b.c but the account info is already associated with another primary user.',
+      'E027: We tried to link the userId … to the primary userId … but the account info is already associated with another primary user.',
+    ],
+  ])('blames the user: %s', (message, text) => {
+    const code = text.slice(0, 4)
+    expect(readRowError(message)).toEqual({ code, text, kind: 'blames_user', isLoginHeld: false })
+  })
+
+  it.each([
+    ...['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040'].map((code) => [
+      code,
+      `${code}: org.postgresql.util.PSQLException: Batch entry 0 INSERT INTO users VALUES ('ann@x')`,
+      `${code}: …`,
+    ]),
+    [
+      'E019',
+      'java.lang.Exception: E019: Account linking feature is not enabled for this app. Please contact support to enable it.',
+      'E019: Account linking feature is not enabled for this app. Please contact support to enable it.',
+    ],
+  ])('blames nobody: %s %s', (code, message, text) => {
+    expect(readRowError(message)).toEqual({
+      code,
+      text,
+      kind: 'blames_nobody',
+      isLoginHeld: false,
+    })
+  })
+
+  it('may be a list of texts of the validation', () => {
+    const message =
+      '[Role gone does not exist., email ann@x, is too long. Max length is 256., Invalid recipeId for loginMethod. Pass one of emailpassword, thirdparty or, passwordless!]'
+    expect(readRowError(message)).toEqual({
+      text: 'Role gone does not exist., email … is too long. Max length is 256., Invalid recipeId for loginMethod. Pass one of emailpassword, thirdparty or, passwordless!',
+      kind: 'validation',
+      isLoginHeld: false,
+    })
+  })
+
+  it.each([
+    '',
+    'ann@example.com',
+    'E03: x',
+    'e003: A user with email a@b already exists',
+    '[ann@x]',
+  ])('is cut where its form is not known: %s', (message) => {
+    const { text, code } = readRowError(message)
+    expect({ text, code }).toEqual({ text: '…', code: undefined })
+  })
+
+  it('tells no value of a record, even one that is made like a text of the core', () => {
+    const forms = [
+      (value: string) =>
+        `E003: A user with email ${value} already exists in emailpassword loginMethod.`,
+      (value: string) =>
+        `[externalUserId ${value} is too long. Max length is 128., Role x does not exist.]`,
+      (value: string) => `[LoginMethod '${value}' has no tenantId]`,
+      (value: string) => `E036: ${value}`,
+    ]
+    const pieces = fc.constantFrom(
+      ...[
+        ' is too long. Max length is 128.',
+        ', ',
+        'Role ',
+        ' does not exist.',
+        "' has no tenantId",
+      ],
+      ...[' already exists in emailpassword loginMethod.', 'E003: ', '[', ']', '\n', 'x'],
+    )
+    const value = fc.array(pieces, { maxLength: 6 }).map((some) => `${some.join('')}@secret`)
+    fc.assert(
+      fc.property(fc.constantFrom(...forms), value, (form, given) => {
+        expect(readRowError(form(given)).text).not.toContain('@secret')
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('knows each text of the validation', () => {
+    for (const { errors } of BAD_USERS) {
+      for (const text of errors) expect([text, cutValidationText(text)]).not.toEqual([text, '…'])
+    }
+  })
+})

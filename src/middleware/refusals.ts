@@ -103,8 +103,20 @@ export function refuse<R extends Reason | IdempotencyRefusal>(
   reason: R,
   retryAfterSeconds?: number,
 ): (typeof REFUSALS)[R]['status'] {
+  return sendRefusal(response, REFUSALS[reason], retryAfterSeconds)
+}
+
+/**
+ * Sends these bytes and headers, and returns their status.
+ *
+ * @throws ServiceAuthError when a response has begun already.
+ */
+export function sendRefusal<Status extends number>(
+  response: Response,
+  { status, headers, body }: Refusal<Status>,
+  retryAfterSeconds?: number,
+): Status {
   if (response.headersSent) throw wrongWiring('a response had begun before the request was judged')
-  const { status, headers, body } = REFUSALS[reason]
   response.statusCode = status
   for (const [name, value] of headers) response.setHeader(name, value)
   if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds)

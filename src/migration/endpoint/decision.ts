@@ -1,0 +1,92 @@
+import { channel } from 'node:diagnostics_channel'
+
+/** How a user came to have the account: a closed list. */
+export type MigrationAcceptance =
+  /** The account was made by this request. */
+  | 'created'
+  /** It was there already. */
+  | 'existing'
+
+/** Why a request was refused: a closed list, for operators. Callers see the status alone. */
+export type MigrationRefusal =
+  | 'credentials_missing'
+  | 'authorization_malformed'
+  | 'token_unknown'
+  | 'credential_limited'
+  | 'method_not_allowed'
+  | 'media_type_unsupported'
+  | 'body_too_large'
+  | 'body_cut_off'
+  | 'body_malformed'
+  | 'user_limited'
+  | 'organization_not_allowed'
+  | 'connection_not_allowed'
+  | 'user_unknown'
+  | 'record_differs'
+  | 'record_not_allowed'
+  | 'record_invalid'
+  | 'account_conflict'
+  | 'account_foreign'
+  | 'in_progress'
+
+/** What has failed, or was still awaited when the time was over: a closed list. */
+export type MigrationUndecided =
+  | 'tokens_unavailable'
+  | 'limiter_unavailable'
+  | 'body_unfinished'
+  | 'user_unavailable'
+  | 'store_unavailable'
+  | 'core_unavailable'
+  /** The account may have been made; a retry finds it. */
+  | 'outcome_unknown'
+
+interface DecisionContext {
+  readonly by: 'migrationEndpoint'
+  /** Once the token is known to be of this issuer. */
+  readonly issuer?: string
+  /** Once the request has the right form. */
+  readonly externalUserId?: string
+  /** Where a record is at fault, or the core's codes: paths and codes, never values. */
+  readonly faults?: readonly string[]
+  /** `req.id`, where the app has set it to a number or at most 128 visible ASCII characters. */
+  readonly requestId?: string | number
+}
+
+/**
+ * What operators see of each request, in `onDecision` and on the diagnostics channel
+ * `express-service-auth:migration`. Never a token, login data or a value that an unverified caller
+ * chose.
+ */
+export type MigrationDecision = DecisionContext &
+  (
+    | { readonly outcome: 'accepted'; readonly reason: MigrationAcceptance; readonly status: 200 }
+    | {
+        readonly outcome: 'refused'
+        readonly reason: MigrationRefusal
+        readonly status: 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
+      }
+    | { readonly outcome: 'undecided'; readonly reason: MigrationUndecided; readonly status: 503 }
+  )
+
+/** Called with each decision. What it throws or rejects with has no effect. */
+export type MigrationDecisionObserver = (decision: MigrationDecision) => unknown
+
+const migration = channel('express-service-auth:migration')
+
+/** If nobody listens, the decision is not even made up. */
+export function announceMigrationDecision(
+  observe: MigrationDecisionObserver | undefined,
+  make: () => MigrationDecision,
+): void {
+  if (observe === undefined && !migration.hasSubscribers) return
+  const decision = Object.freeze(make())
+  try {
+    const returned = observe?.(decision)
+    if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
+  } catch {
+    // The decision stands, whatever an observer throws.
+  }
+  if (migration.hasSubscribers) migration.publish(decision)
+}
+
+function ignore(): void {}

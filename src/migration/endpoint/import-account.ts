@@ -1,0 +1,48 @@
+import type { CoreClient } from '../core/core-client.js'
+import { CoreError } from '../core/core-error.js'
+import type { ImportUser } from '../core/import-user.js'
+import type { CoreUser } from '../core/reply.js'
+import { importOne } from '../direct/import-one.js'
+import { holdsLoginOf } from './held-login.js'
+import { refused, type Verdict } from './verdict.js'
+
+/** Makes the account, or finds it. Never rejects. */
+export async function importAccount(core: CoreClient, user: ImportUser): Promise<Verdict> {
+  try {
+    const imported = await importOne(core, user)
+    switch (imported.outcome) {
+      case 'created':
+        return { type: 'accepted', reason: 'created', userId: imported.userId }
+      case 'existing': {
+        const account = await core.user(imported.coreUserId)
+        return account === undefined ? UNKNOWN : judgeAccount(account, user)
+      }
+      case 'conflict':
+        return refused('account_conflict', { faults: imported.codes })
+      case 'invalid':
+        return refused('record_invalid')
+    }
+  } catch (error) {
+    return error instanceof CoreError && error.outcome === 'unknown' ? UNKNOWN : UNAVAILABLE
+  }
+}
+
+/** What the account under the external id says; `undefined` when there is none. */
+export async function findAccount(
+  core: CoreClient,
+  externalUserId: string,
+  user: ImportUser,
+): Promise<Verdict | undefined> {
+  const coreUserId = await core.coreIdOf(externalUserId)
+  const account = coreUserId === undefined ? undefined : await core.user(coreUserId)
+  return account && judgeAccount(account, user)
+}
+
+const UNKNOWN: Verdict = { type: 'undecided', reason: 'outcome_unknown' }
+const UNAVAILABLE: Verdict = { type: 'undecided', reason: 'core_unavailable' }
+
+/** External ids are global in the core, issuers are not: the account may be of another issuer's user. */
+const judgeAccount = (account: CoreUser, user: ImportUser): Verdict =>
+  holdsLoginOf(account, user)
+    ? { type: 'accepted', reason: 'existing', userId: account.id }
+    : refused('account_foreign')

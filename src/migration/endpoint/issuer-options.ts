@@ -1,0 +1,126 @@
+import { z } from 'zod'
+import { nonEmptyString, optionsObject } from '../../base/options.js'
+import {
+  type Allowlist,
+  allowlistOf,
+  type MigrationConnection,
+  normalizedTenant,
+  repeatedConnections,
+} from './allowlist.js'
+import { isToken, type TokenHolder, type TokenList, tokenDigests } from './tokens.js'
+
+/** A legacy issuer whose users may come over. */
+export interface MigrationIssuer {
+  /**
+   * What its hook presents: 32 characters or more, no other issuer's. A list, or a function that is
+   * asked with each request.
+   */
+  readonly tokens: TokenList
+  /** Ids of the core's tenants, by the legacy organization. */
+  readonly organizations?: Readonly<Record<string, readonly string[]>> | undefined
+  /** The tenants of users of no organization. Without it they are refused. */
+  readonly withoutOrganization?: readonly string[] | undefined
+  readonly connections: readonly MigrationConnection[]
+}
+
+const tokens = z
+  .custom<TokenList>(
+    (value) => typeof value === 'function' || (Array.isArray(value) && value.length > 0),
+    { error: 'must be a list of tokens, or a function' },
+  )
+  .superRefine((list, context) => {
+    if (!Array.isArray(list)) return
+    list.forEach((token, index) => {
+      if (isToken(token)) return
+      const message = 'must be 32 or more visible ASCII characters'
+      context.addIssue({ code: 'custom', message, path: [index] })
+    })
+  })
+
+const tenantId = nonEmptyString()
+  .transform(normalizedTenant)
+  .refine((id) => id !== '', { error: 'must be a non-empty string' })
+
+const tenantIds = z
+  .array(tenantId, { error: 'must be a list of tenant ids' })
+  .min(1, { error: 'must be a list of tenant ids' })
+
+const recipe = optionsObject({
+  recipeId: z.enum(['emailpassword', 'thirdparty', 'passwordless'], {
+    error: "must be 'emailpassword', 'thirdparty' or 'passwordless'",
+  }),
+  thirdPartyId: nonEmptyString().optional(),
+}).refine((as) => (as.recipeId === 'thirdparty') === (as.thirdPartyId !== undefined), {
+  path: ['thirdPartyId'],
+  error: "must be given with 'thirdparty', and there alone",
+})
+
+const connection = optionsObject({
+  provider: nonEmptyString(),
+  connection: nonEmptyString(),
+  as: recipe,
+})
+
+const connections = z
+  .array(connection, { error: 'must be a list of connections' })
+  .min(1, { error: 'must be a list of connections' })
+  .superRefine((list, context) => {
+    for (const index of repeatedConnections(list)) {
+      context.addIssue({ code: 'custom', message: 'must not stand there twice', path: [index] })
+    }
+  })
+
+const issuerSchema = optionsObject({
+  tokens,
+  organizations: z.record(z.string().min(1), tenantIds, { error: 'must be an object' }).optional(),
+  withoutOrganization: tenantIds.optional(),
+  connections,
+}).refine((one) => hasTenants(one), {
+  error: 'must have organizations or withoutOrganization',
+})
+
+const hasTenants = ({
+  organizations = {},
+  withoutOrganization,
+}: Pick<MigrationIssuer, 'organizations' | 'withoutOrganization'>): boolean =>
+  withoutOrganization !== undefined || Object.keys(organizations).length > 0
+
+export const issuersSchema = z
+  .record(z.string().min(1, { error: 'must be a name' }), issuerSchema, {
+    error: 'must be an object',
+  })
+  .superRefine((given, context) => {
+    if (Object.keys(given).length === 0) {
+      context.addIssue({ code: 'custom', message: 'must have at least one issuer' })
+    }
+    for (const path of sharedTokens(given)) {
+      context.addIssue({ code: 'custom', message: "must not be another issuer's", path })
+    }
+  })
+
+/** Where a token stands that an issuer before has, too. */
+function sharedTokens(given: Readonly<Record<string, { tokens: TokenList }>>): PropertyKey[][] {
+  const owners = new Map<string, string>()
+  const paths: PropertyKey[][] = []
+  for (const [name, { tokens: list }] of Object.entries(given)) {
+    if (typeof list === 'function') continue
+    list.forEach((token, index) => {
+      const owner = owners.get(token) ?? name
+      owners.set(token, owner)
+      if (owner !== name) paths.push([name, 'tokens', index])
+    })
+  }
+  return paths
+}
+
+/** A legacy issuer: what it presents, and what its users may become. */
+export interface Issuer extends TokenHolder {
+  readonly allowed: Allowlist
+}
+
+export const issuersOf = (parsed: z.output<typeof issuersSchema>): Issuer[] =>
+  Object.entries(parsed).map(([name, given]) => ({
+    name,
+    tokens: tokenDigests(given.tokens),
+    allowed: allowlistOf(given),
+  }))

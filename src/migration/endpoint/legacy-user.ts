@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { optionsObject } from '../../base/options.js'
+import type { ImportLoginMethod, ImportTotpDevice, ImportUserRole } from '../core/import-user.js'
+import type { LegacyIdentity } from './migration-request.js'
+
+/** A login as the legacy store knows it. Tenants, recipe and provider are the allowlist's to say. */
+export interface LegacyLogin
+  extends LegacyIdentity,
+    Omit<ImportLoginMethod, 'recipeId' | 'tenantIds' | 'thirdPartyId'> {}
+
+/** What the backend itself knows of a legacy user. Holds secrets. */
+export interface LegacyUser {
+  /** Default: none. */
+  readonly organizationIds?: readonly string[] | undefined
+  /** All logins of the user; with `thirdPartyUserId` where that is not the identity's `userId`. */
+  readonly identities: readonly LegacyLogin[]
+  readonly userMetadata?: Readonly<Record<string, unknown>> | undefined
+  /** With tenants of the user's organizations alone. */
+  readonly userRoles?: readonly ImportUserRole[] | undefined
+  readonly totpDevices?: readonly ImportTotpDevice[] | undefined
+}
+
+/** Which user is asked for. */
+export interface LegacyUserQuery {
+  readonly issuer: string
+  readonly externalUserId: string
+  readonly organizationId?: string
+  readonly identities: readonly LegacyIdentity[]
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal
+}
+
+/** Reads a user from the backend's own store; `undefined` when there is none. */
+export type LoadUser = (
+  query: LegacyUserQuery,
+) => LegacyUser | undefined | Promise<LegacyUser | undefined>
+
+const id = z.string().min(1)
+/** What a user of the core may be made of is for the core's rules to say. */
+const any = z.unknown().optional()
+
+const login = optionsObject({
+  provider: id,
+  connection: id,
+  userId: id,
+  email: any,
+  phoneNumber: any,
+  passwordHash: any,
+  hashingAlgorithm: any,
+  plainTextPassword: any,
+  thirdPartyUserId: any,
+  isVerified: any,
+  isPrimary: any,
+  timeJoinedInMSSinceEpoch: any,
+})
+
+const role = z.looseObject({ tenantIds: z.array(z.string()) })
+
+const legacyUser = optionsObject({
+  organizationIds: z.array(id).optional(),
+  identities: z.array(login).min(1),
+  userMetadata: any,
+  userRoles: z.array(role).optional(),
+  totpDevices: any,
+})
+
+export type ParsedLegacyUser = z.output<typeof legacyUser>
+export type ParsedLogin = z.output<typeof login>
+
+/** A record of the right form, or the paths where it is not. */
+export type LegacyUserReading =
+  | { readonly ok: true; readonly record: ParsedLegacyUser }
+  | { readonly ok: false; readonly faults: readonly string[] }
+
+const MOST_FAULTS = 20
+
+/** Takes what JSON keeps of a value: so nothing that is judged here can change before it is sent. */
+export function readLegacyUser(value: unknown): LegacyUserReading {
+  const { data, error } = legacyUser.safeParse(jsonOf(value))
+  if (data !== undefined) return { ok: true, record: data }
+  const faults = error.issues.slice(0, MOST_FAULTS).map(({ code, path }) => {
+    const field = z.core.toDotPath(path)
+    return field === '' ? code : `${field}: ${code}`
+  })
+  return { ok: false, faults }
+}
+
+function jsonOf(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,100 @@
+import { type NextFunction, type Request, type Response, Router } from 'express'
+import { withinTimeLimit } from '../../base/time-limit.js'
+import { faultOf } from '../../decision/fault.js'
+import { requestIdOf } from '../../middleware/request-id.js'
+import { answer } from './answer.js'
+import type { Course } from './course.js'
+import { announceMigrationDecision, type MigrationDecision } from './decision.js'
+import { judge } from './judge.js'
+import {
+  type MigrationEndpointOptions,
+  type ParsedEndpointOptions,
+  parseEndpointOptions,
+} from './options.js'
+import { REFUSALS } from './refusals.js'
+import { Undecided, type Verdict } from './verdict.js'
+
+/**
+ * What a legacy provider's login-time hook calls, so that a user who signs in there has an account in
+ * the core (the specification's application-owned migration endpoint). It judges `POST` at its mount
+ * path, and reads the body itself: no body parser may stand before it.
+ *
+ * @returns a `Router` of Express.
+ * @throws TypeError when an option is missing, unknown, of the wrong type or out of its range.
+ */
+export function migrationEndpoint(options: MigrationEndpointOptions): Router {
+  const settings = parseEndpointOptions(options)
+  const router = Router()
+  router.all('/', (request, response, next) => {
+    void serve({ request, response, next }, settings)
+  })
+  return router
+}
+
+interface Exchange {
+  readonly request: Request
+  readonly response: Response
+  readonly next: NextFunction
+}
+
+/** Never rejects. */
+async function serve(
+  { request, response, next }: Exchange,
+  settings: ParsedEndpointOptions,
+): Promise<void> {
+  const course: Course = { signal: NEVER, awaited: 'tokens_unavailable' }
+  try {
+    const verdict = await judgeInTime(request, course, settings)
+    answer(response, verdict)
+    announceMigrationDecision(settings.onDecision, () => decisionOf(verdict, course, request))
+  } catch (error) {
+    next(faultOf('migrationEndpoint', error))
+  }
+}
+
+/** A caller that hangs up changes nothing. */
+const NEVER = new AbortController().signal
+
+async function judgeInTime(
+  request: Request,
+  course: Course,
+  settings: ParsedEndpointOptions,
+): Promise<Verdict> {
+  const { timeoutMs } = settings
+  const timedOut = () => new Undecided(course.awaited)
+  try {
+    return await withinTimeLimit({ timeoutMs, signal: NEVER, timedOut }, (signal) => {
+      course.signal = signal
+      return judge(request, course, settings)
+    })
+  } catch (error) {
+    if (!(error instanceof Undecided)) throw error
+    return course.verdict ?? { type: 'undecided', reason: error.reason }
+  }
+}
+
+function decisionOf(verdict: Verdict, course: Course, request: Request): MigrationDecision {
+  const { issuer, externalUserId } = course
+  const requestId = requestIdOf(request)
+  const faults = verdict.type === 'refused' ? verdict.faults : undefined
+  const context = {
+    by: 'migrationEndpoint',
+    ...(issuer !== undefined && { issuer }),
+    ...(externalUserId !== undefined && { externalUserId }),
+    ...(faults !== undefined && { faults }),
+    ...(requestId !== undefined && { requestId }),
+  } as const
+  switch (verdict.type) {
+    case 'accepted':
+      return { outcome: 'accepted', reason: verdict.reason, status: 200, ...context }
+    case 'refused':
+      return {
+        outcome: 'refused',
+        reason: verdict.reason,
+        status: REFUSALS[verdict.reason].status,
+        ...context,
+      }
+    case 'undecided':
+      return { outcome: 'undecided', reason: verdict.reason, status: 503, ...context }
+  }
+}

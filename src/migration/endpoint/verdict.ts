@@ -1,0 +1,46 @@
+import type { MigrationAcceptance, MigrationRefusal, MigrationUndecided } from './decision.js'
+
+/** What has become of a request. */
+export type Verdict =
+  /** `userId`: the core's `user.id`. */
+  | { readonly type: 'accepted'; readonly reason: MigrationAcceptance; readonly userId: string }
+  | Refused
+  | { readonly type: 'undecided'; readonly reason: MigrationUndecided }
+
+export interface Refused {
+  readonly ok: false
+  readonly type: 'refused'
+  readonly reason: MigrationRefusal
+  /** Of a 409 and a 429. */
+  readonly retryAfterSeconds?: number
+  /** Paths and codes, never values. */
+  readonly faults?: readonly string[]
+}
+
+export const refused = (
+  reason: MigrationRefusal,
+  more: Omit<Refused, 'ok' | 'type' | 'reason'> = {},
+): Refused => ({ ok: false, type: 'refused', reason, ...more })
+
+/** What a check has found, or why the request ends here. */
+export type Step<T> = { readonly ok: true; readonly value: T } | Refused
+
+export const pass = <T>(value: T): Step<T> => ({ ok: true, value })
+
+/** Something that the endpoint needs has failed. Has no cause: it could hold what was sent. */
+export class Undecided extends Error {
+  override readonly name = 'Undecided'
+  readonly reason: MigrationUndecided
+
+  constructor(reason: MigrationUndecided) {
+    super(reason)
+    this.reason = reason
+  }
+}
+
+/** The largest `Retry-After`: more digits than these no client has to read. */
+const MOST_SECONDS = 31_536_000
+
+/** Whole seconds of at least 1, as in `Retry-After`. */
+export const retrySeconds = (milliseconds: number): number =>
+  Math.min(MOST_SECONDS, Math.max(1, Math.ceil(milliseconds / 1000) || 1))

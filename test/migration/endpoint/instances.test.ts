@@ -1,0 +1,132 @@
+import { redisStore } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { type RedisServer, startRedis } from '../../support/redis.js'
+import { bodyAbout, type Endpoint, newId, OTHER_TOKEN, openEndpoint } from './kit.js'
+import { openSmallCore, type SmallCore } from './small-core.js'
+
+const REQUESTS = 200
+
+let core: SmallCore
+let server: RedisServer
+let redis: Redis
+const endpoints: Endpoint[] = []
+
+beforeAll(async () => {
+  core = await openSmallCore()
+  server = await startRedis()
+  redis = new Redis(server.url)
+})
+afterEach(async () => {
+  await Promise.all(endpoints.splice(0).map((endpoint) => endpoint.close()))
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+  await core.close()
+})
+
+const limiter = (keyPrefix: string, points: number) =>
+  new RateLimiterRedis({ storeClient: redis, keyPrefix, points, duration: 60 })
+
+/** Two instances on one Redis, each of another major. */
+async function openTwo(points = { credential: 100_000, user: 100_000 }): Promise<Endpoint[]> {
+  const prefix = newId()
+  for (const { express } of EXPRESS_MAJORS) {
+    const endpoint = await openEndpoint(core, {
+      express,
+      options: {
+        store: redisStore(redis, { timeoutMs: 5000 }),
+        limits: {
+          credential: limiter(`${prefix}c`, points.credential),
+          user: limiter(`${prefix}u`, points.user),
+        },
+      },
+    })
+    endpoints.push(endpoint)
+  }
+  return endpoints
+}
+
+const statusesOf = (decisions: readonly { status: number }[]): number[] => [
+  ...new Set(decisions.map(({ status }) => status)),
+]
+
+describe('two instances on one Redis', () => {
+  test(`${REQUESTS} equal requests at once make one account`, async () => {
+    const instances = await openTwo()
+    const id = newId()
+    const before = core.imports.length
+    // Long enough for the others to come meanwhile.
+    core.beforeImport = () => new Promise((resolve) => setTimeout(resolve, 100, undefined))
+    const replies = await Promise.all(
+      Array.from({ length: REQUESTS }, (_, index) =>
+        (instances[index % 2] as Endpoint).post(bodyAbout(id)),
+      ),
+    )
+    core.beforeImport = async () => undefined
+    expect(core.imports).toHaveLength(before + 1)
+    expect(replies.some(({ status }) => status === 200)).toBe(true)
+    for (const { status, headers, text } of replies) {
+      expect([200, 409]).toContain(status)
+      if (status === 200) expect(JSON.parse(text)).toEqual({ status: 'OK', userId: id })
+      else expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    }
+    for (const instance of instances) {
+      expect((await instance.post(bodyAbout(id))).text).toContain(id)
+    }
+    expect(core.imports).toHaveLength(before + 1)
+    const reasons = instances.flatMap(({ decisions }) => decisions.map(({ reason }) => reason))
+    expect(reasons.filter((reason) => reason === 'created')).toHaveLength(1)
+  })
+
+  test('count together, the token first', async () => {
+    const [one, other] = (await openTwo({ credential: 3, user: 100 })) as [Endpoint, Endpoint]
+    const token = { token: OTHER_TOKEN }
+    for (const endpoint of [one, other, one]) {
+      expect((await endpoint.post(bodyAbout(newId()), token)).status).toBe(200)
+    }
+    const refused = await other.post(bodyAbout(newId()), token)
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50)
+    // Another token has a budget of its own.
+    expect((await other.post(bodyAbout(newId()))).status).toBe(200)
+  })
+
+  test('count each user', async () => {
+    const [one, other] = (await openTwo({ credential: 100, user: 2 })) as [Endpoint, Endpoint]
+    const id = newId()
+    expect((await one.post(bodyAbout(id))).status).toBe(200)
+    expect((await other.post(bodyAbout(id))).status).toBe(200)
+    expect((await one.post(bodyAbout(id))).status).toBe(429)
+    expect((await one.post(bodyAbout(newId()))).status).toBe(200)
+    // The same id at another issuer is another user.
+    expect((await one.post(bodyAbout(id), { token: OTHER_TOKEN })).status).toBe(200)
+  })
+
+  test('leave neither ids nor tokens in the names of Redis', async () => {
+    const [one] = (await openTwo()) as [Endpoint]
+    const id = newId()
+    expect((await one.post(bodyAbout(id))).status).toBe(200)
+    const keys = await redis.keys('*')
+    expect(keys.length).toBeGreaterThan(2)
+    expect(keys.join(' ').replaceAll(/user-[0-9a-f-]{36}[cu]:/g, '')).not.toMatch(/user-|example/)
+  })
+
+  test('refuse while Redis is down, and serve when it is back', async () => {
+    const instances = await openTwo()
+    const id = newId()
+    server.pause()
+    const quick = await openEndpoint(core, {
+      options: { store: redisStore(redis, { timeoutMs: 50 }) },
+    })
+    endpoints.push(quick)
+    expect((await quick.post(bodyAbout(id))).status).toBe(503)
+    expect(quick.decisions.map(({ reason }) => reason)).toEqual(['store_unavailable'])
+    server.resume()
+    expect((await (instances[0] as Endpoint).post(bodyAbout(newId()))).status).toBe(200)
+    expect(statusesOf((instances[0] as Endpoint).decisions)).toEqual([200])
+  })
+})

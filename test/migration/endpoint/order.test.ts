@@ -1,0 +1,95 @@
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { bodyAbout, newId, openEndpoint, type PostOptions } from './kit.js'
+import { openSmallCore, type SmallCore } from './small-core.js'
+
+let core: SmallCore
+beforeAll(async () => {
+  core = await openSmallCore()
+})
+afterAll(() => core.close())
+
+/** What is wrong with a request, in the order in which a caller is told. */
+const FAULTS: readonly [status: number, reason: string, of: PostOptions][] = [
+  [401, 'token_unknown', { token: `no-token-${'x'.repeat(32)}` }],
+  [429, 'credential_limited', {}],
+  [405, 'method_not_allowed', { method: 'PUT' }],
+  [415, 'media_type_unsupported', { headers: { 'content-type': 'text/plain' } }],
+  [413, 'body_too_large', {}],
+  [400, 'body_malformed', {}],
+  [429, 'user_limited', {}],
+  [403, 'user_unknown', {}],
+  [409, 'in_progress', {}],
+  [200, 'existing', {}],
+]
+
+describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }) => {
+  test('each fault is told before all that come after it', async () => {
+    /** How many faults from the front the request does not have. */
+    let mended = 0
+    const has = (reason: string): boolean => FAULTS.findIndex(([, of]) => of === reason) >= mended
+    const over = { msBeforeNext: 1 }
+    const limiter = (reason: string) => ({
+      consume: async () => {
+        if (has(reason)) throw over
+      },
+    })
+    const id = newId()
+    const endpoint = await openEndpoint(core, {
+      express,
+      options: {
+        maxBodyBytes: 1024,
+        limits: { credential: limiter('credential_limited'), user: limiter('user_limited') },
+        loadUser: ({ externalUserId }) =>
+          has('user_unknown')
+            ? undefined
+            : {
+                identities: [
+                  {
+                    provider: 'auth0',
+                    connection: 'users',
+                    userId: externalUserId,
+                    email: `${externalUserId}@example.com`,
+                    plainTextPassword: 'a password of nobody',
+                  },
+                ],
+              },
+        store: {
+          reserve: async () =>
+            has('in_progress')
+              ? { outcome: 'running', leaseLeftMs: 1500 }
+              : { outcome: 'finished', result: new Uint8Array() },
+          renew: async () => true,
+          settle: async () => true,
+        },
+      },
+    })
+    core.accounts.set(id, {
+      coreId: `core-${id}`,
+      externalUserId: id,
+      loginMethods: [{ recipeId: 'emailpassword', email: `${id}@example.com` }],
+    })
+    for (const [index, [status, reason]] of FAULTS.entries()) {
+      mended = index
+      const options = Object.assign({}, ...FAULTS.slice(index).map(([, , faulty]) => faulty))
+      const more = has('body_malformed') ? { more: true } : {}
+      const filler = has('body_too_large') ? { filler: 'x'.repeat(1024) } : {}
+      const reply = await endpoint.post({ ...bodyAbout(id), ...more, ...filler }, options)
+      expect([reply.status, endpoint.decisions.at(-1)?.reason]).toEqual([status, reason])
+    }
+    await endpoint.close()
+  })
+})
+
+test('a wrong token costs no budget', async () => {
+  const limiter = new RateLimiterMemory({ points: 1, duration: 60 })
+  const user = new RateLimiterMemory({ points: 9, duration: 60 })
+  const endpoint = await openEndpoint(core, { options: { limits: { credential: limiter, user } } })
+  const wrong = `wrong-${'x'.repeat(32)}`
+  for (let time = 0; time < 3; time += 1) {
+    expect((await endpoint.post(bodyAbout(newId()), { token: wrong })).status).toBe(401)
+  }
+  expect((await endpoint.post(bodyAbout(newId()))).status).toBe(200)
+  await endpoint.close()
+})

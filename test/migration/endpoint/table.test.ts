@@ -1,0 +1,238 @@
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import {
+  bodyAbout,
+  type Endpoint,
+  type EndpointOptions,
+  legacyUser,
+  newId,
+  openEndpoint,
+  TOKEN,
+} from './kit.js'
+import { openSmallCore, type SmallCore } from './small-core.js'
+
+const MAX_BODY_BYTES = 2048
+
+let core: SmallCore
+beforeAll(async () => {
+  core = await openSmallCore()
+})
+afterAll(() => core.close())
+
+const problem = (status: number, title: string, more: readonly string[] = []): string => {
+  const body = JSON.stringify({ type: 'about:blank', title, status })
+  return [
+    `HTTP/1.1 ${status} `,
+    'Content-Type: application/problem+json',
+    `Content-Length: ${body.length}`,
+    'Cache-Control: no-store',
+    ...more,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+/** Node's own words for a status are not ours to promise. */
+const withoutPhrase = (octets: string): string => octets.replace(/^(HTTP\/1\.1 \d+ )[^\r]*/, '$1')
+
+describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => {
+  const endpoints: Endpoint[] = []
+  afterAll(() => Promise.all(endpoints.map((endpoint) => endpoint.close())))
+
+  async function open(options: EndpointOptions['options'] = {}): Promise<Endpoint> {
+    const endpoint = await openEndpoint(core, {
+      express,
+      options: { maxBodyBytes: MAX_BODY_BYTES, ...options },
+    })
+    endpoints.push(endpoint)
+    return endpoint
+  }
+
+  interface Sent {
+    readonly method?: string
+    readonly token?: string | undefined
+    readonly type?: string
+    readonly body?: string
+    readonly path?: string
+  }
+
+  async function raw(endpoint: Endpoint, sent: Sent): Promise<string> {
+    const { method = 'POST', type = 'application/json', path = '/migrate' } = sent
+    const token = 'token' in sent ? sent.token : TOKEN
+    const body = sent.body ?? JSON.stringify(bodyAbout(newId()))
+    const octets = await endpoint.raw({
+      method,
+      path,
+      headers: [
+        ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+        `Content-Type: ${type}`,
+        `Content-Length: ${Buffer.byteLength(body)}`,
+      ],
+      body,
+    })
+    return withoutPhrase(octets)
+  }
+
+  const NO_TOKEN = problem(401, 'Unauthorized', ['WWW-Authenticate: Bearer realm="migration"'])
+  const FORBIDDEN = problem(403, 'Forbidden')
+  const UNAVAILABLE = problem(503, 'Service Unavailable', ['Retry-After: 5'])
+
+  test('a user who has come over, now or before: a 200 to the octet', async () => {
+    const endpoint = await open()
+    const id = newId()
+    const body = JSON.stringify({ status: 'OK', userId: id })
+    const ok = [
+      'HTTP/1.1 200 ',
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${body.length}`,
+      'Cache-Control: no-store',
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n')
+    const sent = { body: JSON.stringify(bodyAbout(id)) }
+    expect(await raw(endpoint, sent)).toBe(ok)
+    expect(await raw(endpoint, sent)).toBe(ok)
+    expect(endpoint.decisions).toMatchObject([
+      { outcome: 'accepted', reason: 'created', status: 200, externalUserId: id },
+      { outcome: 'accepted', reason: 'existing', status: 200, externalUserId: id },
+    ])
+  })
+
+  test('no token, a malformed one and an unknown one: the same 401', async () => {
+    const endpoint = await open()
+    expect(await raw(endpoint, { token: undefined })).toBe(NO_TOKEN)
+    expect(await raw(endpoint, { token: `${TOKEN}x` })).toBe(NO_TOKEN)
+    expect(await raw(endpoint, { token: `${TOKEN} ${TOKEN}` })).toBe(NO_TOKEN)
+    expect(await raw(endpoint, { token: '' })).toBe(NO_TOKEN)
+    expect(endpoint.decisions).toEqual(
+      ['credentials_missing', 'token_unknown', 'token_unknown', 'authorization_malformed'].map(
+        (reason) => ({ by: 'migrationEndpoint', outcome: 'refused', reason, status: 401 }),
+      ),
+    )
+  })
+
+  test('another method: 405 with Allow', async () => {
+    const endpoint = await open()
+    const answer = problem(405, 'Method Not Allowed', ['Allow: POST'])
+    for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+      expect(await raw(endpoint, { method })).toBe(answer)
+    }
+    const toHead = await raw(endpoint, { method: 'HEAD' })
+    expect(toHead).toBe(answer.slice(0, answer.indexOf('{')))
+  })
+
+  test('another media type, a body that is too large, another form: 415, 413, 400', async () => {
+    const endpoint = await open()
+    expect(await raw(endpoint, { type: 'text/plain' })).toBe(problem(415, 'Unsupported Media Type'))
+    const large = JSON.stringify(bodyAbout('x'.repeat(MAX_BODY_BYTES)))
+    expect(await raw(endpoint, { body: large })).toBe(problem(413, 'Content Too Large'))
+    expect(await raw(endpoint, { body: '{}' })).toBe(problem(400, 'Bad Request'))
+  })
+
+  test('over a limit: 429 with the seconds to wait', async () => {
+    const once = () => new RateLimiterMemory({ points: 1, duration: 30 })
+    const many = () => new RateLimiterMemory({ points: 100, duration: 30 })
+    const answer = problem(429, 'Too Many Requests', ['Retry-After: 30'])
+    const byToken = await open({ limits: { credential: once(), user: many() } })
+    expect(await raw(byToken, {})).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await raw(byToken, {})).toBe(answer)
+    const byUser = await open({ limits: { credential: many(), user: once() } })
+    const sent = { body: JSON.stringify(bodyAbout(newId())) }
+    expect(await raw(byUser, sent)).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await raw(byUser, sent)).toBe(answer)
+    expect(await raw(byUser, {})).toMatch(/^HTTP\/1\.1 200 /)
+    expect(byToken.decisions.at(-1)).not.toHaveProperty('externalUserId')
+    expect(byUser.decisions[1]).toMatchObject({ reason: 'user_limited', status: 429 })
+  })
+
+  test('whatever must not come over: the same 403', async () => {
+    const about = (more: object) => ({ body: JSON.stringify({ ...bodyAbout(newId()), ...more }) })
+    const known = await open()
+    const other = { provider: 'auth0', connection: 'other', userId: 'x' }
+    expect(await raw(known, about({ organizationId: 'unheard' }))).toBe(FORBIDDEN)
+    expect(await raw(known, about({ identities: [other] }))).toBe(FORBIDDEN)
+    expect(await raw(known, about({ externalUserId: 'another' }))).toBe(FORBIDDEN)
+    const unknown = await open({ loadUser: () => undefined })
+    expect(await raw(unknown, {})).toBe(FORBIDDEN)
+    const invalid = await open({
+      loadUser: ({ externalUserId }) => {
+        const [login] = legacyUser(externalUserId).identities
+        return { identities: [{ ...login, passwordHash: 'no hash' }] as never }
+      },
+    })
+    expect(await raw(invalid, {})).toBe(FORBIDDEN)
+    const reasons = [known, unknown, invalid].flatMap(({ decisions }) => decisions)
+    expect(reasons.map(({ reason }) => reason)).toEqual([
+      'organization_not_allowed',
+      'connection_not_allowed',
+      'record_differs',
+      'user_unknown',
+      'record_invalid',
+    ])
+  })
+
+  test('an account of somebody else, by its login or by its id: the same 403', async () => {
+    const endpoint = await open({
+      loadUser: ({ externalUserId }) => {
+        const [login] = legacyUser(externalUserId).identities
+        const email = `${externalUserId.split('.')[0]}@example.com`
+        return { identities: [{ ...login, email }] as never }
+      },
+    })
+    const id = newId()
+    expect(await raw(endpoint, { body: JSON.stringify(bodyAbout(id)) })).toMatch(/ 200 /)
+    // Another user of the same e-mail address.
+    expect(await raw(endpoint, { body: JSON.stringify(bodyAbout(`${id}.2`)) })).toBe(FORBIDDEN)
+    const account = core.accounts.get(id)
+    if (account === undefined) throw new Error('no account')
+    core.accounts.set(id, {
+      ...account,
+      loginMethods: [{ recipeId: 'emailpassword', email: 'somebody@example.com' }],
+    })
+    expect(await raw(endpoint, { body: JSON.stringify(bodyAbout(id)) })).toBe(FORBIDDEN)
+    expect(endpoint.decisions.slice(1)).toMatchObject([
+      { reason: 'account_conflict', faults: ['E003'] },
+      { reason: 'account_foreign' },
+    ])
+  })
+
+  test('the same user under way: 409 with Retry-After', async () => {
+    const endpoint = await open()
+    const body = JSON.stringify(bodyAbout(newId()))
+    let letGo = (): void => {}
+    const held = new Promise<void>((resolve) => (letGo = resolve))
+    const begun = new Promise<void>((resolve) => {
+      core.beforeImport = async () => {
+        resolve()
+        await held
+        return undefined
+      }
+    })
+    const first = raw(endpoint, { body })
+    await begun
+    expect(await raw(endpoint, { body })).toBe(problem(409, 'Conflict', ['Retry-After: 30']))
+    core.beforeImport = async () => undefined
+    letGo()
+    expect(await first).toMatch(/ 200 /)
+  })
+
+  test('what it needs fails: 503', async () => {
+    const endpoint = await open({
+      loadUser: () => {
+        throw new Error('out of reach')
+      },
+    })
+    expect(await raw(endpoint, {})).toBe(UNAVAILABLE)
+    expect(endpoint.errors).toEqual([])
+  })
+
+  test('nothing but its path is its own', async () => {
+    const endpoint = await open()
+    expect(await raw(endpoint, { path: '/migrate/' })).toMatch(/ 200 /)
+    // Behind the endpoint the receiver answers everything.
+    expect(await raw(endpoint, { path: '/migrate/other', token: undefined })).toMatch(/"ok":true/)
+  })
+})

@@ -31,7 +31,7 @@ export async function need<T>(
   } catch (error) {
     throw error instanceof ServiceAuthError && error.code === 'wrong_wiring'
       ? error
-      : new Undecided(reason)
+      : new Undecided(reason, error)
   }
   course.signal.throwIfAborted()
   return value

@@ -46,7 +46,7 @@ interface DecisionContext {
   readonly issuer?: string
   /** Once the request has the right form. */
   readonly externalUserId?: string
-  /** Where a record is at fault, or the core's codes: paths and codes, never values. */
+  /** Where a record is at fault, and codes of the core or of its client; never values. */
   readonly faults?: readonly string[]
   /** `req.id`, where the app has set it to a number or at most 128 visible ASCII characters. */
   readonly requestId?: string | number

@@ -1,10 +1,9 @@
 import type { CoreClient } from '../core/core-client.js'
-import { CoreError } from '../core/core-error.js'
 import type { ImportUser } from '../core/import-user.js'
 import type { CoreUser } from '../core/reply.js'
 import { importOne } from '../direct/import-one.js'
 import { holdsLoginOf } from './held-login.js'
-import { refused, type Verdict } from './verdict.js'
+import { faultsOf, refused, undecided, type Verdict } from './verdict.js'
 
 /** Makes the account, or finds it. Never rejects. */
 export async function importAccount(core: CoreClient, user: ImportUser): Promise<Verdict> {
@@ -15,15 +14,15 @@ export async function importAccount(core: CoreClient, user: ImportUser): Promise
         return { type: 'accepted', reason: 'created', userId: imported.userId }
       case 'existing': {
         const account = await core.user(imported.coreUserId)
-        return account === undefined ? UNKNOWN : judgeAccount(account, user)
+        return account === undefined ? undecided(UNKNOWN, account) : judgeAccount(account, user)
       }
       case 'conflict':
         return refused('account_conflict', { faults: imported.codes })
       case 'invalid':
-        return refused('record_invalid')
+        return refused('record_invalid', { faults: faultsOf(imported.errors) })
     }
   } catch (error) {
-    return error instanceof CoreError && error.outcome === 'unknown' ? UNKNOWN : UNAVAILABLE
+    return undecided(UNKNOWN, error)
   }
 }
 
@@ -38,8 +37,8 @@ export async function findAccount(
   return account && judgeAccount(account, user)
 }
 
-const UNKNOWN: Verdict = { type: 'undecided', reason: 'outcome_unknown' }
-const UNAVAILABLE: Verdict = { type: 'undecided', reason: 'core_unavailable' }
+/** Also where the core was not reached: an earlier request may have made the account. */
+const UNKNOWN = 'outcome_unknown'
 
 /** External ids are global in the core, issuers are not: the account may be of another issuer's user. */
 const judgeAccount = (account: CoreUser, user: ImportUser): Verdict =>

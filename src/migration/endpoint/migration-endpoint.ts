@@ -69,14 +69,14 @@ async function judgeInTime(
     })
   } catch (error) {
     if (!(error instanceof Undecided)) throw error
-    return course.verdict ?? { type: 'undecided', reason: error.reason }
+    return course.verdict ?? error.verdict
   }
 }
 
 function decisionOf(verdict: Verdict, course: Course, request: Request): MigrationDecision {
   const { issuer, externalUserId } = course
   const requestId = requestIdOf(request)
-  const faults = verdict.type === 'refused' ? verdict.faults : undefined
+  const faults = verdict.type === 'accepted' ? undefined : verdict.faults
   const context = {
     by: 'migrationEndpoint',
     ...(issuer !== undefined && { issuer }),

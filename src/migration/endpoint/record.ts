@@ -4,7 +4,7 @@ import { validateUser } from '../user/validate-user.js'
 import { type Allowlist, normalizedTenant } from './allowlist.js'
 import { type ParsedLegacyUser, type ParsedLogin, readLegacyUser } from './legacy-user.js'
 import type { LegacyIdentity, MigrationRequest } from './migration-request.js'
-import { pass, refused, type Step } from './verdict.js'
+import { faultsOf, pass, refused, type Step } from './verdict.js'
 
 /** What can be told before anybody is asked for the user. */
 export function judgeRequest(
@@ -40,8 +40,7 @@ export function judgeRecord(
   const warnings = validated.warnings.filter(({ code }) => !accepted.has(code))
   const findings = validated.ok ? warnings : [...validated.errors, ...warnings]
   if (!validated.ok || findings.length > 0) {
-    const faults = findings.map(({ field, code }) => (field === '' ? code : `${field}: ${code}`))
-    return refused('record_invalid', { faults })
+    return refused('record_invalid', { faults: faultsOf(findings) })
   }
   return pass(validated.user)
 }

@@ -1,3 +1,5 @@
+import { CoreError } from '../core/core-error.js'
+import type { UserFinding } from '../user/finding.js'
 import type { MigrationAcceptance, MigrationRefusal, MigrationUndecided } from './decision.js'
 
 /** What has become of a request. */
@@ -5,7 +7,12 @@ export type Verdict =
   /** `userId`: the core's `user.id`. */
   | { readonly type: 'accepted'; readonly reason: MigrationAcceptance; readonly userId: string }
   | Refused
-  | { readonly type: 'undecided'; readonly reason: MigrationUndecided }
+  | {
+      readonly type: 'undecided'
+      readonly reason: MigrationUndecided
+      /** The core's code. */
+      readonly faults?: readonly string[]
+    }
 
 export interface Refused {
   readonly ok: false
@@ -30,13 +37,24 @@ export const pass = <T>(value: T): Step<T> => ({ ok: true, value })
 /** Something that the endpoint needs has failed. Has no cause: it could hold what was sent. */
 export class Undecided extends Error {
   override readonly name = 'Undecided'
-  readonly reason: MigrationUndecided
+  readonly verdict: Verdict
 
-  constructor(reason: MigrationUndecided) {
+  /** `thrown`: what has failed; of the core's errors the code is told. */
+  constructor(reason: MigrationUndecided, thrown?: unknown) {
     super(reason)
-    this.reason = reason
+    this.verdict = undecided(reason, thrown)
   }
 }
+
+export const undecided = (reason: MigrationUndecided, thrown: unknown): Verdict => ({
+  type: 'undecided',
+  reason,
+  ...(thrown instanceof CoreError && { faults: [thrown.code] }),
+})
+
+/** Where findings are, and what they are of: neither texts nor values. */
+export const faultsOf = (findings: readonly UserFinding[]): string[] =>
+  findings.map(({ field, code }) => (field === '' ? code : `${field}: ${code}`))
 
 /** The largest `Retry-After`: more digits than these no client has to read. */
 const MOST_SECONDS = 31_536_000

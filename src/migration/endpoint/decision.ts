@@ -73,20 +73,21 @@ export type MigrationDecisionObserver = (decision: MigrationDecision) => unknown
 
 const migration = channel('express-service-auth:migration')
 
-/** If nobody listens, the decision is not even made up. */
+/** Never throws. If nobody listens, the decision is not even made up. */
 export function announceMigrationDecision(
   observe: MigrationDecisionObserver | undefined,
   make: () => MigrationDecision,
 ): void {
   if (observe === undefined && !migration.hasSubscribers) return
-  const decision = Object.freeze(make())
+  let decision: MigrationDecision | undefined
   try {
+    decision = Object.freeze(make())
     const returned = observe?.(decision)
     if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
   } catch {
-    // The decision stands, whatever an observer throws.
+    // The answer stands, whatever an observer or the app's request throws.
   }
-  if (migration.hasSubscribers) migration.publish(decision)
+  if (decision !== undefined && migration.hasSubscribers) migration.publish(decision)
 }
 
 function ignore(): void {}

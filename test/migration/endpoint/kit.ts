@@ -53,6 +53,12 @@ export const bodyAbout = (id: string, more: object = {}): Record<string, unknown
 
 export const newId = (): string => `user-${randomUUID()}`
 
+/** The one answer to whatever has failed. */
+export const UNAVAILABLE = {
+  status: 503,
+  text: '{"type":"about:blank","title":"Service Unavailable","status":503}',
+}
+
 const points = () => new RateLimiterMemory({ points: 1_000_000, duration: 60 })
 
 export interface Endpoint extends Receiver {

@@ -8,6 +8,7 @@ const CHANNELS: readonly string[] = [
   'express-service-auth:idempotency',
   'express-service-auth:denylist',
   'express-service-auth:store',
+  'express-service-auth:migration',
 ]
 
 const record = (event: unknown, name: string | symbol): void =>

@@ -15,6 +15,7 @@ import { denylist } from './sections/denylist.js'
 import { encryption } from './sections/encryption.js'
 import { heap } from './sections/heap.js'
 import { keys } from './sections/keys.js'
+import { migrationReconcile } from './sections/migration-reconcile.js'
 import { migrationValidate } from './sections/migration-validate.js'
 import { observers } from './sections/observers.js'
 import { postgres } from './sections/postgres.js'
@@ -34,6 +35,7 @@ const SECTIONS = {
   client,
   heap,
   'migration-validate': migrationValidate,
+  'migration-reconcile': migrationReconcile,
 }
 
 const FEW = 10

@@ -1,7 +1,9 @@
 /*
  * Reads records of a migration: with `JSON.parse` alone, or with `validateUser` after it. Asked over
- * IPC with `{ dist, validates, turnMs }`; answers with microseconds of processor time for a record.
+ * IPC with `{ dist, isOurs, turnMs }`; answers with microseconds of processor time for a record.
  */
+import { recordOf } from './migration-record.js'
+
 const RECORDS = 5000
 
 const CONTEXT = {
@@ -13,48 +15,9 @@ const CONTEXT = {
 const rows = Array.from({ length: RECORDS }, (_, index) => JSON.stringify(recordOf(index)))
 let next = 0
 
-/** An ordinary record: two login methods, a hash, roles and some metadata, 830 characters. */
-function recordOf(index) {
-  const common = {
-    tenantIds: ['public', 'shop'],
-    isVerified: true,
-    timeJoinedInMSSinceEpoch: 1_600_000_000_000 + index,
-    email: `user${index}@example.com`,
-  }
-  return {
-    externalUserId: `auth0|${index.toString(16).padStart(24, '0')}`,
-    userMetadata: {
-      firstName: 'Ann',
-      lastName: 'Example',
-      preferences: { language: 'en', theme: 'dark', newsletter: true },
-      tags: ['early', 'beta'],
-      plan: 'pro',
-    },
-    userRoles: [
-      { role: 'customer', tenantIds: ['public', 'shop'] },
-      { role: 'editor', tenantIds: ['shop'] },
-    ],
-    loginMethods: [
-      {
-        recipeId: 'emailpassword',
-        isPrimary: true,
-        passwordHash: `$2a$10$${String(index).padStart(53, 'b')}`,
-        hashingAlgorithm: 'bcrypt',
-        ...common,
-      },
-      {
-        recipeId: 'thirdparty',
-        thirdPartyId: 'google',
-        thirdPartyUserId: String(index).padStart(21, '1'),
-        ...common,
-      },
-    ],
-  }
-}
-
-async function takeTurn({ dist, validates, turnMs }) {
+async function takeTurn({ dist, isOurs, turnMs }) {
   const { validateUser } = await import(new URL('migration/user/validate-user.js', dist))
-  const read = validates
+  const read = isOurs
     ? (row) => validateUser(JSON.parse(row), CONTEXT).ok
     : (row) => JSON.parse(row).externalUserId !== undefined
   const start = process.cpuUsage()

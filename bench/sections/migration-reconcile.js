@@ -1,0 +1,21 @@
+import { LOAD_CORE, startNode } from '../processes.js'
+import { compareTurns } from '../turns.js'
+
+const LEAST_RATIO = 0.85
+
+/** What it costs to compare an identity with its account beside looking it up. */
+export async function migrationReconcile(bench) {
+  const core = startNode(LOAD_CORE, new URL('../account-core.js', import.meta.url).pathname)
+  try {
+    const { url } = await core.answer()
+    await compareTurns({
+      title: 'an identity of a migration',
+      program: 'reconciler.js',
+      question: { dist: bench.settings.dist, url },
+      labels: ['the same look-ups alone', 'reconciliation'],
+      aim: LEAST_RATIO,
+    })
+  } finally {
+    await core.stop()
+  }
+}

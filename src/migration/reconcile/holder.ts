@@ -2,7 +2,6 @@ import type { AccountInfo, CallOptions, CoreClient } from '../core/core-client.j
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import type { CoreUser } from '../core/reply.js'
 import { lowerCased, trimmed } from '../user/core-text.js'
-import { corePhoneNumber } from '../user/phone-number.js'
 import { coreTenantIds } from '../user/tenant-ids.js'
 
 /**
@@ -48,7 +47,8 @@ function holds(account: CoreUser, { recipeId, tenantId, isPrimary, info }: Sough
 
 function has(method: CoreUser['loginMethods'][number], info: AccountInfo): boolean {
   if ('email' in info) return method.email === lowerCased(info.email)
-  if ('phoneNumber' in info) return method.phoneNumber === corePhoneNumber(info.phoneNumber)
+  // The core has found the account by the number, and knows better than we how it is written.
+  if ('phoneNumber' in info) return method.phoneNumber !== undefined
   const { thirdParty } = method
   return thirdParty?.id === info.thirdPartyId && thirdParty.userId === info.thirdPartyUserId
 }

@@ -1,3 +1,4 @@
+import { errorCodeOf } from '../core/core-texts.js'
 import { cutImportText, cutValidationText } from './cut-text.js'
 
 /** What the core says of a row that has failed. */
@@ -15,9 +16,6 @@ export interface RowError {
   readonly isLoginHeld: boolean
 }
 
-/** Names of Java classes may stand before the code. */
-const CODED = /^(?:[\w.$]{1,200}: ){0,4}(E\d{3}): ([\s\S]*)$/
-
 const BLAMES_NOBODY: ReadonlySet<string> = new Set([
   ...['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040'],
 ])
@@ -25,11 +23,11 @@ const LOGIN_HELD: ReadonlySet<string> = new Set(['E003', 'E005', 'E006', 'E007',
 
 /** Reads the `errorMessage` of a row: a text with a code, or a list of texts of the validation. */
 export function readRowError(message: string): RowError {
-  const [, code, rest] = CODED.exec(message) ?? []
-  if (code !== undefined && rest !== undefined) {
+  const code = errorCodeOf(message)
+  if (code !== undefined) {
     return {
       code,
-      text: `${code}: ${cutImportText(rest)}`,
+      text: `${code}: ${cutImportText(textBehind(code, message))}`,
       kind: BLAMES_NOBODY.has(code) ? 'blames_nobody' : 'blames_user',
       isLoginHeld: LOGIN_HELD.has(code),
     }
@@ -37,4 +35,10 @@ export function readRowError(message: string): RowError {
   const [, list] = /^\[([\s\S]*)\]$/.exec(message) ?? []
   const kind = list === undefined ? 'blames_user' : 'validation'
   return { text: cutValidationText(list ?? message), kind, isLoginHeld: false }
+}
+
+/** Empty where the code is not written but told by the rest, which is of no known form then. */
+function textBehind(code: string, message: string): string {
+  const place = message.indexOf(`${code}: `)
+  return place < 0 ? '' : message.slice(place + code.length + ': '.length)
 }

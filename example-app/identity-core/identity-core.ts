@@ -1,7 +1,13 @@
 import { listen } from '../listen.js'
 import { openKeyRing } from './key-ring.js'
 import { scheduleFor } from './rotation.js'
-import { createCoreHandler } from './routes.js'
+import { createHandler, type Route } from './router.js'
+import { tokenRoutes } from './routes.js'
+import { inMemoryRoutes } from './users/bulk-routes.js'
+import type { Query } from './users/database.js'
+import type { JobFaults } from './users/import-job.js'
+import type { Feature } from './users/imported-user.js'
+import { openUsers, type UsersOptions } from './users/users.js'
 
 export interface IdentityCoreOptions {
   /** What `POST /recipe/jwt` and `GET /apiversion` demand in the header `api-key`. */
@@ -12,6 +18,11 @@ export interface IdentityCoreOptions {
   readonly rotationSeconds?: number
   /** Where the keys outlive a restart; without it they live in memory only. */
   readonly keysFile?: string
+  /**
+   * The users, and the bulk import of them. Without it nothing is kept, and the five operations of
+   * the import answer as those of a core whose database is in memory.
+   */
+  readonly users?: UsersOptions
   /** Milliseconds since the epoch. */
   readonly clock?: () => number
 }
@@ -27,6 +38,12 @@ export interface IdentityCore {
   setDown(down: boolean, how?: 'unavailable' | 'hang-up'): void
   /** How often the key set was asked for, outages included. */
   keySetRequests(): number
+  /** Runs the job of the bulk import now. */
+  runJob(faults?: JobFaults): Promise<void>
+  /** Changes what the licence opens. */
+  setFeatures(features: readonly Feature[]): void
+  /** Asks the tables: what an import has come to, whatever the routes say. */
+  readonly query: Query
   close(): Promise<void>
 }
 
@@ -44,7 +61,17 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
     keySetRequests += 1
     return keySetAnswer
   }
-  const server = await listen(createCoreHandler({ apiKey, keyRing, clock, onKeySetRequest }), port)
+  const users = options.users && (await openUsers(options.users, clock))
+  const own = tokenRoutes({ keyRing, clock, onKeySetRequest })
+  const routes = new Map<string, Route>([...own, ...(users?.routes ?? withoutUsers())])
+  const server = await listen(createHandler(routes, apiKey), port).catch(async (error) => {
+    await users?.close()
+    throw error
+  })
+  const kept = () => {
+    if (users === undefined) throw new Error('the core was started without users')
+    return users
+  }
   return {
     url: server.url,
     rotate: keyRing.rotate,
@@ -53,6 +80,18 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
       keySetAnswer = down ? how : 'serve'
     },
     keySetRequests: () => keySetRequests,
-    close: server.close,
+    runJob: (faults) => kept().job.run(faults),
+    setFeatures: (features) => kept().setFeatures(features),
+    query: (sql, parameters) => kept().query(sql, parameters),
+    async close() {
+      await server.close()
+      await users?.close()
+    },
   }
+}
+
+function withoutUsers(): [string, Route][] {
+  const unknown = () => ({ status: 200, body: { status: 'UNKNOWN_USER_ID_ERROR' } })
+  // To the SDK the session's user is then the one it was given.
+  return [...inMemoryRoutes(), ['/user/id', { tenants: 'refused', answers: { GET: unknown } }]]
 }

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { apiKeyFrom, DEFAULT_PORTS, integerFrom, portFrom, textFrom } from '../environment.js'
 import { launch } from '../launch.js'
 import { startIdentityCore, WEEK_SECONDS } from './identity-core.js'
+import { usersFromEnvironment } from './users/environment.js'
 
 const DEFAULT_KEYS_FILE = fileURLToPath(
   new URL('../.data/identity-core-keys.json', import.meta.url),
@@ -14,6 +15,7 @@ await launch('identity-core', async () => {
     apiKey: apiKeyFrom('IDENTITY_CORE_API_KEY'),
     rotationSeconds: integerFrom('KEY_ROTATION_SECONDS', WEEK_SECONDS, rotation),
     keysFile: textFrom('IDENTITY_CORE_KEYS_FILE') ?? DEFAULT_KEYS_FILE,
+    ...usersFromEnvironment(),
   })
   console.log(`identity-core: ${core.url}`)
   return core

@@ -84,7 +84,7 @@ describe('minting', () => {
       const { status, text } = await postMint(core.url, { ...mintBody(), algorithm })
       expect({ status, text }).toEqual({
         status: 200,
-        text: '{"status":"UNSUPPORTED_ALGORITHM_ERROR"}',
+        text: '{"status":"UNSUPPORTED_ALGORITHM_ERROR"}\n',
       })
     },
   )
@@ -97,8 +97,8 @@ describe('minting', () => {
   ])('refuses a body that is %s', async (_, body, expected) => {
     expect(await postMint(core.url, body)).toEqual({
       status: 400,
-      type: 'text/plain; charset=utf-8',
-      text: expected,
+      type: 'text/html; charset=UTF-8',
+      text: `${expected}\n`,
     })
   })
 
@@ -119,7 +119,7 @@ describe('minting', () => {
     const { status, text } = await postMint(core.url, { ...mintBody(), [name]: value })
     expect({ status, text }).toEqual({
       status: 400,
-      text: `Field name '${name}' is invalid in JSON input`,
+      text: `Field name '${name}' is invalid in JSON input\n`,
     })
   })
 
@@ -127,7 +127,7 @@ describe('minting', () => {
     const { status, text } = await postMint(core.url, { ...mintBody(), validity })
     expect({ status, text }).toEqual({
       status: 400,
-      text: 'validity must be greater than or equal to 0',
+      text: 'validity must be greater than or equal to 0\n',
     })
   })
 
@@ -135,7 +135,7 @@ describe('minting', () => {
     const known = await postMint(core.url, mintBody(), { 'cdi-version': '5.4' })
     const unknown = await postMint(core.url, mintBody(), { 'cdi-version': '99.0' })
     expect(known.status).toBe(200)
-    expect([unknown.status, unknown.text]).toEqual([400, 'cdi-version 99.0 not supported'])
+    expect([unknown.status, unknown.text]).toEqual([400, 'cdi-version 99.0 not supported\n'])
   })
 
   it('refuses a body beyond its limit', async () => {
@@ -152,15 +152,15 @@ describe('the API key', () => {
   ])('is judged before anything else: %s', async (_, headers) => {
     expect(await postMint(core.url, 'not even JSON', { ...headers, 'cdi-version': '99' })).toEqual({
       status: 401,
-      type: 'text/plain; charset=utf-8',
-      text: 'Invalid API key',
+      type: 'text/html; charset=UTF-8',
+      text: 'Invalid API key\n',
     })
   })
 
   it('is demanded where it is absent, of the versions, too', async () => {
     for (const path of ['/recipe/jwt', '/apiversion']) {
       const response = await fetch(`${core.url}${path}`)
-      expect([response.status, await response.text()]).toEqual([401, 'Invalid API key'])
+      expect([response.status, await response.text()]).toEqual([401, 'Invalid API key\n'])
     }
   })
 
@@ -176,7 +176,7 @@ describe('the key set', () => {
     'is public at %s, dynamic keys before static ones',
     async (path) => {
       const response = await fetch(`${core.url}${path}`)
-      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect(response.headers.get('content-type')).toBe('application/json; charset=UTF-8')
       const member = {
         kty: 'RSA',
         n: expect.stringMatching(/^[\w-]{342}$/),
@@ -213,5 +213,5 @@ it.each([
   ['POST', '/auth/jwt/jwks.json', 405, 'Method not supported'],
 ])('answers %s %s with %d', async (method, path, status, text) => {
   const response = await fetch(`${core.url}${path}`, { method, headers: { 'api-key': API_KEY } })
-  expect([response.status, await response.text()]).toEqual([status, text])
+  expect([response.status, await response.text()]).toEqual([status, `${text}\n`])
 })

@@ -1,0 +1,35 @@
+import { BadInput, type JsonObject } from '../json-input.js'
+import { accountIdOf, readAccount } from './accounts.js'
+import type { BulkParts } from './bulk-parts.js'
+import { BlamedFault, ChunkFault } from './import-fault.js'
+import { importUsers } from './import-users.js'
+import { readUser } from './read-user.js'
+
+/**
+ * Makes the account at once and returns it.
+ * @throws {BadInput} whatever the core refuses
+ */
+export async function importDirectly(
+  value: JsonObject,
+  { database, contextFor, features }: BulkParts,
+): Promise<JsonObject> {
+  return database
+    .transaction(async (query) => {
+      const reading = readUser(value, await contextFor(query))
+      if ('errors' in reading) throw refusal(reading.errors)
+      const { user } = reading
+      await importUsers(query, [user], features())
+      const account = await readAccount(query, (await accountIdOf(query, user.id)) ?? '')
+      if (account === undefined) throw new Error('the import has made no account')
+      return account
+    })
+    .catch((error) => {
+      if (error instanceof BlamedFault) throw refusal([...error.texts.values()])
+      if (error instanceof ChunkFault) throw refusal([`java.lang.Exception: ${error.message}`])
+      throw error
+    })
+}
+
+function refusal(errors: readonly string[]): BadInput {
+  return new BadInput(JSON.stringify({ errors }))
+}

@@ -1,0 +1,60 @@
+import { integerFrom, textFrom } from '../../environment.js'
+import { StartError } from '../../start-error.js'
+import type { JobFaults } from './import-job.js'
+import type { Feature } from './imported-user.js'
+import { ALL_FEATURES, type JobOptions, type UsersOptions } from './users.js'
+
+const DAY_MS = 86_400_000
+const MOST_CHUNK_USERS = 8000
+const DEFAULT_INTERVAL_MS = 300_000
+const DEFAULT_CHUNK_USERS = 100
+
+/**
+ * The users of a core that is started from the command line; none without a database folder.
+ * @throws {StartError} when a variable is not what it should be
+ */
+export function usersFromEnvironment(): { users?: UsersOptions } {
+  const database = textFrom('IDENTITY_CORE_DATABASE')
+  if (database === undefined) return {}
+  const tenants = listFrom('IDENTITY_CORE_TENANTS').map((tenantId) => {
+    return { tenantId: tenantId.toLowerCase(), thirdPartyIds: [] }
+  })
+  const roles = listFrom('IDENTITY_CORE_ROLES')
+  return { users: { database, tenants, roles, features: features(), job: jobFromEnvironment() } }
+}
+
+function features(): readonly Feature[] {
+  if (process.env['IDENTITY_CORE_FEATURES'] === undefined) return ALL_FEATURES
+  return listFrom('IDENTITY_CORE_FEATURES').map((name) => {
+    const feature = ALL_FEATURES.find((known) => known === name)
+    if (feature !== undefined) return feature
+    throw new StartError(`IDENTITY_CORE_FEATURES must be of ${ALL_FEATURES.join(', ')}`)
+  })
+}
+
+/** The switch that turns the job off is the core's own. */
+function jobFromEnvironment(): JobOptions {
+  const interval = integerFrom('BULK_IMPORT_INTERVAL_MS', DEFAULT_INTERVAL_MS, {
+    min: 1,
+    max: DAY_MS,
+  })
+  const chunkUsers = integerFrom('BULK_IMPORT_CHUNK_USERS', DEFAULT_CHUNK_USERS, {
+    min: 1,
+    max: MOST_CHUNK_USERS,
+  })
+  const isOff = textFrom('BULK_MIGRATION_CRON_ENABLED') === 'false'
+  return { intervalMs: isOff ? 'off' : interval, chunkUsers, faults: faults() }
+}
+
+function faults(): JobFaults {
+  const crash = textFrom('BULK_IMPORT_CRASH')
+  if (crash === undefined) return {}
+  if (crash !== 'before-delete') throw new StartError('BULK_IMPORT_CRASH must be before-delete')
+  return { beforeDelete: () => process.kill(process.pid, 'SIGKILL') }
+}
+
+/** Names, separated by commas. */
+function listFrom(name: string): string[] {
+  const names = (textFrom(name) ?? '').split(',').map((part) => part.trim())
+  return names.filter((part) => part !== '')
+}

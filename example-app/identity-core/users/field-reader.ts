@@ -1,0 +1,56 @@
+import { isObject, isString, type JsonObject } from '../json-input.js'
+import { isBlank } from './java-text.js'
+
+interface KindValues {
+  string: string
+  integer: number
+  boolean: boolean
+  object: JsonObject
+  'array of string': string[]
+  'array of object': JsonObject[]
+}
+
+type Kind = keyof KindValues
+
+const IS: { readonly [K in Kind]: (value: unknown) => boolean } = {
+  string: isFullString,
+  integer: (value) => typeof value === 'number',
+  boolean: (value) => typeof value === 'boolean',
+  object: isObject,
+  'array of string': (value) => Array.isArray(value) && value.every(isFullString),
+  'array of object': (value) => Array.isArray(value) && value.every(isObject),
+}
+
+/** Reads the members of one object; what is wrong is added to `errors`, in the core's words. */
+export interface FieldReader {
+  optional<K extends Kind>(name: string, kind: K, suffix?: string): KindValues[K] | undefined
+  required<K extends Kind>(name: string, kind: K): KindValues[K] | undefined
+}
+
+/** `suffix` ends each text: of which part of the user it speaks. */
+export function fieldReader(object: JsonObject, suffix: string, errors: string[]): FieldReader {
+  function optional<K extends Kind>(name: string, kind: K, end = suffix) {
+    if (!Object.hasOwn(object, name)) return undefined
+    const value = object[name]
+    // An explicit null is of a wrong type, not absent.
+    if (IS[kind](value)) return toValue(value) as KindValues[K]
+    errors.push(`${name} should be of type ${kind}${end}`)
+    return undefined
+  }
+  return {
+    optional,
+    required(name, kind) {
+      if (!Object.hasOwn(object, name)) errors.push(`${name} is required${suffix}`)
+      return optional(name, kind)
+    },
+  }
+}
+
+/** The core takes any number for an integer and cuts its fraction. */
+function toValue(value: unknown): unknown {
+  return typeof value === 'number' ? Math.trunc(value) : value
+}
+
+function isFullString(value: unknown): boolean {
+  return isString(value) && !isBlank(value)
+}

@@ -1,0 +1,148 @@
+import type { Query } from './database.js'
+import { assertLoginsFree, assertPrimaryInfosFree } from './free-logins.js'
+import { BlamedFault, ChunkFault } from './import-fault.js'
+import type { Feature, ImportedUser, TotpDevice } from './imported-user.js'
+import { insertAccounts } from './insert-accounts.js'
+import { isLinkingEnabled } from './read-user.js'
+
+/**
+ * Makes accounts of the users, in the order of the core's steps. Runs in a transaction that the
+ * caller rolls back when it throws.
+ * @throws {BlamedFault | ChunkFault}
+ */
+export async function importUsers(
+  query: Query,
+  users: readonly ImportedUser[],
+  features: ReadonlySet<Feature>,
+): Promise<void> {
+  const primaries = users.filter((user) => user.loginMethods.some((method) => method.isPrimary))
+  if (primaries.length > 0 && !isLinkingEnabled(features)) throw new ChunkFault(NO_LINKING)
+  await assertPrimaryInfosFree(query, primaries)
+  await assertLoginsFree(query, users)
+  await insertAccounts(query, users)
+  await mapExternalIds(query, users)
+  await addDevices(query, users, features)
+  await addMetadata(query, users)
+  await addRoles(query, users)
+}
+
+const NO_LINKING =
+  'E019: Account linking feature is not enabled for this app. Please contact support to enable it.'
+
+/** Under what the core keeps roles, metadata and devices. */
+function ownId(user: ImportedUser): string {
+  return user.externalUserId ?? user.id
+}
+
+async function mapExternalIds(query: Query, users: readonly ImportedUser[]): Promise<void> {
+  const mapped = users.filter(({ externalUserId }) => externalUserId !== undefined)
+  const taken = await query<{ external_id: string; is_core_id: boolean }>(
+    `select external_id, is_core_id from (
+       select id as external_id, true as is_core_id from login_methods
+       union all select external_id, false from userid_mapping
+     ) as taken where external_id in (select json_array_elements_text($1::json))`,
+    [JSON.stringify(mapped.map(({ externalUserId }) => externalUserId))],
+  )
+  const kindOf = new Map(taken.map((row) => [row.external_id, row.is_core_id]))
+  for (const { id, externalUserId = '' } of mapped) {
+    const isCoreId = kindOf.get(externalUserId)
+    if (isCoreId === undefined) continue
+    const text = isCoreId
+      ? 'E030: Cannot create a userId mapping where the externalId is also a SuperTokens userID'
+      : `E031: A user with externalId ${externalUserId} already exists`
+    throw new BlamedFault(new Map([[id, text]]))
+  }
+  await query(
+    `insert into userid_mapping (core_id, external_id)
+     select core_id, external_id
+     from json_to_recordset($1::json) as m (core_id text, external_id text)`,
+    [JSON.stringify(mapped.map((user) => ({ core_id: user.id, external_id: ownId(user) })))],
+  )
+}
+
+interface OwnedDevice {
+  readonly user: ImportedUser
+  readonly device: TotpDevice
+}
+
+async function addDevices(
+  query: Query,
+  users: readonly ImportedUser[],
+  features: ReadonlySet<Feature>,
+): Promise<void> {
+  const owned = users.flatMap((user) =>
+    (user.totpDevices ?? []).map((device): OwnedDevice => ({ user, device })),
+  )
+  if (owned.length === 0) return
+  if (!features.has('mfa')) throw new ChunkFault(NO_MFA)
+  const nameless = owned.find(({ device }) => device.deviceName === undefined)
+  if (nameless !== undefined) throw new ChunkFault(noDeviceName(nameless))
+  const devices = owned.map(({ user, device: { secretKey, period, skew, deviceName } }) => {
+    return { user_id: ownId(user), device_name: deviceName, secret_key: secretKey, period, skew }
+  })
+  const names = new Set(devices.map((device) => `${device.user_id}\n${device.device_name}`))
+  if (names.size < devices.length) throw new ChunkFault(SAME_DEVICE_NAME)
+  await query(
+    `insert into totp_user_devices (user_id, device_name, secret_key, period, skew, verified)
+     select user_id, device_name, secret_key, period, skew, true
+     from json_to_recordset($1::json)
+       as d (user_id text, device_name text, secret_key text, period integer, skew integer)`,
+    [JSON.stringify(devices)],
+  )
+}
+
+const NO_MFA = 'E037: MFA feature is not enabled. Please contact support to enable it.'
+const BATCH = 'E036: java.sql.BatchUpdateException: Batch entry 0 INSERT INTO totp_user_devices'
+const SAME_DEVICE_NAME = `${BATCH} was aborted: ERROR: duplicate key value violates unique constraint "totp_user_devices_pkey"`
+
+/** The database quotes the whole record, its key too, and the core hands that on. */
+function noDeviceName({ user, device: { secretKey, period, skew } }: OwnedDevice): string {
+  const record = `('public'), ('${ownId(user)}'), (NULL), ('${secretKey}'), (${period}), (${skew})`
+  const constraint = 'null value in column "device_name" violates not-null constraint'
+  return `${BATCH} VALUES (${record}) was aborted: ERROR: ${constraint}`
+}
+
+async function addMetadata(query: Query, users: readonly ImportedUser[]): Promise<void> {
+  const described = users.flatMap((user) =>
+    user.userMetadata === undefined
+      ? []
+      : [{ user_id: ownId(user), user_metadata: JSON.stringify(user.userMetadata) }],
+  )
+  if (described.length === 0) return
+  await query(
+    `insert into user_metadata (user_id, user_metadata)
+     select user_id, user_metadata
+     from json_to_recordset($1::json) as m (user_id text, user_metadata text)
+     on conflict (user_id) do update set user_metadata = excluded.user_metadata`,
+    [JSON.stringify(described)],
+  )
+}
+
+async function addRoles(query: Query, users: readonly ImportedUser[]): Promise<void> {
+  const roles = users.flatMap((user) =>
+    (user.userRoles ?? []).flatMap(({ role, tenantIds }) =>
+      tenantIds.map((tenantId) => ({
+        id: user.id,
+        user_id: ownId(user),
+        tenant_id: tenantId,
+        role,
+      })),
+    ),
+  )
+  if (roles.length === 0) return
+  const known = new Set(
+    (await query<{ role: string }>('select role from roles')).map(({ role }) => role),
+  )
+  const unknown = roles.find(({ role }) => !known.has(role))
+  if (unknown !== undefined) throw new BlamedFault(new Map([[unknown.id, NO_ROLE]]))
+  await query(
+    `insert into user_roles (user_id, tenant_id, role)
+     select user_id, tenant_id, role
+     from json_to_recordset($1::json) as r (user_id text, tenant_id text, role text)
+     on conflict do nothing`,
+    [JSON.stringify(roles)],
+  )
+}
+
+const NO_ROLE =
+  'E034: Role does not exist! You need to pre-create the role before assigning it to the user.'

@@ -1,0 +1,46 @@
+import { Refused } from '../reply.js'
+import { trim } from './java-text.js'
+
+const PREFIXES = {
+  BCRYPT: ['$2a', '$2b', '$2x', '$2y'],
+  ARGON2: ['$argon2id', '$argon2i', '$argon2d'],
+  FIREBASE_SCRYPT: [],
+} as const
+
+export type HashingAlgorithm = keyof typeof PREFIXES
+
+const NAMES = { BCRYPT: 'BCrypt', ARGON2: 'Argon2', FIREBASE_SCRYPT: 'Firebase SCrypt' } as const
+
+export function toAlgorithm(text: string): HashingAlgorithm | undefined {
+  const name = trim(text).toUpperCase()
+  return Object.hasOwn(PREFIXES, name) ? (name as HashingAlgorithm) : undefined
+}
+
+/**
+ * What the core objects to: it looks at beginnings only.
+ * @throws {Refused} a fault of the core's when it lacks Firebase's signer key
+ */
+export function hashFault(
+  hash: string,
+  algorithm: HashingAlgorithm,
+  hasFirebaseSignerKey: boolean,
+): string | undefined {
+  if (algorithm === 'FIREBASE_SCRYPT' && !hasFirebaseSignerKey) {
+    const exception = 'java.lang.IllegalStateException'
+    throw new Refused(500, `${exception}: 'firebase_password_hashing_signer_key' cannot be null`)
+  }
+  const isOfForm =
+    algorithm === 'FIREBASE_SCRYPT'
+      ? isFirebase(hash)
+      : PREFIXES[algorithm].some((prefix) => hash.startsWith(prefix))
+  return isOfForm ? undefined : `Password hash is in invalid ${NAMES[algorithm]} format`
+}
+
+/** `$f_scrypt$<hash>$<salt>` and then memory, rounds and separator of the salt, in any order. */
+function isFirebase(hash: string): boolean {
+  const [empty, name, , , ...settings] = hash.replace(/\$+$/, '').split('$')
+  if (empty !== '' || name !== 'f_scrypt' || settings.length !== 3) return false
+  return [/^m=[+-]?\d+$/, /^r=[+-]?\d+$/, /^s=./].every((form) =>
+    settings.some((setting) => form.test(setting)),
+  )
+}

@@ -1,0 +1,57 @@
+import { BadInput } from '../json-input.js'
+
+const LARGEST_INTEGER = 2_147_483_647
+
+/** @throws {BadInput} when the parameter is absent */
+export function requiredText(query: URLSearchParams, name: string): string {
+  const value = query.get(name)
+  if (value === null) throw new BadInput(`Field name '${name}' is missing in GET request`)
+  return value
+}
+
+/** @throws {BadInput} when it is not what the core takes for an integer */
+export function optionalInteger(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === null) return undefined
+  const value = Number(text)
+  if (/^[+-]?\d+$/.test(text) && Math.abs(value) <= LARGEST_INTEGER) return value
+  throw new BadInput(`Field name '${name}' must be an int in the GET request`)
+}
+
+export interface LimitTexts {
+  readonly fallback: number
+  readonly largest: number
+  readonly tooLarge: string
+}
+
+/** @throws {BadInput} */
+export function pageLimit(query: URLSearchParams, texts: LimitTexts): number {
+  const limit = optionalInteger(query, 'limit') ?? texts.fallback
+  if (limit > texts.largest) throw new BadInput(texts.tooLarge)
+  if (limit < 1) throw new BadInput('limit must a positive integer with min value 1')
+  return limit
+}
+
+/**
+ * The place that a token names: an id and a time in milliseconds.
+ * @throws {BadInput}
+ */
+export function placeOf(query: URLSearchParams): { id: string; timeMs: number } | undefined {
+  const token = query.get('paginationToken')
+  if (token === null) return undefined
+  const decoded = Buffer.from(token, 'base64').toString()
+  const [, id, time] = /^([^;]+);([+-]?\d+)$/.exec(decoded) ?? []
+  if (id === undefined || Buffer.from(decoded).toString('base64') !== padded(token)) {
+    throw new BadInput('invalid pagination token')
+  }
+  return { id, timeMs: Number(time) }
+}
+
+/** The core takes a token without its padding. */
+function padded(token: string): string {
+  return token.padEnd(Math.ceil(token.length / 4) * 4, '=')
+}
+
+export function tokenOf(id: string, timeMs: number): string {
+  return Buffer.from(`${id};${timeMs}`).toString('base64')
+}

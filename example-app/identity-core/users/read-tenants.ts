@@ -1,0 +1,39 @@
+import type { LoginMethod, ReadContext, UserRole } from './imported-user.js'
+import { trim } from './java-text.js'
+
+/** Tenants in the core's spelling, those that are not taken left out. */
+export function readTenantIds(
+  tenantIds: readonly string[],
+  context: ReadContext,
+  { suffix, errors }: { readonly suffix: string; readonly errors: string[] },
+): string[] {
+  return tenantIds.flatMap((tenantId) => {
+    if (tenantId === 'public') return [tenantId]
+    if (!context.features.has('multi_tenancy')) {
+      errors.push('Multitenancy must be enabled before importing users to a different tenant.')
+      return []
+    }
+    const normalised = trim(tenantId).toLowerCase()
+    if (context.tenants.has(normalised)) return [normalised]
+    errors.push(`Invalid tenantId: ${tenantId}${suffix}`)
+    return []
+  })
+}
+
+/** What the core checks last: tenants of roles against those of login methods, and their absence. */
+export function compareTenants(
+  roles: readonly UserRole[],
+  methods: readonly LoginMethod[],
+  errors: string[],
+): void {
+  for (const tenantId of roles.flatMap((role) => role.tenantIds)) {
+    if (tenantId === 'public' || methods.some((method) => method.tenantIds.includes(tenantId))) {
+      continue
+    }
+    errors.push(`TenantId ${tenantId} for a user role does not exist in loginMethods.`)
+  }
+  for (const method of methods) {
+    if (method.tenantIds.length > 0) continue
+    errors.push(`LoginMethod '${JSON.stringify(method)}' has no tenantId`)
+  }
+}

@@ -1,0 +1,15 @@
+import type { ImportedUser, LoginMethod } from './imported-user.js'
+
+/** What staging answers with; the core spells some members otherwise than in the request. */
+export function toStagedUser({ id, externalUserId, loginMethods }: ImportedUser): object {
+  return { userId: externalUserId ?? id, loginMethods: loginMethods.map(toStagedMethod) }
+}
+
+function toStagedMethod(method: LoginMethod): object {
+  const { recipeId, superTokensUserId, tenantIds: tenants, email = null } = method
+  const common = { recipeId, userId: superTokensUserId, tenants, email }
+  if (recipeId === 'passwordless') return { ...common, phoneNumber: method.phoneNumber ?? null }
+  if (recipeId !== 'thirdparty') return common
+  const { thirdPartyId: thirdpartyId, thirdPartyUserId: thirdpartyUserId } = method
+  return { ...common, thirdpartyId, thirdpartyUserId }
+}

@@ -1,0 +1,99 @@
+import type { Route } from '../router.js'
+import { accountRoutes } from './account-routes.js'
+import { bulkRoutes } from './bulk-routes.js'
+import { openDatabase, type Query } from './database.js'
+import { type ImportJob, type JobFaults, startImportJob } from './import-job.js'
+import type { Feature, ReadContext } from './imported-user.js'
+import { settingsRoutes } from './settings-routes.js'
+import { listRoles, listTenants, putTenant, type Tenant } from './tenants.js'
+
+/** What the licence opens by default: all that matters to a migration. */
+export const ALL_FEATURES: readonly Feature[] = ['account_linking', 'multi_tenancy', 'mfa']
+
+export interface UsersOptions {
+  /** Where the users are kept, and what waits to be imported. One process at a time owns it. */
+  readonly database: string
+  readonly features?: readonly Feature[] | undefined
+  /** Made at the start when they are not there. */
+  readonly tenants?: readonly Tenant[] | undefined
+  readonly roles?: readonly string[] | undefined
+  /** Whether `firebase_password_hashing_signer_key` is configured. */
+  readonly hasFirebaseSignerKey?: boolean | undefined
+  /** Whether staging tells what it has staged, as from 10.1.1 on. */
+  readonly tellsStagedUsers?: boolean | undefined
+  /** A limit as of a proxy before the core, for the five operations; none by default. */
+  readonly largestBodyBytes?: number | undefined
+  readonly job?: JobOptions | undefined
+}
+
+export interface JobOptions {
+  /** From the end of a run to the next: 300,000 by default. `off`: only when it is told to. */
+  readonly intervalMs?: number | 'off' | undefined
+  /** Users of one commit. */
+  readonly chunkUsers?: number | undefined
+  readonly faults?: JobFaults | undefined
+}
+
+export interface Users {
+  readonly routes: readonly [string, Route][]
+  readonly query: Query
+  readonly job: ImportJob
+  setFeatures(features: readonly Feature[]): void
+  close(): Promise<void>
+}
+
+const INTERVAL_MS = 300_000
+const CHUNK_USERS = 100
+
+/** The core's users, in a database of their own, and the job that imports them. */
+export async function openUsers(options: UsersOptions, clock: () => number): Promise<Users> {
+  const { hasFirebaseSignerKey = false, tellsStagedUsers = true, largestBodyBytes } = options
+  const database = await openDatabase(options.database)
+  const { query } = database
+  let features: ReadonlySet<Feature> = new Set(options.features ?? ALL_FEATURES)
+  const held = () => features
+
+  const contextFor =
+    (areStored: boolean) =>
+    async (on: Query): Promise<ReadContext> => ({
+      tenants: new Set((await listTenants(on)).map(({ tenantId }) => tenantId)),
+      roles: new Set(await listRoles(on)),
+      features,
+      hasFirebaseSignerKey,
+      nowMs: clock(),
+      areStored,
+      externalIds: new Set(),
+    })
+
+  for (const tenant of options.tenants ?? []) await putTenant(query, tenant)
+  for (const role of options.roles ?? []) {
+    await query('insert into roles (role) values ($1) on conflict do nothing', [role])
+  }
+  const { intervalMs = INTERVAL_MS, chunkUsers = CHUNK_USERS, faults } = options.job ?? {}
+  const common = { database, features: held, clock }
+  const job = startImportJob({
+    ...common,
+    contextFor: contextFor(true),
+    chunkUsers,
+    intervalMs,
+    faults,
+  })
+  const bulk = bulkRoutes({
+    ...common,
+    contextFor: contextFor(false),
+    tellsStagedUsers,
+    largestBodyBytes,
+  })
+  return {
+    routes: [...bulk, ...accountRoutes(database), ...settingsRoutes(query, held)],
+    query,
+    job,
+    setFeatures(next) {
+      features = new Set(next)
+    },
+    async close() {
+      await job.close()
+      await database.close()
+    },
+  }
+}

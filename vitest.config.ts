@@ -78,6 +78,16 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          ...OF_THE_CODE,
+          name: 'core',
+          include: ['test/core/**/*.test.ts'],
+          globalSetup: ['test/core/given-core.ts'],
+          testTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'package',
           include: OF_THE_PACKAGE,
           setupFiles: [SEARCH_FOR_SECRETS],

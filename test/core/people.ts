@@ -1,0 +1,36 @@
+import { uniqueName } from './core-under-test.js'
+
+/** Of bcrypt's form; no password belongs to it. */
+export const HASH = '$2a$11$dAiQz0sH3LgyEVHDjBHVfeZbFqOFtPs9MdhpRbHBwFtkVMcEiEnJq'
+
+const JOINED_MS = 1_700_000_000_000
+
+/** Somebody with an e-mail address and a password, whom no core knows. */
+export function person<Change extends object>(change?: Change) {
+  const name = uniqueName('user')
+  const loginMethods = [withPassword(`${name}@example.com`)]
+  return { externalUserId: name, loginMethods, ...(change as Change) }
+}
+
+export function withPassword(email: string, change: object = {}) {
+  const hash = { passwordHash: HASH, hashingAlgorithm: 'bcrypt' }
+  const joined = { timeJoinedInMSSinceEpoch: JOINED_MS }
+  return { recipeId: 'emailpassword', email, ...hash, ...joined, ...change }
+}
+
+export function withProvider(email: string, change: object = {}) {
+  const provider = { thirdPartyId: 'google', thirdPartyUserId: uniqueName('google') }
+  const joined = { timeJoinedInMSSinceEpoch: JOINED_MS + 1000 }
+  return { recipeId: 'thirdparty', email, ...provider, ...joined, ...change }
+}
+
+export function withPhone(phoneNumber: string, change: object = {}) {
+  const joined = { timeJoinedInMSSinceEpoch: JOINED_MS + 2000 }
+  return { recipeId: 'passwordless', phoneNumber, ...joined, ...change }
+}
+
+/** A number that looks like one and that nobody has: of the range kept for fiction. */
+export function phoneNumber(): string {
+  const digits = Math.floor(Math.random() * 1_000_000)
+  return `+4930${String(23_125_000_000 + digits).slice(0, 8)}`
+}

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { PGlite, type Transaction } from '@electric-sql/pglite'
+import type { PGlite, Transaction } from '@electric-sql/pglite'
 import { StartError } from '../../start-error.js'
 import { lockFolder } from './folder-lock.js'
 import { SCHEMA } from './schema.js'
@@ -42,7 +42,7 @@ export async function openDatabase(path: string): Promise<Database> {
 
 async function open(folder: string): Promise<PGlite> {
   try {
-    const pglite = await PGlite.create({ dataDir: folder })
+    const pglite = await createIn(folder)
     await pglite.exec(SCHEMA)
     return pglite
   } catch (error) {
@@ -60,8 +60,14 @@ async function makeUnlessMade(folder: string): Promise<void> {
   const unfinished = `${folder}.unfinished`
   await rm(unfinished, { recursive: true, force: true })
   await mkdir(unfinished, { mode: FOLDER_MODE })
-  await (await PGlite.create({ dataDir: unfinished })).close()
+  await (await createIn(unfinished)).close()
   await rename(unfinished, folder)
+}
+
+/** Loads the database when it is needed: a core without users starts faster without. */
+async function createIn(dataDir: string): Promise<PGlite> {
+  const { PGlite } = await import('@electric-sql/pglite')
+  return PGlite.create({ dataDir })
 }
 
 function queryOf(on: PGlite | Transaction): Query {

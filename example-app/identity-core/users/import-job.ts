@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database, Query } from './database.js'
 import { BlamedFault, ChunkFault } from './import-fault.js'
 import { importUsers } from './import-users.js'
@@ -78,6 +79,8 @@ async function runRounds(
     for (let start = 0; start < rows.length && !isClosing(); start += chunkUsers) {
       const ids = rows.slice(start, start + chunkUsers).map(({ id }) => id)
       await importChunk(options, faults, ids)
+      // The database runs in this thread and never waits: without it no request would be read.
+      await nextTurn()
     }
   }
 }

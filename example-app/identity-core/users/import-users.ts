@@ -46,6 +46,8 @@ async function mapExternalIds(query: Query, users: readonly ImportedUser[]): Pro
   const kindOf = new Map(taken.map((row) => [row.external_id, row.is_core_id]))
   for (const { id, externalUserId = '' } of mapped) {
     const isCoreId = kindOf.get(externalUserId)
+    // Two of a chunk may differ by white space only, which is gone by now.
+    kindOf.set(externalUserId, isCoreId ?? false)
     if (isCoreId === undefined) continue
     const text = isCoreId
       ? 'E030: Cannot create a userId mapping where the externalId is also a SuperTokens userID'

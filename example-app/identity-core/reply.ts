@@ -34,7 +34,7 @@ export function toErrorReply(error: unknown): Reply {
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
   const isText = typeof body === 'string'
   const bytes = Buffer.from(`${isText ? body : JSON.stringify(body)}\n`)
-  const type = isText ? 'text/html; charset=UTF-8' : 'application/json; charset=UTF-8'
+  const type = isText ? 'text/html;charset=UTF-8' : 'application/json;charset=UTF-8'
   const own = { 'content-type': type, 'content-length': bytes.length }
   response.writeHead(status, { ...own, ...headers }).end(bytes)
 }

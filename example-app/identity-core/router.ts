@@ -65,24 +65,17 @@ function find(routes: Routes, path: string): { route: Route; tenantId: string } 
   const [tenantId = 'public', below = ''] = /^\/([a-z0-9-]+)(\/.+)$/.exec(rest)?.slice(1) ?? []
   const route = own ?? routes.get(below)
   if (route === undefined) throw new Refused(404, 'Not found')
-  if (app !== undefined && app !== 'public') throw noSuchApp(app)
+  if (app !== undefined && app !== 'public') throw noSuchTenant('public', app)
   if (own !== undefined || tenantId === 'public') return { route, tenantId: 'public' }
   if (route.tenants === 'unknown') throw new Refused(404, 'Not found')
   return { route, tenantId }
 }
 
-function noSuchApp(appId: string): BadInput {
-  const names = 'connectionURIDomain and appId combination'
-  return new BadInput(`${NOT_FOUND}App with the following ${names} not found: (, ${appId})`)
-}
-
-export function noSuchTenant(tenantId: string): BadInput {
+export function noSuchTenant(tenantId: string, appId = 'public'): BadInput {
   const names = 'connectionURIDomain, appId and tenantId combination'
-  const place = `(, public, ${tenantId})`
-  return new BadInput(`${NOT_FOUND}Tenant with the following ${names} not found: ${place}`)
+  const text = `Tenant with the following ${names} not found: (, ${appId}, ${tenantId})`
+  return new BadInput(`AppId or tenantId not found => ${text}`)
 }
-
-const NOT_FOUND = 'AppId or tenantId not found => '
 
 interface Judged {
   readonly apiKey: string

@@ -24,7 +24,7 @@ export function tokenRoutes(parts: CoreParts): [string, Route][] {
   const versions = { status: 200, body: { versions: INTERFACE_VERSIONS } }
   return [
     ['/apiversion', { tenants: 'unknown', answers: { GET: () => versions } }],
-    ['/recipe/jwt', post((text) => mint(text, parts))],
+    ['/recipe/jwt', { ...post((text) => mint(text, parts)), tenants: 'refused' }],
     ['/.well-known/jwks.json', keySet],
     ['/auth/jwt/jwks.json', keySet],
     ['/recipe/session', post(sessions.create)],

@@ -165,5 +165,5 @@ export function asking(parameters: Record<string, string>): string {
 
 /** The text of a refusal, as it goes over the wire. */
 export function refusal(status: number, text: string) {
-  return { status, type: 'text/html; charset=UTF-8', text: `${text}\n` }
+  return { status, type: 'text/html;charset=UTF-8', text: `${text}\n` }
 }

@@ -93,7 +93,7 @@ describe('a user', () => {
   it('is looked up in a tenant', async () => {
     expect((await usersWith({ email }, '/public/users/by-accountinfo')).json.users).toHaveLength(1)
     const unknown = await usersWith({ email }, '/no-such-tenant/users/by-accountinfo')
-    expect(unknown).toMatchObject({ status: 400, type: 'text/html; charset=UTF-8' })
+    expect(unknown).toMatchObject({ status: 400, type: 'text/html;charset=UTF-8' })
     expect(unknown.text).toMatch(/^AppId or tenantId not found => /)
   })
 

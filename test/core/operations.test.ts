@@ -22,7 +22,7 @@ describe('staging', () => {
   it('answers with the ids that the accounts will have, in the order of the request', async () => {
     const users = [await personWhoStays(), await personWhoStays()]
     const answer = await core.stage(users)
-    expect(answer).toMatchObject({ status: 200, type: 'application/json; charset=UTF-8' })
+    expect(answer).toMatchObject({ status: 200, type: 'application/json;charset=UTF-8' })
     expect(answer.text.endsWith('}\n')).toBe(true)
     expect(answer.json).toEqual({
       status: 'OK',
@@ -108,7 +108,7 @@ describe('staging', () => {
     expect(number.status).toBe(500)
     const nameless = person({ userRoles: [{ tenantIds: ['public'] }] })
     const { status, type } = await core.stage([nameless])
-    expect({ status, type }).toEqual({ status: 500, type: 'text/html; charset=UTF-8' })
+    expect({ status, type }).toEqual({ status: 500, type: 'text/html;charset=UTF-8' })
   })
 })
 

@@ -97,7 +97,7 @@ describe('minting', () => {
   ])('refuses a body that is %s', async (_, body, expected) => {
     expect(await postMint(core.url, body)).toEqual({
       status: 400,
-      type: 'text/html; charset=UTF-8',
+      type: 'text/html;charset=UTF-8',
       text: `${expected}\n`,
     })
   })
@@ -152,7 +152,7 @@ describe('the API key', () => {
   ])('is judged before anything else: %s', async (_, headers) => {
     expect(await postMint(core.url, 'not even JSON', { ...headers, 'cdi-version': '99' })).toEqual({
       status: 401,
-      type: 'text/html; charset=UTF-8',
+      type: 'text/html;charset=UTF-8',
       text: 'Invalid API key\n',
     })
   })
@@ -176,7 +176,7 @@ describe('the key set', () => {
     'is public at %s, dynamic keys before static ones',
     async (path) => {
       const response = await fetch(`${core.url}${path}`)
-      expect(response.headers.get('content-type')).toBe('application/json; charset=UTF-8')
+      expect(response.headers.get('content-type')).toBe('application/json;charset=UTF-8')
       const member = {
         kty: 'RSA',
         n: expect.stringMatching(/^[\w-]{342}$/),

@@ -11,14 +11,15 @@ import { readUser } from './read-user.js'
  */
 export async function importDirectly(
   value: JsonObject,
-  { database, contextFor, features }: BulkParts,
+  { database, contextFor }: BulkParts,
 ): Promise<JsonObject> {
   return database
     .transaction(async (query) => {
-      const reading = readUser(value, await contextFor(query))
+      const context = await contextFor(query)
+      const reading = readUser(value, context)
       if ('errors' in reading) throw refusal(reading.errors)
       const { user } = reading
-      await importUsers(query, [user], features())
+      await importUsers(query, [user], context)
       const account = await readAccount(query, (await accountIdOf(query, user.id)) ?? '')
       if (account === undefined) throw new Error('the import has made no account')
       return account

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database, Query } from './database.js'
 import { BlamedFault, ChunkFault } from './import-fault.js'
 import { importUsers } from './import-users.js'
-import type { Feature, ImportedUser, ReadContext } from './imported-user.js'
+import type { ImportedUser, ReadContext } from './imported-user.js'
 import { readUser } from './read-user.js'
 import { deleteRows, type Row, rawUser } from './rows.js'
 
@@ -25,7 +25,6 @@ export interface ImportJobOptions {
   readonly database: Database
   /** What users are read with: the state of the core at this time. */
   readonly contextFor: (query: Query) => Promise<ReadContext>
-  readonly features: () => ReadonlySet<Feature>
   readonly clock: () => number
   /** One connection serves requests too, between chunks: they are small. */
   readonly chunkUsers: number
@@ -120,8 +119,8 @@ async function importRows(
     [JSON.stringify(ids)],
   )
   if (faults.chunkFault !== undefined) throw new ChunkFault(faults.chunkFault)
-  const users = readRows(rows, await options.contextFor(query))
-  await importUsers(query, users, options.features())
+  const context = await options.contextFor(query)
+  await importUsers(query, readRows(rows, context), context)
   return rows.map(({ id }) => id)
 }
 

@@ -1,8 +1,10 @@
+import { addDevices } from './add-devices.js'
 import type { Query } from './database.js'
 import { assertLoginsFree, assertPrimaryInfosFree } from './free-logins.js'
 import { BlamedFault, ChunkFault } from './import-fault.js'
-import type { Feature, ImportedUser, TotpDevice } from './imported-user.js'
+import type { ImportedUser, ImportSettings } from './imported-user.js'
 import { insertAccounts } from './insert-accounts.js'
+import { ownId } from './own-id.js'
 import { isLinkingEnabled } from './read-user.js'
 
 /**
@@ -13,26 +15,21 @@ import { isLinkingEnabled } from './read-user.js'
 export async function importUsers(
   query: Query,
   users: readonly ImportedUser[],
-  features: ReadonlySet<Feature>,
+  settings: ImportSettings,
 ): Promise<void> {
   const primaries = users.filter((user) => user.loginMethods.some((method) => method.isPrimary))
-  if (primaries.length > 0 && !isLinkingEnabled(features)) throw new ChunkFault(NO_LINKING)
+  if (primaries.length > 0 && !isLinkingEnabled(settings.features)) throw new ChunkFault(NO_LINKING)
   await assertPrimaryInfosFree(query, primaries)
   await assertLoginsFree(query, users)
   await insertAccounts(query, users)
   await mapExternalIds(query, users)
-  await addDevices(query, users, features)
+  await addDevices(query, users, settings)
   await addMetadata(query, users)
   await addRoles(query, users)
 }
 
 const NO_LINKING =
   'E019: Account linking feature is not enabled for this app. Please contact support to enable it.'
-
-/** Under what the core keeps roles, metadata and devices. */
-function ownId(user: ImportedUser): string {
-  return user.externalUserId ?? user.id
-}
 
 async function mapExternalIds(query: Query, users: readonly ImportedUser[]): Promise<void> {
   const mapped = users.filter(({ externalUserId }) => externalUserId !== undefined)
@@ -50,7 +47,7 @@ async function mapExternalIds(query: Query, users: readonly ImportedUser[]): Pro
     kindOf.set(externalUserId, isCoreId ?? false)
     if (isCoreId === undefined) continue
     const text = isCoreId
-      ? 'E030: Cannot create a userId mapping where the externalId is also a SuperTokens userID'
+      ? 'E030: io.supertokens.pluginInterface.bulkimport.exceptions.BulkImportBatchInsertException: useridmapping errors'
       : `E031: A user with externalId ${externalUserId} already exists`
     throw new BlamedFault(new Map([[id, text]]))
   }
@@ -60,48 +57,6 @@ async function mapExternalIds(query: Query, users: readonly ImportedUser[]): Pro
      from json_to_recordset($1::json) as m (core_id text, external_id text)`,
     [JSON.stringify(mapped.map((user) => ({ core_id: user.id, external_id: ownId(user) })))],
   )
-}
-
-interface OwnedDevice {
-  readonly user: ImportedUser
-  readonly device: TotpDevice
-}
-
-async function addDevices(
-  query: Query,
-  users: readonly ImportedUser[],
-  features: ReadonlySet<Feature>,
-): Promise<void> {
-  const owned = users.flatMap((user) =>
-    (user.totpDevices ?? []).map((device): OwnedDevice => ({ user, device })),
-  )
-  if (owned.length === 0) return
-  if (!features.has('mfa')) throw new ChunkFault(NO_MFA)
-  const nameless = owned.find(({ device }) => device.deviceName === undefined)
-  if (nameless !== undefined) throw new ChunkFault(noDeviceName(nameless))
-  const devices = owned.map(({ user, device: { secretKey, period, skew, deviceName } }) => {
-    return { user_id: ownId(user), device_name: deviceName, secret_key: secretKey, period, skew }
-  })
-  const names = new Set(devices.map((device) => `${device.user_id}\n${device.device_name}`))
-  if (names.size < devices.length) throw new ChunkFault(SAME_DEVICE_NAME)
-  await query(
-    `insert into totp_user_devices (user_id, device_name, secret_key, period, skew, verified)
-     select user_id, device_name, secret_key, period, skew, true
-     from json_to_recordset($1::json)
-       as d (user_id text, device_name text, secret_key text, period integer, skew integer)`,
-    [JSON.stringify(devices)],
-  )
-}
-
-const NO_MFA = 'E037: MFA feature is not enabled. Please contact support to enable it.'
-const BATCH = 'E036: java.sql.BatchUpdateException: Batch entry 0 INSERT INTO totp_user_devices'
-const SAME_DEVICE_NAME = `${BATCH} was aborted: ERROR: duplicate key value violates unique constraint "totp_user_devices_pkey"`
-
-/** The database quotes the whole record, its key too, and the core hands that on. */
-function noDeviceName({ user, device: { secretKey, period, skew } }: OwnedDevice): string {
-  const record = `('public'), ('${ownId(user)}'), (NULL), ('${secretKey}'), (${period}), (${skew})`
-  const constraint = 'null value in column "device_name" violates not-null constraint'
-  return `${BATCH} VALUES (${record}) was aborted: ERROR: ${constraint}`
 }
 
 async function addMetadata(query: Query, users: readonly ImportedUser[]): Promise<void> {

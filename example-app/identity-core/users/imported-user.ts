@@ -56,3 +56,9 @@ export interface ReadContext {
   /** Those of one request, or of one chunk of the job: grows as users are read. */
   readonly externalIds: Set<string>
 }
+
+/** What an import depends on besides the tables. */
+export interface ImportSettings {
+  readonly features: ReadonlySet<Feature>
+  readonly nowMs: number
+}

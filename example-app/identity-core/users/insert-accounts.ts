@@ -100,13 +100,10 @@ function toRow(method: LoginMethod) {
     third_party_id: method.thirdPartyId,
     third_party_user_id: method.thirdPartyUserId,
     password_hash: method.passwordHash,
-    is_verified: method.isVerified || (method.recipeId === 'passwordless' && hasPhone(method)),
+    // What is verified is the address: a login without one needs no proof of it.
+    is_verified: method.isVerified || method.email === undefined,
     time_joined: method.timeJoinedInMSSinceEpoch,
   }
-}
-
-function hasPhone({ phoneNumber }: LoginMethod): boolean {
-  return phoneNumber !== undefined
 }
 
 interface Insertion {

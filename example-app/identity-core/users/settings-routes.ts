@@ -95,7 +95,7 @@ export function settingsRoutes(
 }
 
 const NO_MULTITENANCY =
-  'Multitenancy feature is not enabled. Please subscribe to a SuperTokens core license key to enable this feature.'
+  "Cannot use feature: multi_tenancy, because the license key is missing, or doesn't have this feature enabled."
 
 function toShownTenant({
   tenantId,
@@ -105,7 +105,9 @@ function toShownTenant({
   thirdPartyIds: readonly string[]
 }): object {
   const providers = thirdPartyIds.map((thirdPartyId) => ({ thirdPartyId, clients: [] }))
-  return { tenantId, thirdParty: { providers }, coreConfig: {} }
+  // One that was made without its factors has none; the default tenant does not restrict them.
+  const factors = tenantId === 'public' ? {} : { firstFactors: [] }
+  return { tenantId, thirdParty: { providers }, ...factors, coreConfig: {} }
 }
 
 function shown(

@@ -70,7 +70,7 @@ export async function openUsers(options: UsersOptions, clock: () => number): Pro
     await query('insert into roles (role) values ($1) on conflict do nothing', [role])
   }
   const { intervalMs = INTERVAL_MS, chunkUsers = CHUNK_USERS, faults } = options.job ?? {}
-  const common = { database, features: held, clock }
+  const common = { database, clock }
   const job = startImportJob({
     ...common,
     contextFor: contextFor(true),

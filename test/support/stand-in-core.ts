@@ -12,7 +12,7 @@ import { lockFolder } from '../../example-app/identity-core/users/folder-lock.js
 import type { UsersOptions } from '../../example-app/identity-core/users/users.js'
 import { CACHE } from './cache.js'
 
-export const CORE_API_KEY = 'the-key-of-the-stand-in-core'
+const CORE_API_KEY = 'the-key-of-the-stand-in-core'
 
 export interface StandInCore extends IdentityCore {
   readonly apiKey: string

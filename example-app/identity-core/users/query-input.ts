@@ -10,7 +10,7 @@ export function requiredText(query: URLSearchParams, name: string): string {
 }
 
 /** @throws {BadInput} when it is not what the core takes for an integer */
-export function optionalInteger(query: URLSearchParams, name: string): number | undefined {
+function optionalInteger(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name)
   if (text === null) return undefined
   const value = Number(text)

@@ -79,7 +79,7 @@ export function isLinkingEnabled(features: ReadonlySet<Feature>): boolean {
 }
 
 /** The one that says so, else the oldest, the first of equals. */
-export function primaryMethod(methods: readonly LoginMethod[]): LoginMethod | undefined {
+function primaryMethod(methods: readonly LoginMethod[]): LoginMethod | undefined {
   const [oldest] = methods.toSorted(
     (a, b) => a.timeJoinedInMSSinceEpoch - b.timeJoinedInMSSinceEpoch,
   )

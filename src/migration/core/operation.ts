@@ -24,10 +24,10 @@ export interface Accepted<T> {
 }
 
 /** 16 MiB: ids, accounts, roles, tenants with their providers. */
-export const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+export const MAX_ANSWER_BYTES: number = 16 * 1024 * 1024
 
 /** 128 MiB: what repeats records, of which one may have 64 MiB. */
-export const MAX_RECORDS_BYTES = 128 * 1024 * 1024
+export const MAX_RECORDS_BYTES: number = 128 * 1024 * 1024
 
 /** Reads a reply by a schema, and gives what is wanted of it. */
 export const formed =

@@ -14,6 +14,10 @@ const members = z.custom<Record<string, unknown>>(isRecord)
 const thirdParty = z.object({ id: text, userId: text })
 const ok = z.literal('OK')
 
+interface Ok {
+  status: 'OK'
+}
+
 const stagedUser: z.ZodType<StagedUser> = z.object({
   userId: text,
   loginMethods: z.array(
@@ -30,12 +34,16 @@ const stagedUser: z.ZodType<StagedUser> = z.object({
 })
 
 /** A core before 10.1.1 tells no users. */
-export const staged = z.object({ status: ok, users: z.exactOptional(z.array(stagedUser)) })
+export const staged: z.ZodType<Ok & { users?: StagedUser[] }> = z.object({
+  status: ok,
+  users: z.exactOptional(z.array(stagedUser)),
+})
 
 /** A 400 of staging. */
-export const stagingRejection = z.object({
-  users: z.array(z.object({ index: z.int().nonnegative(), errors: texts.nonempty() })).nonempty(),
-})
+export const stagingRejection: z.ZodType<{ users: { index: number; errors: string[] }[] }> =
+  z.object({
+    users: z.array(z.object({ index: z.int().nonnegative(), errors: texts.nonempty() })).nonempty(),
+  })
 
 const row: z.ZodType<StagedRow> = z.object({
   id: text,
@@ -73,16 +81,23 @@ const row: z.ZodType<StagedRow> = z.object({
   ),
 })
 
-export const rowPage = z.object({
+export const rowPage: z.ZodType<Ok & { users: StagedRow[]; nextPaginationToken?: string }> =
+  z.object({
+    status: ok,
+    users: z.array(row),
+    nextPaginationToken: z.exactOptional(text),
+  })
+
+export const rowCount: z.ZodType<Ok & { count: number }> = z.object({
   status: ok,
-  users: z.array(row),
-  nextPaginationToken: z.exactOptional(text),
+  count: z.int().nonnegative(),
 })
 
-export const rowCount = z.object({ status: ok, count: z.int().nonnegative() })
-
 /** The one reply without a status. */
-export const deletion = z.object({ deletedIds: texts, invalidIds: texts })
+export const deletion: z.ZodType<{ deletedIds: string[]; invalidIds: string[] }> = z.object({
+  deletedIds: texts,
+  invalidIds: texts,
+})
 
 const user: z.ZodType<CoreUser> = z.object({
   id: text,
@@ -106,26 +121,39 @@ const user: z.ZodType<CoreUser> = z.object({
   ),
 })
 
-export const imported = z.object({ status: ok, user })
+const found = z.object({ status: ok, user })
+
+export const imported: z.ZodType<Ok & { user: CoreUser }> = found
 
 /** A 400 of direct import. */
-export const importRejection = z.object({ errors: texts.nonempty() })
+export const importRejection: z.ZodType<{ errors: string[] }> = z.object({
+  errors: texts.nonempty(),
+})
 
-export const userReply = z.discriminatedUnion('status', [
-  imported,
-  z.object({ status: z.literal('UNKNOWN_USER_ID_ERROR') }),
-])
+export const userReply: z.ZodType<(Ok & { user: CoreUser }) | { status: 'UNKNOWN_USER_ID_ERROR' }> =
+  z.discriminatedUnion('status', [found, z.object({ status: z.literal('UNKNOWN_USER_ID_ERROR') })])
 
-export const usersReply = z.object({ status: ok, users: z.array(user) })
+export const usersReply: z.ZodType<Ok & { users: CoreUser[] }> = z.object({
+  status: ok,
+  users: z.array(user),
+})
 
-export const mappingReply = z.discriminatedUnion('status', [
+export const mappingReply: z.ZodType<
+  (Ok & { superTokensUserId: string; externalUserId: string }) | { status: 'UNKNOWN_MAPPING_ERROR' }
+> = z.discriminatedUnion('status', [
   z.object({ status: ok, superTokensUserId: text, externalUserId: text }),
   z.object({ status: z.literal('UNKNOWN_MAPPING_ERROR') }),
 ])
 
-export const rolesReply = z.object({ status: ok, roles: texts })
+export const rolesReply: z.ZodType<Ok & { roles: string[] }> = z.object({
+  status: ok,
+  roles: texts,
+})
 
-export const metadataReply = z.object({ status: ok, metadata: members })
+export const metadataReply: z.ZodType<Ok & { metadata: Record<string, unknown> }> = z.object({
+  status: ok,
+  metadata: members,
+})
 
 const totpDevice: z.ZodType<CoreTotpDevice> = z.object({
   name: text,
@@ -134,10 +162,15 @@ const totpDevice: z.ZodType<CoreTotpDevice> = z.object({
   verified: z.boolean(),
 })
 
-export const totpDevicesReply = z.object({ status: ok, devices: z.array(totpDevice) })
+export const totpDevicesReply: z.ZodType<Ok & { devices: CoreTotpDevice[] }> = z.object({
+  status: ok,
+  devices: z.array(totpDevice),
+})
 
 /** Providers come with the secrets of their clients, which are dropped here. */
-export const tenantsReply = z.object({
+export const tenantsReply: z.ZodType<
+  Ok & { tenants: { tenantId: string; thirdParty?: { providers?: { thirdPartyId: string }[] } }[] }
+> = z.object({
   status: ok,
   tenants: z.array(
     z.object({
@@ -149,4 +182,7 @@ export const tenantsReply = z.object({
   ),
 })
 
-export const featuresReply = z.object({ status: ok, features: texts })
+export const featuresReply: z.ZodType<Ok & { features: string[] }> = z.object({
+  status: ok,
+  features: texts,
+})

@@ -85,7 +85,18 @@ const hasTenants = ({
 }: Pick<MigrationIssuer, 'organizations' | 'withoutOrganization'>): boolean =>
   withoutOrganization !== undefined || Object.keys(organizations).length > 0
 
-export const issuersSchema = z
+/** What the options give, once they are checked. */
+export type ParsedIssuers = Record<
+  string,
+  {
+    tokens: TokenList
+    organizations?: Record<string, string[]> | undefined
+    withoutOrganization?: string[] | undefined
+    connections: { provider: string; connection: string; as: MigrationConnection['as'] }[]
+  }
+>
+
+export const issuersSchema: z.ZodType<ParsedIssuers> = z
   .record(z.string().min(1, { error: 'must be a name' }), issuerSchema, {
     error: 'must be an object',
   })
@@ -118,7 +129,7 @@ export interface Issuer extends TokenHolder {
   readonly allowed: Allowlist
 }
 
-export const issuersOf = (parsed: z.output<typeof issuersSchema>): Issuer[] =>
+export const issuersOf = (parsed: ParsedIssuers): Issuer[] =>
   Object.entries(parsed).map(([name, given]) => ({
     name,
     tokens: tokenDigests(given.tokens),

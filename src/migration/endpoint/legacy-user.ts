@@ -64,8 +64,26 @@ const legacyUser = optionsObject({
   totpDevices: any,
 })
 
-export type ParsedLegacyUser = z.output<typeof legacyUser>
-export type ParsedLogin = z.output<typeof login>
+/** Of the members that are `unknown` the core's rules say what they may be. */
+export interface ParsedLogin extends LegacyIdentity {
+  readonly email?: unknown
+  readonly phoneNumber?: unknown
+  readonly passwordHash?: unknown
+  readonly hashingAlgorithm?: unknown
+  readonly plainTextPassword?: unknown
+  readonly thirdPartyUserId?: unknown
+  readonly isVerified?: unknown
+  readonly isPrimary?: unknown
+  readonly timeJoinedInMSSinceEpoch?: unknown
+}
+
+export interface ParsedLegacyUser {
+  readonly organizationIds?: readonly string[] | undefined
+  readonly identities: readonly ParsedLogin[]
+  readonly userMetadata?: unknown
+  readonly userRoles?: readonly { readonly tenantIds: readonly string[] }[] | undefined
+  readonly totpDevices?: unknown
+}
 
 /** A record of the right form, or the paths where it is not. */
 export type LegacyUserReading =

@@ -22,7 +22,7 @@ const HEAD_DIGITS = 16
 const BODY_DIGITS = 32
 
 /** Of all that comes before the array. */
-export const HEAD_OCTETS =
+export const HEAD_OCTETS: number =
   BEGIN.length + OCTETS_DIGITS + 1 + HEAD_DIGITS + 1 + BODY_DIGITS + MIDDLE.length
 
 /** The first part of a unit. */
@@ -35,7 +35,7 @@ export interface UnitHead {
 }
 
 /** What the first unit continues. */
-export const FIRST_CHECK = digest(HEADER, HEAD_DIGITS)
+export const FIRST_CHECK: string = digest(HEADER, HEAD_DIGITS)
 
 /** The array of a unit. */
 export const bodyOf = (lines: readonly string[]): Buffer => Buffer.from(JSON.stringify(lines))

@@ -45,6 +45,8 @@ export interface RowQuery {
  * are gone when they are returned.
  */
 export interface CoreClient {
+  /** The core's address, where the client tells it: a journal begun with another is refused. */
+  readonly baseUrl?: string
   stageUsers(users: readonly ImportUser[], options?: CallOptions): Promise<Staging>
   importUser(user: ImportUser, options?: CallOptions): Promise<DirectImport>
   listRows(

@@ -74,6 +74,7 @@ function clientOf(reach: Reach): CoreClient {
 
   // All are asynchronous, so that what they throw is a rejection.
   return Object.freeze({
+    baseUrl: reach.core.baseUrl,
     stageUsers: async (users, options) => run(staging.stage(users), options),
     importUser: async (user, options) => run(staging.importDirectly(user), options),
     listRows: async (query, options) => run(staging.listRows(query ?? {}), options),

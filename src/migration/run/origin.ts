@@ -1,0 +1,33 @@
+import { resolve } from 'node:path'
+import { digestOfParts } from '../../base/digest.js'
+import type { CoreClient } from '../core/core-client.js'
+import type { Source } from '../source/source.js'
+import { MigrationError } from './migration-error.js'
+import type { EntryOf, Origin } from './state/entry.js'
+
+/** By what a journal knows a source again. */
+export function originOf(source: Source, digest: string): Origin {
+  return 'file' in source
+    ? { name: resolve(source.file), file: true, digest }
+    : { name: source.name, file: false, digest }
+}
+
+/** A file may have moved since. @throws MigrationError `bad_source`, `bad_journal`. */
+export function assertSameOrigin(begun: EntryOf<'begun'>, source: Origin): void {
+  if (begun.source.digest === source.digest) return
+  if (begun.source.name === source.name) {
+    throw new MigrationError('bad_source', 'the source has changed since the run began')
+  }
+  throw new MigrationError('bad_journal', 'the journal is of another source')
+}
+
+/** Of the address alone, where the client tells it. */
+export const coreDigestOf = ({ baseUrl }: CoreClient): string | undefined =>
+  baseUrl === undefined ? undefined : digestOfParts([baseUrl.replace(/\/+$/, '')])
+
+/** @throws MigrationError `bad_journal` when the journal was begun with another core. */
+export function assertSameCore(begun: EntryOf<'begun'> | undefined, core: CoreClient): void {
+  const digest = coreDigestOf(core)
+  if (begun?.core === undefined || digest === undefined || begun.core === digest) return
+  throw new MigrationError('bad_journal', 'the journal is of a core at another address')
+}

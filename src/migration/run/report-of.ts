@@ -1,0 +1,25 @@
+import { adviceFor } from './advice.js'
+import type { MigrationReport } from './report.js'
+import { countsOf, type RunState, sizeOf } from './state/run-state.js'
+import { standingOf } from './state/standing.js'
+import type { Ending } from './walk.js'
+
+export function reportOf(state: RunState, { ending, now }: ReportInput): MigrationReport {
+  const standing = ending?.state ?? standingOf(state)
+  const findings = ending?.findings ?? (state.ended?.findings as Ending['findings'] | undefined)
+  return {
+    state: standing,
+    counts: countsOf(state),
+    identities: sizeOf(state),
+    startedAt: state.begun?.at ?? now,
+    reportedAt: now,
+    findings: findings ?? [],
+    advice: adviceFor(state, standing, ending?.fault ?? state.ended?.fault),
+  }
+}
+
+interface ReportInput {
+  /** Of the step that has just ended; else the journal tells it. */
+  readonly ending?: Ending
+  readonly now: number
+}

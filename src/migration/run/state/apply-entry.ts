@@ -1,0 +1,140 @@
+import { MigrationError } from '../migration-error.js'
+import { applyBatch } from './apply-batch.js'
+import { applyLookUps } from './apply-look-ups.js'
+import { applyRows } from './apply-rows.js'
+import type { Entry, EntryOf } from './entry.js'
+import { IDENTITY, type IdentityCode } from './identity-state.js'
+import { isOrdinal, readOrdinals } from './ordinals.js'
+import { awaitRest, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
+
+/** Adds an entry to the state that those before it have made. */
+export function applyEntry(state: RunState, entry: Entry): void {
+  if (entry.type === 'begun') {
+    begin(state, entry)
+    return
+  }
+  if (state.begun === undefined) throw new MigrationError('bad_journal', 'it has no beginning')
+  state.ended = undefined
+  switch (entry.type) {
+    case 'batch_sent':
+    case 'batch_staged':
+    case 'batch_rejected':
+    case 'batch_refused':
+    case 'batch_absent':
+      applyBatch(state, entry)
+      return
+    case 'foreign_rows':
+    case 'row':
+    case 'rows_appeared':
+    case 'delete_sent':
+    case 'deleted':
+    case 'delete_refused':
+    case 'delete_unaccounted':
+      applyRows(state, entry)
+      return
+    case 'looked_up':
+    case 'reconciled':
+    case 'reconcile_asked':
+      applyLookUps(state, entry)
+      return
+    case 'corrected':
+      correct(state, entry)
+      return
+    case 'again':
+      sendAgain(state, entry)
+      return
+    default:
+      applyMark(state, entry)
+  }
+}
+
+function begin(state: RunState, entry: EntryOf<'begun'>): void {
+  if (state.begun !== undefined) throw new MigrationError('bad_journal', 'it begins twice')
+  state.begun = entry
+  state.identities = new Uint8Array(entry.identities)
+  state.failureCodes = new Uint8Array(entry.identities)
+  state.recordsFrom = new Uint16Array(entry.identities)
+  state.sentOnce = new Uint8Array(entry.identities)
+  state.tally[IDENTITY.pending] = entry.identities
+}
+
+type Mark = Extract<
+  Entry,
+  {
+    readonly type: 'examined' | 'invalid' | 'found' | 'started' | 'waited' | 'collected' | 'ended'
+  }
+>
+
+function applyMark(state: RunState, entry: Mark): void {
+  switch (entry.type) {
+    case 'examined':
+      examineAnew(state)
+      return
+    case 'invalid':
+      setAll(state, entry.of, IDENTITY.invalid)
+      return
+    case 'found':
+      setAll(state, entry.of, IDENTITY.found)
+      state.reconciled = false
+      if (entry.by === 'row') awaitRest(state)
+      return
+    case 'started':
+      state.started = true
+      return
+    case 'waited':
+      state.waited = true
+      return
+    case 'collected':
+      state.collected = true
+      return
+    case 'ended':
+      state.ended = entry
+  }
+}
+
+function examineAnew(state: RunState): void {
+  if (state.started) throw new MigrationError('bad_journal', 'a preflight follows the start')
+  for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
+    setIdentity(state, ordinal, IDENTITY.pending)
+  }
+  state.foreignRows.clear()
+}
+
+function setAll(state: RunState, ordinals: string, code: IdentityCode): void {
+  for (const ordinal of readOrdinals(ordinals, sizeOf(state))) setIdentity(state, ordinal, code)
+}
+
+function correct(state: RunState, entry: EntryOf<'corrected'>): void {
+  state.corrections.push(entry.source)
+  for (const [ordinal] of entry.replaced) {
+    assertOrdinal(state, ordinal)
+    state.recordsFrom[ordinal] = state.corrections.length
+    setIdentity(state, ordinal, IDENTITY.again)
+  }
+  for (const [ordinal] of entry.leftOut) {
+    assertOrdinal(state, ordinal)
+    setIdentity(state, ordinal, IDENTITY.left_out)
+  }
+  for (const [ordinal] of entry.accepted) {
+    assertOrdinal(state, ordinal)
+    setIdentity(state, ordinal, IDENTITY.accepted)
+  }
+  deleteRowsOfTheCorrected(state)
+}
+
+function sendAgain(state: RunState, entry: EntryOf<'again'>): void {
+  setAll(state, entry.of, IDENTITY.again)
+  deleteRowsOfTheCorrected(state)
+}
+
+function deleteRowsOfTheCorrected(state: RunState): void {
+  for (const [row, ordinal] of state.rows) {
+    const now = stateOf(state, ordinal)
+    if (now === IDENTITY.again || now === IDENTITY.left_out) state.toDelete.add(row)
+  }
+}
+
+function assertOrdinal(state: RunState, ordinal: number): void {
+  if (isOrdinal(ordinal, sizeOf(state))) return
+  throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
+}

@@ -1,0 +1,82 @@
+import { MigrationError } from '../migration-error.js'
+import type { Entry, EntryOf } from './entry.js'
+import { IDENTITY } from './identity-state.js'
+import { isOrdinal } from './ordinals.js'
+import { awaitRest, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
+
+type RowEntry = Extract<
+  Entry,
+  {
+    readonly type:
+      | 'foreign_rows'
+      | 'row'
+      | 'rows_appeared'
+      | 'delete_sent'
+      | 'deleted'
+      | 'delete_refused'
+      | 'delete_unaccounted'
+  }
+>
+
+export function applyRows(state: RunState, entry: RowEntry): void {
+  switch (entry.type) {
+    case 'foreign_rows':
+      for (const row of entry.rows) state.foreignRows.add(row)
+      return
+    case 'row':
+      recordRow(state, entry)
+      return
+    case 'rows_appeared':
+      awaitRest(state)
+      return
+    case 'delete_sent':
+      state.deleting = entry.rows
+      return
+    case 'deleted':
+      state.deleting = undefined
+      forgetRows(state, entry.rows)
+      return
+    case 'delete_refused':
+      state.deleting = undefined
+      return
+    case 'delete_unaccounted':
+      state.deleting = undefined
+      state.blocked = true
+      forgetRows(state, entry.deleted)
+  }
+}
+
+function recordRow(state: RunState, entry: EntryOf<'row'>): void {
+  if (!isOrdinal(entry.of, sizeOf(state))) {
+    throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
+  }
+  state.rows.set(entry.row, entry.of)
+  if (entry.as === 'twin') {
+    recordTwin(state, entry)
+    return
+  }
+  setIdentity(state, entry.of, IDENTITY.failed)
+  state.failureCodes[entry.of] = numberOf(entry.code)
+}
+
+function recordTwin(state: RunState, entry: EntryOf<'row'>): void {
+  state.toDelete.add(entry.row)
+  if (stateOf(state, entry.of) === IDENTITY.failed) {
+    setIdentity(state, entry.of, IDENTITY.staged)
+    state.reconciled = false
+  }
+}
+
+function forgetRows(state: RunState, rows: readonly string[]): void {
+  for (const row of rows) {
+    state.rows.delete(row)
+    state.toDelete.delete(row)
+  }
+}
+
+/** `E003` is 3; anything else is 0. */
+export const numberOf = (code: string | undefined): number => {
+  const digits = code === undefined ? null : /^E(\d{3})$/.exec(code)
+  const number = Number(digits?.[1] ?? 0)
+  return number <= 255 ? number : 0
+}

@@ -1,0 +1,41 @@
+import type { IdentityState } from '../report.js'
+
+/**
+ * What a run knows of an identity, as one octet. `again` is to be sent anew and must be looked up
+ * before; `sent` waits for the reply of its batch; `found` has its account, or a row, without having
+ * been sent.
+ */
+export const IDENTITY = {
+  pending: 0,
+  invalid: 1,
+  again: 2,
+  sent: 3,
+  staged: 4,
+  found: 5,
+  failed: 6,
+  missing: 7,
+  differs: 8,
+  shared: 9,
+  reconciled: 10,
+  accepted: 11,
+  left_out: 12,
+} as const
+
+export type IdentityCode = (typeof IDENTITY)[keyof typeof IDENTITY]
+
+/** As what each code counts in a report. */
+export const COUNTED_AS: readonly IdentityState[] = [
+  'pending',
+  'invalid',
+  'pending',
+  'staged',
+  'staged',
+  'staged',
+  'failed',
+  'missing',
+  'differs',
+  'shared',
+  'reconciled',
+  'accepted',
+  'left_out',
+]

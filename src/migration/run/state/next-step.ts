@@ -1,0 +1,37 @@
+import { IDENTITY } from './identity-state.js'
+import { countOf, type RunState } from './run-state.js'
+
+/** What a run does next: a closed list. */
+export type Step =
+  | 'preflight'
+  | 'resolve_batch'
+  | 'resolve_deletion'
+  | 'delete_rows'
+  | 'stage'
+  | 'wait'
+  | 'collect'
+  | 'reconcile'
+  | 'end'
+
+/** `look`: nothing is staged, what is there is looked at. */
+export type Aim = 'finish' | 'look'
+
+/**
+ * The next step of a run, from its journal alone. What is undecided is decided before anything else
+ * is sent; rows leave before their identities are sent anew; only what has come to rest is reconciled.
+ */
+export function nextStep(state: RunState, aim: Aim): Step {
+  if (!state.started) return aim === 'finish' ? 'preflight' : 'end'
+  if (state.blocked) return 'end'
+  if (state.undecided !== undefined) return 'resolve_batch'
+  if (state.deleting !== undefined) return 'resolve_deletion'
+  if (state.toDelete.size > 0) return 'delete_rows'
+  if (aim === 'finish' && hasUnsent(state)) return 'stage'
+  if (!state.waited) return 'wait'
+  if (!state.collected) return 'collect'
+  if (!state.reconciled) return 'reconcile'
+  return 'end'
+}
+
+export const hasUnsent = (state: RunState): boolean =>
+  countOf(state, IDENTITY.pending, IDENTITY.again) > 0

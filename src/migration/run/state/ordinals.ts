@@ -1,0 +1,35 @@
+import { MigrationError } from '../migration-error.js'
+
+/** Ordinals in their order, runs drawn together: `0-1999,2003`. */
+export function writeOrdinals(ordinals: Iterable<number>): string {
+  const runs: string[] = []
+  let first = -1
+  let last = -1
+  for (const ordinal of ordinals) {
+    if (ordinal !== last + 1 || first === -1) {
+      if (first !== -1) runs.push(writeRun(first, last))
+      first = ordinal
+    }
+    last = ordinal
+  }
+  if (first !== -1) runs.push(writeRun(first, last))
+  return runs.join(',')
+}
+
+const writeRun = (first: number, last: number): string =>
+  first === last ? String(first) : `${first}-${last}`
+
+/** @throws MigrationError `bad_journal` when one is none of the source's. */
+export function* readOrdinals(text: string, identities: number): Generator<number> {
+  if (text === '') return
+  for (const run of text.split(',')) {
+    const [first, last = first] = run.split('-', 2).map(Number)
+    if (!isOrdinal(first, identities) || !isOrdinal(last, identities)) {
+      throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
+    }
+    for (let ordinal = first; ordinal <= last; ordinal++) yield ordinal
+  }
+}
+
+export const isOrdinal = (value: number | undefined, identities: number): value is number =>
+  value !== undefined && Number.isInteger(value) && value >= 0 && value < identities

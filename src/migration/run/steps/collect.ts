@@ -1,0 +1,72 @@
+import type { StagedRow } from '../../core/reply.js'
+import { externalUserIdOf } from '../../user/external-user-id.js'
+import { forEachAtOnce } from '../at-once.js'
+import type { Entry } from '../state/entry.js'
+import { IDENTITY } from '../state/identity-state.js'
+import { stateOf } from '../state/run-state.js'
+import type { Work } from '../work.js'
+import { holderOf } from './holder.js'
+import { ownRowOf } from './own-row.js'
+import { codeOf, textWithoutAccountData } from './row-text.js'
+
+/** Rows written down at once. */
+const CHUNK = 200
+
+/** Writes down each row that has failed, with its reason; of others' rows nothing. */
+export async function collect(work: Work): Promise<void> {
+  const { core, ledger, settings, signal } = work
+  let entries: Entry[] = []
+  let failed = 0
+  const flush = async (): Promise<void> => {
+    const written = entries
+    entries = []
+    if (written.length > 0) await ledger.write(...written)
+  }
+  const rows = core.rows('FAILED', { signal })
+  await forEachAtOnce(rows, settings.lookUps, async (row) => {
+    const ordinal = ownRowOf(work, row)
+    if (ordinal === undefined) return
+    const entry = await rowEntry(work, row, ordinal)
+    entries.push(entry)
+    if (entry.as === 'failed') failed += 1
+    if (entries.length >= CHUNK) await flush()
+  })
+  await flush()
+  if (failed > 0) work.tell('row_failed', { users: failed })
+  await ledger.write({ type: 'collected' })
+}
+
+async function rowEntry(
+  work: Work,
+  row: StagedRow,
+  ordinal: number,
+): Promise<Extract<Entry, { type: 'row' }>> {
+  const externalUserId = externalUserIdOf(row) ?? ''
+  const about = {
+    type: 'row',
+    row: row.id,
+    of: ordinal,
+    line: work.survey.lineOf(ordinal),
+    externalUserId,
+    ...reasonOf(row),
+  } as const
+  const isTwin =
+    isDecided(work, ordinal) ||
+    (await work.core.coreIdOf(externalUserId, { signal: work.signal })) !== undefined
+  if (isTwin) return { ...about, as: 'twin' }
+  const heldBy = await holderOf(work, row, about.code)
+  return { ...about, as: 'failed', ...(heldBy === undefined ? {} : { heldBy }) }
+}
+
+/** The row is of an attempt before the decision that a person has made on the identity. */
+function isDecided({ ledger }: Work, ordinal: number): boolean {
+  const code = stateOf(ledger.state, ordinal)
+  return code === IDENTITY.again || code === IDENTITY.left_out || code === IDENTITY.accepted
+}
+
+function reasonOf(row: StagedRow): { readonly code?: string; readonly text?: string } {
+  if (row.errorMessage === undefined) return {}
+  const code = codeOf(row.errorMessage)
+  const text = textWithoutAccountData(row.errorMessage, row)
+  return code === undefined ? { text } : { code, text }
+}

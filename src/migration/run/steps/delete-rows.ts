@@ -1,0 +1,59 @@
+import { CoreError } from '../../core/core-error.js'
+import type { Work } from '../work.js'
+import { inGrace } from './grace.js'
+import { resolveDeletion } from './resolve-deletion.js'
+
+/** Rows in a call: the core's limit. */
+const MOST_ROWS = 500
+
+/** Deletes rows that are recorded, and only those, until none is left or the lists do not agree. */
+export async function deleteRows(work: Work): Promise<void> {
+  const { state } = work.ledger
+  while (state.toDelete.size > 0 && !state.blocked) {
+    work.signal.throwIfAborted()
+    await deleteSome(work, [...firstOf(state.toDelete, MOST_ROWS)])
+  }
+}
+
+async function deleteSome(work: Work, rows: readonly string[]): Promise<void> {
+  const { ledger, core } = work
+  await ledger.write({ type: 'delete_sent', rows: [...rows] })
+  try {
+    const lists = await inGrace(work.signal, (signal) => core.deleteRows(rows, { signal }))
+    await account(work, rows, lists)
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error
+    if (error.outcome === 'unknown') {
+      return resolveDeletion(work, { givenUpAt: work.timing.elapsedMs(), error })
+    }
+    await ledger.write({ type: 'delete_refused' })
+    throw error
+  }
+}
+
+/** Each row must be in the list of the deleted, and none in the other. */
+async function account(
+  work: Work,
+  rows: readonly string[],
+  lists: { readonly deletedIds: readonly string[]; readonly invalidIds: readonly string[] },
+): Promise<void> {
+  const deletedIds = new Set(lists.deletedIds)
+  const deleted = rows.filter((row) => deletedIds.has(row))
+  const open = rows.filter((row) => !deletedIds.has(row))
+  if (open.length === 0 && lists.invalidIds.length === 0) {
+    await work.ledger.write({ type: 'deleted', rows: deleted })
+    work.lostInARow = 0
+  } else {
+    await work.ledger.write({ type: 'delete_unaccounted', deleted, open })
+  }
+  work.tell('rows_deleted', { users: deleted.length })
+}
+
+function* firstOf<Item>(items: Iterable<Item>, most: number): Generator<Item> {
+  let taken = 0
+  for (const item of items) {
+    if (taken === most) return
+    taken += 1
+    yield item
+  }
+}

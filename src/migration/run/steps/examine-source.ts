@@ -1,0 +1,50 @@
+import type { UserWarning } from '../../user/finding.js'
+import { loginKeysOf } from '../../user/login-keys.js'
+import { needsOf } from '../../user/needs.js'
+import { validateUser } from '../../user/validate-user.js'
+import type { SurveyedRecord } from '../survey.js'
+import type { Work } from '../work.js'
+import { createDigestSet } from './digest-set.js'
+import { createTally, type FindingTally } from './finding-tally.js'
+import { type SourceNeeds, sourceNeeds } from './source-needs.js'
+
+/** What reading the whole source has shown. */
+export interface SourceExamination {
+  /** Ordinals, ascending. */
+  readonly invalid: readonly number[]
+  readonly errors: FindingTally
+  readonly warnings: FindingTally
+  readonly needs: SourceNeeds
+}
+
+export async function examineSource({ survey, settings }: Work): Promise<SourceExamination> {
+  const invalid: number[] = []
+  const errors = createTally()
+  const warnings = createTally()
+  const needs = sourceNeeds()
+  const logins = createDigestSet()
+  const accepted = new Set<string>(settings.acceptWarnings)
+  const warn = (record: SurveyedRecord, found: readonly UserWarning[]): void => {
+    for (const warning of found) if (!accepted.has(warning.code)) warnings.add(warning, record)
+  }
+  for await (const record of survey.records(0)) {
+    const validation = validateUser(record.value)
+    warn(record, validation.warnings)
+    if (!validation.ok) {
+      invalid.push(record.ordinal)
+      for (const error of validation.errors) errors.add(error, record)
+      continue
+    }
+    needs.add(needsOf(validation.user), record.line)
+    const keys = loginKeysOf(validation.user)
+    if (keys.some((key) => logins.has(key))) warn(record, [LOGIN_TWICE])
+    for (const key of keys) logins.add(key)
+  }
+  return { invalid, errors, warnings, needs }
+}
+
+const LOGIN_TWICE: UserWarning = {
+  field: 'loginMethods',
+  code: 'login_twice',
+  message: 'A record before has the same login: only one of them becomes an account.',
+}

@@ -1,0 +1,108 @@
+import { CoreError } from '../../core/core-error.js'
+import { externalUserIdOf } from '../../user/external-user-id.js'
+import type { PreflightFinding } from '../report.js'
+import type { Entry } from '../state/entry.js'
+import { writeOrdinals } from '../state/ordinals.js'
+import type { SurveyedRecord } from '../survey.js'
+import type { Work } from '../work.js'
+import { examineSource } from './examine-source.js'
+import { findAccounts } from './find-accounts.js'
+import { type Catalogue, sourceFindings } from './preflight-findings.js'
+
+/** Whether anything objects, and what is written down of it. */
+export interface Preflight {
+  readonly findings: readonly PreflightFinding[]
+  readonly passed: boolean
+  readonly entries: readonly Entry[]
+}
+
+/** Looks whether all that the run needs is there. Changes nothing at the core. */
+export async function preflight(work: Work): Promise<Preflight> {
+  work.tell('preflight')
+  const rows = await countAllRows(work)
+  if (typeof rows !== 'number') return failed([rows])
+  const catalogue = await readCatalogue(work)
+  const examination = await examineSource(work)
+  const findings = [...foreignRows(work, rows), ...sourceFindings(examination, catalogue)]
+  const entries: Entry[] = [
+    { type: 'examined' },
+    { type: 'invalid', of: writeOrdinals(examination.invalid) },
+  ]
+  if (findings.some(({ severity }) => severity === 'fault')) return { ...failed(findings), entries }
+  const foreign = rows === 0 ? [] : await rowsWithOurIdentities(work)
+  const found = await findAccounts(work, validRecords(work, examination.invalid))
+  entries.push(
+    ...chunks(foreign, ROWS_IN_AN_ENTRY).map((ids): Entry => ({ type: 'foreign_rows', rows: ids })),
+    { type: 'found', by: 'account', of: writeOrdinals([...found].sort((one, two) => one - two)) },
+  )
+  return { findings, passed: true, entries }
+}
+
+const ROWS_IN_AN_ENTRY = 500
+
+const failed = (findings: readonly PreflightFinding[]): Preflight => ({
+  findings,
+  passed: false,
+  entries: [],
+})
+
+/** No route tells the core's version: the first operation of bulk import does. */
+async function countAllRows({ core, signal }: Work): Promise<number | PreflightFinding> {
+  try {
+    return await core.countRows(undefined, { signal })
+  } catch (error) {
+    const code = error instanceof CoreError ? error.code : undefined
+    if (code === 'not_found') {
+      const message = 'The core does not know bulk import: it is older than 10.0.0.'
+      return { code: 'core_too_old', severity: 'fault', message }
+    }
+    if (code === 'in_memory_database') {
+      const message = 'The core has its in-memory database, which keeps nothing.'
+      return { code: 'in_memory_database', severity: 'fault', message }
+    }
+    throw error
+  }
+}
+
+async function readCatalogue({ core, signal }: Work): Promise<Catalogue> {
+  const [tenants, roles, features] = await Promise.all([
+    core.tenants({ signal }),
+    core.roles({ signal }),
+    core.features({ signal }),
+  ])
+  return { tenants, roles, features }
+}
+
+function foreignRows({ settings }: Work, rows: number): PreflightFinding[] {
+  if (rows === 0) return []
+  const message = `The core has ${rows} staged rows that are not of this run.`
+  const severity = settings.allowForeignRows ? 'notice' : 'fault'
+  return [{ code: 'foreign_rows', severity, message, records: rows }]
+}
+
+/** Others' rows of the same people: they must be told from those that this run will stage. */
+async function rowsWithOurIdentities({ core, survey, signal }: Work): Promise<string[]> {
+  const ids: string[] = []
+  for await (const row of core.rows(undefined, { signal })) {
+    const externalUserId = externalUserIdOf(row)
+    if (externalUserId === undefined) continue
+    if (survey.ordinalOf(externalUserId) !== undefined) ids.push(row.id)
+  }
+  return ids
+}
+
+async function* validRecords(
+  { survey }: Work,
+  invalid: readonly number[],
+): AsyncGenerator<SurveyedRecord> {
+  let next = 0
+  for await (const record of survey.records(0)) {
+    if (record.ordinal === invalid[next]) next += 1
+    else yield record
+  }
+}
+
+const chunks = <Item>(items: readonly Item[], size: number): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  )

@@ -1,0 +1,87 @@
+import { forEachAtOnce } from '../at-once.js'
+import { IDENTITY } from '../state/identity-state.js'
+import { stateOf } from '../state/run-state.js'
+import type { SurveyedRecord } from '../survey.js'
+import type { Work } from '../work.js'
+import { type AccountsSeen, accountsSeen } from './accounts-seen.js'
+import { compare } from './compare.js'
+import { type LookUps, lookUps } from './look-ups.js'
+import { ownRowOf } from './own-row.js'
+import { recordedRowsOf } from './recorded-rows.js'
+
+/** Identities written down at once. */
+const CHUNK = 200
+
+/** Looks each identity up that has not been since it came to rest, and whether no row is left. */
+export async function reconcile(work: Work): Promise<void> {
+  const { corrections } = work.ledger.state
+  const seen = await accountsSeen(work)
+  for (let from = 0; from <= corrections.length; from++) await reconcileFrom(work, from, seen)
+  if (await hasUnrecordedRow(work)) return work.ledger.write({ type: 'rows_appeared' })
+  await work.ledger.write({ type: 'reconciled' })
+}
+
+async function reconcileFrom(work: Work, from: number, seen: AccountsSeen): Promise<void> {
+  let results = lookUps()
+  const flush = async (): Promise<void> => {
+    const written = results
+    results = lookUps()
+    if (written.size === 0) return
+    await work.ledger.write(...written.entries())
+    work.tell('reconciling', { users: written.size })
+  }
+  await forEachAtOnce(dueRecords(work, from), work.settings.lookUps, async (record) => {
+    await lookUp(work, { record, seen, results: () => results })
+    if (results.size >= CHUNK) await flush()
+  })
+  await flush()
+}
+
+async function* dueRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
+  const { state } = work.ledger
+  if (!hasDueOf(work, from)) return
+  for await (const record of work.survey.records(from)) {
+    if (state.recordsFrom[record.ordinal] === from && isDue(work, record.ordinal)) yield record
+  }
+}
+
+function hasDueOf(work: Work, from: number): boolean {
+  const { recordsFrom, identities } = work.ledger.state
+  return identities.some((_, ordinal) => recordsFrom[ordinal] === from && isDue(work, ordinal))
+}
+
+/** Who has failed is looked up too: the hook may have made the account since. */
+function isDue({ ledger }: Work, ordinal: number): boolean {
+  const code = stateOf(ledger.state, ordinal)
+  return code === IDENTITY.staged || code === IDENTITY.found || code === IDENTITY.failed
+}
+
+interface LookUp {
+  readonly record: SurveyedRecord
+  readonly seen: AccountsSeen
+  readonly results: () => LookUps
+}
+
+async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<void> {
+  const { ordinal, externalUserId } = record
+  if (stateOf(work.ledger.state, ordinal) === IDENTITY.failed) {
+    const coreUserId = await work.core.coreIdOf(externalUserId, { signal: work.signal })
+    if (coreUserId === undefined) return
+    results().rows(recordedRowsOf(work, record))
+  }
+  const comparison = await compare(work, record)
+  if (!comparison.found) return results().missing(ordinal, comparison.heldBy)
+  const { coreUserId, accountId, differences } = comparison
+  const sharers = seen.add(ordinal, { externalUserId, coreUserId, accountId })
+  if (sharers.length > 0) return results().shared([...sharers, ordinal], coreUserId)
+  if (differences.length > 0) return results().differs(ordinal, coreUserId, differences)
+  results().same(ordinal, coreUserId)
+}
+
+/** A call without reply may have landed while the others were looked up. */
+async function hasUnrecordedRow(work: Work): Promise<boolean> {
+  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
+    if (ownRowOf(work, row) !== undefined) return true
+  }
+  return false
+}

@@ -1,0 +1,95 @@
+import type { CoreError } from '../../core/core-error.js'
+import { externalUserIdOf } from '../../user/external-user-id.js'
+import { forEachAtOnce } from '../at-once.js'
+import { writeOrdinals } from '../state/ordinals.js'
+import type { UndecidedBatch } from '../state/run-state.js'
+import type { Work } from '../work.js'
+
+/** Calls without reply in a row after which a run gives up; the next one goes on. */
+const MOST_LOST_IN_A_ROW = 3
+
+interface Lost {
+  /** By `timing.elapsedMs`. */
+  readonly givenUpAt: number
+  /** What a run ends with when too many calls are lost. */
+  readonly error?: CoreError
+}
+
+/**
+ * Decides what became of a call without reply. A call is all or nothing, and whoever was staged has a
+ * row or an account. So: one new row proves that all were staged; a user with neither proves that none
+ * was. Presence counts at once, absence once the core has had its time to end the call.
+ */
+export async function resolveBatch(work: Work, { givenUpAt, error }: Lost): Promise<void> {
+  const batch = work.ledger.state.undecided
+  if (batch === undefined) return
+  const settledAt = givenUpAt + work.settings.settleSeconds * 1000
+  let settled = work.timing.elapsedMs() >= settledAt
+  for (;;) {
+    if (await hasNewRow(work, batch)) return staged(work, batch, 'row')
+    const found = await accountsOf(work, batch, settled)
+    if (found.size === batch.ordinals.length) return staged(work, batch, 'accounts')
+    if (settled) return absent(work, { batch, found, error })
+    await work.timing.sleep(Math.max(0, settledAt - work.timing.elapsedMs()), work.signal)
+    settled = true
+  }
+}
+
+/** Rows come first and accounts after: a row that is imported between the two is not missed. */
+async function hasNewRow(work: Work, { ordinals }: UndecidedBatch): Promise<boolean> {
+  const { foreignRows, rows } = work.ledger.state
+  const asked = new Set(ordinals)
+  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
+    if (foreignRows.has(row.id) || rows.has(row.id)) continue
+    const ordinal = work.survey.ordinalOf(externalUserIdOf(row) ?? '')
+    if (ordinal !== undefined && asked.has(ordinal)) return true
+  }
+  return false
+}
+
+/** Stops at the first without one, unless it must know all of them. */
+async function accountsOf(
+  work: Work,
+  { ordinals }: UndecidedBatch,
+  all: boolean,
+): Promise<ReadonlySet<number>> {
+  const { core, survey, settings, signal } = work
+  const found = new Set<number>()
+  let someoneHasNone = false
+  await forEachAtOnce(survey.externalIdsOf(ordinals), settings.lookUps, async (identity) => {
+    if (someoneHasNone && !all) return
+    const coreUserId = await core.coreIdOf(identity.externalUserId, { signal })
+    if (coreUserId === undefined) someoneHasNone = true
+    else found.add(identity.ordinal)
+  })
+  return found
+}
+
+async function staged(
+  work: Work,
+  { batch, ordinals }: UndecidedBatch,
+  by: 'row' | 'accounts',
+): Promise<void> {
+  await work.ledger.write({ type: 'batch_staged', batch, by })
+  work.lostInARow = 0
+  work.tell('reply_resolved', { batch, users: ordinals.length })
+}
+
+async function absent(
+  work: Work,
+  {
+    batch: { batch, ordinals },
+    found,
+    error,
+  }: {
+    readonly batch: UndecidedBatch
+    readonly found: ReadonlySet<number>
+    readonly error: CoreError | undefined
+  },
+): Promise<void> {
+  const inOrder = ordinals.filter((ordinal) => found.has(ordinal))
+  await work.ledger.write({ type: 'batch_absent', batch, found: writeOrdinals(inOrder) })
+  work.tell('reply_resolved', { batch, users: 0 })
+  work.lostInARow += 1
+  if (error !== undefined && work.lostInARow >= MOST_LOST_IN_A_ROW) throw error
+}

@@ -1,0 +1,41 @@
+import type { CoreError } from '../../core/core-error.js'
+import type { Work } from '../work.js'
+
+/** Calls without reply in a row after which a run gives up; the next one goes on. */
+const MOST_LOST_IN_A_ROW = 3
+
+/**
+ * Decides by the list what became of a deletion without reply: failed rows leave by no other way. A
+ * row that is gone counts at once, one that is there once the core has had its time to end the call.
+ */
+export async function resolveDeletion(
+  work: Work,
+  { givenUpAt, error }: { readonly givenUpAt: number; readonly error?: CoreError },
+): Promise<void> {
+  const rows = work.ledger.state.deleting ?? []
+  const settledAt = givenUpAt + work.settings.settleSeconds * 1000
+  let settled = work.timing.elapsedMs() >= settledAt
+  let left = await rowsLeft(work, rows)
+  while (left.size > 0 && !settled) {
+    await work.timing.sleep(Math.max(0, settledAt - work.timing.elapsedMs()), work.signal)
+    settled = true
+    left = await rowsLeft(work, rows)
+  }
+  const deleted = rows.filter((row) => !left.has(row))
+  await work.ledger.write({ type: 'deleted', rows: deleted })
+  work.tell('rows_deleted', { users: deleted.length })
+  if (left.size === 0 || error === undefined) return
+  work.lostInARow += 1
+  if (work.lostInARow >= MOST_LOST_IN_A_ROW) throw error
+}
+
+async function rowsLeft(
+  { core, signal }: Work,
+  rows: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const asked = new Set(rows)
+  const left = new Set<string>()
+  if (rows.length === 0) return left
+  for await (const row of core.rows(undefined, { signal })) if (asked.has(row.id)) left.add(row.id)
+  return left
+}

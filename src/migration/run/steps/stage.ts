@@ -1,0 +1,71 @@
+import { IDENTITY } from '../state/identity-state.js'
+import { stateOf } from '../state/run-state.js'
+import type { SurveyedRecord } from '../survey.js'
+import type { Work } from '../work.js'
+import { type Batch, makeBatches } from './make-batches.js'
+import { sendBatch } from './send-batch.js'
+import { withoutKnown } from './without-known.js'
+
+/** Stages whatever has not been sent: of the source, then of the corrections in their order. */
+export async function stage(work: Work): Promise<void> {
+  const { corrections } = work.ledger.state
+  for (let from = 0; from <= corrections.length; from++) await stageFrom(work, from)
+}
+
+/** The next batch is made while one is in flight. */
+async function stageFrom(work: Work, from: number): Promise<void> {
+  const { state } = work.ledger
+  const batches = makeBatches(unsentRecords(work, from), {
+    users: () => Math.min(work.settings.batchUsers, state.batchLimit),
+    octets: work.settings.batchBytes,
+    sideOf: (ordinal) => state.resend.has(ordinal),
+  })
+  let next = batches.next()
+  for (;;) {
+    const { done, value } = await next
+    if (done === true) return
+    next = batches.next()
+    next.catch(ignore)
+    await sendWhole(work, value)
+  }
+}
+
+async function* unsentRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
+  const { state } = work.ledger
+  if (!hasUnsentOf(work, from)) return
+  for await (const record of work.survey.records(from)) {
+    if (isUnsent(work, record) && state.recordsFrom[record.ordinal] === from) yield record
+  }
+}
+
+function hasUnsentOf(work: Work, from: number): boolean {
+  const { recordsFrom, identities } = work.ledger.state
+  return identities.some(
+    (code, ordinal) =>
+      (code === IDENTITY.pending || code === IDENTITY.again) && recordsFrom[ordinal] === from,
+  )
+}
+
+function isUnsent(work: Work, { ordinal }: SurveyedRecord): boolean {
+  const code = stateOf(work.ledger.state, ordinal)
+  return code === IDENTITY.pending || code === IDENTITY.again
+}
+
+/** Sends until each user of the batch is staged, found or refused by the core. */
+async function sendWhole(work: Work, made: Batch): Promise<void> {
+  const parts: Batch[] = [made]
+  for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+    work.signal.throwIfAborted()
+    const unknown = await withoutKnown(work, part)
+    if (unknown.length > 0) await sendBatch(work, unknown)
+    const unsent = unknown.filter((record) => isUnsent(work, record))
+    parts.unshift(...split(unsent, work.ledger.state.batchLimit))
+  }
+}
+
+function split(batch: Batch, limit: number): Batch[] {
+  if (batch.length <= limit) return batch.length === 0 ? [] : [batch]
+  return [batch.slice(0, limit), ...split(batch.slice(limit), limit)]
+}
+
+function ignore(): void {}

@@ -1,0 +1,48 @@
+import { IDENTITY } from '../state/identity-state.js'
+import { writeOrdinals } from '../state/ordinals.js'
+import { stateOf } from '../state/run-state.js'
+import type { SurveyedRecord } from '../survey.js'
+import type { Work } from '../work.js'
+import { findAccounts } from './find-accounts.js'
+import type { Batch } from './make-batches.js'
+import { ownRowOf } from './own-row.js'
+
+/**
+ * A batch without those who are at the core already. Asked for identities that are sent anew: the
+ * hook may have made their account since, or a call without reply may have landed.
+ */
+export async function withoutKnown(work: Work, batch: Batch): Promise<Batch> {
+  const { state } = work.ledger
+  const anew = batch.filter(({ ordinal }) => stateOf(state, ordinal) === IDENTITY.again)
+  if (anew.length === 0) return batch
+  const rows = await identitiesWithRow(work, anew)
+  await writeFound(work, 'row', rows)
+  const accounts = await findAccounts(
+    work,
+    anew.filter(({ ordinal }) => !rows.has(ordinal)),
+  )
+  await writeFound(work, 'account', accounts)
+  return batch.filter(({ ordinal }) => !rows.has(ordinal) && !accounts.has(ordinal))
+}
+
+async function identitiesWithRow(
+  work: Work,
+  records: readonly SurveyedRecord[],
+): Promise<ReadonlySet<number>> {
+  const asked = new Set(records.map(({ ordinal }) => ordinal))
+  const found = new Set<number>()
+  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
+    const ordinal = ownRowOf(work, row)
+    if (ordinal !== undefined && asked.has(ordinal)) found.add(ordinal)
+  }
+  return found
+}
+
+async function writeFound(
+  { ledger }: Work,
+  by: 'account' | 'row',
+  ordinals: ReadonlySet<number>,
+): Promise<void> {
+  if (ordinals.size === 0) return
+  await ledger.write({ type: 'found', by, of: writeOrdinals(ordinals) })
+}

@@ -1,0 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** By what a run measures and waits. */
+export interface Timing {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Milliseconds from any zero; never goes back. */
+  readonly elapsedMs: () => number
+  /** Rejects with the signal's reason once it aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+export const SYSTEM_TIMING: Timing = {
+  now: Date.now,
+  elapsedMs: () => performance.now(),
+  async sleep(ms, signal) {
+    signal.throwIfAborted()
+    try {
+      await sleep(ms, undefined, { signal })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    }
+  },
+}

@@ -1,0 +1,82 @@
+import { CoreError } from '../core/core-error.js'
+import type { MigrationState, PreflightFinding } from './report.js'
+import { type Aim, nextStep, type Step } from './state/next-step.js'
+import { restingState } from './state/standing.js'
+import { collect } from './steps/collect.js'
+import { deleteRows } from './steps/delete-rows.js'
+import { preflight } from './steps/preflight.js'
+import { reconcile } from './steps/reconcile.js'
+import { resolveBatch } from './steps/resolve-batch.js'
+import { resolveDeletion } from './steps/resolve-deletion.js'
+import { stage } from './steps/stage.js'
+import { wait } from './steps/wait.js'
+import type { Work } from './work.js'
+
+/** What a walk has come to. */
+export interface Ending {
+  readonly state: MigrationState
+  readonly findings: readonly PreflightFinding[]
+  /** Why the core is at fault. */
+  readonly fault?: string
+}
+
+/** Takes step after step until none is left, or one cannot be taken. */
+export async function walk(work: Work, aim: Aim): Promise<Ending> {
+  return endingOf(work, async () => {
+    const findings: PreflightFinding[] = []
+    for (;;) {
+      work.signal.throwIfAborted()
+      const step = nextStep(work.ledger.state, aim)
+      if (step === 'end') return { state: restingState(work.ledger.state), findings }
+      const stop = await STEPS[step](work, findings)
+      if (stop !== undefined) return { state: stop, findings }
+    }
+  })
+}
+
+/** Preflight alone. */
+export const check = async (work: Work): Promise<Ending> =>
+  endingOf(work, async () => {
+    const { findings, passed, entries } = await preflight(work)
+    if (entries.length > 0 && !work.ledger.state.started) await work.ledger.write(...entries)
+    return { state: passed ? 'interrupted' : 'preflight_failed', findings }
+  })
+
+type TakeStep = (work: Work, findings: PreflightFinding[]) => Promise<MigrationState | undefined>
+
+const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
+  async preflight(work, found) {
+    const { findings, passed, entries } = await preflight(work)
+    found.push(...findings)
+    if (passed) await work.ledger.write(...entries, { type: 'started' })
+    else if (entries.length > 0) await work.ledger.write(...entries)
+    return passed ? undefined : 'preflight_failed'
+  },
+  /** After a crash nobody knows when the call was given up: it counts from now. */
+  resolve_batch: (work) => done(resolveBatch(work, { givenUpAt: work.timing.elapsedMs() })),
+  resolve_deletion: (work) => done(resolveDeletion(work, { givenUpAt: work.timing.elapsedMs() })),
+  delete_rows: (work) => done(deleteRows(work)),
+  stage: (work) => done(stage(work)),
+  wait,
+  collect: (work) => done(collect(work)),
+  reconcile: (work) => done(reconcile(work)),
+}
+
+const done = (step: Promise<void>): Promise<undefined> => step.then(() => undefined)
+
+async function endingOf(work: Work, walked: () => Promise<Ending>): Promise<Ending> {
+  try {
+    return await walked()
+  } catch (error) {
+    if (work.signal.aborted && isOf(error, work.signal))
+      return { state: 'interrupted', findings: [] }
+    if (error instanceof CoreError) {
+      return { state: 'core_fault', findings: [], fault: error.message }
+    }
+    throw error
+  }
+}
+
+/** A call that fails while a run is told to end has failed because of it. */
+const isOf = (error: unknown, signal: AbortSignal): boolean =>
+  error === signal.reason || error instanceof CoreError

@@ -1,3 +1,4 @@
+import { correctAndWalk, parseCorrectionRequest } from './correct.js'
 import { identityReports } from './identities.js'
 import { openLedger } from './ledger.js'
 import type { Migration, MigrationOptions, StepOptions } from './migration.js'
@@ -39,19 +40,19 @@ export async function openMigrationWith(
   let underWay: Promise<unknown> | undefined
 
   async function survey(signal: AbortSignal): Promise<Surveyor> {
-    surveyor ??= await takeSurvey({ settings, ledger, timing, signal })
+    surveyor ??= await takeSurvey({ settings, ledger, timing, signal }, settings.corrections)
     return surveyor
   }
 
   async function take(
     { signal }: StepOptions,
-    step: (work: Work) => Promise<Ending>,
+    step: (work: Work, surveyor: Surveyor) => Promise<Ending>,
   ): Promise<MigrationReport> {
     const ends = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
     const ending = await endingUnder(ends, async () => {
       const found = await survey(ends)
-      const work = { core, settings, ledger, timing, tell, signal: ends, survey: found(ends) }
-      return step({ ...work, lostInARow: 0 })
+      const work = { core, settings, ledger, timing, tell, signal: ends, survey: found.under(ends) }
+      return step({ ...work, lostInARow: 0 }, found)
     })
     return end(ending)
   }
@@ -85,8 +86,11 @@ export async function openMigrationWith(
   return Object.freeze({
     check: async (options = {}) => alone(() => take(options, check)),
     run: async (options = {}) => alone(() => take(options, (work) => walk(work, 'finish'))),
-    correct: async () => {
-      throw new Error('not built yet')
+    async correct(corrections, options = {}) {
+      const request = parseCorrectionRequest(corrections)
+      return alone(() =>
+        take(options, async (work, surveyor) => correctAndWalk(work, surveyor, request)),
+      )
     },
     reconcile: async (options = {}) =>
       alone(() =>
@@ -98,7 +102,7 @@ export async function openMigrationWith(
     status: async () => reportOf(ledger.state, { now: timing.now() }),
     async *identities() {
       const found = await survey(closing.signal)
-      yield* identityReports(ledger, found(closing.signal))
+      yield* identityReports(ledger, found.under(closing.signal))
     },
     async close() {
       closing.abort(new Error('the migration is closed'))

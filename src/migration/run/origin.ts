@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { digestOfParts } from '../../base/digest.js'
 import type { CoreClient } from '../core/core-client.js'
 import type { Source } from '../source/source.js'
 import { MigrationError } from './migration-error.js'
@@ -21,13 +20,13 @@ export function assertSameOrigin(begun: EntryOf<'begun'>, source: Origin): void 
   throw new MigrationError('bad_journal', 'the journal is of another source')
 }
 
-/** Of the address alone, where the client tells it. */
-export const coreDigestOf = ({ baseUrl }: CoreClient): string | undefined =>
-  baseUrl === undefined ? undefined : digestOfParts([baseUrl.replace(/\/+$/, '')])
+/** Where the client tells it. */
+export const coreAddressOf = ({ baseUrl }: CoreClient): string | undefined =>
+  baseUrl?.replace(/\/+$/, '')
 
 /** @throws MigrationError `bad_journal` when the journal was begun with another core. */
 export function assertSameCore(begun: EntryOf<'begun'> | undefined, core: CoreClient): void {
-  const digest = coreDigestOf(core)
-  if (begun?.core === undefined || digest === undefined || begun.core === digest) return
+  const address = coreAddressOf(core)
+  if (begun?.core === undefined || address === undefined || begun.core === address) return
   throw new MigrationError('bad_journal', 'the journal is of a core at another address')
 }

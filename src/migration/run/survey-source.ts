@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib'
+import { createIdentityIndex, type IdentityIndex } from '../source/identity-index.js'
 import { type OpenSource, openSource } from '../source/open-source.js'
 import type { SourceRecord } from '../source/source.js'
 import { externalUserIdOf } from '../user/external-user-id.js'
 import { type GrowingNumbers, growingNumbers } from './growing-numbers.js'
-import { createIdentityIndex, type IdentityIndex } from './identity-index.js'
 import type { Ledger } from './ledger.js'
 import { MigrationError } from './migration-error.js'
-import { assertSameOrigin, coreDigestOf, originOf } from './origin.js'
+import { assertSameOrigin, coreAddressOf, originOf } from './origin.js'
 import type { MigrationSettings } from './settings.js'
 import { begunEntry } from './state/entry.js'
 import type { SurveyedRecord } from './survey.js'
@@ -39,10 +39,10 @@ export async function surveySource(surveying: Surveying): Promise<SurveyedSource
   const checks = growingNumbers()
   const pass = source.pass({ signal })
   for await (const record of pass) {
-    const ordinal = lines.length
-    const earlier = index.add(identityOf(record), ordinal)
-    if (earlier !== undefined) {
-      const message = `its externalUserId is that of line ${lines.at(earlier)}`
+    const externalUserId = identityOf(record)
+    if (index.add(externalUserId) === undefined) {
+      const earlier = lines.at(index.ordinalOf(externalUserId) ?? 0)
+      const message = `its externalUserId is that of line ${earlier}`
       throw new MigrationError('bad_source', message, record.line)
     }
     lines.push(record.line)
@@ -84,7 +84,7 @@ async function begin(
   { digest, identities }: { readonly digest: string; readonly identities: number },
 ): Promise<void> {
   const source = originOf(settings.source, digest)
-  const core = coreDigestOf(settings.core)
+  const core = coreAddressOf(settings.core)
   const { begun } = ledger.state
   if (begun !== undefined) return assertSameOrigin(begun, source)
   const at = timing.now()

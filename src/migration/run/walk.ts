@@ -64,7 +64,7 @@ const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
 
 const done = (step: Promise<void>): Promise<undefined> => step.then(() => undefined)
 
-async function endingOf(work: Work, walked: () => Promise<Ending>): Promise<Ending> {
+export async function endingOf(work: Work, walked: () => Promise<Ending>): Promise<Ending> {
   try {
     return await walked()
   } catch (error) {

@@ -1,10 +1,10 @@
+import { createDigestSet } from '../../source/identity-index.js'
 import type { UserWarning } from '../../user/finding.js'
 import { loginKeysOf } from '../../user/login-keys.js'
 import { needsOf } from '../../user/needs.js'
 import { validateUser } from '../../user/validate-user.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
-import { createDigestSet } from './digest-set.js'
 import { createTally, type FindingTally } from './finding-tally.js'
 import { type SourceNeeds, sourceNeeds } from './source-needs.js'
 
@@ -36,14 +36,13 @@ export async function examineSource({ survey, settings }: Work): Promise<SourceE
       continue
     }
     needs.add(needsOf(validation.user), record.line)
-    const keys = loginKeysOf(validation.user)
-    if (keys.some((key) => logins.has(key))) warn(record, [LOGIN_TWICE])
-    for (const key of keys) logins.add(key)
+    const seen = loginKeysOf(validation.user).filter((key) => !logins.add(key))
+    if (seen.length > 0) warn(record, [LOGIN_TWICE])
   }
   return { invalid, errors, warnings, needs }
 }
 
-const LOGIN_TWICE: UserWarning = {
+export const LOGIN_TWICE: UserWarning = {
   field: 'loginMethods',
   code: 'login_twice',
   message: 'A record before has the same login: only one of them becomes an account.',

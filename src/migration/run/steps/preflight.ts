@@ -64,7 +64,7 @@ async function countAllRows({ core, signal }: Work): Promise<number | PreflightF
   }
 }
 
-async function readCatalogue({ core, signal }: Work): Promise<Catalogue> {
+export async function readCatalogue({ core, signal }: Work): Promise<Catalogue> {
   const [tenants, roles, features] = await Promise.all([
     core.tenants({ signal }),
     core.roles({ signal }),

@@ -6,7 +6,10 @@ import { type StandInCore, startStandInCore } from '../../support/stand-in-core.
 import { memoryJournal } from './support/memory-journal.js'
 import { people, sourceOf } from './support/people.js'
 
-const quick = { ...SYSTEM_TIMING, sleep: (ms: number, signal: AbortSignal) => SYSTEM_TIMING.sleep(Math.min(ms, 5), signal) }
+const quick = {
+  ...SYSTEM_TIMING,
+  sleep: (ms: number, signal: AbortSignal) => SYSTEM_TIMING.sleep(Math.min(ms, 5), signal),
+}
 
 describe('a run', () => {
   let standIn: StandInCore
@@ -20,17 +23,20 @@ describe('a run', () => {
     const core = coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey })
     const events: unknown[] = []
     const migration = await openMigrationWith(
-      { core, source: sourceOf(people(30)), journal, batchUsers: 7, onProgress: (event) => {
-        events.push(event.type)
-        if (event.type === 'waiting') return standIn.runJob()
-      } },
+      {
+        core,
+        source: sourceOf(people(30)),
+        journal,
+        batchUsers: 7,
+        onProgress: (event) => {
+          events.push(event.type)
+          return event.type === 'waiting' ? standIn.runJob() : undefined
+        },
+      },
       quick,
     )
     const report = await migration.run()
-    console.log(report, events)
-    for await (const identity of migration.identities()) console.log(identity)
     await migration.close()
-    console.log(journal.lines.join('\n').slice(0, 3000))
     expect(report.state).toBe('complete')
   })
 })

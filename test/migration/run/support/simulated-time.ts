@@ -1,0 +1,44 @@
+import type { Timing } from '../../../../src/migration/run/timing.js'
+
+/** Time that passes only when somebody waits or asks, and what happens in it. */
+export interface SimulatedTime extends Timing {
+  /** Lets so much time pass. */
+  pass(ms: number): void
+  at(afterMs: number, happens: () => void): void
+  every(ms: number, happens: () => void): void
+  /** Whether something is still to happen once. */
+  isAwaited(): boolean
+}
+
+export function simulatedTime(): SimulatedTime {
+  let now = 0
+  const events: { readonly at: number; readonly happens: () => void; readonly everyMs?: number }[] =
+    []
+
+  function pass(ms: number): void {
+    const until = now + ms
+    for (;;) {
+      events.sort((one, other) => one.at - other.at)
+      const next = events[0]
+      if (next === undefined || next.at > until) break
+      events.shift()
+      now = Math.max(now, next.at)
+      next.happens()
+      if (next.everyMs !== undefined) events.push({ ...next, at: now + next.everyMs })
+    }
+    now = until
+  }
+
+  return {
+    pass,
+    at: (afterMs, happens) => void events.push({ at: now + afterMs, happens }),
+    every: (everyMs, happens) => void events.push({ at: now + everyMs, happens, everyMs }),
+    isAwaited: () => events.some(({ everyMs }) => everyMs === undefined),
+    now: () => 1_800_000_000_000 + now,
+    elapsedMs: () => now,
+    async sleep(ms, signal) {
+      signal.throwIfAborted()
+      pass(ms)
+    },
+  }
+}

@@ -12,7 +12,7 @@ import { coreTenantIds } from '../user/tenant-ids.js'
  */
 export async function findHolder(
   core: CoreClient,
-  user: ImportUser,
+  user: Pick<ImportUser, 'loginMethods'>,
   options: CallOptions = {},
 ): Promise<string | undefined> {
   const isPrimary = user.loginMethods.some((method) => method.isPrimary === true)

@@ -39,10 +39,9 @@ export async function surveySource(surveying: Surveying): Promise<SurveyedSource
   const checks = growingNumbers()
   const pass = source.pass({ signal })
   for await (const record of pass) {
-    const externalUserId = identityOf(record)
-    if (index.add(externalUserId) === undefined) {
-      const earlier = lines.at(index.ordinalOf(externalUserId) ?? 0)
-      const message = `its externalUserId is that of line ${earlier}`
+    const earlier = index.add(identityOf(record), lines.length)
+    if (earlier !== undefined) {
+      const message = `its externalUserId is that of line ${lines.at(earlier)}`
       throw new MigrationError('bad_source', message, record.line)
     }
     lines.push(record.line)

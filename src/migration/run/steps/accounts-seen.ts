@@ -1,5 +1,4 @@
 import { createIdentityIndex } from '../../source/identity-index.js'
-import { growingNumbers } from '../growing-numbers.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { type RunState, stateOf } from '../state/run-state.js'
 import type { Work } from '../work.js'
@@ -31,14 +30,14 @@ const hasAccount = (state: RunState, ordinal: number): boolean =>
 
 /** What earlier processes of the same round have seen is in the journal. */
 export async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSeen> {
-  let byCoreId = createOwners()
+  let byCoreId = createIdentityIndex()
   for await (const entry of ledger.entries()) {
-    if (entry.type === 'reconcile_asked') byCoreId = createOwners()
+    if (entry.type === 'reconcile_asked') byCoreId = createIdentityIndex()
     if (entry.type !== 'looked_up') continue
-    for (const [ordinal, id] of [...entry.same, ...entry.shared]) byCoreId.own(id, ordinal)
-    for (const [ordinal, id] of entry.differs) byCoreId.own(id, ordinal)
+    for (const [ordinal, id] of [...entry.same, ...entry.shared]) byCoreId.add(id, ordinal)
+    for (const [ordinal, id] of entry.differs) byCoreId.add(id, ordinal)
   }
-  const byAccountId = createOwners()
+  const byAccountId = createIdentityIndex()
   /** Primary users of shared accounts, with an identity that shares it. */
   const sharedPrimaries = new Map<number, number>()
   return {
@@ -46,7 +45,7 @@ export async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSe
       const sharers = new Set<number>()
       const linkedHere = sharedPrimaries.get(ordinal)
       if (linkedHere !== undefined) sharers.add(linkedHere)
-      const sameCoreId = byCoreId.own(coreUserId, ordinal)
+      const sameCoreId = byCoreId.add(coreUserId, ordinal)
       if (sameCoreId !== undefined) sharers.add(sameCoreId)
       if (accountId !== externalUserId && accountId !== coreUserId) {
         const primary = survey.ordinalOf(accountId)
@@ -54,25 +53,11 @@ export async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSe
           sharers.add(primary)
           sharedPrimaries.set(primary, ordinal)
         }
-        const linked = byAccountId.own(accountId, ordinal)
+        const linked = byAccountId.add(accountId, ordinal)
         if (linked !== undefined) sharers.add(linked)
       }
       sharers.delete(ordinal)
       return [...sharers].filter((sharer) => hasAccount(ledger.state, sharer))
-    },
-  }
-}
-
-/** Who was the first with an id. */
-function createOwners() {
-  const ids = createIdentityIndex()
-  const owners = growingNumbers()
-  return {
-    /** Another that has it already. */
-    own(id: string, ordinal: number): number | undefined {
-      if (ids.add(id) === undefined) return owners.at(ids.ordinalOf(id) ?? 0)
-      owners.push(ordinal)
-      return undefined
     },
   }
 }

@@ -1,13 +1,13 @@
 import type { StagedRow } from '../../core/reply.js'
+import { findHolder } from '../../reconcile/holder.js'
+import { type RowError, readRowError } from '../../reconcile/row-error.js'
 import { externalUserIdOf } from '../../user/external-user-id.js'
 import { forEachAtOnce } from '../at-once.js'
 import type { Entry } from '../state/entry.js'
 import { IDENTITY } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 import type { Work } from '../work.js'
-import { holderOf } from './holder.js'
 import { ownRowOf } from './own-row.js'
-import { codeOf, textWithoutAccountData } from './row-text.js'
 
 /** Rows written down at once. */
 const CHUNK = 200
@@ -41,21 +41,22 @@ async function rowEntry(
   row: StagedRow,
   ordinal: number,
 ): Promise<Extract<Entry, { type: 'row' }>> {
+  const { core, signal } = work
   const externalUserId = externalUserIdOf(row) ?? ''
+  const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage)
   const about = {
     type: 'row',
     row: row.id,
     of: ordinal,
     line: work.survey.lineOf(ordinal),
     externalUserId,
-    ...reasonOf(row),
+    ...reasonOf(error),
   } as const
   const isTwin =
-    isDecided(work, ordinal) ||
-    (await work.core.coreIdOf(externalUserId, { signal: work.signal })) !== undefined
+    isDecided(work, ordinal) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (isTwin) return { ...about, as: 'twin' }
-  const heldBy = await holderOf(work, row, about.code)
-  return { ...about, as: 'failed', ...(heldBy === undefined ? {} : { heldBy }) }
+  const heldBy = error?.isLoginHeld === true ? await findHolder(core, row, { signal }) : undefined
+  return { ...about, as: 'failed', ...(heldBy !== undefined && { heldBy }) }
 }
 
 /** The row is of an attempt before the decision that a person has made on the identity. */
@@ -64,9 +65,9 @@ function isDecided({ ledger }: Work, ordinal: number): boolean {
   return code === IDENTITY.again || code === IDENTITY.left_out || code === IDENTITY.accepted
 }
 
-function reasonOf(row: StagedRow): { readonly code?: string; readonly text?: string } {
-  if (row.errorMessage === undefined) return {}
-  const code = codeOf(row.errorMessage)
-  const text = textWithoutAccountData(row.errorMessage, row)
-  return code === undefined ? { text } : { code, text }
-}
+const reasonOf = (
+  error: RowError | undefined,
+): { readonly code?: string; readonly text?: string } =>
+  error === undefined
+    ? {}
+    : { text: error.text, ...(error.code !== undefined && { code: error.code }) }

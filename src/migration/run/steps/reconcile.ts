@@ -1,10 +1,11 @@
+import type { ImportUser } from '../../core/import-user.js'
+import { reconcileUser } from '../../reconcile/reconcile-user.js'
 import { forEachAtOnce } from '../at-once.js'
 import { IDENTITY } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { type AccountsSeen, accountsSeen } from './accounts-seen.js'
-import { compare } from './compare.js'
 import { type LookUps, lookUps } from './look-ups.js'
 import { ownRowOf } from './own-row.js'
 import { recordedRowsOf } from './recorded-rows.js'
@@ -69,9 +70,11 @@ async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<vo
     if (coreUserId === undefined) return
     results().rows(recordedRowsOf(work, record))
   }
-  const comparison = await compare(work, record)
-  if (!comparison.found) return results().missing(ordinal, comparison.heldBy)
-  const { coreUserId, accountId, differences } = comparison
+  const user = record.value as unknown as ImportUser
+  const { signal } = work
+  const found = await reconcileUser(work.core, { externalUserId, user }, { signal })
+  if (found.state === 'missing') return results().missing(ordinal, found.heldBy)
+  const { coreUserId, accountId, differences } = found
   const sharers = seen.add(ordinal, { externalUserId, coreUserId, accountId })
   if (sharers.length > 0) return results().shared([...sharers, ordinal], coreUserId)
   if (differences.length > 0) return results().differs(ordinal, coreUserId, differences)

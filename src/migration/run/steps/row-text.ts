@@ -24,8 +24,3 @@ function accountDataOf(record: unknown): string[] {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
-
-const CODE = /(?:^|[\s:])(E\d{3})(?=:|\s|$)/
-
-/** Such as `E003`, where the text begins with one. */
-export const codeOf = (text: string): string | undefined => CODE.exec(text)?.[1]

@@ -13,10 +13,10 @@ import { type SimulatedTime, simulatedTime } from './support/simulated-time.js'
 class Killed extends Error {}
 
 const SETTLE_SECONDS = 10
-const MOST_PROCESSES = 400
+const MOST_PROCESSES = 60
 const MOST_STEPS = 20_000
 /** Some seconds' worth; `MODEL_RUNS` makes a longer search. */
-const RUNS = Number(process.env['MODEL_RUNS'] ?? 12)
+const RUNS = Number(process.env['MODEL_RUNS'] ?? 40)
 
 interface Story {
   readonly users: number

@@ -105,9 +105,10 @@ export function simulatedCore({ fate, onCall = () => {}, time }: Plan): Simulate
     return result
   }
 
-  const userOf = (id: string): CoreUser | undefined => {
-    const account = accounts.get(id)
-    if (account === undefined) return undefined
+  const userOf = (asked: string): CoreUser | undefined => {
+    const [id, account] =
+      [...accounts].find(([id, { coreId }]) => id === asked || coreId === asked) ?? []
+    if (id === undefined || account === undefined) return undefined
     const method = {
       recipeId: 'emailpassword',
       recipeUserId: id,

@@ -10,12 +10,19 @@ export interface SimulatedTime extends Timing {
   isAwaited(): boolean
 }
 
+/** A run that waits for ever would hold the process. */
+const MOST_PASSES = 100_000
+
 export function simulatedTime(): SimulatedTime {
   let now = 0
   const events: { readonly at: number; readonly happens: () => void; readonly everyMs?: number }[] =
     []
 
+  let passed = 0
+
   function pass(ms: number): void {
+    passed += 1
+    if (passed > MOST_PASSES) throw new Error(`time passes without end, by ${ms} ms each time`)
     const until = now + ms
     for (;;) {
       events.sort((one, other) => one.at - other.at)

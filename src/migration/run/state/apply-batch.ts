@@ -23,7 +23,8 @@ export function applyBatch(state: RunState, entry: BatchEntry): void {
     case 'batch_refused':
       sendLater(state, batch.ordinals)
       if (entry.code === 'too_large') {
-        state.batchLimit = Math.max(1, Math.floor(batch.ordinals.length / 2))
+        const half = Math.max(1, Math.floor(batch.ordinals.length / 2))
+        state.batchLimit = Math.min(state.batchLimit, half)
       }
       return
     case 'batch_absent':

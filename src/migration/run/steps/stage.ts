@@ -53,19 +53,23 @@ function isUnsent(work: Work, { ordinal }: SurveyedRecord): boolean {
 
 /** Sends until each user of the batch is staged, found or refused by the core. */
 async function sendWhole(work: Work, made: Batch): Promise<void> {
-  const parts: Batch[] = [made]
-  for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+  let unsent = made
+  while (unsent.length > 0) {
     work.signal.throwIfAborted()
-    const unknown = await withoutKnown(work, part)
+    const unknown = await withoutKnown(work, partOf(work, unsent))
     if (unknown.length > 0) await sendBatch(work, unknown)
-    const unsent = unknown.filter((record) => isUnsent(work, record))
-    parts.unshift(...split(unsent, work.ledger.state.batchLimit))
+    unsent = unsent.filter((record) => isUnsent(work, record))
   }
 }
 
-function split(batch: Batch, limit: number): Batch[] {
-  if (batch.length <= limit) return batch.length === 0 ? [] : [batch]
-  return [batch.slice(0, limit), ...split(batch.slice(limit), limit)]
+/** As many as go in one call. Who was in a lost one goes with nobody else. */
+function partOf({ ledger }: Work, batch: Batch): Batch {
+  const { resend, batchLimit } = ledger.state
+  const [first] = batch
+  const other = batch.findIndex(
+    ({ ordinal }) => first !== undefined && resend.has(ordinal) !== resend.has(first.ordinal),
+  )
+  return batch.slice(0, Math.min(batchLimit, other === -1 ? batch.length : other))
 }
 
 function ignore(): void {}

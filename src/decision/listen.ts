@@ -8,7 +8,7 @@ export type StopListening = () => void
  * process with it.
  */
 export function listenTo<Event>(
-  name: 'decision' | 'keys' | 'idempotency' | 'denylist' | 'store' | 'postgres',
+  name: 'decision' | 'keys' | 'idempotency' | 'denylist' | 'store' | 'postgres' | 'migration',
   listener: (event: Event) => void,
 ): StopListening {
   const channel = `express-service-auth:${name}`

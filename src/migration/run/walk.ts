@@ -39,7 +39,7 @@ export const check = async (work: Work): Promise<Ending> =>
   endingOf(work, async () => {
     const { findings, passed, entries } = await preflight(work)
     if (entries.length > 0 && !work.ledger.state.started) await work.ledger.write(...entries)
-    return { state: passed ? 'interrupted' : 'preflight_failed', findings }
+    return { state: passed ? restingState(work.ledger.state) : 'preflight_failed', findings }
   })
 
 type TakeStep = (work: Work, findings: PreflightFinding[]) => Promise<MigrationState | undefined>

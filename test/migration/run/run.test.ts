@@ -1,42 +1,102 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
+import { fileJournal } from '../../../src/migration/journal/file-journal.js'
+import type { MigrationOptions } from '../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
+import type { IdentityReport } from '../../../src/migration/run/report.js'
 import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
-import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
-import { memoryJournal } from './support/memory-journal.js'
-import { people, sourceOf } from './support/people.js'
+import {
+  accountsByExternalId,
+  type StandInCore,
+  startStandInCore,
+} from '../../support/stand-in-core.js'
+import { people, person } from './support/people.js'
 
-const quick = {
+/** The seconds of a run, as milliseconds. */
+const QUICK = {
   ...SYSTEM_TIMING,
   sleep: (ms: number, signal: AbortSignal) => SYSTEM_TIMING.sleep(Math.min(ms, 5), signal),
 }
 
-describe('a run', () => {
+describe('a run on the stand-in core', () => {
   let standIn: StandInCore
+  let folder: string
   beforeAll(async () => {
-    standIn = await startStandInCore()
+    standIn = await startStandInCore({ roles: ['member'] })
+    folder = await mkdtemp(join(tmpdir(), 'esa-run-'))
   }, 60_000)
-  afterAll(() => standIn.close())
+  afterAll(async () => {
+    await standIn.close()
+    await rm(folder, { recursive: true, force: true })
+  })
 
-  it('takes a faultless source to complete', async () => {
-    const journal = memoryJournal()
+  async function open(name: string, records: readonly object[], more = {}) {
+    const file = join(folder, `${name}.ndjson`)
+    await writeFile(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
     const core = coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey })
-    const events: unknown[] = []
-    const migration = await openMigrationWith(
+    const journal = await fileJournal(join(folder, name))
+    const options: MigrationOptions = { core, source: { file }, journal, batchUsers: 7, ...more }
+    return openMigrationWith(
       {
-        core,
-        source: sourceOf(people(30)),
-        journal,
-        batchUsers: 7,
-        onProgress: (event) => {
-          events.push(event.type)
-          return event.type === 'waiting' ? standIn.runJob() : undefined
-        },
+        ...options,
+        onProgress: ({ type }) => (type === 'waiting' ? standIn.runJob() : undefined),
       },
-      quick,
+      QUICK,
     )
+  }
+
+  it('stages nothing while the core lacks what the source needs', async () => {
+    const userRoles = [{ role: 'owner', tenantIds: ['public'] }]
+    const migration = await open('roles', [...people(3, 'role'), person('boss', { userRoles })])
     const report = await migration.run()
+    expect(report).toMatchObject({
+      state: 'preflight_failed',
+      counts: { pending: 4 },
+      findings: [{ code: 'role_missing', severity: 'fault', line: 4, records: 1 }],
+    })
+    expect(await standIn.query('select id from bulk_import_users')).toEqual([])
     await migration.close()
-    expect(report.state).toBe('complete')
+  })
+
+  it('takes a faulty source to complete, with a correction', async () => {
+    const records: object[] = people(20, 'story')
+    records[4] = { externalUserId: 'story-4', loginMethods: [] }
+    const migration = await open('story', records)
+    const core = coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey })
+    const early = { ...person('story-9'), externalUserId: 'not-of-the-source' }
+    await core.importUser(early as never)
+    await core.importUser(person('story-11') as never)
+
+    const first = await migration.run()
+    expect(first).toMatchObject({
+      state: 'to_correct',
+      counts: { invalid: 1, failed: 1, reconciled: 18 },
+      findings: [{ code: 'record_invalid', severity: 'notice', line: 5 }],
+    })
+    const identities: IdentityReport[] = []
+    for await (const identity of migration.identities()) identities.push(identity)
+    expect(identities[9]).toMatchObject({
+      state: 'failed',
+      line: 10,
+      code: 'E003',
+      heldBy: await core.coreIdOf('not-of-the-source'),
+    })
+    expect(identities[4]?.errors?.[0]?.message).toBe('At least one loginMethod is required.')
+
+    const corrections = join(folder, 'corrections.ndjson')
+    const mended = { replaces: 'story-4', user: person('story-4') }
+    const leftOut = { leaveOut: 'story-9', reason: 'has signed up with another id' }
+    await writeFile(corrections, `${JSON.stringify(mended)}\n${JSON.stringify(leftOut)}\n`)
+    const last = await migration.correct({ file: corrections })
+    expect(last).toMatchObject({ state: 'complete', counts: { reconciled: 19, left_out: 1 } })
+    const accounts = await accountsByExternalId(standIn)
+    for (let user = 0; user < 20; user++) expect(accounts.has(`story-${user}`)).toBe(user !== 9)
+    await migration.close()
+
+    const journal = await readFile(join(folder, 'story', 'journal.ndjson'), 'utf8')
+    expect(journal).not.toMatch(/@example\.com|\$2a\$/)
   })
 })

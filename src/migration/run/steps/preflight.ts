@@ -73,8 +73,9 @@ export async function readCatalogue({ core, signal }: Work): Promise<Catalogue> 
   return { tenants, roles, features }
 }
 
-function foreignRows({ settings }: Work, rows: number): PreflightFinding[] {
-  if (rows === 0) return []
+/** Once staging has begun, the rows are those of the run. */
+function foreignRows({ settings, ledger }: Work, rows: number): PreflightFinding[] {
+  if (rows === 0 || ledger.state.started) return []
   const message = `The core has ${rows} staged rows that are not of this run.`
   const severity = settings.allowForeignRows ? 'notice' : 'fault'
   return [{ code: 'foreign_rows', severity, message, records: rows }]

@@ -26,6 +26,9 @@ export function adviceFor(
     state.blocked
       ? 'A deletion did not account for each row: look what else deletes rows, then reconcile.'
       : undefined,
+    standing === 'complete' && state.absences > 0
+      ? 'A call without reply may have landed since: reconcile once more before the end.'
+      : undefined,
     ...failuresWithoutBlame(state),
     counts.invalid > 0 ? 'Correct the invalid records, or leave them out.' : undefined,
     counts.failed > 0 ? 'Correct the records that have failed, or leave them out.' : undefined,

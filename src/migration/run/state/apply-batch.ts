@@ -62,6 +62,7 @@ function rejected(state: RunState, batch: UndecidedBatch, entry: EntryOf<'batch_
 
 function absent(state: RunState, batch: UndecidedBatch, entry: EntryOf<'batch_absent'>): void {
   sendLater(state, batch.ordinals)
+  state.absences += 1
   for (const ordinal of batch.ordinals) state.resend.add(ordinal)
   for (const ordinal of readOrdinals(entry.found, sizeOf(state))) {
     setIdentity(state, ordinal, IDENTITY.found)

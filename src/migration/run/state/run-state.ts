@@ -30,6 +30,8 @@ export interface RunState {
   undecided: UndecidedBatch | undefined
   /** Identities of calls without reply that were not staged: never in one batch with others. */
   resend: Set<number>
+  /** Calls without reply that had not landed when their time was over; they may land yet. */
+  absences: number
   /** Users in a call, once a core has found one too large. */
   batchLimit: number
 
@@ -61,6 +63,7 @@ export function createRunState(): RunState {
     batches: 0,
     undecided: undefined,
     resend: new Set(),
+    absences: 0,
     batchLimit: Number.POSITIVE_INFINITY,
     foreignRows: new Set(),
     rows: new Map(),

@@ -1,6 +1,7 @@
 import type { Journal } from '../journal/journal.js'
 import { applyEntry } from './state/apply-entry.js'
-import { type Entry, readEntries, writeEntry } from './state/entry.js'
+import { type Entry, writeEntry } from './state/entry.js'
+import { readEntries } from './state/read-entries.js'
 import { createRunState, type RunState } from './state/run-state.js'
 
 /** The journal and the sum of its entries, which never know different things. */

@@ -13,6 +13,7 @@ import type { CoreClient } from '../core/core-client.js'
 import type { Journal } from '../journal/journal.js'
 import type { Source } from '../source/source.js'
 import type { UserWarningCode } from '../user/finding.js'
+import type { MigrationOptions } from './migration.js'
 import type { MigrationProgress } from './progress.js'
 
 const CORE_FUNCTIONS = [
@@ -74,7 +75,9 @@ const schema = optionsObject({
 })
 
 /** Checked options of a migration. */
-export type MigrationSettings = z.output<typeof schema>
+export type MigrationSettings = Required<Omit<MigrationOptions, 'onProgress'>> & {
+  readonly onProgress?: MigrationOptions['onProgress'] | undefined
+}
 
 /** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
 export const parseSettings = (input: unknown): MigrationSettings =>

@@ -1,115 +1,124 @@
-import { z } from 'zod'
-import type { Journal } from '../../journal/journal.js'
-import { MigrationError } from '../migration-error.js'
+import type { MigrationState } from '../report.js'
 
 /** Grows when an older version of the package could misread what a newer one has written. */
-const FORMAT = 1
+export const FORMAT = 1
 
-const count = z.int().min(0)
-const text = z.string()
-const ids = z.array(text)
-/** As `writeOrdinals` writes them. */
-const ordinals = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/)
-
-const origin = z.strictObject({ name: text, file: z.boolean(), digest: text })
-
-const finding = z.looseObject({
-  code: text,
-  severity: z.enum(['fault', 'notice']),
-  message: text,
-})
-
-const entry = z.discriminatedUnion('type', [
-  z.strictObject({
-    type: z.literal('begun'),
-    format: z.literal(FORMAT),
-    at: z.number(),
-    identities: count,
-    source: origin,
-    core: text.optional(),
-  }),
-  /** What follows is what a preflight has found; it takes the place of an earlier one. */
-  z.strictObject({ type: z.literal('examined') }),
-  z.strictObject({ type: z.literal('invalid'), of: ordinals }),
-  z.strictObject({ type: z.literal('found'), of: ordinals, by: z.enum(['account', 'row']) }),
-  z.strictObject({ type: z.literal('foreign_rows'), rows: ids }),
-  z.strictObject({ type: z.literal('started') }),
-
-  z.strictObject({ type: z.literal('batch_sent'), batch: count, of: ordinals }),
-  z.strictObject({
-    type: z.literal('batch_staged'),
-    batch: count,
-    by: z.enum(['reply', 'row', 'accounts']),
-  }),
-  z.strictObject({
-    type: z.literal('batch_rejected'),
-    batch: count,
-    users: z.array(z.strictObject({ of: count, line: count, errors: z.array(text) })),
-  }),
-  z.strictObject({ type: z.literal('batch_refused'), batch: count, code: text }),
-  z.strictObject({ type: z.literal('batch_absent'), batch: count, found: ordinals }),
-
-  z.strictObject({ type: z.literal('waited') }),
-  z.strictObject({
-    type: z.literal('row'),
-    row: text,
-    of: count,
-    line: count,
-    externalUserId: text,
-    /** A twin is of an identity that has its account. */
-    as: z.enum(['failed', 'twin']),
-    code: text.optional(),
-    text: text.optional(),
-    heldBy: text.optional(),
-  }),
-  z.strictObject({ type: z.literal('collected') }),
-  z.strictObject({ type: z.literal('rows_appeared') }),
-
-  z.strictObject({ type: z.literal('delete_sent'), rows: ids }),
-  z.strictObject({ type: z.literal('deleted'), rows: ids }),
-  z.strictObject({ type: z.literal('delete_refused') }),
-  z.strictObject({ type: z.literal('delete_unaccounted'), deleted: ids, open: ids }),
-
-  z.strictObject({
-    type: z.literal('looked_up'),
-    same: z.array(z.tuple([count, text])),
-    differs: z.array(z.tuple([count, text, ids])),
-    shared: z.array(z.tuple([count, text])),
-    missing: z.array(z.tuple([count, text.nullable()])),
-  }),
-  z.strictObject({ type: z.literal('reconciled') }),
-  z.strictObject({ type: z.literal('reconcile_asked') }),
-
-  z.strictObject({
-    type: z.literal('corrected'),
-    source: origin,
-    replaced: z.array(z.tuple([count, count])),
-    leftOut: z.array(z.tuple([count, count, text])),
-    accepted: z.array(z.tuple([count, count, text])),
-  }),
-  z.strictObject({ type: z.literal('again'), codes: ids, of: ordinals }),
-
-  z.strictObject({
-    type: z.literal('ended'),
-    state: z.enum([
-      'complete',
-      'to_correct',
-      'to_reconcile',
-      'stalled',
-      'interrupted',
-      'preflight_failed',
-      'core_fault',
-    ]),
-    findings: z.array(finding),
-    fault: text.optional(),
-  }),
-])
-
-/** What a run writes down. Ordinals count the records of the source from 0. */
-export type Entry = z.infer<typeof entry>
-export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>
 /** By what a journal knows a source again: its path or name, and the digest of its content. */
-export type Origin = z.infer<typeof origin>
+export interface Origin {
+  readonly name: string
+  readonly file: boolean
+  readonly digest: string
+}
+
+interface Begun {
+  readonly type: 'begun'
+  readonly format: typeof FORMAT
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly identities: number
+  readonly source: Origin
+  /** The core's address. */
+  readonly core?: string | undefined
+}
+
+/** What follows is what a preflight has found; it takes the place of an earlier one. */
+type Examined =
+  | { readonly type: 'examined' }
+  | { readonly type: 'invalid'; readonly of: string }
+  | { readonly type: 'found'; readonly of: string; readonly by: 'account' | 'row' }
+  | { readonly type: 'foreign_rows'; readonly rows: readonly string[] }
+  | { readonly type: 'started' }
+
+type Batch =
+  | { readonly type: 'batch_sent'; readonly batch: number; readonly of: string }
+  | {
+      readonly type: 'batch_staged'
+      readonly batch: number
+      readonly by: 'reply' | 'row' | 'accounts'
+    }
+  | {
+      readonly type: 'batch_rejected'
+      readonly batch: number
+      readonly users: readonly {
+        readonly of: number
+        readonly line: number
+        readonly errors: readonly string[]
+      }[]
+    }
+  | { readonly type: 'batch_refused'; readonly batch: number; readonly code: string }
+  | { readonly type: 'batch_absent'; readonly batch: number; readonly found: string }
+
+interface FailedRow {
+  readonly type: 'row'
+  readonly row: string
+  readonly of: number
+  readonly line: number
+  readonly externalUserId: string
+  /** A twin is of an identity that has its account. */
+  readonly as: 'failed' | 'twin'
+  readonly code?: string | undefined
+  readonly text?: string | undefined
+  readonly heldBy?: string | undefined
+}
+
+type Rows =
+  | { readonly type: 'waited' }
+  | FailedRow
+  | { readonly type: 'collected' }
+  | { readonly type: 'rows_appeared' }
+  | { readonly type: 'delete_sent'; readonly rows: readonly string[] }
+  | { readonly type: 'deleted'; readonly rows: readonly string[] }
+  | { readonly type: 'delete_refused' }
+  | {
+      readonly type: 'delete_unaccounted'
+      readonly deleted: readonly string[]
+      readonly open: readonly string[]
+    }
+
+/** An ordinal, and the account's id in the core. */
+type OfAccount = readonly [ordinal: number, coreUserId: string]
+/** An ordinal, the line of the correction, and why. */
+type Decided = readonly [ordinal: number, line: number, reason: string]
+
+type LookUps =
+  | {
+      readonly type: 'looked_up'
+      readonly same: OfAccount[]
+      readonly differs: (readonly [...OfAccount, differences: readonly string[]])[]
+      readonly shared: OfAccount[]
+      readonly missing: (readonly [ordinal: number, heldBy: string | null])[]
+    }
+  | { readonly type: 'reconciled' }
+  | { readonly type: 'reconcile_asked' }
+
+type Corrections =
+  | {
+      readonly type: 'corrected'
+      readonly source: Origin
+      readonly replaced: (readonly [ordinal: number, line: number])[]
+      readonly leftOut: Decided[]
+      readonly accepted: Decided[]
+    }
+  | { readonly type: 'again'; readonly codes: readonly string[]; readonly of: string }
+
+interface Ended {
+  readonly type: 'ended'
+  readonly state: MigrationState
+  readonly findings: readonly {
+    readonly [member: string]: unknown
+    readonly code: string
+    readonly severity: 'fault' | 'notice'
+    readonly message: string
+  }[]
+  readonly fault?: string | undefined
+}
+
+/**
+ * What a run writes down. Ordinals count the records of the source from 0; many of them stand in a text
+ * as `writeOrdinals` writes them.
+ */
+export type Entry = Begun | Examined | Batch | Rows | LookUps | Corrections | Ended
+export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>
 
 export const begunEntry = (begun: Omit<EntryOf<'begun'>, 'type' | 'format'>): Entry => ({
   type: 'begun',
@@ -118,34 +127,3 @@ export const begunEntry = (begun: Omit<EntryOf<'begun'>, 'type' | 'format'>): En
 })
 
 export const writeEntry = (written: Entry): string => JSON.stringify(written)
-
-/** @throws MigrationError `bad_journal` when a line is no entry of this version. */
-export async function* readEntries(journal: Journal): AsyncGenerator<Entry> {
-  let line = 0
-  for await (const written of journal.read()) {
-    line += 1
-    yield readEntry(written, line)
-  }
-}
-
-function readEntry(written: string, line: number): Entry {
-  const value = parseJson(written)
-  const parsed = entry.safeParse(value)
-  if (parsed.success) return parsed.data
-  throw new MigrationError('bad_journal', faultOf(value), line)
-}
-
-function faultOf(value: unknown): string {
-  const format = Object(value).format
-  return typeof format === 'number' && format > FORMAT
-    ? 'the journal is of a newer version of this package'
-    : 'no entry of a journal'
-}
-
-function parseJson(written: string): unknown {
-  try {
-    return JSON.parse(written)
-  } catch {
-    return undefined
-  }
-}

@@ -1,0 +1,72 @@
+export type { ApiKey } from '../core-client/api-key.js'
+export type {
+  AccountInfo,
+  CallOptions,
+  CoreClient,
+  DirectImport,
+  RowQuery,
+  Staging,
+} from './core/core-client.js'
+export { CoreError, type CoreErrorCode, type CoreErrorOutcome } from './core/core-error.js'
+export type {
+  ImportLoginMethod,
+  ImportTotpDevice,
+  ImportUser,
+  ImportUserRole,
+  RecipeId,
+} from './core/import-user.js'
+export { type CoreClientOptions, coreClient } from './core/open-core-client.js'
+export type {
+  CoreLoginMethod,
+  CoreTenant,
+  CoreTotpDevice,
+  CoreUser,
+  RowStatus,
+  StagedRow,
+  StagedUser,
+} from './core/reply.js'
+export { type ImportOneResult, importOne } from './direct/import-one.js'
+export type { MigrationConnection, MigrationRecipe } from './endpoint/allowlist.js'
+export type {
+  MigrationAcceptance,
+  MigrationDecision,
+  MigrationDecisionObserver,
+  MigrationRefusal,
+  MigrationUndecided,
+} from './endpoint/decision.js'
+export type { MigrationIssuer } from './endpoint/issuer-options.js'
+export type {
+  LegacyLogin,
+  LegacyUser,
+  LegacyUserQuery,
+  LoadUser,
+} from './endpoint/legacy-user.js'
+export type { MigrationLimiter } from './endpoint/limit.js'
+export { migrationEndpoint } from './endpoint/migration-endpoint.js'
+export type { LegacyIdentity } from './endpoint/migration-request.js'
+export type { MigrationEndpointOptions } from './endpoint/options.js'
+export type { TokenList } from './endpoint/tokens.js'
+export { fileJournal } from './journal/file-journal.js'
+export type { Journal } from './journal/journal.js'
+export type { Migration, MigrationOptions, StepOptions } from './run/migration.js'
+export { MigrationError, type MigrationErrorCode } from './run/migration-error.js'
+export { openMigration } from './run/open-migration.js'
+export type { MigrationProgress } from './run/progress.js'
+export type {
+  IdentityReport,
+  IdentityState,
+  MigrationCounts,
+  MigrationReport,
+  MigrationState,
+  PreflightFinding,
+} from './run/report.js'
+export type { Source } from './source/source.js'
+export type { Names, UserContext } from './user/context.js'
+export type {
+  UserError,
+  UserErrorCode,
+  UserFinding,
+  UserWarning,
+  UserWarningCode,
+} from './user/finding.js'
+export { type UserValidation, validateUser } from './user/validate-user.js'

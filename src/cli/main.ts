@@ -4,7 +4,10 @@ import { run } from './run.js'
 /** 128 and the number of the signal, as a shell says it. */
 const EXIT_AFTER_SIGINT = 130
 
-process.once('SIGINT', () => process.exit(EXIT_AFTER_SIGINT))
+process.once('SIGINT', () => {
+  // A command that listens too ends by itself; the next signal ends the process.
+  if (process.listenerCount('SIGINT') === 0) process.exit(EXIT_AFTER_SIGINT)
+})
 
 /** Nobody may have learned what was found. */
 const EXIT_WITHOUT_OUTPUT = 3

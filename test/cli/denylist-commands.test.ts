@@ -12,7 +12,7 @@ import { type RedisServer, startRedis } from '../support/redis.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
 import { startTcpProxy } from '../support/tcp-proxy.js'
 import { until } from '../support/until.js'
-import { type Ran, runChild, runHere, temporaryFile } from './kit.js'
+import { type Ran, runChild, runHere, startChild, temporaryFile } from './kit.js'
 
 const key = makeSigningKey('d-1')
 const stranger = makeSigningKey('d-1')
@@ -294,6 +294,16 @@ test('Ctrl-C ends the wait, and what is written is told', async () => {
   expect(ran.stdout).toMatch(/^Denied\n/)
   expect(ran.stdout).toContain('it is written, but nobody is known to apply it')
   expect(process.listenerCount('SIGINT')).toBe(before)
+})
+
+test('Ctrl-C ends the wait of a process, too, which then ends by itself', async () => {
+  const argv = ['deny', 'caller', 'billing', ...WHY, '--wait', '5m', '--policy', policy]
+  const { child, ended } = await startChild(argv, { stdin: '', env: { REDIS_URL: redis.url } })
+  await until('it is written', async () => !(await isUnchanged()))
+  // It has to see the reply, too, before it waits.
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  child.kill('SIGINT')
+  expect(await ended).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/^Denied\n/) })
 })
 
 describe('allow', () => {

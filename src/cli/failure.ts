@@ -8,6 +8,8 @@
  * - `input`: what standard input holds is not what was asked for.
  * - `dependency_missing`: a package that the command needs is not installed.
  * - `key_set_unavailable`, `store_unavailable`: out of reach.
+ * - `bad_source`, `bad_corrections`, `bad_journal`, `journal_in_use`: of a migration; see its report.
+ * - `core_fault`: the core cannot be asked, or answers what it must not.
  * - `internal`: a defect of the command itself.
  */
 export type FailureCode =
@@ -19,6 +21,11 @@ export type FailureCode =
   | 'dependency_missing'
   | 'key_set_unavailable'
   | 'store_unavailable'
+  | 'bad_source'
+  | 'bad_corrections'
+  | 'bad_journal'
+  | 'journal_in_use'
+  | 'core_fault'
   | 'internal'
 
 /** What a command has to show: to people by the line, with `--json` as members of its object. */

@@ -39,7 +39,7 @@ export const helpOn = (command: Command): string[] => [
   ...optionLines({ ...command.options, ...COMMON_OPTIONS }),
   '',
   'Exit codes:',
-  ...exitCodes(command.oneMeans),
+  ...exitCodes(command.oneMeans, command.moreExitCodes),
   '',
   'Examples:',
   ...command.examples.map((line) => INDENT + line),
@@ -54,13 +54,14 @@ const optionLines = (specs: OptionSpecs): string[] =>
     INDENT,
   )
 
-const exitCodes = (oneMeans: string): string[] =>
+const exitCodes = (oneMeans: string, more: Command['moreExitCodes'] = []): string[] =>
   columns(
     [
       ['0', 'all is well'],
       ['1', oneMeans],
       ['2', 'command, file or value wrong; nothing changed'],
       ['3', 'out of reach; nothing changed, or said to be unknown'],
+      ...more,
     ],
     INDENT,
   )

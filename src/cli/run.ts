@@ -1,12 +1,9 @@
 import { type Arguments, inPlace, readArguments, refuseSecrets } from './arguments.js'
-import type { Command, CommandIo } from './command.js'
+import type { Command, CommandIo, ExitCode, Screen } from './command.js'
 import { COMMANDS } from './commands.js'
 import { CommandFailure, type FailureCode, type Report, wrong } from './failure.js'
 import { helpOn, helpOnAll, packageVersion } from './help.js'
 import { printable, printableJson } from './printable.js'
-
-/** What the process ends with. */
-export type ExitCode = 0 | 1 | 2 | 3
 
 interface Ending extends Report {
   readonly exitCode: ExitCode
@@ -78,7 +75,23 @@ async function answer(
   const note = (line: string): void => {
     if (!isJson) io.stderr.write(`${printable(line)}\n`)
   }
-  return await command.run({ stdin: io.stdin, env: io.env, arguments: given, note })
+  const event = (json: object): void => {
+    if (isJson) io.stdout.write(`${printableJson(json)}\n`)
+  }
+  const screen = isJson ? undefined : screenOf(io)
+  return await command.run({ stdin: io.stdin, env: io.env, arguments: given, note, event, screen })
+}
+
+const DEFAULT_COLUMNS = 80
+const TO_LINE_START = '\r'
+const WIPE_TO_LINE_END = '\u001b[K'
+
+function screenOf({ stderr }: CommandIo): Screen | undefined {
+  if (!stderr.isTTY) return undefined
+  return {
+    columns: stderr.columns ?? DEFAULT_COLUMNS,
+    draw: (line) => stderr.write(TO_LINE_START + printable(line) + WIPE_TO_LINE_END),
+  }
 }
 
 function informationOn(

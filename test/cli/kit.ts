@@ -21,19 +21,24 @@ export interface Ran {
 interface RunOptions {
   readonly stdin?: string | Buffer
   readonly isTTY?: boolean
+  /** Of the terminal that standard error is, if it is one. */
+  readonly columns?: number
   readonly env?: Readonly<Record<string, string>>
   readonly commands?: readonly Command[]
 }
 
 /** Runs `service-auth` in this process. */
 export async function runHere(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { stdin = '', isTTY = false, env = {}, commands } = options
+  const { stdin = '', isTTY = false, columns, env = {}, commands } = options
   const out: string[] = []
   const err: string[] = []
   const io = {
     stdin: Object.assign(Readable.from([Buffer.from(stdin)]), { isTTY }),
     stdout: { write: (text: string) => out.push(text) },
-    stderr: { write: (text: string) => err.push(text) },
+    stderr: {
+      write: (text: string) => err.push(text),
+      ...(columns !== undefined && { isTTY: true, columns }),
+    },
     env,
   }
   const exitCode = await run(argv, io, commands)

@@ -1,0 +1,22 @@
+import { resolve } from 'node:path'
+import type { Source } from '../migration/source/source.js'
+import type { Arguments } from './arguments.js'
+import { wrong } from './failure.js'
+
+/** What is corrected: by a file, or what has failed with one of the codes. */
+export type CorrectionOrder = Source | { readonly again: readonly string[] }
+
+const CODE = /^E\d{3}$/
+
+/** @throws CommandFailure (2) unless exactly one way is given. */
+export function readOrder(given: Arguments): CorrectionOrder {
+  const file = given.text('corrections')
+  const again = given.texts('again')
+  if ((file !== undefined) === again.length > 0) {
+    throw wrong('usage', 'give either --corrections or --again')
+  }
+  // The journal keeps the path, and a later run may be started elsewhere.
+  if (file !== undefined) return { file: resolve(file) }
+  if (again.every((code) => CODE.test(code))) return { again }
+  throw wrong('usage', '--again must be a code of the core, such as E019')
+}

@@ -1,0 +1,85 @@
+import { basename, join } from 'node:path'
+import type { IdentityReport, MigrationReport } from '../migration/run/report.js'
+import { columns } from './columns.js'
+import { countsThatAre, numberInWords } from './migrate-counts.js'
+import { ACCOUNTS_FILE, NEEDS_PERSON_FILE, REPORT_FILE } from './migrate-files.js'
+import type { NeedingPerson } from './migrate-reports.js'
+import { durationInWords, momentInWords } from './time-in-words.js'
+
+/** What a person is shown of a report. */
+export interface ShownReport {
+  readonly report: MigrationReport
+  readonly needing: NeedingPerson
+  /** Where the files of the report are. */
+  readonly directory: string
+}
+
+/** The report as a table. */
+export const reportLines = ({ report, needing, directory }: ShownReport): string[] => [
+  ...summaryLines(report),
+  ...findingLines(report),
+  ...identityLines(needing),
+  ...adviceLines(report),
+  '',
+  ...columns([
+    ['Report', join(directory, REPORT_FILE)],
+    ...(needing.count === 0 ? [] : [['Who needs you', join(directory, NEEDS_PERSON_FILE)]]),
+    ['Accounts', join(directory, ACCOUNTS_FILE)],
+  ]),
+]
+
+function summaryLines({ state, identities, counts, startedAt, reportedAt }: MigrationReport) {
+  const lasted = durationInWords(Math.max(0, reportedAt - startedAt) / 1000)
+  return columns([
+    ['State', state],
+    ['Begun', `${momentInWords(Math.floor(startedAt / 1000))}, ${lasted} before this report`],
+    ['Identities', numberInWords(identities)],
+    ...countsThatAre(counts).map(([name, count]) => [`  ${name}`, count]),
+  ])
+}
+
+/** What stops the run, or is worth knowing before it. */
+export function findingLines({ findings }: Pick<MigrationReport, 'findings'>): string[] {
+  if (findings.length === 0) return []
+  const rows = findings.map(({ severity, code, line, records, message }) => [
+    severity,
+    code,
+    line === undefined ? '' : `line ${line}`,
+    records === undefined || records === 1 ? '' : `${numberInWords(records)} records`,
+    message,
+  ])
+  return ['', ...columns(rows)]
+}
+
+function identityLines({ count, shown }: NeedingPerson): string[] {
+  if (count === 0) return []
+  const rows = shown.map((identity) => [
+    placeOf(identity),
+    identity.externalUserId,
+    identity.state,
+    whyOf(identity),
+  ])
+  const more = count - shown.length
+  return [
+    '',
+    ...columns([['line', 'external id', 'state', 'why'], ...rows]),
+    ...(more > 0 ? [`and ${numberInWords(more)} more`] : []),
+  ]
+}
+
+const placeOf = ({ line, corrections }: IdentityReport): string =>
+  corrections === undefined ? String(line) : `${basename(corrections)}:${line}`
+
+function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityReport): string {
+  const said = text ?? code
+  const parts = [
+    ...(said === undefined ? [] : [said]),
+    ...errors.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`)),
+    ...(differences.length === 0 ? [] : [differences.join(', ')]),
+    ...(heldBy === undefined ? [] : [`held by ${heldBy}`]),
+  ]
+  return parts.join('; ')
+}
+
+const adviceLines = ({ advice }: MigrationReport): string[] =>
+  advice.length === 0 ? [] : ['', ...advice]

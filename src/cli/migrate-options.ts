@@ -1,0 +1,166 @@
+import { resolve } from 'node:path'
+import type { MigrationOptions } from '../migration/run/migration.js'
+import type { UserWarningCode } from '../migration/user/finding.js'
+import type { Arguments, OptionSpec, OptionSpecs } from './arguments.js'
+import { wrong } from './failure.js'
+
+/** What `migrate` does, its first word. */
+export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'clean'] as const
+export type Step = (typeof STEPS)[number]
+
+/** A whole number: of `openMigration`, unless it is one of the client's. */
+interface NumberOption {
+  readonly least: number
+  readonly most: number
+  readonly help: string
+}
+
+const MIGRATION_NUMBERS = {
+  batchUsers: { least: 1, most: 10_000, help: 'users in a call (default: 2000)' },
+  batchBytes: {
+    least: 65_536,
+    most: 67_108_864,
+    help: 'octets of a call, and of the largest record (default: 1000000)',
+  },
+  settleSeconds: {
+    least: 0,
+    most: 600,
+    help: 'after which a call without reply counts as ended (default: 60)',
+  },
+  pollSeconds: { least: 1, most: 3600, help: 'between two counts (default: 15)' },
+  stallMinutes: { least: 1, most: 1440, help: 'without a change that are a stall (default: 30)' },
+  lookUps: { least: 1, most: 64, help: 'look-ups at once (default: 8)' },
+} as const satisfies Partial<Record<keyof MigrationOptions, NumberOption>>
+
+const CLIENT_NUMBERS = {
+  timeoutMs: { least: 1, most: 300_000, help: 'of a call to the core (default: 10000)' },
+  stageTimeoutMs: { least: 1, most: 300_000, help: 'of one that stages (default: 120000)' },
+} as const satisfies Record<string, NumberOption>
+
+/** Every warning, so that a misspelt one is refused. */
+const WARNINGS: Readonly<Record<UserWarningCode, true>> = {
+  role_without_tenants: true,
+  no_primary: true,
+  primary_without_linking: true,
+  totp_name_missing: true,
+  hash_unchecked: true,
+  hash_incomplete: true,
+  login_twice: true,
+  phone_not_e164: true,
+  unknown_member: true,
+  credential_in_metadata: true,
+}
+
+const kebab = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+const numberSpecs = (numbers: Readonly<Record<string, NumberOption>>): OptionSpecs =>
+  Object.fromEntries(
+    Object.entries(numbers).map(([name, { help }]): [string, OptionSpec] => [
+      kebab(name),
+      { kind: 'text', value: 'N', help },
+    ]),
+  )
+
+export const MIGRATE_OPTIONS: OptionSpecs = {
+  core: { kind: 'text', value: 'URL', help: 'where the core is, a path included' },
+  'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key; 0600' },
+  'api-key-stdin': { kind: 'flag', help: 'read the API key from standard input' },
+  source: { kind: 'text', value: 'FILE', help: 'the records: NDJSON in UTF-8' },
+  journal: { kind: 'text', value: 'DIR', help: 'where it is written down what is done' },
+  corrections: { kind: 'text', value: 'FILE', help: 'of correct: one correction a line' },
+  again: {
+    kind: 'text',
+    value: 'CODE',
+    help: 'of correct: stage anew what failed with it',
+    repeatable: true,
+  },
+  yes: { kind: 'flag', help: 'of clean: delete what it lists' },
+  'accept-warnings': {
+    kind: 'text',
+    value: 'CODE',
+    help: 'a warning that stops nothing',
+    repeatable: true,
+  },
+  'allow-foreign-rows': { kind: 'flag', help: "start beside others' staged rows" },
+  ...numberSpecs(MIGRATION_NUMBERS),
+  'allow-insecure-http': { kind: 'flag', help: 'allow http: beyond this machine' },
+  ...numberSpecs(CLIENT_NUMBERS),
+}
+
+/** Options that only one step has. */
+const OF_ONE_STEP: Readonly<Record<string, Step>> = {
+  corrections: 'correct',
+  again: 'correct',
+  yes: 'clean',
+}
+
+/**
+ * The step that is named.
+ *
+ * @throws CommandFailure (2)
+ */
+export function readStep(given: Arguments): Step {
+  const [word] = given.values
+  const step = STEPS.find((name) => name === word)
+  if (step === undefined) {
+    const what = word === undefined ? 'a step is missing' : 'unknown step'
+    throw wrong('usage', `${what}: one of ${STEPS.join(', ')}`)
+  }
+  for (const [name, owner] of Object.entries(OF_ONE_STEP)) {
+    if (owner !== step && given.flag(name)) throw wrong('usage', `--${name} is for ${owner} only`)
+  }
+  return step
+}
+
+/** What a step is told, without the core and the corrections. */
+export interface Settings
+  extends Omit<MigrationOptions, 'core' | 'journal' | 'source' | 'onProgress' | 'corrections'> {
+  /** Absolute. Without one the journal names it. */
+  readonly sourceFile: string | undefined
+  /** Absolute. */
+  readonly directory: string
+}
+
+/** @throws CommandFailure (2) */
+export function readSettings(given: Arguments): Settings {
+  const directory = resolve(given.required('journal'))
+  const source = given.text('source')
+  return {
+    sourceFile: source === undefined ? undefined : resolve(source),
+    directory,
+    ...readNumbers(given, MIGRATION_NUMBERS),
+    acceptWarnings: given.texts('accept-warnings').map(warningOf),
+    allowForeignRows: given.flag('allow-foreign-rows'),
+  }
+}
+
+/** Times of the client, where they are given. */
+export const readClientTimes = (
+  given: Arguments,
+): { readonly timeoutMs?: number; readonly stageTimeoutMs?: number } =>
+  readNumbers(given, CLIENT_NUMBERS)
+
+function readNumbers<Name extends string>(
+  given: Arguments,
+  numbers: Readonly<Record<Name, NumberOption>>,
+): { readonly [name in Name]?: number } {
+  const read: { [name in Name]?: number } = {}
+  for (const [name, range] of Object.entries<NumberOption>(numbers)) {
+    const option = kebab(name)
+    const text = given.text(option)
+    if (text !== undefined) read[name as Name] = wholeNumber(option, text, range)
+  }
+  return read
+}
+
+function wholeNumber(option: string, text: string, { least, most }: NumberOption): number {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw wrong('usage', `--${option} must be a whole number from ${least} to ${most}`)
+}
+
+function warningOf(text: string): UserWarningCode {
+  if (Object.hasOwn(WARNINGS, text)) return text as UserWarningCode
+  throw wrong('usage', `--accept-warnings must be one of ${Object.keys(WARNINGS).join(', ')}`)
+}

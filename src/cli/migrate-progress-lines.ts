@@ -1,0 +1,66 @@
+import type { MigrationProgress } from '../migration/run/progress.js'
+import { countsInWords, numberInWords } from './migrate-counts.js'
+import type { Measure } from './migrate-measure.js'
+import { durationInWords } from './time-in-words.js'
+
+const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>> = {
+  batch_rejected: 'the core rejects users of a batch',
+  reply_lost: 'no reply: whether the core has done it is looked up',
+  reply_resolved: 'the lost reply is resolved',
+  row_failed: 'rows have failed',
+  rows_deleted: 'failed rows deleted',
+  corrected: 'corrections applied',
+}
+
+/** For a log; `undefined` where there is nothing to say. */
+export function plainLine(
+  event: MigrationProgress,
+  measured: Measure | undefined,
+): string | undefined {
+  if (measured !== undefined) {
+    const counts = countsInWords(event.counts)
+    return [`${measured.phase}: ${progressOf(measured)}`, counts].filter(Boolean).join('; ')
+  }
+  const what = WHAT_HAPPENED[event.type]
+  if (what === undefined) return undefined
+  const batch = event.batch === undefined ? '' : `batch ${numberInWords(event.batch)}: `
+  const users = event.users === undefined ? '' : ` (${numberInWords(event.users)})`
+  return `${batch}${what}${users}`
+}
+
+const progressOf = ({ done, total }: Measure): string =>
+  `${numberInWords(done)} of ${numberInWords(total)}`
+
+const BAR_WIDTH = 20
+
+interface Bar {
+  readonly measured: Measure
+  /** A second. */
+  readonly rate: number | undefined
+  readonly counts: string
+  readonly columns: number
+}
+
+/** For a terminal, in one line of it. */
+export function barLine({ measured, rate, counts, columns }: Bar): string {
+  const { phase, done, total } = measured
+  const share = total === 0 ? 1 : done / total
+  const filled = Math.floor(share * BAR_WIDTH)
+  const parts = [
+    `${phase.padEnd('reconciling'.length)} [${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}]`,
+    progressOf(measured),
+    ...(rate === undefined ? [] : [`${rateInWords(rate)}, ${timeLeft(measured, rate)}`]),
+    counts,
+  ]
+  // A full last column would break the line.
+  return parts
+    .filter(Boolean)
+    .join('  ')
+    .slice(0, columns - 1)
+}
+
+const rateInWords = (rate: number): string =>
+  rate < 1 ? `${numberInWords(Math.round(rate * 60))}/min` : `${numberInWords(Math.round(rate))}/s`
+
+const timeLeft = ({ done, total }: Measure, rate: number): string =>
+  `${durationInWords((total - done) / rate)} left`

@@ -1,0 +1,124 @@
+import type { CoreClient } from '../migration/core/core-client.js'
+import { CoreError } from '../migration/core/core-error.js'
+import type { Journal } from '../migration/journal/journal.js'
+import type { Migration, MigrationOptions } from '../migration/run/migration.js'
+import { MigrationError } from '../migration/run/migration-error.js'
+import type { MigrationProgress } from '../migration/run/progress.js'
+import type { CommandContext } from './command.js'
+import { outOfReach, wrong } from './failure.js'
+import { readApiKey } from './migrate-key.js'
+import { readClientTimes, type Settings } from './migrate-options.js'
+import { type Origins, readOrigins } from './migrate-origins.js'
+
+/** What the command is a face of. */
+export interface MigrateParts {
+  coreClient(options: {
+    readonly baseUrl: string
+    readonly apiKey: string
+    readonly allowInsecureHttp?: boolean
+    readonly timeoutMs?: number
+    readonly stageTimeoutMs?: number
+  }): CoreClient
+  fileJournal(directory: string): Promise<Journal>
+  openMigration(options: MigrationOptions): Promise<Migration>
+}
+
+/** Which core, by which key. */
+export type Core = Parameters<MigrateParts['coreClient']>[0]
+
+/** For steps that ask no core: a name that belongs to nobody (RFC 2606). */
+export const NO_CORE: Core = { baseUrl: 'https://core.invalid', apiKey: 'none' }
+
+/** @throws CommandFailure (2) */
+export async function readCore(context: CommandContext): Promise<Core> {
+  const { arguments: given } = context
+  return {
+    baseUrl: given.required('core'),
+    apiKey: await readApiKey(context),
+    allowInsecureHttp: given.flag('allow-insecure-http'),
+    ...readClientTimes(given),
+  }
+}
+
+export interface SessionOptions {
+  readonly settings: Settings
+  readonly core: Core
+  readonly onProgress: (event: MigrationProgress) => void
+}
+
+/** A migration that is open, and the files that it is of. */
+export interface Session {
+  readonly migration: Migration
+  readonly files: readonly string[]
+}
+
+/**
+ * Runs the work on the migration of the settings, and closes it.
+ *
+ * @throws CommandFailure (2 or 3)
+ */
+export async function withMigration<Result>(
+  parts: MigrateParts,
+  options: SessionOptions,
+  work: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  const { directory } = options.settings
+  const client = clientOf(parts, options.core)
+  try {
+    const journal = await parts.fileJournal(directory)
+    try {
+      return await work(await openOn(parts, { ...options, journal, client }))
+    } finally {
+      await journal.close()
+    }
+  } catch (error) {
+    throw asFailure(error)
+  }
+}
+
+interface Opening extends SessionOptions {
+  readonly journal: Journal
+  readonly client: CoreClient
+}
+
+async function openOn(
+  { openMigration }: MigrateParts,
+  { settings, onProgress, journal, client }: Opening,
+): Promise<Session> {
+  const { sourceFile, directory: _, ...options } = settings
+  const origins = await readOrigins(journal)
+  const source = sourceOf(sourceFile, origins)
+  const migration = await openMigration({
+    ...options,
+    core: client,
+    source: { file: source },
+    journal,
+    corrections: origins.corrections.map((file) => ({ file })),
+    onProgress,
+  })
+  return { migration, files: [source, ...origins.corrections] }
+}
+
+/** The journal's own path counts before an equal file elsewhere: `clean` deletes it. */
+function sourceOf(given: string | undefined, { source }: Origins): string {
+  const file = given ?? source
+  if (file !== undefined) return file
+  throw wrong('usage', '--source is missing: the journal has no run yet')
+}
+
+function clientOf({ coreClient }: MigrateParts, core: Core): CoreClient {
+  try {
+    return coreClient(core)
+  } catch (error) {
+    if (error instanceof TypeError) throw wrong('usage', error.message)
+    throw error
+  }
+}
+
+function asFailure(error: unknown): unknown {
+  if (error instanceof MigrationError) return wrong(error.code, error.message)
+  if (error instanceof CoreError) {
+    return outOfReach('core_fault', `${error.message}; the journal has all that was done`)
+  }
+  return error
+}

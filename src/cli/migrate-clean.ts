@@ -45,7 +45,8 @@ const resultOf = (
   isDeleted: boolean,
 ): CommandResult => ({ exitCode: 0, lines, json: { state: 'complete', files, isDeleted } })
 
-async function isThere(file: string): Promise<boolean> {
+/** @throws CommandFailure (2) when nobody can tell. */
+export async function isThere(file: string): Promise<boolean> {
   try {
     await lstat(file)
     return true

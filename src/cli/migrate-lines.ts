@@ -9,14 +9,16 @@ import { durationInWords, momentInWords } from './time-in-words.js'
 /** What a person is shown of a report. */
 export interface ShownReport {
   readonly report: MigrationReport
+  /** Where the run stands, in words. */
+  readonly standing: string
   readonly needing: NeedingPerson
   /** Where the files of the report are. */
   readonly directory: string
 }
 
 /** The report as a table. */
-export const reportLines = ({ report, needing, directory }: ShownReport): string[] => [
-  ...summaryLines(report),
+export const reportLines = ({ report, standing, needing, directory }: ShownReport): string[] => [
+  ...summaryLines(report, standing),
   ...findingLines(report),
   ...identityLines(needing),
   ...adviceLines(report),
@@ -28,10 +30,13 @@ export const reportLines = ({ report, needing, directory }: ShownReport): string
   ]),
 ]
 
-function summaryLines({ state, identities, counts, startedAt, reportedAt }: MigrationReport) {
+function summaryLines(
+  { identities, counts, startedAt, reportedAt }: MigrationReport,
+  standing: string,
+): string[] {
   const lasted = durationInWords(Math.max(0, reportedAt - startedAt) / 1000)
   return columns([
-    ['State', state],
+    ['State', standing],
     ['Begun', `${momentInWords(Math.floor(startedAt / 1000))}, ${lasted} before this report`],
     ['Identities', numberInWords(identities)],
     ...countsThatAre(counts).map(([name, count]) => [`  ${name}`, count]),

@@ -2,7 +2,7 @@ import type { MigrationProgress } from '../migration/run/progress.js'
 
 /** How far a part of a run is. */
 export interface Measure {
-  readonly phase: 'preflight' | 'staging' | 'waiting' | 'reconciling'
+  readonly phase: 'staging' | 'waiting' | 'reconciling'
   readonly done: number
   readonly total: number
 }
@@ -13,11 +13,8 @@ export function measure({
   counts,
   identities,
   rows,
-  users = 0,
 }: MigrationProgress): Measure | undefined {
   switch (type) {
-    case 'preflight':
-      return { phase: 'preflight', done: users, total: Math.max(identities, users) }
     case 'batch_staged':
       return { phase: 'staging', done: identities - counts.pending, total: identities }
     case 'waiting': {

@@ -1,8 +1,10 @@
 import type { Journal } from '../migration/journal/journal.js'
 import { type Origin, readEntries } from '../migration/run/state/entry.js'
 
-/** The files that a journal names, in absolute paths. */
+/** What a journal is of: files in absolute paths. */
 export interface Origins {
+  /** The core's address. `undefined` before the run has begun. */
+  readonly core: string | undefined
   /** `undefined` before the run has begun. */
   readonly source: string | undefined
   /** Of the corrections made so far, in their order. */
@@ -15,13 +17,18 @@ export interface Origins {
  * @throws MigrationError `bad_journal`
  */
 export async function readOrigins(journal: Journal): Promise<Origins> {
+  let core: string | undefined
   let source: string | undefined
   const corrections: string[] = []
   for await (const entry of readEntries(journal)) {
-    if (entry.type === 'begun') source = pathOf(entry.source)
-    if (entry.type === 'corrected') corrections.push(...[pathOf(entry.source) ?? []].flat())
+    if (entry.type === 'begun') {
+      core = entry.core
+      source = pathOf(entry.source)
+    }
+    const path = entry.type === 'corrected' ? pathOf(entry.source) : undefined
+    if (path !== undefined) corrections.push(path)
   }
-  return { source, corrections }
+  return { core, source, corrections }
 }
 
 /** The command's own sources are files. */

@@ -4,6 +4,7 @@ import type { Measure } from './migrate-measure.js'
 import { durationInWords } from './time-in-words.js'
 
 const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>> = {
+  preflight: 'preflight',
   batch_rejected: 'the core rejects users of a batch',
   reply_lost: 'no reply: whether the core has done it is looked up',
   reply_resolved: 'the lost reply is resolved',
@@ -24,7 +25,8 @@ export function plainLine(
   const what = WHAT_HAPPENED[event.type]
   if (what === undefined) return undefined
   const batch = event.batch === undefined ? '' : `batch ${numberInWords(event.batch)}: `
-  const users = event.users === undefined ? '' : ` (${numberInWords(event.users)})`
+  const concerned = event.type === 'preflight' ? event.identities : event.users
+  const users = concerned === undefined ? '' : ` (${numberInWords(concerned)})`
   return `${batch}${what}${users}`
 }
 

@@ -62,6 +62,7 @@ function bar(screen: Screen, now: () => number) {
   let drawnAt = Number.NEGATIVE_INFINITY
   return (event: MigrationProgress): void => {
     const measured = measure(event)
+    if (event.type === 'preflight') screen.draw(plainLine(event, measured) ?? '')
     if (measured === undefined) return
     const isNew = phase?.name !== measured.phase
     if (isNew) phase = { name: measured.phase, startedAt: now(), doneBefore: measured.done }

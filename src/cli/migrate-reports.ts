@@ -22,6 +22,8 @@ export interface NeedingPerson {
   readonly shown: readonly IdentityReport[]
 }
 
+export const NOBODY: NeedingPerson = { count: 0, shown: [] }
+
 const SHOWN = 20
 
 /**

@@ -26,8 +26,8 @@ export interface MigrateParts {
 /** Which core, by which key. */
 export type Core = Parameters<MigrateParts['coreClient']>[0]
 
-/** For steps that ask no core: a name that belongs to nobody (RFC 2606). */
-export const NO_CORE: Core = { baseUrl: 'https://core.invalid', apiKey: 'none' }
+/** For steps that ask no core. The name belongs to nobody (RFC 2606). */
+const UNASKED: Core = { baseUrl: 'https://core.invalid', apiKey: 'none', allowInsecureHttp: true }
 
 /** @throws CommandFailure (2) */
 export async function readCore(context: CommandContext): Promise<Core> {
@@ -42,7 +42,8 @@ export async function readCore(context: CommandContext): Promise<Core> {
 
 export interface SessionOptions {
   readonly settings: Settings
-  readonly core: Core
+  /** `undefined` for steps that ask none. */
+  readonly core: Core | undefined
   readonly onProgress: (event: MigrationProgress) => void
 }
 
@@ -62,12 +63,16 @@ export async function withMigration<Result>(
   options: SessionOptions,
   work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
-  const { directory } = options.settings
-  const client = clientOf(parts, options.core)
+  const client = options.core && clientOf(parts, options.core)
   try {
-    const journal = await parts.fileJournal(directory)
+    const journal = await parts.fileJournal(options.settings.directory)
     try {
-      return await work(await openOn(parts, { ...options, journal, client }))
+      const session = await openOn(parts, { ...options, journal, client })
+      try {
+        return await work(session)
+      } finally {
+        await session.migration.close()
+      }
     } finally {
       await journal.close()
     }
@@ -78,19 +83,20 @@ export async function withMigration<Result>(
 
 interface Opening extends SessionOptions {
   readonly journal: Journal
-  readonly client: CoreClient
+  readonly client: CoreClient | undefined
 }
 
 async function openOn(
-  { openMigration }: MigrateParts,
+  parts: MigrateParts,
   { settings, onProgress, journal, client }: Opening,
 ): Promise<Session> {
   const { sourceFile, directory: _, ...options } = settings
   const origins = await readOrigins(journal)
   const source = sourceOf(sourceFile, origins)
-  const migration = await openMigration({
+  const unasked = { ...UNASKED, ...(origins.core !== undefined && { baseUrl: origins.core }) }
+  const migration = await parts.openMigration({
     ...options,
-    core: client,
+    core: client ?? clientOf(parts, unasked),
     source: { file: source },
     journal,
     corrections: origins.corrections.map((file) => ({ file })),

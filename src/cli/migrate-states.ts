@@ -1,5 +1,6 @@
-import type { MigrationState } from '../migration/run/report.js'
+import type { MigrationReport, MigrationState } from '../migration/run/report.js'
 import type { ExitCode } from './command.js'
+import { numberInWords } from './migrate-counts.js'
 
 /** What the process ends with, by where the run stands. */
 export const EXIT_CODES: Readonly<Record<MigrationState, ExitCode>> = {
@@ -10,4 +11,26 @@ export const EXIT_CODES: Readonly<Record<MigrationState, ExitCode>> = {
   to_reconcile: 5,
   stalled: 6,
   interrupted: 130,
+}
+
+/** What a step has come to, for the shell and for people. */
+export interface Verdict {
+  readonly exitCode: ExitCode
+  readonly words: string
+}
+
+export const verdictOn = ({ state }: MigrationReport): Verdict => ({
+  exitCode: EXIT_CODES[state],
+  words: state,
+})
+
+/** Of `check`, which ends where a run would begin. */
+export function verdictOfCheck(report: MigrationReport): Verdict {
+  const { state, findings, counts } = report
+  if (state === 'core_fault') return verdictOn(report)
+  const faults = findings.filter(({ severity }) => severity === 'fault').length
+  const objections = faults + counts.invalid
+  if (objections === 0) return { exitCode: 0, words: 'no objection' }
+  const words = `${numberInWords(objections)} ${objections === 1 ? 'objection' : 'objections'}`
+  return { exitCode: faults > 0 ? EXIT_CODES.preflight_failed : EXIT_CODES.to_correct, words }
 }

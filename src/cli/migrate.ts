@@ -1,21 +1,14 @@
-import type { StepOptions } from '../migration/run/migration.js'
 import type { MigrationReport } from '../migration/run/report.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
-import { cleanAway } from './migrate-clean.js'
+import { cleanAway, isThere } from './migrate-clean.js'
 import { readOrder } from './migrate-correct.js'
 import { untilInterrupted } from './migrate-interrupt.js'
 import { reportLines } from './migrate-lines.js'
 import { MIGRATE_OPTIONS, readSettings, readStep, type Step } from './migrate-options.js'
 import { showProgress } from './migrate-progress.js'
-import { writeReports } from './migrate-reports.js'
-import {
-  type MigrateParts,
-  NO_CORE,
-  readCore,
-  type Session,
-  withMigration,
-} from './migrate-session.js'
-import { EXIT_CODES } from './migrate-states.js'
+import { type NeedingPerson, NOBODY, writeReports } from './migrate-reports.js'
+import { type MigrateParts, readCore, type Session, withMigration } from './migrate-session.js'
+import { type Verdict, verdictOfCheck, verdictOn } from './migrate-states.js'
 
 /** The command over its parts. */
 export const migrateWith = (parts: MigrateParts): Command => ({
@@ -54,13 +47,13 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
   const asksNoCore = step === 'status' || step === 'clean'
   if (!asksNoCore) given.required('source')
   const settings = readSettings(given)
-  const core = asksNoCore ? NO_CORE : await readCore(context)
+  const core = asksNoCore ? undefined : await readCore(context)
   const view = showProgress(context)
   try {
     const options = { settings, core, onProgress: view.onProgress }
     return await withMigration(parts, options, (session) =>
       untilInterrupted(context, (signal) =>
-        act(session, { directory: settings.directory, options: { signal } }),
+        act(session, { directory: settings.directory, signal }),
       ),
     )
   } finally {
@@ -71,7 +64,7 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
 interface Acting {
   /** Of the journal. */
   readonly directory: string
-  readonly options: StepOptions
+  readonly signal: AbortSignal
 }
 
 type Action = (session: Session, acting: Acting) => Promise<CommandResult>
@@ -80,17 +73,21 @@ type Action = (session: Session, acting: Acting) => Promise<CommandResult>
 function actionOf(step: Step, { arguments: given }: CommandContext): Action {
   switch (step) {
     case 'check':
+      return async ({ migration }, { directory, signal }) => {
+        const report = await migration.check({ signal })
+        const verdict = signal.aborted ? verdictOn(report) : verdictOfCheck(report)
+        return reported(step, { report, verdict, migration, directory })
+      }
     case 'run':
     case 'reconcile':
-      return async ({ migration }, { directory, options }) =>
-        reported(step, { report: await migration[step](options), migration, directory })
+      return async ({ migration }, { directory, signal }) =>
+        reported(step, { report: await migration[step]({ signal }), migration, directory })
     case 'status':
-      return async ({ migration }, { directory }) =>
-        reported(step, { report: await migration.status(), migration, directory })
+      return async (session, { directory }) => statusOf(session, directory)
     case 'correct': {
       const order = readOrder(given)
-      return async ({ migration }, { directory, options }) =>
-        reported(step, { report: await migration.correct(order, options), migration, directory })
+      return async ({ migration }, { directory, signal }) =>
+        reported(step, { report: await migration.correct(order, { signal }), migration, directory })
     }
     case 'clean': {
       const isTold = given.flag('yes')
@@ -99,19 +96,31 @@ function actionOf(step: Step, { arguments: given }: CommandContext): Action {
   }
 }
 
+/** After `clean` there is no source to read identities from, and the files tell all of them. */
+async function statusOf({ migration, files }: Session, directory: string): Promise<CommandResult> {
+  const report = await migration.status()
+  const [source = ''] = files
+  const isCleaned = report.state === 'complete' && !(await isThere(source))
+  const needing = isCleaned ? NOBODY : undefined
+  return await reported('status', { report, migration, directory, ...(needing && { needing }) })
+}
+
 interface Reported extends Pick<Session, 'migration'> {
   readonly report: MigrationReport
+  readonly verdict?: Verdict
+  /** Where the files are not to be written anew. */
+  readonly needing?: NeedingPerson
   readonly directory: string
 }
 
 async function reported(
   step: Step,
-  { report, migration, directory }: Reported,
+  { report, verdict = verdictOn(report), migration, directory, ...given }: Reported,
 ): Promise<CommandResult> {
-  const needing = await writeReports(directory, report, migration)
+  const needing = given.needing ?? (await writeReports(directory, report, migration))
   return {
-    exitCode: EXIT_CODES[report.state],
-    lines: reportLines({ report, needing, directory }),
+    exitCode: verdict.exitCode,
+    lines: reportLines({ report, standing: verdict.words, needing, directory }),
     json: { step, ...report },
   }
 }

@@ -54,6 +54,7 @@ describe('without a terminal', () => {
   test('there is a line on each change, of what goes on one a second', () => {
     expect(
       shown([
+        [0, event('preflight', { pending: 4000 })],
         [0, staged(1000)],
         [500, staged(2000)],
         [1000, staged(3000)],
@@ -66,6 +67,7 @@ describe('without a terminal', () => {
         [4003, event('ended', { reconciled: 3998, failed: 2 })],
       ]),
     ).toEqual([
+      'preflight (4,000)',
       'staging: 1,000 of 4,000; pending 3,000, staged 1,000',
       'staging: 3,000 of 4,000; pending 1,000, staged 3,000',
       'batch 4: no reply: whether the core has done it is looked up (1,000)',
@@ -82,6 +84,7 @@ describe('in a terminal', () => {
   test('one line tells done, total, rate, time left and counts, and is wiped in the end', () => {
     const lines = shown(
       [
+        [0, event('preflight', { pending: 4000 })],
         [0, staged(0)],
         [50, staged(500)],
         [2000, staged(1000)],
@@ -92,6 +95,7 @@ describe('in a terminal', () => {
       120,
     )
     expect(lines).toEqual([
+      'preflight (4,000)',
       'staging     [--------------------]  0 of 4,000  pending 4,000',
       'staging     [#####---------------]  1,000 of 4,000  500/s, 6 s left  pending 3,000, staged 1,000',
       'staging     [####################]  4,000 of 4,000  1,951/s, 0 s left  staged 4,000',

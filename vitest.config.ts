@@ -22,6 +22,9 @@ const OF_THE_SYSTEM = [
   'test/stores/postgres/adapters/{runner-cases,library-runner,runner-wire,runners}*.test.ts',
 ]
 
+/** A migration that is killed again and again: slow, and a run of its own. */
+const SLOW_OF_MIGRATION = ['test/faults/migration/**/*.test.ts']
+
 /** Gives each test file modules of its own in a worker that it shares. */
 const OWN_MODULES = 'test/support/own-modules.ts'
 
@@ -50,6 +53,7 @@ export default defineConfig({
       },
       { find: /^express-service-auth\/otel$/, replacement: source('otel/index.ts') },
       { find: /^express-service-auth\/client$/, replacement: source('client/index.ts') },
+      { find: /^express-service-auth\/migration$/, replacement: source('migration/index.ts') },
       { find: /^express-service-auth\/testing$/, replacement: source('testing/index.ts') },
     ],
   },
@@ -68,7 +72,7 @@ export default defineConfig({
           ...OF_THE_CODE,
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: [...OF_THE_PACKAGE, ...OF_THE_SYSTEM, LEAKS_ON_PURPOSE],
+          exclude: [...OF_THE_PACKAGE, ...OF_THE_SYSTEM, ...SLOW_OF_MIGRATION, LEAKS_ON_PURPOSE],
         },
       },
       {
@@ -83,6 +87,15 @@ export default defineConfig({
           include: ['test/core/**/*.test.ts'],
           globalSetup: ['test/core/given-core.ts'],
           testTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...OF_THE_CODE,
+          name: 'migration',
+          include: SLOW_OF_MIGRATION,
+          testTimeout: 900_000,
         },
       },
       {

@@ -4,6 +4,8 @@ import { launch } from './launch.js'
 import { jsonLines } from './orders/json-lines.js'
 import { StartError } from './start-error.js'
 import { writeCurlLines } from './story/curl-lines.js'
+import { writeMigrationLines } from './story/migration-lines.js'
+import { tellMigration } from './story/migration-story.js'
 import { createOperator } from './story/operator.js'
 import { writeOperatorLines } from './story/operator-lines.js'
 import { type Stage, setStage } from './story/stage.js'
@@ -13,7 +15,8 @@ import { tell } from './story/tell.js'
 import { createTerminal, type Terminal } from './story/terminal.js'
 
 await launch('start', async () => {
-  const { isOnce } = readFlags(process.argv.slice(2))
+  const { isOnce, isMigration } = readFlags(process.argv.slice(2))
+  if (isMigration) return startMigration(isOnce)
   const apiKey = apiKeyFrom('IDENTITY_CORE_API_KEY')
   const operator = createOperator()
   const stage = await setStage({
@@ -41,10 +44,24 @@ await launch('start', async () => {
   return stayUp(stage, apiKey, terminal)
 })
 
-function readFlags(flags: readonly string[]): { isOnce: boolean } {
-  const unknown = flags.find((flag) => flag !== '--once')
-  if (unknown === undefined) return { isOnce: flags.length > 0 }
-  throw new StartError(`unknown option ${unknown}; the only one is --once`)
+function readFlags(words: readonly string[]): { isOnce: boolean; isMigration: boolean } {
+  const unknown = words.find((word) => word !== '--once' && word !== 'migration')
+  if (unknown === undefined) {
+    return { isOnce: words.includes('--once'), isMigration: words.includes('migration') }
+  }
+  throw new StartError(`unknown option ${unknown}; there are --once and the story migration`)
+}
+
+/** The other story: accounts move into the core. */
+async function startMigration(isOnce: boolean) {
+  const { stage, isAsTold } = await tellMigration()
+  if (!isOnce) {
+    writeMigrationLines(stage)
+    return stage
+  }
+  await stage.close()
+  process.exitCode = isAsTold ? 0 : 1
+  return undefined
 }
 
 function introduce({ core, ordersUrl, billingUrl, storeName }: Stage, terminal: Terminal): void {

@@ -1,7 +1,5 @@
-import { styleText } from 'node:util'
+import { type Colour, createPrinter } from './printer.js'
 import type { Outcome, Step } from './step.js'
-
-type Colour = Parameters<typeof styleText>[0]
 
 export interface Terminal {
   heading(text: string): void
@@ -12,17 +10,15 @@ export interface Terminal {
 
 /** Prints the story as aligned columns, coloured where the terminal can and nobody objects. */
 export function createTerminal(steps: readonly Step[]): Terminal {
-  const isColoured = process.stdout.isTTY === true && !process.env['NO_COLOR']
-  const paint = (colour: Colour, text: string) => (isColoured ? styleText(colour, text) : text)
+  const { heading, line, paint } = createPrinter()
   const titleWidth = widest(['step', ...steps.map(({ title }) => title)])
   const requestWidth = widest(['request', ...steps.map(({ request }) => request)])
   const columns = (title: string, request: string) =>
     `${title.padEnd(titleWidth)}  ${request.padEnd(requestWidth)}`
-  const line = (text = '') => console.log(text)
 
   return {
     line,
-    heading: (text) => line(paint('bold', text)),
+    heading,
     header: () => line(paint('dim', `    ${columns('step', 'request')}  status  the operator saw`)),
     row({ title, request }, { status, seen, faults }) {
       const verdict = faults.length === 0 ? paint('green', 'ok') : paint('red', 'NO')

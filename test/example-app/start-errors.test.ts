@@ -100,6 +100,6 @@ it.each([
 
 it('the story ends with one line for a flag that it does not know', async () => {
   expect(await complaint('start.ts', {}, ['--onec'])).toBe(
-    'start: unknown option --onec; the only one is --once',
+    'start: unknown option --onec; there are --once and the story migration',
   )
 })

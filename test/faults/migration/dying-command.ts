@@ -1,0 +1,32 @@
+import { migrateWith } from '../../../src/cli/migrate.js'
+import { run } from '../../../src/cli/run.js'
+import { coreClient } from '../../../src/migration/core/open-core-client.js'
+import { fileJournal } from '../../../src/migration/journal/file-journal.js'
+import type { Journal } from '../../../src/migration/journal/journal.js'
+import { openMigration } from '../../../src/migration/run/open-migration.js'
+
+// `service-auth migrate`, which dies before or after the journal's nth `append`: DIE_AT=3:before.
+
+const [number = '', moment] = (process.env['DIE_AT'] ?? '').split(':')
+
+async function dyingJournal(directory: string): Promise<Journal> {
+  const journal = await fileJournal(directory)
+  let appends = 0
+  const dieAt = async (now: string): Promise<void> => {
+    if (appends !== Number(number) || now !== moment) return
+    process.kill(process.pid, 'SIGKILL')
+    await new Promise(() => undefined)
+  }
+  return {
+    ...journal,
+    async append(lines) {
+      appends += 1
+      await dieAt('before')
+      await journal.append(lines)
+      await dieAt('after')
+    },
+  }
+}
+
+const command = migrateWith({ coreClient, openMigration, fileJournal: dyingJournal })
+process.exitCode = await run(process.argv.slice(2), process, [command])

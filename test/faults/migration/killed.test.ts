@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import {
+  accountsByExternalId,
+  type StandInCore,
+  startStandInCore,
+} from '../../support/stand-in-core.js'
+import { type Exchange, type Moment, startHttpProxy } from './http-proxy.js'
+import {
+  type Ended,
+  type Place,
+  type Project,
+  startStep,
+  toldAccounts,
+  toTheEnd,
+  unharmed,
+  writeProject,
+} from './kit.js'
+
+let core: StandInCore
+
+beforeAll(async () => {
+  core = await startStandInCore({ job: { intervalMs: 50 } })
+})
+afterAll(() => core.close())
+
+async function placeNamed(prefix: string, users = 6, coreUrl = core.url): Promise<Place> {
+  const project = await writeProject(prefix, users)
+  onTestFinished(() => project.remove())
+  return { project, coreUrl, apiKey: core.apiKey }
+}
+
+/** Each identity has one account, no row is left, and the report says the same. */
+async function expectEachOnce(project: Project, ended: Ended | undefined): Promise<void> {
+  expect(ended).toMatchObject({ exitCode: 0 })
+  const { externalUserIds } = project
+  const accounts = await accountsByExternalId(core)
+  const here = externalUserIds.map((id) => [id, accounts.get(id)])
+  expect(here.filter(([, account]) => account === undefined)).toEqual([])
+  expect(new Set(here.map(([, account]) => account)).size).toBe(externalUserIds.length)
+  expect([...(await toldAccounts(project))]).toEqual(here)
+  // Twins without an external id, too: there is one account to each e-mail address.
+  const prefix = externalUserIds[0]?.replace(/-\d+$/, '')
+  const [emails] = await core.query<{ accounts: number; emails: number }>(
+    `select count(distinct account_id)::int as accounts, count(distinct email)::int as emails
+     from login_methods where email like $1`,
+    [`${prefix}-%`],
+  )
+  expect(emails).toEqual({ accounts: externalUserIds.length, emails: externalUserIds.length })
+  const [rows] = await core.query<{ left: number }>(
+    `select count(*)::int as left from bulk_import_users where raw_data like $1`,
+    [`%${prefix}-%`],
+  )
+  expect(rows).toEqual({ left: 0 })
+}
+
+test('a migration that nobody kills comes to its end by one correction', async () => {
+  const place = await placeNamed('unharmed')
+  const all = await toTheEnd(place, unharmed)
+  expect(all.map(({ exitCode }) => exitCode)).toEqual([4, 0])
+  await expectEachOnce(place.project, all.at(-1))
+})
+
+const AT_ONCE = 3
+
+/** Kills at the first entry, the second, and so on, until a step has fewer. */
+async function killAtEach(step: 'run' | 'correct', moment: 'before' | 'after'): Promise<number> {
+  for (let from = 1; ; from += AT_ONCE) {
+    const numbers = Array.from({ length: AT_ONCE }, (_, index) => from + index)
+    const died = await Promise.all(numbers.map((number) => dyingOnce(step, `${number}:${moment}`)))
+    if (died.includes(false)) return from + died.indexOf(false) - 1
+  }
+}
+
+/** Whether the step has died before it came to its end. */
+async function dyingOnce(step: 'run' | 'correct', dieAt: string): Promise<boolean> {
+  const place = await placeNamed(`${step}-${dieAt.replace(':', '-')}`)
+  let hasDied = false
+  const all = await toTheEnd(place, async (_, name) => {
+    if (name !== step || hasDied) return unharmed(place, name)
+    const ended = await (await startStep(place, name, dieAt)).ended
+    hasDied = ended.exitCode === null
+    return ended
+  })
+  await expectEachOnce(place.project, all.at(-1))
+  return hasDied
+}
+
+test.for([
+  ['run', 'before'],
+  ['run', 'after'],
+  ['correct', 'before'],
+  ['correct', 'after'],
+] as const)(
+  'killed in `%s`, %s each entry, each identity has one account',
+  async ([step, moment]) => {
+    expect(await killAtEach(step, moment)).toBeGreaterThan(5)
+  },
+)
+
+const STAGE = 'POST /bulk-import/users'
+const DELETE = 'POST /bulk-import/users/remove'
+const MAP = 'GET /recipe/userid/map'
+
+test.for([
+  [STAGE, 1],
+  [DELETE, 1],
+  // The preflight asks for each identity, too.
+  [MAP, 2],
+  [MAP, 9],
+  [MAP, 11],
+] as const)(
+  'killed at `%s` number %i, with the request sent or its reply, too',
+  async ([what, nth]) => {
+    await Promise.all(
+      (['request', 'reply'] as const).map((moment) => killedAt({ what, nth, moment })),
+    )
+  },
+)
+
+interface Kill {
+  readonly what: string
+  readonly nth: number
+  readonly moment: Moment
+}
+
+async function killedAt({ what, nth, moment }: Kill): Promise<void> {
+  const proxy = await startHttpProxy(() => core.url)
+  onTestFinished(() => proxy.close())
+  const prefix = `at-${what.replaceAll(/\W+/g, '-')}-${nth}-${moment}`
+  const place = await placeNamed(prefix.toLowerCase(), 6, proxy.url)
+  let kill: () => unknown = () => undefined
+  let seen = 0
+  let hasKilled = false
+  proxy.watch((now: Moment, { method, path }: Exchange) => {
+    if (hasKilled || now !== moment || `${method} ${path}` !== what) return 'pass'
+    seen += 1
+    if (seen !== nth) return 'pass'
+    hasKilled = true
+    kill()
+    return 'cut'
+  })
+  const all = await toTheEnd(place, async (_, name) => {
+    const { child, ended } = await startStep(place, name)
+    kill = () => child.kill('SIGKILL')
+    return ended
+  })
+  expect(hasKilled).toBe(true)
+  expect(all.some(({ exitCode }) => exitCode === null)).toBe(true)
+  await expectEachOnce(place.project, all.at(-1))
+}

@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { compileCommand } from '../../cli/kit.js'
+import { compile } from '../../support/compile.js'
+import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
+
+/** A migration on disk: its source, its corrections and its journal. */
+export interface Project {
+  readonly folder: string
+  readonly externalUserIds: readonly string[]
+  remove(): Promise<void>
+}
+
+/** A user of whom nothing is to be corrected. */
+export const userNamed = (externalUserId: string): ImportUser => ({
+  externalUserId,
+  userMetadata: { from: 'legacy' },
+  loginMethods: [
+    {
+      recipeId: 'emailpassword',
+      email: `${externalUserId}@users.example`,
+      passwordHash: '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy',
+      hashingAlgorithm: 'bcrypt',
+      isPrimary: true,
+      isVerified: true,
+    },
+  ],
+})
+
+/** A role that no core has. */
+const WITHOUT_ROLE: Partial<ImportUser> = {
+  userRoles: [{ role: ' ', tenantIds: ['public'] }],
+}
+
+/**
+ * A source of so many users. The last of them is no user that the core takes, the one before it has
+ * the e-mail address of somebody else in the source: both are put right by `fix.ndjson`.
+ */
+export async function writeProject(prefix: string, count: number): Promise<Project> {
+  const folder = await mkdtemp(join(tmpdir(), 'esa-migration-'))
+  const ids = Array.from({ length: count }, (_, index) => `${prefix}-${index}`)
+  const [first = '', twice = '', invalid = ''] = [ids[0], ids.at(-2), ids.at(-1)]
+  const records = ids.map((id) => {
+    if (id === invalid) return { ...userNamed(id), ...WITHOUT_ROLE }
+    return id === twice ? { ...userNamed(first), externalUserId: id } : userNamed(id)
+  })
+  const fixes = [twice, invalid].map((id) => ({ replaces: id, user: userNamed(id) }))
+  await writeFile(join(folder, 'users.ndjson'), linesOf(records))
+  await writeFile(join(folder, 'fix.ndjson'), linesOf(fixes))
+  return {
+    folder,
+    externalUserIds: ids,
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+const linesOf = (values: readonly object[]): string =>
+  values.map((value) => `${JSON.stringify(value)}\n`).join('')
+
+export interface Place {
+  readonly project: Project
+  readonly coreUrl: string
+  readonly apiKey: string
+}
+
+export interface Ended {
+  /** `null` after a signal. */
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Started {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+}
+
+/** Starts `service-auth migrate STEP`; with `DIE_AT` the one that dies. */
+export async function startStep(
+  { project: { folder }, coreUrl, apiKey }: Place,
+  step: 'run' | 'correct' | 'reconcile',
+  dieAt?: string,
+): Promise<Started> {
+  knowSecret('an API key', apiKey)
+  const program =
+    dieAt === undefined
+      ? await compileCommand()
+      : await compile(new URL('dying-command.ts', import.meta.url))
+  const argv = [program, 'migrate', step, '--core', coreUrl, '--api-key-stdin', ...OPTIONS]
+  const files = ['--source', 'users.ndjson', '--journal', 'journal']
+  const corrections = step === 'correct' ? ['--corrections', 'fix.ndjson'] : []
+  const env = { PATH: process.env['PATH'], ...(dieAt !== undefined && { DIE_AT: dieAt }) }
+  const child = spawn(process.execPath, [...argv, ...files, ...corrections], { cwd: folder, env })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(apiKey)
+  const ended = once(child, 'close').then(([exitCode]) => {
+    recordOutput('the command', stdout + stderr)
+    return { exitCode, stdout, stderr }
+  })
+  return { child, ended }
+}
+
+const OPTIONS = [
+  // Runs of other tests are under way on the same core.
+  ...['--allow-foreign-rows', '--accept-warnings', 'login_twice'],
+  ...['--settle-seconds', '1', '--poll-seconds', '1', '--timeout-ms', '3000'],
+]
+
+const TO_CORRECT = 4
+
+/** What the steps have come to, one after the other. */
+export async function toTheEnd(
+  place: Place,
+  step: (place: Place, name: 'run' | 'correct') => Promise<Ended>,
+  most = 20,
+): Promise<readonly Ended[]> {
+  const all: Ended[] = []
+  let next: 'run' | 'correct' = 'run'
+  while (all.length < most) {
+    const ended = await step(place, next)
+    all.push(ended)
+    if (ended.exitCode === 0) return all
+    // A killed `correct` may have been applied, or not: `run` tells.
+    next = next === 'run' && ended.exitCode === TO_CORRECT ? 'correct' : 'run'
+  }
+  throw new Error(`no end after ${most} steps; the last: ${JSON.stringify(all.at(-1))}`)
+}
+
+/** To its end, without harm. */
+export const unharmed = async (place: Place, name: 'run' | 'correct'): Promise<Ended> =>
+  (await startStep(place, name)).ended
+
+/** By external id the core's id, as the command tells it. */
+export async function toldAccounts({ folder }: Project): Promise<ReadonlyMap<string, string>> {
+  const text = await readFile(join(folder, 'journal', 'accounts.ndjson'), 'utf8')
+  const told = text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+  return new Map(told.map(({ externalUserId, coreUserId }) => [externalUserId, coreUserId]))
+}

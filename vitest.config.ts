@@ -22,8 +22,12 @@ const OF_THE_SYSTEM = [
   'test/stores/postgres/adapters/{runner-cases,library-runner,runner-wire,runners}*.test.ts',
 ]
 
-/** A migration that is killed again and again: slow, and a run of its own. */
-const SLOW_OF_MIGRATION = ['test/faults/migration/**/*.test.ts']
+/** Whole migrations, some of them killed again and again: slow, and a run of its own. */
+const SLOW_OF_MIGRATION = [
+  'test/faults/migration/**/*.test.ts',
+  'test/example-app/migration-story.test.ts',
+  'test/docs/migration-run-book.test.ts',
+]
 
 /** Gives each test file modules of its own in a worker that it shares. */
 const OWN_MODULES = 'test/support/own-modules.ts'

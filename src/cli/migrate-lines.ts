@@ -19,7 +19,7 @@ export interface ShownReport {
 /** The report as a table. */
 export const reportLines = ({ report, standing, needing, directory }: ShownReport): string[] => [
   ...summaryLines(report, standing),
-  ...findingLines(report),
+  ...findingLines(report.findings),
   ...identityLines(needing),
   ...adviceLines(report),
   '',
@@ -44,7 +44,7 @@ function summaryLines(
 }
 
 /** What stops the run, or is worth knowing before it. */
-export function findingLines({ findings }: Pick<MigrationReport, 'findings'>): string[] {
+function findingLines(findings: MigrationReport['findings']): string[] {
   if (findings.length === 0) return []
   const rows = findings.map(({ severity, code, line, records, message }) => [
     severity,

@@ -118,9 +118,16 @@ async function reported(
   { report, verdict = verdictOn(report), migration, directory, ...given }: Reported,
 ): Promise<CommandResult> {
   const needing = given.needing ?? (await writeReports(directory, report, migration))
+  const shown = step === 'check' ? report : withoutInvalidRecords(report)
   return {
     exitCode: verdict.exitCode,
-    lines: reportLines({ report, standing: verdict.words, needing, directory }),
+    lines: reportLines({ report: shown, standing: verdict.words, needing, directory }),
     json: { step, ...report },
   }
 }
+
+/** Each of them is among those who need a person. */
+const withoutInvalidRecords = (report: MigrationReport): MigrationReport => ({
+  ...report,
+  findings: report.findings.filter(({ code }) => code !== 'record_invalid'),
+})

@@ -1,0 +1,84 @@
+import { execFile } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { coreClient } from '../../src/migration/core/open-core-client.js'
+import { compileCommand } from '../cli/kit.js'
+import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
+import { readDocument } from './blocks.js'
+import { type Exchange, exchangesIn, logLinesIn, masked } from './console.js'
+import { sections } from './markdown.js'
+
+const runBook = await readDocument('docs/migration.md')
+
+let core: StandInCore
+let folder: string
+
+beforeAll(async () => {
+  core = await startStandInCore({ job: { intervalMs: 50 } })
+  // Somebody who signed up in the core before the migration.
+  await coreClient({ baseUrl: core.url, apiKey: core.apiKey }).importUser({
+    externalUserId: 'early-1',
+    loginMethods: [{ recipeId: 'passwordless', email: 'eve@example.com' }],
+  })
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'run-book-')))
+  await writeFile(join(folder, 'core.key'), core.apiKey, { mode: 0o600 })
+  await mkdir(join(folder, 'bin'))
+  const program = `exec '${process.execPath}' '${await compileCommand()}' "$@"`
+  await writeFile(join(folder, 'bin', 'service-auth'), `#!/bin/sh\n${program}\n`)
+  await chmod(join(folder, 'bin', 'service-auth'), 0o755)
+})
+afterAll(() => Promise.all([core.close(), rm(folder, { recursive: true, force: true })]))
+
+/** As somebody at a terminal reads it: of the progress nothing stays. */
+function inShell(command: string): Promise<string> {
+  const files = '--api-key-file core.key --source users.ndjson --journal journal'
+  const env = {
+    PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
+    M: `--core ${core.url} ${files} --poll-seconds 1`,
+  }
+  return new Promise((resolve) => {
+    execFile('sh', ['-c', command], { cwd: folder, env }, (_, stdout) => resolve(stdout))
+  })
+}
+
+/** What has happened before somebody goes on with the next command. */
+const MEANWHILE: Readonly<Record<string, () => Promise<unknown>>> = {
+  'Check, command 2': () =>
+    fetch(`${core.url}/recipe/role`, {
+      method: 'PUT',
+      headers: { 'api-key': core.apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ role: 'editor', permissions: [] }),
+    }),
+}
+
+const FILES: Readonly<Record<string, string>> = {
+  'Before you begin': 'users.ndjson',
+  Correct: 'fix.ndjson',
+}
+
+async function follow(exchange: Exchange, place: string): Promise<void> {
+  await MEANWHILE[place]?.()
+  const printed = (await inShell(exchange.command)).replaceAll(folder, '/srv/migration')
+  expect(masked(printed), exchange.command).toBe(masked(exchange.output))
+}
+
+it('prints what the run-book says, from its first command to its last', async () => {
+  for (const { heading, text } of sections(runBook)) {
+    const file = FILES[heading]
+    if (file !== undefined) {
+      const lines = logLinesIn(text).join('\n')
+      await writeFile(join(folder, file), `${lines}\n`, { mode: 0o600 })
+    }
+    for (const [index, exchange] of exchangesIn(text).entries()) {
+      await follow(exchange, `${heading}, command ${index + 1}`)
+    }
+  }
+}, 180_000)
+
+it('has a heading for whatever this test does', () => {
+  const headings = sections(runBook).map(({ heading }) => heading)
+  const named = Object.keys(MEANWHILE).map((place) => place.split(',')[0])
+  expect(headings).toEqual(expect.arrayContaining([...Object.keys(FILES), ...named]))
+})

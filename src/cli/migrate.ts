@@ -123,8 +123,13 @@ async function reported(
     exitCode: verdict.exitCode,
     lines: reportLines({ report: shown, standing: verdict.words, needing, directory }),
     json: { step, ...report },
+    ...complaintOf(report),
   }
 }
+
+/** Of the core: what it is comes first among what a person is told. */
+const complaintOf = ({ state, advice: [first] }: MigrationReport): { complaint?: string } =>
+  state === 'core_fault' && first !== undefined ? { complaint: first } : {}
 
 /** Each of them is among those who need a person. */
 const withoutInvalidRecords = (report: MigrationReport): MigrationReport => ({

@@ -1,0 +1,277 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fileJournal } from '../../src/migration/journal/file-journal.js'
+import { knowSecret } from '../support/secret-search/index.js'
+import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
+import { until } from '../support/until.js'
+import { type Ran, runHere, temporaryFolder } from './kit.js'
+
+let core: StandInCore
+
+beforeAll(async () => {
+  core = await startStandInCore({ job: { intervalMs: 20 } })
+})
+afterAll(() => core.close())
+
+const HASH = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy'
+
+const userNamed = (externalUserId: string, email = `${externalUserId}@x.example`) => ({
+  externalUserId,
+  loginMethods: [
+    { recipeId: 'emailpassword', email, passwordHash: HASH, hashingAlgorithm: 'bcrypt' },
+  ],
+})
+
+const linesOf = (...values: readonly unknown[]): string =>
+  values.map((value) => `${JSON.stringify(value)}\n`).join('')
+
+interface Project {
+  readonly folder: string
+  readonly journal: string
+  readonly source: string
+  /** Runs a step on it. */
+  migrate(step: string, ...more: readonly string[]): Promise<Ran>
+  at(coreUrl: string): Project
+}
+
+async function projectOf(source: string | Buffer, apiKey = core.apiKey): Promise<Project> {
+  knowSecret('an API key', apiKey)
+  const folder = await temporaryFolder()
+  const path = join(folder, 'users.ndjson')
+  await writeFile(path, source)
+  const journal = join(folder, 'journal')
+  const at = (coreUrl: string): Project => ({
+    folder,
+    journal,
+    source: path,
+    at,
+    migrate: (step, ...more) => {
+      const asked = ['--core', coreUrl, '--api-key-stdin', '--source', path]
+      const where = step === 'status' || step === 'clean' ? [] : asked
+      const argv = ['migrate', step, ...where, '--journal', journal, '--poll-seconds', '1']
+      return runHere([...argv, ...more], { stdin: apiKey })
+    },
+  })
+  return at(core.url)
+}
+
+const objectsIn = (text: string): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+describe('a run', () => {
+  test('tells its events with --json, a line each, and the report last', async () => {
+    const project = await projectOf(linesOf(userNamed('json-1'), userNamed('json-2')))
+    const ran = await project.migrate('run', '--json')
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const lines = objectsIn(ran.stdout)
+    expect(lines.slice(0, -1).map(({ by, type }) => [by, type])).toEqual(
+      expect.arrayContaining(
+        ['preflight', 'batch_staged', 'waiting', 'reconciling', 'ended'].map((type) => [
+          'migration',
+          type,
+        ]),
+      ),
+    )
+    expect(lines.at(-1)).toMatchObject({
+      command: 'migrate',
+      ok: true,
+      step: 'run',
+      state: 'complete',
+      counts: { reconciled: 2 },
+    })
+  })
+
+  test('leaves its reports beside the journal, for its owner alone', async () => {
+    const project = await projectOf(linesOf(userNamed('files-1'), { externalUserId: 'files-2' }))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
+    const names = ['accounts.ndjson', 'report.json', 'report.ndjson']
+    expect(await readdir(project.journal)).toEqual(expect.arrayContaining(names))
+    const [accounts, report, needing] = await Promise.all(
+      names.map(async (name) => {
+        const file = join(project.journal, name)
+        expect((await stat(file)).mode & 0o777).toBe(0o600)
+        return await readFile(file, 'utf8')
+      }),
+    )
+    expect(objectsIn(accounts ?? '')).toMatchObject([
+      { externalUserId: 'files-1', state: 'reconciled' },
+    ])
+    expect(JSON.parse(report ?? '')).toMatchObject({ state: 'to_correct', identities: 2 })
+    expect(objectsIn(needing ?? '')).toMatchObject([
+      { externalUserId: 'files-2', line: 2, state: 'invalid' },
+    ])
+  })
+
+  test('ends with 130 at Ctrl-C, and the next one goes on', async () => {
+    const idle = await startStandInCore()
+    const project = (await projectOf(linesOf(userNamed('stop-1')))).at(idle.url)
+    const before = process.listenerCount('SIGINT')
+    const running = project.migrate('run')
+    await until(
+      'it waits',
+      async () => (await idle.query('select 1 from bulk_import_users')).length > 0,
+    )
+    expect(process.listenerCount('SIGINT')).toBe(before + 1)
+    process.emit('SIGINT')
+    const ran = await running
+    expect(ran).toMatchObject({ exitCode: 130 })
+    expect(ran.stderr).toContain('interrupted: what is under way is ended')
+    expect(ran.stdout).toMatch(/^State +interrupted$/m)
+    expect(process.listenerCount('SIGINT')).toBe(before)
+    await idle.runJob()
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+    await idle.close()
+  })
+})
+
+describe('a source that is none', () => {
+  test.each([
+    ['empty', '', 'the source holds no record'],
+    ['cut in mid-line', `${linesOf(userNamed('a'))}{"externalUserId":"b","log`, 'line 2: '],
+    ['an array', `[${JSON.stringify(userNamed('a'))}]\n`, 'line 1: '],
+    ['without an id', linesOf(userNamed('a'), { loginMethods: [] }), 'line 2: '],
+    ['with an id twice', linesOf(userNamed('a'), userNamed('a')), 'line 2: '],
+    ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d, 0x0a]), 'line 1: '],
+  ])('is refused in one line when it is %s', async (_, source, message) => {
+    const project = await projectOf(source)
+    for (const step of ['check', 'run']) {
+      const ran = await project.migrate(step)
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toContain(message)
+    }
+  })
+})
+
+/** The last line on standard error; those before it tell of progress. */
+const errorIn = ({ stderr }: Ran): string => {
+  const line = stderr.split('\n').at(-2) ?? ''
+  expect(line).toMatch(/^service-auth: /)
+  return line
+}
+
+describe('what stands in the way', () => {
+  test('is told in one line with its exit code, and nothing is lost', async () => {
+    const project = await projectOf(linesOf(userNamed('way-1')))
+    const { migrate } = project
+
+    const wrongKey = {
+      ...project,
+      ...(await projectOf(linesOf(userNamed('way-1')), 'wrong-key-0123456789')),
+    }
+    const refused = await wrongKey.migrate('run')
+    expect(refused).toMatchObject({ exitCode: 3 })
+    expect(errorIn(refused)).toContain('the core')
+
+    const nobody = await project.at('http://127.0.0.1:1').migrate('run')
+    expect(nobody).toMatchObject({ exitCode: 3 })
+    expect(errorIn(nobody)).toContain('the core')
+
+    const other = await migrate('run')
+    expect(other).toMatchObject({ exitCode: 2 })
+    expect(errorIn(other)).toContain('the journal is of a core at another address')
+  })
+
+  test('a journal that another run has', async () => {
+    const project = await projectOf(linesOf(userNamed('use-1')))
+    const held = await fileJournal(project.journal)
+    const ran = await project.migrate('run')
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(errorIn(ran)).toBe('service-auth: another run has the journal open')
+    await held.close()
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+  })
+
+  test('a journal that is damaged, and nothing in it is touched', async () => {
+    const project = await projectOf(linesOf(userNamed('damaged-1')))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+    const file = join(project.journal, 'journal.ndjson')
+    const damaged = (await readFile(file, 'utf8')).replace('waited', 'waifed')
+    await writeFile(file, damaged)
+    for (const step of ['run', 'status', 'clean']) {
+      const ran = await project.migrate(step)
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toMatch(/journal|damaged/)
+    }
+    expect(await readFile(file, 'utf8')).toBe(damaged)
+  })
+
+  test('a source that has changed since, and one that is gone', async () => {
+    const project = await projectOf(linesOf(userNamed('change-1'), { externalUserId: 'change-2' }))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
+    await writeFile(project.source, linesOf(userNamed('change-1'), userNamed('change-2')))
+    const changed = await project.migrate('run')
+    expect(changed).toMatchObject({ exitCode: 2 })
+    expect(errorIn(changed)).toContain('the source has changed since the run began')
+    const gone = await project.migrate('run', '--json')
+    expect(gone).toMatchObject({ exitCode: 2 })
+  })
+
+  test('a journal without a run', async () => {
+    const project = await projectOf('')
+    const ran = await project.migrate('status')
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(errorIn(ran)).toContain('--source is missing: the journal has no run yet')
+  })
+})
+
+describe('a check', () => {
+  test('may be repeated with a source that was mended', async () => {
+    const project = await projectOf(linesOf(userNamed('mend-1'), { externalUserId: 'mend-2' }))
+    expect(await project.migrate('check')).toMatchObject({ exitCode: 4 })
+    await writeFile(project.source, linesOf(userNamed('mend-1'), userNamed('mend-2')))
+    const ran = await project.migrate('check')
+    expect(ran).toMatchObject({ exitCode: 0 })
+    expect(ran.stdout).toMatch(/^State +no objection$/m)
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+  })
+})
+
+describe('corrections', () => {
+  test('that do not fit are refused as a whole, with their line', async () => {
+    const project = await projectOf(linesOf(userNamed('fix-1'), { externalUserId: 'fix-2' }))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
+    const fix = join(project.folder, 'fix.ndjson')
+    const right = { replaces: 'fix-2', user: userNamed('fix-2') }
+    await writeFile(fix, linesOf(right, { leaveOut: 'fix-1', reason: 'a slip' }))
+    const refused = await project.migrate('correct', '--corrections', fix)
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(errorIn(refused)).toContain('line 2: ')
+    await writeFile(fix, linesOf(right))
+    expect(await project.migrate('correct', '--corrections', fix)).toMatchObject({ exitCode: 0 })
+    expect(await project.migrate('reconcile')).toMatchObject({ exitCode: 0 })
+  })
+})
+
+describe('clean', () => {
+  test('deletes source and corrections when all is complete and it is told to', async () => {
+    const project = await projectOf(linesOf(userNamed('clean-1'), { externalUserId: 'clean-2' }))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
+    const early = await project.migrate('clean', '--yes')
+    expect(early).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(errorIn(early)).toContain('nothing was deleted: the migration is to_correct')
+
+    const fix = join(project.folder, 'fix.ndjson')
+    await writeFile(fix, linesOf({ leaveOut: 'clean-2', reason: 'a test' }))
+    expect(await project.migrate('correct', '--corrections', fix)).toMatchObject({ exitCode: 0 })
+    const listed = await project.migrate('clean')
+    expect(listed.stdout).toContain(`  ${project.source}\n  ${fix}\n`)
+    expect((await readdir(project.folder)).sort()).toEqual([
+      'fix.ndjson',
+      'journal',
+      'users.ndjson',
+    ])
+
+    expect(await project.migrate('clean', '--yes')).toMatchObject({ exitCode: 0 })
+    expect(await readdir(project.folder)).toEqual(['journal'])
+    expect((await project.migrate('clean', '--yes')).stdout).toBe('Nothing is left to delete.\n')
+
+    const accounts = await readFile(join(project.journal, 'accounts.ndjson'), 'utf8')
+    const status = await project.migrate('status')
+    expect(status).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await readFile(join(project.journal, 'accounts.ndjson'), 'utf8')).toBe(accounts)
+  })
+})

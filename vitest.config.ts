@@ -22,12 +22,8 @@ const OF_THE_SYSTEM = [
   'test/stores/postgres/adapters/{runner-cases,library-runner,runner-wire,runners}*.test.ts',
 ]
 
-/** Whole migrations, some of them killed again and again: slow, and a run of its own. */
-const SLOW_OF_MIGRATION = [
-  'test/faults/migration/**/*.test.ts',
-  'test/example-app/migration-story.test.ts',
-  'test/docs/migration-run-book.test.ts',
-]
+/** A migration that is killed again and again: minutes, and a run of its own. */
+const SLOW_OF_MIGRATION = ['test/faults/migration/**/*.test.ts']
 
 /** Gives each test file modules of its own in a worker that it shares. */
 const OWN_MODULES = 'test/support/own-modules.ts'
@@ -81,7 +77,12 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { ...OF_THE_CODE, name: 'system', include: OF_THE_SYSTEM },
+        test: {
+          ...OF_THE_CODE,
+          name: 'system',
+          include: OF_THE_SYSTEM,
+          exclude: SLOW_OF_MIGRATION,
+        },
       },
       {
         extends: true,

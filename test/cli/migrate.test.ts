@@ -1,6 +1,8 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ImportUser } from '../../src/migration/core/import-user.js'
+import { coreClient } from '../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../src/migration/journal/file-journal.js'
 import { knowSecret } from '../support/secret-search/index.js'
 import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
@@ -16,10 +18,15 @@ afterAll(() => core.close())
 
 const HASH = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy'
 
-const userNamed = (externalUserId: string, email = `${externalUserId}@x.example`) => ({
+const userNamed = (externalUserId: string): ImportUser => ({
   externalUserId,
   loginMethods: [
-    { recipeId: 'emailpassword', email, passwordHash: HASH, hashingAlgorithm: 'bcrypt' },
+    {
+      recipeId: 'emailpassword',
+      email: `${externalUserId}@x.example`,
+      passwordHash: HASH,
+      hashingAlgorithm: 'bcrypt',
+    },
   ],
 })
 
@@ -33,6 +40,12 @@ interface Project {
   /** Runs a step on it. */
   migrate(step: string, ...more: readonly string[]): Promise<Ran>
   at(coreUrl: string): Project
+}
+
+/** So nothing has to be staged, and no job be waited for. */
+async function haveAccounts(...externalUserIds: readonly string[]): Promise<void> {
+  const client = coreClient({ baseUrl: core.url, apiKey: core.apiKey })
+  for (const id of externalUserIds) await client.importUser(userNamed(id))
 }
 
 async function projectOf(source: string | Buffer, apiKey = core.apiKey): Promise<Project> {
@@ -86,6 +99,7 @@ describe('a run', () => {
   })
 
   test('leaves its reports beside the journal, for its owner alone', async () => {
+    await haveAccounts('files-1')
     const project = await projectOf(linesOf(userNamed('files-1'), { externalUserId: 'files-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
     const names = ['accounts.ndjson', 'report.json', 'report.ndjson']
@@ -155,14 +169,15 @@ const errorIn = ({ stderr }: Ran): string => {
 
 describe('what stands in the way', () => {
   test('is told in one line with its exit code, and nothing is lost', async () => {
+    await haveAccounts('way-1')
     const project = await projectOf(linesOf(userNamed('way-1')))
     const { migrate } = project
 
-    const wrongKey = {
-      ...project,
-      ...(await projectOf(linesOf(userNamed('way-1')), 'wrong-key-0123456789')),
-    }
-    const refused = await wrongKey.migrate('run')
+    const { migrate: withWrongKey } = await projectOf(
+      linesOf(userNamed('way-1')),
+      'wrong-key-0123456789',
+    )
+    const refused = await withWrongKey('run')
     expect(refused).toMatchObject({ exitCode: 3 })
     expect(errorIn(refused)).toContain('the core')
 
@@ -170,12 +185,15 @@ describe('what stands in the way', () => {
     expect(nobody).toMatchObject({ exitCode: 3 })
     expect(errorIn(nobody)).toContain('the core')
 
-    const other = await migrate('run')
+    // Until something has been sent, the core may still be another.
+    expect(await migrate('run')).toMatchObject({ exitCode: 0 })
+    const other = await project.at('http://127.0.0.1:1').migrate('run')
     expect(other).toMatchObject({ exitCode: 2 })
     expect(errorIn(other)).toContain('the journal is of a core at another address')
   })
 
   test('a journal that another run has', async () => {
+    await haveAccounts('use-1')
     const project = await projectOf(linesOf(userNamed('use-1')))
     const held = await fileJournal(project.journal)
     const ran = await project.migrate('run')
@@ -186,10 +204,11 @@ describe('what stands in the way', () => {
   })
 
   test('a journal that is damaged, and nothing in it is touched', async () => {
+    await haveAccounts('damaged-1')
     const project = await projectOf(linesOf(userNamed('damaged-1')))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
     const file = join(project.journal, 'journal.ndjson')
-    const damaged = (await readFile(file, 'utf8')).replace('waited', 'waifed')
+    const damaged = (await readFile(file, 'utf8')).replace('started', 'startet')
     await writeFile(file, damaged)
     for (const step of ['run', 'status', 'clean']) {
       const ran = await project.migrate(step)
@@ -200,14 +219,21 @@ describe('what stands in the way', () => {
   })
 
   test('a source that has changed since, and one that is gone', async () => {
+    await haveAccounts('change-1')
     const project = await projectOf(linesOf(userNamed('change-1'), { externalUserId: 'change-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
     await writeFile(project.source, linesOf(userNamed('change-1'), userNamed('change-2')))
     const changed = await project.migrate('run')
     expect(changed).toMatchObject({ exitCode: 2 })
     expect(errorIn(changed)).toContain('the source has changed since the run began')
+    await rm(project.source)
     const gone = await project.migrate('run', '--json')
     expect(gone).toMatchObject({ exitCode: 2 })
+    expect(errorIn(gone)).toContain('ENOENT')
+    expect(objectsIn(gone.stdout).at(-1)).toMatchObject({
+      ok: false,
+      error: { code: 'bad_source' },
+    })
   })
 
   test('a journal without a run', async () => {
@@ -220,6 +246,7 @@ describe('what stands in the way', () => {
 
 describe('a check', () => {
   test('may be repeated with a source that was mended', async () => {
+    await haveAccounts('mend-1', 'mend-2')
     const project = await projectOf(linesOf(userNamed('mend-1'), { externalUserId: 'mend-2' }))
     expect(await project.migrate('check')).toMatchObject({ exitCode: 4 })
     await writeFile(project.source, linesOf(userNamed('mend-1'), userNamed('mend-2')))
@@ -232,10 +259,11 @@ describe('a check', () => {
 
 describe('corrections', () => {
   test('that do not fit are refused as a whole, with their line', async () => {
+    await haveAccounts('fix-1')
     const project = await projectOf(linesOf(userNamed('fix-1'), { externalUserId: 'fix-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
     const fix = join(project.folder, 'fix.ndjson')
-    const right = { replaces: 'fix-2', user: userNamed('fix-2') }
+    const right = { leaveOut: 'fix-2', reason: 'a test' }
     await writeFile(fix, linesOf(right, { leaveOut: 'fix-1', reason: 'a slip' }))
     const refused = await project.migrate('correct', '--corrections', fix)
     expect(refused).toMatchObject({ exitCode: 2, stdout: '' })
@@ -248,6 +276,7 @@ describe('corrections', () => {
 
 describe('clean', () => {
   test('deletes source and corrections when all is complete and it is told to', async () => {
+    await haveAccounts('clean-1')
     const project = await projectOf(linesOf(userNamed('clean-1'), { externalUserId: 'clean-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
     const early = await project.migrate('clean', '--yes')

@@ -6,13 +6,13 @@ import { compile } from '../../support/compile.js'
 import { freePort } from '../../support/free-port.js'
 import {
   accountsByExternalId,
-  CORE_API_KEY,
   databaseFolder,
   removeDatabaseFolder,
   startStandInCore,
 } from '../../support/stand-in-core.js'
 import { toldAccounts, toTheEnd, unharmed, writeProject } from './kit.js'
 
+const CORE_API_KEY = 'the-key-of-a-core-that-dies'
 const USERS = 2000
 const KILLS = 20
 

@@ -112,7 +112,7 @@ export async function startStep(
   return { child, ended }
 }
 
-const OPTIONS = [
+export const OPTIONS = [
   // Runs of other tests are under way on the same core.
   ...['--allow-foreign-rows', '--accept-warnings', 'login_twice'],
   ...['--settle-seconds', '1', '--poll-seconds', '1', '--timeout-ms', '3000'],

@@ -26,6 +26,7 @@ const DOCUMENTS = [
   'README.md',
   'docs/from-express-jwt.md',
   'docs/from-express-oauth2-jwt-bearer.md',
+  'docs/migration.md',
 ]
 /** What the README's blocks do: serve at `PORT`, or come to an end. */
 const APPS = [
@@ -37,6 +38,7 @@ const APPS = [
   'Why a caller was refused',
   'Shutting out at once',
   'Endpoints for sessions too',
+  'Late sign-ups',
 ]
 const PROGRAMS = ['A store of your own', 'Testing your own service']
 /** A program that calls one of the apps. */
@@ -311,6 +313,32 @@ describe.concurrent("the README's denylist", () => {
     await until('it is let in', async () => (await status()) === 404)
     denylist.close()
     client.disconnect()
+  })
+})
+
+describe.concurrent("the README's endpoint for late sign-ups", () => {
+  const asked = (connection: string) =>
+    JSON.stringify({
+      externalUserId: 'gus',
+      identities: [{ provider: 'auth0', connection, userId: 'gus' }],
+    })
+
+  async function ask(token: string, body: string): Promise<readonly [number, string | null]> {
+    const answer = await fetch(`${appOf('Late sign-ups').url}/migrate-user`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body,
+    })
+    return [answer.status, answer.headers.get('retry-after')]
+  }
+
+  it('answers as its table says', async () => {
+    const token = '0123456789abcdef0123456789abcdef'
+    expect(await ask(`${token}x`, asked('Users'))).toEqual([401, null])
+    expect(await ask(token, '{}')).toEqual([400, null])
+    expect(await ask(token, asked('Others'))).toEqual([403, null])
+    // Where the app has none of the older service to ask.
+    expect(await ask(token, asked('Users'))).toEqual([503, '5'])
   })
 })
 

@@ -1,5 +1,6 @@
 import type { Journal } from '../migration/journal/journal.js'
-import { type Origin, readEntries } from '../migration/run/state/entry.js'
+import type { Origin } from '../migration/run/state/entry.js'
+import { readEntries } from '../migration/run/state/read-entries.js'
 
 /** What a journal is of: files in absolute paths. */
 export interface Origins {

@@ -13,7 +13,7 @@ const TOKEN = /^[\x21-\x7e]{32,8192}$/
 export const isToken = (value: unknown): value is string =>
   typeof value === 'string' && TOKEN.test(value)
 
-export const digestOf = (token: string): Buffer => hash('sha256', token, 'buffer')
+const digestOf = (token: string): Buffer => hash('sha256', token, 'buffer')
 
 /** Of a list the digests alone are kept. */
 export function tokenDigests(tokens: TokenList): TokenDigests {

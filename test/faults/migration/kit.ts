@@ -16,7 +16,7 @@ export interface Project {
 }
 
 /** A user of whom nothing is to be corrected. */
-export const userNamed = (externalUserId: string): ImportUser => ({
+const userNamed = (externalUserId: string): ImportUser => ({
   externalUserId,
   userMetadata: { from: 'legacy' },
   loginMethods: [

@@ -3,7 +3,7 @@ import type { CoreLoginMethod } from '../../../src/migration/core/reply.js'
 import type { Account } from '../../../src/migration/reconcile/account.js'
 
 export const CORE_USER_ID = '3f1c0c5e-8a3d-4a36-9a51-0d9a3d2f7c01'
-export const IMPORTED_AT = 1_700_000_000_000
+const IMPORTED_AT = 1_700_000_000_000
 
 /** A record with something of everything that is compared. */
 export const RECORD = {

@@ -33,5 +33,5 @@ export function nextStep(state: RunState, aim: Aim): Step {
   return 'end'
 }
 
-export const hasUnsent = (state: RunState): boolean =>
+const hasUnsent = (state: RunState): boolean =>
   countOf(state, IDENTITY.pending, IDENTITY.again) > 0

@@ -4,6 +4,7 @@ import { isBlank } from './java-text.js'
 interface KindValues {
   string: string
   integer: number
+  long: number
   boolean: boolean
   object: JsonObject
   'array of string': string[]
@@ -15,6 +16,7 @@ type Kind = keyof KindValues
 const IS: { readonly [K in Kind]: (value: unknown) => boolean } = {
   string: isFullString,
   integer: (value) => typeof value === 'number',
+  long: (value) => typeof value === 'number',
   boolean: (value) => typeof value === 'boolean',
   object: isObject,
   'array of string': (value) => Array.isArray(value) && value.every(isFullString),
@@ -33,8 +35,8 @@ export function fieldReader(object: JsonObject, suffix: string, errors: string[]
     if (!Object.hasOwn(object, name)) return undefined
     const value = object[name]
     // An explicit null is of a wrong type, not absent.
-    if (IS[kind](value)) return toValue(value) as KindValues[K]
-    errors.push(`${name} should be of type ${kind}${end}`)
+    if (IS[kind](value)) return toValue(value, kind) as KindValues[K]
+    errors.push(`${name} should be of type ${kind === 'long' ? 'integer' : kind}${end}`)
     return undefined
   }
   return {
@@ -46,9 +48,10 @@ export function fieldReader(object: JsonObject, suffix: string, errors: string[]
   }
 }
 
-/** The core takes any number for an integer and cuts its fraction. */
-function toValue(value: unknown): unknown {
-  return typeof value === 'number' ? Math.trunc(value) : value
+/** The core takes any number for an integer, cuts its fraction and keeps the lowest bits. */
+function toValue(value: unknown, kind: Kind): unknown {
+  if (typeof value !== 'number') return value
+  return Number(BigInt.asIntN(kind === 'long' ? 64 : 32, BigInt(Math.trunc(value))))
 }
 
 function isFullString(value: unknown): boolean {

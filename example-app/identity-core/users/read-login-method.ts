@@ -36,7 +36,7 @@ export function readLoginMethod(
   const tenantIds = common.optional('tenantIds', 'array of string')
   const isVerified = common.optional('isVerified', 'boolean') ?? false
   const isPrimary = common.optional('isPrimary', 'boolean') ?? false
-  const asked = common.optional('timeJoinedInMSSinceEpoch', 'integer', ' for a loginMethod')
+  const asked = common.optional('timeJoinedInMSSinceEpoch', 'long', ' for a loginMethod')
 
   const isKnown = recipeId === undefined || Object.hasOwn(RECIPES, recipeId)
   if (!isKnown) errors.push(UNKNOWN_RECIPE)

@@ -50,10 +50,10 @@ export const BAD_RECORDS: readonly BadUser[] = [
   },
   {
     name: 'the long external id after the faults of a login method',
-    user: { externalUserId: LONG_ID, loginMethods: [{ ...METHOD, email: '' }] },
+    user: { externalUserId: `${LONG_ID}2`, loginMethods: [{ ...METHOD, email: '' }] },
     errors: [
       'email should be of type string for an emailpassword recipe.',
-      `externalUserId ${LONG_ID} is too long. Max length is 128.`,
+      `externalUserId ${LONG_ID}2 is too long. Max length is 128.`,
     ],
   },
   {

@@ -41,8 +41,8 @@ function wantedOf(method: ImportLoginMethod): WantedMethod {
   return {
     recipeId,
     tenantIds: coreTenantIds(method.tenantIds),
-    // The core shows a phone number as verified, whatever the record says.
-    verified: phoneNumber !== undefined || method.isVerified === true,
+    // A phone number without e-mail reads as verified, whatever the record says.
+    verified: (phoneNumber !== undefined && email === undefined) || method.isVerified === true,
     timeJoined: timeJoined === undefined ? undefined : coreInteger(timeJoined, 64),
     email: email === undefined ? undefined : lowerCased(email),
     phoneNumber: phoneNumber === undefined ? undefined : corePhoneNumber(phoneNumber),
@@ -77,7 +77,8 @@ function differencesOf(wanted: WantedMethod, found: CoreLoginMethod, field: stri
   const { tenantIds, verified, timeJoined, email, phoneNumber } = wanted
   const differences: string[] = []
   if (!areSameTenants(tenantIds, found.tenantIds)) differences.push(`${field}.tenantIds`)
-  if (found.verified !== verified) differences.push(`${field}.isVerified`)
+  // More is no difference: signing in by a code that came by e-mail verifies the address.
+  if (verified && !found.verified) differences.push(`${field}.isVerified`)
   if (timeJoined !== undefined && found.timeJoined !== timeJoined) {
     differences.push(`${field}.timeJoinedInMSSinceEpoch`)
   }

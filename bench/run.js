@@ -16,6 +16,7 @@ import { encryption } from './sections/encryption.js'
 import { heap } from './sections/heap.js'
 import { keys } from './sections/keys.js'
 import { migrationReconcile } from './sections/migration-reconcile.js'
+import { migrationRun } from './sections/migration-run.js'
 import { migrationValidate } from './sections/migration-validate.js'
 import { observers } from './sections/observers.js'
 import { postgres } from './sections/postgres.js'
@@ -36,6 +37,7 @@ const SECTIONS = {
   heap,
   'migration-validate': migrationValidate,
   'migration-reconcile': migrationReconcile,
+  'migration-run': migrationRun,
 }
 
 const FEW = 10

@@ -7,6 +7,7 @@ import { progressTeller } from './progress-teller.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
 import { parseSettings } from './settings.js'
+import { mayBeginAnew } from './state/run-state.js'
 import { type Surveyor, takeSurvey } from './take-survey.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
 import { check, type Ending, walk } from './walk.js'
@@ -33,7 +34,7 @@ export async function openMigrationWith(
   const settings = parseSettings(options)
   const { core, journal } = settings
   const ledger = await openLedger(journal)
-  assertSameCore(ledger.state.begun, core)
+  if (!mayBeginAnew(ledger.state)) assertSameCore(ledger.state.begun, core)
   const tell = progressTeller(ledger, settings.onProgress)
   const closing = new AbortController()
   let surveyor: Surveyor | undefined

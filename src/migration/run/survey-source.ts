@@ -9,6 +9,7 @@ import { MigrationError } from './migration-error.js'
 import { assertSameOrigin, coreAddressOf, originOf } from './origin.js'
 import type { MigrationSettings } from './settings.js'
 import { begunEntry } from './state/entry.js'
+import { mayBeginAnew } from './state/run-state.js'
 import type { SurveyedRecord } from './survey.js'
 import type { Timing } from './timing.js'
 
@@ -85,7 +86,8 @@ async function begin(
   const source = originOf(settings.source, digest)
   const core = coreAddressOf(settings.core)
   const { begun } = ledger.state
-  if (begun !== undefined) return assertSameOrigin(begun, source)
+  if (begun !== undefined && !mayBeginAnew(ledger.state)) return assertSameOrigin(begun, source)
+  if (begun?.source.digest === digest && begun.core === core) return
   const at = timing.now()
   await ledger.write(
     begunEntry({ at, identities, source, ...(core === undefined ? {} : { core }) }),

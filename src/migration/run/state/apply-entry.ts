@@ -5,7 +5,14 @@ import { applyRows } from './apply-rows.js'
 import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode } from './identity-state.js'
 import { isOrdinal, readOrdinals } from './ordinals.js'
-import { awaitRest, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
+import {
+  awaitRest,
+  mayBeginAnew,
+  type RunState,
+  setIdentity,
+  sizeOf,
+  stateOf,
+} from './run-state.js'
 
 /** Adds an entry to the state that those before it have made. */
 export function applyEntry(state: RunState, entry: Entry): void {
@@ -49,13 +56,16 @@ export function applyEntry(state: RunState, entry: Entry): void {
 }
 
 function begin(state: RunState, entry: EntryOf<'begun'>): void {
-  if (state.begun !== undefined) throw new MigrationError('bad_journal', 'it begins twice')
+  if (!mayBeginAnew(state)) throw new MigrationError('bad_journal', 'it begins twice')
   state.begun = entry
   state.identities = new Uint8Array(entry.identities)
   state.failureCodes = new Uint8Array(entry.identities)
   state.recordsFrom = new Uint16Array(entry.identities)
   state.sentOnce = new Uint8Array(entry.identities)
+  state.tally.fill(0)
   state.tally[IDENTITY.pending] = entry.identities
+  state.foreignRows.clear()
+  state.ended = undefined
 }
 
 type Mark = Extract<

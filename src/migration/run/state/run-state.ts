@@ -77,6 +77,10 @@ export function createRunState(): RunState {
   }
 }
 
+/** Nothing has been sent or decided: a source that was checked, or its core, may still be another. */
+export const mayBeginAnew = ({ started, corrections }: RunState): boolean =>
+  !started && corrections.length === 0
+
 export const sizeOf = (state: RunState): number => state.identities.length
 
 export const stateOf = (state: RunState, ordinal: number): IdentityCode =>

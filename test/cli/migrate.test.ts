@@ -185,6 +185,10 @@ describe('what stands in the way', () => {
     expect(nobody).toMatchObject({ exitCode: 3 })
     expect(errorIn(nobody)).toContain('the core')
 
+    const lost = await project.at(`${core.url}/elsewhere`).migrate('run')
+    expect(lost).toMatchObject({ exitCode: 3 })
+    expect(errorIn(lost)).toMatch(/core/i)
+
     // Until something has been sent, the core may still be another.
     expect(await migrate('run')).toMatchObject({ exitCode: 0 })
     const other = await project.at('http://127.0.0.1:1').migrate('run')

@@ -1,6 +1,7 @@
 import type { CallOptions, CoreClient, DirectImport } from '../core/core-client.js'
 import { CoreError } from '../core/core-error.js'
 import type { ImportUser } from '../core/import-user.js'
+import type { CoreUser } from '../core/reply.js'
 import { externalUserIdOf } from '../user/external-user-id.js'
 import type { UserFinding } from '../user/finding.js'
 import { validateUser } from '../user/validate-user.js'
@@ -11,7 +12,7 @@ export type ImportOneResult =
   | {
       /** `existing`: there was an account under the external id, from this call or another. */
       readonly outcome: 'created' | 'existing'
-      /** The core's `user.id`, which is the external id. */
+      /** The core's `user.id`: the external id, unless the account is linked to another since. */
       readonly userId: string
       readonly coreUserId: string
     }
@@ -66,13 +67,19 @@ async function importAs(
   if (coreUserId !== undefined) {
     const isCreated = !(answer instanceof CoreError) && answer.outcome === 'created'
     const account = isCreated ? answer.user : await core.user(coreUserId, options)
-    if (account?.id !== externalUserId) throw contradiction('the account has another id')
+    if (account === undefined || !isUnder(externalUserId, account)) {
+      throw contradiction('the account has another id')
+    }
     return { outcome: isCreated ? 'created' : 'existing', userId: account.id, coreUserId }
   }
   if (answer instanceof CoreError) throw answer
   if (answer.outcome === 'created') throw contradiction('the account has no external id')
   return judgeRejection(answer.errors)
 }
+
+/** A sign-in may have linked the account to another, of which the core then shows the id. */
+const isUnder = (externalUserId: string, { id, loginMethods }: CoreUser): boolean =>
+  id === externalUserId || loginMethods.some(({ recipeUserId }) => recipeUserId === externalUserId)
 
 /** An error is an answer as well: only the look-up decides. */
 const answerOf = (asked: Promise<DirectImport>): Promise<DirectImport | CoreError> =>

@@ -77,6 +77,18 @@ describe('importOne creates', () => {
     expect(await importOne(clientOf(core), user)).toEqual(CREATED)
   })
 
+  it('no second account when the first is now one with another', async () => {
+    // Linked since by a sign-in: the core shows the other's id.
+    const method = {
+      ...{ recipeId: 'passwordless', recipeUserId: 'legacy-1', tenantIds: ['public'] },
+      ...{ verified: true, timeJoined: 1, email: 'a@example.com' },
+    }
+    const account = ok({ user: { ...ACCOUNT, id: 'legacy-2', loginMethods: [method] } })
+    const core = await coreWith({ isThere: true, answer: rejects(TAKEN), account })
+    const existing = { ...EXISTING, userId: 'legacy-2' }
+    expect(await importOne(clientOf(core), USER)).toEqual(existing)
+  })
+
   it('no second account when it is repeated', async () => {
     const core = await coreWith({ isThere: true, answer: rejects(TAKEN) })
     const client = clientOf(core)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { readJsonObject } from '../../base/compact-jws.js'
+import { externalUserIdOf, LONGEST_EXTERNAL_USER_ID } from '../user/external-user-id.js'
 
 /** One login of a user at the legacy issuer. */
 export interface LegacyIdentity {
@@ -19,7 +20,6 @@ export interface MigrationRequest {
 /** Members that the organization cannot be called; the last would be none. */
 export const FIXED_FIELDS: readonly string[] = ['externalUserId', 'identities', '__proto__']
 
-const MOST_ID_CHARACTERS = 128
 const MOST_CHARACTERS = 256
 const MOST_IDENTITIES = 20
 
@@ -38,8 +38,10 @@ const identity = z.strictObject({
 })
 
 const form = z.strictObject({
-  // The core would trim it, and know the user by another id.
-  externalUserId: text(MOST_ID_CHARACTERS).refine((value) => value === value.trim()),
+  // The core would cut it, and know the user by another id.
+  externalUserId: text(LONGEST_EXTERNAL_USER_ID).refine(
+    (externalUserId) => externalUserIdOf({ externalUserId }) === externalUserId,
+  ),
   identities: z.array(identity).min(1).max(MOST_IDENTITIES),
 })
 

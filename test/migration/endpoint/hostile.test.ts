@@ -130,6 +130,8 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     ['an id of 129 characters', about({ externalUserId: 'x'.repeat(129) })],
     ['an empty id', about({ externalUserId: '' })],
     ['an id that the core would trim', about({ externalUserId: ' u' })],
+    ['an id of which the core would cut a control character', about({ externalUserId: 'u\u0001' })],
+    ['an id that is no text for the core', about({ externalUserId: '\u2003' })],
     ['an id with U+0000', about({ externalUserId: 'u\0' })],
     ['half of a character', good().replace('user-', '\\ud800')],
     ['an id that is a list', about({ externalUserId: ['u'] })],
@@ -144,6 +146,10 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     const externalUserId = 'x'.repeat(128)
     const identities = Array(20).fill({ ...PASSWORD_LOGIN, userId: externalUserId })
     expect(await json(JSON.stringify({ externalUserId, identities }))).toBe(200)
+  })
+
+  test('an id that ends in a space that the core keeps passes', async () => {
+    expect(await json(JSON.stringify(bodyAbout(`${newId()}\u00a0`)))).toBe(200)
   })
 
   test('octets that are no UTF-8: 400', async () => {

@@ -29,9 +29,6 @@ interface AllowlistOptions {
   readonly withoutOrganization?: readonly string[] | undefined
 }
 
-/** As the core compares them. */
-export const normalizedTenant = (tenantId: string): string => tenantId.trim().toLowerCase()
-
 const connectionKey = (provider: string, connection: string): string =>
   textOfParts([provider, connection])
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { nonEmptyString, optionsObject } from '../../base/options.js'
+import { coreTenantId } from '../user/tenant-ids.js'
 import {
   type Allowlist,
   allowlistOf,
   type MigrationConnection,
-  normalizedTenant,
   repeatedConnections,
 } from './allowlist.js'
 import { isToken, type TokenHolder, type TokenList, tokenDigests } from './tokens.js'
@@ -38,7 +38,7 @@ const tokens = z
   })
 
 const tenantId = nonEmptyString()
-  .transform(normalizedTenant)
+  .transform(coreTenantId)
   .refine((id) => id !== '', { error: 'must be a non-empty string' })
 
 const tenantIds = z

@@ -1,7 +1,8 @@
 import type { ImportUser } from '../core/import-user.js'
 import type { UserWarningCode } from '../user/finding.js'
+import { coreTenantId } from '../user/tenant-ids.js'
 import { validateUser } from '../user/validate-user.js'
-import { type Allowlist, normalizedTenant } from './allowlist.js'
+import type { Allowlist } from './allowlist.js'
 import { type ParsedLegacyUser, type ParsedLogin, readLegacyUser } from './legacy-user.js'
 import type { LegacyIdentity, MigrationRequest } from './migration-request.js'
 import { faultsOf, pass, refused, type Step } from './verdict.js'
@@ -69,7 +70,7 @@ function userOf(
   const loginMethods = identities.flatMap((login) => methodOf(login, tenantIds, allowed) ?? [])
   if (loginMethods.length < identities.length) return undefined
   const roleTenants = others.userRoles?.flatMap((role) => role.tenantIds) ?? []
-  if (!roleTenants.every((id) => tenantIds.includes(normalizedTenant(id)))) return undefined
+  if (!roleTenants.every((id) => tenantIds.includes(coreTenantId(id)))) return undefined
   return { externalUserId, loginMethods, ...others }
 }
 

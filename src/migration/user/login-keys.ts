@@ -1,7 +1,14 @@
-import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
+import type { ImportLoginMethod } from '../core/import-user.js'
 import { lowerCased } from './core-text.js'
 import { corePhoneNumber } from './phone-number.js'
 import { coreTenantIds } from './tenant-ids.js'
+
+/** What is read of a login method, of a record or of an account. */
+export type LoginSource = Omit<ImportLoginMethod, 'recipeId'> & { readonly recipeId: string }
+
+interface LoginHolder {
+  readonly loginMethods: readonly LoginSource[]
+}
 
 /** By what a method is found: the kind of account info, and what the core keeps of it. */
 type Login =
@@ -13,7 +20,7 @@ type Login =
  * A text for each login in each tenant. Two users with a text in common do not both become accounts:
  * a recipe takes a login once in a tenant, and so do all primary users together. Holds account data.
  */
-export function loginKeysOf({ loginMethods }: ImportUser): string[] {
+export function loginKeysOf({ loginMethods }: LoginHolder): string[] {
   const keys = new Set<string>()
   for (const method of loginMethods) {
     const tenantIds = coreTenantIds(method.tenantIds)
@@ -28,7 +35,7 @@ export function loginKeysOf({ loginMethods }: ImportUser): string[] {
 }
 
 /** Places of the methods that have a login of a method before them. */
-export function repeatedMethodsOf({ loginMethods }: ImportUser): number[] {
+export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
   const recipes = new Set(loginMethods.map(({ recipeId }) => recipeId))
   if (recipes.size === loginMethods.length) return []
   const seen = new Set<string>()
@@ -44,13 +51,13 @@ const keysOf = (of: string, tenantIds: readonly string[], logins: readonly Login
   tenantIds.flatMap((tenantId) => logins.map((login) => JSON.stringify([of, tenantId, ...login])))
 
 /** What the recipe takes once. */
-function loginsOf(method: ImportLoginMethod): Login[] {
+function loginsOf(method: LoginSource): Login[] {
   if (method.recipeId !== 'thirdparty') return accountInfoOf(method)
   return [thirdPartyOf(method)]
 }
 
 /** What no two primary users share, whatever their recipes. */
-function accountInfoOf(method: ImportLoginMethod): Login[] {
+function accountInfoOf(method: LoginSource): Login[] {
   const { recipeId, email, phoneNumber } = method
   const logins: Login[] = []
   if (email !== undefined) logins.push(['email', lowerCased(email)])
@@ -61,7 +68,7 @@ function accountInfoOf(method: ImportLoginMethod): Login[] {
   return logins
 }
 
-const thirdPartyOf = ({ thirdPartyId = '', thirdPartyUserId = '' }: ImportLoginMethod): Login => [
+const thirdPartyOf = ({ thirdPartyId = '', thirdPartyUserId = '' }: LoginSource): Login => [
   'third party',
   thirdPartyId,
   thirdPartyUserId,

@@ -8,7 +8,7 @@ export const PUBLIC_TENANT = 'public'
 const ONLY_PUBLIC: readonly string[] = [PUBLIC_TENANT]
 
 /** As the core keeps it. Only the exact name `public` needs nothing. */
-const coreTenantId = (tenantId: string): string =>
+export const coreTenantId = (tenantId: string): string =>
   tenantId === PUBLIC_TENANT ? tenantId : lowerCased(tenantId)
 
 export const coreTenantIds = (tenantIds: readonly string[] | undefined): readonly string[] =>

@@ -51,6 +51,16 @@ test.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
   ['an e-mail address alone', [EITHER], [{ recipeId: 'passwordless', email: 'a@example.com' }]],
   ['a phone number alone', [EITHER], [{ recipeId: 'passwordless', phoneNumber: '+4930123456' }]],
   [
+    'a phone number that the core keeps without its blanks',
+    [{ recipeId: 'passwordless', phoneNumber: ' +49 30 123-456' }],
+    [{ recipeId: 'passwordless', phoneNumber: '+4930123456' }],
+  ],
+  [
+    'a provider’s pair, of which the core cuts nothing',
+    [{ ...SOCIAL, thirdPartyUserId: ' 1 ' }],
+    [{ recipeId: 'thirdparty', thirdParty: { id: 'google', userId: ' 1 ' } }],
+  ],
+  [
     'a tenant of several',
     [{ ...PASSWORD, tenantIds: ['t1', 'T2'] }],
     [{ email: 'a@example.com', tenantIds: ['t2', 't3'] }],
@@ -73,6 +83,11 @@ test.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
     'the id at another provider',
     [SOCIAL],
     [{ recipeId: 'thirdparty', thirdParty: { id: 'github', userId: '1' } }],
+  ],
+  [
+    'an e-mail address with a space that the core does not cut',
+    [PASSWORD],
+    [{ email: '\u00a0a@example.com' }],
   ],
   ['nothing on both sides', [{ recipeId: 'passwordless' }], [{ recipeId: 'passwordless' }]],
 ])('another login: %s', (_, wanted, held) => {

@@ -3,15 +3,23 @@ import { blamesTheUser, duplicateIn, isValidationText, writtenCodeOf } from './c
 
 const CUT = '…'
 
-/** Where the core quotes a login method or a key. Greedy, for what is quoted may hold any text. */
-const QUOTATIONS: readonly (readonly [RegExp, string])[] = [
-  [/LoginMethod '[\s\S]*' has no tenantId/g, `LoginMethod '${CUT}' has no tenantId`],
-  [/TOTP secretKey [\s\S]* is too long\./g, `TOTP secretKey ${CUT} is too long.`],
-  // By how the hashes begin that the core takes.
-  [/\$(?:2[abxy]?|argon2(?:id|i|d)?|f_scrypt)\$[^\s'"]*/gi, CUT],
+/** What stands before and behind a login method or a key that the core quotes. */
+const QUOTATIONS: readonly (readonly [before: string, behind: string])[] = [
+  ["LoginMethod '", "' has no tenantId"],
+  ['TOTP secretKey ', ' is too long.'],
 ]
+/** By how those begin that the core takes. */
+const HASH = /\$(?:2[abxy]?|argon2(?:id|i|d)?|f_scrypt)\$[^\s'"]*/gi
 /** From here on a database quotes a statement with its values, or a row. */
 const STATEMENT = /(?:Batch entry \d|Failing row contains|INSERT INTO |UPDATE \S+ SET )[\s\S]*$/
+
+/** As much as can have been quoted, for that may hold any text. */
+function withoutQuotation(text: string, [before, behind]: readonly [string, string]): string {
+  const start = text.indexOf(before) + before.length
+  const end = text.lastIndexOf(behind)
+  if (start < before.length || end < start) return text
+  return `${text.slice(0, start)}${CUT}${text.slice(end)}`
+}
 
 function withoutStatement(text: string): string {
   return text.replace(STATEMENT, (statement) => {
@@ -28,10 +36,7 @@ const SHORTEST_SECRET = 4
  * records it is about: they are cut out of texts whose form is not known.
  */
 export function cutSecrets(text: string, secrets: readonly string[]): string {
-  const cut = QUOTATIONS.reduce(
-    (rest, [form, instead]) => rest.replace(form, instead),
-    withoutStatement(text),
-  )
+  const cut = QUOTATIONS.reduce(withoutQuotation, withoutStatement(text)).replace(HASH, CUT)
   if (isOfKnownForm(cut)) return cut
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, CUT), cut)
 }

@@ -1,7 +1,7 @@
 /** Up to this the core's `trim` cuts at both ends: the space and the control characters. */
 const LAST_TRIMMED = 0x20
 
-/** Cuts what the core cuts, which is neither more nor less than `String.prototype.trim` does. */
+/** Cuts what the core cuts: control characters too, but no other space, unlike `String.prototype.trim`. */
 export function trimmed(text: string): string {
   let start = 0
   let end = text.length

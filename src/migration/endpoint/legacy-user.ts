@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { optionsObject } from '../../base/options.js'
 import type { ImportLoginMethod, ImportTotpDevice, ImportUserRole } from '../core/import-user.js'
 import type { LegacyIdentity } from './migration-request.js'
+import { faultsOf } from './verdict.js'
 
 /** A login as the legacy store knows it. Tenants, recipe and provider are the allowlist's to say. */
 export interface LegacyLogin
@@ -90,17 +91,12 @@ export type LegacyUserReading =
   | { readonly ok: true; readonly record: ParsedLegacyUser }
   | { readonly ok: false; readonly faults: readonly string[] }
 
-const MOST_FAULTS = 20
-
 /** Takes what JSON keeps of a value: so nothing that is judged here can change before it is sent. */
 export function readLegacyUser(value: unknown): LegacyUserReading {
   const { data, error } = legacyUser.safeParse(jsonOf(value))
   if (data !== undefined) return { ok: true, record: data }
-  const faults = error.issues.slice(0, MOST_FAULTS).map(({ code, path }) => {
-    const field = z.core.toDotPath(path)
-    return field === '' ? code : `${field}: ${code}`
-  })
-  return { ok: false, faults }
+  const findings = error.issues.map(({ code, path }) => ({ field: z.core.toDotPath(path), code }))
+  return { ok: false, faults: faultsOf(findings) }
 }
 
 function jsonOf(value: unknown): unknown {

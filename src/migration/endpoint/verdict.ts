@@ -52,9 +52,14 @@ export const undecided = (reason: MigrationUndecided, thrown: unknown): Verdict 
   ...(thrown instanceof CoreError && { faults: [thrown.code] }),
 })
 
+/** More of them tell an operator nothing. */
+const MOST_FAULTS = 20
+
 /** Where findings are, and what they are of: neither texts nor values. */
-export const faultsOf = (findings: readonly UserFinding[]): string[] =>
-  findings.map(({ field, code }) => (field === '' ? code : `${field}: ${code}`))
+export const faultsOf = (findings: readonly Pick<UserFinding, 'field' | 'code'>[]): string[] =>
+  findings
+    .slice(0, MOST_FAULTS)
+    .map(({ field, code }) => (field === '' ? code : `${field}: ${code}`))
 
 /** The largest `Retry-After`: more digits than these no client has to read. */
 const MOST_SECONDS = 31_536_000

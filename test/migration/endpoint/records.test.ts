@@ -251,6 +251,13 @@ describe('a user who is not imported', () => {
     await lenient.close()
   })
 
+  test('a record of many faults: the first of them are told', async () => {
+    const devices = Array.from({ length: 50 }, () => ({ secretKey: 1 }))
+    const many = (id: string) => ({ ...legacyUser(id), totpDevices: devices })
+    const { faults } = await refusedAs('record_invalid', many)
+    expect(faults).toHaveLength(20)
+  })
+
   test('a request without an organization, where such users have no tenants', async () => {
     const closed = await openEndpoint(core, {
       options: {

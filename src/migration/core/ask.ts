@@ -40,9 +40,13 @@ async function attempt<T>(
   const { method, body, time, maxAnswerBytes } = operation
   const asked = { ...operation, isWrite: method !== 'GET' }
   const request = {
-    ...{ method, path: addressOf(operation), headers: { accept: 'application/json' } },
+    method,
+    path: addressOf(operation),
+    headers: { accept: 'application/json' },
     ...(body !== undefined && { body }),
-    ...{ timeoutMs: timeoutMs[time], maxAnswerBytes, signal },
+    timeoutMs: timeoutMs[time],
+    maxAnswerBytes,
+    signal,
   }
   try {
     const answer = await askCore(core, request)

@@ -94,7 +94,8 @@ const contradiction = (why: string): CoreError =>
 /** Even where this call was refused: an earlier one with the same user may have succeeded. */
 function unknownOutcome({ message, code, status }: CoreError): CoreError {
   return new CoreError(message, {
-    ...{ code, outcome: 'unknown' },
+    code,
+    outcome: 'unknown',
     ...(status !== undefined && { status }),
   })
 }

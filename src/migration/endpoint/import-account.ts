@@ -14,7 +14,7 @@ export async function importAccount(core: CoreClient, user: ImportUser): Promise
         return { type: 'accepted', reason: 'created', userId: imported.userId }
       case 'existing': {
         const account = await core.user(imported.coreUserId)
-        return account === undefined ? undecided(UNKNOWN, account) : judgeAccount(account, user)
+        return account === undefined ? undecided(UNKNOWN) : judgeAccount(account, user)
       }
       case 'conflict':
         return refused('account_conflict', { faults: imported.codes })

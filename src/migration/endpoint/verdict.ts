@@ -46,7 +46,7 @@ export class Undecided extends Error {
   }
 }
 
-export const undecided = (reason: MigrationUndecided, thrown: unknown): Verdict => ({
+export const undecided = (reason: MigrationUndecided, thrown?: unknown): Verdict => ({
   type: 'undecided',
   reason,
   ...(thrown instanceof CoreError && { faults: [thrown.code] }),

@@ -33,5 +33,4 @@ export function nextStep(state: RunState, aim: Aim): Step {
   return 'end'
 }
 
-const hasUnsent = (state: RunState): boolean =>
-  countOf(state, IDENTITY.pending, IDENTITY.again) > 0
+const hasUnsent = (state: RunState): boolean => countOf(state, IDENTITY.pending, IDENTITY.again) > 0

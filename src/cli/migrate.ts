@@ -33,7 +33,7 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     ['', 'after 1, 3, 6 and 130 run goes on where it was'],
   ],
   examples: [
-    'service-auth migrate check --core https://core.internal --api-key-file core.key --source users.ndjson --journal journal',
+    'service-auth migrate run --core https://core --api-key-stdin --source users.ndjson --journal dir',
     'service-auth migrate status --journal journal --json',
     'service-auth migrate clean --journal journal --yes',
   ],

@@ -113,8 +113,7 @@ async function underLease(
 ): Promise<Verdict> {
   const times = { leaseMs: run.leaseMs, maxRunMs: MAX_RUN_MS }
   const lease = keepLease(times, reservedAt, () => callStore('renew', () => store.renew(run)))
-  const verdict = await work()
-  lease.stop()
+  const verdict = await work().finally(lease.stop)
   course.verdict = verdict
   const ending: Ending =
     verdict.type === 'accepted'

@@ -71,6 +71,22 @@ describe('a call that the core does not take', () => {
     expect(report).toMatchObject({ state: 'to_correct', counts: { invalid: 1, reconciled: 9 } })
   })
 
+  it('is whole again after a record that was too large by itself', async () => {
+    const sizes: number[] = []
+    const { simulated, open } = scene({
+      async stageUsers(users) {
+        sizes.push(users.length)
+        const holds = users.some(({ externalUserId }) => externalUserId === 'user-1')
+        if (holds) throw refusal('too_large')
+        return simulated.stageUsers(users)
+      },
+    })
+    const report = await (await open({ source: sourceOf(people(40)) })).run()
+    expect(report).toMatchObject({ state: 'to_correct', counts: { invalid: 1, reconciled: 39 } })
+    expect(sizes.slice(0, 4)).toEqual([4, 2, 1, 1])
+    expect(sizes.slice(-7, -1)).toEqual([4, 4, 4, 4, 4, 4])
+  })
+
   it('is sent again without the users that the core rejects, who are recorded', async () => {
     const { simulated, open, journal } = scene({
       async stageUsers(users) {

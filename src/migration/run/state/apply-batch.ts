@@ -55,6 +55,8 @@ function staged(state: RunState, batch: UndecidedBatch): void {
 
 function rejected(state: RunState, batch: UndecidedBatch, entry: EntryOf<'batch_rejected'>): void {
   sendLater(state, batch.ordinals)
+  // Calls were halved because of this record alone: the others may go together again.
+  if (batch.ordinals.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
   for (const { of } of entry.users) {
     if (isOrdinal(of, sizeOf(state))) setIdentity(state, of, IDENTITY.invalid)
   }

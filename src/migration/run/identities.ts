@@ -4,6 +4,7 @@ import type { Ledger } from './ledger.js'
 import type { IdentityReport } from './report.js'
 import { COUNTED_AS } from './state/identity-state.js'
 import { stateOf } from './state/run-state.js'
+import { textWithoutAccountData } from './steps/row-text.js'
 import type { Survey, SurveyedRecord } from './survey.js'
 
 /** Identities of which details are in memory at once; the journal is read once for each so many. */
@@ -32,5 +33,10 @@ function reportOn(
   const report = { externalUserId: record.externalUserId, line: record.line, state: standing }
   if (standing !== 'invalid' || wasRejected === true) return { ...report, ...details }
   const validation = validateUser(record.value)
-  return { ...report, ...details, ...(validation.ok ? {} : { errors: validation.errors }) }
+  if (validation.ok) return { ...report, ...details }
+  const errors = validation.errors.map((error) => ({
+    ...error,
+    message: textWithoutAccountData(error.message, record.value),
+  }))
+  return { ...report, ...details, errors }
 }

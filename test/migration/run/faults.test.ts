@@ -280,6 +280,22 @@ describe('a journal', () => {
   })
 })
 
+describe('an invalid record', () => {
+  it('is told without what its texts quote of account data', async () => {
+    const userRoles = [{ role: 'admin', tenantIds: ['ada@example.com'] }]
+    const { open } = scene({}, { source: sourceOf([person('user-0', { userRoles })]) })
+    const [identity] = await listOf(
+      await open().then(async (migration) => {
+        await migration.check()
+        return migration.identities()
+      }),
+    )
+    expect(identity?.errors?.[0]?.message).toBe(
+      'TenantId … for a user role does not exist in loginMethods.',
+    )
+  })
+})
+
 describe('openMigration', () => {
   it('names each option that is wrong', async () => {
     const { open } = scene()

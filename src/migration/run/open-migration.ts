@@ -8,7 +8,7 @@ import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
 import { parseSettings } from './settings.js'
 import { mayBeginAnew } from './state/run-state.js'
-import { type Surveyor, takeSurvey } from './take-survey.js'
+import { type Surveyor, surveyOnce, takeSurvey } from './take-survey.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
 import { check, type Ending, walk } from './walk.js'
 import type { Work } from './work.js'
@@ -37,13 +37,10 @@ export async function openMigrationWith(
   if (!mayBeginAnew(ledger.state)) assertSameCore(ledger.state.begun, core)
   const tell = progressTeller(ledger, settings.onProgress)
   const closing = new AbortController()
-  let surveyor: Surveyor | undefined
+  const survey = surveyOnce((signal) =>
+    takeSurvey({ settings, ledger, timing, signal }, settings.corrections),
+  )
   let underWay: Promise<unknown> | undefined
-
-  async function survey(signal: AbortSignal): Promise<Surveyor> {
-    surveyor ??= await takeSurvey({ settings, ledger, timing, signal }, settings.corrections)
-    return surveyor
-  }
 
   async function take(
     { signal }: StepOptions,

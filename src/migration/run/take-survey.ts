@@ -12,6 +12,27 @@ export interface Surveyor {
   add(corrections: OpenCorrections): Promise<void>
 }
 
+/**
+ * Takes the survey when it is first asked for. Whoever asks meanwhile waits for it: two at once would
+ * begin the journal twice.
+ */
+export function surveyOnce(
+  take: (signal: AbortSignal) => Promise<Surveyor>,
+): (signal: AbortSignal) => Promise<Surveyor> {
+  let surveyor: Surveyor | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  return (signal) => {
+    const survey = last.then(async () => {
+      surveyor ??= await take(signal)
+      return surveyor
+    })
+    last = survey.catch(ignore)
+    return survey
+  }
+}
+
+function ignore(): void {}
+
 /** @throws MigrationError `bad_source`, `bad_corrections`, `bad_journal`. */
 export async function takeSurvey(
   surveying: Surveying,

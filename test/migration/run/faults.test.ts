@@ -297,6 +297,18 @@ describe('an invalid record', () => {
 })
 
 describe('openMigration', () => {
+  it('begins the journal once, whoever asks for the source at the same time', async () => {
+    const { open, journal } = scene()
+    const migration = await open()
+    const [, report] = await Promise.all([
+      listOf(migration.identities()),
+      migration.run(),
+      listOf(migration.identities()),
+    ])
+    expect(report).toMatchObject({ state: 'complete' })
+    expect(journal.lines.filter((line) => line.includes('"begun"'))).toHaveLength(1)
+  })
+
   it('names each option that is wrong', async () => {
     const { open } = scene()
     const wrong = { batchUsers: 0, lookUps: 65, pollSeconds: 0, nonsense: 1 } as object

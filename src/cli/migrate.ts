@@ -1,7 +1,10 @@
+import { join } from 'node:path'
 import type { MigrationReport } from '../migration/run/report.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
+import { wrong } from './failure.js'
 import { cleanAway, isThere } from './migrate-clean.js'
 import { readOrder } from './migrate-correct.js'
+import { JOURNAL_FILE } from './migrate-files.js'
 import { untilInterrupted } from './migrate-interrupt.js'
 import { reportLines } from './migrate-lines.js'
 import { MIGRATE_OPTIONS, readSettings, readStep, type Step } from './migrate-options.js'
@@ -47,6 +50,7 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
   const asksNoCore = step === 'status' || step === 'clean'
   if (!asksNoCore) given.required('source')
   const settings = readSettings(given)
+  if (!BEGINNING.includes(step)) await requireJournal(settings.directory)
   const core = asksNoCore ? undefined : await readCore(context)
   const view = showProgress(context)
   try {
@@ -59,6 +63,15 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
   } finally {
     view.end()
   }
+}
+
+/** Any other step would make an empty journal where a path is misspelt. */
+const BEGINNING: readonly Step[] = ['check', 'run']
+
+/** @throws CommandFailure (2) */
+async function requireJournal(directory: string): Promise<void> {
+  if (await isThere(join(directory, JOURNAL_FILE))) return
+  throw wrong('bad_journal', 'there is no journal in the folder of --journal')
 }
 
 interface Acting {

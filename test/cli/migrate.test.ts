@@ -240,11 +240,14 @@ describe('what stands in the way', () => {
     })
   })
 
-  test('a journal without a run', async () => {
-    const project = await projectOf('')
-    const ran = await project.migrate('status')
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(errorIn(ran)).toContain('--source is missing: the journal has no run yet')
+  test('a folder without a journal, and none is made there', async () => {
+    const project = await projectOf(linesOf(userNamed('none-1')))
+    for (const step of ['status', 'clean', 'reconcile', 'correct']) {
+      const ran = await project.migrate(step, ...(step === 'correct' ? ['--again', 'E003'] : []))
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toBe('service-auth: there is no journal in the folder of --journal')
+    }
+    expect(await readdir(project.folder)).toEqual(['users.ndjson'])
   })
 })
 

@@ -4,9 +4,7 @@ import { forEachAtOnce } from '../at-once.js'
 import { writeOrdinals } from '../state/ordinals.js'
 import type { UndecidedBatch } from '../state/run-state.js'
 import type { Work } from '../work.js'
-
-/** Calls without reply in a row after which a run gives up; the next one goes on. */
-const MOST_LOST_IN_A_ROW = 3
+import { countLostCall } from './lost-calls.js'
 
 interface Lost {
   /** By `timing.elapsedMs`. */
@@ -90,6 +88,5 @@ async function absent(
   const inOrder = ordinals.filter((ordinal) => found.has(ordinal))
   await work.ledger.write({ type: 'batch_absent', batch, found: writeOrdinals(inOrder) })
   work.tell('reply_resolved', { batch, users: 0 })
-  work.lostInARow += 1
-  if (error !== undefined && work.lostInARow >= MOST_LOST_IN_A_ROW) throw error
+  countLostCall(work, error)
 }

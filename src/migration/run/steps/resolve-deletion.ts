@@ -1,8 +1,6 @@
 import type { CoreError } from '../../core/core-error.js'
 import type { Work } from '../work.js'
-
-/** Calls without reply in a row after which a run gives up; the next one goes on. */
-const MOST_LOST_IN_A_ROW = 3
+import { countLostCall } from './lost-calls.js'
 
 /**
  * Decides by the list what became of a deletion without reply: failed rows leave by no other way. A
@@ -24,9 +22,7 @@ export async function resolveDeletion(
   const deleted = rows.filter((row) => !left.has(row))
   await work.ledger.write({ type: 'deleted', rows: deleted })
   work.tell('rows_deleted', { users: deleted.length })
-  if (left.size === 0 || error === undefined) return
-  work.lostInARow += 1
-  if (work.lostInARow >= MOST_LOST_IN_A_ROW) throw error
+  if (left.size > 0) countLostCall(work, error)
 }
 
 async function rowsLeft(

@@ -28,5 +28,8 @@ export const coreAddressOf = ({ baseUrl }: CoreClient): string | undefined =>
 export function assertSameCore(begun: EntryOf<'begun'> | undefined, core: CoreClient): void {
   const address = coreAddressOf(core)
   if (begun?.core === undefined || address === undefined || begun.core === address) return
-  throw new MigrationError('bad_journal', 'the journal is of a core at another address')
+  throw new MigrationError(
+    'bad_journal',
+    `the journal is of a core at another address (${begun.core})`,
+  )
 }

@@ -30,7 +30,7 @@ export async function sendAgain(work: Work, codes: readonly string[]): Promise<v
 export function assertCorrectable({ ledger }: Work): void {
   const { started, blocked } = ledger.state
   if (!started) {
-    const message = 'nothing has been staged yet: mend the source, and begin with a new journal'
+    const message = 'nothing has been staged yet: mend the source itself, then run'
     throw new MigrationError('bad_corrections', message)
   }
   if (!blocked) return

@@ -53,7 +53,8 @@ async function countAllRows({ core, signal }: Work): Promise<number | PreflightF
   } catch (error) {
     const code = error instanceof CoreError ? error.code : undefined
     if (code === 'not_found') {
-      const message = 'The core does not know bulk import: it is older than 10.0.0.'
+      const message =
+        'The core does not know bulk import: it is older than 10.0.0, or the path of its address is wrong.'
       return { code: 'core_too_old', severity: 'fault', message }
     }
     if (code === 'in_memory_database') {

@@ -1,17 +1,21 @@
-import { lstat, unlink } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { lstat, open, unlink } from 'node:fs/promises'
 import type { MigrationReport } from '../migration/run/report.js'
 import type { CommandResult } from './command.js'
 import { wrong } from './failure.js'
+import type { OriginFile } from './migrate-origins.js'
 import { EXIT_CODES } from './migrate-states.js'
 
 /**
- * Lists the source and the corrections, and deletes them when it is told to. Nothing is overwritten:
- * no program can know where a file system has written a file.
+ * Lists the source and the corrections, and deletes them when it is told to. A file that has their name
+ * and is none of them by its digest is not touched, nor is any other then. Nothing is overwritten: no
+ * program can know where a file system has written a file.
  *
  * @throws CommandFailure (2)
  */
 export async function cleanAway(
-  named: readonly string[],
+  named: readonly OriginFile[],
   { state }: MigrationReport,
   isTold: boolean,
 ): Promise<CommandResult> {
@@ -23,8 +27,7 @@ export async function cleanAway(
       complaint: `nothing was deleted: the migration is ${state}, not complete`,
     }
   }
-  const files: string[] = []
-  for (const file of new Set(named)) if (await isThere(file)) files.push(file)
+  const files = await filesThere(named)
   if (files.length === 0) return resultOf(['Nothing is left to delete.'], files, isTold)
   if (!isTold) {
     const lines = [
@@ -35,6 +38,31 @@ export async function cleanAway(
   }
   for (const file of files) await remove(file)
   return resultOf(['Deleted, not overwritten:', ...files.map(indented)], files, isTold)
+}
+
+async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
+  const files = new Set<string>()
+  for (const { path, digest } of named) {
+    if (!(await isThere(path))) continue
+    if ((await digestOf(path)) !== digest) {
+      throw wrong('file', `nothing was deleted: ${path} is not the file that the journal knows`)
+    }
+    files.add(path)
+  }
+  return [...files]
+}
+
+/** Of a link the file behind it would stay, so one is not followed. */
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants
+  try {
+    const file = await open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+    for await (const octets of file.createReadStream()) hash.update(octets)
+  } catch (error) {
+    throw cannot('be looked at', path, error)
+  }
+  return hash.digest('hex')
 }
 
 const indented = (file: string): string => `  ${file}`

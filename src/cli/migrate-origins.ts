@@ -2,14 +2,22 @@ import type { Journal } from '../migration/journal/journal.js'
 import type { Origin } from '../migration/run/state/entry.js'
 import { readEntries } from '../migration/run/state/read-entries.js'
 
-/** What a journal is of: files in absolute paths. */
+/** A file that a journal is of. */
+export interface OriginFile {
+  /** Absolute. */
+  readonly path: string
+  /** Hexadecimal SHA-256 of its octets. */
+  readonly digest: string
+}
+
+/** What a journal is of. */
 export interface Origins {
   /** The core's address. `undefined` before the run has begun. */
   readonly core: string | undefined
   /** `undefined` before the run has begun. */
-  readonly source: string | undefined
+  readonly source: OriginFile | undefined
   /** Of the corrections made so far, in their order. */
-  readonly corrections: readonly string[]
+  readonly corrections: readonly OriginFile[]
 }
 
 /**
@@ -19,18 +27,19 @@ export interface Origins {
  */
 export async function readOrigins(journal: Journal): Promise<Origins> {
   let core: string | undefined
-  let source: string | undefined
-  const corrections: string[] = []
+  let source: OriginFile | undefined
+  const corrections: OriginFile[] = []
   for await (const entry of readEntries(journal)) {
     if (entry.type === 'begun') {
       core = entry.core
-      source = pathOf(entry.source)
+      source = fileOf(entry.source)
     }
-    const path = entry.type === 'corrected' ? pathOf(entry.source) : undefined
-    if (path !== undefined) corrections.push(path)
+    const file = entry.type === 'corrected' ? fileOf(entry.source) : undefined
+    if (file !== undefined) corrections.push(file)
   }
   return { core, source, corrections }
 }
 
 /** The command's own sources are files. */
-const pathOf = ({ name, file }: Origin): string | undefined => (file ? name : undefined)
+const fileOf = ({ name, file, digest }: Origin): OriginFile | undefined =>
+  file ? { path: name, digest } : undefined

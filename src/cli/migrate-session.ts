@@ -8,7 +8,7 @@ import type { CommandContext } from './command.js'
 import { outOfReach, wrong } from './failure.js'
 import { readApiKey } from './migrate-key.js'
 import { readClientTimes, type Settings } from './migrate-options.js'
-import { type Origins, readOrigins } from './migrate-origins.js'
+import { type OriginFile, type Origins, readOrigins } from './migrate-origins.js'
 
 /** What the command is a face of. */
 export interface MigrateParts {
@@ -50,7 +50,7 @@ export interface SessionOptions {
 /** A migration that is open, and the files that it is of. */
 export interface Session {
   readonly migration: Migration
-  readonly files: readonly string[]
+  readonly files: readonly OriginFile[]
 }
 
 /**
@@ -99,15 +99,16 @@ async function openOn(
     core: client ?? clientOf(parts, unasked),
     source: { file: source },
     journal,
-    corrections: origins.corrections.map((file) => ({ file })),
+    corrections: origins.corrections.map(({ path }) => ({ file: path })),
     onProgress,
   })
-  return { migration, files: [source, ...origins.corrections] }
+  const { digest = '' } = origins.source ?? {}
+  return { migration, files: [{ path: source, digest }, ...origins.corrections] }
 }
 
-/** The journal's own path counts before an equal file elsewhere: `clean` deletes it. */
+/** A file may have been moved since; the journal knows it again by its digest. */
 function sourceOf(given: string | undefined, { source }: Origins): string {
-  const file = given ?? source
+  const file = given ?? source?.path
   if (file !== undefined) return file
   throw wrong('usage', '--source is missing: the journal has no run yet')
 }

@@ -112,8 +112,8 @@ function actionOf(step: Step, { arguments: given }: CommandContext): Action {
 /** After `clean` there is no source to read identities from, and the files tell all of them. */
 async function statusOf({ migration, files }: Session, directory: string): Promise<CommandResult> {
   const report = await migration.status()
-  const [source = ''] = files
-  const isCleaned = report.state === 'complete' && !(await isThere(source))
+  const [source] = files
+  const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
   const needing = isCleaned ? NOBODY : undefined
   return await reported('status', { report, migration, directory, ...(needing && { needing }) })
 }

@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ImportUser } from '../../src/migration/core/import-user.js'
@@ -282,6 +282,27 @@ describe('corrections', () => {
 })
 
 describe('clean', () => {
+  test('deletes no file but those that the journal knows, by their content', async () => {
+    await haveAccounts('own-1')
+    const project = await projectOf(linesOf(userNamed('own-1')))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+    const moved = join(project.folder, 'moved.ndjson')
+    await rename(project.source, moved)
+    const link = join(project.folder, 'link.ndjson')
+    await symlink(moved, link)
+    await writeFile(project.source, 'a newer export')
+    for (const source of [project.source, link, project.folder]) {
+      const ran = await project.migrate('clean', '--yes', '--source', source)
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toContain(source)
+    }
+    expect(await project.migrate('clean', '--yes')).toMatchObject({ exitCode: 2 })
+    expect(await readFile(project.source, 'utf8')).toBe('a newer export')
+    const ran = await project.migrate('clean', '--yes', '--source', moved)
+    expect(ran).toMatchObject({ exitCode: 0 })
+    await expect(stat(moved)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
   test('deletes source and corrections when all is complete and it is told to', async () => {
     await haveAccounts('clean-1')
     const project = await projectOf(linesOf(userNamed('clean-1'), { externalUserId: 'clean-2' }))

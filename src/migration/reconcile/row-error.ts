@@ -21,6 +21,9 @@ const BLAMES_NOBODY: ReadonlySet<string> = new Set([
 ])
 const LOGIN_HELD: ReadonlySet<string> = new Set(['E003', 'E005', 'E006', 'E007', 'E022'])
 
+/** Whether such a failure says that another account holds a login of the user. */
+export const saysLoginIsHeld = (code: string): boolean => LOGIN_HELD.has(code)
+
 /** Reads the `errorMessage` of a row: a text with a code, or a list of texts of the validation. */
 export function readRowError(message: string): RowError {
   const code = errorCodeOf(message)
@@ -29,7 +32,7 @@ export function readRowError(message: string): RowError {
       code,
       text: `${code}: ${cutImportText(textBehind(code, message))}`,
       kind: BLAMES_NOBODY.has(code) ? 'blames_nobody' : 'blames_user',
-      isLoginHeld: LOGIN_HELD.has(code),
+      isLoginHeld: saysLoginIsHeld(code),
     }
   }
   const [, list] = /^\[([\s\S]*)\]$/.exec(message) ?? []

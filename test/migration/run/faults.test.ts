@@ -225,6 +225,34 @@ describe('rows that have failed', () => {
     expect(await migration.correct({ again: ['E003'] })).toMatchObject({ state: 'complete' })
   })
 
+  it('are sent again with a code only where no other account still holds the login', async () => {
+    const { simulated, open } = scene()
+    simulated.importNow(conflict)
+    simulated.importNow({ ...person('user-4'), externalUserId: 'gone' } as ImportUser)
+    const migration = await open()
+    expect(await migration.run()).toMatchObject({ counts: { failed: 2 } })
+    simulated.accounts.delete('gone')
+    const report = await migration.correct({ again: ['E003'] })
+    expect(report).toMatchObject({ state: 'to_correct', counts: { failed: 1, reconciled: 9 } })
+    expect(simulated.staged.get('user-2')).toBe(1)
+    await expect(migration.correct({ again: ['E003'] })).rejects.toMatchObject({
+      code: 'bad_corrections',
+      message: expect.stringContaining('still hold a login'),
+    })
+  })
+
+  it('are told from those that the core has blamed for another', async () => {
+    const { simulated, open } = scene({ usersWith: async () => [] })
+    simulated.importNow(conflict)
+    const migration = await open()
+    await migration.run()
+    const [failed] = (await listOf(migration.identities())).filter(({ code }) => code === 'E003')
+    expect(failed?.heldBy).toBeUndefined()
+    expect(failed?.text).toMatch(
+      / No account holds it: the user is to be sent again with this code\.$/,
+    )
+  })
+
   it('are not corrected by what does not fit their identity', async () => {
     const { simulated, open } = scene()
     simulated.importNow(conflict)

@@ -12,6 +12,9 @@ import { ownRowOf } from './own-row.js'
 /** Rows written down at once. */
 const CHUNK = 200
 
+/** In a chunk of more than 100 users the core's job may blame another than it means. */
+const HELD_BY_NOBODY = 'No account holds it: the user is to be sent again with this code.'
+
 /** Writes down each row that has failed, with its reason; of others' rows nothing. */
 export async function collect(work: Work): Promise<void> {
   const { core, ledger, settings, signal } = work
@@ -55,8 +58,10 @@ async function rowEntry(
   const isTwin =
     isDecided(work, ordinal) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (isTwin) return { ...about, as: 'twin' }
-  const heldBy = error?.isLoginHeld === true ? await findHolder(core, row, { signal }) : undefined
-  return { ...about, as: 'failed', ...(heldBy !== undefined && { heldBy }) }
+  if (error?.isLoginHeld !== true) return { ...about, as: 'failed' }
+  const heldBy = await findHolder(core, row, { signal })
+  if (heldBy !== undefined) return { ...about, as: 'failed', heldBy }
+  return { ...about, as: 'failed', text: `${error.text} ${HELD_BY_NOBODY}` }
 }
 
 /** The row is of an attempt before the decision that a person has made on the identity. */

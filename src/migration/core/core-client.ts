@@ -18,6 +18,7 @@ export type Staging =
       readonly users: readonly { readonly index: number; readonly errors: readonly string[] }[]
     }
 
+/** What a direct import came to. `errors` are the core's texts, without secrets. */
 export type DirectImport =
   | { readonly outcome: 'created'; readonly user: CoreUser }
   | { readonly outcome: 'rejected'; readonly errors: readonly string[] }
@@ -33,6 +34,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
+/** Which rows of the staging list are asked for. */
 export interface RowQuery {
   readonly status?: RowStatus
   /** 1 to 500; 100 when absent. */

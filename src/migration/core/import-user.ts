@@ -19,11 +19,13 @@ export interface ImportLoginMethod {
   readonly thirdPartyUserId?: string
 }
 
+/** A role of a record, in the tenants that are named; it must exist before. */
 export interface ImportUserRole {
   readonly role: string
   readonly tenantIds: readonly string[]
 }
 
+/** A TOTP device of a record. The core needs a name for it, and the licence feature `mfa`. */
 export interface ImportTotpDevice {
   readonly secretKey: string
   /** Seconds. */

@@ -16,6 +16,7 @@ export interface StagedUser {
   }[]
 }
 
+/** Where a staged row stands: not picked up yet, being imported, or failed. */
 export type RowStatus = 'NEW' | 'PROCESSING' | 'FAILED'
 
 /** A row of the staging list, without its secrets. */
@@ -70,6 +71,7 @@ export interface CoreTotpDevice {
   readonly verified: boolean
 }
 
+/** A tenant of the core. */
 export interface CoreTenant {
   readonly tenantId: string
   /** Ids of the tenant's third-party providers, where the core tells them. */

@@ -5,6 +5,7 @@ import type { UserWarningCode } from '../user/finding.js'
 import type { MigrationProgress } from './progress.js'
 import type { IdentityReport, MigrationReport } from './report.js'
 
+/** What `openMigration` takes. */
 export interface MigrationOptions {
   readonly core: CoreClient
   readonly source: Source
@@ -32,6 +33,7 @@ export interface MigrationOptions {
   readonly corrections?: readonly Source[]
 }
 
+/** What each step of a migration takes. */
 export interface StepOptions {
   /** Ends the step early: its report says `interrupted`, and nothing is lost. */
   readonly signal?: AbortSignal

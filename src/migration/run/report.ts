@@ -59,6 +59,7 @@ export interface PreflightFinding {
   readonly records?: number
 }
 
+/** What a step of a migration has come to. */
 export interface MigrationReport {
   readonly state: MigrationState
   readonly counts: MigrationCounts
@@ -72,6 +73,7 @@ export interface MigrationReport {
   readonly advice: readonly string[]
 }
 
+/** Where one identity stands: a closed list. */
 export type IdentityState = keyof MigrationCounts
 
 /** What a report says of one identity. */

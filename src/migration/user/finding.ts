@@ -40,5 +40,7 @@ export interface UserFinding<Code extends string = string> {
   readonly message: string
 }
 
+/** Why the core refuses a user. */
 export type UserError = UserFinding<UserErrorCode>
+/** What of a user the core accepts and punishes later, or ignores. */
 export type UserWarning = UserFinding<UserWarningCode>

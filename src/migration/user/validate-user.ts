@@ -14,6 +14,7 @@ import { readTotpDevices } from './totp-devices.js'
 import { checkUnknown } from './unknown-member.js'
 import { type ReadRole, readUserRoles } from './user-roles.js'
 
+/** What `validateUser` has found. */
 export type UserValidation =
   /** `user` is the value itself, unchanged: the core normalises what it takes. */
   | { readonly ok: true; readonly user: ImportUser; readonly warnings: readonly UserWarning[] }

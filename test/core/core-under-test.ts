@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
-import { startStandInCore } from '../support/stand-in-core.js'
+import { ALL_FEATURES } from '../support/migration/bad-users/index.js'
+import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
 
 export interface Answer {
   readonly status: number
@@ -18,6 +19,8 @@ export interface CoreUnderTest {
   runJob(): Promise<void>
   /** Of the licence. */
   readonly features: ReadonlySet<string>
+  /** Does it while a stand-in has no feature; `undefined` where a given core has some. */
+  readonly withoutFeatures: (<R>(work: () => Promise<R>) => Promise<R>) | undefined
   get(path: string, headers?: Record<string, string>): Promise<Answer>
   post(path: string, body: unknown): Promise<Answer>
   put(path: string, body: unknown): Promise<Answer>
@@ -46,9 +49,11 @@ export function uniqueName(kind: string): string {
 /** The core that `npm run test:core` is told of, or a stand-in. */
 export async function openCore(): Promise<CoreUnderTest> {
   const given = inject('givenCore')
-  if (given !== undefined) return coreAt(given, { isGiven: true, runJob: nothing, close: nothing })
+  if (given !== undefined)
+    return coreAt(given, { isGiven: true, runJob: nothing, setFeatures: undefined, close: nothing })
   const core = await startStandInCore()
-  return coreAt(core, { isGiven: false, runJob: () => core.runJob(), close: core.close })
+  const { setFeatures, close } = core
+  return coreAt(core, { isGiven: false, runJob: () => core.runJob(), setFeatures, close })
 }
 
 interface Address {
@@ -61,12 +66,13 @@ const nothing = async (): Promise<void> => undefined
 interface Ending {
   readonly isGiven: boolean
   runJob(): Promise<void>
+  readonly setFeatures: StandInCore['setFeatures'] | undefined
   close(): Promise<void>
 }
 
 async function coreAt(
   address: Address,
-  { isGiven, runJob, close }: Ending,
+  { isGiven, runJob, setFeatures, close }: Ending,
 ): Promise<CoreUnderTest> {
   const { url } = address
   const call = caller(address)
@@ -79,6 +85,7 @@ async function coreAt(
     isGiven,
     runJob,
     features,
+    withoutFeatures: withoutFeatures(features, setFeatures),
     get: (path, headers) => call('GET', path, { headers }),
     post: (path, body) => call('POST', path, { body }),
     put: (path, body) => call('PUT', path, { body }),
@@ -117,6 +124,21 @@ async function coreAt(
       for (const step of undo.reverse()) await step()
       await close()
     },
+  }
+}
+
+function withoutFeatures(
+  features: ReadonlySet<string>,
+  setFeatures: Ending['setFeatures'],
+): CoreUnderTest['withoutFeatures'] {
+  if (setFeatures === undefined) return features.size === 0 ? (work) => work() : undefined
+  return async (work) => {
+    setFeatures([])
+    try {
+      return await work()
+    } finally {
+      setFeatures(ALL_FEATURES)
+    }
   }
 }
 

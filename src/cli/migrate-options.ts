@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { MigrationOptions } from '../migration/run/migration.js'
-import type { UserWarningCode } from '../migration/user/finding.js'
+import { USER_WARNING_CODES, type UserWarningCode } from '../migration/user/finding.js'
 import type { Arguments, OptionSpec, OptionSpecs } from './arguments.js'
 import { wrong } from './failure.js'
 
@@ -36,20 +36,6 @@ const CLIENT_NUMBERS = {
   timeoutMs: { least: 1, most: 300_000, help: 'of a call to the core (default: 10000)' },
   stageTimeoutMs: { least: 1, most: 300_000, help: 'of one that stages (default: 120000)' },
 } as const satisfies Record<string, NumberOption>
-
-/** Every warning, so that a misspelt one is refused. */
-const WARNINGS: Readonly<Record<UserWarningCode, true>> = {
-  role_without_tenants: true,
-  no_primary: true,
-  primary_without_linking: true,
-  totp_name_missing: true,
-  hash_unchecked: true,
-  hash_incomplete: true,
-  login_twice: true,
-  phone_not_e164: true,
-  unknown_member: true,
-  credential_in_metadata: true,
-}
 
 const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
@@ -161,6 +147,7 @@ function wholeNumber(option: string, text: string, { least, most }: NumberOption
 }
 
 function warningOf(text: string): UserWarningCode {
-  if (Object.hasOwn(WARNINGS, text)) return text as UserWarningCode
-  throw wrong('usage', `--accept-warnings must be one of ${Object.keys(WARNINGS).join(', ')}`)
+  const code = USER_WARNING_CODES.find((one) => one === text)
+  if (code !== undefined) return code
+  throw wrong('usage', `--accept-warnings must be one of ${USER_WARNING_CODES.join(', ')}`)
 }

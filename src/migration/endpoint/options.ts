@@ -11,7 +11,7 @@ import {
 } from '../../base/options.js'
 import type { IdempotencyStore } from '../../leased/store.js'
 import type { CoreClient } from '../core/core-client.js'
-import type { UserWarningCode } from '../user/finding.js'
+import { USER_WARNING_CODES, type UserWarningCode } from '../user/finding.js'
 import type { MigrationDecisionObserver } from './decision.js'
 import { issuersOf, issuersSchema, type MigrationIssuer } from './issuer-options.js'
 import type { EndpointSettings } from './judge.js'
@@ -46,19 +46,6 @@ export interface MigrationEndpointOptions {
   readonly timeoutMs?: number | undefined
 }
 
-const WARNINGS = [
-  'role_without_tenants',
-  'no_primary',
-  'primary_without_linking',
-  'totp_name_missing',
-  'hash_unchecked',
-  'hash_incomplete',
-  'login_twice',
-  'phone_not_e164',
-  'unknown_member',
-  'credential_in_metadata',
-] as const satisfies readonly UserWarningCode[]
-
 const limiter = z.custom<MigrationLimiter>((value) => hasFunctions(value, ['consume']), {
   error: 'must be a limiter with consume',
 })
@@ -74,7 +61,7 @@ const schema = optionsObject({
   loadUser: functionOf<LoadUser>(),
   limits: optionsObject({ credential: limiter, user: limiter }),
   acceptWarnings: z
-    .array(z.enum(WARNINGS, { error: 'must be a warning of validateUser' }), {
+    .array(z.enum(USER_WARNING_CODES, { error: 'must be a warning of validateUser' }), {
       error: 'must be a list of warnings',
     })
     .default([]),

@@ -12,7 +12,7 @@ import {
 import type { CoreClient } from '../core/core-client.js'
 import type { Journal } from '../journal/journal.js'
 import type { Source } from '../source/source.js'
-import type { UserWarningCode } from '../user/finding.js'
+import { USER_WARNING_CODES } from '../user/finding.js'
 import type { MigrationOptions } from './migration.js'
 import type { MigrationProgress } from './progress.js'
 
@@ -32,19 +32,6 @@ const CORE_FUNCTIONS = [
   'roles',
   'features',
 ] satisfies readonly (keyof CoreClient)[]
-
-const WARNINGS = [
-  'role_without_tenants',
-  'no_primary',
-  'primary_without_linking',
-  'totp_name_missing',
-  'hash_unchecked',
-  'hash_incomplete',
-  'login_twice',
-  'phone_not_e164',
-  'unknown_member',
-  'credential_in_metadata',
-] satisfies readonly UserWarningCode[]
 
 const source = z.custom<Source>(isSource, {
   error: 'must be { file } or { name, records }',
@@ -66,9 +53,12 @@ const schema = optionsObject({
   stallMinutes: numberBetween(1, 1440, 'minutes').default(30),
   lookUps: integerBetween(1, 64).default(8),
   acceptWarnings: z
-    .array(z.enum(WARNINGS, { error: `must be one of ${WARNINGS.join(', ')}` }), {
-      error: 'must be a list of warnings',
-    })
+    .array(
+      z.enum(USER_WARNING_CODES, { error: `must be one of ${USER_WARNING_CODES.join(', ')}` }),
+      {
+        error: 'must be a list of warnings',
+      },
+    )
     .default([]),
   allowForeignRows: flag().default(false),
   corrections: z.array(source, { error: 'must be a list of sources' }).default([]),

@@ -1,15 +1,19 @@
 /** What the core accepts and punishes later, or ignores: a closed list. */
-export type UserWarningCode =
-  | 'role_without_tenants'
-  | 'no_primary'
-  | 'primary_without_linking'
-  | 'totp_name_missing'
-  | 'hash_unchecked'
-  | 'hash_incomplete'
-  | 'login_twice'
-  | 'phone_not_e164'
-  | 'unknown_member'
-  | 'credential_in_metadata'
+export const USER_WARNING_CODES = [
+  'role_without_tenants',
+  'no_primary',
+  'primary_without_linking',
+  'totp_name_missing',
+  'hash_unchecked',
+  'hash_incomplete',
+  'login_twice',
+  'phone_not_e164',
+  'unknown_member',
+  'credential_in_metadata',
+] as const
+
+/** What the core accepts and punishes later, or ignores: a closed list. */
+export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
 
 /** Why the core refuses a user: a closed list. The core itself has only texts. */
 export type UserErrorCode =

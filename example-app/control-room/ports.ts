@@ -1,0 +1,72 @@
+import type { Store, StoreEvent } from 'express-service-auth'
+import type {
+  DeniedState,
+  DeniedThing,
+  DenyOrder,
+  Outcome,
+  ReceiverName,
+  ReceiverState,
+  RoomEvent,
+  RoomState,
+  SettleOrder,
+  WriteState,
+} from './protocol.js'
+
+/** Thrown by an action for what its visitor can put right: one clear line, answered with 400. */
+export class ActionError extends Error {
+  override readonly name = 'ActionError'
+}
+
+/** An event without its number, which the room gives. */
+export type NewEvent = Omit<RoomEvent, 'number'>
+
+/** A request that a receiver has answered, or whose connection has ended. */
+export interface EndedRequest {
+  readonly receiver: ReceiverName
+  readonly call?: string
+  readonly outcome: Outcome
+  readonly milliseconds: number
+}
+
+/** What a receiver, a process of its own, tells every 50 ms when there is something to tell. */
+export interface Told {
+  readonly receiver: ReceiverName
+  readonly events: readonly NewEvent[]
+  readonly requests: readonly EndedRequest[]
+  readonly storeCalls: readonly StoreEvent[]
+  /** Since the last time. */
+  readonly cache: { readonly hits: number; readonly misses: number }
+}
+
+/** The two receivers on one store: real processes, that can be killed. */
+export interface Receivers {
+  states(): readonly ReceiverState[]
+  urlOf(receiver: ReceiverName): string
+  /** Orders on the books, which all receivers share. */
+  orders(): number
+  readonly storeName: string
+  /** The room's own hand on the store that the receivers share. */
+  readonly store: Store
+  writes(): readonly WriteState[]
+  denied(): readonly DeniedState[]
+  holdNextWrite(receiver: ReceiverName, isHolding: boolean): Promise<void>
+  letGo(receiver: ReceiverName): Promise<void>
+  /** Resolves when the process is gone. */
+  kill(receiver: ReceiverName): Promise<void>
+  /** Resolves when it serves. */
+  start(receiver: ReceiverName): Promise<void>
+  settle(order: SettleOrder): Promise<{ isSettled: boolean }>
+  deny(order: DenyOrder): Promise<void>
+  allow(thing: DeniedThing): Promise<void>
+  close(): Promise<void>
+}
+
+/** What the room's server serves. */
+export interface Room {
+  state(): RoomState
+  /** Runs an action; `input` is what came as JSON, unchecked. Rejects with `ActionError`. */
+  act(name: string, input: unknown): Promise<unknown>
+  /** Tells the state, seconds and events of now at once, then what is new; returns its end. */
+  subscribe(send: (type: 'state' | 'seconds' | 'events', message: object) => void): () => void
+  close(): Promise<void>
+}

@@ -1,6 +1,6 @@
 /*
  * Stages users into a core, by a run of a migration or by plain `fetch`. Asked over IPC with
- * `{ dist, url, isOurs, users, isMeasuringHeap }`; answers with the milliseconds of staging, and with
+ * `{ dist, url, apiKey, isOurs, users, isMeasuringHeap }`; answers with the milliseconds of staging, and with
  * the peak of the heap in octets where that is measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -8,15 +8,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { recordOf } from './migration-record.js'
 
-const API_KEY = 'an-api-key-of-the-benchmark'
 const BATCH_USERS = 1000
 
 function* records(users) {
   for (let index = 0; index < users; index += 1) yield recordOf(index)
 }
 
-async function stagePlainly({ url, users }) {
-  const headers = { 'api-key': API_KEY, 'content-type': 'application/json' }
+async function stagePlainly({ url, apiKey, users }) {
+  const headers = { 'api-key': apiKey, 'content-type': 'application/json' }
   const startedAt = performance.now()
   for (let from = 0; from < users; from += BATCH_USERS) {
     const batch = Array.from({ length: BATCH_USERS }, (_, index) => recordOf(from + index))
@@ -28,7 +27,7 @@ async function stagePlainly({ url, users }) {
   return { milliseconds: performance.now() - startedAt }
 }
 
-async function stageByRun({ dist, url, users, isMeasuringHeap }) {
+async function stageByRun({ dist, url, apiKey, users, isMeasuringHeap }) {
   const load = (path) => import(new URL(path, dist))
   const { coreClient } = await load('migration/core/open-core-client.js')
   const { fileJournal } = await load('migration/journal/file-journal.js')
@@ -44,7 +43,7 @@ async function stageByRun({ dist, url, users, isMeasuringHeap }) {
   let startedAt = 0
   let endedAt = 0
   const migration = await openMigration({
-    core: coreClient({ baseUrl: url, apiKey: API_KEY }),
+    core: coreClient({ baseUrl: url, apiKey }),
     source: {
       name: 'bench',
       records: async function* () {

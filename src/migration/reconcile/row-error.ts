@@ -1,5 +1,5 @@
 import { errorCodeOf } from '../core/core-texts.js'
-import { cutImportText, cutValidationText } from './cut-text.js'
+import { withoutAccountData } from './without-account-data.js'
 
 /** What the core says of a row that has failed. */
 export interface RowError {
@@ -25,19 +25,19 @@ const LOGIN_HELD: ReadonlySet<string> = new Set(['E003', 'E005', 'E006', 'E007',
 export const saysLoginIsHeld = (code: string): boolean => LOGIN_HELD.has(code)
 
 /** Reads the `errorMessage` of a row: a text with a code, or a list of texts of the validation. */
-export function readRowError(message: string): RowError {
+export function readRowError(message: string, row: unknown): RowError {
   const code = errorCodeOf(message)
   if (code !== undefined) {
     return {
       code,
-      text: `${code}: ${cutImportText(textBehind(code, message))}`,
+      text: `${code}: ${withoutAccountData(textBehind(code, message), row)}`,
       kind: BLAMES_NOBODY.has(code) ? 'blames_nobody' : 'blames_user',
       isLoginHeld: saysLoginIsHeld(code),
     }
   }
   const [, list] = /^\[([\s\S]*)\]$/.exec(message) ?? []
   const kind = list === undefined ? 'blames_user' : 'validation'
-  return { text: cutValidationText(list ?? message), kind, isLoginHeld: false }
+  return { text: withoutAccountData(list ?? message, row), kind, isLoginHeld: false }
 }
 
 /** Empty where the code is not written but told by the rest, which is of no known form then. */

@@ -1,4 +1,5 @@
 const CUT = '…'
+const NAME = '<name>'
 
 /** Ids of tenants and users and names of roles; neither an e-mail address nor a phone number is one. */
 const PLAIN_NAME = /^(?=.*[A-Za-z])[\w.:-]{1,64}$/
@@ -8,7 +9,7 @@ const RECIPE = '(?:an emailpassword|a thirdparty|a passwordless) recipe'
 /** What may stand in a form, and which of it may be told. */
 const HOLES: Readonly<Record<string, readonly [pattern: string, told: RegExp | undefined]>> = {
   [CUT]: ['[\\s\\S]*?', undefined],
-  '<name>': ['[\\s\\S]*?', PLAIN_NAME],
+  [NAME]: ['[\\s\\S]*?', PLAIN_NAME],
   '<field>': [
     '(?:externalUserId|email|phoneNumber|thirdParty(?:User)?Id|secretKey|deviceName)',
     /^/,
@@ -37,12 +38,19 @@ export function textForm(form: string): TextForm {
   return { pattern: new RegExp(`${patterns.join('')}(?=, |$)`, 'y'), parts }
 }
 
+/** How texts are cut. */
+interface Cutting {
+  readonly forms: readonly TextForm[]
+  /** Asked for each name that is quoted; what is made like no name is never told. */
+  readonly mayBeTold: (name: string) => boolean
+}
+
 /** Texts of these forms, separated by commas, without what they quote. What is of none is cut. */
-export function cutTexts(text: string, forms: readonly TextForm[]): string {
+export function cutTexts(text: string, cutting: Cutting): string {
   const told: string[] = []
   let place = 0
   do {
-    const found = matchAt(text, place, forms)
+    const found = matchAt(text, place, cutting)
     if (found === undefined) return [...told, CUT].join(', ')
     told.push(found.text)
     place = found.end + ', '.length
@@ -50,25 +58,22 @@ export function cutTexts(text: string, forms: readonly TextForm[]): string {
   return told.join(', ')
 }
 
-function matchAt(text: string, place: number, forms: readonly TextForm[]) {
+function matchAt(text: string, place: number, { forms, mayBeTold }: Cutting) {
   for (const { pattern, parts } of forms) {
     pattern.lastIndex = place
     const match = pattern.exec(text)
-    if (match !== null) return { text: filled(parts, match.slice(1)), end: place + match[0].length }
-  }
-  return undefined
-}
-
-function filled(parts: readonly string[], quoted: readonly string[]): string {
-  let next = 0
-  return parts
-    .map((part) => {
+    if (match === null) continue
+    const quoted = match.slice(1)
+    const told = parts.map((part) => {
       const hole = HOLES[part]
       if (hole === undefined) return part
-      const value = quoted[next++] ?? ''
-      return hole[1]?.test(value) ? value : CUT
+      const value = quoted.shift() ?? ''
+      const isCut = part === NAME && !mayBeTold(value)
+      return hole[1]?.test(value) && !isCut ? value : CUT
     })
-    .join('')
+    return { text: told.join(''), end: place + match[0].length }
+  }
+  return undefined
 }
 
 const escaped = (literal: string): string => literal.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')

@@ -4,7 +4,7 @@ import type { Ledger } from './ledger.js'
 import type { IdentityReport } from './report.js'
 import { COUNTED_AS } from './state/identity-state.js'
 import { stateOf } from './state/run-state.js'
-import { textWithoutAccountData } from './steps/row-text.js'
+import { findingText } from './steps/finding-text.js'
 import type { Survey, SurveyedRecord } from './survey.js'
 
 /** Identities of which details are in memory at once; the journal is read once for each so many. */
@@ -36,7 +36,7 @@ function reportOn(
   if (validation.ok) return { ...report, ...details }
   const errors = validation.errors.map((error) => ({
     ...error,
-    message: textWithoutAccountData(error.message, record.value),
+    message: findingText(error, record.value),
   }))
   return { ...report, ...details, errors }
 }

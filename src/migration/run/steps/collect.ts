@@ -46,7 +46,7 @@ async function rowEntry(
 ): Promise<Extract<Entry, { type: 'row' }>> {
   const { core, signal } = work
   const externalUserId = externalUserIdOf(row) ?? ''
-  const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage)
+  const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage, row)
   const about = {
     type: 'row',
     row: row.id,

@@ -10,8 +10,8 @@ import { stateOf } from '../state/run-state.js'
 import type { Work } from '../work.js'
 import { assertCorrectable } from './again.js'
 import { LOGIN_TWICE } from './examine-source.js'
+import { findingText } from './finding-text.js'
 import { readCatalogue } from './preflight.js'
-import { textWithoutAccountData } from './row-text.js'
 
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
 
@@ -92,7 +92,7 @@ async function userJudge(work: Work): Promise<JudgeUser> {
     ]
     const [first] = objections
     if (first === undefined) return
-    const message = textWithoutAccountData(first.message, value)
+    const message = findingText(first, value)
     throw new MigrationError('bad_corrections', `${first.code} in ${first.field}: ${message}`, line)
   }
 }

@@ -1,6 +1,6 @@
 import type { UserFinding } from '../../user/finding.js'
 import type { SurveyedRecord } from '../survey.js'
-import { textWithoutAccountData } from './row-text.js'
+import { findingText } from './finding-text.js'
 
 export interface TalliedFinding {
   readonly finding: UserFinding
@@ -28,7 +28,7 @@ export function createTally(): FindingTally {
       const before = kinds.get(kind)
       const records = (before?.records ?? 0) + 1
       if (before !== undefined) return void kinds.set(kind, { ...before, records })
-      const message = textWithoutAccountData(finding.message, value)
+      const message = findingText(finding, value)
       kinds.set(kind, { finding, message, line, records })
     },
     all: () => [...kinds.values()],

@@ -1,10 +1,10 @@
 import { CoreError } from '../../core/core-error.js'
+import { withoutAccountData } from '../../reconcile/without-account-data.js'
 import { writeOrdinals } from '../state/ordinals.js'
 import type { Work } from '../work.js'
 import { inGrace } from './grace.js'
 import { type Batch, usersOf } from './make-batches.js'
 import { resolveBatch } from './resolve-batch.js'
-import { textWithoutAccountData } from './row-text.js'
 
 /**
  * Sends one batch and writes down what came of it.
@@ -37,7 +37,7 @@ async function reject(work: Work, batch: Batch, rejected: Rejected): Promise<voi
   const users = rejected.flatMap(({ index, errors }) => {
     const record = batch[index]
     if (record === undefined) return []
-    const texts = errors.map((text) => textWithoutAccountData(text, record.value))
+    const texts = errors.map((text) => withoutAccountData(text, record.value))
     return [{ of: record.ordinal, line: record.line, errors: texts }]
   })
   if (users.length === 0) {

@@ -1,9 +1,13 @@
+import { isRecord } from '../../base/options.js'
+import { secretsOf } from '../core/cut-secrets.js'
+import { lowerCased } from '../user/core-text.js'
 import { cutTexts, textForm } from './text-form.js'
 
 const BOTH = '(passwordHash, hashingAlgorithm) or plainTextPassword'
 
-/** What the core's validation says of a record. */
+/** What the core's validation says of a record, and of a call that it cannot read. */
 const VALIDATION = [
+  'Invalid Json Input',
   '<word> is required<suffix>',
   '<word> should be of type <type><suffix>',
   'passwordHash is too long. Max length is <number>.',
@@ -34,7 +38,7 @@ const VALIDATION = [
   'Password hash is in invalid BCrypt format',
   'Password hash is in invalid Argon2 format',
   'Password hash is in invalid Firebase SCrypt format',
-].map(textForm)
+]
 
 const SUPPORT = 'Please contact support'
 const FAILED_TO = [
@@ -69,10 +73,28 @@ const IMPORT = [
   'Email … is already verified for the user',
   'null email address was found for the userId <name> while verifying the email',
   ...FAILED_TO.flatMap((what) => BECAUSE.map((why) => `${what} but ${why}`)),
-].map(textForm)
+]
 
-/** Texts of the validation, separated by commas, without what they quote of a record. */
-export const cutValidationText = (text: string): string => cutTexts(text, VALIDATION)
+const KNOWN = [...VALIDATION, ...IMPORT].map(textForm)
+const LONGEST_TEXT = 500
 
-/** What follows a code, without account data. A text that is not known is cut: it may quote a row. */
-export const cutImportText = (text: string): string => cutTexts(text, IMPORT)
+/**
+ * What the core says of a record, or of a row: one text, or several separated by commas. Of what it
+ * quotes only names of roles, tenants and users are left, and none that has a login or a secret of the
+ * record in it. A text that is not known is cut: it may quote anything.
+ */
+export function withoutAccountData(text: string, record: unknown): string {
+  const kept = [...loginsOf(record), ...secretsOf(record)].map(lowerCased)
+  const mayBeTold = (name: string): boolean =>
+    !kept.some((value) => value !== '' && name.toLowerCase().includes(value))
+  return cutTexts(text, { forms: KNOWN, mayBeTold }).slice(0, LONGEST_TEXT)
+}
+
+function loginsOf(record: unknown): string[] {
+  const methods = isRecord(record) ? record['loginMethods'] : undefined
+  if (!Array.isArray(methods)) return []
+  return methods
+    .filter(isRecord)
+    .flatMap((method) => [method['email'], method['phoneNumber'], method['thirdPartyUserId']])
+    .filter((value) => typeof value === 'string')
+}

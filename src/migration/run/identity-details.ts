@@ -1,6 +1,6 @@
 import type { Ledger } from './ledger.js'
 import type { IdentityReport } from './report.js'
-import type { Entry } from './state/entry.js'
+import type { Entry, EntryOf } from './state/entry.js'
 import { readOrdinals } from './state/ordinals.js'
 import { sizeOf } from './state/run-state.js'
 
@@ -19,59 +19,87 @@ export async function readDetails(
   end: number,
 ): Promise<ReadonlyMap<number, IdentityDetails>> {
   const details = new Map<number, IdentityDetails>()
-  const set = (ordinal: number, its: IdentityDetails): void => {
-    if (ordinal >= first && ordinal < end) details.set(ordinal, its)
+  const sheet: Sheet = {
+    of: (ordinal) => details.get(ordinal) ?? {},
+    set(ordinal, its) {
+      if (ordinal >= first && ordinal < end) details.set(ordinal, its)
+    },
   }
-  const keptOf = (ordinal: number): Pick<Details, 'line' | 'corrections'> => {
-    const { line, corrections } = details.get(ordinal) ?? {}
-    return {
-      ...(line === undefined ? {} : { line }),
-      ...(corrections === undefined ? {} : { corrections }),
-    }
-  }
-  for await (const entry of ledger.entries()) apply(entry)
+  for await (const entry of ledger.entries()) apply(entry, sheet, ledger)
   return details
+}
 
-  function apply(entry: Entry): void {
-    switch (entry.type) {
-      case 'batch_rejected':
-        for (const { of, errors } of entry.users) {
-          const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
-          set(of, { ...keptOf(of), errors: findings, wasRejected: true })
-        }
-        return
-      case 'row': {
-        if (entry.as === 'twin') return
-        const { row: rowId, of, code, text, heldBy } = entry
-        set(of, {
-          ...keptOf(of),
-          rowId,
-          ...(code === undefined ? {} : { code }),
-          ...(text === undefined ? {} : { text }),
-          ...(heldBy === undefined ? {} : { heldBy }),
-        })
-        return
-      }
-      case 'looked_up':
-        for (const [of, coreUserId] of entry.same) set(of, { ...keptOf(of), coreUserId })
-        for (const [of, coreUserId, differences] of entry.differs) {
-          set(of, { ...keptOf(of), coreUserId, differences })
-        }
-        for (const [of, heldBy] of entry.missing) {
-          set(of, { ...keptOf(of), ...(heldBy === null ? {} : { heldBy }) })
-        }
-        for (const [of, coreUserId] of entry.shared) {
-          set(of, { ...keptOf(of), ...details.get(of), coreUserId })
-        }
-        return
-      case 'corrected':
-        for (const [of, line] of entry.replaced) set(of, { line, corrections: entry.source.name })
-        for (const [of, , reason] of [...entry.leftOut, ...entry.accepted]) {
-          set(of, { ...details.get(of), reason })
-        }
-        return
-      case 'again':
-        for (const of of readOrdinals(entry.of, sizeOf(ledger.state))) set(of, keptOf(of))
-    }
+/** What is told so far. */
+interface Sheet {
+  of(ordinal: number): IdentityDetails
+  set(ordinal: number, its: IdentityDetails): void
+}
+
+function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
+  switch (entry.type) {
+    case 'batch_rejected':
+      rejected(entry, sheet)
+      return
+    case 'row':
+      rowFailed(entry, sheet)
+      return
+    case 'looked_up':
+      lookedUp(entry, sheet)
+      return
+    case 'corrected':
+      corrected(entry, sheet)
+      return
+    case 'again':
+      for (const of of readOrdinals(entry.of, sizeOf(state))) sheet.set(of, placeOf(of, sheet))
+  }
+}
+
+function rejected({ users }: EntryOf<'batch_rejected'>, sheet: Sheet): void {
+  for (const { of, errors } of users) {
+    const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
+    sheet.set(of, { ...placeOf(of, sheet), errors: findings, wasRejected: true })
+  }
+}
+
+function rowFailed({ as, row, of, ...reason }: EntryOf<'row'>, sheet: Sheet): void {
+  if (as === 'twin') return
+  const { code, text, heldBy } = reason
+  sheet.set(of, {
+    ...placeOf(of, sheet),
+    rowId: row,
+    ...(code === undefined ? {} : { code }),
+    ...(text === undefined ? {} : { text }),
+    ...(heldBy === undefined ? {} : { heldBy }),
+  })
+}
+
+function lookedUp(entry: EntryOf<'looked_up'>, sheet: Sheet): void {
+  for (const [of, coreUserId] of entry.same) {
+    sheet.set(of, { ...placeOf(of, sheet), coreUserId })
+  }
+  for (const [of, coreUserId, differences] of entry.differs) {
+    sheet.set(of, { ...placeOf(of, sheet), coreUserId, differences })
+  }
+  for (const [of, heldBy] of entry.missing) {
+    sheet.set(of, { ...placeOf(of, sheet), ...(heldBy === null ? {} : { heldBy }) })
+  }
+  for (const [of, coreUserId] of entry.shared) sheet.set(of, { ...sheet.of(of), coreUserId })
+}
+
+function corrected(entry: EntryOf<'corrected'>, sheet: Sheet): void {
+  for (const [of, line] of entry.replaced) {
+    sheet.set(of, { line, corrections: entry.source.name })
+  }
+  for (const [of, , reason] of [...entry.leftOut, ...entry.accepted]) {
+    sheet.set(of, { ...sheet.of(of), reason })
+  }
+}
+
+/** Where the record stands; all else that was told of it is past. */
+function placeOf(ordinal: number, sheet: Sheet): Pick<Details, 'line' | 'corrections'> {
+  const { line, corrections } = sheet.of(ordinal)
+  return {
+    ...(line === undefined ? {} : { line }),
+    ...(corrections === undefined ? {} : { corrections }),
   }
 }

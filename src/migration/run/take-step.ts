@@ -1,0 +1,51 @@
+import type { Ledger } from './ledger.js'
+import type { MigrationReport } from './report.js'
+import { reportOf } from './report-of.js'
+import type { MigrationSettings } from './settings.js'
+import type { Surveyor } from './take-survey.js'
+import type { Timing } from './timing.js'
+import type { Ending } from './walk.js'
+import type { Work } from './work.js'
+
+/** A migration whose journal has been read. */
+export interface OpenedMigration {
+  readonly settings: MigrationSettings
+  readonly ledger: Ledger
+  readonly timing: Timing
+  readonly tell: Work['tell']
+  readonly survey: (signal: AbortSignal) => Promise<Surveyor>
+}
+
+export type MigrationStep = (work: Work, surveyor: Surveyor) => Promise<Ending>
+
+/** Takes a step, and writes down and tells what it has come to. */
+export async function takeStep(
+  opened: OpenedMigration,
+  signal: AbortSignal,
+  step: MigrationStep,
+): Promise<MigrationReport> {
+  const { settings, ledger, timing, tell, survey } = opened
+  const ending = await endingUnder(signal, async () => {
+    const surveyor = await survey(signal)
+    const work = { core: settings.core, settings, ledger, timing, tell, signal, lostInARow: 0 }
+    return step({ ...work, survey: surveyor.under(signal) }, surveyor)
+  })
+  if (ledger.state.begun !== undefined) await writeEnd(ledger, ending)
+  tell('ended')
+  return reportOf(ledger.state, { ending, now: timing.now() })
+}
+
+async function endingUnder(signal: AbortSignal, step: () => Promise<Ending>): Promise<Ending> {
+  try {
+    return await step()
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) return { state: 'interrupted', findings: [] }
+    throw error
+  }
+}
+
+async function writeEnd(ledger: Ledger, { state, findings, fault }: Ending): Promise<void> {
+  const written = findings.map((finding) => ({ ...finding }))
+  const why = fault === undefined ? {} : { fault }
+  await ledger.write({ type: 'ended', state, findings: written, ...why })
+}

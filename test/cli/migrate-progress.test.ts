@@ -2,19 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { showProgress } from '../../src/cli/migrate-progress.js'
 import type { MigrationProgress } from '../../src/migration/run/progress.js'
 import type { MigrationCounts } from '../../src/migration/run/report.js'
-
-const NONE: MigrationCounts = {
-  invalid: 0,
-  pending: 0,
-  staged: 0,
-  failed: 0,
-  missing: 0,
-  differs: 0,
-  shared: 0,
-  reconciled: 0,
-  accepted: 0,
-  left_out: 0,
-}
+import { NOTHING_COUNTED } from '../../src/migration/run/state/run-state.js'
 
 const event = (
   type: MigrationProgress['type'],
@@ -24,7 +12,7 @@ const event = (
   by: 'migration',
   type,
   identities: 4000,
-  counts: { ...NONE, ...counts },
+  counts: { ...NOTHING_COUNTED, ...counts },
   ...more,
 })
 

@@ -96,19 +96,21 @@ export function setIdentity(state: RunState, ordinal: number, code: IdentityCode
 export const countOf = (state: RunState, ...codes: readonly IdentityCode[]): number =>
   codes.reduce<number>((sum, code) => sum + (state.tally[code] ?? 0), 0)
 
+export const NOTHING_COUNTED: MigrationCounts = {
+  invalid: 0,
+  pending: 0,
+  staged: 0,
+  failed: 0,
+  missing: 0,
+  differs: 0,
+  shared: 0,
+  reconciled: 0,
+  accepted: 0,
+  left_out: 0,
+}
+
 export function countsOf(state: RunState): MigrationCounts {
-  const counts: Record<keyof MigrationCounts, number> = {
-    invalid: 0,
-    pending: 0,
-    staged: 0,
-    failed: 0,
-    missing: 0,
-    differs: 0,
-    shared: 0,
-    reconciled: 0,
-    accepted: 0,
-    left_out: 0,
-  }
+  const counts: Record<keyof MigrationCounts, number> = { ...NOTHING_COUNTED }
   COUNTED_AS.forEach((name, code) => {
     counts[name] += state.tally[code] ?? 0
   })

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { person, sourceOf } from './support/people.js'
+import { listOf, scene } from './support/scene.js'
+
+describe('rows that have failed', () => {
+  const conflict = { ...person('user-2'), externalUserId: 'other' } as ImportUser
+
+  it('are told with their reason and who holds the login, without account data', async () => {
+    const { simulated, open, journal } = scene()
+    simulated.importNow(conflict)
+    const migration = await open()
+    expect(await migration.run()).toMatchObject({ state: 'to_correct', counts: { failed: 1 } })
+    const [failed] = (await listOf(migration.identities())).filter(
+      ({ state }) => state === 'failed',
+    )
+    expect(failed).toMatchObject({
+      externalUserId: 'user-2',
+      line: 3,
+      code: 'E003',
+      heldBy: simulated.accounts.get('other')?.coreId,
+      rowId: simulated.rows_[0]?.id,
+    })
+    expect(failed?.text).not.toContain('@example.com')
+    expect(journal.lines.join()).not.toContain('@example.com')
+  })
+
+  it('stop everything when their deletion does not account for each', async () => {
+    let isWrong = true
+    const { simulated, open } = scene({
+      async deleteRows(ids) {
+        if (isWrong) return { deletedIds: [], invalidIds: [] }
+        return simulated.deleteRows(ids)
+      },
+    })
+    simulated.importNow(conflict)
+    const migration = await open()
+    await migration.run()
+    const left = { leaveOut: 'user-2', reason: 'known already' }
+    const report = await migration.correct(sourceOf([left], 'corrections'))
+    expect(report).toMatchObject({ state: 'to_reconcile', counts: { left_out: 1 } })
+    expect(await migration.run()).toMatchObject({ state: 'to_reconcile' })
+    isWrong = false
+    expect(await migration.reconcile()).toMatchObject({ state: 'complete' })
+    expect(simulated.rows_).toEqual([])
+  })
+
+  it('are sent again with a code, once its cause is mended', async () => {
+    const { simulated, open } = scene()
+    simulated.importNow(conflict)
+    const migration = await open()
+    await migration.run()
+    simulated.accounts.delete('other')
+    await expect(migration.correct({ again: ['E019'] })).rejects.toMatchObject({
+      code: 'bad_corrections',
+      message: 'nobody has failed with E019',
+    })
+    expect(await migration.correct({ again: ['E003'] })).toMatchObject({ state: 'complete' })
+  })
+
+  it('are sent again with a code only where no other account still holds the login', async () => {
+    const { simulated, open } = scene()
+    simulated.importNow(conflict)
+    simulated.importNow({ ...person('user-4'), externalUserId: 'gone' } as ImportUser)
+    const migration = await open()
+    expect(await migration.run()).toMatchObject({ counts: { failed: 2 } })
+    simulated.accounts.delete('gone')
+    const report = await migration.correct({ again: ['E003'] })
+    expect(report).toMatchObject({ state: 'to_correct', counts: { failed: 1, reconciled: 9 } })
+    expect(simulated.staged.get('user-2')).toBe(1)
+    await expect(migration.correct({ again: ['E003'] })).rejects.toMatchObject({
+      code: 'bad_corrections',
+      message: expect.stringContaining('still hold a login'),
+    })
+  })
+
+  it('are told from those that the core has blamed for another', async () => {
+    const { simulated, open } = scene({ usersWith: async () => [] })
+    simulated.importNow(conflict)
+    const migration = await open()
+    await migration.run()
+    const [failed] = (await listOf(migration.identities())).filter(({ code }) => code === 'E003')
+    expect(failed?.heldBy).toBeUndefined()
+    expect(failed?.text).toMatch(
+      / No account holds it: the user is to be sent again with this code\.$/,
+    )
+  })
+
+  it('are not corrected by what does not fit their identity', async () => {
+    const { simulated, open } = scene()
+    simulated.importNow(conflict)
+    const migration = await open()
+    await migration.run()
+    const faults: [object, string][] = [
+      [{ leaveOut: 'nobody', reason: 'r' }, 'line 1: the source has no such identity'],
+      [{ accept: 'user-2', reason: 'r' }, 'line 1: this identity cannot be accepted'],
+      [{ leaveOut: 'user-1', reason: 'r' }, 'line 1: this identity cannot be left out'],
+      [
+        { replaces: 'user-2', user: { externalUserId: 'user-2', loginMethods: [] } },
+        'line 1: no_login_method in loginMethods',
+      ],
+    ]
+    for (const [correction, message] of faults) {
+      await expect(migration.correct(sourceOf([correction], 'corrections'))).rejects.toMatchObject({
+        code: 'bad_corrections',
+        message: expect.stringContaining(message),
+      })
+    }
+    expect(await migration.status()).toMatchObject({ counts: { failed: 1 } })
+  })
+})

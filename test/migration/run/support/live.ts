@@ -1,0 +1,111 @@
+import type { ImportUser } from '../../../../src/migration/core/import-user.js'
+import type { Migration } from '../../../../src/migration/run/migration.js'
+import { openMigrationWith } from '../../../../src/migration/run/open-migration.js'
+import type { MigrationReport } from '../../../../src/migration/run/report.js'
+import { memoryJournal } from './memory-journal.js'
+import { people, person, sourceOf } from './people.js'
+import { type SimulatedCore, simulatedCore } from './simulated-core.js'
+import { type SimulatedTime, simulatedTime } from './simulated-time.js'
+import { correctionsOf, SETTLE_SECONDS, type Story } from './story.js'
+
+/** The process is killed: nothing of it goes on, and the next one has the journal alone. */
+class Killed extends Error {}
+
+const MOST_PROCESSES = 60
+const MOST_STEPS = 20_000
+
+/** Processes follow one another until the migration is complete; a person corrects and reconciles. */
+export async function live(story: Story) {
+  const time = simulatedTime()
+  const fates = [...story.fates]
+  const kills = [...story.kills]
+  let untilKill = kills[0]?.after ?? Number.POSITIVE_INFINITY
+  let steps = 0
+  const step = (): void => {
+    steps += 1
+    if (steps > MOST_STEPS) throw new Error(`no end: ${journal.lines.slice(-20).join('\n')}`)
+    untilKill -= 1
+    if (untilKill <= 0) throw new Killed()
+  }
+  const core = simulatedCore({ time, fate: () => fates.shift() ?? 'done', onCall: step })
+  begin(story, core, time)
+  const journal = memoryJournal([], (lines) => {
+    const { kept } = kills[0] ?? { kept: false }
+    try {
+      step()
+    } catch (killed) {
+      if (kept) journal.lines.push(...lines)
+      throw killed
+    }
+  })
+  const reports: MigrationReport[] = []
+  for (let process = 0; process < MOST_PROCESSES; process++) {
+    // What lands after the last look at the core is seen by the next.
+    const isOver = !time.isAwaited()
+    try {
+      const report = await runOnce({ core, time, journal, story, last: reports.at(-1) })
+      reports.push(report)
+      if (report.state === 'complete' && isOver) return { core, report, reports }
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error
+      kills.shift()
+      untilKill = kills[0]?.after ?? Number.POSITIVE_INFINITY
+    }
+  }
+  throw new Error('the migration does not come to an end')
+}
+
+function begin(story: Story, core: SimulatedCore, time: SimulatedTime): void {
+  const records = people(story.users)
+  for (const user of story.conflicts) {
+    core.importNow({ ...person(`user-${user}`), externalUserId: `other-${user}` } as ImportUser)
+  }
+  for (const { afterMs, user } of story.hook) {
+    const record = records[user]
+    if (record !== undefined) time.at(afterMs, () => core.importNow(record as ImportUser))
+  }
+  time.every(story.jobEveryMs, () => core.runJob(story.jobUsers))
+}
+
+interface Process {
+  readonly core: SimulatedCore
+  readonly time: SimulatedTime
+  readonly journal: ReturnType<typeof memoryJournal>
+  readonly story: Story
+  /** Of the process before. */
+  readonly last: MigrationReport | undefined
+}
+
+async function runOnce({ core, time, journal, story, last }: Process): Promise<MigrationReport> {
+  const corrections = sourceOf(correctionsOf(story), 'corrections')
+  const isCorrected = journal.lines.some((line) => line.startsWith('{"type":"corrected"'))
+  const migration = await openMigrationWith(
+    {
+      core,
+      journal,
+      source: sourceOf(people(story.users)),
+      batchUsers: story.batchUsers,
+      settleSeconds: SETTLE_SECONDS,
+      pollSeconds: 2,
+      lookUps: 2,
+      corrections: isCorrected ? [corrections] : [],
+    },
+    time,
+  )
+  return next(migration, { last, isCorrected, corrections })
+}
+
+function next(
+  migration: Migration,
+  about: {
+    last: MigrationReport | undefined
+    isCorrected: boolean
+    corrections: ReturnType<typeof sourceOf>
+  },
+): Promise<MigrationReport> {
+  if (about.last?.state === 'to_correct' && !about.isCorrected) {
+    return migration.correct(about.corrections)
+  }
+  const isLookedAt = about.last?.state === 'complete' || about.last?.state === 'to_reconcile'
+  return isLookedAt ? migration.reconcile() : migration.run()
+}

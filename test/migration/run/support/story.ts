@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { person } from './people.js'
+import type { Fate } from './simulated-core.js'
+
+export const SETTLE_SECONDS = 10
+
+/** What happens around a migration. */
+export interface Story {
+  readonly users: number
+  readonly batchUsers: number
+  readonly fates: readonly Fate[]
+  /** After how many appends or calls each process is killed; and whether the append was kept. */
+  readonly kills: readonly { readonly after: number; readonly kept: boolean }[]
+  /** When the hook imports which user. */
+  readonly hook: readonly { readonly afterMs: number; readonly user: number }[]
+  /** Whose e-mail address another account has. */
+  readonly conflicts: readonly number[]
+  /** Of the conflicts: whether they get another address, or are left out. */
+  readonly mends: readonly boolean[]
+  readonly jobUsers: number
+  readonly jobEveryMs: number
+}
+
+export const inTime: fc.Arbitrary<Fate> = fc.oneof(
+  fc.constantFrom<Fate[]>('done', 'lost before', 'lost after', 'refused'),
+  fc
+    .integer({ min: 1, max: SETTLE_SECONDS * 1000 - 100 })
+    .map((landsAfterMs) => ({ landsAfterMs })),
+)
+
+export const late: fc.Arbitrary<Fate> = fc.oneof(
+  inTime,
+  fc.integer({ min: 1, max: 90_000 }).map((landsAfterMs) => ({ landsAfterMs })),
+)
+
+export const storyWith = (fate: fc.Arbitrary<Fate>): fc.Arbitrary<Story> =>
+  fc.record({
+    users: fc.integer({ min: 1, max: 25 }),
+    batchUsers: fc.integer({ min: 1, max: 9 }),
+    fates: fc.array(fate, { maxLength: 12 }),
+    kills: fc.array(fc.record({ after: fc.integer({ min: 1, max: 40 }), kept: fc.boolean() }), {
+      maxLength: 8,
+    }),
+    hook: fc.array(
+      fc.record({
+        afterMs: fc.integer({ min: 0, max: 60_000 }),
+        user: fc.integer({ min: 0, max: 24 }),
+      }),
+      { maxLength: 6 },
+    ),
+    conflicts: fc.uniqueArray(fc.integer({ min: 0, max: 24 }), { maxLength: 3 }),
+    mends: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
+    jobUsers: fc.integer({ min: 1, max: 10 }),
+    jobEveryMs: fc.integer({ min: 500, max: 9000 }),
+  })
+
+/** Of a conflict: whether the correction gives another address. */
+export const isMended = (story: Story, user: number): boolean =>
+  story.mends[story.conflicts.indexOf(user)] === true
+
+export const correctionsOf = (story: Story): object[] =>
+  story.conflicts
+    .filter((user) => user < story.users)
+    .map((user) => {
+      const id = `user-${user}`
+      if (!isMended(story, user)) return { leaveOut: id, reason: 'has an account of old' }
+      const [method] = person(id).loginMethods
+      const loginMethods = [{ ...method, email: `${id}@elsewhere.example` }]
+      return { replaces: id, user: person(id, { loginMethods }) }
+    })

@@ -252,6 +252,18 @@ describe('what stands in the way', () => {
 })
 
 describe('a check', () => {
+  test('is no run that could be reconciled', async () => {
+    await haveAccounts('early-1')
+    const project = await projectOf(linesOf(userNamed('early-1')))
+    expect(await project.migrate('check')).toMatchObject({ exitCode: 0 })
+    const ran = await project.migrate('reconcile')
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(errorIn(ran)).toBe(
+      'service-auth: nothing has been staged yet: run comes before reconcile',
+    )
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+  })
+
   test('may be repeated with a source that was mended', async () => {
     await haveAccounts('mend-1', 'mend-2')
     const project = await projectOf(linesOf(userNamed('mend-1'), { externalUserId: 'mend-2' }))

@@ -4,7 +4,8 @@
  * - `bad_source`: missing, empty, not NDJSON in UTF-8, a record without a usable `externalUserId` of
  *   its own, or changed since the run began.
  * - `bad_corrections`: the same of corrections, or ones that do not fit the state of their identity.
- * - `bad_journal`: damaged, of another source or core, of a newer format, or it cannot be written.
+ * - `bad_journal`: damaged, of another source or core, of a newer format, without the run that a step
+ *   needs, or it cannot be written.
  * - `journal_in_use`: another run has it.
  */
 export type MigrationErrorCode = 'bad_source' | 'bad_corrections' | 'bad_journal' | 'journal_in_use'

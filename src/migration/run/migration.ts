@@ -50,7 +50,7 @@ export interface Migration {
     corrections: Source | { readonly again: readonly string[] },
     options?: StepOptions,
   ): Promise<MigrationReport>
-  /** Looks each identity up anew. */
+  /** Looks each identity up anew. After the first `run`. */
   reconcile(options?: StepOptions): Promise<MigrationReport>
   /** From the journal alone. */
   status(): Promise<MigrationReport>

@@ -1,4 +1,5 @@
 import { CoreError } from '../core/core-error.js'
+import { MigrationError } from './migration-error.js'
 import type { MigrationState, PreflightFinding } from './report.js'
 import { type Aim, nextStep, type Step } from './state/next-step.js'
 import { restingState } from './state/standing.js'
@@ -41,6 +42,20 @@ export const check = async (work: Work): Promise<Ending> =>
     if (entries.length > 0 && !work.ledger.state.started) await work.ledger.write(...entries)
     return { state: passed ? restingState(work.ledger.state) : 'preflight_failed', findings }
   })
+
+/**
+ * Looks each identity up anew.
+ *
+ * @throws MigrationError `bad_journal` before the first run.
+ */
+export async function lookAnew(work: Work): Promise<Ending> {
+  if (!work.ledger.state.started) {
+    const message = 'nothing has been staged yet: run comes before reconcile'
+    throw new MigrationError('bad_journal', message)
+  }
+  await work.ledger.write({ type: 'reconcile_asked' })
+  return walk(work, 'look')
+}
 
 type TakeStep = (work: Work, findings: PreflightFinding[]) => Promise<MigrationState | undefined>
 

@@ -34,6 +34,21 @@ describe('a journal', () => {
   })
 })
 
+describe('a reconciliation before the first run', () => {
+  it('is refused, and nothing of it is written down', async () => {
+    const { open, journal } = scene()
+    const migration = await open()
+    await migration.check()
+    const before = [...journal.lines]
+    await expect(migration.reconcile()).rejects.toMatchObject({
+      code: 'bad_journal',
+      message: 'nothing has been staged yet: run comes before reconcile',
+    })
+    expect(journal.lines).toEqual(before)
+    expect(await migration.run()).toMatchObject({ state: 'complete' })
+  })
+})
+
 describe('an invalid record', () => {
   it('is told without what its texts quote of account data', async () => {
     const userRoles = [{ role: 'admin', tenantIds: ['ada@example.com'] }]

@@ -31,10 +31,10 @@ export interface LegacyUserQuery {
   readonly signal: AbortSignal
 }
 
-/** Reads a user from the backend's own store; `undefined` when there is none. */
+/** Reads a user from the backend's own store; `undefined` or `null` when there is none. */
 export type LoadUser = (
   query: LegacyUserQuery,
-) => LegacyUser | undefined | Promise<LegacyUser | undefined>
+) => LegacyUser | null | undefined | Promise<LegacyUser | null | undefined>
 
 const id = z.string().min(1)
 /** What a user of the core may be made of is for the core's rules to say. */

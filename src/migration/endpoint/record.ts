@@ -30,7 +30,7 @@ export function judgeRecord(
   { request, allowed }: { readonly request: MigrationRequest; readonly allowed: Allowlist },
   accepted: ReadonlySet<UserWarningCode>,
 ): Step<ImportUser> {
-  if (found === undefined) return refused('user_unknown')
+  if (found === undefined || found === null) return refused('user_unknown')
   const reading = readLegacyUser(found)
   if (!reading.ok) return refused('record_invalid', { faults: reading.faults })
   const { record } = reading

@@ -58,6 +58,16 @@ async function migrate(record: (id: string) => unknown, more: (id: string) => ob
   return { id, status, reason, faults, imported: core.imports.slice(before) }
 }
 
+test.each([undefined, null])('a user of whom loadUser gives %s is unknown', async (none) => {
+  const { status, reason, faults, imported } = await migrate(() => none)
+  expect({ status, reason, faults, imported }).toEqual({
+    status: 403,
+    reason: 'user_unknown',
+    faults: undefined,
+    imported: [],
+  })
+})
+
 describe('the user that is imported', () => {
   test('is made of the record and of the allowlist', async () => {
     const roles = [{ role: 'admin', tenantIds: ['tenant-a'] }]
@@ -206,7 +216,6 @@ describe('a user who is not imported', () => {
   })
 
   test.each<[string, (id: string) => unknown, string]>([
-    ['is null', () => null, 'invalid_type'],
     ['is a text', () => 'user', 'invalid_type'],
     ['has no identities', () => ({}), 'identities: invalid_type'],
     ['has an empty list of them', () => ({ identities: [] }), 'identities: too_small'],

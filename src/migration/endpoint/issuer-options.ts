@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nonEmptyString, optionsObject } from '../../base/options.js'
+import { isRecord, nonEmptyString, optionsObject } from '../../base/options.js'
 import { coreTenantId } from '../user/tenant-ids.js'
 import {
   type Allowlist,
@@ -70,9 +70,24 @@ const connections = z
     }
   })
 
+/** Zod drops a member of this name without a word. */
+const DROPPED = '__proto__'
+
+/** An object in which the names are the user's own. */
+const byName = <Schema extends z.ZodType>(of: Schema) =>
+  z
+    .unknown()
+    .superRefine((given, context) => {
+      if (!isRecord(given) || !Object.hasOwn(given, DROPPED)) return
+      context.addIssue({ code: 'custom', message: 'must have another name', path: [DROPPED] })
+    })
+    .pipe(
+      z.record(z.string().min(1, { error: 'must be a name' }), of, { error: 'must be an object' }),
+    )
+
 const issuerSchema = optionsObject({
   tokens,
-  organizations: z.record(z.string().min(1), tenantIds, { error: 'must be an object' }).optional(),
+  organizations: byName(tenantIds).optional(),
   withoutOrganization: tenantIds.optional(),
   connections,
 }).refine((one) => hasTenants(one), {
@@ -96,18 +111,16 @@ export type ParsedIssuers = Record<
   }
 >
 
-export const issuersSchema: z.ZodType<ParsedIssuers> = z
-  .record(z.string().min(1, { error: 'must be a name' }), issuerSchema, {
-    error: 'must be an object',
-  })
-  .superRefine((given, context) => {
+export const issuersSchema: z.ZodType<ParsedIssuers> = byName(issuerSchema).superRefine(
+  (given, context) => {
     if (Object.keys(given).length === 0) {
       context.addIssue({ code: 'custom', message: 'must have at least one issuer' })
     }
     for (const path of sharedTokens(given)) {
       context.addIssue({ code: 'custom', message: "must not be another issuer's", path })
     }
-  })
+  },
+)
 
 /** Where a token stands that an issuer before has, too. */
 function sharedTokens(given: Readonly<Record<string, { tokens: TokenList }>>): PropertyKey[][] {

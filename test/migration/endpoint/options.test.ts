@@ -106,6 +106,14 @@ test.each<[string, () => unknown]>([
     'issuers.legacy.withoutOrganization[0] must be',
     () => withIssuer({ withoutOrganization: [' '] }),
   ],
+  [
+    'issuers.__proto__ must have another name',
+    () => ({ ...good, issuers: { ...good.issuers, ['__proto__']: good.issuers[ISSUER] } }),
+  ],
+  [
+    'issuers.legacy.organizations.__proto__ must have another name',
+    () => withIssuer({ organizations: { acme: ['tenant-a'], ['__proto__']: ['tenant-b'] } }),
+  ],
   ['issuers.legacy.tenants is not an option', () => withIssuer({ tenants: [] })],
 ])('%s', (fault, options) => {
   expect(faultOf(options())).toContain(fault)

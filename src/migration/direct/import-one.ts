@@ -5,6 +5,7 @@ import type { CoreUser } from '../core/reply.js'
 import { externalUserIdOf } from '../user/external-user-id.js'
 import type { UserFinding } from '../user/finding.js'
 import { validateUser } from '../user/validate-user.js'
+import { fieldWithoutJson } from './field-without-json.js'
 import { judgeRejection } from './rejection.js'
 
 /** What importing one user came to. */
@@ -39,6 +40,11 @@ export async function importOne(
   if (externalUserId === undefined) return invalidId('required', 'externalUserId is required.')
   if (!externalUserId.isWellFormed()) {
     return invalidId('wrong_type', 'externalUserId should be well-formed Unicode.')
+  }
+  const unwritable = fieldWithoutJson(user)
+  if (unwritable !== undefined) {
+    const error = { field: unwritable, code: 'wrong_type', message: 'This has no form in JSON.' }
+    return { outcome: 'invalid', errors: [error] }
   }
   try {
     return await importAs(externalUserId, { core, user, options })

@@ -242,6 +242,16 @@ describe.concurrent('importOne sends nothing', () => {
     ['a user without an external id', { loginMethods: USER.loginMethods }, { code: 'required' }],
     ['half a character', { ...USER, externalUserId: 'a\udc00' }, { field: 'externalUserId' }],
     ['what is no user', [], { code: 'wrong_type' }],
+    [
+      'a BigInt',
+      { ...USER, userMetadata: { plans: [{}, { balance: 10n }] } },
+      {
+        field: 'userMetadata.plans[1].balance',
+        code: 'wrong_type',
+        message: 'This has no form in JSON.',
+      },
+    ],
+    ['a BigInt that nobody reads', { ...USER, more: 1n }, { field: 'more', code: 'wrong_type' }],
   ])('of %s', async (_, user, finding) => {
     const core = await coreWith()
     const result = await importOne(clientOf(core), user as ImportUser)

@@ -179,7 +179,9 @@ describe('what stands in the way', () => {
     )
     const refused = await withWrongKey('run')
     expect(refused).toMatchObject({ exitCode: 3 })
-    expect(errorIn(refused)).toContain('the core')
+    expect(errorIn(refused)).toMatch(
+      /the core answered 401: it refuses the API key; check the key, or the file it is read from$/,
+    )
 
     const nobody = await project.at('http://127.0.0.1:1').migrate('run')
     expect(nobody).toMatchObject({ exitCode: 3 })

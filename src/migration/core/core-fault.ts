@@ -71,8 +71,11 @@ function codeOf({ status, text }: CoreAnswer): CoreErrorCode {
   return status >= 500 && status <= 599 ? 'server_error' : 'malformed_reply'
 }
 
+const WRONG_KEY = 'it refuses the API key; check the key, or the file it is read from'
+
 function detailOf(code: CoreErrorCode, answer: CoreAnswer, { maxAnswerBytes }: Asked): string {
   if (isRedirect(answer.status)) return ', a redirect, which is not followed'
+  if (code === 'invalid_api_key') return `: ${WRONG_KEY}`
   if (code === 'in_memory_database') return ': it has no database that lasts'
   if (code === 'malformed_reply') return `, ${formFault(answer, maxAnswerBytes)}`
   const known = answer.text === undefined ? undefined : plainRefusalIn(answer.text)

@@ -6,6 +6,7 @@ import { externalUserIdOf } from '../user/external-user-id.js'
 import type { UserFinding } from '../user/finding.js'
 import { validateUser } from '../user/validate-user.js'
 import { fieldWithoutJson } from './field-without-json.js'
+import { isPairTaken } from './pair-taken.js'
 import { judgeRejection } from './rejection.js'
 
 /** What importing one user came to. */
@@ -80,6 +81,11 @@ async function importAs(
   }
   if (answer instanceof CoreError) throw answer
   if (answer.outcome === 'created') throw contradiction('the account has no external id')
+  if (await isPairTaken(answer.errors, { core, user, options })) {
+    // A call of another process may have made the account since it was looked up.
+    const isOwn = (await core.coreIdOf(externalUserId, options)) !== undefined
+    if (!isOwn) return { outcome: 'conflict', codes: ['E005'] }
+  }
   return judgeRejection(answer.errors)
 }
 

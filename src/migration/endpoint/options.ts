@@ -50,7 +50,7 @@ const limiter = z.custom<MigrationLimiter>((value) => hasFunctions(value, ['cons
   error: 'must be a limiter with consume',
 })
 
-const CORE_FUNCTIONS = ['importUser', 'coreIdOf', 'user'] as const
+const CORE_FUNCTIONS = ['importUser', 'coreIdOf', 'user', 'usersWith'] as const
 
 const schema = optionsObject({
   core: z.custom<CoreClient>((value) => hasFunctions(value, CORE_FUNCTIONS), {

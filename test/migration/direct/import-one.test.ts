@@ -32,6 +32,8 @@ interface Script {
   readonly isThere?: boolean
   readonly mapping?: Reply
   readonly account?: Reply
+  /** Answers to look-ups of a login. */
+  readonly holders?: Reply
 }
 
 const NO_MAPPING = replies(200, { status: 'UNKNOWN_MAPPING_ERROR' })
@@ -49,6 +51,7 @@ async function coreWith({ answer = IMPORTED, isDone = true, ...script }: Script 
       const mapping = ok({ superTokensUserId: 'core-1', externalUserId: 'legacy-1' })
       return script.mapping ?? (isThere ? mapping : NO_MAPPING)
     }
+    if (url.startsWith('/users/by-accountinfo')) return script.holders ?? ok({ users: [] })
     return script.account ?? IMPORTED
   })
   cores.push(core)
@@ -206,6 +209,60 @@ describe.concurrent('importOne, refused without an account under the id,', () =>
     const core = await coreWith({ isDone: false, answer })
     const asked = importOne(clientOf(core), USER)
     await expect(asked).rejects.toMatchObject({ ...failed, outcome: 'unknown' })
+  })
+})
+
+describe.concurrent('importOne, told only that something was translated,', () => {
+  const pair = { thirdPartyId: 'google', thirdPartyUserId: 'google-1' }
+  const user: ImportUser = {
+    externalUserId: 'legacy-1',
+    loginMethods: [{ recipeId: 'thirdparty', email: 'a@example.com', isPrimary: true, ...pair }],
+  }
+  const holder = (userId: string) => {
+    const method = {
+      ...{ recipeId: 'thirdparty', recipeUserId: 'other', tenantIds: ['public'], verified: true },
+      ...{ timeJoined: 1, email: 'a@example.com', thirdParty: { id: 'google', userId } },
+    }
+    return ok({ users: [{ ...ACCOUNT, id: 'other', isPrimaryUser: true, loginMethods: [method] }] })
+  }
+  const translated = { isDone: false, answer: rejects('translated') }
+  const failed = { code: 'bad_request', status: 400, outcome: 'unknown' }
+
+  it('is a conflict where another account has the pair', async () => {
+    const core = await coreWith({ ...translated, holders: holder('google-1') })
+    const conflict = { outcome: 'conflict', codes: ['E005'] }
+    expect(await importOne(clientOf(core), user)).toEqual(conflict)
+    expect(core.requests.filter(({ url }) => url.startsWith('/users'))).toHaveLength(1)
+  })
+
+  it.each<[string, Reply]>([
+    ['nobody has the pair', ok({ users: [] })],
+    ['another pair has the e-mail address', holder('google-2')],
+    ['who has it cannot be asked', replies(400, 'x')],
+  ])('cannot tell where %s', async (_, holders) => {
+    const core = await coreWith({ ...translated, holders })
+    const asked = importOne(clientOf(core), user)
+    await expect(asked).rejects.toMatchObject({ ...failed, name: 'CoreError' })
+  })
+
+  it('cannot tell of a user without a provider, and asks nobody', async () => {
+    const core = await coreWith({ ...translated, holders: holder('google-1') })
+    await expect(importOne(clientOf(core), USER)).rejects.toMatchObject(failed)
+    expect(core.requests.filter(({ url }) => url.startsWith('/users'))).toEqual([])
+  })
+
+  it('cannot tell where its own account has come to be meanwhile', async () => {
+    let looks = 0
+    const mapping = ok({ superTokensUserId: 'core-1', externalUserId: 'legacy-1' })
+    const core = await startScriptedCore(({ url }) => {
+      if (url.startsWith('/bulk-import/import')) return rejects('translated')
+      if (url.startsWith('/users/by-accountinfo')) return holder('google-1')
+      if (url.includes('userId=other')) return NO_MAPPING
+      looks += 1
+      return looks === 1 ? NO_MAPPING : mapping
+    })
+    cores.push(core)
+    await expect(importOne(clientOf(core), user)).rejects.toMatchObject(failed)
   })
 })
 

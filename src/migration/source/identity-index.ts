@@ -20,7 +20,7 @@ export function createIdentityIndex(): IdentityIndex {
 }
 
 /** Finds texts that come twice, in about 30 octets a text. */
-export interface DigestSet {
+interface DigestSet {
   readonly size: number
   has(text: string): boolean
   /** Whether it is new. */

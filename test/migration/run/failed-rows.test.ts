@@ -108,4 +108,53 @@ describe('rows that have failed', () => {
     }
     expect(await migration.status()).toMatchObject({ counts: { failed: 1 } })
   })
+
+  it('are not corrected with a login that another line has', async () => {
+    const { simulated, open } = scene()
+    simulated.importNow(conflict)
+    simulated.importNow({ ...person('user-4'), externalUserId: 'other-4' } as ImportUser)
+    const migration = await open()
+    await migration.run()
+    const replace = (name: string, login: string) => ({
+      replaces: name,
+      user: { ...person(login), externalUserId: name },
+    })
+    const faults: [object[], string][] = [
+      [
+        [replace('user-2', 'new'), replace('user-4', 'new')],
+        'line 2: login_twice in loginMethods: Line 1 has the same login',
+      ],
+      [
+        [replace('user-4', 'new'), replace('user-2', 'user-7')],
+        'line 2: login_twice in loginMethods: Line 8 of the source has the same login',
+      ],
+    ]
+    for (const [corrections, message] of faults) {
+      const corrected = migration.correct(sourceOf(corrections, 'corrections'))
+      await expect(corrected).rejects.toMatchObject({
+        code: 'bad_corrections',
+        message: expect.stringContaining(message),
+      })
+    }
+    simulated.accounts.delete('other-4')
+    const swapped = [replace('user-2', 'user-4'), replace('user-4', 'new')]
+    const report = await migration.correct(sourceOf(swapped, 'corrections'))
+    expect(report).toMatchObject({ state: 'complete', counts: { reconciled: 10 } })
+  })
+
+  it('are not corrected with a login that an earlier correction has given', async () => {
+    const { simulated, open } = scene()
+    simulated.importNow(conflict)
+    simulated.importNow({ ...person('user-4'), externalUserId: 'other-4' } as ImportUser)
+    const migration = await open()
+    await migration.run()
+    const taking = (name: string) => [
+      { replaces: name, user: { ...person('new'), externalUserId: name } },
+    ]
+    await migration.correct(sourceOf(taking('user-2'), 'first'))
+    await expect(migration.correct(sourceOf(taking('user-4'), 'second'))).rejects.toMatchObject({
+      code: 'bad_corrections',
+      message: expect.stringContaining('Line 1 of first has the same login'),
+    })
+  })
 })

@@ -1,7 +1,6 @@
 import type { Correction, OpenCorrections } from '../../source/corrections.js'
-import { createDigestSet, type DigestSet } from '../../source/identity-index.js'
 import { trimmed } from '../../user/core-text.js'
-import { loginKeysOf } from '../../user/login-keys.js'
+import type { UserFinding } from '../../user/finding.js'
 import { validateUser } from '../../user/validate-user.js'
 import { MigrationError } from '../migration-error.js'
 import type { EntryOf } from '../state/entry.js'
@@ -9,8 +8,9 @@ import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 import type { Work } from '../work.js'
 import { assertCorrectable } from './again.js'
-import { LOGIN_TWICE } from './examine-source.js'
 import { findingText } from './finding-text.js'
+import { createLoginLines, type LoginLines, loginTwice } from './login-lines.js'
+import { findOtherHolder } from './other-holder.js'
 import { readCatalogue } from './preflight.js'
 
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
@@ -26,7 +26,8 @@ export async function judgeCorrections(
   open: OpenCorrections,
 ): Promise<Corrected & { readonly digest: string }> {
   assertCorrectable(work)
-  const judge = await userJudge(work)
+  const logins = createLoginLines()
+  const judge = await userJudge(work, logins)
   const corrected: Corrected = { replaced: [], leftOut: [], accepted: [] }
   const pass = open.pass({ signal: work.signal })
   for await (const correction of pass) {
@@ -40,7 +41,25 @@ export async function judgeCorrections(
       list.push([ordinal, line, correction.reason])
     }
   }
+  await assertLoginsFree(work, corrected, logins)
   return { ...corrected, digest: pass.digest() }
+}
+
+/** The others' records are read once more, and nothing is kept of them. */
+async function assertLoginsFree(
+  work: Work,
+  corrected: Corrected,
+  logins: LoginLines,
+): Promise<void> {
+  if (work.settings.acceptWarnings.includes('login_twice')) return
+  const other = await findOtherHolder(work, corrected, logins)
+  if (other === undefined) return
+  throw objection(loginTwice(other.where), {}, other.line)
+}
+
+function objection(finding: UserFinding, value: unknown, line: number): MigrationError {
+  const message = `${finding.code} in ${finding.field}: ${findingText(finding, value)}`
+  return new MigrationError('bad_corrections', message, line)
 }
 
 const lineOf = (correction: Correction): number =>
@@ -74,7 +93,7 @@ function ordinalOf(work: Work, { type, externalUserId }: Correction, line: numbe
 
 type JudgeUser = (value: Readonly<Record<string, unknown>>, line: number) => void
 
-async function userJudge(work: Work): Promise<JudgeUser> {
+async function userJudge(work: Work, logins: LoginLines): Promise<JudgeUser> {
   const { tenants, roles, features } = await readCatalogue(work)
   const context = {
     tenants: new Set(tenants.map(({ tenantId }) => tenantId)),
@@ -82,20 +101,15 @@ async function userJudge(work: Work): Promise<JudgeUser> {
     features: new Set(features),
   }
   const accepted = new Set<string>(work.settings.acceptWarnings)
-  const logins = createDigestSet()
   return (value, line) => {
     const validation = validateUser(value, context)
-    const twice = validation.ok && hasKnownLogin(validation.user, logins) ? [LOGIN_TWICE] : []
+    const earlier = validation.ok ? logins.add(validation.user, line) : undefined
+    const twice = earlier === undefined ? [] : [loginTwice(`Line ${earlier}`)]
     const objections = [
       ...(validation.ok ? [] : validation.errors),
       ...[...validation.warnings, ...twice].filter(({ code }) => !accepted.has(code)),
     ]
     const [first] = objections
-    if (first === undefined) return
-    const message = findingText(first, value)
-    throw new MigrationError('bad_corrections', `${first.code} in ${first.field}: ${message}`, line)
+    if (first !== undefined) throw objection(first, value, line)
   }
 }
-
-const hasKnownLogin = (user: Parameters<typeof loginKeysOf>[0], logins: DigestSet): boolean =>
-  loginKeysOf(user).filter((key) => !logins.add(key)).length > 0

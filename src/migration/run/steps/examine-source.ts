@@ -1,11 +1,10 @@
-import { createDigestSet } from '../../source/identity-index.js'
 import type { UserWarning } from '../../user/finding.js'
-import { loginKeysOf } from '../../user/login-keys.js'
 import { needsOf } from '../../user/needs.js'
 import { validateUser } from '../../user/validate-user.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { createTally, type FindingTally } from './finding-tally.js'
+import { createLoginLines, loginTwice } from './login-lines.js'
 import { type SourceNeeds, sourceNeeds } from './source-needs.js'
 
 /** What reading the whole source has shown. */
@@ -22,7 +21,7 @@ export async function examineSource({ survey, settings }: Work): Promise<SourceE
   const errors = createTally()
   const warnings = createTally()
   const needs = sourceNeeds()
-  const logins = createDigestSet()
+  const logins = createLoginLines()
   const accepted = new Set<string>(settings.acceptWarnings)
   const warn = (record: SurveyedRecord, found: readonly UserWarning[]): void => {
     for (const warning of found) if (!accepted.has(warning.code)) warnings.add(warning, record)
@@ -36,14 +35,8 @@ export async function examineSource({ survey, settings }: Work): Promise<SourceE
       continue
     }
     needs.add(needsOf(validation.user), record.line)
-    const seen = loginKeysOf(validation.user).filter((key) => !logins.add(key))
-    if (seen.length > 0) warn(record, [LOGIN_TWICE])
+    const earlier = logins.add(validation.user, record.line)
+    if (earlier !== undefined) warn(record, [loginTwice(`Line ${earlier}`)])
   }
   return { invalid, errors, warnings, needs }
-}
-
-export const LOGIN_TWICE: UserWarning = {
-  field: 'loginMethods',
-  code: 'login_twice',
-  message: 'A record before has the same login: only one of them becomes an account.',
 }

@@ -6,9 +6,34 @@ import { inTime, isMended, late, type Story, storyWith } from './support/story.j
 /** Some seconds' worth; `MODEL_RUNS` makes a longer search. */
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 15)
 
+/** The hook makes the account of the last user of a lost call while the run waits for its end. */
+const FOUND_LAST: Story = {
+  users: 5,
+  batchUsers: 5,
+  fates: ['lost before'],
+  kills: [],
+  hook: [{ afterMs: 5000, user: 4 }],
+  conflicts: [],
+  mends: [],
+  hookIsFirst: false,
+  jobUsers: 5,
+  jobEveryMs: 500,
+}
+
+/** The hook makes the account of somebody who has failed, and then comes the correction. */
+const FOUND_CORRECTED: Story = {
+  ...FOUND_LAST,
+  fates: [],
+  hook: [],
+  conflicts: [1],
+  mends: [true],
+  hookIsFirst: true,
+}
+
 type Lived = Awaited<ReturnType<typeof live>>
 
-function judge({ core, report, reports }: Lived, story: Story): void {
+function judge({ core, report, reports, resent }: Lived, story: Story): void {
+  expect(resent).toEqual([])
   const conflicts = story.conflicts.filter((user) => user < story.users)
   const leftOut = conflicts.filter((user) => !isMended(story, user))
   expect(report.counts).toMatchObject({
@@ -34,7 +59,7 @@ describe('a run whose core loses replies, whose hook is at work and that is kill
           expect(times).toBeLessThanOrEqual(isAgain ? 2 : 1)
         }
       }),
-      { numRuns: RUNS },
+      { numRuns: RUNS, examples: [[FOUND_LAST], [FOUND_CORRECTED]] },
     )
   })
 

@@ -1,12 +1,14 @@
+import type { CoreClient } from '../../../../src/migration/core/core-client.js'
 import type { ImportUser } from '../../../../src/migration/core/import-user.js'
 import type { Migration } from '../../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../../src/migration/run/open-migration.js'
 import type { MigrationReport } from '../../../../src/migration/run/report.js'
 import { memoryJournal } from './memory-journal.js'
 import { people, person, sourceOf } from './people.js'
+import { watchResends } from './resend-watch.js'
 import { type SimulatedCore, simulatedCore } from './simulated-core.js'
 import { type SimulatedTime, simulatedTime } from './simulated-time.js'
-import { correctionsOf, SETTLE_SECONDS, type Story } from './story.js'
+import { correctionsOf, mendedPeople, SETTLE_SECONDS, type Story } from './story.js'
 
 /** The process is killed: nothing of it goes on, and the next one has the journal alone. */
 class Killed extends Error {}
@@ -28,6 +30,7 @@ export async function live(story: Story) {
     if (untilKill <= 0) throw new Killed()
   }
   const core = simulatedCore({ time, fate: () => fates.shift() ?? 'done', onCall: step })
+  const watch = watchResends(core, time)
   begin(story, core, time)
   const journal = memoryJournal([], (lines) => {
     const { kept } = kills[0] ?? { kept: false }
@@ -42,10 +45,17 @@ export async function live(story: Story) {
   for (let process = 0; process < MOST_PROCESSES; process++) {
     // What lands after the last look at the core is seen by the next.
     const isOver = !time.isAwaited()
+    const last = reports.at(-1)
+    if (story.hookIsFirst && last?.state === 'to_correct') {
+      for (const user of mendedPeople(story)) core.importNow(user as ImportUser)
+    }
+    watch.begin()
     try {
-      const report = await runOnce({ core, time, journal, story, last: reports.at(-1) })
+      const watched = { ...core, stageUsers: watch.stageUsers }
+      const report = await runOnce({ core: watched, time, journal, story, last })
       reports.push(report)
-      if (report.state === 'complete' && isOver) return { core, report, reports }
+      if (report.state === 'complete' && isOver)
+        return { core, report, reports, resent: watch.offences }
     } catch (error) {
       if (!(error instanceof Killed)) throw error
       kills.shift()
@@ -68,7 +78,7 @@ function begin(story: Story, core: SimulatedCore, time: SimulatedTime): void {
 }
 
 interface Process {
-  readonly core: SimulatedCore
+  readonly core: CoreClient
   readonly time: SimulatedTime
   readonly journal: ReturnType<typeof memoryJournal>
   readonly story: Story

@@ -13,10 +13,17 @@ export type Fate =
   | 'refused'
   | { readonly landsAfterMs: number }
 
+interface SimulatedAccount {
+  readonly coreId: string
+  readonly email: string
+  /** By the simulated clock. */
+  readonly madeAt: number
+}
+
 export interface SimulatedCore extends CoreClient {
   /** Rows that were ever staged of an identity. */
   readonly staged: Map<string, number>
-  readonly accounts: Map<string, { readonly coreId: string; readonly email: string }>
+  readonly accounts: Map<string, SimulatedAccount>
   readonly rows_: StagedRow[]
   runJob(most: number): void
   importNow(user: ImportUser): boolean
@@ -64,7 +71,7 @@ export function simulatedCore({ fate, onCall = () => {}, time }: Plan): Simulate
     const email = emailOf(user)
     const taken = [...accounts.values()].some((account) => account.email === email)
     if (taken || accounts.has(user.externalUserId ?? '')) return false
-    accounts.set(user.externalUserId ?? coreId, { coreId, email })
+    accounts.set(user.externalUserId ?? coreId, { coreId, email, madeAt: time.elapsedMs() })
     return true
   }
 

@@ -17,6 +17,8 @@ export interface Story {
   readonly conflicts: readonly number[]
   /** Of the conflicts: whether they get another address, or are left out. */
   readonly mends: readonly boolean[]
+  /** The hook imports whoever gets another address before the correction does. */
+  readonly hookIsFirst: boolean
   readonly jobUsers: number
   readonly jobEveryMs: number
 }
@@ -50,6 +52,7 @@ export const storyWith = (fate: fc.Arbitrary<Fate>): fc.Arbitrary<Story> =>
     ),
     conflicts: fc.uniqueArray(fc.integer({ min: 0, max: 24 }), { maxLength: 3 }),
     mends: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
+    hookIsFirst: fc.boolean(),
     jobUsers: fc.integer({ min: 1, max: 10 }),
     jobEveryMs: fc.integer({ min: 500, max: 9000 }),
   })
@@ -64,7 +67,16 @@ export const correctionsOf = (story: Story): object[] =>
     .map((user) => {
       const id = `user-${user}`
       if (!isMended(story, user)) return { leaveOut: id, reason: 'has an account of old' }
-      const [method] = person(id).loginMethods
-      const loginMethods = [{ ...method, email: `${id}@elsewhere.example` }]
-      return { replaces: id, user: person(id, { loginMethods }) }
+      return { replaces: id, user: mended(id) }
     })
+
+/** With the addresses of the corrections. */
+export const mendedPeople = (story: Story): object[] =>
+  story.conflicts
+    .filter((user) => user < story.users && isMended(story, user))
+    .map((user) => mended(`user-${user}`))
+
+function mended(id: string): object {
+  const [method] = person(id).loginMethods
+  return person(id, { loginMethods: [{ ...method, email: `${id}@elsewhere.example` }] })
+}

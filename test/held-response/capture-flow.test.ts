@@ -2,13 +2,19 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler, Response } from 'express'
-import { expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { describeReceivers, makeStage } from '../support/each-receiver.js'
 import { call, callRaw, newKey } from '../support/order-calls.js'
 import { until } from '../support/until.js'
 
 describeReceivers('A response that is not held back', (bench) => {
   const types = () => bench.store.endings.map(({ type }) => type)
+
+  /** What a handler answers to no call: its run would renew its lease in the tests that follow. */
+  const unanswered: Response[] = []
+  afterEach(() => {
+    for (const res of unanswered.splice(0)) res.destroy()
+  })
 
   it.each<[string, RequestHandler]>([
     ['end', (_req, res) => void res.end('x'.repeat(101))],
@@ -188,7 +194,7 @@ describeReceivers('A response that is not held back', (bench) => {
       const stages = makeStage()
       const receiver = await bench.start(
         async (req, res) => {
-          if (req.params['id'] === 'first') return
+          if (req.params['id'] === 'first') return void unanswered.push(res)
           if (moment === 'held') {
             stages.enter(res)
             await stages.left
@@ -219,7 +225,7 @@ describeReceivers('A response that is not held back', (bench) => {
   it('ends, too, where the first attempt to end it had failed behind its head', async () => {
     const receiver = await bench.start(
       (req, res) => {
-        if (req.params['id'] === 'first') return
+        if (req.params['id'] === 'first') return void unanswered.push(res)
         expect(() => res.end('x')).toThrow('too late')
         res.write('x'.repeat(500))
       },

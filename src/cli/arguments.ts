@@ -15,6 +15,13 @@ export interface OptionSpec {
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>
 
+/** Options that the help shows together. */
+export interface OptionGroup {
+  /** What they are of. */
+  readonly title: string
+  readonly options: OptionSpecs
+}
+
 /** What was given behind a command's name. */
 export interface Arguments {
   /** The arguments that are no options. */

@@ -1,4 +1,4 @@
-import type { Arguments, OptionSpecs } from './arguments.js'
+import type { Arguments, OptionGroup, OptionSpecs } from './arguments.js'
 import type { Report } from './failure.js'
 
 /** Where a command's text goes. */
@@ -59,6 +59,8 @@ export interface Command {
   /** The most arguments that are no options. Default: 0. */
   readonly maxValues?: number
   readonly options: OptionSpecs
+  /** The same, as the help shows them. Default: all in one. */
+  readonly optionGroups?: readonly OptionGroup[]
   /** What exit code 1 says. */
   readonly oneMeans: string
   /** What the others say that only this command has. */

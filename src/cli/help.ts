@@ -35,8 +35,7 @@ export const helpOn = (command: Command): string[] => [
   '',
   `${command.summary}.`,
   '',
-  'Options:',
-  ...optionLines({ ...command.options, ...COMMON_OPTIONS }),
+  ...optionHelp(command),
   '',
   'Exit codes:',
   ...exitCodes(command.oneMeans, command.moreExitCodes),
@@ -44,6 +43,18 @@ export const helpOn = (command: Command): string[] => [
   'Examples:',
   ...command.examples.map((line) => INDENT + line),
 ]
+
+function optionHelp({ options, optionGroups }: Command): string[] {
+  const lines = optionLines({ ...options, ...COMMON_OPTIONS })
+  if (optionGroups === undefined) return ['Options:', ...lines]
+  const names = [...Object.keys(options), ...Object.keys(COMMON_OPTIONS)]
+  const groups = [...optionGroups, { title: 'Every command', options: COMMON_OPTIONS }]
+  const blocks = groups.map((group) => [
+    `${group.title}:`,
+    ...lines.filter((_, place) => Object.hasOwn(group.options, names[place] ?? '')),
+  ])
+  return ['Options, by the steps that have them:', ...blocks.flatMap((block) => ['', ...block])]
+}
 
 const optionLines = (specs: OptionSpecs): string[] =>
   columns(

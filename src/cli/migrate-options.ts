@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { MigrationOptions } from '../migration/run/migration.js'
 import { USER_WARNING_CODES, type UserWarningCode } from '../migration/user/finding.js'
-import type { Arguments, OptionSpec, OptionSpecs } from './arguments.js'
+import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from './arguments.js'
 import { wrong } from './failure.js'
 
 /** What `migrate` does, its first word. */
@@ -25,54 +25,102 @@ const MIGRATION_NUMBERS = {
   settleSeconds: {
     least: 0,
     most: 600,
-    help: 'after which a call without reply counts as ended (default: 60)',
+    help: 'seconds after which a call without reply counts as ended (default: 60)',
   },
-  pollSeconds: { least: 1, most: 3600, help: 'between two counts (default: 15)' },
-  stallMinutes: { least: 1, most: 1440, help: 'without a change that are a stall (default: 30)' },
+  pollSeconds: { least: 1, most: 3600, help: 'seconds between two counts (default: 15)' },
+  stallMinutes: {
+    least: 1,
+    most: 1440,
+    help: 'minutes without a change that are a stall (default: 30)',
+  },
   lookUps: { least: 1, most: 64, help: 'look-ups at once (default: 8)' },
 } as const satisfies Partial<Record<keyof MigrationOptions, NumberOption>>
 
 const CLIENT_NUMBERS = {
-  timeoutMs: { least: 1, most: 300_000, help: 'of a call to the core (default: 10000)' },
-  stageTimeoutMs: { least: 1, most: 300_000, help: 'of one that stages (default: 120000)' },
+  timeoutMs: { least: 1, most: 300_000, help: 'milliseconds of a call (default: 10000)' },
+  stageTimeoutMs: {
+    least: 1,
+    most: 300_000,
+    help: 'milliseconds of a call that stages (default: 120000)',
+  },
 } as const satisfies Record<string, NumberOption>
 
 const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-const numberSpecs = (numbers: Readonly<Record<string, NumberOption>>): OptionSpecs =>
-  Object.fromEntries(
-    Object.entries(numbers).map(([name, { help }]): [string, OptionSpec] => [
-      kebab(name),
-      { kind: 'text', value: 'N', help },
-    ]),
-  )
+const numberSpec = ({ help }: NumberOption): OptionSpec => ({ kind: 'text', value: 'N', help })
 
-export const MIGRATE_OPTIONS: OptionSpecs = {
-  core: { kind: 'text', value: 'URL', help: 'where the core is, a path included' },
-  'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key; 0600' },
-  'api-key-stdin': { kind: 'flag', help: 'read the API key from standard input' },
-  source: { kind: 'text', value: 'FILE', help: 'the records: NDJSON in UTF-8' },
-  journal: { kind: 'text', value: 'DIR', help: 'where it is written down what is done' },
-  corrections: { kind: 'text', value: 'FILE', help: 'of correct: one correction a line' },
-  again: {
-    kind: 'text',
-    value: 'CODE',
-    help: 'of correct: stage anew what failed with it',
-    repeatable: true,
+/** In the order in which a person comes to the steps. */
+export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
+  {
+    title: 'Every step',
+    options: {
+      journal: { kind: 'text', value: 'DIR', help: 'where it is written down what is done' },
+      source: {
+        kind: 'text',
+        value: 'FILE',
+        help: 'the records: NDJSON in UTF-8; status and clean know it from the journal',
+      },
+    },
   },
-  yes: { kind: 'flag', help: 'of clean: delete what it lists' },
-  'accept-warnings': {
-    kind: 'text',
-    value: 'CODE',
-    help: 'a warning that stops nothing',
-    repeatable: true,
+  {
+    title: 'CORE, of check, run, correct and reconcile',
+    options: {
+      core: { kind: 'text', value: 'URL', help: 'where the core is, a path included' },
+      'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key; 0600' },
+      'api-key-stdin': { kind: 'flag', help: 'read the API key from standard input' },
+      'allow-insecure-http': { kind: 'flag', help: 'allow http: beyond this machine' },
+      'timeout-ms': numberSpec(CLIENT_NUMBERS.timeoutMs),
+      'look-ups': numberSpec(MIGRATION_NUMBERS.lookUps),
+    },
   },
-  'allow-foreign-rows': { kind: 'flag', help: "start beside others' staged rows" },
-  ...numberSpecs(MIGRATION_NUMBERS),
-  'allow-insecure-http': { kind: 'flag', help: 'allow http: beyond this machine' },
-  ...numberSpecs(CLIENT_NUMBERS),
-}
+  {
+    title: 'check, run and correct, which judge the records',
+    options: {
+      'accept-warnings': {
+        kind: 'text',
+        value: 'CODE',
+        help: 'a warning that stops nothing',
+        repeatable: true,
+      },
+      'allow-foreign-rows': { kind: 'flag', help: "start beside others' staged rows" },
+      'batch-bytes': numberSpec(MIGRATION_NUMBERS.batchBytes),
+    },
+  },
+  {
+    title: 'run and correct, which stage',
+    options: {
+      'batch-users': numberSpec(MIGRATION_NUMBERS.batchUsers),
+      'stage-timeout-ms': numberSpec(CLIENT_NUMBERS.stageTimeoutMs),
+    },
+  },
+  {
+    title: 'run, correct and reconcile, which wait for the core',
+    options: {
+      'settle-seconds': numberSpec(MIGRATION_NUMBERS.settleSeconds),
+      'poll-seconds': numberSpec(MIGRATION_NUMBERS.pollSeconds),
+      'stall-minutes': numberSpec(MIGRATION_NUMBERS.stallMinutes),
+    },
+  },
+  {
+    title: 'correct, one of the two',
+    options: {
+      corrections: { kind: 'text', value: 'FILE', help: 'one correction a line' },
+      again: {
+        kind: 'text',
+        value: 'CODE',
+        help: 'stage anew what failed with it',
+        repeatable: true,
+      },
+    },
+  },
+  { title: 'clean', options: { yes: { kind: 'flag', help: 'delete what it lists' } } },
+]
+
+export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
+  {},
+  ...MIGRATE_OPTION_GROUPS.map(({ options }) => options),
+)
 
 /** Options that only one step has. */
 const OF_ONE_STEP: Readonly<Record<string, Step>> = {

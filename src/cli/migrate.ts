@@ -7,7 +7,13 @@ import { readOrder } from './migrate-correct.js'
 import { JOURNAL_FILE } from './migrate-files.js'
 import { untilInterrupted } from './migrate-interrupt.js'
 import { reportLines } from './migrate-lines.js'
-import { MIGRATE_OPTIONS, readSettings, readStep, type Step } from './migrate-options.js'
+import {
+  MIGRATE_OPTION_GROUPS,
+  MIGRATE_OPTIONS,
+  readSettings,
+  readStep,
+  type Step,
+} from './migrate-options.js'
 import { showProgress } from './migrate-progress.js'
 import { type NeedingPerson, NOBODY, writeReports } from './migrate-reports.js'
 import { type MigrateParts, readCore, type Session, withMigration } from './migrate-session.js'
@@ -23,10 +29,10 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     'correct CORE --source FILE --journal DIR --again CODE...',
     'status --journal DIR',
     'clean --journal DIR [--yes]',
-    '   CORE: --core URL and --api-key-file FILE or --api-key-stdin',
   ],
   maxValues: 1,
   options: MIGRATE_OPTIONS,
+  optionGroups: MIGRATE_OPTION_GROUPS,
   oneMeans: 'the preflight has objections; nothing was staged',
   moreExitCodes: [
     ['4', 'records wait for corrections; see the report'],

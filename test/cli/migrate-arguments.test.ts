@@ -2,6 +2,7 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { migrateWith } from '../../src/cli/migrate.js'
+import { MIGRATE_OPTIONS } from '../../src/cli/migrate-options.js'
 import type { Core } from '../../src/cli/migrate-session.js'
 import { knowSecret } from '../support/secret-search/index.js'
 import { runHere, temporaryFile, temporaryFolder } from './kit.js'
@@ -76,6 +77,27 @@ describe('the command line', () => {
     expect(stdout).toMatch(/^ {2}4 {4}records wait for corrections; see the report$/m)
     expect(stdout).toMatch(/^ {2}130 {2}interrupted$/m)
   })
+})
+
+test('the help shows each option once, with the steps that have it', async () => {
+  const { stdout } = await reaching(['--help'])
+  for (const name of [...Object.keys(MIGRATE_OPTIONS), 'json', 'help', 'version']) {
+    expect([name, stdout.split('\n').filter((line) => line.startsWith(`  --${name} `))]).toEqual([
+      name,
+      [expect.any(String)],
+    ])
+  }
+  const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).filter(Boolean)[0] ?? '')
+  const [from, to] = [lines.indexOf('correct, one of the two:'), lines.indexOf('Every command:')]
+  expect(lines.slice(from, to)).toEqual([
+    'correct, one of the two:',
+    '--corrections FILE',
+    '--again CODE',
+    '',
+    'clean:',
+    '--yes',
+    '',
+  ])
 })
 
 describe('the API key', () => {

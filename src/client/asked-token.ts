@@ -7,8 +7,11 @@ export interface ServiceClaims {
   readonly aud: string
   /** The calling service. */
   readonly sub: string
+  /** What receivers have as `source`. */
   readonly source: string
+  /** What receivers have as `tokenType`. */
   readonly token_type: string
+  /** What the calling service may do, in the names of the receiver. */
   readonly permissions: readonly string[]
 }
 

@@ -12,6 +12,7 @@ export type AttemptError = 'network' | 'deadline' | 'token' | 'aborted'
 export interface AttemptReport {
   /** Of the answer, where one came. */
   readonly status?: number
+  /** Why no answer came. */
   readonly error?: AttemptError
   /** Milliseconds waited before this attempt. */
   readonly waitedMs: number
@@ -19,9 +20,11 @@ export interface AttemptReport {
 
 /** What was done for one call. */
 export interface CallReport {
+  /** In their order, 1 or more. */
   readonly attempts: readonly AttemptReport[]
   /** Whether the answer is a kept one: the work was done by an earlier attempt, or another call. */
   readonly replayed: boolean
+  /** Milliseconds, all attempts and waits together. */
   readonly totalMs: number
   /** As it was sent. */
   readonly idempotencyKey?: string

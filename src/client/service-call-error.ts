@@ -13,9 +13,11 @@ export type ServiceCallErrorCode = 'network' | 'deadline' | 'token'
  */
 export class ServiceCallError extends Error {
   override readonly name = 'ServiceCallError'
+  /** Why there is no answer. */
   readonly code: ServiceCallErrorCode
   readonly #report: CallReport
 
+  /** `serviceFetch` makes these; `options.cause` is what stands behind it. */
   constructor(code: ServiceCallErrorCode, report: CallReport, options?: ErrorOptions) {
     super(MESSAGES[code], options)
     this.code = code

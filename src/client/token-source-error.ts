@@ -26,7 +26,11 @@ export type TokenSourceErrorCode =
   | 'token_unexpected'
   | 'closed'
 
-/** What is known of a failure besides its code. */
+/**
+ * What is known of a failure besides its code.
+ *
+ * @inline
+ */
 interface Details {
   /** The status of the core's answer, where there was one. */
   readonly coreStatus?: number
@@ -42,10 +46,12 @@ interface Details {
  */
 export class TokenSourceError extends Error {
   override readonly name = 'TokenSourceError'
+  /** Why there is no token. */
   readonly code: TokenSourceErrorCode
   /** The status of the core's answer, where that is why. */
   declare readonly coreStatus?: number
 
+  /** `tokenSource` makes these. */
   constructor(code: TokenSourceErrorCode, details: Details = {}) {
     const { coreStatus, systemCode, member } = details
     const known = [coreStatus && `status ${coreStatus}`, systemCode, member && `in ${member}`]

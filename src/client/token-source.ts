@@ -20,6 +20,7 @@ import { TokenSourceError } from './token-source-error.js'
 
 /** Options of `tokenSource`. */
 export interface TokenSourceOptions {
+  /** The core that mints. */
   readonly core: {
     /** `https:`, or `http:` on loopback; it may have a path, but no user name, query or fragment. */
     readonly baseUrl: string
@@ -31,6 +32,7 @@ export interface TokenSourceOptions {
   }
   /** The API domain: the `iss` of the tokens, to the letter what receivers have as `issuer`. */
   readonly apiDomain: string
+  /** What every token of this source claims. */
   readonly claims: ServiceClaims
   /** Seconds, an integer from 30 to 3600. Default: 300. */
   readonly validitySeconds?: number | undefined

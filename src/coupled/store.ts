@@ -34,6 +34,7 @@ export type CoupledEnding =
 
 /** What is known of a key whose handler must not run. */
 export type CoupledFinding =
+  /** Another run of the key is under way. */
   | { readonly outcome: 'running' }
   /** The key belongs to another request: the fingerprint differs. */
   | { readonly outcome: 'mismatch' }
@@ -53,6 +54,7 @@ export type CoupledOutcome =
   | { readonly outcome: 'refusal_kept' }
   /** Rolled back, and the answer could not be kept: another run has committed first, or the store failed. */
   | { readonly outcome: 'refusal_lost'; readonly to: 'conflict' | 'failure' }
+  /** Rolled back, and nothing is kept. */
   | { readonly outcome: 'rolled_back' }
   /** The handler has ended the transaction itself. */
   | { readonly outcome: 'uncoupled'; readonly isKept: boolean }

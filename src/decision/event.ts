@@ -1,10 +1,20 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Evidence, RefusalReason, UndecidedReason } from './reason.js'
 
-/** The middleware that decided. */
+/**
+ * The middleware that decided.
+ *
+ * @inline
+ */
 export type DecidedBy = 'serviceAuth' | 'acceptOneOf' | 'requirePermissions' | 'requireSingleUse'
 
+/**
+ * What is known with each decision.
+ *
+ * @inline
+ */
 interface DecisionContext extends Evidence {
+  /** The middleware that has decided. */
   readonly by: DecidedBy
   /** The choice whose credential `acceptOneOf` has judged. */
   readonly credential?: string
@@ -12,10 +22,17 @@ interface DecisionContext extends Evidence {
   readonly requestId?: string | number
 }
 
-/** The outcome, its reason, and the status that the caller got. */
+/**
+ * The outcome, its reason, and the status that the caller got.
+ *
+ * @inline
+ */
 export type Verdict =
+  /** The request goes on. */
   | { readonly outcome: 'accepted' }
+  /** The caller was turned away. */
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly status: 401 | 403 }
+  /** It could not be decided. */
   | { readonly outcome: 'undecided'; readonly reason: UndecidedReason; readonly status: 503 }
 
 /**

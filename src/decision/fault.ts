@@ -23,8 +23,10 @@ export type ServiceAuthErrorCode =
  */
 export class ServiceAuthError extends Error {
   override readonly name = 'ServiceAuthError'
+  /** What has failed. */
   readonly code: ServiceAuthErrorCode
 
+  /** The package makes these; a store of your own may, too. */
   constructor(code: ServiceAuthErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code

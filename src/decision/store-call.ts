@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 
 /** One call of a store: what operators see on the diagnostics channel `express-service-auth:store`. */
 export interface StoreEvent {
+  /** What the store was asked to do. */
   readonly operation: StoreOperation
   /** Whether the store has answered, whatever its answer was. */
   readonly ok: boolean

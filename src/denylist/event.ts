@@ -12,6 +12,7 @@ export type DenylistEvent =
     }
   /** It has not been confirmed of late (`stale`), or for longer than it may be used (`expired`). */
   | { readonly type: 'stale' | 'expired'; readonly reason: DenylistFailureCode }
+  /** It is confirmed again. */
   | { readonly type: 'recovered' }
   /** The list has lost entries, which stay in force here; `kept` counts them. */
   | { readonly type: 'regressed'; readonly kept: number }

@@ -5,6 +5,7 @@ export class DenylistUnconfirmed extends ServiceAuthError {
   /** Whether it may have been written all the same. */
   readonly mayBeWritten: boolean
 
+  /** `deny` and `allow` make these. */
   constructor(fault: string, mayBeWritten: boolean) {
     const outcome = mayBeWritten ? 'not known whether it was written' : 'nothing was written'
     super('unavailable', `the denylist is out of reach, ${outcome}: ${fault}`)

@@ -46,54 +46,72 @@ export type Undone =
   /** Nobody knows whether the transaction has committed. */
   | 'commit_unknown'
 
+/**
+ * What is known with each event.
+ *
+ * @inline
+ */
 interface IdempotencyContext {
+  /** The middleware that tells it. */
   readonly by: 'requireIdempotencyKey'
   /** The verified caller. */
   readonly caller: string
   /** The digest that names the key's record in the store, once there is a key. */
   readonly record?: string
+  /** `req.id`, where the app has set it to a number or at most 128 visible ASCII characters. */
   readonly requestId?: string | number
 }
 
+/**
+ * What has become of a request with a key.
+ *
+ * @inline
+ */
+type IdempotencyNews =
+  /** A run begins; `fence` grows with every run of the key. */
+  | { readonly outcome: 'accepted'; readonly reason: 'reserved'; readonly fence: number }
+  /** A retry got the kept answer, of this `status`. */
+  | { readonly outcome: 'accepted'; readonly reason: 'replayed'; readonly status: number }
+  /** The handler did not run; `status` is what the caller got. */
+  | {
+      readonly outcome: 'refused'
+      readonly reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>
+      readonly status: 400 | 409 | 422
+    }
+  /** The handler did not run: nobody knows what became of an earlier run. */
+  | {
+      readonly outcome: 'refused'
+      readonly reason: 'outcome_unknown'
+      /** A run that ended without a result, or a record or result that cannot be read. */
+      readonly found: 'abandoned' | 'unreadable'
+      readonly status: 400 | 409 | 422
+    }
+  /** The caller gets the 503, and nothing of a handler's answer. */
+  | {
+      readonly outcome: 'undecided'
+      readonly reason: Undone
+      readonly status: 503
+      /** The SQLSTATE of the database, where there was one. */
+      readonly sqlState?: string
+      readonly fence?: number
+    }
+  /** The database has refused to commit what the handler had written: `next(error)`. */
+  | {
+      readonly outcome: 'undecided'
+      readonly reason: 'commit_refused'
+      readonly sqlState?: string
+      readonly fence: number
+    }
+  /** What became of a run; `status` is that of the handler's answer. */
+  | {
+      readonly outcome: 'accepted'
+      readonly reason: RunEnd
+      readonly fence: number
+      readonly status?: number
+    }
+
 /** What operators see, on the diagnostics channel `express-service-auth:idempotency`. */
-export type IdempotencyEvent = IdempotencyContext &
-  (
-    | { readonly outcome: 'accepted'; readonly reason: 'reserved'; readonly fence: number }
-    | { readonly outcome: 'accepted'; readonly reason: 'replayed'; readonly status: number }
-    | {
-        readonly outcome: 'refused'
-        readonly reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>
-        readonly status: 400 | 409 | 422
-      }
-    | {
-        readonly outcome: 'refused'
-        readonly reason: 'outcome_unknown'
-        /** A run that ended without a result, or a record or result that cannot be read. */
-        readonly found: 'abandoned' | 'unreadable'
-        readonly status: 400 | 409 | 422
-      }
-    | {
-        readonly outcome: 'undecided'
-        readonly reason: Undone
-        readonly status: 503
-        /** The SQLSTATE of the database, where there was one. */
-        readonly sqlState?: string
-        readonly fence?: number
-      }
-    | {
-        readonly outcome: 'undecided'
-        /** The database has refused to commit what the handler had written: `next(error)`. */
-        readonly reason: 'commit_refused'
-        readonly sqlState?: string
-        readonly fence: number
-      }
-    | {
-        readonly outcome: 'accepted'
-        readonly reason: RunEnd
-        readonly fence: number
-        readonly status?: number
-      }
-  )
+export type IdempotencyEvent = IdempotencyContext & IdempotencyNews
 
 const idempotency = channel('express-service-auth:idempotency')
 

@@ -9,7 +9,11 @@ export type KeySetEvent = KeySetChange & {
   readonly jwksUri: string
 }
 
-/** What has happened to a key set. */
+/**
+ * What has happened to a key set.
+ *
+ * @inline
+ */
 export type KeySetChange =
   /** A fetch has replaced the set; the lists hold key ids. */
   | {
@@ -20,6 +24,7 @@ export type KeySetChange =
     }
   /** A fetch has confirmed the set (304). */
   | { readonly type: 'not_modified' }
+  /** A fetch has failed; the set that is held stays in use for as long as it may. */
   | { readonly type: 'failed'; readonly reason: FetchFailureCode }
   /** A member of the document is not a usable key. Reported once, not at every fetch. */
   | { readonly type: 'key_skipped'; readonly reason: SkipReason; readonly keyId?: string }

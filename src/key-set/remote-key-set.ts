@@ -19,11 +19,20 @@ export interface RemoteKeySetOptions {
   readonly jwksUri: string
   /** Allows `http:` beyond loopback. Default: `false`. */
   readonly allowInsecureHttp?: boolean | undefined
-  /** Seconds: the set is refreshed in the background at least this often. Default: 300, least: 5. */
+  /**
+   * Seconds, above 0 to 604,800: the set is refreshed in the background at least this often. Less than
+   * 5 counts as 5. Default: 300.
+   */
   readonly refreshSeconds?: number | undefined
-  /** Seconds: a set is used at most this long after its last fetch. Default: 3600, least: 10. */
+  /**
+   * Seconds, above 0 to 604,800: a set is used at most this long after its last fetch. Less than 10
+   * counts as 10. Default: 3600.
+   */
   readonly maxStaleSeconds?: number | undefined
-  /** Milliseconds for an exchange, body included; a failed one is retried once. Default: 3000. */
+  /**
+   * Milliseconds, above 0 to 60,000, for an exchange, body included; a failed one is retried once.
+   * Default: 3000.
+   */
   readonly timeoutMs?: number | undefined
   /**
    * A parsed JWKS document to start with, used for at most `maxStaleSeconds` until the first

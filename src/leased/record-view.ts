@@ -2,6 +2,7 @@
 export interface RecordView {
   /** 0 where the whole record cannot be read. */
   readonly fence: number
+  /** The digest of what must be identical in a retry. */
   readonly fingerprint?: string
   /**
    * `unreadable`: the whole record with a fence of 0, otherwise its result. `freed`: nothing has

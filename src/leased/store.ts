@@ -22,8 +22,11 @@ export interface ReservationRequest extends Omit<Run, 'fence'> {
 
 /** What has become of a key; all but the first say why the handler must not run. */
 export type Reservation =
+  /** The handler may run; `fence` grows with every run of the key. */
   | { readonly outcome: 'reserved'; readonly fence: number }
+  /** Another run is under way, whose lease lasts so long yet. */
   | { readonly outcome: 'running'; readonly leaseLeftMs: number }
+  /** An earlier run has ended; this is its result. */
   | { readonly outcome: 'finished'; readonly result: Uint8Array }
   /** Finished, but the result could not be kept. */
   | { readonly outcome: 'result_not_stored' }

@@ -23,7 +23,9 @@ import {
 export interface Logger {
   /** Each takes an event, as the channels tell it, and a sentence that says what it means. */
   info(event: object, message: string): unknown
+  /** Refusals, and writes whose retry will get another answer. */
   warn(event: object, message: string): unknown
+  /** Faults of this side. */
   error(event: object, message: string): unknown
 }
 

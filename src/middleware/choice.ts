@@ -35,7 +35,9 @@ export interface Choice<Identity = NoPromise> {
 
 /** A choice whose verifier is a `serviceAuth`: the identity is `serviceOf`. */
 export interface ServiceChoice extends Omit<Choice, 'verify' | 'identity'> {
+  /** What `serviceAuth` returned. */
   readonly verify: ServiceAuth
+  /** Not given: it is `serviceOf`. */
   readonly identity?: undefined
 }
 

@@ -22,11 +22,22 @@ interface CommonOptions {
   readonly retentionSeconds?: number | undefined
   /** Bytes, from 0; with a coupled store at most 67,108,864: the largest body kept. Default: 262144. */
   readonly maxResponseBytes?: number | undefined
-  /** Names the operation a key is scoped to. Default: method, mount path and route pattern. */
+  /**
+   * Names the operation that a key is scoped to, beside issuer, audience and caller. Without a route
+   * (`app.use`) it has to be given. Default: method, mount path and route pattern.
+   */
   readonly operation?: string | RequestNamer | undefined
-  /** What must be identical in a retry. Default: method, path, query, media type and body. */
+  /**
+   * What must be identical in a retry. Where no parser has read the body, or JSON cannot hold it, it has
+   * to be given. Default: method, path, query, media type and body.
+   */
   readonly fingerprint?: RequestNamer | undefined
-  /** The response headers kept with the result, instead of the default ones. */
+  /**
+   * The response headers kept with the result, names in any case. `content-type` and
+   * `content-encoding` always are; `set-cookie` and hop-by-hop headers are refused. Default:
+   * `content-type`, `content-language`, `content-disposition`, `content-location`, `location`, `etag`,
+   * `last-modified`, `link`.
+   */
   readonly storedHeaders?: readonly string[] | undefined
 }
 

@@ -15,7 +15,9 @@ export interface Admission {
 
 /** What an `acceptOneOf` has accepted: the name of its choice, and whose credential it is. */
 export interface AcceptedCredential {
+  /** The `name` of the choice. */
   readonly name: string
+  /** What the `identity` of the choice gave. */
   readonly identity: unknown
 }
 

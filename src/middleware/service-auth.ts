@@ -25,6 +25,7 @@ declare global {
 
 /** The state of what a `serviceAuth` depends on. JSON-serialisable. */
 export interface Health {
+  /** The key set of the policy. */
   readonly keySet: KeySetHealth
   /** The live denylists of the policy, in its order; not there when it has none. */
   readonly denylists?: readonly DenylistHealth[]

@@ -6,8 +6,11 @@ import { isServiceAuth, type ServiceAuth } from './service-auth.js'
 
 /** The part of a choice that says which credential it is. `acceptOneOf` wants a name beside it. */
 export interface ServiceCredential {
+  /** Whether the request brings an `Authorization` header that is not a session's. */
   presented(request: Request): boolean
+  /** The `serviceAuth` that was given. */
   readonly verify: ServiceAuth
+  /** The caller that it has accepted. */
   identity(request: Request): ServiceIdentity
 }
 

@@ -18,6 +18,7 @@ import { wake } from './live-denylists.js'
 
 /** What a session is known by, unless its type is told. */
 export interface FrontendSession {
+  /** What the session is called, the same for as long as it lives. */
   getHandle(): string
 }
 
@@ -45,8 +46,11 @@ export interface SessionCredentialOptions<Session> {
 
 /** The part of a choice that says which credential it is. `acceptOneOf` wants a name beside it. */
 export interface SessionCredential<Session> {
+  /** Whether the request brings a session, right or wrong. */
   presented(request: Request): boolean
+  /** The verifier, behind what is refused without asking it. */
   readonly verify: AnyRouteHandler
+  /** The session that `verify` has accepted. */
   identity(request: Request): Session
 }
 

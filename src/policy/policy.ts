@@ -54,7 +54,10 @@ export interface ServiceAuthPolicy {
    * asked for each request; while one is unknown, requests get the 503.
    */
   readonly denylist?: DenylistOption | undefined
-  /** How many verified tokens are remembered; `false` for none. Default: `{ max: 10000 }`. */
+  /**
+   * How many verified tokens are remembered, 1 to 1,000,000, by digest; `false` for none. `max` also
+   * bounds their size: `max` KiB of tokens in all. Default: `{ max: 10000 }`.
+   */
   readonly tokenCache?: { readonly max: number } | false | undefined
   /** Allows `http:` key-set addresses beyond loopback. Default: `false`. */
   readonly allowInsecureHttp?: boolean | undefined

@@ -42,10 +42,16 @@ const HANDED_THROUGH = [
   'sweep',
 ] as const
 
+/**
+ * @inline
+ * @useDeclaredType
+ */
+type HandedThrough = (typeof HANDED_THROUGH)[number]
+
 /** What an encrypted store can do: all that is known of the store around which it is. */
 export type EncryptedStore<Store extends IdempotencyStore | CoupledStore> = Pick<
   Store,
-  keyof Store & (typeof HANDED_THROUGH)[number]
+  keyof Store & HandedThrough
 > &
   (Store extends IdempotencyStore ? IdempotencyStore : unknown) &
   (Store extends CoupledStore ? CoupledStore : unknown) &

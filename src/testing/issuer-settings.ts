@@ -27,11 +27,11 @@ export interface TestIssuerOptions {
   readonly caller?: string | undefined
   /** `permissions`. Default: `orders:read` and `orders:write`. */
   readonly permissions?: readonly string[] | undefined
-  /** Seconds from `iat` to `exp`. Default: 300. */
+  /** Seconds from `iat` to `exp`, 1 to 604,800. Default: 300. */
   readonly lifetimeSeconds?: number | undefined
-  /** Whether the key set is served on loopback; if not, the policy holds `keySet`. Default: true. */
+  /** Whether the key set is served on loopback; if not, the policy holds `keySet`. Default: `true`. */
   readonly http?: boolean | undefined
-  /** The `max-age` of the key set in seconds. Default: 3600. */
+  /** The `max-age` of the key set in seconds, 0 to 604,800. Default: 3600. */
   readonly maxAgeSeconds?: number | undefined
   /** The time in milliseconds since the epoch; handed on to the policy. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined

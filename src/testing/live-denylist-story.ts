@@ -5,6 +5,7 @@ import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 
 /** A live denylist, and what changes it. */
 export interface DenylistUnderTest {
+  /** What is tested. */
   readonly denylist: LiveDenylist
   /** Denies; resolves when that is written, in force or not. */
   deny(entry: DenylistEntry): unknown

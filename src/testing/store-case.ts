@@ -6,7 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises'
  * was expected.
  */
 export interface StoreCase {
+  /** The rule, as a sentence. */
   readonly name: string
+  /** Rejects with an `AssertionError` when the rule is broken. */
   run(): Promise<void>
 }
 

@@ -4,6 +4,11 @@ import type { Ending, IdempotencyStore, ReservationRequest, Run } from '../lease
 import type { StoreRules } from './store-case.js'
 import { begin, requestWith, retryOf } from './store-reservations.js'
 
+/**
+ * A store of keys that an operator can look into.
+ *
+ * @inline
+ */
 export type KeptStore = IdempotencyStore & RecordKeeper
 
 /** What a slow machine may take between two calls. */

@@ -15,9 +15,11 @@ type Accepted<T> = Extract<Decision<T>, { readonly ok: true }>
 export interface TokenCacheHealth {
   /** How many tokens are remembered, of at most `max`. */
   readonly entries: number
+  /** `tokenCache.max` of the policy. */
   readonly max: number
   /** How many requests brought a token that was remembered, and how many one that had to be verified. */
   readonly hits: number
+  /** How many requests brought a token that had to be verified. */
   readonly misses: number
 }
 

@@ -30,10 +30,14 @@ export type CoreErrorOutcome = 'refused' | 'unknown'
 /** An operation of the core has not succeeded. Has no cause: it could hold what was sent or came back. */
 export class CoreError extends Error {
   override readonly name = 'CoreError'
+  /** Why it has not succeeded. */
   readonly code: CoreErrorCode
+  /** Whether it may have happened. */
   readonly outcome: CoreErrorOutcome
+  /** The status of the core's reply, where there was one. */
   declare readonly status?: number
 
+  /** `coreClient` makes these, and clients of your own. */
   constructor(
     message: string,
     {

@@ -11,15 +11,18 @@ import { judgeRejection } from './rejection.js'
 
 /** What importing one user came to. */
 export type ImportOneResult =
+  /** There is one account, as the user says. */
   | {
       /** `existing`: there was an account under the external id, from this call or another. */
       readonly outcome: 'created' | 'existing'
       /** The core's `user.id`: the external id, unless the account is linked to another since. */
       readonly userId: string
+      /** The account's id in the core. */
       readonly coreUserId: string
     }
   /** Something of the user belongs to another account; codes of the core such as `E003`. */
   | { readonly outcome: 'conflict'; readonly codes: readonly string[] }
+  /** The core would not take it; nothing was sent. */
   | { readonly outcome: 'invalid'; readonly errors: readonly UserFinding[] }
 
 /**

@@ -3,6 +3,7 @@ import type { RecipeId } from '../core/import-user.js'
 
 /** The core's counterpart of a legacy connection. */
 export interface MigrationRecipe {
+  /** What its logins are logins of. */
   readonly recipeId: RecipeId
   /** With `thirdparty`, and there alone: the provider's id in the core. */
   readonly thirdPartyId?: string | undefined
@@ -10,8 +11,11 @@ export interface MigrationRecipe {
 
 /** A legacy connection whose logins may come over. */
 export interface MigrationConnection {
+  /** The provider's name at the legacy issuer. */
   readonly provider: string
+  /** The connection's name at the legacy issuer. */
   readonly connection: string
+  /** What its logins become in the core. */
   readonly as: MigrationRecipe
 }
 

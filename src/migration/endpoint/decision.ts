@@ -40,7 +40,13 @@ export type MigrationUndecided =
   /** The account may have been made; a retry finds it. */
   | 'outcome_unknown'
 
+/**
+ * What is known with each decision.
+ *
+ * @inline
+ */
 interface DecisionContext {
+  /** Tells it from the steps of a run on the same channel. */
   readonly by: 'migrationEndpoint'
   /** Once the token is known to be of this issuer. */
   readonly issuer?: string
@@ -53,20 +59,28 @@ interface DecisionContext {
 }
 
 /**
+ * The outcome, its reason, and the status that the caller got.
+ *
+ * @inline
+ */
+type Verdict =
+  /** The caller got the id of the account. */
+  | { readonly outcome: 'accepted'; readonly reason: MigrationAcceptance; readonly status: 200 }
+  /** The caller was turned away. */
+  | {
+      readonly outcome: 'refused'
+      readonly reason: MigrationRefusal
+      readonly status: 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
+    }
+  /** Nobody can tell; a retry finds what became of it. */
+  | { readonly outcome: 'undecided'; readonly reason: MigrationUndecided; readonly status: 503 }
+
+/**
  * What operators see of each request, in `onDecision` and on the diagnostics channel
  * `express-service-auth:migration`. Never a token, login data or a value that an unverified caller
  * chose.
  */
-export type MigrationDecision = DecisionContext &
-  (
-    | { readonly outcome: 'accepted'; readonly reason: MigrationAcceptance; readonly status: 200 }
-    | {
-        readonly outcome: 'refused'
-        readonly reason: MigrationRefusal
-        readonly status: 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
-      }
-    | { readonly outcome: 'undecided'; readonly reason: MigrationUndecided; readonly status: 503 }
-  )
+export type MigrationDecision = DecisionContext & Verdict
 
 /** Called with each decision. What it throws or rejects with has no effect. */
 export type MigrationDecisionObserver = (decision: MigrationDecision) => unknown

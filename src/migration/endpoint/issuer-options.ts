@@ -20,6 +20,7 @@ export interface MigrationIssuer {
   readonly organizations?: Readonly<Record<string, readonly string[]>> | undefined
   /** The tenants of users of no organization. Without it they are refused. */
   readonly withoutOrganization?: readonly string[] | undefined
+  /** Connections whose logins may come over, and what each becomes. */
   readonly connections: readonly MigrationConnection[]
 }
 

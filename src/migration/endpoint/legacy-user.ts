@@ -15,17 +15,23 @@ export interface LegacyUser {
   readonly organizationIds?: readonly string[] | undefined
   /** All logins of the user; with `thirdPartyUserId` where that is not the identity's `userId`. */
   readonly identities: readonly LegacyLogin[]
+  /** What becomes the metadata of the account. Default: none. */
   readonly userMetadata?: Readonly<Record<string, unknown>> | undefined
   /** With tenants of the user's organizations alone. */
   readonly userRoles?: readonly ImportUserRole[] | undefined
+  /** Default: none. */
   readonly totpDevices?: readonly ImportTotpDevice[] | undefined
 }
 
 /** Which user is asked for. */
 export interface LegacyUserQuery {
+  /** The name of the issuer whose token the request had. */
   readonly issuer: string
+  /** Whom the request names. */
   readonly externalUserId: string
+  /** The organization that the request names. */
   readonly organizationId?: string
+  /** The logins that the request names. */
   readonly identities: readonly LegacyIdentity[]
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal

@@ -4,7 +4,9 @@ import { externalUserIdOf, LONGEST_EXTERNAL_USER_ID } from '../user/external-use
 
 /** One login of a user at the legacy issuer. */
 export interface LegacyIdentity {
+  /** The provider's name at the legacy issuer. */
   readonly provider: string
+  /** The connection's name at the legacy issuer. */
   readonly connection: string
   /** The user's id there. */
   readonly userId: string

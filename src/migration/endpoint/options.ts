@@ -21,6 +21,7 @@ import { FIXED_FIELDS, requestReader } from './migration-request.js'
 
 /** Options of `migrationEndpoint`. */
 export interface MigrationEndpointOptions {
+  /** The core that is asked, such as a `coreClient`. */
   readonly core: CoreClient
   /** Where the keys of requests are reserved; all instances must share it. */
   readonly store: IdempotencyStore

@@ -7,5 +7,6 @@ export interface Journal {
   read(): AsyncIterable<string>
   /** All or none of the lines are kept; resolves when they outlive a crash of the machine. */
   append(lines: readonly string[]): Promise<void>
+  /** Ends what it has opened. Another run may open it then. */
   close(): Promise<void>
 }

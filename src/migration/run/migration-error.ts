@@ -13,10 +13,12 @@ export type MigrationErrorCode = 'bad_source' | 'bad_corrections' | 'bad_journal
 /** One line that names what to mend. Never holds account data. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError'
+  /** What is to be mended. */
   readonly code: MigrationErrorCode
   /** Of the source, the corrections or the journal, from 1. */
   declare readonly line?: number
 
+  /** `openMigration` and `fileJournal` make these. */
   constructor(code: MigrationErrorCode, message: string, line?: number) {
     super(line === undefined ? message : `line ${line}: ${message}`)
     this.code = code

@@ -7,7 +7,9 @@ import type { IdentityReport, MigrationReport } from './report.js'
 
 /** What `openMigration` takes. */
 export interface MigrationOptions {
+  /** The core that is asked, such as a `coreClient`. */
   readonly core: CoreClient
+  /** The records to bring over. */
   readonly source: Source
   /** Where it is written down what is done; such as a `fileJournal`. */
   readonly journal: Journal
@@ -56,5 +58,6 @@ export interface Migration {
   status(): Promise<MigrationReport>
   /** Each identity of the source, in its order. */
   identities(): AsyncIterable<IdentityReport>
+  /** Closes the journal. Another run may open it then. */
   close(): Promise<void>
 }

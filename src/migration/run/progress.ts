@@ -5,7 +5,9 @@ import type { MigrationCounts } from './report.js'
  * secrets nor account data.
  */
 export interface MigrationProgress {
+  /** Tells it from the decisions of `migrationEndpoint` on the same channel. */
   readonly by: 'migration'
+  /** What has happened. */
   readonly type:
     | 'preflight'
     | 'batch_staged'
@@ -18,6 +20,7 @@ export interface MigrationProgress {
     | 'corrected'
     | 'reconciling'
     | 'ended'
+  /** Where the identities stand. */
   readonly counts: MigrationCounts
   /** Identities of the source. */
   readonly identities: number

@@ -25,6 +25,7 @@ export interface MigrationCounts {
   readonly pending: number
   /** Sent, or found to have its account already; not yet reconciled. */
   readonly staged: number
+  /** Failed at the core; waits for a correction. */
   readonly failed: number
   /** Without an account after the end. */
   readonly missing: number
@@ -32,14 +33,17 @@ export interface MigrationCounts {
   readonly differs: number
   /** With an account that is another identity's as well. */
   readonly shared: number
+  /** Proved: one account, as the record says. */
   readonly reconciled: number
   /** With a difference that a person has accepted. */
   readonly accepted: number
+  /** Left out by a person. */
   readonly left_out: number
 }
 
 /** Something that stops a run before anything is staged, or is worth knowing then. */
 export interface PreflightFinding {
+  /** What was found. */
   readonly code:
     | 'core_too_old'
     | 'in_memory_database'
@@ -52,6 +56,7 @@ export interface PreflightFinding {
     | 'warning_not_accepted'
   /** A notice stops nothing. */
   readonly severity: 'fault' | 'notice'
+  /** What was found, in a sentence for people. */
   readonly message: string
   /** Of the source, from 1; the first of `records`. */
   readonly line?: number
@@ -61,13 +66,17 @@ export interface PreflightFinding {
 
 /** What a step of a migration has come to. */
 export interface MigrationReport {
+  /** Where the run stands. */
   readonly state: MigrationState
+  /** Where the identities stand. */
   readonly counts: MigrationCounts
   /** Records of the source. */
   readonly identities: number
   /** Milliseconds since the epoch: of the journal's first entry, and of this report. */
   readonly startedAt: number
+  /** Milliseconds since the epoch: of this report. */
   readonly reportedAt: number
+  /** What the preflight has found. */
   readonly findings: readonly PreflightFinding[]
   /** What a person does next, a sentence each. */
   readonly advice: readonly string[]
@@ -78,10 +87,13 @@ export type IdentityState = keyof MigrationCounts
 
 /** What a report says of one identity. */
 export interface IdentityReport {
+  /** Whom it is about. */
   readonly externalUserId: string
   /** Of the source, or of the corrections that replaced it. */
   readonly line: number
+  /** The name of the corrections that replaced it. */
   readonly corrections?: string
+  /** Where it stands. */
   readonly state: IdentityState
   /** The account's id in the core. */
   readonly coreUserId?: string
@@ -89,6 +101,7 @@ export interface IdentityReport {
   readonly rowId?: string
   /** Such as `E003`; a text without one has none. */
   readonly code?: string
+  /** Why it failed, in the core's words. */
   readonly text?: string
   /** The account that holds a login of this identity. */
   readonly heldBy?: string

@@ -5,6 +5,7 @@ export type Names = ReadonlySet<string> | readonly string[]
 export interface UserContext {
   /** Ids of the app's tenants. `public` is always there. */
   readonly tenants?: Names | undefined
+  /** Names of roles. */
   readonly roles?: Names | undefined
   /** Of the licence, such as `account_linking`. */
   readonly features?: Names | undefined

@@ -12,7 +12,11 @@ export const USER_WARNING_CODES = [
   'credential_in_metadata',
 ] as const
 
-/** What the core accepts and punishes later, or ignores: a closed list. */
+/**
+ * What the core accepts and punishes later, or ignores: a closed list.
+ *
+ * @useDeclaredType
+ */
 export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
 
 /** Why the core refuses a user: a closed list. The core itself has only texts. */
@@ -40,7 +44,9 @@ export type UserErrorCode =
 export interface UserFinding<Code extends string = string> {
   /** A path such as `loginMethods[1].email`; empty for the record itself. */
   readonly field: string
+  /** What is wrong. */
   readonly code: Code
+  /** What is wrong, in a sentence. */
   readonly message: string
 }
 

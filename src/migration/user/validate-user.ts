@@ -18,6 +18,7 @@ import { type ReadRole, readUserRoles } from './user-roles.js'
 export type UserValidation =
   /** `user` is the value itself, unchanged: the core normalises what it takes. */
   | { readonly ok: true; readonly user: ImportUser; readonly warnings: readonly UserWarning[] }
+  /** The core refuses the user. */
   | {
       readonly ok: false
       /** At most 1000. */

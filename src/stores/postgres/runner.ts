@@ -6,7 +6,9 @@ export type Row = Record<string, unknown>
 
 /** SQL with what its `$1`, `$2`, ... stand for. */
 export interface Statement {
+  /** The SQL. */
   readonly text: string
+  /** What `$1`, `$2`, ... stand for, in their order. */
   readonly values: readonly unknown[]
 }
 

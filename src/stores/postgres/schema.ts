@@ -15,9 +15,9 @@ import { recordText } from './sql/record-statements.js'
 export interface MigrationOptions {
   /** Where the tables are made; by default `service_auth`. */
   readonly schema?: string | undefined
-  /** The role that serves requests: may look at records and add some. */
+  /** The role that serves requests: may look at records and add some. Default: none. */
   readonly appRole?: string | undefined
-  /** The role that sweeps: may delete what has expired. It may be the same. */
+  /** The role that sweeps: may delete what has expired. It may be the same. Default: none. */
   readonly sweepRole?: string | undefined
 }
 

@@ -8,7 +8,7 @@ import { onlyRow, textIn } from './sql/text-rows.js'
 export interface SweepOptions {
   /** Rows in one transaction, 1 to 50,000; by default 5000. */
   readonly batch?: number | undefined
-  /** Rows of each table; by default 100,000. */
+  /** Rows of each table, 1 or more; by default 100,000. */
   readonly limit?: number | undefined
 }
 

@@ -50,26 +50,33 @@ export interface DenylistCallOptions {
 
 /** What `deny` has written. */
 export interface DenyResult {
+  /** The version that has the entry. */
   readonly version: number
+  /** The entry as it is in force. */
   readonly entry: DenylistEntry
 }
 
 /** What `allow` has written. */
 export interface AllowResult {
+  /** The version that no longer has it. */
   readonly version: number
+  /** Whether the list had the entry. */
   readonly wasListed: boolean
 }
 
 /** A receiver that reports which version it applies. */
 export interface DenylistReceiver {
+  /** Its `name`. */
   readonly name: string
   /** The version that it applies. */
   readonly version: number
+  /** Seconds since it last said which version it applies. */
   readonly seenSecondsAgo: number
 }
 
 /** A version of the list, at a moment of its server. */
 export interface DenylistVersion {
+  /** Grows with each change. */
   readonly version: number
   /** Seconds since the epoch, by the server's clock. */
   readonly serverSeconds: number

@@ -23,7 +23,7 @@ export interface RedisStoreOptions {
   /** Milliseconds, 1 to 60,000, that a request waits for Redis in whatever state it is. Default: 250. */
   readonly timeoutMs?: number | undefined
   /**
-   * Reservations count only when at least `min` replicas have acknowledged them, waited for at most
+   * Reservations count only when at least `min` replicas (1 or more) have acknowledged them, waited for at most
    * `timeoutMs` (1 to 60,000) on top of the store's. Default: none, so that a failover may forget one.
    */
   readonly replicas?: { readonly min: number; readonly timeoutMs: number } | undefined

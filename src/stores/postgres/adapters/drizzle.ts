@@ -5,7 +5,9 @@ import { isPgPool, outliveClientErrors, type PgPoolLike } from './pg-pool.js'
 
 /** A database of drizzle 0.45 on a pool of node-postgres; `T` is what `transaction` gives. */
 export interface DrizzleLike<T> {
+  /** The pool that the database is on. */
   readonly $client: PgPoolLike<unknown>
+  /** drizzle's own. */
   transaction<R>(
     work: (tx: T) => Promise<R>,
     config?: { isolationLevel?: 'read committed' | 'repeatable read' | 'serializable' },
@@ -14,7 +16,9 @@ export interface DrizzleLike<T> {
 
 /** drizzle's `sql`. */
 export interface SqlTag {
+  /** drizzle's own. */
   (strings: TemplateStringsArray, ...values: unknown[]): unknown
+  /** drizzle's own. */
   raw(text: string): unknown
 }
 

@@ -4,9 +4,13 @@ import { requireMembers } from './required-members.js'
 
 /** What is used of a `Kysely<DB>` on Postgres; `Tx` is its `Transaction<DB>`. */
 export interface KyselyLike<Tx> {
+  /** `false`: a transaction is refused. */
   readonly isTransaction: boolean
+  /** Kysely's own. */
   transaction(): KyselyTransactionBuilder<Tx>
+  /** Kysely's own. */
   connection(): { execute<R>(callback: (connection: KyselyExecutor) => Promise<R>): Promise<R> }
+  /** Kysely's own. */
   withoutPlugins(): KyselyExecutor
 }
 

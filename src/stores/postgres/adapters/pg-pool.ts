@@ -4,7 +4,9 @@ import type { TypeParsers } from './pg-values.js'
 
 /** A pool of pg 8.23 or later; `T` is its client. */
 export interface PgPoolLike<T> {
+  /** The pool's own: tells it from a client. */
   readonly totalCount: number
+  /** The pool's own. */
   connect(): Promise<T>
   connect(
     callback: (
@@ -13,7 +15,9 @@ export interface PgPoolLike<T> {
       done: (release?: unknown) => void,
     ) => void,
   ): void
+  /** The pool's own. */
   on(event: 'error', listener: (error: Error) => void): unknown
+  /** The pool's own. */
   on(event: 'acquire', listener: (client: unknown) => void): unknown
 }
 

@@ -7,15 +7,22 @@ import { requireMembers } from './required-members.js'
  * it from the overload that stands at the same place.
  */
 export interface PrismaLike<Tx> extends RawPrisma {
+  /** Prisma's own. */
   $transaction(queries: never[]): Promise<unknown>
+  /** Prisma's own. */
   $transaction<R>(run: (tx: Tx) => Promise<R>, limits?: PrismaLimits): Promise<R>
 }
 
 interface RawPrisma {
+  /** Prisma's own. */
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>
 }
 
-/** Times in ms. */
+/**
+ * Times in ms.
+ *
+ * @inline
+ */
 interface PrismaLimits {
   /** By default 2000. */
   readonly maxWait: number

@@ -4,9 +4,13 @@ import { requireMembers } from './required-members.js'
 
 /** What is used of a `DataSource` on Postgres; `Tx` is its `EntityManager`. */
 export interface DataSourceLike<Tx> {
+  /** Its `type` is `postgres`. */
   readonly options: { readonly type: string }
+  /** TypeORM's own. */
   transaction<R>(run: (tx: Tx) => Promise<R>): Promise<R>
+  /** TypeORM's own. */
   transaction<R>(isolation: Uppercase<Isolation>, run: (tx: Tx) => Promise<R>): Promise<R>
+  /** TypeORM's own. */
   createQueryRunner(): QueryRunnerLike
 }
 

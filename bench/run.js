@@ -1,14 +1,17 @@
 /*
- * Measures all sections, or those that are named, and prints the page of results as Markdown. It
- * prints numbers and tests nothing.
+ * Measures all sections, or those that are named, and prints the page of results as Markdown, or with
+ * --json as JSON. It prints numbers and tests nothing.
  */
-import { existsSync } from 'node:fs'
-import { cpus, loadavg } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, loadavg, release, totalmem, type } from 'node:os'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { readArguments } from './arguments.js'
 import { startIssuer } from './issuer.js'
+import { endLine, headLines } from './markdown.js'
 import { isPinned, LOAD_CORE, startNode } from './processes.js'
 import { startRedis } from './redis.js'
+import { beginSection, reportOf } from './report.js'
 import { client } from './sections/client.js'
 import { credentials } from './sections/credentials.js'
 import { denylist } from './sections/denylist.js'
@@ -22,7 +25,7 @@ import { observers } from './sections/observers.js'
 import { postgres } from './sections/postgres.js'
 import { tokens } from './sections/tokens.js'
 import { writes } from './sections/writes.js'
-import { versionOf } from './table.js'
+import { printBeside, printLines, versionIn } from './table.js'
 
 const SECTIONS = {
   tokens,
@@ -44,12 +47,8 @@ const FEW = 10
 /** Sent in turn: twice as many as any cache here holds, so that each has been forgotten. */
 const FRESH = 20_000
 
-const named = process.argv.slice(2)
-const unknown = named.filter((name) => !Object.hasOwn(SECTIONS, name))
-if (unknown.length > 0) {
-  console.error(`no section ${unknown.join(', ')}: there are ${Object.keys(SECTIONS).join(', ')}`)
-  process.exit(1)
-}
+const { named, isJsonAlone, file } = asked()
+if (isJsonAlone) printBeside()
 const otherBuild = findOtherBuild(process.env.BENCH_OTHER)
 
 const began = performance.now()
@@ -57,7 +56,8 @@ const redis = await startRedis()
 const issuer = await startIssuer()
 const load = startNode(LOAD_CORE, new URL('load.js', import.meta.url).pathname)
 try {
-  await describeMachine()
+  const facts = await factsOfRun()
+  printLines(headLines(facts))
   const fresh = await issuer.mint(FRESH)
   const pools = { few: await issuer.mint(FEW), fresh, strangers: issuer.strangers(FRESH) }
   await load.ask({ pools })
@@ -65,10 +65,14 @@ try {
   const settings = { issuer: issuer.issuer, redisUrl: redis.url, dist }
   const bench = { load, issuer, redis, settings, otherBuild }
   for (const [name, section] of Object.entries(SECTIONS)) {
-    if (named.length === 0 || named.includes(name)) await section(bench)
+    if (named.length > 0 && !named.includes(name)) continue
+    beginSection(name)
+    await section(bench)
   }
-  const minutes = (performance.now() - began) / 60_000
-  console.log(`\n${minutes.toFixed(1)} minutes; load of the machine at the end ${loadOfMachine()}.`)
+  facts.minutes = (performance.now() - began) / 60_000
+  facts.load.end = loadOfMachine()
+  printLines(['', endLine(facts)])
+  hand(`${JSON.stringify(reportOf(facts), undefined, 2)}\n`)
 } finally {
   await load.stop()
   issuer.stop()
@@ -84,22 +88,46 @@ function findOtherBuild(folder) {
   process.exit(1)
 }
 
-async function describeMachine() {
+function asked() {
+  try {
+    return readArguments(process.argv.slice(2), Object.keys(SECTIONS))
+  } catch ({ message }) {
+    console.error(message)
+    return process.exit(1)
+  }
+}
+
+/** Gives the figures as JSON to who wants them so. */
+function hand(text) {
+  if (isJsonAlone) process.stdout.write(text)
+  if (file !== undefined) writeFileSync(resolve(process.env.INIT_CWD ?? '.', file), text)
+}
+
+async function factsOfRun() {
   const [, redisVersion] = /redis_version:(\S+)/.exec(await redis.client.info('server'))
-  const versions = [
-    `Node ${process.versions.node}`,
-    `Redis ${redisVersion}`,
-    ...['express', 'ioredis'].map(versionOf),
-  ]
-  const pinning = isPinned
-    ? 'Server on core 0, load and Redis on core 1'
-    : 'NOT PINNED to cores: the figures say little'
-  console.log(
-    `# Results\n\n${versions.join(', ')}; ${cpus().length} cores, ${cpus()[0].model.trim()}.`,
+  const { name, version } = JSON.parse(
+    readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
   )
-  console.log(`${pinning}; load of the machine at the start ${loadOfMachine()}.`)
+  return {
+    package: { name, version },
+    date: new Date().toISOString().slice(0, 10),
+    node: process.versions.node,
+    versions: {
+      Redis: redisVersion,
+      express: versionIn('express'),
+      ioredis: versionIn('ioredis'),
+    },
+    machine: {
+      cpu: cpus()[0].model.trim(),
+      cores: cpus().length,
+      memoryGiB: Math.round(totalmem() / 2 ** 30),
+      os: `${type()} ${release()}`,
+    },
+    isPinned,
+    load: { start: loadOfMachine() },
+  }
 }
 
 function loadOfMachine() {
-  return loadavg()[0].toFixed(1)
+  return loadavg()[0]
 }

@@ -1,20 +1,28 @@
 import { readFileSync } from 'node:fs'
+import { tableLines } from './markdown.js'
+import { addTable } from './report.js'
 
 const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 
-/** A dependency of the benchmark with its version. */
-export const versionOf = (name) => `${name} ${dependencies[name]}`
+/** Only the figures themselves go to standard output where they are wanted as JSON. */
+let print = console.log
+export const printBeside = () => {
+  print = console.error
+}
+export function printLines(lines) {
+  for (const line of lines) print(line)
+}
 
-/** Prints a Markdown table, first column to the left, the others to the right. */
-export function printTable(heads, rows) {
-  const lines = [heads, ...rows].map((row) => row.map(String))
-  const widths = heads.map((_, column) => Math.max(4, ...lines.map((row) => row[column].length)))
-  const pad = (cell, column) =>
-    column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column])
-  const rule = widths.map((width, column) => '-'.repeat(width - 1) + (column === 0 ? '-' : ':'))
-  const [head, ...body] = lines.map((row) => row.map(pad))
-  console.log('')
-  for (const row of [head, rule, ...body]) console.log(`| ${row.join(' | ')} |`)
+/** A dependency of the benchmark, and its version. */
+export const versionIn = (name) => dependencies[name]
+
+/** A dependency of the benchmark with its version. */
+export const versionOf = (name) => `${name} ${versionIn(name)}`
+
+/** Prints a Markdown table, and notes it for the report. */
+export function printTable(columns, rows) {
+  addTable(columns, rows)
+  printLines(['', ...tableLines({ columns, rows: rows.map((row) => row.map(String)) })])
 }
 
 export const atLeast = (aim, figure) => aimText(aim, figure >= aim)

@@ -1,0 +1,32 @@
+import type { Piece } from './piece.js'
+import type { Group } from './site.js'
+
+/** The first page: what the README begins with, and cards that lead on. */
+export function homePage(
+  readme: Piece,
+  groups: readonly Group[],
+  cards: readonly string[],
+  titleOf: (path: string) => string,
+): string {
+  const [tagline = ''] = readme.text.split('\n\n')
+  const pages = new Map(groups.flatMap(({ pages }) => pages.map((page) => [page.path, page])))
+  const front = {
+    layout: 'home',
+    hero: {
+      name: readme.title,
+      tagline,
+      actions: [
+        { theme: 'brand', text: titleOf('start'), link: '/start' },
+        { theme: 'alt', text: titleOf('reasons'), link: '/reasons' },
+        { theme: 'alt', text: titleOf('operations/index'), link: '/operations/' },
+      ],
+    },
+    features: cards.map((path) => ({
+      title: titleOf(path),
+      details: pages.get(path)?.about ?? '',
+      link: `/${path}`,
+    })),
+  }
+  // JSON is YAML.
+  return `---\n${JSON.stringify(front, undefined, 2)}\n---\n`
+}

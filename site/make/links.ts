@@ -1,0 +1,71 @@
+import { posix } from 'node:path'
+import { type Link, replaceLinks } from './markdown.js'
+
+/** Where links may lead. */
+export interface Destinations {
+  /**
+   * The address on the site of what stands in a document or on a page: of `README.md`, of
+   * `README.md#the-policy`, of `/policy` and of `/policy#the-policy`.
+   */
+  readonly addresses: ReadonlyMap<string, string>
+  /** Whether the repository has a file or a folder. */
+  isThere(path: string): boolean
+  /** Where the repository's files can be read, with a slash at the end; none: they are only named. */
+  readonly sourceBase: string | undefined
+}
+
+export interface Rewritten {
+  readonly text: string
+  /** Files of the repository that the text shows. */
+  readonly images: readonly string[]
+  readonly faults: readonly string[]
+}
+
+/** Lets the links of a part of a page lead to pages. */
+export function rewriteLinks(file: string, markdown: string, to: Destinations): Rewritten {
+  const faults: string[] = []
+  const images: string[] = []
+
+  function faulty(link: Link, why: string): string {
+    faults.push(`${file}: the link to ${link.target} leads nowhere: ${why}.`)
+    return link.whole
+  }
+
+  function rewritten(link: Link): string {
+    const target = resolveTarget(file, link.target)
+    if (target === undefined) return link.isImage ? faulty(link, 'images are files') : link.whole
+    const path = target.replace(/^\//, '').replace(/#.*/, '')
+    if (link.isImage) {
+      if (!to.isThere(path)) return faulty(link, `there is no ${path}`)
+      images.push(path)
+      return `![${link.text}](/${path})`
+    }
+    const address = to.addresses.get(target) ?? to.addresses.get(target.replace(/^\//, ''))
+    if (address !== undefined) return `[${link.text}](${address})`
+    const [page = ''] = target.split('#')
+    if (to.addresses.has(page)) return faulty(link, `${page} has no such heading`)
+    if (!to.isThere(path)) return faulty(link, `there is no ${path}`)
+    if (path.endsWith('.md')) return faulty(link, `${path} is on no page`)
+    return to.sourceBase === undefined ? link.text : `[${link.text}](${to.sourceBase}${path})`
+  }
+
+  return { text: replaceLinks(markdown, rewritten), images, faults }
+}
+
+/**
+ * What a link means, from the root of the repository; of one that begins with a slash, the root of the site.
+ *
+ * @returns undefined for one that leads to another site
+ */
+function resolveTarget(file: string, target: string): string | undefined {
+  if (/^[a-z][a-z+.-]*:|^\/\//i.test(target)) return undefined
+  const [path = '', anchor] = target.split('#')
+  const whole =
+    path === '' ? file : posix.join(path.startsWith('/') ? '/' : posix.dirname(file), path)
+  const plain = whole.replace(/(.)\/$/, '$1')
+  const page =
+    plain.startsWith('/') && !plain.startsWith('/docs/')
+      ? plain.replace(/\.(?:md|html)$/, '')
+      : plain
+  return anchor === undefined ? page : `${page}#${anchor}`
+}

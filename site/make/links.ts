@@ -34,16 +34,21 @@ export function rewriteLinks(file: string, markdown: string, to: Destinations): 
   function rewritten(link: Link): string {
     const target = resolveTarget(file, link.target)
     if (target === undefined) return link.isImage ? faulty(link, 'images are files') : link.whole
-    const path = target.replace(/^\//, '').replace(/#.*/, '')
+    const [page = '', anchor] = target.split('#')
+    const path = page.replace(/^\//, '')
     if (link.isImage) {
       if (!to.isThere(path)) return faulty(link, `there is no ${path}`)
       images.push(path)
       return `![${link.text}](/${path})`
     }
-    const address = to.addresses.get(target) ?? to.addresses.get(target.replace(/^\//, ''))
-    if (address !== undefined) return `[${link.text}](${address})`
-    const [page = ''] = target.split('#')
-    if (to.addresses.has(page)) return faulty(link, `${page} has no such heading`)
+    const places = placesOf(page)
+    const addresses = places.flatMap((place) => {
+      const id = anchor === undefined ? place : `${place}#${anchor}`
+      return to.addresses.get(id) ?? []
+    })
+    if (addresses[0] !== undefined) return `[${link.text}](${addresses[0]})`
+    if (places.some((place) => to.addresses.has(place)))
+      return faulty(link, `${page} has no such heading`)
     if (!to.isThere(path)) return faulty(link, `there is no ${path}`)
     if (path.endsWith('.md')) return faulty(link, `${path} is on no page`)
     return to.sourceBase === undefined ? link.text : `[${link.text}](${to.sourceBase}${path})`
@@ -53,19 +58,23 @@ export function rewriteLinks(file: string, markdown: string, to: Destinations): 
 }
 
 /**
- * What a link means, from the root of the repository; of one that begins with a slash, the root of the site.
+ * What a link means, from the root of the repository; where it begins with a slash, or stands on a page
+ * that was made, from the root of the site.
  *
  * @returns undefined for one that leads to another site
  */
 function resolveTarget(file: string, target: string): string | undefined {
   if (/^[a-z][a-z+.-]*:|^\/\//i.test(target)) return undefined
   const [path = '', anchor] = target.split('#')
-  const whole =
-    path === '' ? file : posix.join(path.startsWith('/') ? '/' : posix.dirname(file), path)
-  const plain = whole.replace(/(.)\/$/, '$1')
-  const page =
-    plain.startsWith('/') && !plain.startsWith('/docs/')
-      ? plain.replace(/\.(?:md|html)$/, '')
-      : plain
-  return anchor === undefined ? page : `${page}#${anchor}`
+  const whole = path === '' ? file : posix.resolve(posix.dirname(`/${file}`), path)
+  const isOnSite = file.startsWith('/') || path.startsWith('/')
+  const plain = isOnSite ? whole : whole.replace(/^\//, '')
+  return anchor === undefined ? plain : `${plain}#${anchor}`
 }
+
+/** A page, with or without its ending, or a document that is named from the root of the site. */
+const placesOf = (page: string): readonly string[] => [
+  page,
+  page.replace(/\.(?:md|html)$/, ''),
+  page.replace(/^\//, ''),
+]

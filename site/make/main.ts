@@ -14,8 +14,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const OUTPUT = join(ROOT, 'site', 'made')
 const PAGES = join(OUTPUT, 'pages')
 
-/** Programs that make pages, from this folder. */
-const MAKERS: readonly string[] = []
+/** Programs that make pages, from this folder. They throw an Error that names what is missing. */
+const MAKERS: readonly string[] = ['../reference/pages.js']
 
 async function readDocuments(): Promise<ReadonlyMap<string, string>> {
   const inDocs = await readdir(join(ROOT, 'docs'), { recursive: true })

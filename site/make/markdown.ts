@@ -60,7 +60,7 @@ export interface Link {
 
 /** Inline code, or a link; code that looks like a link stays code. */
 const CODE_OR_LINK =
-  /(`+)[^`](?:.*?[^`])?\1(?!`)|(!?)\[((?:`[^`]*`|\\.|[^[\]`\\]|\[[^\]]*\])*)\]\(([^)\s]+)(?: +"[^"]*")?\)/gs
+  /(?<!`)(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|(!?)\[((?:`[^`]*`|\\.|[^[\]`\\]|\[[^\]]*\])*)\]\(([^)\s]+)(?: +"[^"]*")?\)/gs
 
 /** The addresses in what stands in Markdown as HTML. */
 const ADDRESS = /(\b(?:src|srcset|href)=")([^"]+)(")/g
@@ -84,7 +84,7 @@ export function replaceLinks(markdown: string, replace: (link: Link) => string):
 const addressIn = (link: string): string => /\]\(([^)\s]+)\)/.exec(link)?.[1] ?? ''
 
 /** The text in stretches of lines that are code and that are not: a link may go on in the next line. */
-export function proseAndCode(markdown: string): readonly Line[] {
+function proseAndCode(markdown: string): readonly Line[] {
   const stretches: { text: string; isCode: boolean }[] = []
   for (const { text, isCode } of linesOf(markdown)) {
     const last = stretches.at(-1)

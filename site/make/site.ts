@@ -2,7 +2,7 @@ import { indexOf, type LaidOut, layOut } from './lay-out.js'
 import { type Destinations, rewriteLinks } from './links.js'
 import type { MadePage } from './made-page.js'
 import { anchorGiver, headingOf, linesOf } from './markdown.js'
-import { piecesOf } from './piece.js'
+import { headingLine, piecesOf } from './piece.js'
 import { type PageOfTable, type PlacedPage, placePieces } from './place.js'
 
 /** A group of the navigation. */
@@ -58,7 +58,7 @@ export function makeSite(sources: Sources): Site {
   const pages = new Map(
     laidOut.map((page, index) => [page.path, textOf(page, placed.pages[index], rewritten)]),
   )
-  for (const { path, text } of made) pages.set(path, rewritten(`/${path}`, text))
+  for (const { path, text } of made) pages.set(path, rewritten(`/${path}`, withAnchors(text)))
   return { pages, images, navigation: navigationOf(groups, laidOut, made), faults }
 }
 
@@ -98,6 +98,16 @@ function addressesOf(
     }
   }
   return addresses
+}
+
+/** The text with each heading's anchor in it. */
+function withAnchors(markdown: string): string {
+  const anchorFor = anchorGiver()
+  const lines = linesOf(markdown).map((line) => {
+    const heading = headingOf(line)
+    return heading ? headingLine(heading.level, heading.title, anchorFor(heading)) : line.text
+  })
+  return lines.join('\n')
 }
 
 /** As VitePress writes it; that of a folder's first page ends in a slash. */

@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { migration } from 'express-service-auth/postgres'
 import { redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
 import { openSessions } from '../example-app/orders/sessions.js'
-import { type PlacedBlocks, placeBlocks, ROOT, readDocument } from './docs/blocks.js'
+import { type PlacedBlocks, placeBlocks, readDocument } from './docs/blocks.js'
 import { keepRunning, type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
 import { API_KEY, mintedBy } from './example-app/core-client.js'
 import { sessionOf } from './example-app/session-of.js'
@@ -19,15 +17,6 @@ import { type RedisServer, startRedis } from './support/redis.js'
 import { serve } from './support/serve.js'
 import { until } from './support/until.js'
 
-const run = promisify(execFile)
-const TSC = `${ROOT}node_modules/.bin/tsc`
-
-const DOCUMENTS = [
-  'README.md',
-  'docs/from-express-jwt.md',
-  'docs/from-express-oauth2-jwt-bearer.md',
-  'docs/migration.md',
-]
 /** What the README's blocks do: serve at `PORT`, or come to an end. */
 const APPS = [
   'A first read',
@@ -82,18 +71,8 @@ function appOf(heading: string): RunningApp {
   return app
 }
 
-describe.concurrent('the code in the documents', () => {
-  it('compiles, each block as it stands', async () => {
-    const all = await placeBlocks('all', ...DOCUMENTS)
-    expect(all.blocks.length).toBeGreaterThan(DOCUMENTS.length)
-    const compiled = await run(TSC, ['-p', all.tsconfig]).catch(
-      ({ stdout }: { stdout: string }) => ({ stdout }),
-    )
-    await all.remove()
-    expect(compiled.stdout).toBe('')
-  }, 60_000)
-
-  it('is run by the tests below, all that is in the README', () => {
+describe.concurrent('the code in the README', () => {
+  it('is run by the tests below, all of it', () => {
     const headings = readme.blocks.map(({ heading }) => heading)
     expect(headings.sort()).toEqual([...APPS, ...PROGRAMS, CALLER, RELAY].sort())
   })

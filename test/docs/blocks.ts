@@ -21,7 +21,11 @@ export async function placeBlocks(
   ...documents: readonly string[]
 ): Promise<PlacedBlocks> {
   const texts = await Promise.all(documents.map(readDocument))
-  const blocks = texts.flatMap(codeBlocks)
+  return placeCode(name, texts.flatMap(codeBlocks))
+}
+
+/** Writes blocks to a folder that has the name in its own. */
+export async function placeCode(name: string, blocks: readonly CodeBlock[]): Promise<PlacedBlocks> {
   // Inside of the project, where its packages are found.
   const folder = `${ROOT}test/.blocks-${name}`
   const tsconfig = `${folder}/tsconfig.json`
@@ -38,7 +42,7 @@ export async function placeBlocks(
         block.heading === heading ? [at] : [],
       )
       if (index === undefined || others.length > 0) {
-        throw new Error(`there is not one block under «${heading}» in ${documents.join(', ')}`)
+        throw new Error(`there is not one block under «${heading}» of ${name}`)
       }
       return fileAt(index)
     },

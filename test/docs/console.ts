@@ -1,3 +1,5 @@
+import { blocksOf } from './markdown.js'
+
 /** What a document says that a command prints. */
 export interface Exchange {
   readonly command: string
@@ -18,11 +20,6 @@ function exchangeOf(shown: string): Exchange {
 /** The lines of the `json` blocks of a text: what a receiver logs. */
 export const logLinesIn = (text: string): readonly string[] =>
   blocksOf('json', text).flatMap((block) => block.trimEnd().split('\n'))
-
-function blocksOf(language: string, text: string): readonly string[] {
-  const blocks = text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))
-  return [...blocks].map(([, block]) => block ?? '')
-}
 
 const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UUID'],

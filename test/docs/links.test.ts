@@ -1,25 +1,12 @@
 import { access } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { anchorOf } from '../../site/make/markdown.js'
 import { ROOT, readDocument } from './blocks.js'
+import { allDocuments } from './documents.js'
 import { sections } from './markdown.js'
 
-const DOCUMENTS = [
-  'README.md',
-  'SECURITY.md',
-  'docs/operations.md',
-  'docs/calling.md',
-  'docs/sessions.md',
-  'docs/from-express-jwt.md',
-  'docs/from-express-oauth2-jwt-bearer.md',
-]
-
-/** As GitHub and npm make the anchor of a heading. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-')
+const DOCUMENTS = await allDocuments()
 
 const anchorsOf = async (document: string): Promise<string[]> =>
   sections(await readDocument(document)).map(({ heading }) => anchorOf(heading))

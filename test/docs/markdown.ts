@@ -11,6 +11,16 @@ export function codeBlocks(markdown: string): readonly CodeBlock[] {
   )
 }
 
+/** The blocks of a language in a text, from top to bottom. */
+export function blocksOf(language: string, text: string): readonly string[] {
+  const blocks = text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))
+  return [...blocks].map(([, block]) => block ?? '')
+}
+
+/** The languages of the blocks of a text, each as often as it is there. */
+export const languagesOf = (text: string): readonly string[] =>
+  [...text.matchAll(/^ *```(.*)$/gm)].flatMap(([, mark = ''], at) => (at % 2 === 0 ? [mark] : []))
+
 /** The cells of all tables under a heading, without their head rows. */
 export function tableRows(markdown: string, heading: string): readonly (readonly string[])[] {
   const text = sections(markdown).find((section) => section.heading === heading)?.text

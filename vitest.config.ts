@@ -7,8 +7,12 @@ const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, im
 /** Where `.ci/run` wants the results as JSON, so that it can count them. */
 const report = process.env['VITEST_REPORT']
 
-/** What proves the package that users install, rather than the code: slow, and part of `npm run check`. */
-const OF_THE_PACKAGE = ['test/package/**/*.test.ts', 'test/types/**/*.test.ts']
+/** What proves the package that users install, and the site, rather than the code: slow, and part of `npm run check`. */
+const OF_THE_PACKAGE = [
+  'test/package/**/*.test.ts',
+  'test/types/**/*.test.ts',
+  'test/site/browser.test.ts',
+]
 
 /**
  * Whole programs, servers that fail, and what runs over each database library: slow, and a run of its own.

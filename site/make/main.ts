@@ -15,7 +15,7 @@ const OUTPUT = join(ROOT, 'site', 'made')
 const PAGES = join(OUTPUT, 'pages')
 
 /** Programs that make pages, from this folder. They throw an Error that names what is missing. */
-const MAKERS: readonly string[] = ['../reference/pages.js']
+const MAKERS: readonly string[] = ['../benchmarks/pages.js', '../reference/pages.js']
 
 async function readDocuments(): Promise<ReadonlyMap<string, string>> {
   const inDocs = await readdir(join(ROOT, 'docs'), { recursive: true })

@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises'
+import type { RequestListener } from 'node:http'
+import { extname, join } from 'node:path'
+import { ROOT } from '../docs/blocks.js'
+
+const BUILT = `${ROOT}site/dist`
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.svg': 'image/svg+xml',
+}
+
+/** The navigation of the site that was built last. @throws Error where none was. */
+export async function builtPages(): Promise<readonly string[]> {
+  const text = await readFile(`${ROOT}site/made/navigation.json`, 'utf8').catch(() => {
+    throw new Error('There is no site: build it with `npm run site`.')
+  })
+  const groups: readonly { readonly items: readonly { readonly link: string }[] }[] =
+    JSON.parse(text)
+  return groups.flatMap(({ items }) =>
+    items.map(({ link }) => (link.endsWith('/') ? link : `${link}.html`)),
+  )
+}
+
+/** Serves the site that was built last as any server of files would. */
+export const siteServer: RequestListener = async (req, res) => {
+  const { pathname } = new URL(req.url ?? '/', 'http://site')
+  const path = join(BUILT, decodeURIComponent(pathname), pathname.endsWith('/') ? 'index.html' : '')
+  const body = await readFile(path).catch(() => undefined)
+  if (body === undefined) res.writeHead(404).end()
+  else res.writeHead(200, { 'Content-Type': TYPES[extname(path)] ?? 'text/plain' }).end(body)
+}

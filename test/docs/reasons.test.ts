@@ -23,7 +23,7 @@ async function readSource(): Promise<string> {
 
 /** The text of a type, as far as the next statement. */
 function declarationOf(type: string): string {
-  const text = new RegExp(`^export type ${type} =(.*?)(?=^\\S)`, 'ms').exec(source)?.[1]
+  const text = new RegExp(`^(?:export )?type ${type} =(.*?)(?=^\\S)`, 'ms').exec(source)?.[1]
   if (text === undefined) throw new Error(`there is no type ${type} in src`)
   return text
 }
@@ -46,7 +46,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'Refused writes': membersOf('IdempotencyRefusal'),
   'Writes that were not decided': [...membersOf('Undone'), 'commit_refused'],
   'Runs of a handler': ['reserved', 'replayed', ...membersOf('RunEnd')],
-  'Why an outcome is unknown': valuesOf('IdempotencyEvent', 'found'),
+  'Why an outcome is unknown': valuesOf('IdempotencyNews', 'found'),
   'Fetches of the key set': valuesOf('KeySetChange', 'type'),
   'Why a fetch has failed': membersOf('FetchFailureCode'),
   'Why a key was skipped': membersOf('SkipReason'),
@@ -65,7 +65,7 @@ describe('README, run-book and the page on calls', () => {
   })
 
   it('tell of every reason that an idempotency event can have', () => {
-    const literal = valuesOf('IdempotencyEvent', 'reason')
+    const literal = valuesOf('IdempotencyNews', 'reason')
     expect(literal.sort()).toEqual(['commit_refused', 'outcome_unknown', 'replayed', 'reserved'])
   })
 

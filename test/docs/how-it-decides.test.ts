@@ -1,0 +1,70 @@
+import express from 'express'
+import { type DecisionEvent, serviceAuth } from 'express-service-auth'
+import { describe, expect, it } from 'vitest'
+import type { Reason } from '../../src/decision/reason.js'
+import { verdictOf } from '../../src/middleware/refusals.js'
+import { rawRequest } from '../support/raw-exchange.js'
+import { serve } from '../support/serve.js'
+import { createTestIssuer } from '../support/test-issuer.js'
+import { readDocument } from './blocks.js'
+import { masked } from './console.js'
+import { tableRows } from './markdown.js'
+
+const [text, runBook] = await Promise.all(
+  ['docs/how-it-decides.md', 'docs/operations.md'].map(readDocument),
+)
+
+const namesIn = (cell = ''): string[] =>
+  [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? '')
+
+describe('the order of the checks', () => {
+  const rows = tableRows(text ?? '', 'The checks in their order').map(
+    ([, , reasons, answer = '']) => ({ reasons: namesIn(reasons), status: answer.slice(0, 3) }),
+  )
+
+  it('has every reason once', () => {
+    const known = ['Refused tokens and callers', 'Undecided', 'Refused writes'].flatMap((heading) =>
+      tableRows(runBook ?? '', heading).flatMap(([reason]) => namesIn(reason)),
+    )
+    expect(rows.flatMap(({ reasons }) => reasons).sort()).toEqual(known.sort())
+  })
+
+  it('tells the status of each', () => {
+    for (const { reasons, status } of rows) {
+      for (const reason of reasons) {
+        expect(`${reason} ${status}`).toBe(`${reason} ${verdictStatus(reason)}`)
+      }
+    }
+  })
+
+  it('names its answers in the picture', async () => {
+    const picture = await readDocument('docs/how-it-decides.svg')
+    const words = picture.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, ' ')
+    const shown = new Set([...words.matchAll(/\b[45]\d\d\b/g)].map(([status]) => status))
+    expect(shown).toEqual(new Set(rows.map(({ status }) => status)))
+  })
+})
+
+const verdictStatus = (reason: string): unknown => {
+  const verdict = verdictOf(reason as Reason)
+  return 'status' in verdict ? verdict.status : undefined
+}
+
+describe('the two views of one refusal', () => {
+  const blockOf = (language: string): string =>
+    new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(text ?? '')?.[1] ?? ''
+
+  it('are what is sent and what is told', async () => {
+    const events: DecisionEvent[] = []
+    const issuer = await createTestIssuer()
+    const policy = issuer.policy({ onDecision: (event) => events.push(event) })
+    const auth = serviceAuth(policy)
+    const served = await serve(express().use(auth))
+    const headers = [`Authorization: Bearer ${issuer.token({ aud: 'invoices' })}`]
+    const answer = await rawRequest(served.port, { headers })
+    await Promise.all([served.close(), issuer.close()])
+    auth.close()
+    expect(`${answer.replaceAll('\r\n', '\n')}\n`).toBe(blockOf('http'))
+    expect(events.map((event) => masked(JSON.stringify(event)))).toEqual([masked(blockOf('json'))])
+  })
+})

@@ -1,31 +1,23 @@
 import { readFileSync } from 'node:fs'
 import { defineConfig } from 'vitepress'
 
-const navigation = JSON.parse(readFileSync(new URL('../made/navigation.json', import.meta.url)))
+const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url)))
+const { name, description } = read('../../package.json')
+const navigation = read('../made/navigation.json')
 
 export default defineConfig({
-  title: 'express-service-auth',
-  description: 'Express middleware by which one backend service trusts a call from another.',
+  title: name,
+  description,
   lang: 'en',
   base: process.env.SITE_BASE ?? '/',
   srcDir: 'made/pages',
   outDir: 'dist',
+  // The index of the search is one file, which is fetched when somebody searches.
+  vite: { build: { chunkSizeWarningLimit: 2000 } },
   head: [['link', { rel: 'icon', href: 'data:,' }]],
-  markdown: {
-    // The generator gives each heading its anchor; those that it does not know are made as GitHub does.
-    anchor: {
-      slugify: (title) =>
-        title
-          .toLowerCase()
-          .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
-          .replaceAll(' ', '-'),
-    },
-    toc: { level: [2, 3] },
-  },
   themeConfig: {
     sidebar: navigation.map((group) => ({ ...group, collapsed: group.items.length > 12 })),
     outline: { level: [2, 3] },
-    externalLinkIcon: false,
     search: {
       provider: 'local',
       options: {

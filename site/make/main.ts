@@ -65,6 +65,12 @@ async function write(site: Site, home: string): Promise<void> {
   await writeFile(join(OUTPUT, 'navigation.json'), JSON.stringify(site.navigation, undefined, 2))
 }
 
+const base = process.env['SITE_BASE'] ?? '/'
+if (!/^\/(?:.*\/)?$/.test(base)) {
+  console.error(`SITE_BASE begins and ends with a slash, which ${base} does not.`)
+  process.exit(1)
+}
+
 const documents = await readDocuments()
 const groups = withDecisions(GROUPS, documents, DECISIONS)
 const files = await filesOfRepository()

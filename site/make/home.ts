@@ -1,5 +1,5 @@
 import type { Piece } from './piece.js'
-import type { Group } from './site.js'
+import { addressOn, type Group } from './site.js'
 
 /** The first page: what the README begins with, and cards that lead on. */
 export function homePage(
@@ -10,21 +10,26 @@ export function homePage(
 ): string {
   const [tagline = ''] = readme.text.split('\n\n')
   const pages = new Map(groups.flatMap(({ pages }) => pages.map((page) => [page.path, page])))
+  const action = (theme: 'brand' | 'alt', path: string) => ({
+    theme,
+    text: titleOf(path),
+    link: addressOn(path),
+  })
   const front = {
     layout: 'home',
     hero: {
       name: readme.title,
       tagline,
       actions: [
-        { theme: 'brand', text: titleOf('start'), link: '/start' },
-        { theme: 'alt', text: titleOf('reasons'), link: '/reasons' },
-        { theme: 'alt', text: titleOf('operations/index'), link: '/operations/' },
+        action('brand', 'start'),
+        action('alt', 'reasons'),
+        action('alt', 'operations/index'),
       ],
     },
     features: cards.map((path) => ({
       title: titleOf(path),
       details: pages.get(path)?.about ?? '',
-      link: `/${path}`,
+      link: addressOn(path),
     })),
   }
   // JSON is YAML.

@@ -5,7 +5,7 @@ import { listOfDecisions, withDecisions } from './decisions.js'
 import { homePage } from './home.js'
 import type { MadePage } from './made-page.js'
 import { piecesOf } from './piece.js'
-import { makeSite, type Site } from './site.js'
+import { addressOn, makeSite, type Site } from './site.js'
 import { CARDS, DECISIONS, GROUPS, LEFT_OUT } from './table.js'
 
 /** Writes the pages of the site, as Markdown, for VitePress. */
@@ -86,8 +86,7 @@ const site = makeSite({
 const names = new Map(
   site.navigation.flatMap(({ items }) => items.map(({ link, text }) => [link, text] as const)),
 )
-const titleOf = (path: string): string =>
-  names.get(`/${path}`.replace(/\/index$/, '/')) ?? `no page ${path}`
+const titleOf = (path: string): string => names.get(addressOn(path)) ?? `no page ${path}`
 const [readme] = piecesOf('README.md', documents.get('README.md') ?? '')
 
 if (site.faults.length > 0 || readme === undefined) {

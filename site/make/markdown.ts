@@ -62,6 +62,14 @@ export interface Link {
 const CODE_OR_LINK =
   /(?<!`)(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|(!?)\[((?:`[^`]*`|\\.|[^[\]`\\]|\[[^\]]*\])*)\]\(([^)\s]+)(?: +"[^"]*")?\)/gs
 
+const INLINE_CODE = /(?<!`)(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)/gs
+
+/** Whether something stands outside of code. */
+export const isInProse = (markdown: string, text: string): boolean =>
+  proseAndCode(markdown).some(
+    (stretch) => !stretch.isCode && stretch.text.replaceAll(INLINE_CODE, '').includes(text),
+  )
+
 /** The addresses in what stands in Markdown as HTML. */
 const ADDRESS = /(\b(?:src|srcset|href)=")([^"]+)(")/g
 

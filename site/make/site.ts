@@ -1,7 +1,7 @@
 import { indexOf, type LaidOut, layOut } from './lay-out.js'
 import { type Destinations, rewriteLinks } from './links.js'
 import type { MadePage } from './made-page.js'
-import { anchorGiver, headingOf, linesOf } from './markdown.js'
+import { anchorGiver, headingOf, isInProse, linesOf } from './markdown.js'
 import { headingLine, piecesOf } from './piece.js'
 import { type PageOfTable, type PlacedPage, placePieces } from './place.js'
 
@@ -59,6 +59,10 @@ export function makeSite(sources: Sources): Site {
     laidOut.map((page, index) => [page.path, textOf(page, placed.pages[index], rewritten)]),
   )
   for (const { path, text } of made) pages.set(path, rewritten(`/${path}`, withAnchors(text)))
+  for (const [path, text] of pages) {
+    // VitePress takes it for a program, and shows what becomes of it.
+    if (isInProse(text, '{{')) faults.push(`/${path} has two curly brackets outside of code.`)
+  }
   return { pages, images, navigation: navigationOf(groups, laidOut, made), faults }
 }
 
@@ -111,7 +115,7 @@ function withAnchors(markdown: string): string {
 }
 
 /** As VitePress writes it; that of a folder's first page ends in a slash. */
-const addressOn = (path: string): string => `/${path}`.replace(/\/index$/, '/')
+export const addressOn = (path: string): string => `/${path}`.replace(/\/index$/, '/')
 
 function textOf(
   page: LaidOut,

@@ -215,6 +215,11 @@ describe('faults', () => {
       'README.md: the link to #contents leads nowhere: README.md has no such heading.',
     ],
     [
+      'what VitePress would take for a program',
+      { documents: withReadme('A {{ name }} and `{{ code }}`.') },
+      '/start has two curly brackets outside of code.',
+    ],
+    [
       'an image that is not there',
       { documents: withReadme('![x](docs/gone.svg)') },
       'README.md: the link to docs/gone.svg leads nowhere: there is no docs/gone.svg.',

@@ -11,7 +11,7 @@ const report = process.env['VITEST_REPORT']
 const OF_THE_PACKAGE = [
   'test/package/**/*.test.ts',
   'test/types/**/*.test.ts',
-  'test/site/browser.test.ts',
+  'test/site/{browser,built-reference}.test.ts',
 ]
 
 /**

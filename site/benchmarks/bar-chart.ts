@@ -37,7 +37,7 @@ export function barChart({ id, title, description, bars }: BarChart): string {
   const names = `aria-labelledby="${id}-title ${id}-description"`
   return [
     `<svg class="bar-chart" role="img" ${names} viewBox="0 0 ${WIDTH} ${height}"`,
-    ' style="width:100%;max-width:480px;height:auto;font-family:inherit">',
+    ' style="width:100%;max-width:400px;height:auto;font-family:inherit">',
     `<title id="${id}-title">${escaped(title)}</title>`,
     `<desc id="${id}-description">${escaped(description)}</desc>`,
     ...bars.map((bar, index) => row(bar, { top: index * ROW_HEIGHT, longest })),

@@ -48,11 +48,8 @@ const INTRODUCTION =
   'each reason means and what to do about it: [every reason](/docs/operations.md#every-reason). ' +
   '`logDecisions` writes them to a log, `instrument` counts them.'
 
-function sectionOf(
-  { channel, name, page, meaning }: ToldEvent,
-  shapes: ReadonlyMap<string, string>,
-) {
+function sectionOf({ name, page, meaning }: ToldEvent, shapes: ReadonlyMap<string, string>) {
   const cases = shapes.get(name)
   const rest = cases ?? `Its members: [\`${name}\`](/reference/${page}#${name}).`
-  return `## ${name} {#${name}}\n\nOn \`express-service-auth:${channel}\`. ${meaning}\n\n${rest}`
+  return `## ${name} {#${name}}\n\n${meaning}\n\n${rest}`
 }

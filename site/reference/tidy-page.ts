@@ -1,3 +1,5 @@
+import { brokenSignature } from './signature.js'
+
 /** What a page is to become. */
 export interface PagePlan {
   /** What is imported: the title. */
@@ -65,9 +67,15 @@ function tidyExport(section: string, shapes: PagePlan['shapes']) {
 /** Cases in tables say all that the type says. */
 const withoutCode = (body: string): string => body.replace(/^```ts\n.*?^```$/ms, '').trim()
 
+/** A column more would stand beside a small screen. */
+const PROPERTIES = /^\| Property \| Type \| Description \|\n\| [ |-]+ \|/gm
+const PROPERTY = /^(\| (?:<a [^>]*><\/a> )?`[^`]+`) \| (.+?(?<!\\)) \|/gm
+
 /** Members are found by the name of what they are members of: `ServiceAuth-ready`. */
 const withAnchors = (owner: string, body: string): string =>
   body
+    // A list of one or more, whose rest typedoc writes as one member.
+    .replaceAll(/readonly \[(\w+), \1\]/g, 'readonly [$1, ...$1[]]')
     .replaceAll(/^#{4,} (\w+)\(\)$/gm, (_, name) => `#### ${name}() {#${owner}-${name}}`)
     .replaceAll(/^#{4,} Constructor$/gm, `#### Constructor {#${owner}-constructor}`)
     .replaceAll(
@@ -77,12 +85,15 @@ const withAnchors = (owner: string, body: string): string =>
     .replaceAll(/^#{4,} Call Signature\n/gm, '')
     // A union that stands in several lines begins with a bar.
     .replaceAll('| \\| ', '| ')
-    .replaceAll(/^\| <a [^|]*`name` \|.*\n/gm, (row) => (row.includes('"') ? '' : row))
+    .replaceAll(/^\| <a [^|]*`name` \| `"\w+"` \|.*\n/gm, '')
+    .replaceAll(PROPERTIES, '| member | meaning |\n| --- | --- |')
+    .replaceAll(PROPERTY, '$1<br>$2 |')
+    .replaceAll(/^(?:function |new )?\w+[<(].*;$/gm, brokenSignature)
 
 /** An export is found by its name: functions and types differ in the first letter alone. */
 const withLinks = (text: string): string =>
   text.replaceAll(/\[`?([\w$]+)`?\]\(([\w/-]*)(?:\.md)?#[^)]*\)/g, (_, name, page) => {
-    const address = page === '' ? '' : `/reference/${page}`
+    const address = page === '' || page.startsWith('/') ? page : `/reference/${page}`
     return `[\`${name}\`](${address}#${name})`
   })
 

@@ -61,7 +61,8 @@ function tidyExport(section: string, shapes: PagePlan['shapes']) {
   const body = withAnchors(name, tidyParts(lines.join('\n')))
   const shape = shapes.get(name)
   const shown = shape === undefined ? body : `${withoutCode(body)}\n\n${shape}`
-  return { name, text: `### ${heading} {#${name}}\n\n${withLinks(shown).trim()}` }
+  const linked = withLinks(shown).replaceAll(`See [\`${name}\`](#${name}).\n\n`, '')
+  return { name, text: `### ${heading} {#${name}}\n\n${linked.trim()}` }
 }
 
 /** Cases in tables say all that the type says. */

@@ -90,7 +90,11 @@ const RULES: StoreRules<JournalPlace> = {
   },
 }
 
-/** The rules of a `Journal`, as cases for any test runner. Each needs a new place. */
+/**
+ * The rules of a `Journal`, as cases for any test runner. Each needs a new place.
+ *
+ * @throws TypeError when it is given no function.
+ */
 export const journalCases = (newPlace: StoreOpener<JournalPlace>): readonly StoreCase[] =>
   casesOf(RULES, newPlace)
 

@@ -7,6 +7,8 @@ import { STATEMENT_RULES } from './transaction-runner-statements.js'
  * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another. They need a
  * pool of 4 to 100 connections, and a role that may create tables in its first schema; each makes one
  * and drops it.
+ *
+ * @throws TypeError when it is given no function.
  */
 export const transactionRunnerCases = <Tx>(
   open: StoreOpener<TransactionRunner<Tx>>,

@@ -40,8 +40,9 @@ interface Proof {
 /**
  * Runs transactions on drizzle 0.45 with node-postgres, by `db.transaction`; `transactionOf` gives what
  * that gives to its callback. `sql` is drizzle's own. The pool and its clients get a listener of their
- * `error` events, so that a lost connection does not end the process. Throws `TypeError` for a database
- * that is not on a pool.
+ * `error` events, so that a lost connection does not end the process.
+ *
+ * @throws TypeError for a database that is not on a pool, and for anything but drizzle's `sql`.
  */
 export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunner<T> {
   if (!isPgPool(Object(db).$client) || typeof db.transaction !== 'function') {

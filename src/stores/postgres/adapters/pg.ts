@@ -15,7 +15,9 @@ const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 /**
  * Runs transactions on a pool of pg (node-postgres) 8.23 or later; `transactionOf` gives the pool's
  * client. The pool gets one listener of its `error` event, so that an idle client whose connection is
- * lost does not end the process. Throws `TypeError` for anything but a pool.
+ * lost does not end the process.
+ *
+ * @throws TypeError for anything but a pool.
  */
 export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool)) throw new TypeError('fromPg: expected a Pool of pg')

@@ -26,7 +26,9 @@ const PROBE: Statement = { text: 'select 1', values: [] }
 
 /**
  * Runs transactions on postgres.js 3.4 by `sql.begin`; `transactionOf` gives what that gives to its
- * callback. Throws `TypeError` for anything but what `postgres()` returns.
+ * callback.
+ *
+ * @throws TypeError for anything but what `postgres()` returns.
  */
 export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> {
   if (!isPostgresJs(sql)) {

@@ -1,4 +1,13 @@
 import { render } from 'preact'
+import { App } from './app.js'
+import { connect } from './connection.js'
+import { startClock } from './state.js'
+import './styles.js'
 
 const root = document.getElementById('room')
-if (root) render(<p>The control room</p>, root)
+if (root) {
+  root.replaceChildren()
+  render(<App />, root)
+  startClock()
+  connect()
+}

@@ -1,0 +1,49 @@
+import type { ActionName, Actions } from '../protocol.js'
+
+/** Why the room did not do what it was asked: the message is for the visitor. */
+export class ActionFailure extends Error {
+  override readonly name = 'ActionFailure'
+}
+
+/**
+ * Asks the room to do something.
+ *
+ * @throws ActionFailure when it does not, or cannot be reached.
+ */
+export async function act<Name extends ActionName>(
+  name: Name,
+  input: Actions[Name][0],
+): Promise<Actions[Name][1]> {
+  const response = await post(`api/${name}`, input)
+  const text = await response.text().catch(() => '')
+  if (!response.ok) throw new ActionFailure(reasonOf(response.status, text))
+  return JSON.parse(text) as Actions[Name][1]
+}
+
+async function post(address: string, input: object): Promise<Response> {
+  try {
+    return await fetch(address, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(input),
+    })
+  } catch {
+    throw new ActionFailure('The room cannot be reached. Is `npm start` still running?')
+  }
+}
+
+function reasonOf(status: number, text: string): string {
+  const said = errorIn(text)
+  if (said) return said
+  if (status === 403) return 'The room does not know this page any more: open its new address.'
+  return `The room could not do it (status ${status}).`
+}
+
+function errorIn(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown }
+    return typeof error === 'string' ? error : undefined
+  } catch {
+    return undefined
+  }
+}

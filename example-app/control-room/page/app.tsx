@@ -1,0 +1,45 @@
+import { ConnectionState } from './components/connection-state.js'
+import { Navigation } from './components/navigation.js'
+import { Totals } from './components/totals.js'
+import { ComposePanel } from './panels/compose.js'
+import { ContainmentPanel } from './panels/containment.js'
+import { EventsPanel } from './panels/events.js'
+import { KeysPanel } from './panels/keys.js'
+import { PlotsPanel } from './panels/plots.js'
+import { TourPanel } from './panels/tour.js'
+import { ViewsPanel } from './panels/views.js'
+import { WritesPanel } from './panels/writes.js'
+
+export function App() {
+  return (
+    <>
+      <a class="skip" href="#compose">
+        Skip to the first panel
+      </a>
+      <header class="head">
+        <h1>Control room</h1>
+        <p class="lead">
+          Send calls from one backend service to another, good and hostile ones, and see both sides
+          of each answer: the little that the caller is told, and all that the operator sees.
+        </p>
+        <ConnectionState />
+        <Totals />
+      </header>
+      <Navigation />
+      <main>
+        <ComposePanel />
+        <ViewsPanel />
+        <TourPanel />
+        <KeysPanel />
+        <WritesPanel />
+        <ContainmentPanel />
+        <PlotsPanel />
+        <EventsPanel />
+      </main>
+      <footer class="foot muted">
+        Everything here is real: real processes, requests, keys and records. The core is a stand-in
+        that mints any token it is asked for, so the page is served on this machine only.
+      </footer>
+    </>
+  )
+}

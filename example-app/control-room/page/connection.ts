@@ -1,0 +1,52 @@
+import type { EventsMessage, RoomState, SecondsMessage } from '../protocol.js'
+import { connection, tookEvents, tookSeconds, tookState } from './state.js'
+
+/** The room says something every second: a line that is silent for so long is dead. */
+const MAX_SILENCE_MS = 10_000
+const RETRY_MS = 1000
+const STREAM = 'events'
+
+/** Connects to the room, and again whenever the line is lost, for as long as the page is open. */
+export function connect(): void {
+  const source = new EventSource(STREAM)
+  let heardAt = Date.now()
+  const watch = setInterval(() => {
+    if (Date.now() - heardAt > MAX_SILENCE_MS) again('lost')
+  }, RETRY_MS)
+
+  function again(state: 'lost' | 'shut-out'): void {
+    source.close()
+    clearInterval(watch)
+    connection.value = state
+    setTimeout(connect, RETRY_MS)
+  }
+
+  /** Calls with each message of the type, and whether it is the first of this connection. */
+  function listen<Message>(type: string, take: (message: Message, isFirst: boolean) => void): void {
+    let isFirst = true
+    source.addEventListener(type, (event: MessageEvent<string>) => {
+      heardAt = Date.now()
+      connection.value = 'live'
+      take(JSON.parse(event.data) as Message, isFirst)
+      isFirst = false
+    })
+  }
+
+  listen<RoomState>('state', tookState)
+  listen<SecondsMessage>('seconds', tookSeconds)
+  listen<EventsMessage>('events', tookEvents)
+  source.addEventListener('error', () => {
+    // A browser gives up for good after an answer that is no stream: this page does not.
+    source.close()
+    clearInterval(watch)
+    whyNot().then(again, () => again('lost'))
+  })
+}
+
+/** Whether the room is away, or does not know this page's key, as after a restart. */
+async function whyNot(): Promise<'lost' | 'shut-out'> {
+  const ask = new AbortController()
+  const answer = await fetch(STREAM, { signal: ask.signal })
+  ask.abort()
+  return answer.status >= 400 && answer.status < 500 ? 'shut-out' : 'lost'
+}

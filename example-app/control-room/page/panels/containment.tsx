@@ -1,0 +1,9 @@
+import { Panel } from '../components/panel.js'
+
+export function ContainmentPanel() {
+  return (
+    <Panel id="containment" title="Containment" about="">
+      {null}
+    </Panel>
+  )
+}

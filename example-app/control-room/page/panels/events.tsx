@@ -1,0 +1,9 @@
+import { Panel } from '../components/panel.js'
+
+export function EventsPanel() {
+  return (
+    <Panel id="events" title="Events" about="">
+      {null}
+    </Panel>
+  )
+}

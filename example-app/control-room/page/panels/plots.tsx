@@ -1,0 +1,9 @@
+import { Panel } from '../components/panel.js'
+
+export function PlotsPanel() {
+  return (
+    <Panel id="plots" title="Plots" about="">
+      {null}
+    </Panel>
+  )
+}

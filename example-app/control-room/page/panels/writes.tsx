@@ -1,0 +1,9 @@
+import { Panel } from '../components/panel.js'
+
+export function WritesPanel() {
+  return (
+    <Panel id="writes" title="Writes" about="">
+      {null}
+    </Panel>
+  )
+}

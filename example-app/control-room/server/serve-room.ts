@@ -1,0 +1,99 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { bind } from '../../listen.js'
+import { ActionError, type Room } from '../ports.js'
+import { refuse, send, sendError, sendJson } from './answer.js'
+import { createEventStreams, type EventStreams } from './event-stream.js'
+import { admitRequest, type Gate, NOTHING_HERE } from './gate.js'
+import { STRICT_HEADERS } from './headers.js'
+import type { PageFiles } from './page-files.js'
+import { readJson } from './read-json.js'
+import { keyCheck, newRoomKey } from './room-key.js'
+
+const REQUEST_TIMEOUT_MS = 10_000
+
+export interface RoomServerOptions {
+  readonly room: Room
+  readonly files: PageFiles
+  /** 0, the default, takes a free one. */
+  readonly port?: number
+  /** What opens the room; without it, a new one. */
+  readonly key?: string
+}
+
+export interface RoomServer {
+  /** Of the page; the key is in it. */
+  readonly address: string
+  /** Ends every page's stream; the room itself goes on. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves a room's page on the loopback address, to whoever has the key.
+ * @throws {StartError} when the port is taken or may not be used
+ */
+export async function serveRoom(options: RoomServerOptions): Promise<RoomServer> {
+  const { room, files, port = 0, key = newRoomKey() } = options
+  const streams = createEventStreams(room)
+  const limits = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS }
+  const server = createServer(limits)
+  const url = await bind(server, port)
+  const gate: Gate = { port: Number(new URL(url).port), isKey: keyCheck(key) }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url: target = '', headersDistinct: headers } = request
+    const admission = admitRequest({ method, target, headers }, gate)
+    if ('refusal' in admission) return refuse(response, admission.refusal)
+    const { route } = admission
+    if (route.kind === 'action') return act(room, { name: route.name, request, response })
+    if (route.kind === 'events') return openStream(streams, response)
+    if (route.kind === 'file') return sendFile(files, route.name, response)
+    refuse(response, { status: 308, text: '', headers: { Location: `/${key}/` } })
+  }
+
+  server.on('request', (request, response) => {
+    for (const [name, value] of Object.entries(STRICT_HEADERS)) response.setHeader(name, value)
+    serve(request, response).catch((error: unknown) => {
+      if (request.socket.destroyed || response.headersSent) return void response.destroy()
+      console.error('control room:', error)
+      sendError(response, { status: 500, text: 'A fault of our own; the terminal tells more.' })
+    })
+  })
+  return {
+    address: `${url}/${key}/`,
+    close() {
+      return new Promise((done) => {
+        server.close(() => done())
+        streams.close()
+        server.closeAllConnections()
+      })
+    },
+  }
+}
+
+interface AskedAction {
+  readonly name: string
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+async function act(room: Room, { name, request, response }: AskedAction): Promise<void> {
+  const read = await readJson(request)
+  if ('refusal' in read) return sendError(response, read.refusal)
+  try {
+    sendJson(response, await room.act(name, read.value))
+  } catch (error) {
+    if (!(error instanceof ActionError)) throw error
+    sendError(response, { status: 400, text: error.message })
+  }
+}
+
+function openStream(streams: EventStreams, response: ServerResponse): void {
+  if (streams.isFull()) refuse(response, { status: 503, text: 'Too many pages are open.' })
+  else streams.open(response)
+}
+
+function sendFile(files: PageFiles, name: string, response: ServerResponse): void {
+  const file = files.get(name)
+  if (file === undefined) refuse(response, NOTHING_HERE)
+  else send(response, { status: 200, ...file })
+}

@@ -20,6 +20,7 @@ const OF_THE_PACKAGE = [
 const OF_THE_SYSTEM = [
   'test/{faults,example-app,docs}/**/*.test.ts',
   'test/readme.test.ts',
+  'test/control-room/{page,start}-*.test.ts',
   'test/stores/redis/{denylist-faults,denylist-topologies,replicated,sentinel}.test.ts',
   'test/stores/postgres/{races,races-mutants,model,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check/*.test.ts',

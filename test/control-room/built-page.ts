@@ -1,0 +1,14 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type PageFiles, readPageFiles } from '../../example-app/control-room/server/page-files.js'
+
+const BUILD = fileURLToPath(new URL('../../scripts/build-page.mjs', import.meta.url))
+
+let files: Promise<PageFiles> | undefined
+
+/** The page as `npm run build:page` builds it of the sources of now. */
+export function builtPage(): Promise<PageFiles> {
+  files ??= promisify(execFile)(process.execPath, [BUILD]).then(readPageFiles)
+  return files
+}

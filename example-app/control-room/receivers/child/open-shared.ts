@@ -1,0 +1,34 @@
+import type { LiveDenylist, Store } from 'express-service-auth'
+import { redisDenylist, redisStore } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
+import type { Calls } from '../ipc/calls.js'
+import type { DeniedVersion } from '../ipc/denied-list.js'
+import { type Lent, parentStore } from '../ipc/parent-store.js'
+import { toldDenylist } from '../ipc/told-denylist.js'
+import type { Beginning } from '../messages.js'
+
+/** What all receivers share, as one of them holds it. */
+export interface SharedStore {
+  readonly store: Store
+  readonly denylist: LiveDenylist
+  /** What the parent tells of its list, where it keeps one. */
+  hear(denied: DeniedVersion): void
+}
+
+/** Redis, also while it is out of reach, or the parent process. */
+export function openShared(
+  { redisUrl, receiver }: Beginning,
+  { calls, lent }: { readonly calls: Calls; readonly lent: Lent },
+): SharedStore {
+  if (redisUrl === undefined) {
+    const denylist = toldDenylist()
+    return { store: parentStore(calls, lent), denylist, hear: denylist.hear }
+  }
+  const redis = new Redis(redisUrl)
+  // The store and the denylist tell what fails; without a listener ioredis prints it, too.
+  redis.on('error', () => undefined)
+  // The same after it was killed, so that nobody waits for a receiver that is gone.
+  const name = `control room ${process.ppid}: ${receiver}`
+  const denylist = redisDenylist(redis, { name })
+  return { store: redisStore(redis), denylist, hear: () => undefined }
+}

@@ -1,0 +1,71 @@
+import { createServer } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { bind } from '../../../listen.js'
+import { createOrders } from '../../../orders/orders.js'
+import { openSessions } from '../../../orders/sessions.js'
+import { createCalls } from '../ipc/calls.js'
+import { createLent } from '../ipc/parent-store.js'
+import type { Beginning, ToReceiver } from '../messages.js'
+import { createGate } from './gate.js'
+import { watchHealth } from './health.js'
+import { openShared } from './open-shared.js'
+import { send } from './parent.js'
+import { heldPersistence } from './persistence.js'
+import { createTeller } from './teller.js'
+import { watchChannels } from './watch-channels.js'
+import { witnessed } from './witness.js'
+
+/** Milliseconds for which a receiver waits for its key set before it serves without one. */
+const READY_WITHIN_MS = 1000
+/** Whoever was killed may have left connections that still hold the port. */
+const BIND_ATTEMPTS = 20
+const BIND_AGAIN_MS = 100
+
+/** Serves orders, and tells the parent of everything that the package's channels tell. */
+export async function serveAsReceiver(
+  beginning: Beginning,
+  listen: (hear: (message: ToReceiver) => void) => void,
+): Promise<void> {
+  const { receiver, coreUrl, apiKey, port } = beginning
+  const gate = createGate((state) => {
+    // Whoever sees that a write is held may kill this process at once.
+    teller.tell()
+    send({ type: 'gate', gate: state })
+  })
+  const lent = createLent()
+  const calls = createCalls(send, { ...lent.handlers, ...gate.handlers })
+  const shared = openShared(beginning, { calls, lent })
+  listen((message) => {
+    if (message.type === 'denied') shared.hear(message.denied)
+    else calls.hear(message)
+  })
+
+  const { store, denylist } = shared
+  const { app, ready, health } = createOrders({
+    ...heldPersistence({ calls, gate, store, leaseSeconds: beginning.leaseSeconds }),
+    issuer: coreUrl,
+    denylist,
+    verifySession: openSessions({ coreUrl, apiKey }),
+  })
+  const read = () =>
+    health() as ReturnType<typeof health> & { store: ReturnType<typeof store.health> }
+  const teller = createTeller(send, () => read().tokenCache)
+  watchChannels(receiver, teller)
+  const server = createServer(witnessed(app, receiver, teller))
+  const url = await bindAgain(server, port)
+  const isReady = ready().catch(() => undefined)
+  await Promise.race([isReady, delay(READY_WITHIN_MS)])
+  watchHealth({ read, lists: () => denylist.lists(coreUrl), send })
+  send({ type: 'serving', url })
+}
+
+async function bindAgain(server: Parameters<typeof bind>[0], port: number): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await bind(server, port)
+    } catch (error) {
+      if (attempt === BIND_ATTEMPTS) throw error
+      await delay(BIND_AGAIN_MS)
+    }
+  }
+}

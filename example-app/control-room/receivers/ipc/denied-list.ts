@@ -1,0 +1,89 @@
+import type { DenylistEntry, DenylistTarget } from 'express-service-auth'
+
+/** What is denied, as it is sent to receivers. */
+export interface DeniedVersion {
+  readonly version: number
+  /** Absent where only the version is confirmed. */
+  readonly entries?: readonly DenylistEntry[]
+}
+
+/** The one list of a room without Redis; receivers are told each version, and that it still holds. */
+export interface DeniedList {
+  deny(entry: DenylistEntry): void
+  allow(target: DenylistTarget): void
+  entries(): readonly DenylistEntry[]
+  version(): number
+  /** Tells at once and from now on; returns its end. */
+  subscribe(tell: (denied: DeniedVersion) => void): () => void
+  close(): void
+}
+
+const CONFIRM_MS = 250
+/** Receivers get the whole list with each version. */
+const MOST_ENTRIES = 1000
+
+export function createDeniedList(): DeniedList {
+  const denied = new Map<string, DenylistEntry>()
+  const listeners = new Set<(told: DeniedVersion) => void>()
+  let version = 0
+
+  function changed(): void {
+    version += 1
+    tell({ version, entries: [...denied.values()] })
+  }
+  function tell(told: DeniedVersion): void {
+    for (const listener of listeners) listener(told)
+  }
+  function confirm(): void {
+    const now = Date.now() / 1000
+    const ended = [...denied].filter(([, { until }]) => until !== null && until <= now)
+    for (const [name] of ended) denied.delete(name)
+    if (ended.length > 0) changed()
+    else tell({ version })
+  }
+  const timer = setInterval(confirm, CONFIRM_MS)
+  timer.unref()
+
+  return {
+    deny(entry) {
+      const name = nameOf(entry)
+      if (!denied.has(name) && denied.size >= MOST_ENTRIES) {
+        throw new TypeError(`denylist entry: the list is full, it has ${MOST_ENTRIES} entries`)
+      }
+      denied.set(name, latestOf(entry, denied.get(name)))
+      changed()
+    },
+    allow(target) {
+      if (denied.delete(nameOf(target))) changed()
+    },
+    entries: () => [...denied.values()],
+    version: () => version,
+    subscribe(listener) {
+      listeners.add(listener)
+      listener({ version, entries: [...denied.values()] })
+      return () => listeners.delete(listener)
+    },
+    close() {
+      clearInterval(timer)
+      listeners.clear()
+    },
+  }
+}
+
+/** There is one cut-off for each issuer. */
+const nameOf = (target: DenylistTarget | DenylistEntry): string =>
+  JSON.stringify(
+    target.kind === 'issued-before'
+      ? [target.issuer, target.kind]
+      : [target.issuer, target.kind, target.value],
+  )
+
+/** Denied twice, the later end and the later cut-off count. */
+function latestOf(entry: DenylistEntry, earlier: DenylistEntry | undefined): DenylistEntry {
+  if (earlier === undefined) return entry
+  const ends = [entry.until, earlier.until]
+  const until = ends.includes(null) ? null : Math.max(...ends.map(Number))
+  const isCutOff = entry.kind === 'issued-before'
+  const value = isCutOff ? Math.max(Number(entry.value), Number(earlier.value)) : entry.value
+  return { ...entry, value, until }
+}

@@ -1,0 +1,82 @@
+import { ActionError } from '../ports.js'
+import { type Calls, createCalls, type Handlers } from './ipc/calls.js'
+import type { DeniedVersion } from './ipc/denied-list.js'
+import { launchReceiver } from './launch-receiver.js'
+import type { Beginning, FromReceiver } from './messages.js'
+
+/** What a receiver tells beside questions and answers. */
+export type News = Extract<FromReceiver, { type: 'told' | 'health' | 'gate' | 'in-force' }>
+
+export interface LifeOptions {
+  readonly program: string | undefined
+  /** What the process may call. */
+  handlers(calls: () => Calls): Handlers
+  /** Tells the process what is denied, until it is ended. */
+  tellDenied(tell: (denied: DeniedVersion) => void): () => void
+  hear(news: News): void
+  /** The process is gone, whoever has ended it. */
+  onGone(): void
+}
+
+/** One life of a receiver: a process. */
+export interface ReceiverLife {
+  readonly pid: number | undefined
+  readonly calls: Calls
+  /** Its address, once it serves. Rejects with an `ActionError` when it never will. */
+  readonly serving: Promise<string>
+  kill(): Promise<void>
+}
+
+/** Milliseconds: to compile it takes some seconds on a busy machine. */
+const SERVES_WITHIN_MS = 60_000
+
+export function beginLife(beginning: Beginning, options: LifeOptions): ReceiverLife {
+  const { receiver } = beginning
+  let serves: (url: string) => void = () => undefined
+  let fails: (error: Error) => void = () => undefined
+  const serving = new Promise<string>((resolve, reject) => {
+    serves = resolve
+    fails = (error) => reject(error)
+  })
+  // Whoever waits for it hears of it.
+  serving.catch(() => undefined)
+  const fail = (why: string): void => fails(new ActionError(`${receiver} cannot serve: ${why}`))
+
+  const calls: Calls = createCalls(
+    (message) => process.send(message),
+    options.handlers(() => calls),
+  )
+  const process = launchReceiver(
+    beginning,
+    {
+      hear(message) {
+        if (message.type === 'serving') serves(message.url)
+        else if (message.type === 'failed') fail(message.complaint)
+        else if (isNews(message)) options.hear(message)
+        else calls.hear(message)
+      },
+      onGone() {
+        clearTimeout(timer)
+        stopTelling()
+        calls.end()
+        fail('its process has ended')
+        options.onGone()
+      },
+    },
+    options.program,
+  )
+  const timer = setTimeout(() => {
+    fail('it takes too long')
+    void process.kill()
+  }, SERVES_WITHIN_MS)
+  serving.then(
+    () => clearTimeout(timer),
+    () => undefined,
+  )
+  const stopTelling = options.tellDenied((denied) => process.send({ type: 'denied', denied }))
+  return { pid: process.pid, calls, serving, kill: process.kill }
+}
+
+const NEWS: readonly string[] = ['told', 'health', 'gate', 'in-force']
+
+const isNews = (message: FromReceiver): message is News => NEWS.includes(message.type)

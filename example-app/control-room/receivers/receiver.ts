@@ -1,0 +1,111 @@
+import { ActionError } from '../ports.js'
+import type { ReceiverName, ReceiverState } from '../protocol.js'
+import { createKeySetWatch } from './key-set-watch.js'
+import type { Beginning, GateState, ReceiverHealth } from './messages.js'
+import { beginLife, type LifeOptions, type News, type ReceiverLife } from './receiver-life.js'
+
+export interface ReceiverOptions extends Pick<LifeOptions, 'program' | 'handlers' | 'tellDenied'> {
+  readonly name: ReceiverName
+  readonly beginning: Omit<Beginning, 'receiver' | 'port'>
+  /** What has no place in its state. */
+  onNews(news: Extract<News, { type: 'told' | 'in-force' }>): void
+  onServing(): void
+  onGone(): void
+  onChange(): void
+}
+
+/** A receiver, whose processes come and go while its address stays. */
+export interface Receiver {
+  state(): ReceiverState
+  /** Resolves when it serves. @throws ActionError (as a rejection) when it cannot */
+  start(): Promise<void>
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>
+  /** Calls a function of the process. @throws ActionError (as a rejection) when there is none */
+  ask(name: string, args: unknown[]): Promise<void>
+}
+
+const NOTHING_HELD: GateState = { isHoldingNextWrite: false, heldWrites: 0 }
+
+export function createReceiver(options: ReceiverOptions): Receiver {
+  const { name, onChange } = options
+  const keySet = createKeySetWatch()
+  let life: ReceiverLife | undefined
+  let isServing = false
+  let url = ''
+  let gate = NOTHING_HELD
+  let health: Partial<ReceiverHealth> = {}
+  let healthAt = 0
+
+  function hear(news: News): void {
+    if (news.type === 'gate') gate = news.gate
+    if (news.type === 'health') {
+      health = news.health
+      healthAt = Date.now()
+      keySet.enter(news.health.keySet.state)
+    }
+    if (news.type === 'told') for (const event of news.told.events) keySet.note(event)
+    if (news.type === 'told' || news.type === 'in-force') options.onNews(news)
+    if (news.type !== 'told') onChange()
+  }
+
+  function end(): void {
+    life = undefined
+    isServing = false
+    gate = NOTHING_HELD
+    health = {}
+    keySet.enter('cold')
+    options.onGone()
+    onChange()
+  }
+
+  function begin(): ReceiverLife {
+    const port = url === '' ? 0 : Number(new URL(url).port)
+    const beginning = { ...options.beginning, receiver: name, port }
+    const begun = beginLife(beginning, {
+      ...options,
+      hear,
+      onGone() {
+        if (life === begun) end()
+      },
+    })
+    return begun
+  }
+
+  return {
+    state: () => ({
+      name,
+      url,
+      ...(life?.pid !== undefined && { pid: life.pid }),
+      phase: life === undefined ? 'killed' : isServing ? 'ready' : 'starting',
+      ...gate,
+      ...agedBy(health, Date.now() - healthAt),
+      ...keySet.state(),
+    }),
+    async start() {
+      life ??= begin()
+      onChange()
+      const begun = life
+      const address = await begun.serving
+      if (life !== begun || isServing) return
+      url = address
+      isServing = true
+      options.onServing()
+      onChange()
+    },
+    async kill() {
+      await life?.kill()
+    },
+    async ask(question, args) {
+      if (life === undefined || !isServing) throw new ActionError(`${name} does not run`)
+      await life.calls.ask(question, args)
+    },
+  }
+}
+
+/** Ages go on between two messages. */
+function agedBy(health: Partial<ReceiverHealth>, ms: number): Partial<ReceiverHealth> {
+  const { keySet } = health
+  if (keySet?.ageSeconds === undefined) return health
+  return { ...health, keySet: { ...keySet, ageSeconds: keySet.ageSeconds + ms / 1000 } }
+}

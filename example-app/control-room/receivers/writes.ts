@@ -1,0 +1,93 @@
+import type { IdempotencyEvent, RecordKeeper, RecordView } from 'express-service-auth'
+import type { NewEvent } from '../ports.js'
+import type { ReceiverName, WriteState } from '../protocol.js'
+
+export interface Writes {
+  note(event: NewEvent): void
+  list(): readonly WriteState[]
+  /** Reads a record again at once. */
+  read(record: string): Promise<void>
+  close(): void
+}
+
+export interface WritesOptions {
+  readonly keeper: RecordKeeper
+  onChange(): void
+}
+
+interface Write extends WriteState {
+  /** It has been told of, or time has passed, since it was read. */
+  readonly isDue: boolean
+}
+
+const MOST_WRITES = 20
+const READ_EVERY_MS = 100
+/** What changes by itself, with the time, is read this often. */
+const READ_AGAIN_MS = 1000
+
+/** The last writes that were told of, each with its record as the store has it. */
+export function watchWrites({ keeper, onChange }: WritesOptions): Writes {
+  const writes = new Map<string, Write>()
+  let isReading = false
+
+  async function read(record: string): Promise<void> {
+    const readAt = Date.now()
+    const view = await keeper.inspect(record)
+    const write = writes.get(record)
+    if (write === undefined) return
+    const { view: _, ...rest } = write
+    const isDue = write.seenAt > readAt
+    writes.set(record, { ...rest, ...(view && { view }), readAt, isDue })
+    onChange()
+  }
+
+  async function readDue(): Promise<void> {
+    if (isReading) return
+    isReading = true
+    const now = Date.now()
+    const due = [...writes.values()].filter((write) => write.isDue || isToBeReadAgain(write, now))
+    // Where the store is out of reach, what was read last stays, with its time.
+    await Promise.allSettled(due.map(({ record }) => read(record)))
+    isReading = false
+  }
+
+  const timer = setInterval(() => void readDue(), READ_EVERY_MS)
+  timer.unref()
+
+  return {
+    note({ channel, event, receiver, at }) {
+      if (channel !== 'idempotency' || receiver === 'story') return
+      const { record, caller } = event as IdempotencyEvent
+      if (record === undefined) return
+      const known = writes.get(record)
+      const { readAt = 0, view } = known ?? {}
+      writes.delete(record)
+      writes.set(record, {
+        record,
+        caller,
+        receiver: receiver as ReceiverName,
+        seenAt: at,
+        ...(view && { view }),
+        readAt,
+        isDue: true,
+      })
+      if (writes.size > MOST_WRITES) writes.delete(leastWanted(writes))
+    },
+    list: () => [...writes.values()].map(({ isDue: _, ...write }) => write).reverse(),
+    read,
+    close: () => clearInterval(timer),
+  }
+}
+
+const OPEN: readonly (RecordView['state'] | undefined)[] = ['running', 'abandoned']
+
+const isOpen = ({ view }: WriteState): boolean => OPEN.includes(view?.state)
+
+const isToBeReadAgain = (write: WriteState, now: number): boolean =>
+  isOpen(write) && now - write.readAt >= READ_AGAIN_MS
+
+/** The oldest that is over; what waits for an operator must not be pushed away by what is done. */
+function leastWanted(writes: ReadonlyMap<string, Write>): string {
+  const all = [...writes.values()]
+  return (all.find((write) => !isOpen(write) && !write.isDue) ?? all[0])?.record ?? ''
+}

@@ -1,8 +1,10 @@
 import { listen } from '../listen.js'
-import { openKeyRing } from './key-ring.js'
+import { openKeyRing, type PublishedKey } from './key-ring.js'
+import { createKeySetGate } from './key-set-gate.js'
 import { scheduleFor } from './rotation.js'
 import { createHandler, type Route } from './router.js'
 import { tokenRoutes } from './routes.js'
+import type { PublicJwk } from './signing-key.js'
 import { inMemoryRoutes } from './users/bulk-routes.js'
 import type { Query } from './users/database.js'
 import type { JobFaults } from './users/import-job.js'
@@ -36,8 +38,17 @@ export interface IdentityCore {
   withdraw(kid: string): Promise<boolean>
   /** Lets the key set (nothing else) answer 503 or close the connection, or serves it again. */
   setDown(down: boolean, how?: 'unavailable' | 'hang-up'): void
+  /** Lets the key set (nothing else) answer this many milliseconds late. */
+  setSlow(milliseconds: number): void
   /** How often the key set was asked for, outages included. */
   keySetRequests(): number
+  /** The keys of its own that it publishes, newest first, then the static ones. */
+  keys(): readonly PublishedKey[]
+  /**
+   * Publishes keys of others beside its own, from now on: whoever holds them can sign in its name.
+   * @throws {TypeError} when a key id is published already
+   */
+  publishAlso(keys: readonly PublicJwk[]): void
   /** Runs the job of the bulk import now. */
   runJob(faults?: JobFaults): Promise<void>
   /** Changes what the licence opens. */
@@ -54,15 +65,9 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
   const { apiKey, port = 0, rotationSeconds = WEEK_SECONDS, keysFile, clock = Date.now } = options
   if (apiKey === '') throw new TypeError('apiKey must not be empty')
   const keyRing = await openKeyRing({ schedule: scheduleFor(rotationSeconds), clock, keysFile })
-  let keySetAnswer: 'serve' | 'unavailable' | 'hang-up' = 'serve'
-  let keySetRequests = 0
-
-  const onKeySetRequest = () => {
-    keySetRequests += 1
-    return keySetAnswer
-  }
+  const keySetGate = createKeySetGate()
   const users = options.users && (await openUsers(options.users, clock))
-  const own = tokenRoutes({ keyRing, clock, onKeySetRequest })
+  const own = tokenRoutes({ keyRing, clock, onKeySetRequest: keySetGate.pass })
   const routes = new Map<string, Route>([...own, ...(users?.routes ?? withoutUsers())])
   const server = await listen(createHandler(routes, apiKey), port).catch(async (error) => {
     await users?.close()
@@ -76,10 +81,11 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
     url: server.url,
     rotate: keyRing.rotate,
     withdraw: keyRing.withdraw,
-    setDown(down, how = 'unavailable') {
-      keySetAnswer = down ? how : 'serve'
-    },
-    keySetRequests: () => keySetRequests,
+    setDown: (down, how = 'unavailable') => keySetGate.setAnswer(down ? how : 'serve'),
+    setSlow: keySetGate.setDelay,
+    keySetRequests: keySetGate.requests,
+    keys: keyRing.published,
+    publishAlso: keyRing.publishAlso,
     runJob: (faults) => kept().job.run(faults),
     setFeatures: (features) => kept().setFeatures(features),
     query: (sql, parameters) => kept().query(sql, parameters),

@@ -1,4 +1,5 @@
 import type { KeyRing } from './key-ring.js'
+import type { KeySetAnswer } from './key-set-gate.js'
 import { isSupported, mintToken, parseMintRequest } from './mint.js'
 import { type Answer, INTERFACE_VERSIONS, type Route } from './router.js'
 import { openSessions } from './sessions.js'
@@ -10,7 +11,7 @@ export interface CoreParts {
   readonly keyRing: KeyRing
   readonly clock: () => number
   /** Asked before each answer with the key set. */
-  readonly onKeySetRequest: () => 'serve' | 'unavailable' | 'hang-up'
+  readonly onKeySetRequest: () => Promise<KeySetAnswer>
 }
 
 /** The HTTP interface of the core, as far as service tokens and users' sessions need it. */
@@ -52,7 +53,7 @@ async function mint(text: string, { keyRing, clock }: CoreParts): Promise<object
 }
 
 async function publishKeySet({ keyRing, onKeySetRequest }: CoreParts): Promise<Answer> {
-  const choice = onKeySetRequest()
+  const choice = await onKeySetRequest()
   if (choice === 'hang-up') return choice
   if (choice === 'unavailable') return { status: 503, body: 'Service Unavailable' }
   const { keys, maxAgeSeconds } = await keyRing.keySet()

@@ -1,0 +1,71 @@
+import type { CallOrder } from '../protocol.js'
+
+/** What is sent of a call, beside its token and its number. */
+export interface Composed {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly idempotencyKey?: string | undefined
+  readonly body?: string | undefined
+}
+
+const BODIES = {
+  usual: JSON.stringify({ item: 'lamp', quantity: 1 }),
+  another: JSON.stringify({ item: 'lamp', quantity: 2 }),
+} as const
+
+/** The order that is on the books before the first call. */
+const READ_PATH = '/orders/o-1'
+const WRITE_PATH = '/orders'
+
+export function compose(
+  { method, body }: Pick<CallOrder, 'method' | 'body'>,
+  idempotencyKey: string | undefined,
+): Composed {
+  if (method === 'GET') return { method, path: READ_PATH }
+  return { method, path: WRITE_PATH, idempotencyKey, body: BODIES[body] }
+}
+
+export interface Addressed {
+  readonly host: string
+  readonly authorization: string
+  /** The number of the call; receivers repeat it in what they tell. */
+  readonly call: string
+}
+
+/** The octets of the request. A header goes over the wire as latin1. */
+export function requestBytes(composed: Composed, addressed: Addressed): Buffer {
+  const head = Buffer.from(headOf(composed, addressed), 'latin1')
+  return Buffer.concat([head, Buffer.from(composed.body ?? '')])
+}
+
+/** The same for people: of the token only its beginning is shown. */
+export function requestText(composed: Composed, addressed: Addressed): string {
+  const authorization = cutAuthorization(addressed.authorization)
+  return headOf(composed, { ...addressed, authorization }) + (composed.body ?? '')
+}
+
+const END_OF_LINE = '\r\n'
+
+function headOf({ method, path, idempotencyKey, body }: Composed, addressed: Addressed): string {
+  const { host, authorization, call } = addressed
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    `Authorization: ${authorization}`,
+    `X-Room-Call: ${call}`,
+    ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: "${idempotencyKey}"`]),
+    ...(body === undefined
+      ? []
+      : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
+    'Connection: close',
+  ]
+  return lines.map((line) => line + END_OF_LINE).join('') + END_OF_LINE
+}
+
+const SHOWN_CHARACTERS = 40
+
+/** The beginning of the header: never enough of a token to be used. */
+export function cutAuthorization(authorization: string): string {
+  if (authorization.length <= SHOWN_CHARACTERS) return authorization
+  return `${authorization.slice(0, SHOWN_CHARACTERS)}…`
+}

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto'
+import { ActionError } from '../ports.js'
+import type { CallOrder } from '../protocol.js'
+
+/** What earlier calls have left for later ones. */
+export interface Remembered {
+  /** @throws {ActionError} when no call of this caller has been sent */
+  tokenOf(caller: string): string
+  keepToken(caller: string, token: string): void
+  /**
+   * The key of a POST, or none.
+   * @throws {ActionError} when the key of the last one is wanted and there was none
+   */
+  keyFor(order: Pick<CallOrder, 'method' | 'idempotencyKey'>): string | undefined
+}
+
+/** Visitors may make up callers. */
+const MAX_CALLERS = 100
+
+export function createRemembered(newKey: () => string = randomUUID): Remembered {
+  const tokens = new Map<string, string>()
+  let lastKey: string | undefined
+  return {
+    tokenOf(caller) {
+      const token = tokens.get(caller)
+      if (token === undefined) {
+        throw new ActionError(`${caller} has sent no token yet: send a call with a new one first`)
+      }
+      return token
+    },
+    keepToken(caller, token) {
+      tokens.delete(caller)
+      tokens.set(caller, token)
+      const [oldest] = tokens.keys()
+      if (tokens.size > MAX_CALLERS && oldest !== undefined) tokens.delete(oldest)
+    },
+    keyFor({ method, idempotencyKey }) {
+      if (method === 'GET' || idempotencyKey === 'none') return undefined
+      if (idempotencyKey === 'new') lastKey = newKey()
+      if (lastKey === undefined) {
+        throw new ActionError('No POST had a key yet: send one with a new key first')
+      }
+      return lastKey
+    },
+  }
+}

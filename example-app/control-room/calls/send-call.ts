@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import { ActionError, type Receivers } from '../ports.js'
+import type { CallOrder, CallResult, OperatorView, ReceiverName } from '../protocol.js'
+import { operatorView } from '../verdict/verdict.js'
+import type { CallEvents } from './call-events.js'
+import type { Catalogue } from './catalogue.js'
+import { type Addressed, type Composed, requestBytes, requestText } from './compose.js'
+import { exchange, type RawAnswer } from './raw-exchange.js'
+import type { Remembered } from './remembered.js'
+import { shownToken } from './shown-token.js'
+import { type Mint, mintToken } from './tokens.js'
+
+/** What calls are made with. */
+export interface CallParts {
+  readonly mint: Mint
+  readonly receivers: Pick<Receivers, 'urlOf' | 'orders' | 'states'>
+  readonly catalogue: Pick<Catalogue, 'find'>
+  readonly remembered: Remembered
+  readonly events: CallEvents
+  readonly clock: () => number
+  /** Milliseconds until an answer must be there. */
+  readonly answerLimitMs: number
+}
+
+/** How long what a receiver tells of a call is waited for; it tells every 50 ms. */
+export const TOLD_LIMIT_MS = 1000
+
+/** The value of an Authorization header, and why the catalogue says that it must be refused. */
+export interface Credential {
+  readonly authorization: string
+  readonly hostility?: string
+}
+
+/**
+ * The credential that an order asks for: hostile, used before or new.
+ * @throws {ActionError} when there is none
+ */
+export async function credentialFor(order: CallOrder, parts: CallParts): Promise<Credential> {
+  const { mint, catalogue, remembered } = parts
+  if (order.hostileToken !== undefined) {
+    const hostile = catalogue.find(order.hostileToken)
+    if (hostile) return { authorization: hostile.authorization, hostility: hostile.why }
+    throw new ActionError('There is no hostile token of this name')
+  }
+  if (order.isTokenReused) return { authorization: `Bearer ${remembered.tokenOf(order.caller)}` }
+  const token = await mintToken(mint, order)
+  remembered.keepToken(order.caller, token)
+  return { authorization: `Bearer ${token}` }
+}
+
+/** A request that is ready to be sent. */
+export interface ReadyCall {
+  readonly receiver: ReceiverName
+  readonly composed: Composed
+  readonly credential: Credential
+}
+
+export interface SentCall extends RawAnswer {
+  readonly addressed: Addressed
+  readonly sentAt: number
+  /** Waits, shortly, for what the receiver tells of it. */
+  view(): Promise<OperatorView>
+}
+
+/** Sends a request, and begins to gather what is told of it. */
+export async function sendReady(ready: ReadyCall, parts: CallParts): Promise<SentCall> {
+  const { receiver, composed, credential } = ready
+  const url = parts.receivers.urlOf(receiver)
+  const call = randomUUID()
+  const addressed = { host: new URL(url).host, authorization: credential.authorization, call }
+  const expected = parts.events.expect(call)
+  const sentAt = parts.clock()
+  const request = requestBytes(composed, addressed)
+  const sent = await exchange({ url, request, limitMs: parts.answerLimitMs })
+  return {
+    ...sent,
+    addressed,
+    sentAt,
+    async view() {
+      const told = await expected.told(sent.isSent ? TOLD_LIMIT_MS : 0)
+      expected.forget()
+      return operatorView({ method: composed.method, answer: sent.answer, ...told })
+    },
+  }
+}
+
+/**
+ * Composes a call, sends it, and tells what its two sides have seen. Never rejects for what became of
+ * the request.
+ * @throws {ActionError} when it cannot be composed
+ */
+export async function sendCall(
+  order: CallOrder,
+  composed: Composed,
+  parts: CallParts,
+): Promise<CallResult> {
+  const { receiver } = order
+  const credential = await credentialFor(order, parts)
+  const sent = await sendReady({ receiver, composed, credential }, parts)
+  return {
+    id: sent.addressed.call,
+    sentAt: sent.sentAt,
+    request: {
+      receiver,
+      text: requestText(composed, sent.addressed),
+      token: shownToken(credential.authorization, credential.hostility),
+    },
+    answer: sent.answer,
+    operator: await sent.view(),
+  }
+}

@@ -1,0 +1,115 @@
+import type { IdempotencyEvent, Reason, RunEnd } from 'express-service-auth'
+
+/** The steps of the verdict on a call, in the order in which a receiver takes them. */
+export const STEPS = [
+  'Authorization header',
+  'Form of the token',
+  'Header and algorithm',
+  'Key id',
+  'Key is known',
+  'Signature',
+  'Claims',
+  'Life time',
+  'Denylist',
+  'Caller approved',
+  'Permissions',
+  'Token used once',
+  'Idempotency-Key',
+  'Handler',
+] as const
+
+export type Step = (typeof STEPS)[number]
+
+/** Only writes come to these. */
+const STEPS_OF_WRITES: readonly Step[] = ['Token used once', 'Idempotency-Key']
+
+export const stepsOf = (method: 'GET' | 'POST'): readonly Step[] =>
+  method === 'POST' ? STEPS : STEPS.filter((step) => !STEPS_OF_WRITES.includes(step))
+
+/**
+ * Where each reason of a decision arises. Keys are denied by the live denylist here: in the
+ * receivers' policy there is no other.
+ */
+export const STEP_OF_REASON: Readonly<Record<Reason, Step>> = {
+  credentials_missing: 'Authorization header',
+  credentials_ambiguous: 'Authorization header',
+  authorization_repeated: 'Authorization header',
+  authorization_malformed: 'Authorization header',
+  token_too_long: 'Authorization header',
+  token_malformed: 'Form of the token',
+  session_token_malformed: 'Form of the token',
+  header_parameter_forbidden: 'Header and algorithm',
+  algorithm_not_allowed: 'Header and algorithm',
+  key_id_invalid: 'Key id',
+  static_key_refused: 'Key is known',
+  key_unknown: 'Key is known',
+  key_set_unavailable: 'Key is known',
+  signature_invalid: 'Signature',
+  claim_missing: 'Claims',
+  claim_invalid: 'Claims',
+  identity_missing: 'Claims',
+  token_expired: 'Life time',
+  token_not_yet_valid: 'Life time',
+  token_lifetime_too_long: 'Life time',
+  key_denied: 'Denylist',
+  token_denied: 'Denylist',
+  token_issued_too_early: 'Denylist',
+  caller_denied: 'Denylist',
+  denylist_unavailable: 'Denylist',
+  caller_not_approved: 'Caller approved',
+  permission_missing: 'Permissions',
+  token_id_missing: 'Token used once',
+  token_replayed: 'Token used once',
+  store_unavailable: 'Token used once',
+}
+
+/** Why an idempotency key ended the request, and not the run of its handler. */
+export type KeyReason = Exclude<
+  Extract<IdempotencyEvent, { outcome: 'refused' | 'undecided' }>['reason'],
+  'timed_out' | 'conflict' | 'commit_unknown' | 'commit_refused'
+>
+
+type UndoneReason = Exclude<
+  Extract<IdempotencyEvent, { outcome: 'undecided' }>['reason'],
+  'store_unavailable'
+>
+
+/** Where each reason of `requireIdempotencyKey` arises. */
+export const STEP_OF_KEY_REASON: Readonly<Record<KeyReason | UndoneReason, Step>> = {
+  key_missing: 'Idempotency-Key',
+  key_invalid: 'Idempotency-Key',
+  key_reused: 'Idempotency-Key',
+  request_in_progress: 'Idempotency-Key',
+  outcome_unknown: 'Idempotency-Key',
+  result_not_stored: 'Idempotency-Key',
+  store_unavailable: 'Idempotency-Key',
+  timed_out: 'Handler',
+  conflict: 'Handler',
+  commit_unknown: 'Handler',
+  commit_refused: 'Handler',
+}
+
+/** Ends of a run after which its caller has no answer of the handler that a retry would get too. */
+export const STEP_OF_RUN_END: Readonly<Record<RunEnd, Step | undefined>> = {
+  result_kept: undefined,
+  result_too_large: undefined,
+  released: undefined,
+  refusal_kept: undefined,
+  uncoupled: undefined,
+  transaction_unused: undefined,
+  abandoned: 'Handler',
+  key_lost: 'Handler',
+  result_lost: 'Handler',
+  rolled_back: 'Handler',
+  conflict: 'Handler',
+}
+
+/** The last step that an accepted decision of each middleware has passed. */
+export const PASSED_BY = {
+  // Of the permissions only those that the policy asks of every request, and here it asks none.
+  serviceAuth: 'Caller approved',
+  acceptOneOf: 'Caller approved',
+  requirePermissions: 'Permissions',
+  requireSingleUse: 'Token used once',
+  requireIdempotencyKey: 'Idempotency-Key',
+} as const satisfies Record<string, Step>

@@ -1,0 +1,78 @@
+import type { LiveDenylist, Store } from 'express-service-auth'
+import { type Callers, openCallers } from '../../example-app/control-room/calls/callers.js'
+import { type Catalogue, openCatalogue } from '../../example-app/control-room/calls/catalogue.js'
+import { createEventLog } from '../../example-app/control-room/metrics/event-log.js'
+import type { Told } from '../../example-app/control-room/ports.js'
+import type { CallOrder } from '../../example-app/control-room/protocol.js'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../../example-app/identity-core/identity-core.js'
+import { createTestIssuer } from '../support/test-issuer.js'
+import { type ReceiversHere, startReceiversHere } from './receivers-here.js'
+
+export const API_KEY = 'the-key-of-the-control-room'
+
+export interface RoomHere {
+  readonly core: IdentityCore
+  readonly receivers: ReceiversHere
+  readonly catalogue: Catalogue
+  readonly callers: Callers
+  close(): Promise<void>
+}
+
+interface Options {
+  readonly denylist?: LiveDenylist
+  readonly wrapStore?: (store: Store) => Store
+  readonly answerLimitMs?: number
+  readonly onTold?: (told: Told) => void
+}
+
+/** The core, the catalogue, two receivers in this process and who calls them. */
+export async function openRoomHere(options: Options = {}): Promise<RoomHere> {
+  const { answerLimitMs, onTold, ...others } = options
+  const core = await startIdentityCore({ apiKey: API_KEY })
+  const catalogue = await openCatalogue({ core, openIssuer: createTestIssuer })
+  const log = createEventLog()
+  let callers: Callers | undefined
+  const receivers = await startReceiversHere({
+    coreUrl: core.url,
+    ...others,
+    onTold(told) {
+      onTold?.(told)
+      callers?.hear(log.add(told.events), told.requests)
+    },
+  })
+  const mint = { url: core.url, apiKey: API_KEY }
+  callers = openCallers({ mint, receivers, catalogue, ...(answerLimitMs && { answerLimitMs }) })
+  return {
+    core,
+    receivers,
+    catalogue,
+    callers,
+    async close() {
+      log.close()
+      await receivers.close()
+      await catalogue.close()
+      await core.close()
+    },
+  }
+}
+
+export const READ: CallOrder = {
+  receiver: 'orders-1',
+  caller: 'billing',
+  audience: 'orders',
+  permissions: ['orders:read'],
+  method: 'GET',
+  isTokenReused: false,
+  idempotencyKey: 'none',
+  body: 'usual',
+}
+
+export const WRITE: CallOrder = {
+  ...READ,
+  permissions: ['orders:write'],
+  method: 'POST',
+  idempotencyKey: 'new',
+}

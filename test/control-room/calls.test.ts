@@ -1,0 +1,185 @@
+import type { AddressInfo } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { exchange } from '../../example-app/control-room/calls/raw-exchange.js'
+import type { CallResult } from '../../example-app/control-room/protocol.js'
+import { openRoomHere, READ, type RoomHere, WRITE } from './calls-kit.js'
+
+let room: RoomHere
+
+beforeAll(async () => {
+  room = await openRoomHere()
+})
+afterAll(() => room.close())
+
+const statusOf = ({ answer }: CallResult) => ('status' in answer ? answer.status : answer.failure)
+
+describe('a call', () => {
+  it('shows what the caller got to the byte, and what the operator saw', async () => {
+    const result = await room.callers.call(READ)
+    const { request, answer, operator } = result
+    expect(statusOf(result)).toBe(200)
+    expect(answer.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    expect(answer.text).toMatch(/\r\n\r\n\{"id":"o-1".*\}$/)
+    expect(answer).toMatchObject({ bytes: Buffer.byteLength(answer.text) })
+    expect(request.text).toContain('GET /orders/o-1 HTTP/1.1\r\n')
+    expect(request.text).toContain(`X-Room-Call: ${result.id}\r\n`)
+    expect(request.token.header).toMatchObject({ alg: 'RS256' })
+    expect(request.token.payload).toMatchObject({ sub: 'billing', aud: 'orders' })
+    expect(operator).toMatchObject({ outcome: 'accepted', caller: 'billing' })
+    expect(operator.steps.every(({ state }) => state === 'passed')).toBe(true)
+    expect(operator.steps.map(({ name }) => name)).not.toContain('Idempotency-Key')
+    expect(operator.events.map(({ call }) => call)).toEqual(operator.events.map(() => result.id))
+  })
+
+  it('never shows a whole token', async () => {
+    const { request } = await room.callers.call(READ)
+    expect(request.token.authorization.length).toBeLessThan(50)
+    expect(request.text).not.toMatch(/Bearer \S{60}/)
+  })
+
+  it('mints a token for each call, or sends the last one of its caller again', async () => {
+    const jtiOf = ({ request }: CallResult) => (request.token.payload as { jti: string }).jti
+    const first = await room.callers.call(WRITE)
+    const second = await room.callers.call(WRITE)
+    expect(jtiOf(second)).not.toBe(jtiOf(first))
+    const again = await room.callers.call({ ...WRITE, isTokenReused: true })
+    expect(jtiOf(again)).toBe(jtiOf(second))
+    expect(again.operator).toMatchObject({ outcome: 'refused', reason: 'token_replayed' })
+  })
+
+  it('sends a key that is new, the same or none, with the usual body or another', async () => {
+    const first = await room.callers.call(WRITE)
+    const retry = await room.callers.call({ ...WRITE, idempotencyKey: 'same' })
+    const other = await room.callers.call({ ...WRITE, idempotencyKey: 'same', body: 'another' })
+    const none = await room.callers.call({ ...WRITE, idempotencyKey: 'none' })
+    expect([first, retry, other, none].map(statusOf)).toEqual([201, 201, 422, 400])
+    expect(retry.operator.outcome).toBe('replayed')
+    expect(retry.answer.text).toMatch(/\r\nIdempotent-Replayed: true\r\n/i)
+    expect(other.operator.reason).toBe('key_reused')
+    expect(none.operator.reason).toBe('key_missing')
+    const last = retry.operator.steps.at(-1)
+    expect(last).toEqual({ name: 'Handler', state: 'not-reached' })
+  })
+
+  it('goes to the receiver that was chosen', async () => {
+    const { operator } = await room.callers.call({ ...READ, receiver: 'orders-2' })
+    expect(operator.events.map(({ receiver }) => receiver)).toContain('orders-2')
+  })
+
+  it.each<[string, object, string]>([
+    ['an unknown member', { ...READ, path: '/admin' }, 'the input'],
+    ['another receiver', { ...READ, receiver: 'orders-3' }, 'receiver'],
+    ['a caller without a name', { ...READ, caller: '' }, 'caller'],
+    ['a long text', { ...READ, audience: 'a'.repeat(201) }, 'audience'],
+    ['permissions that are none', { ...READ, permissions: 'orders:read' }, 'permissions'],
+    ['an unknown hostile token', { ...READ, hostileToken: 'of nobody' }, 'hostile token'],
+    ['a token of a caller that sent none', { ...READ, caller: 'ada', isTokenReused: true }, 'ada'],
+  ])('is refused in one line when it has %s', async (_, input, part) => {
+    const failure = await room.callers.call(input).catch((error: Error) => error)
+    expect(failure).toMatchObject({ name: 'ActionError' })
+    expect((failure as Error).message).toContain(part)
+    expect((failure as Error).message).not.toContain('\n')
+  })
+})
+
+describe('many calls', () => {
+  it('sends a hundred one after another, and counts answers by status and reason', async () => {
+    const order = { ...WRITE, permissions: ['orders:read'] }
+    const result = await room.callers.manyCalls({ order, how: 'hundred' })
+    const { answers, newOrders, calls } = result
+    expect(calls).toBe(100)
+    expect(answers).toEqual([
+      { status: 403, reason: 'permission_missing', isReplay: false, calls: 100 },
+    ])
+    expect(newOrders).toBe(0)
+  })
+
+  it('runs one of twenty equal writes at once; the others get its answer or a 409', async () => {
+    const result = await room.callers.manyCalls({ order: WRITE, how: 'twenty-at-once' })
+    expect(result).toMatchObject({ calls: 20, newOrders: 1 })
+    const runs = result.answers.filter(({ status, isReplay }) => status === 201 && !isReplay)
+    expect(runs.map(({ calls }) => calls)).toEqual([1])
+    const others = result.answers.filter((answer) => !runs.includes(answer))
+    for (const { status, reason, isReplay } of others) {
+      expect([
+        { status: 201, reason: undefined, isReplay: true },
+        { status: 409, reason: 'request_in_progress', isReplay: false },
+      ]).toContainEqual({ status, reason, isReplay })
+    }
+  })
+
+  it('answers twenty equal reads at once', async () => {
+    const result = await room.callers.manyCalls({ order: READ, how: 'twenty-at-once' })
+    expect(result.answers).toMatchObject([{ status: 200, calls: 20 }])
+  })
+
+  it('are sent once at a time', async () => {
+    const first = room.callers.manyCalls({ order: READ, how: 'twenty-at-once' })
+    await expect(
+      room.callers.manyCalls({ order: READ, how: 'twenty-at-once' }),
+    ).rejects.toMatchObject({ name: 'ActionError' })
+    await first
+  })
+})
+
+describe('a receiver that fails', () => {
+  async function serve(onConnection: (socket: Socket) => void): Promise<string> {
+    const server = createServer(onConnection).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    onTestFinished(() => void server.close())
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const ask = (url: string, limitMs = 5000) =>
+    exchange({ url, request: Buffer.from('GET / HTTP/1.1\r\n\r\n'), limitMs })
+
+  it.each<[string, (socket: Socket) => void, RegExp]>([
+    ['cuts at once', (socket) => socket.destroy(), /^the connection was cut/],
+    [
+      'cuts in the middle',
+      (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal'),
+      /cut after 41 bytes/,
+    ],
+    ['talks something else', (socket) => socket.end('220 mail ready\r\n\r\n'), /not HTTP/],
+    [
+      'sends without end',
+      (socket) =>
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n${'x'.repeat(70_000)}`),
+      /larger than 64 KiB/,
+    ],
+  ])('is shown when it %s', async (_, serving, failure) => {
+    const { answer } = await ask(
+      await serve((socket) => {
+        socket.on('error', () => {})
+        serving(socket)
+      }),
+    )
+    expect(answer).toMatchObject({ failure: expect.stringMatching(failure) })
+  })
+
+  it('is shown when it is silent, for no longer than the limit', async () => {
+    const { answer } = await ask(await serve(() => {}), 60)
+    expect(answer).toMatchObject({ failure: 'nobody answered within 0.06 s', text: '' })
+    expect(answer.milliseconds).toBeLessThan(2000)
+  })
+
+  it.each([
+    ['of a length', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+    ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
+  ])('need not close the connection after an answer %s', async (_, text) => {
+    const url = await serve((socket) => void socket.on('error', () => {}).write(text))
+    expect((await ask(url)).answer).toMatchObject({ status: 200, text, bytes: text.length })
+  })
+
+  it('is shown when nobody listens, and reached by no step', async () => {
+    const other = await openRoomHere()
+    onTestFinished(other.close)
+    await other.receivers.stop('orders-1')
+    const { answer, operator } = await other.callers.call(READ)
+    expect(answer).toMatchObject({ failure: expect.stringContaining('nobody listens') })
+    expect(operator).toMatchObject({ outcome: 'failed', events: [] })
+    expect(operator.steps.every(({ state }) => state === 'not-reached')).toBe(true)
+    const many = await other.callers.manyCalls({ order: READ, how: 'twenty-at-once' })
+    expect(many.answers.map(({ calls }) => calls)).toEqual([10, 10])
+  })
+})

@@ -6,7 +6,10 @@ const HEARTBEAT_MS = 10_000
 /** How long the browser waits before it connects again. */
 const RETRY_MS = 1000
 
-/** A page that leaves this much unread is let go: it comes back, and is told everything anew. */
+/**
+ * A page that has left this much unread when there is more to tell is let go: it comes back, and is
+ * told everything anew.
+ */
 const MAX_UNREAD_BYTES = 1024 * 1024
 
 /** More pages than a person looks at. */
@@ -26,9 +29,8 @@ export function createEventStreams(room: Room): EventStreams {
   function open(response: ServerResponse): void {
     response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' })
     const write = (text: string): void => {
-      if (response.destroyed) return
-      response.write(text)
       if (response.writableLength > MAX_UNREAD_BYTES) response.destroy()
+      if (!response.destroyed) response.write(text)
     }
     write(`retry: ${RETRY_MS}\n\n`)
     const unsubscribe = room.subscribe((type, message) => {

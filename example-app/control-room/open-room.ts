@@ -1,0 +1,79 @@
+import type { IdentityCore } from '../identity-core/identity-core.js'
+import { actionsOf } from './actions.js'
+import { type Callers, openCallers } from './calls/callers.js'
+import { openCatalogue } from './calls/catalogue.js'
+import { openFeed } from './feed.js'
+import { openCoreKeys } from './keys/core-keys.js'
+import { ActionError, type Room } from './ports.js'
+import type { RoomState } from './protocol.js'
+import { openReceivers, type ReceiversOptions } from './receivers/open-receivers.js'
+
+export interface RoomOptions
+  extends Pick<ReceiversOptions, 'apiKey' | 'redisUrl' | 'leaseSeconds' | 'programs'> {
+  /** Its keys and its key set are the visitor's to change. */
+  readonly core: IdentityCore
+}
+
+/**
+ * Opens a control room: two receivers, each a process, and what calls, watches and breaks them.
+ * @throws {StartError} when the store cannot serve
+ * @throws {ActionError} when a receiver cannot
+ */
+export async function openRoom({ core, ...options }: RoomOptions): Promise<Room> {
+  const startedAt = Date.now()
+  const mint = { url: core.url, apiKey: options.apiKey }
+  const feed = openFeed(stateOfNow)
+  let callers: Callers | undefined
+  // Before the receivers fetch the key set, so that its keys are in it.
+  const catalogue = await openCatalogue({ core })
+  const receivers = await openReceivers({
+    ...options,
+    coreUrl: core.url,
+    onTold(told) {
+      const events = feed.hear(told)
+      callers?.hear(events, told.requests)
+    },
+    onChange: feed.changed,
+  }).catch(async (error: unknown) => {
+    feed.close()
+    await catalogue.close()
+    throw error
+  })
+  callers = openCallers({ mint, receivers, catalogue })
+  const keys = openCoreKeys({ core, catalogueKids: catalogue.kids })
+  const load = { set: notYet, callsPerSecond: () => 0 }
+  const tour = { play: notYet, steps: () => [] }
+  const act = actionsOf({ receivers, callers, keys, load, tour })
+
+  function stateOfNow(): RoomState {
+    return {
+      now: Date.now(),
+      startedAt,
+      core: keys.state(),
+      store: { name: receivers.storeName, isShared: true, ...receivers.store.health() },
+      receivers: receivers.states(),
+      orders: receivers.orders(),
+      writes: receivers.writes(),
+      denied: receivers.denied(),
+      totals: feed.totals(),
+      backgroundLoad: load.callsPerSecond(),
+      tour: tour.steps(),
+      catalogue: catalogue.cases,
+    }
+  }
+
+  return {
+    state: stateOfNow,
+    act: (name, input) => act(name, input).finally(feed.changed),
+    subscribe: feed.subscribe,
+    async close() {
+      await receivers.close()
+      feed.close()
+      await catalogue.close()
+    },
+  }
+}
+
+async function notYet(): Promise<never> {
+  throw new ActionError('This is not there yet')
+}

@@ -3,7 +3,12 @@ import { StartError } from './start-error.js'
 /** The key that the example's services share. It opens nothing but a core on this machine. */
 const EXAMPLE_API_KEY = 'example-key-for-development-only'
 
-export const DEFAULT_PORTS = { identityCore: 3567, orders: 4001, billing: 4002 } as const
+export const DEFAULT_PORTS = {
+  identityCore: 3567,
+  controlRoom: 4000,
+  orders: 4001,
+  billing: 4002,
+} as const
 
 /** A TCP port from the environment; 0 takes a free one. */
 export function portFrom(name: string, fallback: number): number {

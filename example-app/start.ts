@@ -1,4 +1,7 @@
 import { logDecisions } from 'express-service-auth'
+import { openPage, type PageOptions } from './control-room/open-page.js'
+import { ActionError } from './control-room/ports.js'
+import type { RoomServer } from './control-room/server/serve-room.js'
 import { apiKeyFrom, DEFAULT_PORTS, portFrom, textFrom } from './environment.js'
 import { launch } from './launch.js'
 import { jsonLines } from './orders/json-lines.js'
@@ -14,10 +17,14 @@ import { storySteps } from './story/steps.js'
 import { tell } from './story/tell.js'
 import { createTerminal, type Terminal } from './story/terminal.js'
 
+const FLAGS = ['--once', '--no-page', 'migration']
+
 await launch('start', async () => {
-  const { isOnce, isMigration } = readFlags(process.argv.slice(2))
+  const { isOnce, isMigration, hasPage } = readFlags(process.argv.slice(2))
   if (isMigration) return startMigration(isOnce)
+  const port = portFrom('CONTROL_ROOM_PORT', DEFAULT_PORTS.controlRoom)
   const apiKey = apiKeyFrom('IDENTITY_CORE_API_KEY')
+  const redisUrl = textFrom('REDIS_URL')
   const operator = createOperator()
   const stage = await setStage({
     ports: {
@@ -26,7 +33,7 @@ await launch('start', async () => {
       billing: portFrom('BILLING_PORT', DEFAULT_PORTS.billing),
     },
     apiKey,
-    addresses: { databaseUrl: textFrom('DATABASE_URL'), redisUrl: textFrom('REDIS_URL') },
+    addresses: { databaseUrl: textFrom('DATABASE_URL'), redisUrl },
     operator,
   })
   const steps = storySteps(stage)
@@ -41,15 +48,29 @@ await launch('start', async () => {
     process.exitCode = isAsTold ? 0 : 1
     return undefined
   }
-  return stayUp(stage, apiKey, terminal)
+  const services = await stayUp(stage, apiKey, terminal)
+  if (!hasPage) return services
+  const page = leadToPage({ core: stage.core, apiKey, redisUrl, port }, terminal)
+  return {
+    async close() {
+      await (await page)?.close()
+      await services.close()
+    },
+  }
 })
 
-function readFlags(words: readonly string[]): { isOnce: boolean; isMigration: boolean } {
-  const unknown = words.find((word) => word !== '--once' && word !== 'migration')
-  if (unknown === undefined) {
-    return { isOnce: words.includes('--once'), isMigration: words.includes('migration') }
+function readFlags(words: readonly string[]) {
+  const unknown = words.find((word) => !FLAGS.includes(word))
+  if (unknown !== undefined) {
+    throw new StartError(
+      `unknown option ${unknown}; there are --once, --no-page and the story migration`,
+    )
   }
-  throw new StartError(`unknown option ${unknown}; there are --once and the story migration`)
+  return {
+    isOnce: words.includes('--once'),
+    isMigration: words.includes('migration'),
+    hasPage: !words.includes('--no-page'),
+  }
 }
 
 /** The other story: accounts move into the core. */
@@ -87,7 +108,7 @@ async function stayUp(stage: Stage, apiKey: string, terminal: Terminal) {
     for (const line of await writeOperatorLines(stage, curl.directory)) terminal.line(line)
   }
   terminal.line()
-  terminal.heading('What the receiver logs:')
+  terminal.heading('What the receiver logs: from here on, a line for each decision')
   const stopLog = logDecisions(jsonLines)
   return {
     async close() {
@@ -95,5 +116,24 @@ async function stayUp(stage: Stage, apiKey: string, terminal: Terminal) {
       await curl.close()
       await stage.close()
     },
+  }
+}
+
+/** The services stay up whether there can be a page or not. */
+async function leadToPage(
+  options: PageOptions,
+  terminal: Terminal,
+): Promise<RoomServer | undefined> {
+  try {
+    const page = await openPage(options)
+    terminal.line()
+    terminal.heading('See all of it in a browser. Whoever has this address can use it:')
+    terminal.line(page.address)
+    return page
+  } catch (error) {
+    const isUsersToFix = error instanceof StartError || error instanceof ActionError
+    const why = isUsersToFix ? error.message.replace(/\s+/g, ' ') : error
+    console.error('start: no control room (its port is in CONTROL_ROOM_PORT):', why)
+    return undefined
   }
 }

@@ -28,7 +28,7 @@ export type StartOptions = Pick<RoomOptions, 'redisUrl' | 'leaseSeconds'>
 
 /** A control room as `npm start` opens it, in this process, its receivers in theirs. */
 export async function startRoom(options: StartOptions = {}): Promise<StartedRoom> {
-  knowSecret('the api-key', API_KEY)
+  knowSecret('an API key', API_KEY)
   const [files, receiver, answer, core] = await Promise.all([
     builtPage(),
     compile(new URL('child/main.ts', RECEIVERS)),

@@ -17,6 +17,8 @@ export interface Running {
   readonly finished: Promise<Finished>
   /** Resolves with all that was printed, once the text is part of it. */
   printed(text: string): Promise<string>
+  /** What has come on standard error so far. */
+  complained(): string
 }
 
 /** Starts a file of the example app as its users do, on free ports unless told otherwise. */
@@ -27,7 +29,8 @@ export async function run(
 ): Promise<Running> {
   knowEnvironment(env)
   const program = await compile(new URL(`../../example-app/${file}`, import.meta.url))
-  const ports = { IDENTITY_CORE_PORT: '0', ORDERS_PORT: '0', BILLING_PORT: '0' }
+  const services = { IDENTITY_CORE_PORT: '0', ORDERS_PORT: '0', BILLING_PORT: '0' }
+  const ports = { ...services, CONTROL_ROOM_PORT: '0' }
   const { REDIS_URL: _, DATABASE_URL: __, NODE_OPTIONS: ___, ...inherited } = process.env
   const child = spawn(process.execPath, [program, ...args], {
     cwd: ROOT,
@@ -51,5 +54,5 @@ export async function run(
     }
     return stdout
   }
-  return { child, finished, printed }
+  return { child, finished, printed, complained: () => stderr }
 }

@@ -90,6 +90,7 @@ it('billing ends with one line when the core does not answer, or is none', async
 })
 
 it.each([
+  ['start.ts', { CONTROL_ROOM_PORT: '70000' }, 'start: CONTROL_ROOM_PORT must be'],
   ['orders/main.ts', { ORDERS_PORT: '70000' }, 'orders: ORDERS_PORT must be'],
   ['billing/main.ts', { ORDERS_URL: 'http://a/b' }, 'billing: ORDERS_URL must be'],
   ['billing/main.ts', { ORDERS_URL: 'http://a' }, 'billing: serviceFetch: origins[0] must'],
@@ -100,6 +101,6 @@ it.each([
 
 it('the story ends with one line for a flag that it does not know', async () => {
   expect(await complaint('start.ts', {}, ['--onec'])).toBe(
-    'start: unknown option --onec; there are --once and the story migration',
+    'start: unknown option --onec; there are --once, --no-page and the story migration',
   )
 })

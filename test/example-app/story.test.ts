@@ -63,7 +63,7 @@ it('goes as told with Redis, also a second time on the same records', async () =
 })
 
 it('stays up with curl lines that work as printed, and leaves nothing behind', async () => {
-  const story = await run('start.ts')
+  const story = await run('start.ts', ['--no-page'])
   onTestFinished(() => {
     story.child.kill('SIGKILL')
   })
@@ -89,7 +89,7 @@ it('stays up with curl lines that work as printed, and leaves nothing behind', a
 it('shows with Redis what its operator can do, in commands that work', async () => {
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
-  const story = await run('start.ts', [], { REDIS_URL: redis.url })
+  const story = await run('start.ts', ['--no-page'], { REDIS_URL: redis.url })
   onTestFinished(() => {
     story.child.kill('SIGKILL')
   })

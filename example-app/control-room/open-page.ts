@@ -1,4 +1,5 @@
 import { openRoom, type RoomOptions } from './open-room.js'
+import type { Room } from './ports.js'
 import { readPageFiles } from './server/page-files.js'
 import { type RoomServer, serveRoom } from './server/serve-room.js'
 
@@ -14,12 +15,18 @@ export interface PageOptions extends RoomOptions {
  */
 export async function openPage({ port, ...options }: PageOptions): Promise<RoomServer> {
   const files = await readPageFiles()
-  const room = await openRoom(options)
+  let opening: Promise<Room> | undefined
+  const room = () => {
+    opening ??= openRoom(options)
+    return opening
+  }
+  // A port in use is found before anything else is started.
+  const { address, close } = await serveRoom({ room, files, port })
   try {
-    const { address, close } = await serveRoom({ room, files, port })
-    return { address, close: () => close().then(room.close) }
+    const opened = await room()
+    return { address, close: () => close().then(opened.close) }
   } catch (error) {
-    await room.close()
+    await close()
     throw error
   }
 }

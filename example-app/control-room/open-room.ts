@@ -1,5 +1,6 @@
 import type { IdentityCore } from '../identity-core/identity-core.js'
 import { actionsOf } from './actions.js'
+import { openBackgroundLoad } from './calls/background-load.js'
 import { type Callers, openCallers } from './calls/callers.js'
 import { openCatalogue } from './calls/catalogue.js'
 import { openFeed } from './feed.js'
@@ -41,7 +42,7 @@ export async function openRoom({ core, ...options }: RoomOptions): Promise<Room>
   })
   callers = openCallers({ mint, receivers, catalogue })
   const keys = openCoreKeys({ core, catalogueKids: catalogue.kids })
-  const load = { set: notYet, callsPerSecond: () => 0 }
+  const load = openBackgroundLoad({ mint, receivers })
   const tour = { play: notYet, steps: () => [] }
   const act = actionsOf({ receivers, callers, keys, load, tour })
 
@@ -56,7 +57,7 @@ export async function openRoom({ core, ...options }: RoomOptions): Promise<Room>
       writes: receivers.writes(),
       denied: receivers.denied(),
       totals: feed.totals(),
-      backgroundLoad: load.callsPerSecond(),
+      backgroundLoad: load.rate(),
       tour: tour.steps(),
       catalogue: catalogue.cases,
     }
@@ -67,6 +68,7 @@ export async function openRoom({ core, ...options }: RoomOptions): Promise<Room>
     act: (name, input) => act(name, input).finally(feed.changed),
     subscribe: feed.subscribe,
     async close() {
+      await load.close()
       await receivers.close()
       feed.close()
       await catalogue.close()

@@ -13,7 +13,7 @@ let address: URL
 
 beforeEach(async () => {
   quiet = quietRoom()
-  server = await serveRoom({ room: quiet.room, files: FILES })
+  server = await serveRoom({ room: async () => quiet.room, files: FILES })
   address = new URL(server.address)
 })
 afterEach(() => server.close())

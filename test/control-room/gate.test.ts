@@ -12,8 +12,8 @@ let key: string
 let own: string
 
 beforeAll(async () => {
-  server = await serveRoom({ room: quiet.room, files: FILES })
-  other = await serveRoom({ room: quietRoom().room, files: FILES })
+  server = await serveRoom({ room: async () => quiet.room, files: FILES })
+  other = await serveRoom({ room: async () => quietRoom().room, files: FILES })
   const address = new URL(server.address)
   port = Number(address.port)
   key = address.pathname.slice(1, -1)

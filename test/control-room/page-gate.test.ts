@@ -13,7 +13,10 @@ let neighbour: RunningServer
 
 beforeAll(async () => {
   const subscribe = () => () => {}
-  server = await serveRoom({ room: { ...quiet.room, subscribe }, files: await builtPage() })
+  server = await serveRoom({
+    room: async () => ({ ...quiet.room, subscribe }),
+    files: await builtPage(),
+  })
   neighbour = await listen((_, response) => {
     response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>')
   }, 0)

@@ -37,7 +37,7 @@ export async function startRoom(options: StartOptions = {}): Promise<StartedRoom
   ])
   const programs = { receiver, answer }
   const room = await openRoom({ core, apiKey: API_KEY, programs, ...options })
-  let server = await serveRoom({ room, files })
+  let server = await serveRoom({ room: async () => room, files })
   const { address } = server
   const { port, pathname } = new URL(address)
   return {
@@ -46,7 +46,12 @@ export async function startRoom(options: StartOptions = {}): Promise<StartedRoom
     address,
     stopServing: () => server.close(),
     async serveAgain() {
-      server = await serveRoom({ room, files, port: Number(port), key: pathname.slice(1, -1) })
+      server = await serveRoom({
+        room: async () => room,
+        files,
+        port: Number(port),
+        key: pathname.slice(1, -1),
+      })
     },
     async close() {
       await server.close()

@@ -17,16 +17,16 @@ const MAX_STREAMS = 32
 
 export interface EventStreams {
   /** Answers with what the room tells, until either side ends it. */
-  open(response: ServerResponse): void
+  open(room: Room, response: ServerResponse): void
   isFull(): boolean
   close(): void
 }
 
-/** The room's server-sent events, to any number of pages. */
-export function createEventStreams(room: Room): EventStreams {
+/** The server-sent events of a room, to any number of pages. */
+export function createEventStreams(): EventStreams {
   const ends = new Set<() => void>()
 
-  function open(response: ServerResponse): void {
+  function open(room: Room, response: ServerResponse): void {
     response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' })
     const write = (text: string): void => {
       if (response.writableLength > MAX_UNREAD_BYTES) response.destroy()

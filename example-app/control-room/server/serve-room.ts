@@ -12,7 +12,8 @@ import { keyCheck, newRoomKey } from './room-key.js'
 const REQUEST_TIMEOUT_MS = 10_000
 
 export interface RoomServerOptions {
-  readonly room: Room
+  /** Asked with each request; whoever asks early waits for it. */
+  readonly room: () => Promise<Room>
   readonly files: PageFiles
   /** 0, the default, takes a free one. */
   readonly port?: number
@@ -33,7 +34,7 @@ export interface RoomServer {
  */
 export async function serveRoom(options: RoomServerOptions): Promise<RoomServer> {
   const { room, files, port = 0, key = newRoomKey() } = options
-  const streams = createEventStreams(room)
+  const streams = createEventStreams()
   const limits = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS }
   const server = createServer(limits)
   const url = await bind(server, port)
@@ -44,8 +45,8 @@ export async function serveRoom(options: RoomServerOptions): Promise<RoomServer>
     const admission = admitRequest({ method, target, headers }, gate)
     if ('refusal' in admission) return refuse(response, admission.refusal)
     const { route } = admission
-    if (route.kind === 'action') return act(room, { name: route.name, request, response })
-    if (route.kind === 'events') return openStream(streams, response)
+    if (route.kind === 'action') return act(await room(), { name: route.name, request, response })
+    if (route.kind === 'events') return openStream(streams, await room(), response)
     if (route.kind === 'file') return sendFile(files, route.name, response)
     refuse(response, { status: 308, text: '', headers: { Location: `/${key}/` } })
   }
@@ -87,9 +88,9 @@ async function act(room: Room, { name, request, response }: AskedAction): Promis
   }
 }
 
-function openStream(streams: EventStreams, response: ServerResponse): void {
+function openStream(streams: EventStreams, room: Room, response: ServerResponse): void {
   if (streams.isFull()) refuse(response, { status: 503, text: 'Too many pages are open.' })
-  else streams.open(response)
+  else if (!response.destroyed) streams.open(room, response)
 }
 
 function sendFile(files: PageFiles, name: string, response: ServerResponse): void {

@@ -1,9 +1,115 @@
+import type { DeniedState, ReceiverState, RoomState } from '../../protocol.js'
+import { ActionButton } from '../components/action-button.js'
+import { Empty } from '../components/empty.js'
 import { Panel } from '../components/panel.js'
+import { Ago, Left } from '../components/time.js'
+import { milliseconds, plural } from '../components/words.js'
+import { events, room } from '../state.js'
+import './containment.css'
+import { DenyForm } from './containment-form.js'
+import { knownFrom } from './containment-known.js'
+import { sentResults } from './writes-sent.js'
 
 export function ContainmentPanel() {
   return (
-    <Panel id="containment" title="Containment" about="">
-      {null}
+    <Panel
+      id="containment"
+      title="Containment"
+      about="What is denied here is refused by every receiver as soon as it has heard of it, however good its token is. The caller is not told why."
+    >
+      {room.value && <Containment room={room.value} />}
     </Panel>
   )
 }
+
+function Containment({ room }: { readonly room: RoomState }) {
+  return (
+    <>
+      <DenyFormOfRoom room={room} />
+      <ul class="containment-lists">
+        {room.receivers.map((receiver) => (
+          <li key={receiver.name}>{listInWords(receiver)}</li>
+        ))}
+      </ul>
+      <h3>Denied now</h3>
+      {room.denied.length === 0 ? (
+        <Empty>Nothing is denied.</Empty>
+      ) : (
+        <ul class="containment-denied">
+          {room.denied.map((denied) => (
+            <Denied key={`${denied.kind} ${denied.value}`} denied={denied} room={room} />
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}
+
+/** Apart, because it is drawn again with each event. */
+function DenyFormOfRoom({ room }: { readonly room: RoomState }) {
+  return <DenyForm known={knownFrom({ room, events: events.value, results: sentResults.value })} />
+}
+
+function listInWords({ name, denylist, phase }: ReceiverState): string {
+  if (phase !== 'ready' || !denylist) return `${name}: ${phase}, it judges nothing.`
+  return `${name}: its list is ${denylist.state} and has ${plural(denylist.entries, 'entry', 'entries')}.`
+}
+
+interface DeniedProps {
+  readonly denied: DeniedState
+  readonly room: RoomState
+}
+
+function Denied({ denied, room }: DeniedProps) {
+  const { kind, value, reason, at, until } = denied
+  return (
+    <li class="containment-entry" data-kind={kind} data-value={value}>
+      <p>
+        The {kind} <code>{value}</code>: {reason}
+      </p>
+      <p class="muted">
+        Denied <Ago at={at} />
+        {until === undefined ? (
+          ', without end'
+        ) : (
+          <>
+            , for another <Left until={until} />
+          </>
+        )}
+        .
+      </p>
+      <ul class="row">
+        {room.receivers.map((receiver) => (
+          <Applied
+            key={receiver.name}
+            receiver={receiver}
+            after={denied.appliedAfter[receiver.name]}
+          />
+        ))}
+      </ul>
+      <ActionButton name="allow" input={{ kind, value }} label={`Allow the ${kind} ${value} again`}>
+        Allow again
+      </ActionButton>
+    </li>
+  )
+}
+
+interface AppliedProps {
+  readonly receiver: ReceiverState
+  readonly after: number | undefined
+}
+
+function Applied({ receiver: { name, phase }, after }: AppliedProps) {
+  const isApplied = after !== undefined
+  return (
+    <li
+      class={`badge ${isApplied ? 'badge-accepted' : 'badge-undecided'}`}
+      data-applied={isApplied ? name : undefined}
+    >
+      {isApplied ? `${name}: applied after ${milliseconds(after)}` : `${name}: ${waiting(phase)}`}
+    </li>
+  )
+}
+
+const waiting = (phase: ReceiverState['phase']): string =>
+  phase === 'ready' ? 'not yet' : `not yet, it is ${phase}`

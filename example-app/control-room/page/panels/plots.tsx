@@ -1,9 +1,75 @@
+import type { Second } from '../../protocol.js'
 import { Panel } from '../components/panel.js'
+import { seconds } from '../state.js'
+import './plots.css'
+import { Chart } from './plots-chart.js'
+import { type Line, PLOTS, type Plot, STORE_FAILURES } from './plots-lines.js'
+import { summaryOf, valueInWords } from './plots-values.js'
 
 export function PlotsPanel() {
   return (
-    <Panel id="plots" title="Plots" about="">
-      {null}
+    <Panel
+      id="plots"
+      title="Plots"
+      about="The last five minutes of both receivers, second by second. Every request is counted."
+    >
+      <div class="plots-figures">
+        {PLOTS.map((plot) => (
+          <Chart key={plot.id} plot={plot} seconds={seconds.value} />
+        ))}
+      </div>
+      <details class="plots-table">
+        <summary>The same as a table</summary>
+        <Table seconds={seconds.value} />
+      </details>
     </Panel>
+  )
+}
+
+function Table({ seconds }: { readonly seconds: readonly Second[] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: What scrolls must be reached by keyboard.
+    <section class="scroller" aria-label="Values of the plots" tabIndex={0}>
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">Value</th>
+            <th scope="col">Last second</th>
+            <th scope="col">Most of a minute</th>
+            <th scope="col">Most of five</th>
+          </tr>
+        </thead>
+        <tbody>
+          {PLOTS.flatMap((plot) =>
+            plot.lines.map((line) => (
+              <Row key={`${plot.id} ${line.name}`} plot={plot} line={line} seconds={seconds} />
+            )),
+          )}
+          <Row plot={FAILURES} line={STORE_FAILURES} seconds={seconds} />
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+const FAILURES: Pick<Plot, 'title' | 'unit'> = { title: 'Store', unit: 'a second' }
+
+interface RowProps {
+  readonly plot: Pick<Plot, 'title' | 'unit'>
+  readonly line: Line
+  readonly seconds: readonly Second[]
+}
+
+function Row({ plot: { title, unit }, line, seconds }: RowProps) {
+  const { last, mostOfMinute, mostOfAll } = summaryOf(line, seconds)
+  return (
+    <tr>
+      <th scope="row">
+        {title}: {line.name}
+      </th>
+      <td>{valueInWords(last, unit)}</td>
+      <td>{valueInWords(mostOfMinute, unit)}</td>
+      <td>{valueInWords(mostOfAll, unit)}</td>
+    </tr>
   )
 }

@@ -1,0 +1,34 @@
+import type { SettleOrder, WriteState } from '../../protocol.js'
+
+type View = NonNullable<WriteState['view']>
+
+/** What a record says, in words. */
+export const STATES: Readonly<Record<View['state'], string>> = {
+  running: 'Somebody is at work: retries are told to wait.',
+  abandoned: 'Its run is gone, and nobody knows whether it has happened.',
+  finished: 'It has its answer, and retries get it.',
+  not_stored: 'It has happened, but its answer was not kept.',
+  freed: 'Nothing has happened, and the next retry runs.',
+  unreadable: 'It has happened, but its answer cannot be opened.',
+}
+
+/** How a record may be ended now, as `service-auth settle` judges it; empty where it may not. */
+export function endingsOf(view: View): readonly SettleOrder['as'][] {
+  switch (view.state) {
+    case 'abandoned':
+      return ['freed', 'done']
+    case 'not_stored':
+      return view.leaseLeftMs === undefined ? ['done'] : []
+    case 'unreadable':
+      if (view.recordVersion !== undefined) return []
+      return view.fence === 0 ? ['freed'] : ['done']
+    default:
+      return []
+  }
+}
+
+/** What is left of the lease now, where there is one: the store has told it at `readAt`. */
+export function leaseLeft({ view, readAt }: WriteState, now: number): number | undefined {
+  if (view?.leaseLeftMs === undefined) return undefined
+  return Math.max(0, view.leaseLeftMs - (now - readAt))
+}

@@ -1,9 +1,118 @@
+import { useSignal } from '@preact/signals'
+import type { TourStep } from '../../protocol.js'
+import { act } from '../api.js'
+import { Failure } from '../components/action-button.js'
+import { Badge, type Tone } from '../components/badge.js'
+import { Empty } from '../components/empty.js'
 import { Panel } from '../components/panel.js'
+import { room } from '../state.js'
+import './tour.css'
 
 export function TourPanel() {
+  const steps = room.value?.tour ?? []
   return (
-    <Panel id="tour" title="Tour" about="">
-      {null}
+    <Panel
+      id="tour"
+      title="Tour"
+      about="The story of this package, step by step: what is sent, what should come of it, and what came."
+    >
+      <TourButtons steps={steps} />
+      {steps.length === 0 ? (
+        <Empty>The steps come with the first word from the room.</Empty>
+      ) : (
+        <ol class="tour" aria-label="Steps of the tour">
+          {steps.map((step) => (
+            <Step key={step.index} step={step} />
+          ))}
+        </ol>
+      )}
     </Panel>
+  )
+}
+
+function TourButtons({ steps }: { readonly steps: readonly TourStep[] }) {
+  const isPlaying = useSignal(false)
+  const failure = useSignal<string | undefined>(undefined)
+  const next = nextOf(steps)
+  const played = steps.filter(({ state }) => state === 'as-told' || state === 'otherwise').length
+
+  async function play(indexes: readonly number[]): Promise<void> {
+    if (isPlaying.value) return
+    isPlaying.value = true
+    failure.value = undefined
+    try {
+      for (const index of indexes) await act('tour-step', { index })
+    } catch (error) {
+      failure.value = error instanceof Error ? error.message : String(error)
+    } finally {
+      isPlaying.value = false
+    }
+  }
+
+  const rest = steps.map(({ index }) => index).filter((index) => index >= next)
+  return (
+    <div class="row">
+      <button
+        type="button"
+        class="button button-primary"
+        aria-disabled={isPlaying.value || steps.length === 0}
+        onClick={() => void play(rest.slice(0, 1))}
+      >
+        {played === steps.length && played > 0 ? 'Begin again' : 'Next step'}
+      </button>
+      <button
+        type="button"
+        class="button"
+        aria-disabled={isPlaying.value || steps.length === 0}
+        onClick={() => void play(rest)}
+      >
+        Play all
+      </button>
+      <span role="status">
+        {played} of {steps.length} played
+      </span>
+      <Failure text={failure.value} />
+    </div>
+  )
+}
+
+/** The first that was not played yet; the beginning, once all were. */
+function nextOf(steps: readonly TourStep[]): number {
+  return steps.find(({ state }) => state === 'not-played')?.index ?? 0
+}
+
+const STATES: Readonly<Record<TourStep['state'], readonly [Tone, string]>> = {
+  'not-played': ['neutral', 'not played'],
+  playing: ['neutral', 'playing…'],
+  'as-told': ['accepted', '✓ as told'],
+  otherwise: ['failed', '✕ otherwise'],
+}
+
+function Step({ step }: { readonly step: TourStep }) {
+  const [tone, text] = STATES[step.state]
+  return (
+    <li class={`tour-step tour-${step.state}`}>
+      <div class="tour-head">
+        <h3>{step.title}</h3>
+        <Badge tone={tone}>{text}</Badge>
+      </div>
+      <p>{step.about}</p>
+      <p class="mono">{step.request}</p>
+      {step.status !== undefined && (
+        <dl class="tour-seen">
+          <dt>The caller got</dt>
+          <dd>{step.status}</dd>
+          <dt>The operator saw</dt>
+          <dd>{step.seen}</dd>
+        </dl>
+      )}
+      {step.faults.length > 0 && (
+        <ul class="tour-faults">
+          {step.faults.map((fault) => (
+            <li key={fault}>{fault}</li>
+          ))}
+        </ul>
+      )}
+    </li>
   )
 }

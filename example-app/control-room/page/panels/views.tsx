@@ -1,9 +1,62 @@
+import { Empty } from '../components/empty.js'
 import { Panel } from '../components/panel.js'
+import { calls, type LoggedCall, shownCall } from '../compose/call-log.js'
+import { CallHistory } from '../views/call-history.js'
+import { CallerView } from '../views/caller-view.js'
+import { ManyCallsView } from '../views/many-calls-view.js'
+import { OperatorView } from '../views/operator-view.js'
+import { RequestView, TokenView } from '../views/request-view.js'
+import './views.css'
 
 export function ViewsPanel() {
+  const call = shownCall.value
   return (
-    <Panel id="views" title="Views" about="">
-      {null}
+    <Panel
+      id="views"
+      title="Two views of one answer"
+      about="On one side all that the caller is told, on the other what the operator of the receiver sees."
+    >
+      {call ? <ShownCall call={call} /> : <Nothing />}
+      {calls.value.length > 0 && <CallHistory />}
     </Panel>
   )
+}
+
+function Nothing() {
+  return (
+    <Empty>
+      No call yet. <a href="#compose">Press “A good read”</a>, then “A tampered token”, and compare.
+    </Empty>
+  )
+}
+
+function ShownCall({ call: { number, end, order } }: { readonly call: LoggedCall }) {
+  switch (end.kind) {
+    case 'waiting':
+      return (
+        <Empty>
+          Call {number} is under way: {order.receiver} has not answered yet. A write that is held
+          waits until it is let go, or its receiver is killed.
+        </Empty>
+      )
+    case 'not-sent':
+      return (
+        <Empty>
+          Call {number} was not sent. {end.why}
+        </Empty>
+      )
+    case 'counted':
+      return <ManyCallsView result={end.result} />
+    case 'answered': {
+      const { result } = end
+      return (
+        <div class="views">
+          <CallerView number={number} result={result} />
+          <OperatorView seen={result.operator} />
+          <RequestView request={result.request} />
+          <TokenView token={result.request.token} />
+        </div>
+      )
+    }
+  }
 }

@@ -1,0 +1,48 @@
+import type { CallResult, ShownToken } from '../../protocol.js'
+import { Bytes } from '../components/bytes.js'
+
+/** What was sent. */
+export function RequestView({ request }: Pick<CallResult, 'request'>) {
+  return (
+    <section class="view stack" aria-labelledby="request-view">
+      <h3 id="request-view">The request, to {request.receiver}</h3>
+      <Bytes label="The request as it was sent" text={request.text} />
+    </section>
+  )
+}
+
+/** The token of the request, decoded where that is possible. */
+export function TokenView({ token }: { readonly token: ShownToken }) {
+  const isDecoded = token.header !== undefined || token.payload !== undefined
+  return (
+    <section class="view stack" aria-labelledby="token-view">
+      <h3 id="token-view">The token in it, decoded</h3>
+      {token.hostility && <p class="hostility">Hostile: {token.hostility}.</p>}
+      {isDecoded ? (
+        <>
+          <Part name="Header" value={token.header} />
+          <Part name="Payload" value={token.payload} />
+        </>
+      ) : (
+        <>
+          <p>It is no token that can be decoded. This is what was sent:</p>
+          <Bytes label="The Authorization header" text={token.authorization || '(nothing)'} />
+        </>
+      )}
+      <p class="muted">
+        Tokens are shown because they are the stand-in core’s own. A real token is a secret, and the
+        package never tells one.
+      </p>
+    </section>
+  )
+}
+
+function Part({ name, value }: { readonly name: string; readonly value: unknown }) {
+  if (value === undefined) return null
+  return (
+    <div class="token-part">
+      <h4>{name}</h4>
+      <Bytes label={`${name} of the token`} text={JSON.stringify(value, null, 2)} />
+    </div>
+  )
+}

@@ -1,4 +1,5 @@
-import type { CallResult, DeniedThing, RoomEvent, RoomState } from '../../protocol.js'
+import type { DeniedThing, RoomEvent, RoomState } from '../../protocol.js'
+import type { LoggedCall } from '../compose/call-log.js'
 
 /** What can be denied of what this page has seen. */
 export type Known = Readonly<Record<DeniedThing['kind'], readonly string[]>>
@@ -10,23 +11,25 @@ interface Seen {
   readonly room: Pick<RoomState, 'core' | 'writes'>
   readonly events: readonly RoomEvent[]
   /** The newest first. */
-  readonly results: readonly CallResult[]
+  readonly calls: readonly LoggedCall[]
 }
 
-export function knownFrom({ room, events, results }: Seen): Known {
+export function knownFrom({ room, events, calls }: Seen): Known {
   return {
     caller: distinct([
       ...CALLERS,
+      ...calls.map(({ order }) => order.caller),
       ...room.writes.map(({ caller }) => caller),
       ...events.map(({ event }) => ('caller' in event ? event.caller : undefined)),
     ]),
     key: room.core.keys.map(({ kid }) => kid),
-    token: distinct(results.map(jtiOf)),
+    token: distinct(calls.map(jtiOf)),
   }
 }
 
-function jtiOf({ request }: CallResult): string | undefined {
-  const payload = request.token.payload as { jti?: unknown } | null | undefined
+function jtiOf({ end }: LoggedCall): string | undefined {
+  if (end.kind !== 'answered') return undefined
+  const payload = end.result.request.token.payload as { jti?: unknown } | null | undefined
   return typeof payload?.jti === 'string' ? payload.jti : undefined
 }
 

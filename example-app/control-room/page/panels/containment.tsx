@@ -4,11 +4,11 @@ import { Empty } from '../components/empty.js'
 import { Panel } from '../components/panel.js'
 import { Ago, Left } from '../components/time.js'
 import { milliseconds, plural } from '../components/words.js'
+import { calls } from '../compose/call-log.js'
 import { events, room } from '../state.js'
 import './containment.css'
 import { DenyForm } from './containment-form.js'
 import { knownFrom } from './containment-known.js'
-import { sentResults } from './writes-sent.js'
 
 export function ContainmentPanel() {
   return (
@@ -47,7 +47,7 @@ function Containment({ room }: { readonly room: RoomState }) {
 
 /** Apart, because it is drawn again with each event. */
 function DenyFormOfRoom({ room }: { readonly room: RoomState }) {
-  return <DenyForm known={knownFrom({ room, events: events.value, results: sentResults.value })} />
+  return <DenyForm known={knownFrom({ room, events: events.value, calls: calls.value })} />
 }
 
 function listInWords({ name, denylist, phase }: ReceiverState): string {

@@ -1,7 +1,7 @@
-import type { ReceiverState } from '../../protocol.js'
+import type { ReceiverName, ReceiverState } from '../../protocol.js'
 import { ActionButton } from '../components/action-button.js'
 import { plural } from '../components/words.js'
-import { isSent, sendWrite } from './writes-sent.js'
+import { sendRetry, sendWrite, sentWrites } from './writes-sent.js'
 
 /** A receiver: a process that can hold a write, be killed and be started again. */
 export function Receiver({ receiver }: { readonly receiver: ReceiverState }) {
@@ -51,7 +51,7 @@ function OfOneThatServes({ receiver }: { readonly receiver: ReceiverState }) {
         type="button"
         class="button button-primary"
         aria-label={`Send a write to ${name}`}
-        onClick={() => void sendWrite(name, 'write')}
+        onClick={() => void sendWrite(name)}
       >
         Send a write
       </button>
@@ -68,17 +68,24 @@ function OfOneThatServes({ receiver }: { readonly receiver: ReceiverState }) {
       >
         Kill (SIGKILL)
       </ActionButton>
-      {isSent.value && (
-        <button
-          type="button"
-          class="button button-plain"
-          aria-label={`Send the retry to ${name}`}
-          onClick={() => void sendWrite(name, 'retry')}
-        >
-          Send the retry
-        </button>
-      )}
+      <Retry receiver={name} />
     </>
+  )
+}
+
+/** Of the write that was sent last, to whichever receiver. */
+function Retry({ receiver }: { readonly receiver: ReceiverName }) {
+  const last = sentWrites.value[0]
+  if (!last) return null
+  return (
+    <button
+      type="button"
+      class="button"
+      aria-label={`Send the retry to ${receiver}`}
+      onClick={() => void sendRetry(last.order, receiver)}
+    >
+      Send the retry
+    </button>
   )
 }
 

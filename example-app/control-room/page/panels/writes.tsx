@@ -2,11 +2,12 @@ import type { RoomState } from '../../protocol.js'
 import { Empty } from '../components/empty.js'
 import { Panel } from '../components/panel.js'
 import { plural } from '../components/words.js'
+import type { LoggedCall } from '../compose/call-log.js'
 import { room } from '../state.js'
 import './writes.css'
 import { Receiver } from './writes-receiver.js'
 import { Record } from './writes-record.js'
-import { answerInWords, type SentWrite, sentWrites } from './writes-sent.js'
+import { endInWords, isRetry, sentWrites } from './writes-sent.js'
 
 export function WritesPanel() {
   return (
@@ -54,14 +55,14 @@ function Writes({ room: { receivers, writes, orders, store } }: { readonly room:
   )
 }
 
-function SentWrites({ sent }: { readonly sent: readonly SentWrite[] }) {
+function SentWrites({ sent }: { readonly sent: readonly LoggedCall[] }) {
   if (sent.length === 0) return <Empty>Nothing yet.</Empty>
   return (
     <ol class="writes-sent" aria-live="polite">
-      {sent.map((one) => (
-        <li key={one.number} data-sent={one.kind}>
-          {one.kind === 'write' ? 'A write' : 'The retry'} to {one.receiver}:{' '}
-          <strong>{answerInWords(one)}</strong>
+      {sent.map((call) => (
+        <li key={call.number} data-sent={isRetry(call) ? 'retry' : 'write'}>
+          {isRetry(call) ? 'A retry' : 'A write'} to {call.order.receiver}:{' '}
+          <strong>{endInWords(call.end)}</strong>
         </li>
       ))}
     </ol>

@@ -12,37 +12,38 @@ const PANELS = [
   ['events', 'Events'],
 ] as const
 
-/** Links to the panels; the one that is in sight is marked. */
+/** A band under the navigation: the panels that cross it are those that are read. */
+const BAND = '-20% 0px -70% 0px'
+
+/** Links to the panels; those in sight are marked. */
 export function Navigation() {
-  const current = useSignal<string>(PANELS[0][0])
+  const inSight = useSignal<ReadonlySet<string>>(new Set())
 
   useEffect(() => {
-    const inSight = new Set<string>()
     const watch = new IntersectionObserver(
       (entries) => {
+        const ids = new Set(inSight.peek())
         for (const { isIntersecting, target } of entries) {
-          if (isIntersecting) inSight.add(target.id)
-          else inSight.delete(target.id)
+          if (isIntersecting) ids.add(target.id)
+          else ids.delete(target.id)
         }
-        const first = PANELS.find(([id]) => inSight.has(id))
-        if (first) current.value = first[0]
+        inSight.value = ids
       },
-      // A band under the navigation: whatever panel crosses it is the one that is read.
-      { rootMargin: '-20% 0px -70% 0px' },
+      { rootMargin: BAND },
     )
     for (const [id] of PANELS) {
       const panel = document.getElementById(id)
       if (panel) watch.observe(panel)
     }
     return () => watch.disconnect()
-  }, [current])
+  }, [inSight])
 
   return (
     <nav class="nav" aria-label="Panels">
       <ul>
         {PANELS.map(([id, text]) => (
           <li key={id}>
-            <a href={`#${id}`} aria-current={current.value === id ? 'location' : undefined}>
+            <a href={`#${id}`} aria-current={inSight.value.has(id) ? 'true' : undefined}>
               {text}
             </a>
           </li>

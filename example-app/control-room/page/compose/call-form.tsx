@@ -21,7 +21,7 @@ export function CallForm() {
         ]}
         onChoose={changeMethod}
       />
-      <Field label="Caller" hint="The token’s sub. Approved: billing, and reporting for reads.">
+      <Field label="Caller" hint="sub of the token. Approved are billing and, to read, reporting.">
         <input
           type="text"
           value={caller}
@@ -30,7 +30,7 @@ export function CallForm() {
           onInput={({ currentTarget }) => change({ caller: currentTarget.value })}
         />
       </Field>
-      <Field label="Audience" hint="The token’s aud. The receivers are orders.">
+      <Field label="Audience" hint="aud of the token. The receivers are orders.">
         <input
           type="text"
           value={audience}
@@ -39,18 +39,26 @@ export function CallForm() {
           onInput={({ currentTarget }) => change({ audience: currentTarget.value })}
         />
       </Field>
-      <Permissions />
-      <Choice
-        label="Token"
-        value={isTokenReused ? 'again' : 'fresh'}
-        options={[
-          ['fresh', 'a fresh one'],
-          ['again', 'the caller’s last one again'],
-        ]}
-        onChoose={(token) => change({ isTokenReused: token === 'again' })}
-      />
-      {method === 'POST' && <WriteChoices idempotencyKey={idempotencyKey} body={body} />}
-      <HostileTokenPicker />
+      <div class="wide stack">
+        <Permissions />
+        <Choice
+          label="Token"
+          value={isTokenReused ? 'again' : 'fresh'}
+          options={[
+            ['fresh', 'a fresh one'],
+            ['again', 'the caller’s last one again'],
+          ]}
+          onChoose={(token) => change({ isTokenReused: token === 'again' })}
+        />
+      </div>
+      {method === 'POST' && (
+        <div class="wide stack">
+          <WriteChoices idempotencyKey={idempotencyKey} body={body} />
+        </div>
+      )}
+      <div class="wide">
+        <HostileTokenPicker />
+      </div>
     </div>
   )
 }

@@ -161,7 +161,8 @@ function matching(filter: string): readonly Entry[] {
 }
 
 function hintFor(chosen: string | undefined): string {
-  const catalogue = room.value?.catalogue ?? []
+  const catalogue = room.value?.catalogue
+  if (!catalogue) return 'The package’s catalogue of hostile tokens.'
   if (chosen === undefined) return `${catalogue.length} hostile tokens of the package’s catalogue.`
   return catalogue.find(({ name }) => name === chosen)?.why ?? ''
 }

@@ -14,7 +14,7 @@ export function SendButtons() {
   const last = calls.value[0]
   const { end } = last ?? {}
   return (
-    <div class="stack">
+    <>
       <div class="row">
         {BUTTONS.map(([howMany, text]) => (
           <button
@@ -29,9 +29,13 @@ export function SendButtons() {
         <Failure text={end?.kind === 'not-sent' ? end.why : undefined} />
       </div>
       <p class="last-call" role="status">
-        {last && lineOf(last)} {last && <a href="#views">See both views</a>}
+        {last && (
+          <>
+            {lineOf(last)} <a href="#views">See both views</a>
+          </>
+        )}
       </p>
-    </div>
+    </>
   )
 }
 

@@ -1,5 +1,5 @@
 import type { EventsMessage, RoomState, SecondsMessage } from '../protocol.js'
-import { connection, tookEvents, tookSeconds, tookState } from './state.js'
+import { type Connection, connection, tookEvents, tookSeconds, tookState } from './state.js'
 
 /** The room says something every second: a line that is silent for so long is dead. */
 const MAX_SILENCE_MS = 10_000
@@ -14,7 +14,7 @@ export function connect(): void {
     if (Date.now() - heardAt > MAX_SILENCE_MS) again('lost')
   }, RETRY_MS)
 
-  function again(state: 'lost' | 'shut-out'): void {
+  function again(state: Absence): void {
     source.close()
     clearInterval(watch)
     connection.value = state
@@ -43,10 +43,13 @@ export function connect(): void {
   })
 }
 
-/** Whether the room is away, or does not know this page's key, as after a restart. */
-async function whyNot(): Promise<'lost' | 'shut-out'> {
+type Absence = Exclude<Connection, 'connecting' | 'live'>
+
+/** Whether the room is away, full, or does not know this page's key, as after a restart. */
+async function whyNot(): Promise<Absence> {
   const ask = new AbortController()
-  const answer = await fetch(STREAM, { signal: ask.signal })
+  const { status } = await fetch(STREAM, { signal: ask.signal })
   ask.abort()
-  return answer.status >= 400 && answer.status < 500 ? 'shut-out' : 'lost'
+  if (status === 503) return 'crowded'
+  return status >= 400 && status < 500 ? 'shut-out' : 'lost'
 }

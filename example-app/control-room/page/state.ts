@@ -1,8 +1,11 @@
 import { batch, signal } from '@preact/signals'
 import type { EventsMessage, RoomEvent, RoomState, Second, SecondsMessage } from '../protocol.js'
 
-/** `shut-out`: the room answers, but not to the key in this page's address. */
-export type Connection = 'connecting' | 'live' | 'lost' | 'shut-out'
+/**
+ * `crowded`: the room has as many pages as it takes. `shut-out`: it answers, but not to the key in this
+ * page's address.
+ */
+export type Connection = 'connecting' | 'live' | 'lost' | 'crowded' | 'shut-out'
 
 const SECONDS_SHOWN = 300
 const EVENTS_SHOWN = 500

@@ -8,7 +8,7 @@ export type CallEnd =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'answered'; readonly result: CallResult }
   | { readonly kind: 'counted'; readonly result: ManyCallsResult }
-  /** The room could not send it. */
+  /** The room did not send it, or could not tell what came of it. */
   | { readonly kind: 'not-sent'; readonly why: string }
 
 /** A call that was sent from this page. */

@@ -48,7 +48,7 @@ function wordsFor(end: CallEnd): string {
     case 'waiting':
       return 'under way, there is no answer yet.'
     case 'not-sent':
-      return 'it was not sent.'
+      return 'the room has told nothing of it.'
     case 'counted':
       return `${count(end.result.calls)} calls have been answered.`
     case 'answered': {

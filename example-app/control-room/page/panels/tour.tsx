@@ -3,6 +3,7 @@ import type { TourStep } from '../../protocol.js'
 import { act } from '../api.js'
 import { Failure } from '../components/action-button.js'
 import { Badge, type Tone } from '../components/badge.js'
+import { Bytes } from '../components/bytes.js'
 import { Empty } from '../components/empty.js'
 import { Panel } from '../components/panel.js'
 import { room } from '../state.js'
@@ -105,6 +106,12 @@ function Step({ step }: { readonly step: TourStep }) {
           <dt>The operator saw</dt>
           <dd>{step.seen}</dd>
         </dl>
+      )}
+      {step.answer && (
+        <details>
+          <summary>The answer</summary>
+          <Bytes label={`Answer to ${step.title}`} text={step.answer} />
+        </details>
       )}
       {step.faults.length > 0 && (
         <ul class="tour-faults">

@@ -42,7 +42,7 @@ function ShownCall({ call: { number, end, order } }: { readonly call: LoggedCall
     case 'not-sent':
       return (
         <Empty>
-          Call {number} was not sent. {end.why}
+          Nobody knows what became of call {number}. {end.why}
         </Empty>
       )
     case 'counted':

@@ -40,7 +40,7 @@ function End({ call: { end } }: { readonly call: LoggedCall }) {
 
 function endOf(end: LoggedCall['end']): [Tone, string] {
   if (end.kind === 'waiting') return ['neutral', 'waiting']
-  if (end.kind === 'not-sent') return ['failed', 'not sent']
+  if (end.kind === 'not-sent') return ['failed', 'no result']
   if (end.kind === 'counted') return ['neutral', `${end.result.calls} answers`]
   const { answer, operator } = end.result
   const got = 'status' in answer ? `${answer.status}` : 'no answer'

@@ -26,11 +26,20 @@ export function ManyCallsView({ result }: { readonly result: ManyCallsResult }) 
             {answers.map(({ status, reason, isReplay, calls: number }) => (
               <tr key={`${status} ${reason} ${isReplay}`}>
                 <td class="number">{count(number)}</td>
-                <td>
-                  {status ?? 'no answer'}
-                  {isReplay && ', the stored answer'}
-                </td>
-                <td>{reason ? <code>{reason}</code> : 'accepted'}</td>
+                {status === undefined ? (
+                  <>
+                    <td>no answer: {reason}</td>
+                    <td>nothing</td>
+                  </>
+                ) : (
+                  <>
+                    <td>
+                      {status}
+                      {isReplay && ', the stored answer'}
+                    </td>
+                    <td>{reason ? <code>{reason}</code> : 'accepted'}</td>
+                  </>
+                )}
               </tr>
             ))}
           </tbody>

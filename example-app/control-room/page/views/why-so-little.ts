@@ -4,6 +4,7 @@ import type { CallAnswer, CallResult } from '../../protocol.js'
 export function whySoLittle({ answer, operator }: CallResult): string {
   if (!('status' in answer)) return NO_ANSWER
   if (operator.outcome === 'replayed') return REPLAYED
+  if (operator.reason === 'credentials_missing') return NO_TOKEN
   return WHY[answer.status] ?? (answer.status < 400 ? ACCEPTED : OF_THE_APP)
 }
 
@@ -12,6 +13,8 @@ const ACCEPTED =
 
 const REPLAYED =
   'The write has been done before: the caller gets the answer that was stored then, and the handler has not run again.'
+
+const NO_TOKEN = 'The request came without a token, and is told only that it needs one.'
 
 const NO_ANSWER =
   'Nobody answered. A write may or may not have happened; its caller sends it again with the same idempotency key, and it happens once.'

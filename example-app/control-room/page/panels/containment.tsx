@@ -87,7 +87,11 @@ function Denied({ denied, room }: DeniedProps) {
           />
         ))}
       </ul>
-      <ActionButton name="allow" input={{ kind, value }} label={`Allow the ${kind} ${value} again`}>
+      <ActionButton
+        name="allow"
+        input={{ kind, value }}
+        label={`Allow again: the ${kind} ${value}`}
+      >
         Allow again
       </ActionButton>
     </li>

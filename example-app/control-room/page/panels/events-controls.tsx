@@ -17,7 +17,7 @@ export function EventControls({ filter }: { readonly filter: Signal<EventFilter>
       <Field label="Text">
         <input
           type="search"
-          placeholder="reason, caller, key id …"
+          placeholder="reason, key …"
           value={filter.value.text}
           onInput={({ currentTarget }) => {
             filter.value = { ...filter.value, text: currentTarget.value }

@@ -5,9 +5,6 @@ import { seconds } from '../components/words.js'
 import { now } from '../state.js'
 import { lineInWords, type Segment, segmentsOf } from './keys-segments.js'
 
-/** A narrower stretch has no room for its name. */
-const LEAST_PERCENT_OF_NAME = 16
-
 /** The states of a receiver's key set in the last five minutes, and what it has fetched. */
 export function KeySetFigure({ receiver }: { readonly receiver: ReceiverState }) {
   const segments = segmentsOf(receiver.keySetLine, now.value)
@@ -57,7 +54,7 @@ function Stretch({ segment }: { readonly segment: Segment }) {
       style={{ left: `${startPercent}%`, width: `${widthPercent}%` }}
       title={`${state} for ${seconds(milliseconds)}`}
     >
-      {widthPercent >= LEAST_PERCENT_OF_NAME && <span>{state}</span>}
+      <span>{state}</span>
     </div>
   )
 }

@@ -63,7 +63,7 @@ function OfOneThatServes({ receiver }: { readonly receiver: ReceiverState }) {
       <ActionButton
         name="kill-receiver"
         input={{ receiver: name }}
-        label={`Kill ${name}`}
+        label={`Kill (SIGKILL) ${name}`}
         kind="danger"
       >
         Kill (SIGKILL)
@@ -95,7 +95,7 @@ function Start({ receiver: { name, phase } }: { readonly receiver: ReceiverState
     <ActionButton
       name="start-receiver"
       input={{ receiver: name }}
-      label={`Start ${name}`}
+      label={`Start it again: ${name}`}
       kind="primary"
     >
       Start it again

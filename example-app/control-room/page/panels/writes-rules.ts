@@ -4,7 +4,7 @@ type View = NonNullable<WriteState['view']>
 
 /** What a record says, in words. */
 export const STATES: Readonly<Record<View['state'], string>> = {
-  running: 'Somebody is at work: retries are told to wait.',
+  running: 'As far as the store knows, somebody is at work: retries are told to wait.',
   abandoned: 'Its run is gone, and nobody knows whether it has happened.',
   finished: 'It has its answer, and retries get it.',
   not_stored: 'It has happened, but its answer was not kept.',

@@ -39,9 +39,11 @@ function Key({ coreKey, room }: KeyProps) {
           {holders.map(({ name }) => name).join(' and ') || 'no receiver'}.
         </p>
       </div>
-      <ActionButton name="remove-key" input={{ kid }} label={`Remove key ${kid}`} kind="danger">
-        Remove
-      </ActionButton>
+      {kind !== 'catalogue' && (
+        <ActionButton name="remove-key" input={{ kid }} label={`Remove key ${kid}`} kind="danger">
+          Remove
+        </ActionButton>
+      )}
     </li>
   )
 }

@@ -17,10 +17,10 @@ export function WritesPanel() {
       about="A write runs once, however often it is retried: its record in the store says how far it has come, and who may go on."
     >
       <p class="writes-hint">
-        Hold the next write of a receiver and send one: it stops in the middle, its record is
-        running. Kill the receiver and send the retry to the other: it is told to wait and, once the
-        lease has ended, that nobody knows the outcome. Settle the record, and the retry gets its
-        answer.
+        Hold the next write of a receiver and send one: its order is on the books, but its caller
+        has no answer yet. Kill the receiver and send the retry to the other: it is told to wait
+        and, once the lease has ended, that nobody knows the outcome. Look into the books, settle
+        the record, and the retry gets its answer.
       </p>
       {room.value && <Writes room={room.value} />}
     </Panel>

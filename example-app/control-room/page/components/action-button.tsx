@@ -24,7 +24,8 @@ export function ActionButton<Name extends ActionName>(props: ActionButtonProps<N
     isUnderWay.value = true
     failure.value = undefined
     try {
-      onDone?.(await act(name, input))
+      const result = await act(name, input)
+      onDone?.(result)
     } catch (error) {
       failure.value = error instanceof Error ? error.message : String(error)
     } finally {

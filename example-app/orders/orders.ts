@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import express, { type RequestHandler } from 'express'
 import {
   type DecisionObserver,
+  type KeySet,
   type LiveDenylist,
   requirePermissions,
   type SessionVerifier,
@@ -22,6 +23,8 @@ const ITEM = /^\P{Cc}*$/u
 export interface OrdersOptions extends Persistence {
   /** The API domain of the identity core, where it is not the one in the file of the policy. */
   readonly issuer?: string
+  /** Default: that of the issuer, refreshed as the package does by itself. */
+  readonly keySet?: KeySet | undefined
   /** What is shut out while the receiver runs. */
   readonly denylist?: LiveDenylist | undefined
   readonly verifySession: SessionVerifier<SessionContainer>
@@ -30,9 +33,9 @@ export interface OrdersOptions extends Persistence {
 
 /** The receiver: reads take `orders:read`, writes `orders:write`, a fresh token and a key. */
 export function createOrders(options: OrdersOptions) {
-  const { issuer = POLICY.issuer, denylist, verifySession, onDecision } = options
+  const { issuer = POLICY.issuer, keySet, denylist, verifySession, onDecision } = options
   const { book, once, storeHealth } = options
-  const auth = serviceAuth({ ...POLICY, issuer, denylist, onDecision })
+  const auth = serviceAuth({ ...POLICY, issuer, keySet, denylist, onDecision })
 
   const app = express()
   app.use(createTracking({ auth, verifySession, denylist, issuer, onDecision, book }))

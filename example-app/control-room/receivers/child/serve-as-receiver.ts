@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
+import { remoteKeySet } from 'express-service-auth'
 import { bind } from '../../../listen.js'
 import { createOrders } from '../../../orders/orders.js'
 import { openSessions } from '../../../orders/sessions.js'
@@ -15,6 +16,8 @@ import { createTeller } from './teller.js'
 import { watchChannels } from './watch-channels.js'
 import { witnessed } from './witness.js'
 
+/** Short, so that a visitor sees what becomes of a key set while the core is down. */
+const KEY_SET_SECONDS = { refreshSeconds: 5, maxStaleSeconds: 30 }
 /** Milliseconds for which a receiver waits for its key set before it serves without one. */
 const READY_WITHIN_MS = 1000
 /** Whoever was killed may have left connections that still hold the port. */
@@ -44,6 +47,7 @@ export async function serveAsReceiver(
   const { app, ready, health } = createOrders({
     ...heldPersistence({ calls, gate, store, leaseSeconds: beginning.leaseSeconds }),
     issuer: coreUrl,
+    keySet: remoteKeySet({ jwksUri: `${coreUrl}/auth/jwt/jwks.json`, ...KEY_SET_SECONDS }),
     denylist,
     verifySession: openSessions({ coreUrl, apiKey }),
   })

@@ -1,0 +1,92 @@
+import { expect, it } from 'vitest'
+import { until } from '../support/until.js'
+import { statusOf, useRoom } from './page-panels.js'
+
+const room = useRoom()
+
+/** Of the key that signs what is signed by no static key. */
+const signingKid = (): string =>
+  room.state().core.keys.find(({ kind, isSigning }) => kind === 'dynamic' && isSigning)?.kid ?? ''
+
+it('rotates the signing key, which a receiver fetches when it is brought a token by it', async () => {
+  const { panel } = await room.open('keys')
+  const before = signingKid()
+  await panel.getByRole('button', { name: 'Rotate the signing key' }).click()
+  await until('another key signs', async () => signingKid() !== before)
+  const kid = signingKid()
+  const signing = panel.locator(`[data-kid="${kid}"][data-signing="true"]`)
+  await signing.getByText('signs', { exact: true }).waitFor()
+
+  const { operator } = await room.call({ receiver: 'orders-1' })
+  expect(operator).toMatchObject({ outcome: 'accepted', keyId: kid })
+  await signing.getByText('Known to orders-1').waitFor()
+})
+
+it('removes a key, which no receiver takes once it has fetched again', async () => {
+  const { panel } = await room.open('keys')
+  const before = signingKid()
+  await panel.getByRole('button', { name: 'Rotate the signing key' }).click()
+  await until('another key signs', async () => signingKid() !== before)
+  await panel.getByRole('button', { name: `Remove key ${before}` }).click()
+  await panel.locator(`li[data-kid="${before}"]`).waitFor({ state: 'detached' })
+
+  expect(room.state().core.keys.map(({ kid }) => kid)).not.toContain(before)
+  await room.call({ receiver: 'orders-2' })
+  await until('the receiver has dropped it', async () => {
+    const { keySet } = room.state().receivers[1] ?? {}
+    return keySet !== undefined && !keySet.keys.includes(before)
+  })
+})
+
+it('keeps the keys that hostile tokens are signed with', async () => {
+  const { panel } = await room.open('keys')
+  const kid = room.state().core.keys.find(({ kind }) => kind === 'catalogue')?.kid
+  const catalogued = panel.locator(`li[data-kid="${kid}"]`)
+  await catalogued.waitFor()
+  expect(await catalogued.getByRole('button').count()).toBe(0)
+})
+
+it('tells when tokens with unknown keys may cause no more fetches', async () => {
+  const { panel } = await room.open('keys')
+  for (let times = 0; times < 4; times += 1) {
+    await room.act('rotate-key', {})
+    await room.call({ receiver: 'orders-2' })
+  }
+  await panel.locator('[data-receiver="orders-2"]').getByText(/used up .+ ago/).waitFor()
+})
+
+it('slows the core, for which a token by a new key waits', async () => {
+  const { panel } = await room.open('keys')
+  await panel.getByLabel('The core’s answer takes').selectOption('500')
+  await panel.getByText('is slow: its key set takes 0.5 s').waitFor()
+  await room.act('rotate-key', {})
+  const { answer, operator } = await room.call({})
+  expect(operator.outcome).toBe('accepted')
+  expect(answer.milliseconds).toBeGreaterThan(450)
+  await panel.getByLabel('The core’s answer takes').selectOption('0')
+  await panel.locator('[data-core="up"]').getByText('is up').waitFor()
+  expect(room.state().core.slowByMs).toBe(0)
+})
+
+it('takes the core down, which the line of the key set shows, and up again', async () => {
+  const { panel } = await room.open('keys')
+  const figure = panel.locator('[data-receiver="orders-1"]')
+  await figure.locator('.keys-state-fresh').waitFor()
+  await panel.getByRole('button', { name: 'Take the core down' }).click()
+  await panel.locator('[data-core="down"]').waitFor()
+
+  expect(statusOf(await room.call({})), 'by a key that it knows').toBe(200)
+  await figure.locator('.keys-state-stale').waitFor()
+  await figure.locator('.keys-stretch-stale').last().waitFor()
+  expect(await figure.getByRole('img').getAttribute('aria-label')).toMatch(
+    /^Key set of orders-1\. Of the last five minutes: fresh .+, stale /,
+  )
+  expect(room.state().receivers[0]?.keySet).toMatchObject({ state: 'stale' })
+  await figure.getByText('unavailable').waitFor()
+  await room.act('rotate-key', {})
+  expect(statusOf(await room.call({})), 'by a key that nobody can fetch').toBe(503)
+
+  await panel.getByRole('button', { name: 'Take the core up' }).click()
+  await figure.locator('.keys-state-fresh').waitFor()
+  expect(await figure.locator('.keys-stretch').count()).toBeGreaterThanOrEqual(3)
+})

@@ -1,0 +1,73 @@
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll } from 'vitest'
+import type {
+  ActionName,
+  Actions,
+  CallOrder,
+  CallResult,
+  RoomState,
+} from '../../example-app/control-room/protocol.js'
+import { useBrowser } from '../support/chromium.js'
+import { type RedisServer, startRedis } from '../support/redis.js'
+import { type StartedRoom, startRoom } from './start-room.js'
+
+/** Long enough to be seen running, short enough to wait for its end. */
+const LEASE_SECONDS = 2
+
+export interface OpenPanel {
+  readonly page: Page
+  readonly panel: Locator
+}
+
+/** A room on a Redis of its own, for the tests of a file, and its page in a browser. */
+export function useRoom() {
+  const browser = useBrowser()
+  let redis: RedisServer
+  let started: StartedRoom
+
+  beforeAll(async () => {
+    redis = await startRedis()
+    started = await startRoom({ redisUrl: redis.url, leaseSeconds: LEASE_SECONDS })
+  })
+  afterAll(async () => {
+    await started?.close()
+    await redis?.stop()
+  })
+
+  const act = <Name extends ActionName>(name: Name, input: Actions[Name][0]) =>
+    started.room.act(name, input) as Promise<Actions[Name][1]>
+
+  return {
+    redisUrl: () => redis.url,
+    state: (): RoomState => started.room.state(),
+    act,
+    call: (order: Partial<CallOrder>): Promise<CallResult> => act('call', { ...READ, ...order }),
+    /** Opens the page in a profile of its own, and looks at one of its panels. */
+    async open(panel: string, options: BrowserContextOptions = {}): Promise<OpenPanel> {
+      const page = await browser.open(started.address, options)
+      await page.locator('.connection-live').waitFor()
+      return { page, panel: page.locator(`#${panel}`) }
+    },
+  }
+}
+
+const READ: CallOrder = {
+  receiver: 'orders-1',
+  caller: 'billing',
+  audience: 'orders',
+  permissions: ['orders:read'],
+  method: 'GET',
+  isTokenReused: false,
+  idempotencyKey: 'none',
+  body: 'usual',
+}
+
+export const WRITE: Partial<CallOrder> = {
+  permissions: ['orders:write'],
+  method: 'POST',
+  idempotencyKey: 'new',
+}
+
+/** The status that the caller got; undefined where there was no answer. */
+export const statusOf = ({ answer }: CallResult): number | undefined =>
+  'status' in answer ? answer.status : undefined

@@ -1,0 +1,144 @@
+import type { Locator, Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { OUTCOMES } from '../../example-app/control-room/protocol.js'
+import { useRoom, WRITE } from './page-panels.js'
+
+const room = useRoom()
+
+const CLICK_MS = 200
+
+/** Whether a plot has something in the colour that a custom property of the page names. */
+function hasColour(chart: Locator, property: string): Promise<boolean> {
+  return chart.locator('canvas').evaluate((canvas: HTMLCanvasElement, name: string) => {
+    const wanted = getComputedStyle(canvas).getPropertyValue(name).trim()
+    const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(wanted.slice(at, at + 2), 16))
+    const context = canvas.getContext('2d')
+    const { data } = context?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] }
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at] === red && data[at + 1] === green && data[at + 2] === blue) return true
+    }
+    return false
+  }, property)
+}
+
+const chartOf = (panel: Locator, plot: string): Locator => panel.locator(`[data-plot="${plot}"]`)
+
+/** The highest value of the last minute, as the table says it. */
+async function highest(panel: Locator, row: string): Promise<number> {
+  const cells = panel.getByRole('row', { name: row }).getByRole('cell')
+  return Number.parseFloat((await cells.nth(1).textContent()) ?? '')
+}
+
+async function sendCalls(): Promise<void> {
+  await Promise.all([
+    ...Array.from({ length: 10 }, () => room.call({})),
+    ...Array.from({ length: 3 }, () => room.call({ audience: 'somebody-else' })),
+    room.call(WRITE),
+  ])
+}
+
+describe('plots', () => {
+  it('show the requests, latencies, cache and store of the last seconds, and as a table', async () => {
+    const { panel } = await room.open('plots')
+    await sendCalls()
+    await panel.getByText('The same as a table').click()
+    await expect.poll(() => highest(panel, 'Requests a second: accepted')).toBeGreaterThan(0)
+    expect(await highest(panel, 'Requests a second: refused')).toBeGreaterThan(0)
+    expect(await highest(panel, 'Latency of requests: median')).toBeGreaterThan(0)
+    expect(await highest(panel, 'Latency of the store: 99th percentile')).toBeGreaterThan(0)
+    expect(await highest(panel, 'Token cache: misses')).toBeGreaterThan(0)
+    const requests = chartOf(panel, 'requests')
+    await expect.poll(() => hasColour(requests, '--accepted')).toBe(true)
+    expect(await hasColour(requests, '--refused')).toBe(true)
+    expect(await requests.getByRole('img').getAttribute('aria-label')).toMatch(
+      /^Requests a second in the last five minutes\. Last second: accepted \d+, replayed \d+/,
+    )
+  })
+
+  it('take the colours of the theme, and as much room as there is', async () => {
+    const { page, panel } = await room.open('plots', { colorScheme: 'light' })
+    await sendCalls()
+    const requests = chartOf(panel, 'requests')
+    await expect.poll(() => hasColour(requests, '--accepted')).toBe(true)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await expect.poll(() => hasColour(requests, '--accepted')).toBe(true)
+    await page.setViewportSize({ width: 390, height: 800 })
+    const width = async () => (await requests.locator('canvas').boundingBox())?.width ?? 0
+    await expect.poll(width).toBeLessThan(390)
+    expect(await width()).toBeGreaterThan(250)
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    expect(await overflow()).toBeLessThanOrEqual(0)
+  })
+})
+
+describe('events', () => {
+  it('can be filtered by channel, level, receiver and text', async () => {
+    const { panel } = await room.open('events')
+    await room.call({ receiver: 'orders-2', audience: 'somebody-else' })
+    await room.call({ ...WRITE, receiver: 'orders-1' })
+    const rows = panel.locator('.events-row')
+    await panel.getByLabel('Level').selectOption('refused')
+    await rows.first().getByText('audience').waitFor()
+    await expect.poll(() => panel.locator('.events-row:not([data-level="refused"])').count()).toBe(0)
+    await panel.getByLabel('Receiver').selectOption('orders-1')
+    await expect.poll(() => rows.filter({ hasText: 'orders-2' }).count()).toBe(0)
+    await panel.getByLabel('Level').selectOption('')
+    await panel.getByLabel('Channel').selectOption('idempotency')
+    await rows.filter({ hasText: 'reserved' }).first().waitFor()
+    await panel.getByLabel('Text').fill('completed-never')
+    await panel.getByText('No such event yet.').waitFor()
+  })
+
+  it('stand still while somebody reads the details of one', async () => {
+    const { panel } = await room.open('events')
+    const row = panel.locator('.events-row').first()
+    await row.getByRole('button').click()
+    const told = JSON.parse((await row.locator('pre').textContent()) ?? '')
+    expect(told).toMatchObject({ number: Number(await row.getAttribute('data-event')) })
+    await sendCalls()
+    await panel.getByText(/Paused; \d\d+ newer\./).waitFor()
+    expect(JSON.parse((await row.locator('pre').textContent()) ?? '')).toEqual(told)
+    await panel.getByRole('button', { name: 'Go on' }).click()
+    await expect
+      .poll(async () => Number(await row.getAttribute('data-event')))
+      .toBeGreaterThan(told.number)
+  })
+})
+
+/** How long the page takes to answer a click, in milliseconds by its own clock. */
+const timeOfClick = (page: Page): Promise<number> =>
+  page.evaluate(async () => {
+    const button = document.querySelector<HTMLButtonElement>('#events .row button')
+    const before = button?.textContent
+    const begun = performance.now()
+    button?.click()
+    while (button?.textContent === before) await new Promise(requestAnimationFrame)
+    return performance.now() - begun
+  })
+
+it('stays usable and exact at five hundred calls a second, and says that lists are samples', async () => {
+  const { page, panel } = await room.open('events')
+  const before = countOf(room.state().totals)
+  await room.act('background-load', { callsPerSecond: 500 })
+  const clicks: number[] = []
+  const end = Date.now() + 4000
+  while (Date.now() < end) {
+    clicks.push(await timeOfClick(page))
+    await page.waitForTimeout(150)
+  }
+  await room.act('background-load', { callsPerSecond: 0 })
+  expect(Math.max(...clicks)).toBeLessThan(CLICK_MS)
+  expect(countOf(room.state().totals) - before).toBeGreaterThan(500)
+
+  const { totals } = room.state()
+  for (const outcome of OUTCOMES) {
+    const shown = page.locator('.total').filter({ hasText: outcome }).locator('dd')
+    await expect.poll(() => shown.textContent()).toBe(new Intl.NumberFormat('en').format(totals[outcome]))
+  }
+  await panel.getByText(/A sample: [\d,]+ more were left out/).waitFor()
+  await panel.getByRole('button', { name: /^Show all/ }).click()
+  expect(await panel.locator('.events-row').count()).toBeLessThanOrEqual(500)
+})
+
+const countOf = (totals: Readonly<Record<string, number>>): number =>
+  Object.values(totals).reduce((sum, count) => sum + count, 0)

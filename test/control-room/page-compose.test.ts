@@ -1,0 +1,168 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { useBrowser } from '../support/chromium.js'
+import { until } from '../support/until.js'
+import { callIsOver, pressPreset, readViews } from './compose-page.js'
+import { type StartedRoom, startRoom } from './start-room.js'
+
+const browser = useBrowser()
+let started: StartedRoom
+
+beforeAll(async () => {
+  started = await startRoom()
+})
+afterAll(() => started?.close())
+
+const orders = (): number => started.room.state().orders
+
+interface Told {
+  readonly preset: string
+  readonly calls: number
+  readonly status: number
+  readonly seen: string
+  readonly failedStep?: string
+  readonly newOrders: number
+}
+
+const PRESETS: readonly Told[] = [
+  { preset: 'A good read', calls: 1, status: 200, seen: 'accepted', newOrders: 0 },
+  { preset: 'A good write', calls: 1, status: 201, seen: 'accepted', newOrders: 1 },
+  { preset: 'The same write again', calls: 2, status: 201, seen: 'replayed', newOrders: 1 },
+  {
+    preset: 'A tampered token',
+    calls: 1,
+    status: 401,
+    seen: 'refused signature_invalid',
+    failedStep: 'Signature',
+    newOrders: 0,
+  },
+  {
+    preset: 'A permission missing',
+    calls: 1,
+    status: 403,
+    seen: 'refused permission_missing',
+    failedStep: 'Permissions',
+    newOrders: 0,
+  },
+  {
+    preset: 'A token used twice',
+    calls: 2,
+    status: 401,
+    seen: 'refused token_replayed',
+    failedStep: 'Token used once',
+    newOrders: 1,
+  },
+  {
+    preset: 'The key with another body',
+    calls: 2,
+    status: 422,
+    seen: 'refused key_reused',
+    failedStep: 'Idempotency-Key',
+    newOrders: 1,
+  },
+]
+
+it.each(PRESETS)('sends $preset, and shows what both sides saw of it', async (told) => {
+  const page = await browser.open(started.address)
+  const before = orders()
+  await pressPreset(page, told.preset, told.calls)
+  const { caller, operator, failedStep } = await readViews(page)
+  expect(caller.headline).toContain(`Status ${told.status}, `)
+  expect(caller.bytes).toMatch(new RegExp(`^HTTP/1.1 ${told.status} `))
+  expect(operator).toContain(told.seen)
+  expect(failedStep).toBe(told.failedStep)
+  if (told.status >= 400) expect(caller.bytes).not.toContain(told.seen.split(' ')[1])
+  expect(orders() - before).toBe(told.newOrders)
+})
+
+it('decodes the token that was sent, and never shows the whole of it', async () => {
+  const page = await browser.open(started.address)
+  await pressPreset(page, 'A good write', 1)
+  const payload = await page.getByRole('region', { name: 'Payload of the token' }).textContent()
+  expect(JSON.parse(payload ?? '')).toMatchObject({ sub: 'billing', permissions: ['orders:write'] })
+  const request = await page
+    .getByRole('region', { name: 'The request as it was sent' })
+    .textContent()
+  expect(request).toContain('Idempotency-Key: "')
+  expect(request).toMatch(/Authorization: Bearer \S{1,40}…/)
+})
+
+it('says which write is on the books, by what the store holds', async () => {
+  const page = await browser.open(started.address)
+  const known = new Set(started.room.state().writes.map(({ record }) => record))
+  await pressPreset(page, 'A good write', 1)
+  const added = () => started.room.state().writes.filter(({ record }) => !known.has(record))
+  await until('the record is read', async () => added()[0]?.view?.state === 'finished')
+  expect(added()).toHaveLength(1)
+})
+
+async function chooseHostile(page: Page, words: string): Promise<void> {
+  await page.getByRole('combobox', { name: 'What is done to the token' }).click()
+  await page.keyboard.type(words)
+  await page.keyboard.press('Enter')
+}
+
+it('sends a hostile token that was found by its words', async () => {
+  const page = await browser.open(started.address)
+  await chooseHostile(page, 'alg none good')
+  const name = await page.getByRole('combobox', { name: 'What is done' }).inputValue()
+  expect(name).toBe('alg none, a good signature')
+  await page.getByRole('button', { name: 'Send it' }).click()
+  await callIsOver(page, 1)
+  const { caller, operator, failedStep } = await readViews(page)
+  expect(caller.headline).toContain('Status 401')
+  expect(operator).toContain('algorithm_not_allowed')
+  expect(failedStep).toBe('Header and algorithm')
+  await page.getByText('Hostile: Unsigned tokens prove nothing.').waitFor()
+})
+
+it('writes once when twenty equal writes come at once to both receivers', async () => {
+  const page = await browser.open(started.address)
+  const before = orders()
+  await page.getByRole('radio', { name: 'POST, a write' }).check()
+  await page.getByRole('checkbox', { name: 'orders:write' }).check()
+  await page.getByRole('button', { name: 'Twenty at once' }).click()
+  await page.getByText('1 new order on the books').waitFor()
+  const rows = await page
+    .getByRole('table', { name: 'Answers to the calls' })
+    .getByRole('row')
+    .all()
+  const numbers = await Promise.all(
+    rows.slice(1).map((row) => row.getByRole('cell').first().textContent()),
+  )
+  expect(numbers.map(Number).reduce((sum, each) => sum + each, 0)).toBe(20)
+  expect(orders() - before).toBe(1)
+})
+
+it('counts a hundred reads, one after another', async () => {
+  const page = await browser.open(started.address)
+  const { accepted } = started.room.state().totals
+  await page.getByRole('button', { name: 'Send a hundred' }).click()
+  await page.getByText(/^100 calls in .*, 0 new orders on the books$/).waitFor()
+  await page.getByRole('cell', { name: '200', exact: true }).waitFor()
+  expect(started.room.state().totals.accepted).toBeGreaterThanOrEqual(accepted + 100)
+})
+
+it('says beside the button why the room does not send a call', async () => {
+  const page = await browser.open(started.address, { mayComplainOf: /400/ })
+  await page.getByRole('textbox', { name: 'Caller' }).fill('')
+  await page.getByRole('button', { name: 'Send it' }).click()
+  await page
+    .getByRole('alert')
+    .filter({ hasText: /caller/i })
+    .waitFor()
+})
+
+it('shows that a killed receiver answers nothing, and that it is back', async () => {
+  const page = await browser.open(started.address)
+  await started.room.act('kill-receiver', { receiver: 'orders-2' })
+  await page.getByRole('radio', { name: 'orders-2 (killed)' }).check()
+  await page.getByRole('button', { name: 'Send it' }).click()
+  await callIsOver(page, 1)
+  expect((await readViews(page)).caller.headline).toMatch(/^No answer: /)
+  await started.room.act('start-receiver', { receiver: 'orders-2' })
+  await page.getByRole('radio', { name: 'orders-2', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Send it' }).click()
+  await callIsOver(page, 2)
+  expect((await readViews(page)).caller.headline).toContain('Status 200')
+})

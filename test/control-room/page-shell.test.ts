@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { useBrowser } from '../support/chromium.js'
+import { pressPreset } from './compose-page.js'
+import { type StartedRoom, startRoom } from './start-room.js'
+
+const browser = useBrowser()
+let started: StartedRoom
+
+beforeAll(async () => {
+  started = await startRoom()
+})
+afterAll(() => started?.close())
+
+const AWAY = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/
+
+it('shows two pages the same', async () => {
+  const [one, other] = [await browser.open(started.address), await browser.open(started.address)]
+  const before = started.room.state().totals.accepted
+  await pressPreset(one, 'A good read', 1)
+  for (const page of [one, other]) {
+    const totals = page.getByRole('region', { name: 'Requests since the start' })
+    await totals.getByText(`accepted${before + 1}`).waitFor()
+  }
+})
+
+it('says that the line is lost, and is right again when it is back', async () => {
+  const page = await browser.open(started.address, { mayComplainOf: AWAY })
+  const line = page.getByRole('status').first()
+  await line.filter({ hasText: /^Live$/ }).waitFor()
+  await started.stopServing()
+  await line.filter({ hasText: 'Connection lost' }).waitFor()
+  await page.getByRole('button', { name: 'A good read' }).click()
+  await page.getByRole('alert').filter({ hasText: 'The room cannot be reached' }).waitFor()
+
+  // What happens meanwhile is seen afterwards.
+  await started.room.act('call', {
+    receiver: 'orders-1',
+    caller: 'billing',
+    audience: 'orders',
+    permissions: ['orders:read'],
+    method: 'GET',
+    isTokenReused: false,
+    idempotencyKey: 'none',
+    body: 'usual',
+  })
+  await started.serveAgain()
+  await line.filter({ hasText: /^Live$/ }).waitFor()
+  const { accepted } = started.room.state().totals
+  await page.getByText(`accepted${accepted}`).waitFor()
+})
+
+it('leads to each panel, and marks the one in sight', async () => {
+  const page = await browser.open(started.address)
+  const panels = page.getByRole('navigation', { name: 'Panels' })
+  for (const link of await panels.getByRole('link').all()) {
+    const id = (await link.getAttribute('href'))?.slice(1) ?? ''
+    await link.click()
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe(id)
+  }
+  await panels.getByRole('link', { name: 'Tour' }).click()
+  await page.locator('nav a[aria-current="true"]', { hasText: 'Tour' }).waitFor()
+})
+
+it('moves nothing where the system asks for less', async () => {
+  const page = await browser.open(started.address, { reducedMotion: 'reduce' })
+  await pressPreset(page, 'A good read', 1)
+  const moving = await page.evaluate(() => [
+    getComputedStyle(document.documentElement).scrollBehavior,
+    document.getAnimations().length,
+  ])
+  expect(moving).toEqual(['auto', 0])
+})

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { useBrowser } from '../support/chromium.js'
+import { type StartedRoom, startRoom } from './start-room.js'
+
+const browser = useBrowser()
+let started: StartedRoom
+
+beforeAll(async () => {
+  started = await startRoom()
+})
+afterAll(() => started?.close())
+
+it('plays the story to its end: a step, then the rest, each as told', async () => {
+  const page = await browser.open(started.address)
+  const tour = page.getByRole('region', { name: 'Tour' })
+  const steps = tour.getByRole('list', { name: 'Steps of the tour' }).locator('> li')
+  await steps.first().waitFor()
+  const number = await steps.count()
+  expect(number).toBe(started.room.state().tour.length)
+  expect(number).toBeGreaterThan(10)
+
+  await tour.getByRole('button', { name: 'Next step' }).click()
+  await tour.getByText(`1 of ${number} played`).waitFor()
+  expect(await steps.first().innerText()).toContain('as told')
+  expect(await steps.nth(1).innerText()).toContain('not played')
+
+  await tour.getByRole('button', { name: 'Play all' }).click()
+  await tour.getByText(`${number} of ${number} played`).waitFor()
+  for (const step of await steps.all()) {
+    const text = await step.innerText()
+    expect(text).toContain('✓ as told')
+    expect(text).toMatch(/The caller got\s+\d{3}/)
+  }
+  expect(started.room.state().tour.map(({ state }) => state)).toEqual(Array(number).fill('as-told'))
+  await tour.getByRole('button', { name: 'Begin again' }).waitFor()
+})

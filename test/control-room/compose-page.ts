@@ -22,10 +22,10 @@ export async function readViews(page: Page) {
     .all()
   return {
     caller: {
-      headline: await caller.locator('.headline').innerText(),
+      headline: await caller.locator('.headline').textContent(),
       bytes: (await caller.getByRole('region').locator('pre').textContent()) ?? '',
     },
-    operator: await operator.innerText(),
+    operator: await operator.textContent(),
     /** The name of the step that failed. */
     failedStep: await failed
       ?.locator('.step-name')

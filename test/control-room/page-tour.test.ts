@@ -21,15 +21,15 @@ it('plays the story to its end: a step, then the rest, each as told', async () =
 
   await tour.getByRole('button', { name: 'Next step' }).click()
   await tour.getByText(`1 of ${number} played`).waitFor()
-  expect(await steps.first().innerText()).toContain('as told')
-  expect(await steps.nth(1).innerText()).toContain('not played')
+  expect(await steps.first().textContent()).toContain('as told')
+  expect(await steps.nth(1).textContent()).toContain('not played')
 
   await tour.getByRole('button', { name: 'Play all' }).click()
   await tour.getByText(`${number} of ${number} played`).waitFor()
   for (const step of await steps.all()) {
-    const text = await step.innerText()
+    const text = await step.textContent()
     expect(text).toContain('✓ as told')
-    expect(text).toMatch(/The caller got\s+\d{3}/)
+    expect(text).toMatch(/The caller got\s*\d{3}/)
   }
   expect(started.room.state().tour.map(({ state }) => state)).toEqual(Array(number).fill('as-told'))
   await tour.getByRole('button', { name: 'Begin again' }).waitFor()

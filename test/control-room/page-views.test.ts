@@ -18,7 +18,7 @@ it('tells a newcomer that two refusals look the same to their callers, and why',
   await page.getByRole('button', { name: 'A token used twice' }).click()
   await callIsOver(page, 3)
   const caller = page.getByRole('region', { name: 'What the caller got' })
-  const twin = await caller.getByText('got the same bytes').innerText()
+  const twin = await caller.getByText('got the same bytes').textContent()
   expect(twin).toBe(
     'Call 1 got the same bytes (but for the date), and its reason was signature_invalid.',
   )

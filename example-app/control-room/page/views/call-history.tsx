@@ -4,7 +4,8 @@ import { calls, type LoggedCall, show, shownCall } from '../compose/call-log.js'
 /** The last calls of this page, to go back to. */
 export function CallHistory() {
   return (
-    <nav class="history" aria-label="The last calls">
+    <nav class="history" aria-labelledby="history">
+      <h3 id="history">The last calls</h3>
       <ol>
         {calls.value.map((call) => (
           <li key={call.number}>

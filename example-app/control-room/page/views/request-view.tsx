@@ -4,7 +4,7 @@ import { Bytes } from '../components/bytes.js'
 /** What was sent. */
 export function RequestView({ request }: Pick<CallResult, 'request'>) {
   return (
-    <section class="view stack" aria-labelledby="request-view">
+    <section class="view view-request stack" aria-labelledby="request-view">
       <h3 id="request-view">The request, to {request.receiver}</h3>
       <Bytes label="The request as it was sent" text={request.text} />
     </section>
@@ -15,14 +15,14 @@ export function RequestView({ request }: Pick<CallResult, 'request'>) {
 export function TokenView({ token }: { readonly token: ShownToken }) {
   const isDecoded = token.header !== undefined || token.payload !== undefined
   return (
-    <section class="view stack" aria-labelledby="token-view">
+    <section class="view view-token stack" aria-labelledby="token-view">
       <h3 id="token-view">The token in it, decoded</h3>
       {token.hostility && <p class="hostility">Hostile: {token.hostility}.</p>}
       {isDecoded ? (
-        <>
+        <div class="token-parts">
           <Part name="Header" value={token.header} />
           <Part name="Payload" value={token.payload} />
-        </>
+        </div>
       ) : (
         <>
           <p>It is no token that can be decoded. This is what was sent:</p>

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RoomState } from '../../example-app/control-room/protocol.js'
 import { listen, type RunningServer } from '../../example-app/listen.js'
 import { type Running, run } from '../example-app/run.js'
-import { freePort } from '../support/free-port.js'
+import { launch } from '../support/launch.js'
 import { until } from '../support/until.js'
 import { builtPage } from './built-page.js'
+import { compiledPrograms } from './start-room.js'
 
 /** The last of the lines, with a key of 256 bits in it. */
 const ADDRESS = /\n(http:\/\/127\.0\.0\.1:\d+\/[\w-]{43}\/)\n$/
@@ -22,8 +23,8 @@ afterAll(async () => {
   await taken.close()
 })
 
-async function start(args: string[] = [], port = '0'): Promise<Running> {
-  const story = await run('start.ts', args, { CONTROL_ROOM_PORT: port })
+async function start(port = '0'): Promise<Running> {
+  const story = await run('start.ts', [], { CONTROL_ROOM_PORT: port })
   running.add(story)
   return story
 }
@@ -40,15 +41,12 @@ async function addressOf(story: Running): Promise<string> {
 
 /** The first state that a page is told. */
 async function stateAt(address: string): Promise<RoomState> {
-  const ended = new AbortController()
-  const { body } = await fetch(`${address}events`, { signal: ended.signal })
+  const { body } = await fetch(`${address}events`)
   let text = ''
   for await (const chunk of body ?? []) {
     text += Buffer.from(chunk).toString()
     const [, data] = /event: state\ndata: (.+)\n\n/.exec(text) ?? []
-    if (data === undefined) continue
-    ended.abort()
-    return JSON.parse(data) as RoomState
+    if (data !== undefined) return JSON.parse(data) as RoomState
   }
   throw new Error('the stream has ended')
 }
@@ -61,13 +59,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function receiversOf(address: string): Promise<number[]> {
-  const { receivers } = await stateAt(address)
-  const pids = receivers.map(({ pid = 0 }) => pid)
-  expect(pids.map(isAlive)).toEqual([true, true])
-  return pids
-}
-
 describe.concurrent('npm start', () => {
   it('leads to the page with its last line, and ends all with it', async () => {
     const story = await start()
@@ -76,7 +67,8 @@ describe.concurrent('npm start', () => {
     expect(page.status).toBe(200)
     expect(await page.text()).toContain('<title>Control room')
     expect((await fetch(new URL('/', address))).status).toBe(403)
-    const receivers = await receiversOf(address)
+    const receivers = (await stateAt(address)).receivers.map(({ pid = 0 }) => pid)
+    expect(receivers.map(isAlive)).toEqual([true, true])
 
     story.child.kill('SIGTERM')
     const { code, stderr } = await story.finished
@@ -84,16 +76,9 @@ describe.concurrent('npm start', () => {
     expect(receivers.map(isAlive)).toEqual([false, false])
   })
 
-  it('leaves no process behind when it is killed', async () => {
-    const story = await start()
-    const receivers = await receiversOf(await addressOf(story))
-    story.child.kill('SIGKILL')
-    await until('the receivers have ended', async () => !receivers.some(isAlive))
-  })
-
   it('goes on without the page, and says so in a line, when its port is in use', async () => {
     const port = new URL(taken.url).port
-    const story = await start([], port)
+    const story = await start(port)
     const stdout = await story.printed('What the receiver logs:')
     const [, orders] = /(http:\S+) {3}the receiver/.exec(stdout) ?? []
     await until('it complains', async () => story.complained() !== '')
@@ -104,22 +89,13 @@ describe.concurrent('npm start', () => {
     story.child.kill('SIGTERM')
     expect((await story.finished).code).toBe(0)
   })
+})
 
-  it('has no page, and no receivers of it, with --no-page', async () => {
-    const port = await freePort()
-    const story = await start(['--no-page'], String(port))
-    await story.printed('What the receiver logs:')
-    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow('fetch failed')
-    story.child.kill('SIGTERM')
-    const { code, stdout, stderr } = await story.finished
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).not.toContain('browser')
-  })
-
-  it('never serves it with --once', async () => {
-    const story = await start(['--once'], new URL(taken.url).port)
-    const { code, stdout, stderr } = await story.finished
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).not.toContain('browser')
-  })
+it('leaves no process behind when it is killed', async () => {
+  const { receiver, answer } = await compiledPrograms()
+  const program = new URL('room-program.ts', import.meta.url)
+  const room = await launch<number[]>(program, { args: [receiver, answer] })
+  expect(room.greeting.map(isAlive)).toEqual([true, true])
+  await room.kill()
+  await until('the receivers have ended', async () => !room.greeting.some(isAlive))
 })

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
+import { listen } from '../../example-app/listen.js'
 import { compileCommand } from '../cli/kit.js'
+import { freePort } from '../support/free-port.js'
 import { startRedis } from '../support/redis.js'
 import { run } from './run.js'
 
@@ -41,7 +43,11 @@ function stepsOf(stdout: string): [string, number][] {
 }
 
 it('goes as told from the first step to the last, and ends with exit code 0', async () => {
-  const { code, stdout, stderr } = await (await run('start.ts', ['--once'])).finished
+  const taken = await listen(() => {}, 0)
+  onTestFinished(taken.close)
+  const env = { CONTROL_ROOM_PORT: new URL(taken.url).port }
+  const { code, stdout, stderr } = await (await run('start.ts', ['--once'], env)).finished
+  // A page would complain of its port.
   expect(stderr).toBe('')
   expect(stepsOf(stdout)).toEqual(STEPS.map((step) => [...step]))
   expect(stdout).toContain('17 of 17 steps went as told')
@@ -63,7 +69,9 @@ it('goes as told with Redis, also a second time on the same records', async () =
 })
 
 it('stays up with curl lines that work as printed, and leaves nothing behind', async () => {
-  const story = await run('start.ts', ['--no-page'])
+  const roomPort = await freePort()
+  const env = { CONTROL_ROOM_PORT: String(roomPort) }
+  const story = await run('start.ts', ['--no-page'], env)
   onTestFinished(() => {
     story.child.kill('SIGKILL')
   })
@@ -81,8 +89,11 @@ it('stays up with curl lines that work as printed, and leaves nothing behind', a
   const config = /-K '(.+?)'/.exec(stdout)?.[1] ?? ''
   expect((await stat(config)).mode & 0o777).toBe(0o600)
   expect(stdout).not.toContain('example-key')
+  await expect(fetch(`http://127.0.0.1:${roomPort}/`)).rejects.toThrow('fetch failed')
   story.child.kill('SIGTERM')
-  expect((await story.finished).code).toBe(0)
+  const { code, stdout: all } = await story.finished
+  expect(code).toBe(0)
+  expect(all).not.toContain('in a browser')
   expect(await readdir(tmpdir())).not.toContain(join(dirname(config)).split('/').at(-1))
 })
 

@@ -1,0 +1,3 @@
+// A player that ends with the first step.
+process.send?.({ type: 'ready' })
+process.once('message', () => process.exit(1))

@@ -1,4 +1,4 @@
-import type { IdempotencyEvent, Reason, RunEnd } from 'express-service-auth'
+import type { IdempotencyEvent, Reason } from 'express-service-auth'
 
 /** The steps of the verdict on a call, in the order in which a receiver takes them. */
 export const STEPS = [
@@ -87,21 +87,6 @@ export const STEP_OF_KEY_REASON: Readonly<Record<KeyReason | UndoneReason, Step>
   conflict: 'Handler',
   commit_unknown: 'Handler',
   commit_refused: 'Handler',
-}
-
-/** Ends of a run after which its caller has no answer of the handler that a retry would get too. */
-export const STEP_OF_RUN_END: Readonly<Record<RunEnd, Step | undefined>> = {
-  result_kept: undefined,
-  result_too_large: undefined,
-  released: undefined,
-  refusal_kept: undefined,
-  uncoupled: undefined,
-  transaction_unused: undefined,
-  abandoned: 'Handler',
-  key_lost: 'Handler',
-  result_lost: 'Handler',
-  rolled_back: 'Handler',
-  conflict: 'Handler',
 }
 
 /** The last step that an accepted decision of each middleware has passed. */

@@ -1,14 +1,7 @@
 import type { DecisionEvent, IdempotencyEvent, RunEnd } from 'express-service-auth'
 import type { CallAnswer, OperatorView, Outcome, RoomEvent, VerdictStep } from '../protocol.js'
 import { detailOf, SENTENCES_ON_RUNS } from './details.js'
-import {
-  PASSED_BY,
-  STEP_OF_KEY_REASON,
-  STEP_OF_REASON,
-  STEP_OF_RUN_END,
-  type Step,
-  stepsOf,
-} from './steps.js'
+import { PASSED_BY, STEP_OF_KEY_REASON, STEP_OF_REASON, type Step, stepsOf } from './steps.js'
 
 /** A call as its receiver has told of it. */
 export interface JudgedCall {
@@ -73,11 +66,11 @@ function progressOf(
   if (last === undefined) return {}
   const passed = PASSED_BY[last.by]
   if (verdicts.some((event) => 'reason' in event && event.reason === 'replayed')) return { passed }
-  const end = verdicts.map(runEndOf).findLast((reason) => reason !== undefined)
-  const failed = end && STEP_OF_RUN_END[end]
-  if (end && failed) return { failed, reason: end, detail: SENTENCES_ON_RUNS[end] }
   if ('status' in answer && answer.status < FIRST_FAULT_STATUS) return { passed: 'Handler' }
-  return { failed: after(passed, method), detail: faultOf(answer) }
+  const failed = after(passed, method)
+  const end = verdicts.map(runEndOf).findLast((reason) => reason !== undefined)
+  if (end === undefined) return { failed, detail: faultOf(answer) }
+  return { failed, reason: end, detail: SENTENCES_ON_RUNS[end] }
 }
 
 function after(passed: Step, method: 'GET' | 'POST'): Step {

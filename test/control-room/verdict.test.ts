@@ -1,0 +1,91 @@
+import type { DecisionEvent, IdempotencyEvent } from 'express-service-auth'
+import { expect, it } from 'vitest'
+import type { CallAnswer, RoomEvent } from '../../example-app/control-room/protocol.js'
+import { operatorView } from '../../example-app/control-room/verdict/verdict.js'
+
+const CUT: CallAnswer = {
+  failure: 'the connection was cut before an answer came',
+  text: '',
+  milliseconds: 3,
+}
+const answered = (status: number): CallAnswer => ({ status, text: '', bytes: 0, milliseconds: 3 })
+
+const known = { caller: 'billing', keyId: 'd-1' }
+const accepted = (by: DecisionEvent['by']): DecisionEvent => ({ outcome: 'accepted', by, ...known })
+const ADMITTED = [
+  accepted('serviceAuth'),
+  accepted('requirePermissions'),
+  accepted('requireSingleUse'),
+]
+const ofKey = (reason: 'reserved' | 'result_lost' | 'abandoned' | 'result_kept') =>
+  ({
+    outcome: 'accepted',
+    by: 'requireIdempotencyKey',
+    reason,
+    fence: 1,
+    caller: 'billing',
+  }) as IdempotencyEvent
+
+function view(answer: CallAnswer, verdicts: readonly (DecisionEvent | IdempotencyEvent)[]) {
+  const events = verdicts.map(
+    (event, number): RoomEvent => ({
+      number,
+      at: 0,
+      receiver: 'orders-1',
+      channel: event.by === 'requireIdempotencyKey' ? 'idempotency' : 'decision',
+      level: 'accepted',
+      title: 'accepted',
+      event,
+    }),
+  )
+  const { steps, outcome, reason } = operatorView({ method: 'POST', answer, events })
+  const failed = steps.find(({ state }) => state === 'failed')
+  const passed = steps.filter(({ state }) => state === 'passed').length
+  return { outcome, reason, passed, failed: failed?.name, detail: failed?.detail }
+}
+
+it('reaches the handler of a receiver that was killed in the middle', () => {
+  expect(view(CUT, [...ADMITTED, ofKey('reserved')])).toEqual({
+    outcome: 'failed',
+    passed: 13,
+    failed: 'Handler',
+    detail: 'No answer came: the connection was cut before an answer came.',
+  })
+})
+
+it('stops where a receiver was killed before that', () => {
+  const seen = view(CUT, ADMITTED.slice(0, 2))
+  expect(seen).toMatchObject({ failed: 'Token used once', passed: 11 })
+})
+
+it('says what became of a run that has left no answer', () => {
+  const seen = view(CUT, [...ADMITTED, ofKey('reserved'), ofKey('abandoned')])
+  expect(seen).toMatchObject({
+    outcome: 'failed',
+    reason: 'abandoned',
+    failed: 'Handler',
+    detail: 'The handler ended without an answer: nobody knows what it has done.',
+  })
+})
+
+it('takes an answer of the handler for one, also where the store has lost it', () => {
+  for (const end of ['result_kept', 'result_lost'] as const) {
+    const seen = view(answered(201), [...ADMITTED, ofKey('reserved'), ofKey(end)])
+    expect(seen).toEqual({
+      outcome: 'accepted',
+      reason: undefined,
+      passed: 14,
+      failed: undefined,
+      detail: undefined,
+    })
+  }
+})
+
+it('finds a handler that has failed', () => {
+  const seen = view(answered(500), [...ADMITTED, ofKey('reserved'), ofKey('result_kept')])
+  expect(seen).toMatchObject({ outcome: 'failed', failed: 'Handler' })
+})
+
+it('reaches no step where nothing was told', () => {
+  expect(view(CUT, [])).toMatchObject({ outcome: 'failed', passed: 0, failed: undefined })
+})

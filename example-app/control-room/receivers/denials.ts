@@ -1,7 +1,6 @@
-import type { DenylistEntry } from 'express-service-auth'
 import type { DeniedState, DeniedThing, DenyOrder, ReceiverName } from '../protocol.js'
+import { checkThing, entryOf, isThing, nameOf, type ThingEntry } from './denied-thing.js'
 import { explaining } from './explaining.js'
-import { thingName } from './messages.js'
 import type { Containment } from './open-shared.js'
 
 export interface Denials {
@@ -22,54 +21,55 @@ export interface DenialsOptions {
   onChange(): void
 }
 
-/** Something that is denied. */
-interface Denial extends DeniedThing {
-  readonly reason: string
-  readonly at: number
-  readonly until?: number
-}
+type Denial = Omit<DeniedState, 'appliedAfter'>
 
 /** What a receiver shuts out, each thing since when. */
 interface Applying {
   readonly begunAt: number
-  since: ReadonlyMap<string, number>
+  readonly since: ReadonlyMap<string, number>
 }
 
 const LOOK_EVERY_MS = 500
+/** A list that has lost everything may come back to the same version. */
+const READ_AGAIN_MS = 5000
 
 /** What is denied, whoever has denied it, and since when each receiver shuts it out. */
 export function watchDenials({ issuer, containment, onChange }: DenialsOptions): Denials {
   const denials = new Map<string, Denial>()
   const receivers = new Map<ReceiverName, Applying>()
   let listed: ReadonlySet<string> = new Set()
-  let lookedAt = 0
+  let lookedAt = { version: 0, at: Date.now() }
+  let changes = 0
 
   /** What the list has lost stays for as long as a receiver holds it. */
   function forget(): void {
-    for (const [name] of denials) {
+    for (const name of denials.keys()) {
       const isHeld = [...receivers.values()].some(({ since }) => since.has(name))
       if (!listed.has(name) && !isHeld) denials.delete(name)
     }
   }
 
   async function read(): Promise<void> {
-    const version = containment.version()
-    const entries = (await containment.entries())
-      .filter(isThing)
-      .filter((it) => it.issuer === issuer)
-    listed = new Set(entries.map(nameOf))
-    for (const entry of entries) {
+    const now = { version: containment.version(), at: Date.now() }
+    const before = changes
+    const entries = (await containment.entries()).filter(isThing)
+    // What was read may be older than what was written here meanwhile.
+    if (changes !== before) return
+    const ours = entries.filter((entry) => entry.issuer === issuer)
+    listed = new Set(ours.map(nameOf))
+    for (const entry of ours) {
       const known = denials.get(nameOf(entry))
       denials.set(nameOf(entry), { ...denialOf(entry), ...(known && { at: known.at }) })
     }
-    lookedAt = version
+    lookedAt = now
     forget()
     onChange()
   }
 
-  // Another command may deny, too; what fails is tried again.
+  // Others may deny, too, by the command line. What fails is tried again.
   const timer = setInterval(() => {
-    if (containment.version() !== lookedAt) read().catch(() => undefined)
+    const isOther = containment.version() !== lookedAt.version
+    if (isOther || Date.now() - lookedAt.at > READ_AGAIN_MS) read().catch(() => undefined)
   }, LOOK_EVERY_MS)
   timer.unref()
 
@@ -82,21 +82,23 @@ export function watchDenials({ issuer, containment, onChange }: DenialsOptions):
   }
 
   return {
-    async deny({ kind, value, reason, seconds }) {
-      const now = Date.now()
-      const at = now / 1000
-      const until = seconds === undefined ? null : at + seconds
-      const entry = { issuer, kind, value, reason, by: 'control room', at, until }
-      await explaining(() => containment.deny(entry))
-      denials.set(nameOf(entry), { ...denialOf(entry), at: now })
-      listed = new Set([...listed, nameOf(entry)])
+    async deny(order) {
+      const at = Date.now()
+      const asked = entryOf(order, issuer, at / 1000)
+      const { entry } = await explaining(() => containment.deny(asked))
+      const name = nameOf(asked)
+      denials.set(name, { ...denialOf({ ...asked, until: entry.until }), at })
+      listed = new Set([...listed, name])
+      changes += 1
       onChange()
     },
-    async allow({ kind, value }) {
+    async allow(thing) {
+      const { kind, value } = checkThing(thing)
       await explaining(() => containment.allow({ issuer, kind, value }))
-      const name = thingName(kind, value)
+      const name = nameOf(thing)
       denials.delete(name)
       listed = new Set([...listed].filter((each) => each !== name))
+      changes += 1
       onChange()
     },
     list: () =>
@@ -105,9 +107,9 @@ export function watchDenials({ issuer, containment, onChange }: DenialsOptions):
         appliedAfter: appliedAfter(name, denial),
       })),
     inForce(receiver, at, things) {
-      const applying = receivers.get(receiver) ?? { begunAt: 0, since: new Map() }
-      const since = new Map(things.map((name) => [name, applying.since.get(name) ?? at]))
-      receivers.set(receiver, { ...applying, since })
+      const { begunAt = 0, since: before } = receivers.get(receiver) ?? {}
+      const since = new Map(things.map((name) => [name, before?.get(name) ?? at]))
+      receivers.set(receiver, { begunAt, since })
       forget()
       onChange()
     },
@@ -122,12 +124,6 @@ export function watchDenials({ issuer, containment, onChange }: DenialsOptions):
     close: () => clearInterval(timer),
   }
 }
-
-type ThingEntry = DenylistEntry & DeniedThing
-
-const isThing = (entry: DenylistEntry): entry is ThingEntry => entry.kind !== 'issued-before'
-
-const nameOf = ({ kind, value }: DeniedThing): string => thingName(kind, value)
 
 function denialOf({ kind, value, reason, at, until }: ThingEntry): Denial {
   const end = until === null ? {} : { until: until * 1000 }

@@ -1,3 +1,4 @@
+import { StartError } from '../../start-error.js'
 import type { Receivers, Told } from '../ports.js'
 import { ActionError } from '../ports.js'
 import { RECEIVERS, type ReceiverName } from '../protocol.js'
@@ -35,8 +36,7 @@ const LEASE_SECONDS = 10
 
 /**
  * Starts two receivers on one store, each a process of its own, on free ports.
- * @throws {StartError} when the store cannot serve
- * @throws {ActionError} when a receiver cannot
+ * @throws {StartError} when the store or a receiver cannot serve
  */
 export async function openReceivers(options: ReceiversOptions): Promise<Receivers> {
   const { coreUrl, apiKey, redisUrl, leaseSeconds = LEASE_SECONDS, programs, onChange } = options
@@ -92,7 +92,7 @@ export async function openReceivers(options: ReceiversOptions): Promise<Receiver
     await Promise.all([...receivers.values()].map((receiver) => receiver.start()))
   } catch (error) {
     await close()
-    throw error
+    throw error instanceof ActionError ? new StartError(error.message, { cause: error }) : error
   }
   return {
     states: () => [...receivers.values()].map((receiver) => receiver.state()),

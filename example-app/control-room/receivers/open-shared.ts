@@ -7,7 +7,8 @@ import { storeHandlers } from './ipc/parent-store.js'
 
 /** What is denied, as an operator changes it. */
 export interface Containment {
-  deny(entry: DenylistEntry): Promise<unknown>
+  /** Resolves with the entry as it is now in force. */
+  deny(entry: DenylistEntry): Promise<{ readonly entry: DenylistEntry }>
   allow(target: DenylistTarget): Promise<unknown>
   entries(): Promise<readonly DenylistEntry[]>
   /** The version, as far as it is known here. */
@@ -58,7 +59,7 @@ function inMemory({ name, store }: Pick<Shared, 'name' | 'store'>): Shared {
     name,
     store,
     containment: {
-      deny: async (entry) => list.deny(entry),
+      deny: async (entry) => ({ entry: list.deny(entry) }),
       allow: async (target) => list.allow(target),
       entries: async () => list.entries(),
       version: list.version,

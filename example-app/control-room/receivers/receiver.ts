@@ -1,5 +1,6 @@
 import { ActionError } from '../ports.js'
 import type { ReceiverName, ReceiverState } from '../protocol.js'
+import { explaining } from './explaining.js'
 import { createKeySetWatch } from './key-set-watch.js'
 import type { Beginning, GateState, ReceiverHealth } from './messages.js'
 import { beginLife, type LifeOptions, type News, type ReceiverLife } from './receiver-life.js'
@@ -31,6 +32,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const { name, onChange } = options
   const keySet = createKeySetWatch()
   let life: ReceiverLife | undefined
+  let ending: Promise<void> | undefined
   let isServing = false
   let url = ''
   let gate = NOTHING_HELD
@@ -51,6 +53,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
   function end(): void {
     life = undefined
+    ending = undefined
     isServing = false
     gate = NOTHING_HELD
     health = {}
@@ -83,6 +86,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       ...keySet.state(),
     }),
     async start() {
+      await ending
       life ??= begin()
       onChange()
       const begun = life
@@ -94,11 +98,13 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       onChange()
     },
     async kill() {
-      await life?.kill()
+      ending ??= life?.kill()
+      await ending
     },
     async ask(question, args) {
       if (life === undefined || !isServing) throw new ActionError(`${name} does not run`)
-      await life.calls.ask(question, args)
+      const { calls } = life
+      await explaining(() => calls.ask(question, args))
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { IdempotencyEvent, RecordKeeper, RecordView } from 'express-service-auth'
 import type { NewEvent } from '../ports.js'
-import type { ReceiverName, WriteState } from '../protocol.js'
+import type { WriteState } from '../protocol.js'
 
 export interface Writes {
   note(event: NewEvent): void
@@ -16,6 +16,8 @@ export interface WritesOptions {
 }
 
 interface Write extends WriteState {
+  /** Its run has begun, and nothing of its end was told. */
+  readonly hasBegun: boolean
   /** It has been told of, or time has passed, since it was read. */
   readonly isDue: boolean
 }
@@ -34,7 +36,7 @@ export function watchWrites({ keeper, onChange }: WritesOptions): Writes {
     const readAt = Date.now()
     const view = await keeper.inspect(record)
     const write = writes.get(record)
-    if (write === undefined) return
+    if (write === undefined || write.readAt > readAt) return
     const { view: _, ...rest } = write
     const isDue = write.seenAt > readAt
     writes.set(record, { ...rest, ...(view && { view }), readAt, isDue })
@@ -57,7 +59,7 @@ export function watchWrites({ keeper, onChange }: WritesOptions): Writes {
   return {
     note({ channel, event, receiver, at }) {
       if (channel !== 'idempotency' || receiver === 'story') return
-      const { record, caller } = event as IdempotencyEvent
+      const { record, caller, reason } = event as IdempotencyEvent
       if (record === undefined) return
       const known = writes.get(record)
       const { readAt = 0, view } = known ?? {}
@@ -65,29 +67,30 @@ export function watchWrites({ keeper, onChange }: WritesOptions): Writes {
       writes.set(record, {
         record,
         caller,
-        receiver: receiver as ReceiverName,
+        receiver,
         seenAt: at,
         ...(view && { view }),
         readAt,
+        hasBegun: reason === 'reserved',
         isDue: true,
       })
       if (writes.size > MOST_WRITES) writes.delete(leastWanted(writes))
     },
-    list: () => [...writes.values()].map(({ isDue: _, ...write }) => write).reverse(),
+    list: () => [...writes.values()].map(({ isDue: _, hasBegun: __, ...write }) => write).reverse(),
     read,
     close: () => clearInterval(timer),
   }
 }
 
-const OPEN: readonly (RecordView['state'] | undefined)[] = ['running', 'abandoned']
+const OPEN: readonly RecordView['state'][] = ['running', 'abandoned']
 
-const isOpen = ({ view }: WriteState): boolean => OPEN.includes(view?.state)
+const isOpen = ({ view, hasBegun }: Write): boolean => (view ? OPEN.includes(view.state) : hasBegun)
 
-const isToBeReadAgain = (write: WriteState, now: number): boolean =>
+const isToBeReadAgain = (write: Write, now: number): boolean =>
   isOpen(write) && now - write.readAt >= READ_AGAIN_MS
 
 /** The oldest that is over; what waits for an operator must not be pushed away by what is done. */
 function leastWanted(writes: ReadonlyMap<string, Write>): string {
   const all = [...writes.values()]
-  return (all.find((write) => !isOpen(write) && !write.isDue) ?? all[0])?.record ?? ''
+  return (all.find((write) => !isOpen(write)) ?? all[0])?.record ?? ''
 }

@@ -28,7 +28,7 @@ export interface Calls {
 }
 
 /** Milliseconds. What takes longer than this is not known to have happened. */
-const ANSWER_WITHIN_MS = 1000
+const ANSWER_WITHIN_MS = 2000
 /** Late answers are remembered for so many questions at most. */
 const LATE_QUESTIONS = 1000
 
@@ -37,7 +37,7 @@ export class Unanswered extends ServiceAuthError {
 
   constructor(fault: 'timeout' | 'closed') {
     const what = fault === 'timeout' ? 'has not answered in time' : 'is gone'
-    super('unavailable', `the process that keeps the store ${what}`)
+    super('unavailable', `the other process ${what}`)
     this.fault = fault
   }
 }

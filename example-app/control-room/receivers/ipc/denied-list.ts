@@ -9,7 +9,8 @@ export interface DeniedVersion {
 
 /** The one list of a room without Redis; receivers are told each version, and that it still holds. */
 export interface DeniedList {
-  deny(entry: DenylistEntry): void
+  /** Returns the entry as it is now in force. @throws TypeError when the list is full */
+  deny(entry: DenylistEntry): DenylistEntry
   allow(target: DenylistTarget): void
   entries(): readonly DenylistEntry[]
   version(): number
@@ -50,8 +51,10 @@ export function createDeniedList(): DeniedList {
       if (!denied.has(name) && denied.size >= MOST_ENTRIES) {
         throw new TypeError(`denylist entry: the list is full, it has ${MOST_ENTRIES} entries`)
       }
-      denied.set(name, latestOf(entry, denied.get(name)))
+      const latest = latestOf(entry, denied.get(name))
+      denied.set(name, latest)
       changed()
+      return latest
     },
     allow(target) {
       if (denied.delete(nameOf(target))) changed()

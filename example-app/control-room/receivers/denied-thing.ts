@@ -1,0 +1,40 @@
+import type { DenylistEntry } from 'express-service-auth'
+import { ActionError } from '../ports.js'
+import type { DeniedThing, DenyOrder } from '../protocol.js'
+import { thingName } from './messages.js'
+
+/** An entry of the denylist that names something. */
+export type ThingEntry = DenylistEntry & DeniedThing
+
+export const isThing = (entry: DenylistEntry): entry is ThingEntry => entry.kind !== 'issued-before'
+
+export const nameOf = ({ kind, value }: DeniedThing): string => thingName(kind, value)
+
+const KINDS: readonly unknown[] = ['caller', 'key', 'token']
+const MOST_CHARACTERS = 256
+const TEXT = `1 to ${MOST_CHARACTERS} characters`
+
+const isText = (text: unknown): boolean =>
+  typeof text === 'string' && text.length >= 1 && text.length <= MOST_CHARACTERS
+
+/** @throws ActionError when a visitor has named nothing that can be denied */
+export function checkThing({ kind, value }: DeniedThing): DeniedThing {
+  if (!KINDS.includes(kind)) throw new ActionError('only a caller, a key or a token can be denied')
+  if (!isText(value)) throw new ActionError(`a ${kind} has ${TEXT}`)
+  return { kind, value }
+}
+
+/**
+ * What a visitor denies at a moment, in seconds since the epoch.
+ * @throws ActionError when it cannot be denied so
+ */
+export function entryOf(order: DenyOrder, issuer: string, at: number): ThingEntry {
+  const { reason, seconds } = order
+  const thing = checkThing(order)
+  if (!isText(reason)) throw new ActionError(`the reason has ${TEXT}`)
+  if (seconds !== undefined && !(Number.isFinite(seconds) && seconds > 0)) {
+    throw new ActionError('it ends after a number of seconds, or not at all')
+  }
+  const until = seconds === undefined ? null : at + seconds
+  return { issuer, ...thing, reason, by: 'control room', at, until }
+}

@@ -31,7 +31,7 @@ export interface Call {
 }
 
 /** A core and two receivers, and what is told of them. */
-export async function openRoom(redisUrl?: string) {
+export async function openRoom(redisUrl?: string, compiled?: Programs) {
   const core = await startIdentityCore({ apiKey: API_KEY })
   const told: Told[] = []
   const receivers = await openReceivers({
@@ -39,7 +39,7 @@ export async function openRoom(redisUrl?: string) {
     apiKey: API_KEY,
     redisUrl,
     leaseSeconds: LEASE_SECONDS,
-    programs: await programs(),
+    programs: compiled ?? (await programs()),
     onTold: (batch) => told.push(batch),
     onChange() {},
   })
@@ -53,6 +53,16 @@ export async function openRoom(redisUrl?: string) {
     }
   }
 
+  async function writeRequest(call: Call = {}) {
+    const { key = randomUUID(), item = 'lamp' } = call
+    const headers = {
+      ...(await headersOf(call, 'orders:write')),
+      'idempotency-key': `"${key}"`,
+      'content-type': 'application/json',
+    }
+    return { method: 'POST', headers, body: JSON.stringify({ item, quantity: 1 }) }
+  }
+
   return {
     core,
     receivers,
@@ -64,15 +74,9 @@ export async function openRoom(redisUrl?: string) {
       const headers = await headersOf(call, 'orders:read')
       return answerOf(fetch(`${receivers.urlOf(name)}/orders/o-1`, { headers }))
     },
+    writeRequest,
     async write(name: ReceiverName, call: Call = {}) {
-      const { key = randomUUID(), item = 'lamp' } = call
-      const headers = {
-        ...(await headersOf(call, 'orders:write')),
-        'idempotency-key': `"${key}"`,
-        'content-type': 'application/json',
-      }
-      const body = JSON.stringify({ item, quantity: 1 })
-      return answerOf(fetch(`${receivers.urlOf(name)}/orders`, { method: 'POST', headers, body }))
+      return answerOf(fetch(`${receivers.urlOf(name)}/orders`, await writeRequest(call)))
     },
     async close() {
       await receivers.close()

@@ -5,14 +5,17 @@ import { type Callers, openCallers } from './calls/callers.js'
 import { openCatalogue } from './calls/catalogue.js'
 import { openFeed } from './feed.js'
 import { openCoreKeys } from './keys/core-keys.js'
-import { ActionError, type Room } from './ports.js'
+import type { Room } from './ports.js'
 import type { RoomState } from './protocol.js'
 import { openReceivers, type ReceiversOptions } from './receivers/open-receivers.js'
+import { openTour } from './tour/tour.js'
 
 export interface RoomOptions
   extends Pick<ReceiversOptions, 'apiKey' | 'redisUrl' | 'leaseSeconds' | 'programs'> {
   /** Its keys and its key set are the visitor's to change. */
   readonly core: IdentityCore
+  /** As `program` of `openTour`. */
+  readonly tourProgram?: string
 }
 
 /**
@@ -43,7 +46,7 @@ export async function openRoom({ core, ...options }: RoomOptions): Promise<Room>
   callers = openCallers({ mint, receivers, catalogue })
   const keys = openCoreKeys({ core, catalogueKids: catalogue.kids })
   const load = openBackgroundLoad({ mint, receivers })
-  const tour = { play: notYet, steps: () => [] }
+  const tour = openTour({ program: options.tourProgram, onChange: feed.changed })
   const act = actionsOf({ receivers, callers, keys, load, tour })
 
   function stateOfNow(): RoomState {
@@ -69,13 +72,10 @@ export async function openRoom({ core, ...options }: RoomOptions): Promise<Room>
     subscribe: feed.subscribe,
     async close() {
       await load.close()
+      await tour.close()
       await receivers.close()
       feed.close()
       await catalogue.close()
     },
   }
-}
-
-async function notYet(): Promise<never> {
-  throw new ActionError('This is not there yet')
 }

@@ -92,9 +92,9 @@ describe.concurrent('npm start', () => {
 })
 
 it('leaves no process behind when it is killed', async () => {
-  const { receiver, answer } = await compiledPrograms()
+  const { programs } = await compiledPrograms()
   const program = new URL('room-program.ts', import.meta.url)
-  const room = await launch<number[]>(program, { args: [receiver, answer] })
+  const room = await launch<number[]>(program, { args: [JSON.stringify(programs)] })
   expect(room.greeting.map(isAlive)).toEqual([true, true])
   await room.kill()
   await until('the receivers have ended', async () => !room.greeting.some(isAlive))

@@ -1,6 +1,5 @@
 import { openRoom, type RoomOptions } from '../../example-app/control-room/open-room.js'
 import type { Room } from '../../example-app/control-room/ports.js'
-import type { Programs } from '../../example-app/control-room/receivers/open-receivers.js'
 import { type RoomServer, serveRoom } from '../../example-app/control-room/server/serve-room.js'
 import {
   type IdentityCore,
@@ -11,7 +10,7 @@ import { knowSecret } from '../support/secret-search/index.js'
 import { builtPage } from './built-page.js'
 
 const API_KEY = 'key-of-a-control-room-in-a-test'
-const RECEIVERS = new URL('../../example-app/control-room/receivers/', import.meta.url)
+const ROOM = new URL('../../example-app/control-room/', import.meta.url)
 
 export interface StartedRoom {
   readonly core: IdentityCore
@@ -35,7 +34,7 @@ export async function startRoom(options: StartOptions = {}): Promise<StartedRoom
     compiledPrograms(),
     startIdentityCore({ apiKey: API_KEY }),
   ])
-  const room = await openRoom({ core, apiKey: API_KEY, programs, ...options })
+  const room = await openRoom({ core, apiKey: API_KEY, ...programs, ...options })
   let server = await serveRoom({ room: async () => room, files })
   const { address } = server
   const { port, pathname } = new URL(address)
@@ -60,9 +59,11 @@ export async function startRoom(options: StartOptions = {}): Promise<StartedRoom
   }
 }
 
-/** The receivers' programs: they start in a fraction of the time that their sources take. */
-export async function compiledPrograms(): Promise<Programs> {
-  const programs = ['child', 'answer'].map((name) => new URL(`${name}/main.ts`, RECEIVERS))
-  const [receiver = '', answer = ''] = await Promise.all(programs.map(compile))
-  return { receiver, answer }
+/** The programs of the room's processes: they start in a fraction of the time that their sources take. */
+export async function compiledPrograms(): Promise<Pick<RoomOptions, 'programs' | 'tourProgram'>> {
+  const programs = ['receivers/child', 'receivers/answer', 'tour/player'].map(
+    (folder) => new URL(`${folder}/main.ts`, ROOM),
+  )
+  const [receiver = '', answer = '', tourProgram = ''] = await Promise.all(programs.map(compile))
+  return { programs: { receiver, answer }, tourProgram }
 }

@@ -19,8 +19,8 @@ export function App() {
       <header class="head">
         <h1>Control room</h1>
         <p class="lead">
-          Send calls from one backend service to another, good and hostile ones, and see both sides
-          of each answer: the little that the caller is told, and all that the operator sees.
+          See how express-service-auth decides whom a service trusts: send it good and hostile
+          calls, and compare the little that each caller is told with all that the operator sees.
         </p>
         <ConnectionState />
         <Totals />

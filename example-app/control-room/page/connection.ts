@@ -48,7 +48,8 @@ type Absence = Exclude<Connection, 'connecting' | 'live'>
 /** Whether the room is away, full, or does not know this page's key, as after a restart. */
 async function whyNot(): Promise<Absence> {
   const ask = new AbortController()
-  const { status } = await fetch(STREAM, { signal: ask.signal })
+  const signal = AbortSignal.any([ask.signal, AbortSignal.timeout(MAX_SILENCE_MS)])
+  const { status } = await fetch(STREAM, { signal })
   ask.abort()
   if (status === 503) return 'crowded'
   return status >= 400 && status < 500 ? 'shut-out' : 'lost'

@@ -1,4 +1,4 @@
-import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
 import type {
   ActionName,
@@ -7,7 +7,7 @@ import type {
   CallResult,
   RoomState,
 } from '../../example-app/control-room/protocol.js'
-import { useBrowser } from '../support/chromium.js'
+import { type OpenOptions, useBrowser } from '../support/chromium.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 
@@ -43,13 +43,16 @@ export function useRoom() {
     act,
     call: (order: Partial<CallOrder>): Promise<CallResult> => act('call', { ...READ, ...order }),
     /** Opens the page in a profile of its own, and looks at one of its panels. */
-    async open(panel: string, options: BrowserContextOptions = {}): Promise<OpenPanel> {
+    async open(panel: string, options: OpenOptions = {}): Promise<OpenPanel> {
       const page = await browser.open(started.address, options)
       await page.locator('.connection-live').waitFor()
       return { page, panel: page.locator(`#${panel}`) }
     },
   }
 }
+
+/** A browser complains of an answer that says why something was not done. */
+export const NOT_DONE: OpenOptions = { mayComplainOf: /status of 400/ }
 
 const READ: CallOrder = {
   receiver: 'orders-1',

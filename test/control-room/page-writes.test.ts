@@ -4,7 +4,7 @@ import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ReceiverName } from '../../example-app/control-room/protocol.js'
 import { until } from '../support/until.js'
-import { useRoom } from './page-panels.js'
+import { NOT_DONE, useRoom } from './page-panels.js'
 
 const room = useRoom()
 
@@ -117,7 +117,7 @@ it('frees a write of which an operator says that nothing has happened', async ()
 })
 
 it('says what is wrong with an answer, and settles nothing by it', async () => {
-  const { panel } = await room.open('writes')
+  const { panel } = await room.open('writes', NOT_DONE)
   const record = await heldWrite(panel, 'orders-2')
   await press(panel, 'Kill (SIGKILL) orders-2')
   const shown = panel.locator(`[data-record="${record}"][data-state="abandoned"]`)

@@ -5,7 +5,7 @@ import { Panel } from '../components/panel.js'
 import { Ago, Left } from '../components/time.js'
 import { milliseconds, plural } from '../components/words.js'
 import { calls } from '../compose/call-log.js'
-import { events, room } from '../state.js'
+import { events, now, room } from '../state.js'
 import './containment.css'
 import { DenyForm } from './containment-form.js'
 import { knownFrom } from './containment-known.js'
@@ -32,16 +32,20 @@ function Containment({ room }: { readonly room: RoomState }) {
         ))}
       </ul>
       <h3>Denied now</h3>
-      {room.denied.length === 0 ? (
-        <Empty>Nothing is denied.</Empty>
-      ) : (
-        <ul class="containment-denied">
-          {room.denied.map((denied) => (
-            <Denied key={`${denied.kind} ${denied.value}`} denied={denied} room={room} />
-          ))}
-        </ul>
-      )}
+      <DeniedNow room={room} />
     </>
+  )
+}
+
+function DeniedNow({ room }: { readonly room: RoomState }) {
+  const current = room.denied.filter(({ until = Infinity }) => until > now.value)
+  if (current.length === 0) return <Empty>Nothing is denied.</Empty>
+  return (
+    <ul class="containment-denied">
+      {current.map((denied) => (
+        <Denied key={`${denied.kind} ${denied.value}`} denied={denied} room={room} />
+      ))}
+    </ul>
   )
 }
 

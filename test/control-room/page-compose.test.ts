@@ -143,6 +143,17 @@ it('counts a hundred reads, one after another', async () => {
   expect(started.room.state().totals.accepted).toBeGreaterThanOrEqual(accepted + 100)
 })
 
+it('lets others call in the background, until it is ended', async () => {
+  const page = await browser.open(started.address)
+  const load = page.getByRole('combobox', { name: 'Calls in the background' })
+  const { accepted } = started.room.state().totals
+  await load.selectOption('50 a second')
+  await until('calls have come', async () => started.room.state().totals.accepted > accepted + 10)
+  expect(started.room.state().backgroundLoad).toBe(50)
+  await load.selectOption('none')
+  await until('it has ended', async () => started.room.state().backgroundLoad === 0)
+})
+
 it('says beside the button why the room does not send a call', async () => {
   const page = await browser.open(started.address, { mayComplainOf: /400/ })
   await page.getByRole('textbox', { name: 'Caller' }).fill('')

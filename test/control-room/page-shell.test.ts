@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { serveRoom } from '../../example-app/control-room/server/serve-room.js'
 import { useBrowser } from '../support/chromium.js'
+import { builtPage } from './built-page.js'
 import { pressPreset } from './compose-page.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 
@@ -47,6 +49,23 @@ it('says that the line is lost, and is right again when it is back', async () =>
   await line.filter({ hasText: /^Live$/ }).waitFor()
   const { accepted } = started.room.state().totals
   await page.getByText(`accepted${accepted}`).waitFor()
+})
+
+it('says that its key is out of date when the room was started again', async () => {
+  const page = await browser.open(started.address, { mayComplainOf: /403|ERR_/ })
+  const line = page.getByRole('status').first()
+  await line.filter({ hasText: /^Live$/ }).waitFor()
+  await started.stopServing()
+  const files = await builtPage()
+  const port = Number(new URL(started.address).port)
+  const stranger = await serveRoom({ room: async () => started.room, files, port })
+  try {
+    await line.filter({ hasText: 'The room was started again, at another address' }).waitFor()
+  } finally {
+    await stranger.close()
+    await started.serveAgain()
+  }
+  await line.filter({ hasText: /^Live$/ }).waitFor()
 })
 
 it('leads to each panel, and marks the one in sight', async () => {

@@ -1,5 +1,6 @@
 import { Failure } from '../components/action-button.js'
 import { count } from '../components/words.js'
+import { BackgroundLoad } from './background-load.js'
 import { type CallEnd, calls, type HowMany, type LoggedCall, send } from './call-log.js'
 import { draft } from './draft.js'
 
@@ -28,6 +29,7 @@ export function SendButtons() {
         ))}
         <Failure text={end?.kind === 'not-sent' ? end.why : undefined} />
       </div>
+      <BackgroundLoad />
       <p class="last-call" role="status">
         {last && (
           <>

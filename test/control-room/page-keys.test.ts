@@ -52,7 +52,10 @@ it('tells when tokens with unknown keys may cause no more fetches', async () => 
     await room.act('rotate-key', {})
     await room.call({ receiver: 'orders-2' })
   }
-  await panel.locator('[data-receiver="orders-2"]').getByText(/used up .+ ago/).waitFor()
+  await panel
+    .locator('[data-receiver="orders-2"]')
+    .getByText(/used up .+ ago/)
+    .waitFor()
 })
 
 it('slows the core, for which a token by a new key waits', async () => {

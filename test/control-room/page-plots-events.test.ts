@@ -79,7 +79,9 @@ describe('events', () => {
     const rows = panel.locator('.events-row')
     await panel.getByLabel('Level').selectOption('refused')
     await rows.first().getByText('audience').waitFor()
-    await expect.poll(() => panel.locator('.events-row:not([data-level="refused"])').count()).toBe(0)
+    await expect
+      .poll(() => panel.locator('.events-row:not([data-level="refused"])').count())
+      .toBe(0)
     await panel.getByLabel('Receiver').selectOption('orders-1')
     await expect.poll(() => rows.filter({ hasText: 'orders-2' }).count()).toBe(0)
     await panel.getByLabel('Level').selectOption('')
@@ -133,7 +135,9 @@ it('stays usable and exact at five hundred calls a second, and says that lists a
   const { totals } = room.state()
   for (const outcome of OUTCOMES) {
     const shown = page.locator('.total').filter({ hasText: outcome }).locator('dd')
-    await expect.poll(() => shown.textContent()).toBe(new Intl.NumberFormat('en').format(totals[outcome]))
+    await expect
+      .poll(() => shown.textContent())
+      .toBe(new Intl.NumberFormat('en').format(totals[outcome]))
   }
   await panel.getByText(/A sample: [\d,]+ more were left out/).waitFor()
   await panel.getByRole('button', { name: /^Show all/ }).click()

@@ -9,7 +9,12 @@ import type { PageFiles } from './page-files.js'
 import { readJson } from './read-json.js'
 import { keyCheck, newRoomKey } from './room-key.js'
 
-const REQUEST_TIMEOUT_MS = 10_000
+/** Of a request; an answer takes as long as it takes. */
+const LIMITS = {
+  headersTimeout: 10_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1000,
+}
 
 export interface RoomServerOptions {
   /** Asked with each request; whoever asks early waits for it. */
@@ -35,8 +40,7 @@ export interface RoomServer {
 export async function serveRoom(options: RoomServerOptions): Promise<RoomServer> {
   const { room, files, port = 0, key = newRoomKey() } = options
   const streams = createEventStreams()
-  const limits = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS }
-  const server = createServer(limits)
+  const server = createServer(LIMITS)
   const url = await bind(server, port)
   const gate: Gate = { port: Number(new URL(url).port), isKey: keyCheck(key) }
 

@@ -6,6 +6,7 @@ import { StartError } from '../../example-app/start-error.js'
 import { freePort } from '../support/free-port.js'
 import { launch } from '../support/launch.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
+import { serve } from '../support/serve.js'
 import { until } from '../support/until.js'
 import { type OpenRoom, openRoom, programs } from './receivers-room.js'
 
@@ -55,8 +56,29 @@ describe('receivers whose room keeps the records', () => {
     expect(await room.read('orders-2')).toMatchObject({ status: 200 })
   })
 
+  test('say so when their port was taken meanwhile', async () => {
+    const { receivers } = room
+    await receivers.kill('orders-2')
+    const other = await serve((_req, res) => void res.end(), {
+      port: Number(new URL(receivers.urlOf('orders-2')).port),
+    })
+    const inVain = receivers.start('orders-2')
+    inVain.catch(() => undefined)
+    expect(room.stateOf('orders-2')?.phase).toBe('starting')
+    await expect(inVain).rejects.toThrow(/^orders-2 cannot serve: port \d+ is in use/)
+    await expect(inVain).rejects.toThrow(ActionError)
+    await other.close()
+    await until('it is gone', async () => room.stateOf('orders-2')?.phase === 'killed')
+    await receivers.start('orders-2')
+    expect(await room.read('orders-2')).toMatchObject({ status: 200 })
+  })
+
   test('are seen as killed when they die by themselves', async () => {
-    process.kill(room.stateOf('orders-2')?.pid ?? 0, 'SIGTERM')
+    const pid = room.stateOf('orders-2')?.pid ?? 0
+    // Of a Ctrl-C the room itself takes care.
+    process.kill(pid, 'SIGINT')
+    expect(await room.read('orders-2')).toMatchObject({ status: 200 })
+    process.kill(pid, 'SIGTERM')
     await until('it is gone', async () => room.stateOf('orders-2')?.phase === 'killed')
     expect(room.stateOf('orders-2')?.pid).toBeUndefined()
     await expect(room.receivers.holdNextWrite('orders-2', true)).rejects.toThrow(ActionError)
@@ -159,7 +181,7 @@ describe('receivers whose Redis comes and goes', () => {
   test('answer 503 without it, and come back by themselves', async () => {
     expect(await room.write('orders-1')).toMatchObject({ status: 201 })
     await redis.kill()
-    expect(await room.write('orders-1')).toMatchObject({ status: 503 })
+    expect(await room.write('orders-1', { call: 'undecided' })).toMatchObject({ status: 503 })
     await until('it shows', async () => stateOfStore() === 'down')
     await until('it shows', async () => room.stateOf('orders-1')?.store?.state === 'down')
     const thing = { kind: 'caller', value: 'reporting' } as const
@@ -167,6 +189,9 @@ describe('receivers whose Redis comes and goes', () => {
     await room.receivers.kill('orders-2')
     await room.receivers.start('orders-2')
     expect(await room.read('orders-2')).toMatchObject({ status: 503 })
+
+    const ends = room.requests().filter(({ call }) => call === 'undecided')
+    expect(ends).toMatchObject([{ outcome: 'undecided' }])
 
     await redis.restart()
     await until('it is back', isBack)

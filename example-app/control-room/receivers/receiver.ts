@@ -37,13 +37,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   let url = ''
   let gate = NOTHING_HELD
   let health: Partial<ReceiverHealth> = {}
-  let healthAt = 0
 
   function hear(news: News): void {
     if (news.type === 'gate') gate = news.gate
     if (news.type === 'health') {
       health = news.health
-      healthAt = Date.now()
       keySet.enter(news.health.keySet.state)
     }
     if (news.type === 'told') for (const event of news.told.events) keySet.note(event)
@@ -82,11 +80,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       ...(life?.pid !== undefined && { pid: life.pid }),
       phase: life === undefined ? 'killed' : isServing ? 'ready' : 'starting',
       ...gate,
-      ...agedBy(health, Date.now() - healthAt),
+      ...health,
       ...keySet.state(),
     }),
     async start() {
-      await ending
+      if (ending !== undefined) await ending
       life ??= begin()
       onChange()
       const begun = life
@@ -107,11 +105,4 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       await explaining(() => calls.ask(question, args))
     },
   }
-}
-
-/** Ages go on between two messages. */
-function agedBy(health: Partial<ReceiverHealth>, ms: number): Partial<ReceiverHealth> {
-  const { keySet } = health
-  if (keySet?.ageSeconds === undefined) return health
-  return { ...health, keySet: { ...keySet, ageSeconds: keySet.ageSeconds + ms / 1000 } }
 }

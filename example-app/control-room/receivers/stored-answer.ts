@@ -8,6 +8,9 @@ export interface GivenAnswer {
   readonly body: string
 }
 
+/** Milliseconds: to compile it takes some seconds on a busy machine. */
+const ANSWER_WITHIN_MS = 60_000
+
 const PROGRAM = fileURLToPath(new URL('./answer/main.ts', import.meta.url))
 
 /**
@@ -24,7 +27,8 @@ export async function storedAnswer(
     const gone = once(child, 'close').then(() => {
       throw new Error('the process that makes an answer has ended')
     })
-    const [kept] = await Promise.race([once(child, 'message'), gone])
+    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
+    const [kept] = await Promise.race([once(child, 'message', { signal }), gone])
     gone.catch(() => undefined)
     return kept as Uint8Array
   } finally {

@@ -1,0 +1,185 @@
+import type { KeySetEvent, RecordView } from 'express-service-auth'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { NewEvent } from '../../example-app/control-room/ports.js'
+import { watchDenials } from '../../example-app/control-room/receivers/denials.js'
+import { createDeniedList } from '../../example-app/control-room/receivers/ipc/denied-list.js'
+import { createKeySetWatch } from '../../example-app/control-room/receivers/key-set-watch.js'
+import { watchWrites } from '../../example-app/control-room/receivers/writes.js'
+import { until } from '../support/until.js'
+
+const jwksUri = 'http://127.0.0.1:1/auth/jwt/jwks.json'
+
+const keysEvent = (type: 'not_modified' | 'budget_exhausted' | 'expired', at = 0): NewEvent => ({
+  at,
+  receiver: 'orders-1',
+  channel: 'keys',
+  level: 'change',
+  title: type,
+  event: { type, jwksUri } as KeySetEvent,
+})
+
+describe('the line of a key set', () => {
+  function watchAt(start: number) {
+    let now = start
+    const watch = createKeySetWatch(() => now)
+    const at = (moment: number) => {
+      now = moment
+      return watch
+    }
+    return { watch, at, line: () => watch.state().keySetLine }
+  }
+
+  test('joins equal states', () => {
+    const { at, line } = watchAt(0)
+    at(1000).enter('cold')
+    at(2000).enter('fresh')
+    at(3000).enter('fresh')
+    at(4000).enter('stale')
+    expect(line()).toEqual([
+      { since: 1000, state: 'cold' },
+      { since: 2000, state: 'fresh' },
+      { since: 4000, state: 'stale' },
+    ])
+  })
+
+  test('holds five minutes', () => {
+    const { at, line } = watchAt(0)
+    at(0).enter('cold')
+    at(10_000).enter('fresh')
+    at(20_000).enter('stale')
+    at(310_000)
+    expect(line()).toEqual([
+      { since: 10_000, state: 'fresh' },
+      { since: 20_000, state: 'stale' },
+    ])
+    at(1_000_000)
+    expect(line()).toEqual([{ since: 700_000, state: 'stale' }])
+  })
+
+  test('goes with what was fetched, and when the budget was exhausted', () => {
+    const { watch } = watchAt(0)
+    expect(watch.state()).toEqual({ keySetLine: [], keySetFetches: { fetched: 0, failed: 0 } })
+    watch.note(keysEvent('not_modified'))
+    watch.note(keysEvent('expired'))
+    watch.note({ ...keysEvent('expired'), event: { type: 'failed', reason: 'timeout', jwksUri } })
+    watch.note(keysEvent('budget_exhausted', 7))
+    expect(watch.state()).toMatchObject({
+      keySetFetches: { fetched: 1, failed: 1 },
+      budgetExhaustedAt: 7,
+    })
+  })
+})
+
+describe('the last writes', () => {
+  const event = (record: string, reason: 'reserved' | 'result_kept'): NewEvent => ({
+    at: Date.now(),
+    receiver: 'orders-1',
+    channel: 'idempotency',
+    level: 'accepted',
+    title: reason,
+    event: {
+      by: 'requireIdempotencyKey',
+      caller: 'billing',
+      record,
+      outcome: 'accepted',
+      reason,
+      fence: 1,
+    },
+  })
+
+  function openWrites(inspect: (record: string) => Promise<RecordView | undefined>) {
+    const keeper = { inspect, resolve: async () => false }
+    const writes = watchWrites({ keeper, onChange() {} })
+    onTestFinished(() => writes.close())
+    return writes
+  }
+
+  test('are twenty, and what is under way is not pushed away by what is done', async () => {
+    const writes = openWrites(async (record) => ({
+      fence: 1,
+      state: record === 'held' ? 'running' : 'finished',
+    }))
+    writes.note(event('held', 'reserved'))
+    for (let index = 0; index < 100; index += 1) {
+      writes.note(event(`w-${index}`, 'reserved'))
+      writes.note(event(`w-${index}`, 'result_kept'))
+    }
+    const names = () => writes.list().map(({ record }) => record)
+    expect(names()).toHaveLength(20)
+    expect(names()).toContain('held')
+    expect(names()[0]).toBe('w-99')
+    await until('all are read', async () => writes.list().every(({ view }) => view !== undefined))
+    for (let index = 100; index < 200; index += 1) writes.note(event(`w-${index}`, 'result_kept'))
+    expect(names()).toContain('held')
+  })
+
+  test('keep what was read last while the store is out of reach', async () => {
+    let isUp = true
+    const writes = openWrites(async () => {
+      if (!isUp) throw new Error('out of reach')
+      return { fence: 1, state: 'abandoned' }
+    })
+    writes.note(event('r', 'reserved'))
+    await until('it is read', async () => writes.list()[0]?.view !== undefined)
+    isUp = false
+    const before = writes.list()
+    await expect(writes.read('r')).rejects.toThrow('out of reach')
+    expect(writes.list()).toEqual(before)
+  })
+})
+
+describe('what is denied', () => {
+  const issuer = 'https://issuer.example'
+
+  test('is shown whoever has denied it, and of this issuer alone', async () => {
+    const list = createDeniedList()
+    const containment = {
+      deny: async (entry: Parameters<typeof list.deny>[0]) => ({ entry: list.deny(entry) }),
+      allow: async (target: Parameters<typeof list.allow>[0]) => list.allow(target),
+      entries: async () => list.entries(),
+      version: list.version,
+    }
+    const denials = watchDenials({ issuer, containment, onChange() {} })
+    onTestFinished(() => {
+      denials.close()
+      list.close()
+    })
+    const entry = {
+      kind: 'key',
+      value: 'k',
+      reason: 'leaked',
+      by: 'ops',
+      at: 1,
+      until: null,
+    } as const
+    list.deny({ ...entry, issuer })
+    list.deny({ ...entry, issuer: 'https://other.example', value: 'other' })
+    await until('it is shown', async () => denials.list().length > 0)
+    denials.begun('orders-1')
+    denials.inForce('orders-1', Date.now() + 5, ['key k'])
+    expect(denials.list()).toMatchObject([{ kind: 'key', value: 'k', reason: 'leaked', at: 1000 }])
+    expect(denials.list()[0]?.appliedAfter['orders-1']).toBeLessThanOrEqual(5)
+    expect(denials.list()[0]?.appliedAfter['orders-2']).toBeUndefined()
+  })
+
+  test('ends with the later end of two', async () => {
+    const list = createDeniedList()
+    onTestFinished(() => list.close())
+    const entry = { issuer, kind: 'token', value: 't', reason: 'r', by: 'b', at: 1 } as const
+    const far = Date.now() / 1000 + 1000
+    list.deny({ ...entry, until: far })
+    expect(list.deny({ ...entry, until: far - 500 })).toMatchObject({ until: far })
+    expect(list.deny({ ...entry, until: null })).toMatchObject({ until: null })
+    list.deny({ issuer, kind: 'issued-before', value: 5, reason: 'r', by: 'b', at: 1, until: null })
+    const earlier = {
+      issuer,
+      kind: 'issued-before',
+      value: 4,
+      reason: 'r',
+      by: 'b',
+      at: 1,
+    } as const
+    expect(list.deny({ ...earlier, until: null })).toMatchObject({ value: 5 })
+    expect(list.entries()).toHaveLength(2)
+  })
+})

@@ -2,14 +2,13 @@ import { StartError } from '../../start-error.js'
 import type { Receivers, Told } from '../ports.js'
 import { ActionError } from '../ports.js'
 import { RECEIVERS, type ReceiverName } from '../protocol.js'
-import { createBook } from './book.js'
-import { watchDenials } from './denials.js'
-import { openShared } from './open-shared.js'
+import { type Book, createBook } from './book.js'
+import { type Denials, watchDenials } from './denials.js'
+import { openShared, type Shared } from './open-shared.js'
 import { createReceiver, type Receiver } from './receiver.js'
-import type { News } from './receiver-life.js'
 import { settleWrite } from './settle-write.js'
 import { watchStore } from './watch-store.js'
-import { watchWrites } from './writes.js'
+import { type Writes, watchWrites } from './writes.js'
 
 export interface ReceiversOptions {
   /** The address of the core: what the receivers take for the issuer. */
@@ -39,80 +38,100 @@ const LEASE_SECONDS = 10
  * @throws {StartError} when the store or a receiver cannot serve
  */
 export async function openReceivers(options: ReceiversOptions): Promise<Receivers> {
-  const { coreUrl, apiKey, redisUrl, leaseSeconds = LEASE_SECONDS, programs, onChange } = options
+  const { coreUrl, redisUrl, onChange } = options
   const shared = await openShared(redisUrl)
   const { store, containment } = shared
   const book = createBook()
   const writes = watchWrites({ keeper: store, onChange })
   const denials = watchDenials({ issuer: coreUrl, containment, onChange })
   const storeWatch = watchStore(store, onChange)
-
-  function take(name: ReceiverName, news: Extract<News, { type: 'told' | 'in-force' }>): void {
-    if (news.type === 'in-force') {
-      denials.inForce(name, news.at, news.things)
-      return
-    }
-    for (const event of news.told.events) writes.note(event)
-    options.onTold({ receiver: name, ...news.told })
-  }
-
-  const receivers = new Map<string, Receiver>(
-    RECEIVERS.map((name) => {
-      const receiver = createReceiver({
-        name,
-        beginning: { coreUrl, apiKey, leaseSeconds, ...(redisUrl !== undefined && { redisUrl }) },
-        program: programs?.receiver,
-        handlers: (calls) => ({ ...shared.handlers(calls), ...book.handlers }),
-        tellDenied: shared.tellDenied,
-        onNews: (news) => take(name, news),
-        onServing: () => denials.begun(name),
-        onGone: () => denials.gone(name),
-        onChange,
-      })
-      return [name, receiver]
-    }),
-  )
-
-  /** What a visitor names is not checked before. */
-  function of(name: ReceiverName): Receiver {
-    const receiver = receivers.get(name)
-    if (receiver === undefined) throw new ActionError(`there is no receiver ${name}`)
-    return receiver
-  }
+  const parts: Parts = { shared, book, writes, denials }
+  const receivers = RECEIVERS.map((name) => createOne(name, options, parts))
+  const each = (work: (receiver: Receiver) => Promise<void>) => Promise.all(receivers.map(work))
 
   async function close(): Promise<void> {
     writes.close()
     denials.close()
     storeWatch.close()
-    await Promise.all([...receivers.values()].map((receiver) => receiver.kill()))
+    await each((receiver) => receiver.kill())
     shared.close()
   }
 
   try {
-    await Promise.all([...receivers.values()].map((receiver) => receiver.start()))
+    await each((receiver) => receiver.start())
   } catch (error) {
     await close()
     throw error instanceof ActionError ? new StartError(error.message, { cause: error }) : error
   }
+  return { ...controlsOf(receivers), ...recordsOf(parts, options.programs?.answer), close }
+}
+
+interface Parts {
+  readonly shared: Shared
+  readonly book: Book
+  readonly writes: Writes
+  readonly denials: Denials
+}
+
+function createOne(name: ReceiverName, options: ReceiversOptions, parts: Parts): Receiver {
+  const { coreUrl, apiKey, redisUrl, leaseSeconds = LEASE_SECONDS } = options
+  const { shared, book, writes, denials } = parts
+  return createReceiver({
+    name,
+    beginning: { coreUrl, apiKey, leaseSeconds, ...(redisUrl !== undefined && { redisUrl }) },
+    program: options.programs?.receiver,
+    handlers: (calls) => ({ ...shared.handlers(calls), ...book.handlers }),
+    tellDenied: shared.tellDenied,
+    onNews(news) {
+      if (news.type === 'in-force') {
+        denials.inForce(name, news.at, news.things)
+        return
+      }
+      for (const event of news.told.events) writes.note(event)
+      options.onTold({ receiver: name, ...news.told })
+    },
+    onServing: () => denials.begun(name),
+    onGone: () => denials.gone(name),
+    onChange: options.onChange,
+  })
+}
+
+type Controls = 'states' | 'urlOf' | 'holdNextWrite' | 'letGo' | 'kill' | 'start'
+
+function controlsOf(receivers: readonly Receiver[]): Pick<Receivers, Controls> {
+  /** @throws ActionError when a visitor has named none of them */
+  function of(name: ReceiverName): Receiver {
+    const receiver = receivers[RECEIVERS.indexOf(name)]
+    if (receiver === undefined) throw new ActionError(`there is no receiver ${name}`)
+    return receiver
+  }
   return {
-    states: () => [...receivers.values()].map((receiver) => receiver.state()),
+    states: () => receivers.map((receiver) => receiver.state()),
     urlOf: (name) => of(name).state().url,
-    orders: book.count,
-    storeName: shared.name,
-    store,
-    writes: writes.list,
-    denied: denials.list,
     holdNextWrite: async (name, isHolding) => of(name).ask('holdNextWrite', [isHolding]),
     letGo: async (name) => of(name).ask('letGo', []),
     kill: async (name) => of(name).kill(),
     start: async (name) => of(name).start(),
+  }
+}
+
+function recordsOf(
+  { shared, book, writes, denials }: Parts,
+  program: string | undefined,
+): Omit<Receivers, Controls | 'close'> {
+  const { name: storeName, store } = shared
+  return {
+    storeName,
+    store,
+    orders: book.count,
+    writes: writes.list,
+    denied: denials.list,
+    deny: denials.deny,
+    allow: denials.allow,
     async settle(order) {
-      const isSettled = await settleWrite(order, { store, program: programs?.answer })
+      const isSettled = await settleWrite(order, { store, program })
       await writes.read(order.record).catch(() => undefined)
       return { isSettled }
     },
-    deny: denials.deny,
-    allow: denials.allow,
-    close,
   }
 }

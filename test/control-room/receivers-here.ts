@@ -25,6 +25,8 @@ const FIRST_ORDER: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: '
 /** Two receivers in this process, behind the port that the room's callers know them by. */
 export interface ReceiversHere extends Pick<Receivers, 'urlOf' | 'orders' | 'states'> {
   readonly store: Store
+  /** How many requests have come. */
+  requests(): number
   /** Stops serving, as a receiver that was killed. */
   stop(receiver: ReceiverName): Promise<void>
   close(): Promise<void>
@@ -53,6 +55,7 @@ export async function startReceiversHere(options: Options): Promise<ReceiversHer
   const memory = memoryStore()
   const store = wrapStore(memory)
   const teller = createTeller(options.onTold)
+  let requests = 0
   const stopListening = listenToChannels(sent, teller)
   const opened = await Promise.all(
     RECEIVERS.map(async (receiver) => {
@@ -65,6 +68,7 @@ export async function startReceiversHere(options: Options): Promise<ReceiversHer
       } as unknown as Parameters<typeof createOrders>[0])
       await orders.ready()
       const server = await listen((req, res) => {
+        requests += 1
         const call = req.headers['x-room-call'] as string | undefined
         const context = { receiver, call, verdicts: [] }
         tellEnd(context, res, teller)
@@ -80,6 +84,7 @@ export async function startReceiversHere(options: Options): Promise<ReceiversHer
     store,
     urlOf: (receiver) => serverOf(receiver).url,
     orders: () => books.size,
+    requests: () => requests,
     states: () =>
       RECEIVERS.map((name) => ({
         name,

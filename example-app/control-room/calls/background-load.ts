@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { Receivers } from '../ports.js'
 import { createLoadMix, type LoadCall, type LoadMix } from './load-mix.js'
@@ -27,6 +28,8 @@ const PERIOD_MS = 10
 const MAX_UNDER_WAY = 64
 const MAX_CONNECTIONS = 16
 const CALL_LIMIT_MS = 2000
+/** How long what is under way is waited for when a load ends; then it is cut. */
+const STOP_LIMIT_MS = 500
 
 export function openBackgroundLoad(options: LoadOptions): BackgroundLoad {
   let rate = 0
@@ -63,29 +66,34 @@ function run(callsPerSecond: number, { mint, receivers }: LoadOptions): RunningL
   const mix = createLoadMix(mint)
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS })
   const stopping = new AbortController()
+  setMaxListeners(MAX_UNDER_WAY, stopping.signal)
   const pace = createPace(callsPerSecond, performance.now())
   const underWay = new Set<Promise<void>>()
   let turn = 0
 
-  function beginCall(): void {
-    const ready = receivers.states().filter(({ phase }) => phase === 'ready')
-    const receiver = ready[turn % ready.length]
+  function beginCall(urls: readonly string[]): void {
+    const url = urls[turn % urls.length]
     turn += 1
-    if (receiver === undefined || underWay.size >= MAX_UNDER_WAY) return
-    const url = receivers.urlOf(receiver.name)
+    if (url === undefined || underWay.size >= MAX_UNDER_WAY) return
     const call = sendNext(mix, { url, agent, stopping: stopping.signal })
     underWay.add(call)
     void call.finally(() => underWay.delete(call))
   }
 
   const timer = setInterval(() => {
-    for (let due = pace.due(performance.now()); due > 0; due -= 1) beginCall()
+    const due = pace.due(performance.now())
+    if (due === 0) return
+    const ready = receivers.states().filter(({ phase }) => phase === 'ready')
+    const urls = ready.map(({ name }) => receivers.urlOf(name))
+    for (let begun = 0; begun < due; begun += 1) beginCall(urls)
   }, PERIOD_MS)
   return {
     async stop() {
       clearInterval(timer)
-      stopping.abort()
+      // Calls that are cut would count as failed.
+      const limit = setTimeout(() => stopping.abort(), STOP_LIMIT_MS)
       await Promise.all(underWay)
+      clearTimeout(limit)
       mix.close()
       agent.destroy()
     },
@@ -110,12 +118,12 @@ async function sendNext(mix: LoadMix, way: Way): Promise<void> {
 
 function send(call: LoadCall, { url, agent, stopping }: Way): Promise<void> {
   const { method, path, body, idempotencyKey } = call.composed
-  const limit = AbortSignal.timeout(CALL_LIMIT_MS)
   return new Promise((done) => {
     const sent = request(`${url}${path}`, {
       method,
       agent,
-      signal: AbortSignal.any([stopping, limit]),
+      signal: stopping,
+      timeout: CALL_LIMIT_MS,
       headers: {
         authorization: call.authorization,
         ...(body !== undefined && {
@@ -129,6 +137,7 @@ function send(call: LoadCall, { url, agent, stopping }: Way): Promise<void> {
       call.answered(response.statusCode ?? 0)
       response.resume()
     })
+    sent.on('timeout', () => sent.destroy())
     sent.on('error', () => undefined)
     sent.on('close', () => done())
     sent.end(body)

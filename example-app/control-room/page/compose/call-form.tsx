@@ -1,4 +1,3 @@
-import type { CallOrder } from '../../protocol.js'
 import { Choice, Field, Option } from '../components/field.js'
 import { room } from '../state.js'
 import { change, changeMethod, draft } from './draft.js'
@@ -8,7 +7,7 @@ const PERMISSIONS = ['orders:read', 'orders:write', 'orders:delete']
 
 /** What the call is made of. */
 export function CallForm() {
-  const { caller, audience, method, isTokenReused, idempotencyKey, body } = draft.value
+  const { method } = draft.value
   return (
     <div class="call-form">
       <ReceiverChoice />
@@ -21,45 +20,38 @@ export function CallForm() {
         ]}
         onChoose={changeMethod}
       />
-      <Field label="Caller" hint="sub of the token. Approved are billing and, to read, reporting.">
-        <input
-          type="text"
-          value={caller}
-          spellcheck={false}
-          autocomplete="off"
-          onInput={({ currentTarget }) => change({ caller: currentTarget.value })}
-        />
-      </Field>
-      <Field label="Audience" hint="aud of the token. The receivers are orders.">
-        <input
-          type="text"
-          value={audience}
-          spellcheck={false}
-          autocomplete="off"
-          onInput={({ currentTarget }) => change({ audience: currentTarget.value })}
-        />
-      </Field>
+      <TextField name="caller" label="Caller" hint={CALLER_HINT} />
+      <TextField name="audience" label="Audience" hint={AUDIENCE_HINT} />
       <div class="wide stack">
         <Permissions />
-        <Choice
-          label="Token"
-          value={isTokenReused ? 'again' : 'fresh'}
-          options={[
-            ['fresh', 'a fresh one'],
-            ['again', 'the caller’s last one again'],
-          ]}
-          onChoose={(token) => change({ isTokenReused: token === 'again' })}
-        />
-      </div>
-      {method === 'POST' && (
-        <div class="wide stack">
-          <WriteChoices idempotencyKey={idempotencyKey} body={body} />
-        </div>
-      )}
-      <div class="wide">
+        <TokenChoice />
+        {method === 'POST' && <WriteChoices />}
         <HostileTokenPicker />
       </div>
     </div>
+  )
+}
+
+const CALLER_HINT = 'sub of the token. Approved are billing and, to read, reporting.'
+const AUDIENCE_HINT = 'aud of the token. The receivers are orders.'
+
+interface TextFieldProps {
+  readonly name: 'caller' | 'audience'
+  readonly label: string
+  readonly hint: string
+}
+
+function TextField({ name, label, hint }: TextFieldProps) {
+  return (
+    <Field label={label} hint={hint}>
+      <input
+        type="text"
+        value={draft.value[name]}
+        spellcheck={false}
+        autocomplete="off"
+        onInput={({ currentTarget }) => change({ [name]: currentTarget.value })}
+      />
+    </Field>
   )
 }
 
@@ -108,7 +100,22 @@ function Permissions() {
   )
 }
 
-function WriteChoices({ idempotencyKey, body }: Pick<CallOrder, 'idempotencyKey' | 'body'>) {
+function TokenChoice() {
+  return (
+    <Choice
+      label="Token"
+      value={draft.value.isTokenReused ? 'again' : 'fresh'}
+      options={[
+        ['fresh', 'a fresh one'],
+        ['again', 'the caller’s last one again'],
+      ]}
+      onChoose={(token) => change({ isTokenReused: token === 'again' })}
+    />
+  )
+}
+
+function WriteChoices() {
+  const { idempotencyKey, body } = draft.value
   return (
     <>
       <Choice

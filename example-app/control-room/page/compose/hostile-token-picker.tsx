@@ -117,5 +117,6 @@ function hintFor(chosen: string | undefined): string {
   const catalogue = room.value?.catalogue
   if (!catalogue) return 'The package’s catalogue of hostile tokens.'
   if (chosen === undefined) return `${catalogue.length} hostile tokens of the package’s catalogue.`
-  return catalogue.find(({ name }) => name === chosen)?.why ?? ''
+  const why = catalogue.find(({ name }) => name === chosen)?.why ?? 'The catalogue has no such case'
+  return `${why}. Sent in place of the token above, with caller and claims of its own.`
 }

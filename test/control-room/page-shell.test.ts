@@ -30,7 +30,11 @@ it('says that the line is lost, and is right again when it is back', async () =>
   const line = page.getByRole('status').first()
   await line.filter({ hasText: /^Live$/ }).waitFor()
   await started.stopServing()
-  await line.filter({ hasText: 'Connection lost' }).waitFor()
+  await page.getByRole('link', { name: 'Events' }).click()
+  const lost = line.filter({ hasText: 'Connection lost' })
+  await lost.waitFor()
+  // Wherever one is on the page.
+  expect((await lost.boundingBox())?.y).toBeGreaterThan(0)
   await page.getByRole('button', { name: 'A good read' }).click()
   await page.getByRole('alert').filter({ hasText: 'The room cannot be reached' }).waitFor()
 

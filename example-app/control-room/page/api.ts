@@ -1,7 +1,7 @@
 import type { ActionName, Actions } from '../protocol.js'
 
 /** Why the room did not do what it was asked: the message is for the visitor. */
-export class ActionFailure extends Error {
+class ActionFailure extends Error {
   override readonly name = 'ActionFailure'
 }
 

@@ -38,12 +38,16 @@ export function Navigation() {
     return () => watch.disconnect()
   }, [inSight])
 
+  // Above the first panel there is the header.
+  const isCurrent = (id: string): boolean =>
+    inSight.value.size > 0 ? inSight.value.has(id) : id === PANELS[0][0]
+
   return (
     <nav class="nav" aria-label="Panels">
       <ul>
         {PANELS.map(([id, text]) => (
           <li key={id}>
-            <a href={`#${id}`} aria-current={inSight.value.has(id) ? 'true' : undefined}>
+            <a href={`#${id}`} aria-current={isCurrent(id) ? 'true' : undefined}>
               {text}
             </a>
           </li>

@@ -32,10 +32,41 @@ export function TourPanel() {
 }
 
 function TourButtons({ steps }: { readonly steps: readonly TourStep[] }) {
+  const { isPlaying, failure, play } = usePlayer()
+  const next = nextOf(steps)
+  const rest = steps.map(({ index }) => index).filter((index) => index >= next)
+  const played = steps.filter(({ state }) => state === 'as-told' || state === 'otherwise').length
+  const isOver = played === steps.length && played > 0
+  return (
+    <div class="row">
+      <button
+        type="button"
+        class="button button-primary"
+        aria-disabled={isPlaying || steps.length === 0}
+        onClick={() => void play(rest.slice(0, 1))}
+      >
+        {isOver ? 'Begin again' : 'Next step'}
+      </button>
+      <button
+        type="button"
+        class="button"
+        aria-disabled={isPlaying || steps.length === 0}
+        onClick={() => void play(rest)}
+      >
+        Play all
+      </button>
+      <span role="status">
+        {played} of {steps.length} played
+      </span>
+      <Failure text={failure} />
+    </div>
+  )
+}
+
+/** Plays steps one after another, until one cannot be played. */
+function usePlayer() {
   const isPlaying = useSignal(false)
   const failure = useSignal<string | undefined>(undefined)
-  const next = nextOf(steps)
-  const played = steps.filter(({ state }) => state === 'as-told' || state === 'otherwise').length
 
   async function play(indexes: readonly number[]): Promise<void> {
     if (isPlaying.value) return
@@ -50,31 +81,7 @@ function TourButtons({ steps }: { readonly steps: readonly TourStep[] }) {
     }
   }
 
-  const rest = steps.map(({ index }) => index).filter((index) => index >= next)
-  return (
-    <div class="row">
-      <button
-        type="button"
-        class="button button-primary"
-        aria-disabled={isPlaying.value || steps.length === 0}
-        onClick={() => void play(rest.slice(0, 1))}
-      >
-        {played === steps.length && played > 0 ? 'Begin again' : 'Next step'}
-      </button>
-      <button
-        type="button"
-        class="button"
-        aria-disabled={isPlaying.value || steps.length === 0}
-        onClick={() => void play(rest)}
-      >
-        Play all
-      </button>
-      <span role="status">
-        {played} of {steps.length} played
-      </span>
-      <Failure text={failure.value} />
-    </div>
-  )
+  return { isPlaying: isPlaying.value, failure: failure.value, play }
 }
 
 /** The first that was not played yet; the beginning, once all were. */

@@ -2,6 +2,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { useBrowser } from '../support/chromium.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 
+/** Some steps start servers. */
+const STORY_LIMIT_MS = 50_000
+
 const browser = useBrowser()
 let started: StartedRoom
 
@@ -25,7 +28,7 @@ it('plays the story to its end: a step, then the rest, each as told', async () =
   expect(await steps.nth(1).textContent()).toContain('not played')
 
   await tour.getByRole('button', { name: 'Play all' }).click()
-  await tour.getByText(`${number} of ${number} played`).waitFor()
+  await tour.getByText(`${number} of ${number} played`).waitFor({ timeout: STORY_LIMIT_MS })
   for (const step of await steps.all()) {
     const text = await step.textContent()
     expect(text).toContain('✓ as told')

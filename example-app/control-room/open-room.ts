@@ -2,7 +2,7 @@ import type { IdentityCore } from '../identity-core/identity-core.js'
 import { actionsOf } from './actions.js'
 import { openBackgroundLoad } from './calls/background-load.js'
 import { type Callers, openCallers } from './calls/callers.js'
-import { openCatalogue } from './calls/catalogue.js'
+import { type CatalogueOptions, openCatalogue } from './calls/catalogue.js'
 import { openFeed } from './feed.js'
 import { openCoreKeys } from './keys/core-keys.js'
 import type { Room } from './ports.js'
@@ -11,7 +11,8 @@ import { openReceivers, type ReceiversOptions } from './receivers/open-receivers
 import { openTour } from './tour/tour.js'
 
 export interface RoomOptions
-  extends Pick<ReceiversOptions, 'apiKey' | 'redisUrl' | 'leaseSeconds' | 'programs'> {
+  extends Pick<ReceiversOptions, 'apiKey' | 'redisUrl' | 'leaseSeconds' | 'programs'>,
+    Pick<CatalogueOptions, 'openIssuer'> {
   /** Its keys and its key set are the visitor's to change. */
   readonly core: IdentityCore
   /** As `program` of `openTour`. */
@@ -23,13 +24,13 @@ export interface RoomOptions
  * @throws {StartError} when the store cannot serve
  * @throws {ActionError} when a receiver cannot
  */
-export async function openRoom({ core, ...options }: RoomOptions): Promise<Room> {
+export async function openRoom({ core, openIssuer, ...options }: RoomOptions): Promise<Room> {
   const startedAt = Date.now()
   const mint = { url: core.url, apiKey: options.apiKey }
   const feed = openFeed(stateOfNow)
   let callers: Callers | undefined
   // Before the receivers fetch the key set, so that its keys are in it.
-  const catalogue = await openCatalogue({ core })
+  const catalogue = await openCatalogue({ core, ...(openIssuer && { openIssuer }) })
   const receivers = await openReceivers({
     ...options,
     coreUrl: core.url,

@@ -8,6 +8,9 @@ import { until } from '../support/until.js'
 import { builtPage } from './built-page.js'
 import { compiledPrograms } from './start-room.js'
 
+/** The whole story is told first, and two receivers are compiled: a minute on a busy machine. */
+const LONG = { timeout: 180_000 }
+
 /** The last of the lines, with a key of 256 bits in it. */
 const ADDRESS = /\n(http:\/\/127\.0\.0\.1:\d+\/[\w-]{43}\/)\n$/
 
@@ -60,7 +63,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe.concurrent('npm start', () => {
-  it('leads to the page with its last line, and ends all with it', async () => {
+  it('leads to the page with its last line, and ends all with it', LONG, async () => {
     const story = await start()
     const address = await addressOf(story)
     const page = await fetch(address)

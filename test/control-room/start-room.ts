@@ -7,6 +7,7 @@ import {
 } from '../../example-app/identity-core/identity-core.js'
 import { compile } from '../support/compile.js'
 import { knowSecret } from '../support/secret-search/index.js'
+import { createTestIssuer } from '../support/test-issuer.js'
 import { builtPage } from './built-page.js'
 
 const API_KEY = 'key-of-a-control-room-in-a-test'
@@ -34,7 +35,13 @@ export async function startRoom(options: StartOptions = {}): Promise<StartedRoom
     compiledPrograms(),
     startIdentityCore({ apiKey: API_KEY }),
   ])
-  const room = await openRoom({ core, apiKey: API_KEY, ...programs, ...options })
+  const room = await openRoom({
+    core,
+    openIssuer: createTestIssuer,
+    apiKey: API_KEY,
+    ...programs,
+    ...options,
+  })
   let server = await serveRoom({ room: async () => room, files })
   const { address } = server
   const { port, pathname } = new URL(address)

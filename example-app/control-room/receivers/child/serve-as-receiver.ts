@@ -17,7 +17,7 @@ import { watchChannels } from './watch-channels.js'
 import { witnessed } from './witness.js'
 
 /** Short, so that a visitor sees what becomes of a key set while the core is down. */
-const KEY_SET_SECONDS = { refreshSeconds: 5, maxStaleSeconds: 30 }
+const KEY_SET_SECONDS = { refreshSeconds: 10, maxStaleSeconds: 40 }
 /** Milliseconds for which a receiver waits for its key set before it serves without one. */
 const READY_WITHIN_MS = 1000
 /** Whoever was killed may have left connections that still hold the port. */

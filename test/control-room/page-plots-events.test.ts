@@ -86,7 +86,9 @@ describe('events', () => {
     const rows = panel.locator('.events-row')
     await panel.getByLabel('Level').selectOption('refused')
     await rows.first().getByText('aud').waitFor()
-    await expect.poll(() => panel.locator('.events-row:not([data-level="refused"])').count()).toBe(0)
+    await expect
+      .poll(() => panel.locator('.events-row:not([data-level="refused"])').count())
+      .toBe(0)
     await panel.getByLabel('Receiver').selectOption('orders-1')
     await expect.poll(() => rows.filter({ hasText: 'orders-2' }).count()).toBe(0)
     await panel.getByLabel('Level').selectOption('')
@@ -128,6 +130,7 @@ const timeOfClick = (page: Page): Promise<number> =>
 it('stays usable and exact at five hundred calls a second, and says that lists are samples', async () => {
   const { page, panel } = await room.open('events')
   const before = countOf(room.state().totals)
+  const judged = judgedByReceivers()
   await room.act('background-load', { callsPerSecond: 500 })
   const clicks: number[] = []
   const end = Date.now() + 4000
@@ -137,17 +140,32 @@ it('stays usable and exact at five hundred calls a second, and says that lists a
   }
   await room.act('background-load', { callsPerSecond: 0 })
   expect(Math.max(...clicks)).toBeLessThan(CLICK_MS)
-  expect(countOf(room.state().totals) - before).toBeGreaterThan(500)
+  expect(clicks.length).toBeGreaterThan(3)
+  // A busy machine sends fewer of them.
+  const counted = () => countOf(room.state().totals) - before
+  expect(counted()).toBeGreaterThan(200)
+  await expect.poll(() => judgedByReceivers() - judged).toBe(counted())
 
   const { totals } = room.state()
   for (const outcome of OUTCOMES) {
     const shown = page.locator('.total').filter({ hasText: outcome }).locator('dd')
-    await expect.poll(() => shown.textContent()).toBe(new Intl.NumberFormat('en').format(totals[outcome]))
+    await expect
+      .poll(() => shown.textContent())
+      .toBe(new Intl.NumberFormat('en').format(totals[outcome]))
   }
   await panel.getByText(/A sample: [\d,]+ more were left out/).waitFor()
   await panel.getByRole('button', { name: /^Show all/ }).click()
   expect(await panel.locator('.events-row').count()).toBeLessThanOrEqual(500)
 })
+
+/** How many tokens the receivers themselves say that they have judged. */
+const judgedByReceivers = (): number =>
+  room
+    .state()
+    .receivers.reduce(
+      (sum, { tokenCache: { hits = 0, misses = 0 } = {} }) => sum + hits + misses,
+      0,
+    )
 
 const countOf = (totals: Readonly<Record<string, number>>): number =>
   Object.values(totals).reduce((sum, count) => sum + count, 0)

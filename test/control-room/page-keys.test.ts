@@ -85,7 +85,7 @@ it('takes the core down, which the line of the key set shows, and up again', asy
     /^Key set of orders-1\. Of the last five minutes: fresh .+, stale /,
   )
   expect(room.state().receivers[0]?.keySet).toMatchObject({ state: 'stale' })
-  await figure.getByText('unavailable').waitFor()
+  await figure.getByText(/^[1-9]\d* \(\w+\)$/).waitFor()
   await room.act('rotate-key', {})
   expect(statusOf(await room.call({})), 'by a key that nobody can fetch').toBe(503)
 

@@ -32,7 +32,7 @@ function Key({ coreKey, room }: KeyProps) {
     <li data-kid={kid} data-signing={isSigning}>
       <div>
         <p>
-          <code>{kid}</code> {isSigning && <strong class="keys-signing">signs</strong>}
+          <code>{kid}</code> {isSigning && <Signing kind={kind} />}
         </p>
         <p class="muted">
           {KINDS[kind]}. <Age since={createdAt} /> old. Known to{' '}
@@ -47,5 +47,10 @@ function Key({ coreKey, room }: KeyProps) {
     </li>
   )
 }
+
+/** A static key signs only what it is asked for; receivers refuse what it has signed. */
+const Signing = ({ kind }: Pick<CoreKey, 'kind'>) => (
+  <strong class="keys-signing">{kind === 'static' ? 'signs if asked' : 'signs'}</strong>
+)
 
 const Age = ({ since }: { readonly since: number }) => <>{seconds(now.value - since)}</>

@@ -7,6 +7,9 @@ export type KeySetState = Line[number]['state']
 
 export const WINDOW_MS = 5 * 60_000
 
+/** A refresh that takes longer is shown. */
+const REFRESH_MS = 1000
+
 const IN_ORDER: readonly KeySetState[] = ['fresh', 'stale', 'expired', 'cold']
 
 /** A stretch of the time line in which the state stayed the same. */
@@ -23,9 +26,10 @@ export interface Segment {
 /** What the time line of the last five minutes shows. */
 export function segmentsOf(line: Line, now: number): readonly Segment[] {
   const begin = now - WINDOW_MS
-  return line.flatMap(({ since, state }, index) => {
+  const shown = withoutRefreshes(line)
+  return shown.flatMap(({ since, state }, index) => {
     const shownFrom = Math.max(begin, since)
-    const to = Math.min(now, line[index + 1]?.since ?? now)
+    const to = Math.min(now, shown[index + 1]?.since ?? now)
     if (to <= shownFrom) return []
     const milliseconds = to - shownFrom
     return [
@@ -38,6 +42,15 @@ export function segmentsOf(line: Line, now: number): readonly Segment[] {
       },
     ]
   })
+}
+
+/** While a refresh is under way the set is stale for a moment, which says nothing. */
+function withoutRefreshes(line: Line): Line {
+  const lasting = line.filter(({ since, state }, index) => {
+    const next = line[index + 1]
+    return state !== 'stale' || !next || next.since - since > REFRESH_MS || next.state !== 'fresh'
+  })
+  return lasting.filter(({ state }, index) => state !== lasting[index - 1]?.state)
 }
 
 const percent = (milliseconds: number): number =>

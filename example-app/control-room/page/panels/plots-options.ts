@@ -2,6 +2,7 @@ import type uPlot from 'uplot'
 import type { Line, Plot } from './plots-lines.js'
 import { SPAN_SECONDS } from './plots-values.js'
 
+const MS_PER_SECOND = 1000
 const SECONDS_PER_MINUTE = 60
 const MINUTES_SHOWN = SPAN_SECONDS / SECONDS_PER_MINUTE
 const LINE_WIDTH = 2
@@ -87,5 +88,6 @@ const minutesInWords = (_: uPlot, splits: number[]): string[] =>
   splits.map((_at, index) => (index === MINUTES_SHOWN ? 'now' : `−${MINUTES_SHOWN - index} min`))
 
 function inUnit(value: number, unit: Plot['unit']): string {
-  return unit === 'ms' ? `${value} ms` : String(value)
+  if (unit !== 'ms') return String(value)
+  return value < MS_PER_SECOND ? `${value} ms` : `${value / MS_PER_SECOND} s`
 }

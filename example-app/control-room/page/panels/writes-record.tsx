@@ -28,7 +28,7 @@ export function Record({ write }: { readonly write: WriteState }) {
       <p class="muted">{view ? STATES[view.state] : 'The store has no such record any more.'}</p>
       <Facts>
         <Fact name="Caller">{caller}</Fact>
-        <Fact name="Run last by">{receiver}</Fact>
+        <Fact name="Last tried at">{receiver}</Fact>
         <Fact name="Seen">
           <Ago at={seenAt} />
         </Fact>

@@ -127,4 +127,6 @@ it('says what is wrong with an answer, and settles nothing by it', async () => {
   await press(shown, 'Settle')
   await shown.getByRole('alert').filter({ hasText: 'JSON' }).waitFor()
   expect((await store.inspect(record))?.state).toBe('abandoned')
+  await press(panel, 'Start it again: orders-2')
+  await receiverIn(panel, 'orders-2').getByText('ready').waitFor()
 })

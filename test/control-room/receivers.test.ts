@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { RECEIVERS } from '../../example-app/control-room/protocol.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { until } from '../support/until.js'
-import { type OpenRoom, openRoom } from './receivers-room.js'
+import { LEASE_SECONDS, type OpenRoom, openRoom } from './receivers-room.js'
 
 const IN_PROGRESS = 'urn:express-service-auth:request-in-progress'
 const UNKNOWN = 'urn:express-service-auth:outcome-unknown'
@@ -15,6 +16,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     redis = kind === 'Redis' ? await startRedis() : undefined
     room = await openRoom(redis?.url)
   })
+  beforeEach(() => Promise.all(RECEIVERS.map((name) => room.receivers.start(name))))
   afterAll(async () => {
     await room?.close()
     await redis?.stop()
@@ -89,7 +91,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     const answer = room.write('orders-2')
     await until('a write is held', async () => room.stateOf('orders-2')?.heldWrites === 1)
     expect(await room.write('orders-2')).toMatchObject({ status: 201 })
-    await new Promise((resolve) => setTimeout(resolve, 1500))
+    await delay(LEASE_SECONDS * 1100)
     expect(writeOf('running')).toBeDefined()
     await room.receivers.letGo('orders-2')
     expect(await answer).toMatchObject({ status: 201 })

@@ -5,7 +5,7 @@ import { explaining } from './explaining.js'
 import { storedAnswer } from './stored-answer.js'
 
 export interface SettleOptions {
-  readonly store: Pick<Store, 'resolve'>
+  readonly store: Pick<Store, 'inspect' | 'resolve'>
   /** What makes answers; default: its source. */
   readonly program: string | undefined
 }
@@ -18,11 +18,16 @@ export async function settleWrite(
   order: SettleOrder,
   { store, program }: SettleOptions,
 ): Promise<boolean> {
-  const as: Resolution =
-    order.as === 'freed'
-      ? { type: 'freed' }
-      : { type: 'finished', result: await storedAnswer(answerOf(order), program) }
-  return explaining(() => store.resolve(order.record, order.fence, as))
+  const given = order.as === 'freed' ? undefined : answerOf(order)
+  return explaining(async () => {
+    const view = await store.inspect(order.record)
+    if (view?.fence !== order.fence) return false
+    const as: Resolution =
+      given === undefined
+        ? { type: 'freed' }
+        : { type: 'finished', result: await storedAnswer(given, program) }
+    return store.resolve(order.record, order.fence, as)
+  })
 }
 
 const LEAST_STATUS = 200

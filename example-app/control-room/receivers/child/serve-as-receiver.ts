@@ -18,7 +18,7 @@ import { witnessed } from './witness.js'
 
 /** Short, so that a visitor sees what becomes of a key set while the core is down. */
 const KEY_SET_SECONDS = { refreshSeconds: 10, maxStaleSeconds: 40 }
-/** Milliseconds for which a receiver waits for its key set before it serves without one. */
+/** Milliseconds for which a receiver waits for its key set and its store before it serves without. */
 const READY_WITHIN_MS = 1000
 /** Whoever was killed may have left connections that still hold the port. */
 const BIND_ATTEMPTS = 20
@@ -57,8 +57,7 @@ export async function serveAsReceiver(
   watchChannels(receiver, teller)
   const server = createServer(witnessed(app, receiver, teller))
   const url = await bindAgain(server, port)
-  const isReady = ready().catch(() => undefined)
-  await Promise.race([isReady, delay(READY_WITHIN_MS)])
+  await Promise.race([Promise.allSettled([ready(), store.check()]), delay(READY_WITHIN_MS)])
   watchHealth({ read, lists: () => denylist.lists(coreUrl), send })
   send({ type: 'serving', url })
 }

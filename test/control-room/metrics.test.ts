@@ -1,11 +1,12 @@
 import { expect, it, vi } from 'vitest'
 import { createEventLog } from '../../example-app/control-room/metrics/event-log.js'
+import { openMetrics } from '../../example-app/control-room/metrics/metrics.js'
 import { percentile, spreadOf } from '../../example-app/control-room/metrics/percentile.js'
 import { createReservoir } from '../../example-app/control-room/metrics/reservoir.js'
 import { createSampler } from '../../example-app/control-room/metrics/sample.js'
 import { createSeconds } from '../../example-app/control-room/metrics/seconds.js'
 import type { NewEvent, Told } from '../../example-app/control-room/ports.js'
-import type { EventsMessage, RoomEvent } from '../../example-app/control-room/protocol.js'
+import type { EventsMessage, RoomEvent, Second } from '../../example-app/control-room/protocol.js'
 
 const START = 1_800_000_000_000
 
@@ -93,6 +94,32 @@ it('waits where the clock was set back, and loses nothing', () => {
   const request = { receiver: 'orders-1', outcome: 'failed', milliseconds: 1 } as const
   seconds.add({ ...NOTHING, requests: [request] })
   expect(seconds.end(START + 1000)).toMatchObject([{ at: START, requests: { failed: 1 } }])
+})
+
+it('tells each second as it ends, to whoever has subscribed', () => {
+  vi.useFakeTimers({ now: START })
+  try {
+    const metrics = openMetrics()
+    const told: Second[] = []
+    const stop = metrics.subscribe((seconds) => told.push(...seconds))
+    metrics.hear({ ...NOTHING, cache: { hits: 3, misses: 0 } })
+    vi.advanceTimersByTime(999)
+    expect(told).toEqual([])
+    vi.advanceTimersByTime(1001)
+    expect(told.map(({ at, cacheHits }) => [at, cacheHits])).toEqual([
+      [START, 3],
+      [START + 1000, 0],
+    ])
+    expect(metrics.last()).toEqual(told)
+    stop()
+    vi.advanceTimersByTime(2000)
+    expect(told).toHaveLength(2)
+    expect(metrics.last()).toHaveLength(4)
+    metrics.close()
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 it('shows all events while they are few', () => {

@@ -23,7 +23,7 @@ export interface CallParts {
 }
 
 /** How long what a receiver tells of a call is waited for; it tells every 50 ms. */
-export const TOLD_LIMIT_MS = 1000
+const TOLD_LIMIT_MS = 1000
 
 /** The value of an Authorization header, and why the catalogue says that it must be refused. */
 export interface Credential {

@@ -19,7 +19,7 @@ export interface Seconds {
 const SECOND_MS = 1000
 const KEPT_SECONDS = 300
 
-export const noneOfEach = (): Counts =>
+const noneOfEach = (): Counts =>
   Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Counts
 
 export function createSeconds(now: number): Seconds {

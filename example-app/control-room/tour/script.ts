@@ -21,8 +21,6 @@ const READ = 'billing: GET /orders/o-1'
 const WRITE = 'billing: POST /orders, k1'
 const TRACKING = 'GET /orders/o-1/tracking'
 
-export const KEY_SET_DOWN_FRESH_RECEIVER = 'key set down, fresh receiver'
-
 /** The story of `npm start -- --once` in memory, in its order; playing the first step again begins anew. */
 export const SCRIPT: readonly ScriptedStep[] = [
   {
@@ -115,7 +113,7 @@ export const SCRIPT: readonly ScriptedStep[] = [
     about: 'The core no longer gives its key set, and the receiver goes on with what it has.',
   },
   {
-    title: KEY_SET_DOWN_FRESH_RECEIVER,
+    title: 'key set down, fresh receiver',
     request: READ,
     about: 'A receiver that starts now cannot know any key: it says so, and refuses nobody.',
     isCoreDown: true,

@@ -63,19 +63,10 @@ export const STEP_OF_REASON: Readonly<Record<Reason, Step>> = {
   store_unavailable: 'Token used once',
 }
 
-/** Why an idempotency key ended the request, and not the run of its handler. */
-export type KeyReason = Exclude<
-  Extract<IdempotencyEvent, { outcome: 'refused' | 'undecided' }>['reason'],
-  'timed_out' | 'conflict' | 'commit_unknown' | 'commit_refused'
->
-
-type UndoneReason = Exclude<
-  Extract<IdempotencyEvent, { outcome: 'undecided' }>['reason'],
-  'store_unavailable'
->
+type KeyReason = Extract<IdempotencyEvent, { outcome: 'refused' | 'undecided' }>['reason']
 
 /** Where each reason of `requireIdempotencyKey` arises. */
-export const STEP_OF_KEY_REASON: Readonly<Record<KeyReason | UndoneReason, Step>> = {
+export const STEP_OF_KEY_REASON: Readonly<Record<KeyReason, Step>> = {
   key_missing: 'Idempotency-Key',
   key_invalid: 'Idempotency-Key',
   key_reused: 'Idempotency-Key',

@@ -49,7 +49,7 @@ function stoppedBy(event: Verdict): Progress {
 }
 
 /** The step at which an event has ended the request. */
-export function stepOf(event: Verdict): Step {
+function stepOf(event: Verdict): Step {
   if (event.outcome === 'accepted') throw new TypeError('it has ended nothing')
   if (event.by === 'requireIdempotencyKey') return STEP_OF_KEY_REASON[event.reason]
   // With a key id it was the payload: of an unverified token none is known.

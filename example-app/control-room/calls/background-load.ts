@@ -28,8 +28,8 @@ const PERIOD_MS = 10
 const MAX_UNDER_WAY = 64
 const MAX_CONNECTIONS = 16
 const CALL_LIMIT_MS = 2000
-/** How long what is under way is waited for when a load ends; then it is cut. */
-const STOP_LIMIT_MS = 500
+/** How long what is under way is waited for when a load ends; then it is cut, and may still arrive. */
+const STOP_LIMIT_MS = 1000
 
 export function openBackgroundLoad(options: LoadOptions): BackgroundLoad {
   let rate = 0

@@ -62,7 +62,7 @@ describe.each(KINDS)('a $kind', ({ kind, choice, field, call }) => {
 it('ends by itself what was denied for some seconds', async () => {
   const { panel } = await room.open('containment')
   await panel.getByLabel('Caller', { exact: true }).fill('reporting')
-  await panel.getByLabel('Seconds').fill('1')
+  await panel.getByLabel('Seconds').fill('4')
   await panel.getByRole('button', { name: 'Deny' }).click()
   const entry = panel.locator('[data-value="reporting"]')
   await entry.getByText('for another').waitFor()

@@ -81,7 +81,7 @@ it('lets a newcomer with a keyboard send a call and read its reason', async () =
   await callIsOver(page, 1)
   await tabTo(page, 'See both views')
   await page.keyboard.press('Enter')
-  expect(await page.evaluate(() => document.activeElement?.id)).toBe('views')
+  await page.waitForFunction(() => document.activeElement?.id === 'views')
   const reason = page.getByText('signature_invalid', { exact: true })
   await reason.waitFor()
   expect((await readViews(page)).failedStep).toBe('Signature')

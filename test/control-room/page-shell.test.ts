@@ -78,7 +78,7 @@ it('leads to each panel, and marks the one in sight', async () => {
   for (const link of await panels.getByRole('link').all()) {
     const id = (await link.getAttribute('href'))?.slice(1) ?? ''
     await link.click()
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe(id)
+    await page.waitForFunction((panel) => document.activeElement?.id === panel, id)
   }
   await panels.getByRole('link', { name: 'Tour' }).click()
   await page.locator('nav a[aria-current="true"]', { hasText: 'Tour' }).waitFor()

@@ -5,7 +5,7 @@ type Line = ReceiverState['keySetLine']
 
 export type KeySetState = Line[number]['state']
 
-export const WINDOW_MS = 5 * 60_000
+const WINDOW_MS = 5 * 60_000
 
 /** A refresh that takes longer is shown. */
 const REFRESH_MS = 1000

@@ -20,6 +20,10 @@ export async function act<Name extends ActionName>(
   return JSON.parse(text) as Actions[Name][1]
 }
 
+/** What the visitor is told of something that did not work. */
+export const textOf = (failure: unknown): string =>
+  failure instanceof Error ? failure.message : String(failure)
+
 async function post(address: string, input: object): Promise<Response> {
   try {
     return await fetch(address, {

@@ -1,7 +1,7 @@
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { ActionName, Actions } from '../../protocol.js'
 import { act } from '../api.js'
+import { useAsking } from './asking.js'
 
 export interface ActionButtonProps<Name extends ActionName> {
   readonly name: Name
@@ -16,22 +16,12 @@ export interface ActionButtonProps<Name extends ActionName> {
 /** A button that asks the room for something, and shows beside itself when that fails. */
 export function ActionButton<Name extends ActionName>(props: ActionButtonProps<Name>) {
   const { name, input, children, kind = 'plain', label, onDone } = props
-  const isUnderWay = useSignal(false)
-  const failure = useSignal<string | undefined>(undefined)
-
-  async function press(): Promise<void> {
-    if (isUnderWay.value) return
-    isUnderWay.value = true
-    failure.value = undefined
-    try {
+  const { isUnderWay, failure, ask } = useAsking()
+  const press = () =>
+    ask(async () => {
       const result = await act(name, input)
       onDone?.(result)
-    } catch (error) {
-      failure.value = error instanceof Error ? error.message : String(error)
-    } finally {
-      isUnderWay.value = false
-    }
-  }
+    })
 
   return (
     <span class="action">

@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
+import { textOf } from '../api.js'
 
 export interface Asking {
   readonly isUnderWay: Signal<boolean>
@@ -8,7 +9,7 @@ export interface Asking {
   readonly ask: (work: () => Promise<unknown>) => Promise<void>
 }
 
-/** What a form or a choice knows of what it asks the room for, as `ActionButton` does of its own. */
+/** What a button, a form or a choice knows of what it asks the room for. */
 export function useAsking(): Asking {
   const isUnderWay = useSignal(false)
   const failure = useSignal<string | undefined>(undefined)
@@ -20,7 +21,7 @@ export function useAsking(): Asking {
     try {
       await work()
     } catch (error) {
-      failure.value = error instanceof Error ? error.message : String(error)
+      failure.value = textOf(error)
     } finally {
       isUnderWay.value = false
     }

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { act } from '../api.js'
+import { act, textOf } from '../api.js'
 import { Failure } from '../components/action-button.js'
 import { Field } from '../components/field.js'
 import { count } from '../components/words.js'
@@ -16,7 +16,7 @@ export function BackgroundLoad() {
     try {
       await act('background-load', { callsPerSecond })
     } catch (error) {
-      failure.value = error instanceof Error ? error.message : String(error)
+      failure.value = textOf(error)
     }
   }
 

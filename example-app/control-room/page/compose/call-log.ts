@@ -1,6 +1,6 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { CallOrder, CallResult, ManyCallsResult } from '../../protocol.js'
-import { act } from '../api.js'
+import { act, textOf } from '../api.js'
 
 export type HowMany = 'one' | 'hundred' | 'twenty-at-once'
 
@@ -56,6 +56,6 @@ async function endOf(order: CallOrder, howMany: HowMany): Promise<CallEnd> {
     if (howMany === 'one') return { kind: 'answered', result: await act('call', order) }
     return { kind: 'counted', result: await act('many-calls', { order, how: howMany }) }
   } catch (error) {
-    return { kind: 'not-sent', why: error instanceof Error ? error.message : String(error) }
+    return { kind: 'not-sent', why: textOf(error) }
   }
 }

@@ -1,7 +1,7 @@
-import { useSignal } from '@preact/signals'
 import type { TourStep } from '../../protocol.js'
 import { act } from '../api.js'
 import { Failure } from '../components/action-button.js'
+import { useAsking } from '../components/asking.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Bytes } from '../components/bytes.js'
 import { Empty } from '../components/empty.js'
@@ -32,7 +32,8 @@ export function TourPanel() {
 }
 
 function TourButtons({ steps }: { readonly steps: readonly TourStep[] }) {
-  const { isPlaying, failure, play } = usePlayer()
+  const { isUnderWay, failure, ask } = useAsking()
+  const isDisabled = isUnderWay.value || steps.length === 0
   const next = nextOf(steps)
   const rest = steps.map(({ index }) => index).filter((index) => index >= next)
   const played = steps.filter(({ state }) => state === 'as-told' || state === 'otherwise').length
@@ -42,46 +43,30 @@ function TourButtons({ steps }: { readonly steps: readonly TourStep[] }) {
       <button
         type="button"
         class="button button-primary"
-        aria-disabled={isPlaying || steps.length === 0}
-        onClick={() => void play(rest.slice(0, 1))}
+        aria-disabled={isDisabled}
+        onClick={() => void ask(() => playAll(rest.slice(0, 1)))}
       >
         {isOver ? 'Begin again' : 'Next step'}
       </button>
       <button
         type="button"
         class="button"
-        aria-disabled={isPlaying || steps.length === 0}
-        onClick={() => void play(rest)}
+        aria-disabled={isDisabled}
+        onClick={() => void ask(() => playAll(rest))}
       >
         Play all
       </button>
       <span role="status">
         {played} of {steps.length} played
       </span>
-      <Failure text={failure} />
+      <Failure text={failure.value} />
     </div>
   )
 }
 
 /** Plays steps one after another, until one cannot be played. */
-function usePlayer() {
-  const isPlaying = useSignal(false)
-  const failure = useSignal<string | undefined>(undefined)
-
-  async function play(indexes: readonly number[]): Promise<void> {
-    if (isPlaying.value) return
-    isPlaying.value = true
-    failure.value = undefined
-    try {
-      for (const index of indexes) await act('tour-step', { index })
-    } catch (error) {
-      failure.value = error instanceof Error ? error.message : String(error)
-    } finally {
-      isPlaying.value = false
-    }
-  }
-
-  return { isPlaying: isPlaying.value, failure: failure.value, play }
+async function playAll(indexes: readonly number[]): Promise<void> {
+  for (const index of indexes) await act('tour-step', { index })
 }
 
 /** The first that was not played yet; the beginning, once all were. */

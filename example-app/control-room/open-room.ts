@@ -6,7 +6,7 @@ import { type CatalogueOptions, openCatalogue } from './calls/catalogue.js'
 import { openFeed } from './feed.js'
 import { openCoreKeys } from './keys/core-keys.js'
 import type { Room } from './ports.js'
-import type { RoomState } from './protocol.js'
+import type { CatalogueMessage, RoomState } from './protocol.js'
 import { openReceivers, type ReceiversOptions } from './receivers/open-receivers.js'
 import { openTour } from './tour/tour.js'
 
@@ -63,14 +63,17 @@ export async function openRoom({ core, openIssuer, ...options }: RoomOptions): P
       totals: feed.totals(),
       backgroundLoad: load.rate(),
       tour: tour.steps(),
-      catalogue: catalogue.cases,
     }
   }
 
   return {
     state: stateOfNow,
     act: (name, input) => act(name, input).finally(feed.changed),
-    subscribe: feed.subscribe,
+    subscribe(send) {
+      // Apart from the state, which is told again and again: it is large, and stays as it is.
+      send('catalogue', { hostileTokens: catalogue.cases } satisfies CatalogueMessage)
+      return feed.subscribe(send)
+    },
     async close() {
       await load.close()
       await tour.close()

@@ -3,6 +3,7 @@ import type {
   DeniedState,
   DeniedThing,
   DenyOrder,
+  Messages,
   Outcome,
   ReceiverName,
   ReceiverState,
@@ -66,7 +67,7 @@ export interface Room {
   state(): RoomState
   /** Runs an action; `input` is what came as JSON, unchecked. Rejects with `ActionError`. */
   act(name: string, input: unknown): Promise<unknown>
-  /** Tells the state, seconds and events of now at once, then what is new; returns its end. */
-  subscribe(send: (type: 'state' | 'seconds' | 'events', message: object) => void): () => void
+  /** Tells a message of each type at once, then what is new; returns its end. */
+  subscribe(send: (type: keyof Messages, message: object) => void): () => void
   close(): Promise<void>
 }

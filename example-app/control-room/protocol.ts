@@ -166,7 +166,13 @@ export interface ManyCallsResult {
   readonly newOrders: number
 }
 
-// What the page is told by server-sent events.
+/** What the page is told by server-sent events, by their types. */
+export interface Messages {
+  catalogue: CatalogueMessage
+  state: RoomState
+  seconds: SecondsMessage
+  events: EventsMessage
+}
 
 /** `state`: sent when the page connects and whenever something has changed, at most four times a second. */
 export interface RoomState {
@@ -184,7 +190,17 @@ export interface RoomState {
   readonly totals: Readonly<Record<Outcome, number>>
   readonly backgroundLoad: number
   readonly tour: readonly TourStep[]
-  readonly catalogue: readonly { readonly name: string; readonly why: string }[]
+}
+
+/** `catalogue`: the hostile tokens that can be sent, when the page connects. */
+export interface CatalogueMessage {
+  readonly hostileTokens: readonly HostileTokenCase[]
+}
+
+export interface HostileTokenCase {
+  readonly name: string
+  /** Why it must be refused. */
+  readonly why: string
 }
 
 export interface CoreState {

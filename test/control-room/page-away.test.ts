@@ -9,7 +9,7 @@ import { type StartedRoom, startRoom } from './start-room.js'
 /** Beyond what browser, kernel and server hold of a stream that nobody reads. */
 const MAX_TOLD_BYTES = 100 * 1024 * 1024
 
-const STATES_AT_ONCE = 20
+const STATES_AT_ONCE = 200
 
 /** A call that is accepted. */
 const READ = {

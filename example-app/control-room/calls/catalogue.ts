@@ -6,10 +6,11 @@ import {
 } from 'express-service-auth/testing'
 import type { IdentityCore } from '../../identity-core/identity-core.js'
 import type { PublicJwk } from '../../identity-core/signing-key.js'
+import type { HostileTokenCase } from '../protocol.js'
 
 /** The package's own hostile tokens, signed by keys that the core publishes beside its own. */
 export interface Catalogue {
-  readonly cases: readonly { readonly name: string; readonly why: string }[]
+  readonly cases: readonly HostileTokenCase[]
   /** The ids of its keys. */
   readonly kids: readonly string[]
   /** A case by its name, at most a minute old. */

@@ -1,5 +1,12 @@
-import type { EventsMessage, RoomState, SecondsMessage } from '../protocol.js'
-import { type Connection, connection, tookEvents, tookSeconds, tookState } from './state.js'
+import type { Messages } from '../protocol.js'
+import {
+  type Connection,
+  connection,
+  tookCatalogue,
+  tookEvents,
+  tookSeconds,
+  tookState,
+} from './state.js'
 
 /** The room says something every second: a line that is silent for so long is dead. */
 const MAX_SILENCE_MS = 10_000
@@ -22,19 +29,23 @@ export function connect(): void {
   }
 
   /** Calls with each message of the type, and whether it is the first of this connection. */
-  function listen<Message>(type: string, take: (message: Message, isFirst: boolean) => void): void {
+  function listen<Type extends keyof Messages>(
+    type: Type,
+    take: (message: Messages[Type], isFirst: boolean) => void,
+  ): void {
     let isFirst = true
     source.addEventListener(type, (event: MessageEvent<string>) => {
       heardAt = Date.now()
       connection.value = 'live'
-      take(JSON.parse(event.data) as Message, isFirst)
+      take(JSON.parse(event.data) as Messages[Type], isFirst)
       isFirst = false
     })
   }
 
-  listen<RoomState>('state', tookState)
-  listen<SecondsMessage>('seconds', tookSeconds)
-  listen<EventsMessage>('events', tookEvents)
+  listen('catalogue', tookCatalogue)
+  listen('state', tookState)
+  listen('seconds', tookSeconds)
+  listen('events', tookEvents)
   source.addEventListener('error', () => {
     // A browser gives up for good after an answer that is no stream: this page does not.
     source.close()

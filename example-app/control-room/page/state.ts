@@ -1,5 +1,13 @@
 import { batch, signal } from '@preact/signals'
-import type { EventsMessage, RoomEvent, RoomState, Second, SecondsMessage } from '../protocol.js'
+import type {
+  CatalogueMessage,
+  EventsMessage,
+  HostileTokenCase,
+  RoomEvent,
+  RoomState,
+  Second,
+  SecondsMessage,
+} from '../protocol.js'
 
 /**
  * `crowded`: the room has as many pages as it takes. `shut-out`: it answers, but not to the key in this
@@ -16,6 +24,9 @@ export const connection = signal<Connection>('connecting')
 /** What the room said last; undefined before it has said anything. */
 export const room = signal<RoomState | undefined>(undefined)
 
+/** Undefined before the room has told them. */
+export const hostileTokens = signal<readonly HostileTokenCase[] | undefined>(undefined)
+
 /** The last five minutes, the oldest first. */
 export const seconds = signal<readonly Second[]>([])
 
@@ -30,6 +41,10 @@ export const now = signal(Date.now())
 
 /** How far the server's clock is ahead of the browser's. */
 let aheadMs = 0
+
+export function tookCatalogue(message: CatalogueMessage): void {
+  hostileTokens.value = message.hostileTokens
+}
 
 export function tookState(state: RoomState): void {
   aheadMs = state.now - Date.now()

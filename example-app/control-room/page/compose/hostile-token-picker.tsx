@@ -1,5 +1,5 @@
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
-import { room } from '../state.js'
+import { hostileTokens } from '../state.js'
 import { draft } from './draft.js'
 import { chosenText, createPicker, type Entry, type Picker } from './picker.js'
 import './hostile-token-picker.css'
@@ -114,7 +114,7 @@ function Match({ id, entry, isActive, onChoose }: MatchProps) {
 }
 
 function hintFor(chosen: string | undefined): string {
-  const catalogue = room.value?.catalogue
+  const catalogue = hostileTokens.value
   if (!catalogue) return 'The package’s catalogue of hostile tokens.'
   if (chosen === undefined) return `${catalogue.length} hostile tokens of the package’s catalogue.`
   const why = catalogue.find(({ name }) => name === chosen)?.why ?? 'The catalogue has no such case'

@@ -1,5 +1,5 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
-import { room } from '../state.js'
+import { hostileTokens } from '../state.js'
 import { changeHostileToken, draft } from './draft.js'
 
 /** What can be done to the token. */
@@ -33,15 +33,12 @@ export function createPicker(): Picker {
   const isOpen = signal(false)
   const filter = signal('')
   const active = signal(0)
-  // As it was when the list was opened: a list that is redrawn under a hand cannot be used.
-  const entries = signal<readonly Entry[]>([])
-  const matches = computed(() => matching(entries.value, filter.value))
+  const matches = computed(() => matching([GENUINE, ...catalogueEntries()], filter.value))
 
   function open(): void {
     if (isOpen.value) return
     filter.value = ''
-    entries.value = [GENUINE, ...catalogueEntries()]
-    const chosen = entries.value.findIndex(({ name }) => name === draft.value.hostileToken)
+    const chosen = matches.value.findIndex(({ name }) => name === draft.value.hostileToken)
     active.value = Math.max(0, chosen)
     isOpen.value = true
   }
@@ -92,7 +89,7 @@ export function createPicker(): Picker {
 export const chosenText = (): string => draft.value.hostileToken ?? GENUINE.text
 
 const catalogueEntries = (): Entry[] =>
-  (room.value?.catalogue ?? []).map(({ name, why }) => ({ name, text: name, why }))
+  (hostileTokens.value ?? []).map(({ name, why }) => ({ name, text: name, why }))
 
 /** The entries with all the words in their names or reasons. */
 function matching(entries: readonly Entry[], filter: string): readonly Entry[] {

@@ -14,7 +14,7 @@ export interface BillingOptions {
 
 /** The caller: every invoice becomes one order, however often it is put. */
 export function createBilling({ orders, placedOrders }: BillingOptions) {
-  const app = express()
+  const app = express().disable('x-powered-by')
   if (placedOrders) app.use(placedOrders)
   app.use(express.json())
 

@@ -37,7 +37,7 @@ export function createOrders(options: OrdersOptions) {
   const { book, once, storeHealth } = options
   const auth = serviceAuth({ ...POLICY, issuer, keySet, denylist, onDecision })
 
-  const app = express()
+  const app = express().disable('x-powered-by')
   app.use(createTracking({ auth, verifySession, denylist, issuer, onDecision, book }))
   app.use(auth)
 

@@ -59,7 +59,7 @@ describe('the two views of one refusal', () => {
     const issuer = await createTestIssuer()
     const policy = issuer.policy({ onDecision: (event) => events.push(event) })
     const auth = serviceAuth(policy)
-    const served = await serve(express().use(auth))
+    const served = await serve(express().disable('x-powered-by').use(auth))
     const headers = [`Authorization: Bearer ${issuer.token({ aud: 'invoices' })}`]
     const answer = await rawRequest(served.port, { headers })
     await Promise.all([served.close(), issuer.close()])

@@ -132,6 +132,14 @@ it('turns away callers that it does not know, and those without a token', async 
   expect(events.map((event) => event.outcome)).toEqual(['refused', 'refused'])
 })
 
+it('tells nobody what it is made with', async () => {
+  const answers = [
+    await read(await tokenOf('billing', 'orders:read')),
+    await fetch(`${instances[0]?.url}/orders/o-1`),
+  ]
+  for (const { headers } of answers) expect(headers.get('x-powered-by')).toBeNull()
+})
+
 describe('the tracking of an order', () => {
   const track = (headers: Record<string, string>, id = CHAIR.id) =>
     fetch(`${instances[0]?.url}/orders/${id}/tracking`, { headers })

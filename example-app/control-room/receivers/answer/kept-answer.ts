@@ -10,7 +10,7 @@ import type { GivenAnswer } from '../stored-answer.js'
 export async function keptAnswer({ status, body }: GivenAnswer): Promise<Uint8Array> {
   const issuer = await createTestIssuer({ http: false })
   const { store, kept } = keepingStore()
-  const app = express()
+  const app = express().disable('x-powered-by')
   app.use(serviceAuth(issuer.policy()))
   app.post('/', requireIdempotencyKey({ store }), (_req, res) => {
     res.writeHead(status, body === '' ? {} : { 'content-type': 'application/json' }).end(body)

@@ -24,7 +24,11 @@ export const OUTCOMES = ['accepted', 'replayed', 'refused', 'undecided', 'failed
 
 export type Outcome = (typeof OUTCOMES)[number]
 
-// What the page asks for: POST <key>/api/<name>, answered with JSON.
+// What the page asks for: POST <key>/api/<name>, answered with JSON: with the result, or, where that takes
+// longer than a second, with 202 and a ticket, by which the page asks again.
+
+/** The name by which it asks again; what it sends is the ticket as it came. */
+export const UNFINISHED = 'unfinished'
 
 /** A call that a visitor has composed. */
 export interface CallOrder {

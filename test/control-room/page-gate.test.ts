@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { type RoomServer, serveRoom } from '../../example-app/control-room/server/serve-room.js'
 import { listen, type RunningServer } from '../../example-app/listen.js'
 import { REBOUND_HOST, useBrowser } from '../support/chromium.js'
@@ -48,6 +48,23 @@ it('opens under its own policy, by either name, and runs nothing that it did not
     })
     expect(blocked).toEqual([expect.stringContaining('Control room'), 'block'])
   }
+})
+
+it('hears a button while more calls wait than a browser has connections', async () => {
+  const waiting = await serveRoom({
+    room: async () => ({
+      ...quiet.room,
+      subscribe: () => () => {},
+      act: (name, input) => (name === 'call' ? new Promise(() => {}) : quiet.room.act(name, input)),
+    }),
+    files: await builtPage(),
+  })
+  onTestFinished(waiting.close)
+  const page = await browser.open(waiting.address)
+  const send = page.getByRole('button', { name: 'Send it' })
+  for (let calls = 0; calls < 8; calls += 1) await send.click()
+  await page.getByLabel('Calls in the background').selectOption('5')
+  await expect.poll(() => quiet.acted.at(-1)?.name, { timeout: 20_000 }).toBe('background-load')
 })
 
 it("does nothing for a neighbour's page, not even for one that has found out the key", async () => {

@@ -1,4 +1,6 @@
-import type { ActionName, Actions } from '../protocol.js'
+import { type ActionName, type Actions, UNFINISHED } from '../protocol.js'
+
+const UNFINISHED_STATUS = 202
 
 /** Why the room did not do what it was asked: the message is for the visitor. */
 class ActionFailure extends Error {
@@ -14,7 +16,10 @@ export async function act<Name extends ActionName>(
   name: Name,
   input: Actions[Name][0],
 ): Promise<Actions[Name][1]> {
-  const response = await post(`api/${name}`, input)
+  let response = await post(name, input)
+  while (response.status === UNFINISHED_STATUS) {
+    response = await post(UNFINISHED, await response.json())
+  }
   const text = await response.text().catch(() => '')
   if (!response.ok) throw new ActionFailure(reasonOf(response.status, text))
   return JSON.parse(text) as Actions[Name][1]
@@ -24,9 +29,9 @@ export async function act<Name extends ActionName>(
 export const textOf = (failure: unknown): string =>
   failure instanceof Error ? failure.message : String(failure)
 
-async function post(address: string, input: object): Promise<Response> {
+async function post(name: string, input: object): Promise<Response> {
   try {
-    return await fetch(address, {
+    return await fetch(`api/${name}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(input),

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { bind } from '../../listen.js'
 import { ActionError, type Room } from '../ports.js'
+import { UNFINISHED } from '../protocol.js'
 import { refuse, send, sendError, sendJson } from './answer.js'
 import { createEventStreams, type EventStreams } from './event-stream.js'
 import { admitRequest, type Gate, NOTHING_HERE } from './gate.js'
@@ -8,6 +9,10 @@ import { STRICT_HEADERS } from './headers.js'
 import type { PageFiles } from './page-files.js'
 import { readJson } from './read-json.js'
 import { keyCheck, newRoomKey } from './room-key.js'
+import { createUnfinished, type Unfinished } from './unfinished.js'
+
+/** The status of an answer that is not the result yet. */
+const ACCEPTED = 202
 
 /** Of a request; an answer takes as long as it takes. */
 const LIMITS = {
@@ -40,6 +45,7 @@ export interface RoomServer {
 export async function serveRoom(options: RoomServerOptions): Promise<RoomServer> {
   const { room, files, port = 0, key = newRoomKey() } = options
   const streams = createEventStreams()
+  const unfinished = createUnfinished()
   const server = createServer(LIMITS)
   const url = await bind(server, port)
   const gate: Gate = { port: Number(new URL(url).port), isKey: keyCheck(key) }
@@ -49,7 +55,9 @@ export async function serveRoom(options: RoomServerOptions): Promise<RoomServer>
     const admission = admitRequest({ method, target, headers }, gate)
     if ('refusal' in admission) return refuse(response, admission.refusal)
     const { route } = admission
-    if (route.kind === 'action') return act(await room(), { name: route.name, request, response })
+    if (route.kind === 'action') {
+      return act({ room: await room(), unfinished, name: route.name }, request, response)
+    }
     if (route.kind === 'events') return openStream(streams, await room(), response)
     if (route.kind === 'file') return sendFile(files, route.name, response)
     refuse(response, { status: 308, text: '', headers: { Location: `/${key}/` } })
@@ -76,16 +84,24 @@ export async function serveRoom(options: RoomServerOptions): Promise<RoomServer>
 }
 
 interface AskedAction {
+  readonly room: Room
+  readonly unfinished: Unfinished
   readonly name: string
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
 }
 
-async function act(room: Room, { name, request, response }: AskedAction): Promise<void> {
+async function act(
+  { room, unfinished, name }: AskedAction,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const read = await readJson(request)
   if ('refusal' in read) return sendError(response, read.refusal)
   try {
-    sendJson(response, await room.act(name, read.value))
+    const progress = await (name === UNFINISHED
+      ? unfinished.ask(read.value)
+      : unfinished.begin(room.act(name, read.value)))
+    if ('ticket' in progress) sendJson(response, progress, ACCEPTED)
+    else sendJson(response, progress.result)
   } catch (error) {
     if (!(error instanceof ActionError)) throw error
     sendError(response, { status: 400, text: error.message })

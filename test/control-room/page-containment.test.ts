@@ -76,6 +76,6 @@ it('says why nothing was denied', async () => {
   const { panel } = await room.open('containment', NOT_DONE)
   await panel.getByLabel('Caller', { exact: true }).fill('a'.repeat(501))
   await panel.getByRole('button', { name: 'Deny' }).click()
-  await panel.getByRole('alert').filter({ hasText: 'value' }).waitFor()
+  await panel.getByRole('alert').filter({ hasText: 'a caller has 1 to 256 characters' }).waitFor()
   expect(room.state().denied.map(({ value }) => value.length)).not.toContain(501)
 })

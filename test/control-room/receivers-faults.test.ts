@@ -104,6 +104,7 @@ describe('receivers whose room keeps the records', () => {
       () => receivers.deny({ ...thing, value: 'x'.repeat(257), reason: 'r' }),
       () => receivers.deny({ ...thing, reason: 'r', seconds: 0 }),
       () => receivers.deny({ ...thing, reason: 'r', seconds: Number.NaN }),
+      () => receivers.deny({ ...thing, reason: 'r', seconds: 2_592_001 }),
       () => receivers.deny({ ...thing, kind: 'issued-before' as never, reason: 'r' }),
       () => receivers.allow({ kind: 'caller', value: '' }),
       () => receivers.settle({ ...write, status: 99 }),

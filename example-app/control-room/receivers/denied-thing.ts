@@ -12,6 +12,8 @@ export const nameOf = ({ kind, value }: DeniedThing): string => thingName(kind, 
 
 const KINDS: readonly unknown[] = ['caller', 'key', 'token']
 const MOST_CHARACTERS = 256
+/** Thirty days. */
+const MOST_SECONDS = 2_592_000
 const TEXT = `1 to ${MOST_CHARACTERS} characters`
 
 const isText = (text: unknown): boolean =>
@@ -32,8 +34,8 @@ export function entryOf(order: DenyOrder, issuer: string, at: number): ThingEntr
   const { reason, seconds } = order
   const thing = checkThing(order)
   if (!isText(reason)) throw new ActionError(`the reason has ${TEXT}`)
-  if (seconds !== undefined && !(Number.isFinite(seconds) && seconds > 0)) {
-    throw new ActionError('it ends after a number of seconds, or not at all')
+  if (seconds !== undefined && !(seconds > 0 && seconds <= MOST_SECONDS)) {
+    throw new ActionError(`it ends after ${MOST_SECONDS} seconds at most, or not at all`)
   }
   const until = seconds === undefined ? null : at + seconds
   return { issuer, ...thing, reason, by: 'control room', at, until }

@@ -1,53 +1,24 @@
 import { networkInterfaces } from 'node:os'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type RoomServer, serveRoom } from '../../example-app/control-room/server/serve-room.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { rawRequest } from '../support/raw-exchange.js'
-import { FILES, quietRoom } from './quiet-room.js'
+import { brief, type OpenGate, openGate } from './gate-kit.js'
 
-const quiet = quietRoom()
-let server: RoomServer
-let other: RoomServer
+let gate: OpenGate
+let other: OpenGate
+let ask: OpenGate['ask']
+let post: OpenGate['post']
 let port: number
 let key: string
 let own: string
 
 beforeAll(async () => {
-  server = await serveRoom({ room: async () => quiet.room, files: FILES })
-  other = await serveRoom({ room: async () => quietRoom().room, files: FILES })
-  const address = new URL(server.address)
-  port = Number(address.port)
-  key = address.pathname.slice(1, -1)
-  own = `127.0.0.1:${port}`
+  gate = await openGate()
+  other = await openGate()
+  ;({ ask, post, port, key, own } = gate)
 })
-afterAll(() => Promise.all([server.close(), other.close()]))
-
-interface Asked {
-  readonly method?: string
-  readonly path?: string
-  readonly host?: string
-  readonly headers?: readonly string[]
-  readonly body?: string
-}
-
-/** Status and body; `path` is behind the key. */
-async function ask({ path = '/', host = own, ...rest }: Asked = {}): Promise<string> {
-  return brief(await rawRequest(port, { ...rest, host, path: `/${key}${path}` }))
-}
-
-function brief(answer: string): string {
-  const [head = '', body = ''] = answer.split('\r\n\r\n')
-  return `${head.split(' ')[1]} ${body}`
-}
-
-/** An action, as the page asks for it. */
-function post({ headers = [`Origin: http://${own}`], body = '{}', ...rest }: Asked = {}) {
-  const lines = ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]
-  const all = { method: 'POST', path: '/api/call', headers: [...lines, ...headers], body }
-  return ask({ ...all, ...rest })
-}
+afterAll(() => Promise.all([gate.close(), other.close()]))
 
 const FOREIGN = '403 Not for you.'
-const NOTHING_HERE = '404 Nothing is here.'
 
 describe('the page itself', () => {
   it('gets everything, by either name of this machine', async () => {
@@ -145,7 +116,7 @@ describe('whoever is not the page', () => {
 
   it('is refused without the key, with a wrong one, and with that of another room', async () => {
     const last = key.endsWith('A') ? 'B' : 'A'
-    const others = new URL(other.address).pathname.slice(1, -1)
+    const others = other.key
     expect(others).not.toBe(key)
     const wrong = ['', key.slice(0, -1) + last, key.slice(1), `${key}${key}`, others, `.${key}`]
     for (const one of [...wrong, `%${key.charCodeAt(0).toString(16)}${key.slice(1)}`]) {
@@ -160,60 +131,10 @@ describe('whoever is not the page', () => {
   })
 
   it('has done nothing by all that', async () => {
-    const before = quiet.acted.length
+    const before = gate.quiet.acted.length
     await post({ headers: ['Origin: http://evil.example'] })
     await post({ host: 'evil.example' })
-    expect(quiet.acted).toHaveLength(before)
-  })
-})
-
-describe('with the key', () => {
-  it('nothing is found that is not there', async () => {
-    const paths = ['/nothing.js', '/../main.js', '//', '/api', '/api/', '/api/call/', '/events/']
-    for (const path of [...paths, '/%2e%2e/main.js', '/main.js/', '/api/__proto__']) {
-      expect(await ask({ path })).toBe(NOTHING_HERE)
-    }
-  })
-
-  it.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'])(
-    'the method %s is not taken',
-    async (method) => {
-      expect(await ask({ method })).toMatch(/^405 /)
-      expect(await ask({ method, path: '/events' })).toMatch(/^405 /)
-      expect(await post({ method })).toMatch(/^405 /)
-    },
-  )
-
-  it('a method is taken only where it belongs', async () => {
-    const answer = await rawRequest(port, { path: `/${key}/api/call`, host: own })
-    expect(answer).toMatch(/^HTTP\/1.1 405 /)
-    expect(answer).toContain('\r\nAllow: POST\r\n')
-    expect(await post({ path: '/' })).toMatch(/^405 /)
-    expect(await post({ path: '/events' })).toMatch(/^405 /)
-  })
-
-  it('a body must be JSON and of a size that a page needs', async () => {
-    const type = (value: string) => [`Origin: http://${own}`, `Content-Type: ${value}`]
-    const body = { method: 'POST', path: '/api/call' }
-    expect(await ask({ ...body, headers: type('text/plain') })).toMatch(/^415 /)
-    expect(await ask({ ...body, headers: type('application/jsonp') })).toMatch(/^415 /)
-    expect(await ask({ ...body, headers: [`Origin: http://${own}`] })).toMatch(/^415 /)
-    expect(await post({ body: '{"a":' })).toBe('400 {"error":"The body is not JSON."}')
-    expect(await post({ body: '' })).toBe('400 {"error":"The body is not JSON."}')
-    const large = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2))
-    expect(await post({ body: large(65_536) })).toBe('200 {"did":"call"}')
-    expect(await post({ body: large(65_537) })).toBe('413 {"error":"The body is too large."}')
-    expect(await post({ body: large(3_000_000) })).toMatch(/^413 /)
-  })
-
-  it('what the visitor can put right is told, a fault of our own is not', async () => {
-    const complain = vi.spyOn(console, 'error').mockImplementation(() => {})
-    expect(await post({ path: '/api/visitor-fault' })).toBe('400 {"error":"Say how many."}')
-    expect(complain).not.toHaveBeenCalled()
-    expect(await post({ path: '/api/own-fault' })).toBe(
-      '500 {"error":"A fault of our own; the terminal tells more."}',
-    )
-    expect(complain).toHaveBeenCalledOnce()
+    expect(gate.quiet.acted).toHaveLength(before)
   })
 })
 

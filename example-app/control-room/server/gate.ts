@@ -45,7 +45,7 @@ export const NOTHING_HERE: Refusal = { status: 404, text: 'Nothing is here.' }
  */
 export function admitRequest(asked: AskedRequest, { port, isKey }: Gate): Admission {
   const host = only(asked.headers['host'])
-  if (host !== `127.0.0.1:${port}` && host !== `localhost:${port}`) return { refusal: FOREIGN }
+  if (host === undefined || !hostsAt(port).includes(host)) return { refusal: FOREIGN }
   const [key, path] = splitTarget(asked.target)
   if (!isKey(key)) return { refusal: FOREIGN }
   const route = routeOf(path)
@@ -55,6 +55,10 @@ export function admitRequest(asked: AskedRequest, { port, isKey }: Gate): Admiss
   if (asked.method === method) return { route }
   return { refusal: { status: 405, text: 'Not this method.', headers: { Allow: method } } }
 }
+
+/** The page's hosts as browsers send them: without the port where it is that of the scheme. */
+const hostsAt = (port: number): string[] =>
+  ['127.0.0.1', 'localhost'].map((name) => new URL(`http://${name}:${port}`).host)
 
 /** The key, and the path behind it; a query counts for nothing. */
 function splitTarget(target: string): [key: string, path: string] {

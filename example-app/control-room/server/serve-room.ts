@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { bind } from '../../listen.js'
 import { ActionError, type Room } from '../ports.js'
 import { UNFINISHED } from '../protocol.js'
@@ -48,7 +49,7 @@ export async function serveRoom(options: RoomServerOptions): Promise<RoomServer>
   const unfinished = createUnfinished()
   const server = createServer(LIMITS)
   const url = await bind(server, port)
-  const gate: Gate = { port: Number(new URL(url).port), isKey: keyCheck(key) }
+  const gate: Gate = { port: (server.address() as AddressInfo).port, isKey: keyCheck(key) }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url: target = '', headersDistinct: headers } = request
@@ -104,9 +105,12 @@ async function act(
     else sendJson(response, progress.result)
   } catch (error) {
     if (!(error instanceof ActionError)) throw error
-    sendError(response, { status: 400, text: error.message })
+    sendError(response, { status: 400, text: inOneLine(error.message) })
   }
 }
+
+/** What a visitor has typed is quoted in complaints. */
+const inOneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ')
 
 function openStream(streams: EventStreams, room: Room, response: ServerResponse): void {
   if (streams.isFull()) refuse(response, { status: 503, text: 'Too many pages are open.' })

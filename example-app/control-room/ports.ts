@@ -9,6 +9,7 @@ import type {
   ReceiverState,
   RoomEvent,
   RoomState,
+  Settled,
   SettleOrder,
   WriteState,
 } from './protocol.js'
@@ -56,7 +57,7 @@ export interface Receivers {
   kill(receiver: ReceiverName): Promise<void>
   /** Resolves when it serves. */
   start(receiver: ReceiverName): Promise<void>
-  settle(order: SettleOrder): Promise<{ isSettled: boolean }>
+  settle(order: SettleOrder): Promise<Settled>
   deny(order: DenyOrder): Promise<void>
   allow(thing: DeniedThing): Promise<void>
   close(): Promise<void>

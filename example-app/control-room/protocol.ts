@@ -68,7 +68,7 @@ export interface Actions {
   'kill-receiver': [{ receiver: ReceiverName }, object]
   'start-receiver': [{ receiver: ReceiverName }, object]
   /** Ends a write whose outcome nobody knows, as `service-auth settle` does. */
-  settle: [SettleOrder, { isSettled: boolean }]
+  settle: [SettleOrder, Settled]
   deny: [DenyOrder, object]
   allow: [DeniedThing, object]
   /** Plays a step of the tour. */
@@ -76,6 +76,11 @@ export interface Actions {
 }
 
 export type ActionName = keyof Actions
+
+/** `why` is one sentence. */
+export type Settled =
+  | { readonly isSettled: true }
+  | { readonly isSettled: false; readonly why: string }
 
 export interface SettleOrder {
   /** The digest that names the record. */
@@ -251,6 +256,7 @@ export interface WriteState {
   readonly seenAt: number
   /** As the store told it at `readAt`; absent when the record is gone. */
   readonly view?: RecordView
+  /** 0 before it was read. */
   readonly readAt: number
 }
 

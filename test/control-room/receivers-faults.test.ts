@@ -115,7 +115,7 @@ describe('receivers whose room keeps the records', () => {
     ]
     for (const act of wrong) await expect(act()).rejects.toThrow(ActionError)
     const unknown = { record: 'r', fence: 1, as: 'freed' } as const
-    expect(await receivers.settle(unknown)).toEqual({ isSettled: false })
+    expect(await receivers.settle(unknown)).toMatchObject({ isSettled: false })
     expect(room.stateOf('orders-1')?.phase).toBe('ready')
   })
 

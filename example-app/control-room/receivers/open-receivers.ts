@@ -129,9 +129,9 @@ function recordsOf(
     deny: denials.deny,
     allow: denials.allow,
     async settle(order) {
-      const isSettled = await settleWrite(order, { store, program })
+      const settled = await settleWrite(order, { store, program })
       await writes.read(order.record).catch(() => undefined)
-      return { isSettled }
+      return settled
     },
   }
 }

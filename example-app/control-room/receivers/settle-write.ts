@@ -1,6 +1,6 @@
-import type { Resolution, Store } from 'express-service-auth'
+import type { RecordView, Resolution, Store } from 'express-service-auth'
 import { ActionError } from '../ports.js'
-import type { SettleOrder } from '../protocol.js'
+import type { Settled, SettleOrder } from '../protocol.js'
 import { explaining } from './explaining.js'
 import { storedAnswer } from './stored-answer.js'
 
@@ -11,22 +11,46 @@ export interface SettleOptions {
 }
 
 /**
- * Ends a write whose outcome nobody knows. `false` when it is not what the visitor has seen any more.
+ * Ends a write whose outcome nobody knows, where it is still what the visitor has seen.
  * @throws {ActionError} (as a rejection) when the order is wrong, or the store out of reach
  */
 export async function settleWrite(
   order: SettleOrder,
   { store, program }: SettleOptions,
-): Promise<boolean> {
+): Promise<Settled> {
+  const { record, fence } = order
   const given = order.as === 'freed' ? undefined : answerOf(order)
-  return explaining(async () => {
-    const view = await store.inspect(order.record)
-    if (view?.fence !== order.fence) return false
-    const as: Resolution =
-      given === undefined
-        ? { type: 'freed' }
-        : { type: 'finished', result: await storedAnswer(given, program) }
-    return store.resolve(order.record, order.fence, as)
+  const view = await reaching(() => store.inspect(record))
+  const obstacle = obstacleOf(view, fence)
+  if (obstacle !== undefined) return { isSettled: false, why: obstacle }
+  const as: Resolution =
+    given === undefined
+      ? { type: 'freed' }
+      : { type: 'finished', result: await storedAnswer(given, program) }
+  const isSettled = await reaching(() => store.resolve(record, fence, as))
+  return isSettled ? { isSettled } : { isSettled, why: NOT_SO }
+}
+
+const NOT_SO = 'The record cannot be settled so, or has changed meanwhile: look at it again.'
+
+/** Of the states in which there is nothing to settle. */
+const SETTLED_STATES: Readonly<Partial<Record<RecordView['state'], string>>> = {
+  running: 'Its run holds its lease: wait until it answers, or until the lease has ended.',
+  finished: 'It has its answer already, and retries get it.',
+  freed: 'It is free already, and the next retry runs.',
+}
+
+function obstacleOf(view: RecordView | undefined, fence: number): string | undefined {
+  if (view === undefined) return 'The store has no such record.'
+  if (view.fence === fence) return SETTLED_STATES[view.state]
+  return `The record has changed: its fence is ${view.fence}, not ${fence}. Look at it again.`
+}
+
+/** Whatever a store fails with, it could not be asked. */
+function reaching<T>(ask: () => Promise<T>): Promise<T> {
+  return explaining(ask).catch((error: Error) => {
+    if (error instanceof ActionError) throw error
+    throw new ActionError(`The store is out of reach: ${error.message}`, { cause: error })
   })
 }
 

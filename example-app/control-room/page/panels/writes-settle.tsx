@@ -31,9 +31,8 @@ export function SettleForm({ record, fence, endings }: SettleFormProps) {
   async function settle(ending: SettleOrder['as']): Promise<void> {
     const answer = { status: Number(status.value), body: body.value }
     const order = { record, fence, as: ending, ...(ending === 'done' && answer) }
-    const { isSettled } = await act('settle', order)
-    if (!isSettled)
-      throw new Error('Somebody was faster: the record has changed. Look at it again.')
+    const settled = await act('settle', order)
+    if (!settled.isSettled) throw new Error(settled.why)
   }
 
   return (

@@ -1,5 +1,6 @@
 import type { KeySetEvent, RecordView } from 'express-service-auth'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { stateOf } from '../../example-app/control-room/page/panels/writes-rules.js'
 import type { NewEvent } from '../../example-app/control-room/ports.js'
 import { watchDenials } from '../../example-app/control-room/receivers/denials.js'
 import { createDeniedList } from '../../example-app/control-room/receivers/ipc/denied-list.js'
@@ -111,6 +112,25 @@ describe('the last writes', () => {
     await until('all are read', async () => writes.list().every(({ view }) => view !== undefined))
     for (let index = 100; index < 200; index += 1) writes.note(event(`w-${index}`, 'result_kept'))
     expect(names()).toContain('held')
+  })
+
+  test('are gone once their records are, though they were over', async () => {
+    let isThere = true
+    const writes = openWrites(async () => {
+      return isThere ? { fence: 1, state: 'finished' } : undefined
+    })
+    writes.note(event('r', 'result_kept'))
+    await until('it is read', async () => writes.list()[0]?.view !== undefined)
+    isThere = false
+    await until('it is gone', async () => writes.list()[0]?.view === undefined)
+    expect(writes.list()[0]?.readAt).toBeGreaterThan(0)
+  })
+
+  test('are not said to be gone before they were read', () => {
+    const write = { record: 'r', caller: 'billing', receiver: 'orders-1', seenAt: 1 } as const
+    expect(stateOf({ ...write, readAt: 0 })).toBe('unread')
+    expect(stateOf({ ...write, readAt: 1 })).toBe('gone')
+    expect(stateOf({ ...write, readAt: 1, view: { fence: 1, state: 'freed' } })).toBe('freed')
   })
 
   test('keep what was read last while the store is out of reach', async () => {

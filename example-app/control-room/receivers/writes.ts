@@ -25,7 +25,9 @@ interface Write extends WriteState {
 const MOST_WRITES = 20
 const READ_EVERY_MS = 100
 /** What changes by itself, with the time, is read this often. */
-const READ_AGAIN_MS = 1000
+const READ_OPEN_AGAIN_MS = 1000
+/** What is over may expire, or go with its store. */
+const READ_OVER_AGAIN_MS = 2000
 
 /** The last writes that were told of, each with its record as the store has it. */
 export function watchWrites({ keeper, onChange }: WritesOptions): Writes {
@@ -87,7 +89,7 @@ const OPEN: readonly RecordView['state'][] = ['running', 'abandoned']
 const isOpen = ({ view, hasBegun }: Write): boolean => (view ? OPEN.includes(view.state) : hasBegun)
 
 const isToBeReadAgain = (write: Write, now: number): boolean =>
-  isOpen(write) && now - write.readAt >= READ_AGAIN_MS
+  now - write.readAt >= (isOpen(write) ? READ_OPEN_AGAIN_MS : READ_OVER_AGAIN_MS)
 
 /** The oldest that is over; what waits for an operator must not be pushed away by what is done. */
 function leastWanted(writes: ReadonlyMap<string, Write>): string {

@@ -3,7 +3,7 @@ import { Fact, Facts } from '../components/facts.js'
 import { Ago } from '../components/time.js'
 import { seconds } from '../components/words.js'
 import { now } from '../state.js'
-import { endingsOf, leaseLeft, STATES } from './writes-rules.js'
+import { endingsOf, leaseLeft, STATES, stateOf } from './writes-rules.js'
 import { SettleForm } from './writes-settle.js'
 
 /** Enough of a digest to tell records apart. */
@@ -13,19 +13,20 @@ const DIGEST_SHOWN = 12
 export function Record({ write }: { readonly write: WriteState }) {
   const { record, caller, receiver, seenAt, view } = write
   const left = leaseLeft(write, now.value)
+  const state = stateOf(write)
   const endings = view ? endingsOf(view) : []
   return (
-    <li class="writes-record" data-record={record} data-state={view?.state ?? 'gone'}>
+    <li class="writes-record" data-record={record} data-state={state}>
       <p class="writes-record-head">
         <code title={record}>{record.slice(0, DIGEST_SHOWN)}…</code>{' '}
-        <strong>{view?.state.replace('_', ' ') ?? 'gone'}</strong>
+        <strong>{state.replace('_', ' ')}</strong>
         {left !== undefined && (
           <>
             , its lease ends in <span class="writes-lease">{seconds(left)}</span>
           </>
         )}
       </p>
-      <p class="muted">{view ? STATES[view.state] : 'The store has no such record any more.'}</p>
+      <p class="muted">{STATES[state]}</p>
       <Facts>
         <Fact name="Caller">{caller}</Fact>
         <Fact name="Last tried at">{receiver}</Fact>

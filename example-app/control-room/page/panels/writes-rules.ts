@@ -2,14 +2,24 @@ import type { SettleOrder, WriteState } from '../../protocol.js'
 
 type View = NonNullable<WriteState['view']>
 
+/** `unread`: the store has not told of it yet. */
+type State = View['state'] | 'gone' | 'unread'
+
+export function stateOf({ view, readAt }: WriteState): State {
+  if (view) return view.state
+  return readAt === 0 ? 'unread' : 'gone'
+}
+
 /** What a record says, in words. */
-export const STATES: Readonly<Record<View['state'], string>> = {
+export const STATES: Readonly<Record<State, string>> = {
   running: 'As far as the store knows, somebody is at work: retries are told to wait.',
   abandoned: 'Its run is gone, and nobody knows whether it has happened.',
   finished: 'It has its answer, and retries get it.',
   not_stored: 'It has happened, but its answer was not kept.',
   freed: 'Nothing has happened, and the next retry runs.',
   unreadable: 'It has happened, but its answer cannot be opened.',
+  gone: 'The store has no such record any more.',
+  unread: 'The store has not told yet how it stands.',
 }
 
 /** How a record may be ended now, as `service-auth settle` judges it; empty where it may not. */

@@ -1,7 +1,8 @@
+import { endWithParent } from '../../end-with-parent.js'
 import type { GivenAnswer } from '../stored-answer.js'
 import { keptAnswer } from './kept-answer.js'
 
-process.once('disconnect', () => process.exit(0))
+endWithParent()
 process.once('message', async (answer: GivenAnswer) => {
   process.send?.(await keptAnswer(answer))
 })

@@ -2,6 +2,7 @@ import { createOperator } from '../../../story/operator.js'
 import { setStage } from '../../../story/stage.js'
 import { type Answer, play, type Step } from '../../../story/step.js'
 import { storySteps } from '../../../story/steps.js'
+import { endWithParent } from '../../end-with-parent.js'
 import type { FromPlayer, ToPlayer } from '../messages.js'
 import { SCRIPT } from '../script.js'
 import type { Played } from '../tour-state.js'
@@ -16,9 +17,7 @@ const API_KEY = 'the-key-of-the-tour'
 /** Receivers take 32 keys. */
 const MAX_DYNAMIC_KEYS = 16
 
-// Ctrl-C goes to the whole group of processes; the parent ends this one itself.
-process.on('SIGINT', () => undefined)
-process.once('disconnect', () => process.exit(0))
+endWithParent()
 
 const operator = createOperator()
 const stage = await setStage({
@@ -64,5 +63,6 @@ function textOf({ status, headers, text }: Answer): string {
 }
 
 function send(message: FromPlayer): void {
-  process.send?.(message)
+  // What cannot be told any more is lost, for this process is about to end.
+  process.send?.(message, () => undefined)
 }

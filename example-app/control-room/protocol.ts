@@ -46,6 +46,8 @@ export interface CallOrder {
   readonly body: 'usual' | 'another'
   /** A name of the catalogue of hostile tokens, in place of the token. */
   readonly hostileToken?: string
+  /** Which page sends it: its last token and key are its own, whatever other pages send. */
+  readonly page?: string
 }
 
 /** What the page can do; the value is what it sends and what it gets. */

@@ -1,6 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { openCatalogue } from '../../example-app/control-room/calls/catalogue.js'
-import { createRemembered } from '../../example-app/control-room/calls/remembered.js'
+import {
+  createRemembered,
+  createRememberedByPage,
+} from '../../example-app/control-room/calls/remembered.js'
 import type { PublicJwk } from '../../example-app/identity-core/signing-key.js'
 import { createTestIssuer } from '../support/test-issuer.js'
 
@@ -55,4 +58,18 @@ it('remembers the last token of each of a hundred callers, and the last key', ()
   for (let caller = 0; caller <= 100; caller += 1) remembered.keepToken(`c${caller}`, 'a token')
   expect(remembered.tokenOf('c100')).toBe('a token')
   expect(() => remembered.tokenOf('c0')).toThrow(/c0 has sent no token yet/)
+})
+
+it('keeps the keys and tokens of pages apart, and forgets the oldest page', () => {
+  const of = createRememberedByPage()
+  const post = (page: string, idempotencyKey: 'new' | 'same') =>
+    of(page).keyFor({ method: 'POST', idempotencyKey })
+  const key = post('one', 'new')
+  expect(() => post('other', 'same')).toThrow(/new key first/)
+  expect(post('other', 'new')).not.toBe(key)
+  expect(post('one', 'same')).toBe(key)
+  of('one').keepToken('billing', 'a token')
+  expect(() => of('other').tokenOf('billing')).toThrow(/no token yet/)
+  for (let page = 0; page < 32; page += 1) of(`page ${page}`)
+  expect(() => post('one', 'same')).toThrow(/new key first/)
 })

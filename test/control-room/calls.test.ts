@@ -48,6 +48,16 @@ describe('a call', () => {
     expect(again.operator).toMatchObject({ outcome: 'refused', reason: 'token_replayed' })
   })
 
+  it('takes for the same what the same page has sent', async () => {
+    const one = { ...WRITE, page: 'one' }
+    const other = { ...WRITE, page: 'other' }
+    const first = await room.callers.call(one)
+    await room.callers.call(other)
+    const retry = await room.callers.call({ ...one, idempotencyKey: 'same' })
+    expect(retry.operator.outcome).toBe('replayed')
+    expect(retry.answer.text.split('\r\n\r\n')[1]).toBe(first.answer.text.split('\r\n\r\n')[1])
+  })
+
   it('sends a key that is new, the same or none, with the usual body or another', async () => {
     const first = await room.callers.call(WRITE)
     const retry = await room.callers.call({ ...WRITE, idempotencyKey: 'same' })

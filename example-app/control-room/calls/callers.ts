@@ -4,7 +4,7 @@ import { createCallEvents } from './call-events.js'
 import { compose } from './compose.js'
 import { sendMany } from './many-calls.js'
 import { readCallOrder, readManyCalls } from './read-order.js'
-import { createRemembered } from './remembered.js'
+import { createRememberedByPage } from './remembered.js'
 import { type CallParts, sendCall } from './send-call.js'
 
 export type CallersOptions = Pick<CallParts, 'mint' | 'receivers' | 'catalogue'> &
@@ -24,27 +24,29 @@ const ANSWER_LIMIT_MS = 60_000
 const ANSWER_LIMIT_OF_MANY_MS = 5000
 
 export function openCallers(options: CallersOptions): Callers {
-  const parts: CallParts = {
+  const parts: Omit<CallParts, 'remembered'> = {
     clock: Date.now,
     answerLimitMs: ANSWER_LIMIT_MS,
-    remembered: createRemembered(),
     events: createCallEvents(),
     ...options,
   }
+  const rememberedOf = createRememberedByPage()
   const answerLimitMs = Math.min(parts.answerLimitMs, ANSWER_LIMIT_OF_MANY_MS)
   let areManyUnderWay = false
   return {
     hear: parts.events.hear,
     async call(input) {
       const order = readCallOrder(input)
-      return sendCall(order, compose(order, parts.remembered.keyFor(order)), parts)
+      const remembered = rememberedOf(order.page)
+      return sendCall(order, compose(order, remembered.keyFor(order)), { ...parts, remembered })
     },
     async manyCalls(input) {
       const { order, how } = readManyCalls(input)
       if (areManyUnderWay) throw new ActionError('Many calls are under way already')
       areManyUnderWay = true
       try {
-        return await sendMany(order, how, { ...parts, answerLimitMs })
+        const remembered = rememberedOf(order.page)
+        return await sendMany(order, how, { ...parts, remembered, answerLimitMs })
       } finally {
         areManyUnderWay = false
       }

@@ -18,6 +18,7 @@ const callOrder = z.strictObject({
   idempotencyKey: z.enum(['none', 'new', 'same']),
   body: z.enum(['usual', 'another']),
   hostileToken: z.string().optional(),
+  page: text.optional(),
 })
 
 const manyCalls = z.strictObject({ order: callOrder, how: z.enum(['hundred', 'twenty-at-once']) })

@@ -16,6 +16,21 @@ export interface Remembered {
 
 /** Visitors may make up callers. */
 const MAX_CALLERS = 100
+/** As many as may be open. */
+const MAX_PAGES = 32
+
+/** What each page has left; of the page that was heard of longest ago it is forgotten. */
+export function createRememberedByPage(): (page: string | undefined) => Remembered {
+  const pages = new Map<string | undefined, Remembered>()
+  return (page) => {
+    const remembered = pages.get(page) ?? createRemembered()
+    pages.delete(page)
+    pages.set(page, remembered)
+    const [oldest] = pages.keys()
+    if (pages.size > MAX_PAGES) pages.delete(oldest)
+    return remembered
+  }
+}
 
 export function createRemembered(newKey: () => string = randomUUID): Remembered {
   const tokens = new Map<string, string>()

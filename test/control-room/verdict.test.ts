@@ -1,6 +1,6 @@
 import type { DecisionEvent, IdempotencyEvent } from 'express-service-auth'
 import { expect, it } from 'vitest'
-import type { CallAnswer, RoomEvent } from '../../example-app/control-room/protocol.js'
+import type { CallAnswer, Outcome, RoomEvent } from '../../example-app/control-room/protocol.js'
 import { operatorView } from '../../example-app/control-room/verdict/verdict.js'
 
 const CUT: CallAnswer = {
@@ -26,7 +26,11 @@ const ofKey = (reason: 'reserved' | 'result_lost' | 'abandoned' | 'result_kept')
     caller: 'billing',
   }) as IdempotencyEvent
 
-function view(answer: CallAnswer, verdicts: readonly (DecisionEvent | IdempotencyEvent)[]) {
+function view(
+  answer: CallAnswer,
+  verdicts: readonly (DecisionEvent | IdempotencyEvent)[],
+  told?: Outcome,
+) {
   const events = verdicts.map(
     (event, number): RoomEvent => ({
       number,
@@ -38,7 +42,8 @@ function view(answer: CallAnswer, verdicts: readonly (DecisionEvent | Idempotenc
       event,
     }),
   )
-  const { steps, outcome, reason } = operatorView({ method: 'POST', answer, events })
+  const judged = { method: 'POST', answer, events, outcome: told } as const
+  const { steps, outcome, reason } = operatorView(judged)
   const failed = steps.find(({ state }) => state === 'failed')
   const passed = steps.filter(({ state }) => state === 'passed').length
   return { outcome, reason, passed, failed: failed?.name, detail: failed?.detail }
@@ -70,7 +75,7 @@ it('says what became of a run that has left no answer', () => {
 
 it('takes an answer of the handler for one, also where the store has lost it', () => {
   for (const end of ['result_kept', 'result_lost'] as const) {
-    const seen = view(answered(201), [...ADMITTED, ofKey('reserved'), ofKey(end)])
+    const seen = view(answered(201), [...ADMITTED, ofKey('reserved'), ofKey(end)], 'accepted')
     expect(seen).toEqual({
       outcome: 'accepted',
       reason: undefined,
@@ -82,10 +87,22 @@ it('takes an answer of the handler for one, also where the store has lost it', (
 })
 
 it('finds a handler that has failed', () => {
-  const seen = view(answered(500), [...ADMITTED, ofKey('reserved'), ofKey('result_kept')])
+  const seen = view(answered(500), [...ADMITTED, ofKey('reserved'), ofKey('result_kept')], 'failed')
   expect(seen).toMatchObject({ outcome: 'failed', failed: 'Handler' })
 })
 
 it('reaches no step where nothing was told', () => {
   expect(view(CUT, [])).toMatchObject({ outcome: 'failed', passed: 0, failed: undefined })
+})
+
+it('claims no more than was told of a call whose end its receiver did not tell in time', () => {
+  expect(view(answered(401), [])).toMatchObject({ outcome: 'refused', passed: 0 })
+  expect(view(answered(503), [])).toMatchObject({ outcome: 'failed', passed: 0 })
+  const begun = ADMITTED.slice(0, 1)
+  expect(view(answered(403), begun)).toMatchObject({
+    outcome: 'refused',
+    passed: 10,
+    failed: undefined,
+  })
+  expect(view(answered(403), begun, 'accepted')).toMatchObject({ passed: 14 })
 })

@@ -24,13 +24,14 @@ interface Progress {
   readonly reason?: string
 }
 
+const FIRST_REFUSAL_STATUS = 400
 const FIRST_FAULT_STATUS = 500
 
 /** What whoever operates the receiver sees of a call. */
 export function operatorView({ method, answer, events, outcome }: JudgedCall): OperatorView {
   const verdicts = events.filter(isVerdict).map(({ event }) => event as Verdict)
   const ending = verdicts.find((event) => event.outcome !== 'accepted')
-  const progress = ending ? stoppedBy(ending) : progressOf(verdicts, { method, answer })
+  const progress = ending ? stoppedBy(ending) : progressOf(verdicts, { method, answer, outcome })
   return {
     outcome: outcome ?? outcomeOf(verdicts, answer),
     ...(progress.reason !== undefined && { reason: progress.reason }),
@@ -60,12 +61,14 @@ function stepOf(event: Verdict): Step {
 /** Of a call that no middleware has ended. */
 function progressOf(
   verdicts: readonly Verdict[],
-  { method, answer }: Pick<JudgedCall, 'method' | 'answer'>,
+  { method, answer, outcome }: Omit<JudgedCall, 'events'>,
 ): Progress {
   const last = verdicts.at(-1)
   if (last === undefined) return {}
   const passed = PASSED_BY[last.by]
   if (verdicts.some((event) => 'reason' in event && event.reason === 'replayed')) return { passed }
+  // An answer whose end was not told may be the package's own: nobody knows how far it came.
+  if ('status' in answer && outcome === undefined) return { passed }
   if ('status' in answer && answer.status < FIRST_FAULT_STATUS) return { passed: 'Handler' }
   const failed = after(passed, method)
   const end = verdicts.map(runEndOf).findLast((reason) => reason !== undefined)
@@ -97,7 +100,8 @@ function outcomeOf(verdicts: readonly Verdict[], answer: CallAnswer): Outcome {
   if (ending) return ending.outcome
   if ('failure' in answer || answer.status >= FIRST_FAULT_STATUS) return 'failed'
   const isReplay = verdicts.some((event) => 'reason' in event && event.reason === 'replayed')
-  return isReplay ? 'replayed' : 'accepted'
+  if (isReplay) return 'replayed'
+  return answer.status >= FIRST_REFUSAL_STATUS ? 'refused' : 'accepted'
 }
 
 type Shown = 'claim' | 'permission' | 'keyId' | 'caller'

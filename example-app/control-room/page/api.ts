@@ -2,9 +2,18 @@ import { type ActionName, type Actions, UNFINISHED } from '../protocol.js'
 
 const UNFINISHED_STATUS = 202
 
+const REFUSED = 400
+
 /** Why the room did not do what it was asked: the message is for the visitor. */
-class ActionFailure extends Error {
+export class ActionFailure extends Error {
   override readonly name = 'ActionFailure'
+  /** The room has looked at it, and it is for the visitor to put right. */
+  readonly isRefused: boolean
+
+  constructor(message: string, isRefused = false) {
+    super(message)
+    this.isRefused = isRefused
+  }
 }
 
 /**
@@ -21,7 +30,9 @@ export async function act<Name extends ActionName>(
     response = await post(UNFINISHED, await response.json())
   }
   const text = await response.text().catch(() => '')
-  if (!response.ok) throw new ActionFailure(reasonOf(response.status, text))
+  if (!response.ok) {
+    throw new ActionFailure(reasonOf(response.status, text), response.status === REFUSED)
+  }
   return JSON.parse(text) as Actions[Name][1]
 }
 

@@ -1,6 +1,6 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { CallOrder, CallResult, ManyCallsResult } from '../../protocol.js'
-import { act, textOf } from '../api.js'
+import { ActionFailure, act, textOf } from '../api.js'
 
 export type HowMany = 'one' | 'hundred' | 'twenty-at-once'
 
@@ -8,8 +8,7 @@ export type CallEnd =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'answered'; readonly result: CallResult }
   | { readonly kind: 'counted'; readonly result: ManyCallsResult }
-  /** The room did not send it, or could not tell what came of it. */
-  | { readonly kind: 'not-sent'; readonly why: string }
+  | { readonly kind: 'not-sent' | 'unknown'; readonly why: string }
 
 /** A call that was sent from this page. */
 export interface LoggedCall {
@@ -51,11 +50,17 @@ export async function send(order: CallOrder, howMany: HowMany = 'one'): Promise<
   return end
 }
 
-async function endOf(order: CallOrder, howMany: HowMany): Promise<CallEnd> {
+/** Another in each tab, and after a reload. */
+const page = crypto.randomUUID()
+
+async function endOf(composed: CallOrder, howMany: HowMany): Promise<CallEnd> {
+  const order = { ...composed, page }
   try {
     if (howMany === 'one') return { kind: 'answered', result: await act('call', order) }
     return { kind: 'counted', result: await act('many-calls', { order, how: howMany }) }
   } catch (error) {
-    return { kind: 'not-sent', why: textOf(error) }
+    // Of a hundred, some may have been sent before one could not be.
+    const isKnown = error instanceof ActionFailure && error.isRefused && howMany !== 'hundred'
+    return { kind: isKnown ? 'not-sent' : 'unknown', why: textOf(error) }
   }
 }

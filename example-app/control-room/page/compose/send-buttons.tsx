@@ -27,7 +27,7 @@ export function SendButtons() {
             {text}
           </button>
         ))}
-        <Failure text={end?.kind === 'not-sent' ? end.why : undefined} />
+        <Failure text={end && 'why' in end ? end.why : undefined} />
       </div>
       <BackgroundLoad />
       <p class="last-call" role="status">
@@ -50,6 +50,8 @@ function wordsFor(end: CallEnd): string {
     case 'waiting':
       return 'under way, there is no answer yet.'
     case 'not-sent':
+      return 'it was not sent.'
+    case 'unknown':
       return 'the room has told nothing of it.'
     case 'counted':
       return `${count(end.result.calls)} calls have been answered.`

@@ -42,6 +42,12 @@ function ShownCall({ call: { number, end, order } }: { readonly call: LoggedCall
     case 'not-sent':
       return (
         <Empty>
+          Call {number} was not sent. {end.why}
+        </Empty>
+      )
+    case 'unknown':
+      return (
+        <Empty>
           Nobody knows what became of call {number}. {end.why}
         </Empty>
       )

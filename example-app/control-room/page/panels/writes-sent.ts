@@ -25,6 +25,7 @@ export function endInWords(end: CallEnd): string {
     case 'waiting':
       return 'waits for its answer'
     case 'not-sent':
+    case 'unknown':
       return end.why
     case 'counted':
       return ''

@@ -41,7 +41,8 @@ function End({ call: { end } }: { readonly call: LoggedCall }) {
 
 function endOf(end: LoggedCall['end']): [Tone, string] {
   if (end.kind === 'waiting') return ['neutral', 'waiting']
-  if (end.kind === 'not-sent') return ['failed', 'no result']
+  if ('why' in end)
+    return end.kind === 'unknown' ? ['failed', 'no result'] : ['neutral', 'not sent']
   if (end.kind === 'counted') return ['neutral', `${end.result.calls} answers`]
   const { answer, operator } = end.result
   const got = 'status' in answer ? `${answer.status}` : 'no answer'

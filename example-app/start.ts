@@ -50,10 +50,14 @@ await launch('start', async () => {
   }
   const services = await stayUp(stage, apiKey, terminal)
   if (!hasPage) return services
-  const page = leadToPage({ core: stage.core, apiKey, redisUrl, port }, terminal)
+  let page: RoomServer | undefined
+  void leadToPage({ core: stage.core, apiKey, redisUrl, port }, terminal).then((opened) => {
+    page = opened
+  })
   return {
     async close() {
-      await (await page)?.close()
+      // One that is still being opened is not waited for: its processes end with this one.
+      await page?.close()
       await services.close()
     },
   }

@@ -79,6 +79,16 @@ describe.concurrent('npm start', () => {
     expect(receivers.map(isAlive)).toEqual([false, false])
   })
 
+  it('ends at once while the page is still being opened', LONG, async () => {
+    const story = await start()
+    await story.printed('What the receiver logs:')
+    await delay(100)
+    story.child.kill('SIGINT')
+    const { code, stdout, stderr } = await story.finished
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).not.toContain('in a browser')
+  })
+
   it('goes on without the page, and says so in a line, when its port is in use', async () => {
     const port = new URL(taken.url).port
     const story = await start(port)

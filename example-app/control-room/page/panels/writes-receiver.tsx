@@ -1,7 +1,7 @@
 import type { ReceiverName, ReceiverState } from '../../protocol.js'
 import { ActionButton } from '../components/action-button.js'
 import { plural } from '../components/words.js'
-import { sendRetry, sendWrite, sentWrites } from './writes-sent.js'
+import { retriable, sendRetry, sendWrite } from './writes-sent.js'
 
 /** A receiver: a process that can hold a write, be killed and be started again. */
 export function Receiver({ receiver }: { readonly receiver: ReceiverState }) {
@@ -73,9 +73,9 @@ function OfOneThatServes({ receiver }: { readonly receiver: ReceiverState }) {
   )
 }
 
-/** Of the write that was sent last, to whichever receiver. */
+/** To whichever receiver the write was sent. */
 function Retry({ receiver }: { readonly receiver: ReceiverName }) {
-  const last = sentWrites.value[0]
+  const last = retriable.value
   if (!last) return null
   return (
     <button

@@ -8,6 +8,11 @@ export const sentWrites = computed(() =>
   calls.value.filter(({ order, howMany }) => order.method === 'POST' && howMany === 'one'),
 )
 
+/** The last write with a key: one without would be another write when it is sent again. */
+export const retriable = computed(() =>
+  sentWrites.value.find(({ order }) => order.idempotencyKey !== 'none'),
+)
+
 export async function sendWrite(receiver: ReceiverName): Promise<void> {
   await send({ ...GOOD_WRITE, receiver })
 }

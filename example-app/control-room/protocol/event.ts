@@ -1,0 +1,23 @@
+import type {
+  DecisionEvent,
+  DenylistEvent,
+  IdempotencyEvent,
+  KeySetEvent,
+} from 'express-service-auth'
+import type { ReceiverName } from './names.js'
+
+/** What a receiver has published on a channel of the package. */
+export interface RoomEvent {
+  /** Grows by one with each event, those left out included. */
+  readonly number: number
+  readonly at: number
+  readonly receiver: ReceiverName | 'story'
+  /** The call of this room that it belongs to. */
+  readonly call?: string
+  readonly channel: 'decision' | 'idempotency' | 'keys' | 'denylist'
+  /** `fault`: of our own, or of the world, never of the caller. */
+  readonly level: 'accepted' | 'refused' | 'fault' | 'change'
+  /** The reason, or the type of the change. */
+  readonly title: string
+  readonly event: DecisionEvent | IdempotencyEvent | KeySetEvent | DenylistEvent
+}

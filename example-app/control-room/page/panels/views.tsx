@@ -24,9 +24,29 @@ export function ViewsPanel() {
 
 function Nothing() {
   return (
-    <Empty>
-      No call yet. <a href="#compose">Press “A good read”</a>, then “A tampered token”, and compare.
-    </Empty>
+    <>
+      <Empty>
+        No call yet. <a href="#compose">Press “A tampered token”</a>, then “A permission missing”,
+        and compare.
+      </Empty>
+      <h3>Where to go from here</h3>
+      <ul class="ways">
+        <li>
+          <a href="#tour">Tour</a>: the whole story, step by step, with one sentence each.
+        </li>
+        <li>
+          <a href="#writes">Writes</a>: kill a receiver in the middle of a write, and see that a
+          retry never writes twice.
+        </li>
+        <li>
+          <a href="#keys">Keys</a>: rotate the signing key, or take the core down, and see who goes
+          on.
+        </li>
+        <li>
+          <a href="#containment">Containment</a>: shut out a caller whose keys were stolen.
+        </li>
+      </ul>
+    </>
   )
 }
 

@@ -45,7 +45,7 @@ export function SettleForm({ record, fence, endings }: SettleFormProps) {
       }}
     >
       <Choice
-        label="You have looked into the books, and"
+        label="You have looked among the orders, and"
         value={as}
         options={endings.map((ending) => [ending, TEXTS[ending]] as const)}
         onChoose={(ending) => {
@@ -78,7 +78,7 @@ export function SettleForm({ record, fence, endings }: SettleFormProps) {
         </div>
       )}
       <button type="submit" class="button button-primary" aria-disabled={isUnderWay.value}>
-        Settle
+        {isUnderWay.value ? 'Settling…' : 'Settle'}
       </button>
       <Failure text={failure.value} />
     </form>

@@ -16,12 +16,20 @@ export function WritesPanel() {
       title="Writes"
       about="A write runs once, however often it is retried: its record in the store says how far it has come, and who may go on."
     >
-      <p class="writes-hint">
-        Hold the next write of a receiver and send one: its order is on the books, but its caller
-        has no answer yet. Kill the receiver and send the retry to the other: it is told to wait
-        and, once the lease has ended, that nobody knows the outcome. Look into the books, settle
-        the record, and the retry gets its answer.
-      </p>
+      <ol class="writes-hint">
+        <li>
+          At orders-1, hold the next write and send one: the order is written, but its caller has no
+          answer yet.
+        </li>
+        <li>
+          Kill orders-1 and send the retry to orders-2: it is told to wait, and after ten seconds,
+          when the lease has ended, that nobody knows the outcome.
+        </li>
+        <li>
+          Settle the record below: the order is there, so it has happened. Send the retry again: it
+          gets that answer, and there is still one order.
+        </li>
+      </ol>
       {room.value && <Writes room={room.value} />}
     </Panel>
   )
@@ -39,8 +47,12 @@ function Writes({ room: { receivers, writes, orders, store } }: { readonly room:
       <SentWrites sent={sentWrites.value} />
       <h3>Records in the store</h3>
       <p>
-        Store: {store.name}, <strong>{store.state}</strong>. On the books:{' '}
+        Store: {store.name}, <strong>{store.state}</strong>. Written so far:{' '}
         <strong data-orders={orders}>{plural(orders, 'order')}</strong>.
+      </p>
+      <p class="muted">
+        A lease is the time that a run has before others may judge it; the fence is the number of
+        the run, and only the latest may end the record.
       </p>
       {writes.length === 0 ? (
         <Empty>No record yet: send a write.</Empty>

@@ -113,7 +113,7 @@ it('sends a hostile token that was found by its words', async () => {
   expect(caller.headline).toContain('Status 401')
   expect(operator).toContain('algorithm_not_allowed')
   expect(failedStep).toBe('Header and algorithm')
-  await page.getByText('Hostile: Unsigned tokens prove nothing.').waitFor()
+  await page.getByText('Why it must be refused: Unsigned tokens prove nothing.').waitFor()
 })
 
 it('writes once when twenty equal writes come at once to both receivers', async () => {

@@ -27,8 +27,10 @@ export function App() {
       </header>
       <Navigation />
       <main>
-        <ComposePanel />
-        <ViewsPanel />
+        <div class="beside">
+          <ComposePanel />
+          <ViewsPanel />
+        </div>
         <TourPanel />
         <KeysPanel />
         <WritesPanel />

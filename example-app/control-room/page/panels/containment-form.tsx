@@ -81,7 +81,7 @@ export function DenyForm({ known }: { readonly known: Known }) {
             }}
           />
         </Field>
-        <Field label="Seconds (empty: no end)">
+        <Field label="For how many seconds (empty: no end)">
           <input
             type="number"
             min={1}

@@ -17,7 +17,9 @@ export function TokenView({ token }: { readonly token: ShownToken }) {
   return (
     <section class="view view-token stack" aria-labelledby="token-view">
       <h3 id="token-view">The token in it, decoded</h3>
-      {token.hostility && <p class="hostility">Hostile: {token.hostility}.</p>}
+      {token.hostility && (
+        <p class="hostility">A hostile token. Why it must be refused: {token.hostility}.</p>
+      )}
       {isDecoded ? (
         <div class="token-parts">
           <Part name="Header" value={token.header} />

@@ -24,12 +24,14 @@ export default defineConfig({
         detailedView: false,
         miniSearch: {
           options: {
-            // A name such as outcome_unknown stays one word, and each of its parts is one, too.
+            // A name such as outcome_unknown or clockToleranceSeconds stays one word, and each of its
+            // parts is one, too.
             tokenize: (text) => {
               const words = text.split(/[^\p{L}\p{N}_]+/u).filter(Boolean)
-              return words.flatMap((word) =>
-                word.includes('_') ? [word, ...word.split('_').filter(Boolean)] : [word],
-              )
+              return words.flatMap((word) => {
+                const parts = word.split(/_|(?<=[a-z0-9])(?=[A-Z])/).filter(Boolean)
+                return parts.length > 1 ? [word, ...parts] : [word]
+              })
             },
           },
           searchOptions: {
@@ -37,6 +39,11 @@ export default defineConfig({
             fuzzy: (term) => (term.length > 3 && !term.includes('_') ? 0.2 : false),
             prefix: true,
             combineWith: 'AND',
+            // What a reader asks first is what to do; figures and reasons of design come last.
+            boostDocument: (id) => {
+              if (/\/(?:decisions|reference|benchmarks|changelog)\b/.test(id)) return 0.3
+              return /\/(?:reasons|answers|containment|operations)\b/.test(id) ? 1.5 : 1
+            },
           },
         },
       },

@@ -8,6 +8,8 @@ export interface Destinations {
    * `README.md#the-policy`, of `/policy` and of `/policy#the-policy`.
    */
   readonly addresses: ReadonlyMap<string, string>
+  /** By the same names: the heading that stands there. */
+  readonly titles: ReadonlyMap<string, string>
   /** Whether the repository has a file or a folder. */
   isThere(path: string): boolean
   /** Where the repository's files can be read, with a slash at the end; none: they are only named. */
@@ -42,11 +44,12 @@ export function rewriteLinks(file: string, markdown: string, to: Destinations): 
       return `![${link.text}](/${path})`
     }
     const places = placesOf(page)
-    const addresses = places.flatMap((place) => {
-      const id = anchor === undefined ? place : `${place}#${anchor}`
-      return to.addresses.get(id) ?? []
-    })
-    if (addresses[0] !== undefined) return `[${link.text}](${addresses[0]})`
+    const ids = places.map((place) => (anchor === undefined ? place : `${place}#${anchor}`))
+    const id = ids.find((one) => to.addresses.has(one))
+    if (id !== undefined) {
+      const title = FILE_NAME.test(link.text) ? to.titles.get(id) : undefined
+      return `[${title ?? link.text}](${to.addresses.get(id)})`
+    }
     if (places.some((place) => to.addresses.has(place)))
       return faulty(link, `${page} has no such heading`)
     if (!to.isThere(path)) return faulty(link, `there is no ${path}`)
@@ -56,6 +59,9 @@ export function rewriteLinks(file: string, markdown: string, to: Destinations): 
 
   return { text: replaceLinks(markdown, rewritten), images, faults }
 }
+
+/** A link that is named after a file says nothing where there are pages. */
+const FILE_NAME = /^`?(?:README(?:\.md)?|[\w/-]+\.md)`?$/
 
 /**
  * What a link means, from the root of the repository; where it begins with a slash, or stands on a page

@@ -47,7 +47,11 @@ export function makeSite(sources: Sources): Site {
   )
   const laidOut = placed.pages.map(layOut)
   const faults = [...placed.faults, ...faultsOfPaths(sources)]
-  const destinations: Destinations = { ...sources, addresses: addressesOf(laidOut, made) }
+  const destinations: Destinations = {
+    ...sources,
+    addresses: addressesOf(laidOut, made),
+    titles: titlesOf(laidOut),
+  }
   const images = new Set<string>()
   const rewritten = (file: string, text: string): string => {
     const result = rewriteLinks(file, text, destinations)
@@ -102,6 +106,17 @@ function addressesOf(
     }
   }
   return addresses
+}
+
+function titlesOf(laidOut: readonly LaidOut[]): ReadonlyMap<string, string> {
+  const titles = new Map<string, string>()
+  for (const { anchors, headings } of laidOut) {
+    for (const [id, anchor] of anchors) {
+      const heading = headings.find((one) => one.anchor === anchor)
+      if (heading) titles.set(id, heading.title)
+    }
+  }
+  return titles
 }
 
 /** The text with each heading's anchor in it. */

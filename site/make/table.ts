@@ -45,7 +45,11 @@ export const GROUPS: readonly Group[] = [
           'Idempotency keys: a retry gets the first answer, and the handler does not run again.',
         holds: ['README.md#writes-that-run-once'],
       },
-      { path: 'containment', holds: ['README.md#shutting-out-at-once'] },
+      {
+        path: 'containment',
+        title: 'Shutting out at once: the denylist',
+        holds: ['README.md#shutting-out-at-once'],
+      },
       {
         path: 'sessions',
         holds: ['README.md#endpoints-for-sessions-too', 'docs/sessions.md#*'],
@@ -124,7 +128,11 @@ export const GROUPS: readonly Group[] = [
   {
     name: 'Move',
     pages: [
-      { path: 'from-express-jwt', holds: ['docs/from-express-jwt.md#*'] },
+      {
+        path: 'from-express-jwt',
+        title: 'From `express-jwt`',
+        holds: ['docs/from-express-jwt.md#*'],
+      },
       {
         path: 'from-express-oauth2-jwt-bearer',
         holds: ['docs/from-express-oauth2-jwt-bearer.md#*'],

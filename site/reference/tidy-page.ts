@@ -19,11 +19,11 @@ const GROUPS: Readonly<Record<string, string>> = {
   References: 'Exported here too',
 }
 
-/** Of use to somebody who extends a class, and nobody else. */
+/** Of use to somebody who extends a class, and nobody else; or told by the type or its cases already. */
 const LEFT_OUT =
-  /^(?:Extends|Extended by|Overrides|Inherited from|Implementation of|Union Members|Type Declaration)$/
+  /^(?:Extends|Extended by|Overrides|Inherited from|Implementation of|Union Members|Type Declaration|Type Literal|Function)$/
 /** What they hold says enough. */
-const WITHOUT_HEADING = /^(?:Properties|Methods|Constructors)$/
+const WITHOUT_HEADING = /^(?:Properties|Methods|Constructors|Accessors|Get Signature)$/
 const OF_TYPES = /^(?:Parameters|Returns|Type Parameters)$/
 
 /** The page of an entry point as a person reads it, made of the one that typedoc has written. */
@@ -56,7 +56,7 @@ const byName = (one: Named, other: Named): number =>
   one.name.toLowerCase() < other.name.toLowerCase() ? -1 : 1
 
 function tidyExport(section: string, shapes: PagePlan['shapes']) {
-  const [heading = '', ...lines] = section.replace(/^\*\*\*$/m, '').split('\n')
+  const [heading = '', ...lines] = section.replaceAll(/^\*\*\*$/gm, '').split('\n')
   const name = heading.replace(/\(\)$|\\?<.*$/g, '')
   const body = withAnchors(name, tidyParts(lines.join('\n')))
   const shape = shapes.get(name)
@@ -77,8 +77,11 @@ const withAnchors = (owner: string, body: string): string =>
   body
     // A list of one or more, whose rest typedoc writes as one member.
     .replaceAll(/readonly \[(\w+), \1\]/g, 'readonly [$1, ...$1[]]')
-    .replaceAll(/^#{4,} (\w+)\(\)$/gm, (_, name) => `#### ${name}() {#${owner}-${name}}`)
-    .replaceAll(/^#{4,} Constructor$/gm, `#### Constructor {#${owner}-constructor}`)
+    .replaceAll(
+      /^#{4,} ([\w$]+)(\(\))?(\??)$/gm,
+      (_, name, call = '', mark) => `#### ${name}${call}${mark} {#${owner}-${name}}`,
+    )
+    .replaceAll(`{#${owner}-Constructor}`, `{#${owner}-constructor}`)
     .replaceAll(
       /<a id="[^"]*"><\/a> `([\w$]+)(\??)`/g,
       (_, name, mark) => `<a id="${owner}-${name}"></a> \`${name}${mark}\``,
@@ -118,6 +121,7 @@ function tidyParts(body: string): string {
 
 function withTitle(title: string, part: string): string {
   if (title === 'Throws') return `**Throws** ${bodyOf(part)}\n\n`
+  if (OF_TYPES.test(title)) return `**${title}**\n\n${bodyOf(part)}\n\n`
   return WITHOUT_HEADING.test(title) ? `${bodyOf(part)}\n\n` : part
 }
 

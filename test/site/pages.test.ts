@@ -28,7 +28,7 @@ As [decided](docs/decisions/why.md).
 
 const BOOK = `# Book
 
-[Source](../src/index.ts) and [policy](../README.md#the-policy).
+[Source](../src/index.ts) and [policy](../README.md#the-policy), [README](../README.md#more), [docs/book.md](book.md).
 
 ## Rules
 
@@ -95,6 +95,10 @@ describe('the pages of the site', () => {
     expect(pages.get('policy')).toContain("'see [it](#nowhere)'")
     expect(pages.get('book/index')).toContain('Source and [policy](/policy)')
     expect(pages.get('book/index')).toContain('[Elsewhere](https://example.com/#x)')
+  })
+
+  it('name what they lead to where they were named after a file', () => {
+    expect(pages.get('book/index')).toContain('[More](/policy#more), [Book](/book/).')
   })
 
   it('lead to the source where it can be read', () => {

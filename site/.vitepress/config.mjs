@@ -42,7 +42,7 @@ export default defineConfig({
             // What a reader asks first is what to do; figures and reasons of design come last.
             boostDocument: (id) => {
               if (/\/(?:decisions|reference|benchmarks|changelog)\b/.test(id)) return 0.3
-              return /\/(?:reasons|answers|containment|operations)\b/.test(id) ? 1.5 : 1
+              return /\/(?:answers|containment|policy|operations\/rotations)\b/.test(id) ? 4 : 1
             },
           },
         },

@@ -47,7 +47,7 @@ export const GROUPS: readonly Group[] = [
       },
       {
         path: 'containment',
-        title: 'Shutting out at once: the denylist',
+        name: 'Shutting out: the denylist',
         holds: ['README.md#shutting-out-at-once'],
       },
       {

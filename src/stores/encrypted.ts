@@ -92,8 +92,9 @@ const coupledSchema = optionsObject({
 
 /**
  * Encrypts the results that a store keeps, as compact JWE (RFC 7516) with `dir` and `A256GCM`. Each
- * opens for its record and fingerprint alone; what does not open is `unreadable`. What a key has
- * encrypted that is not in `keys` is, but `resolve` does not replace it. Only what is known of a store is handed through: nothing else gets at results that nobody has encrypted or opened.
+ * opens for its record and fingerprint alone; one that does not open is `unreadable`. So is one that
+ * was encrypted with a key that `keys` lacks, but `resolve` leaves that one as it is. Only the known
+ * members of a store are handed through, so that nothing gets past the encryption.
  *
  * @throws TypeError when `store` is no store of idempotency keys, or an option is unknown, of the
  * wrong type or out of its range. It never holds a key.

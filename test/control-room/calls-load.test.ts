@@ -24,6 +24,9 @@ beforeAll(async () => {
   load = openBackgroundLoad({
     mint: { url: room.core.url, apiKey: API_KEY },
     receivers: room.receivers,
+    // However busy the machine is, no call is cut: each of them must be answered.
+    callLimitMs: 30_000,
+    stopLimitMs: 30_000,
   })
 })
 afterAll(async () => {
@@ -36,17 +39,18 @@ const count = (outcome: Outcome) => ended.filter((request) => request.outcome ==
 
 it('sends accepted, replayed and refused calls to both receivers, and stops exactly', async () => {
   ended = []
+  const before = room.receivers.requests()
   const orders = room.receivers.orders()
   expect(await load.set({ callsPerSecond: 200 })).toEqual({})
   expect(load.rate()).toBe(200)
   await until('all kinds', async () => count('replayed') > 2 && count('refused') > 4)
   expect(await load.set({ callsPerSecond: 0 })).toEqual({})
   expect(load.rate()).toBe(0)
-  // A call that was cut may still arrive.
-  await delay(200)
   const seen = room.receivers.requests()
-  await delay(200)
+  await delay(100)
   expect(room.receivers.requests()).toBe(seen)
+  await until('the end of all', async () => ended.length === seen - before)
+  expect(count('failed')).toBe(0)
   expect(count('accepted')).toBeGreaterThan(count('refused'))
   expect(new Set(ended.map(({ receiver }) => receiver)).size).toBe(2)
   expect(room.receivers.orders() - orders).toBe(1)
@@ -54,9 +58,8 @@ it('sends accepted, replayed and refused calls to both receivers, and stops exac
 
 it('sends nothing after changes that overlap, the last of which is 0', async () => {
   await Promise.all([100, 300, 0].map((callsPerSecond) => load.set({ callsPerSecond })))
-  await delay(200)
   const seen = room.receivers.requests()
-  await delay(200)
+  await delay(100)
   expect(room.receivers.requests()).toBe(seen)
 })
 
@@ -78,7 +81,7 @@ it('piles nothing up before a receiver that is silent', async () => {
   expect(connections).toBeLessThanOrEqual(16)
   const startedAt = performance.now()
   await silent.close()
-  expect(performance.now() - startedAt).toBeLessThan(10_000)
+  expect(performance.now() - startedAt).toBeLessThan(5000)
   expect(warnings).toEqual([])
 })
 

@@ -21,6 +21,10 @@ export interface BackgroundLoad {
 export interface LoadOptions {
   readonly mint: Mint
   readonly receivers: Pick<Receivers, 'states' | 'urlOf'>
+  /** How long a receiver may be silent before its call is cut. Default: 2,000. */
+  readonly callLimitMs?: number
+  /** How long calls are waited for when a load ends; then they are cut, and may still arrive. Default: 1,000. */
+  readonly stopLimitMs?: number
 }
 
 const PERIOD_MS = 10
@@ -28,7 +32,6 @@ const PERIOD_MS = 10
 const MAX_UNDER_WAY = 64
 const MAX_CONNECTIONS = 16
 const CALL_LIMIT_MS = 2000
-/** How long what is under way is waited for when a load ends; then it is cut, and may still arrive. */
 const STOP_LIMIT_MS = 1000
 
 export function openBackgroundLoad(options: LoadOptions): BackgroundLoad {
@@ -62,20 +65,23 @@ interface RunningLoad {
   stop(): Promise<void>
 }
 
-function run(callsPerSecond: number, { mint, receivers }: LoadOptions): RunningLoad {
+function run(callsPerSecond: number, options: LoadOptions): RunningLoad {
+  const { mint, receivers, callLimitMs = CALL_LIMIT_MS, stopLimitMs = STOP_LIMIT_MS } = options
   const mix = createLoadMix(mint)
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS })
   const stopping = new AbortController()
-  setMaxListeners(MAX_UNDER_WAY, stopping.signal)
+  const cutting = new AbortController()
+  for (const { signal } of [stopping, cutting]) setMaxListeners(MAX_UNDER_WAY, signal)
   const pace = createPace(callsPerSecond, performance.now())
   const underWay = new Set<Promise<void>>()
+  const way = { agent, callLimitMs, stopping: stopping.signal, cutting: cutting.signal }
   let turn = 0
 
   function beginCall(urls: readonly string[]): void {
     const url = urls[turn % urls.length]
     turn += 1
     if (url === undefined || underWay.size >= MAX_UNDER_WAY) return
-    const call = sendNext(mix, { url, agent, stopping: stopping.signal })
+    const call = sendNext(mix, { ...way, url })
     underWay.add(call)
     void call.finally(() => underWay.delete(call))
   }
@@ -90,11 +96,13 @@ function run(callsPerSecond: number, { mint, receivers }: LoadOptions): RunningL
   return {
     async stop() {
       clearInterval(timer)
-      // Calls that are cut would count as failed.
-      const limit = setTimeout(() => stopping.abort(), STOP_LIMIT_MS)
+      stopping.abort()
+      mix.close()
+      // Calls that are cut count as failed. Node takes one new connection in each turn of its loop: on
+      // a busy machine one call may wait long while others, on connections that are kept, go on.
+      const limit = setTimeout(() => cutting.abort(), stopLimitMs)
       await Promise.all(underWay)
       clearTimeout(limit)
-      mix.close()
       agent.destroy()
     },
   }
@@ -103,7 +111,11 @@ function run(callsPerSecond: number, { mint, receivers }: LoadOptions): RunningL
 interface Way {
   readonly url: string
   readonly agent: Agent
+  readonly callLimitMs: number
+  /** Leaves out what has no token or no connection yet. */
   readonly stopping: AbortSignal
+  /** Cuts all the others. */
+  readonly cutting: AbortSignal
 }
 
 /** Never rejects: how a call ends is told by its receiver. */
@@ -116,14 +128,15 @@ async function sendNext(mix: LoadMix, way: Way): Promise<void> {
   }
 }
 
-function send(call: LoadCall, { url, agent, stopping }: Way): Promise<void> {
+function send(call: LoadCall, way: Way): Promise<void> {
+  const { url, agent, callLimitMs, stopping, cutting } = way
   const { method, path, body, idempotencyKey } = call.composed
   return new Promise((done) => {
     const sent = request(`${url}${path}`, {
       method,
       agent,
-      signal: stopping,
-      timeout: CALL_LIMIT_MS,
+      signal: cutting,
+      timeout: callLimitMs,
       headers: {
         authorization: call.authorization,
         ...(body !== undefined && {
@@ -139,7 +152,14 @@ function send(call: LoadCall, { url, agent, stopping }: Way): Promise<void> {
     })
     sent.on('timeout', () => sent.destroy())
     sent.on('error', () => undefined)
-    sent.on('close', () => done())
+    const leaveOut = () => {
+      if (sent.socket === null) sent.destroy()
+    }
+    stopping.addEventListener('abort', leaveOut)
+    sent.on('close', () => {
+      stopping.removeEventListener('abort', leaveOut)
+      done()
+    })
     sent.end(body)
   })
 }

@@ -1,3 +1,4 @@
+import { BUILT_PROGRAMS } from './built-programs.js'
 import { openRoom, type RoomOptions } from './open-room.js'
 import type { Room } from './ports.js'
 import { readPageFiles } from './server/page-files.js'
@@ -10,14 +11,14 @@ export interface PageOptions extends RoomOptions {
 
 /**
  * Opens a control room and serves its page.
- * @throws {StartError} as `openRoom` and `serveRoom`, and when the page is not built
+ * @throws {StartError} as `openRoom` and `serveRoom`, and when the page and the programs are not built
  * @throws {ActionError} as `openRoom`
  */
 export async function openPage({ port, ...options }: PageOptions): Promise<RoomServer> {
   const files = await readPageFiles()
   let opening: Promise<Room> | undefined
   const room = () => {
-    opening ??= openRoom(options)
+    opening ??= openRoom({ ...BUILT_PROGRAMS, ...options })
     return opening
   }
   // A port in use is found before anything else is started.

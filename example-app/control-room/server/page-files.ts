@@ -20,7 +20,7 @@ const TYPES = {
 const FOLDER = new URL('../built/', import.meta.url)
 
 /**
- * Reads what `npm run build:page` has built.
+ * Reads what `npm run build:room` has built.
  * @throws {StartError} when it has not
  */
 export async function readPageFiles(): Promise<PageFiles> {
@@ -28,7 +28,7 @@ export async function readPageFiles(): Promise<PageFiles> {
     return new Map(await Promise.all(Object.entries(TYPES).map(readPageFile)))
   } catch (cause) {
     const folder = fileURLToPath(FOLDER)
-    throw new StartError(`no page in ${folder}; npm run build:page builds it`, { cause })
+    throw new StartError(`no page in ${folder}; npm run build:room builds it`, { cause })
   }
 }
 

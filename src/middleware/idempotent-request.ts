@@ -3,6 +3,7 @@ import { digestOfParts } from '../base/digest.js'
 import { type KeyHeader, readKey } from '../base/idempotency-key.js'
 import { headerValues } from '../base/raw-headers.js'
 import { wrongWiring } from '../decision/fault.js'
+import { isDisconnected } from '../held-response/connection.js'
 import { fingerprintOf } from '../idempotency/fingerprint.js'
 import { type KeyScope, operationOf } from '../idempotency/operation.js'
 import { type RequestBody, readBody } from '../idempotency/request-body.js'
@@ -28,7 +29,7 @@ export interface IdempotentRequest {
 
 /**
  * Reads the key of a request and what belongs to it. Programming errors are thrown whether the key is
- * right, wrong or missing.
+ * right, wrong or missing. Nothing where the caller has hung up before its body was read.
  *
  * @throws ServiceAuthError
  */
@@ -36,7 +37,7 @@ export function readIdempotentRequest(
   request: Request,
   response: Response,
   options: IdempotentRequestOptions,
-): IdempotentRequest {
+): IdempotentRequest | undefined {
   assertHttp1(request)
   const state = admittedState(request, BY)
   assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
@@ -44,6 +45,8 @@ export function readIdempotentRequest(
   if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
   const body = readBody(request)
   if (body.type === 'unread') {
+    // Parsers pass over what is left of a caller who has hung up.
+    if (request.destroyed || isDisconnected(response)) return undefined
     throw wrongWiring(
       `${BY} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
     )

@@ -54,7 +54,9 @@ function beginAttempt(
   { request, response, next }: Exchange,
   settings: IdempotencySettings,
 ): Promise<void> | undefined {
-  const { state, header, fingerprint, scope } = readIdempotentRequest(request, response, settings)
+  const read = readIdempotentRequest(request, response, settings)
+  if (read === undefined) return undefined
+  const { state, header, fingerprint, scope } = read
   const { caller } = scope
   if (header.type !== 'key') {
     const reason = header.type === 'missing' ? 'key_missing' : 'key_invalid'

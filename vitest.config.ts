@@ -23,10 +23,13 @@ const OF_THE_SYSTEM = [
   'test/control-room/{page,start}-*.test.ts',
   'test/control-room/{receivers,receivers-faults,calls-processes,tour}.test.ts',
   'test/stores/redis/{denylist-faults,denylist-topologies,replicated,sentinel}.test.ts',
-  'test/stores/postgres/{races,races-mutants,model,pools,answers-on-the-wire,effects}*.test.ts',
+  'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check/*.test.ts',
   'test/stores/postgres/adapters/{runner-cases,library-runner,runner-wire,runners}*.test.ts',
 ]
+
+/** Stops the clock of its process, also for what an earlier test file has left to end by itself. */
+const ALONE = ['test/stores/postgres/model.test.ts']
 
 /** A migration that is killed again and again: minutes, and a run of its own. */
 const SLOW_OF_MIGRATION = ['test/faults/migration/**/*.test.ts']
@@ -78,7 +81,13 @@ export default defineConfig({
           ...OF_THE_CODE,
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: [...OF_THE_PACKAGE, ...OF_THE_SYSTEM, ...SLOW_OF_MIGRATION, LEAKS_ON_PURPOSE],
+          exclude: [
+            ...OF_THE_PACKAGE,
+            ...OF_THE_SYSTEM,
+            ...ALONE,
+            ...SLOW_OF_MIGRATION,
+            LEAKS_ON_PURPOSE,
+          ],
         },
       },
       {
@@ -90,6 +99,7 @@ export default defineConfig({
           exclude: SLOW_OF_MIGRATION,
         },
       },
+      { extends: true, test: { name: 'alone', include: ALONE, setupFiles: [SEARCH_FOR_SECRETS] } },
       {
         extends: true,
         test: {

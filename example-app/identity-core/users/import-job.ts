@@ -72,7 +72,8 @@ async function runRounds(
   const { database, chunkUsers } = options
   while (!isClosing()) {
     const rows = await database.query<{ id: string }>(
-      `select id from bulk_import_users where status in ('NEW', 'PROCESSING') limit ${ROUND_ROWS}`,
+      `select id from bulk_import_users where status in ('NEW', 'PROCESSING')
+       order by ctid limit ${ROUND_ROWS}`,
     )
     if (rows.length === 0) return
     for (let start = 0; start < rows.length && !isClosing(); start += chunkUsers) {
@@ -110,14 +111,14 @@ interface ChunkImport {
   readonly faults: JobFaults
 }
 
-/** Rows may have been deleted since the round began. */
+/** Rows may have been deleted since the round began. Of two that claim one login, the first staged wins. */
 async function importRows(
   query: Query,
   { ids, options, faults }: ChunkImport,
 ): Promise<readonly string[]> {
   const rows = await query<Row>(
     `select * from bulk_import_users where status in ('NEW', 'PROCESSING')
-       and id in (select json_array_elements_text($1::json))`,
+       and id in (select json_array_elements_text($1::json)) order by ctid`,
     [JSON.stringify(ids)],
   )
   if (faults.chunkFault !== undefined) throw new ChunkFault(faults.chunkFault)

@@ -35,8 +35,26 @@ export function postponeHead(response: ServerResponse, given: readonly unknown[]
   } else {
     rehearse(response, args)
   }
-  Object.defineProperty(response, 'headersSent', { configurable: true, value: true })
+  showWaiting(response)
   return { args, statusCode, statusMessage }
+}
+
+const WAITS = Symbol('express-service-auth waiting head')
+
+/** A response that shows its handler what Node does not know yet. */
+type Showing = ServerResponse & { [WAITS]?: boolean }
+
+/** The same for all responses. It stays on them: to take it off would cost each of them more. */
+const HEADERS_SENT = {
+  configurable: true,
+  get(this: Showing): boolean {
+    return this[WAITS] === true || isHeadSent(this)
+  },
+}
+
+function showWaiting(response: Showing): void {
+  response[WAITS] = true
+  Object.defineProperty(response, 'headersSent', HEADERS_SENT)
 }
 
 /** The headers as they are now: the handler may use their object again. */
@@ -93,7 +111,8 @@ export function sendHead(waiting: Waiting): void {
 
 export function forgetHead(waiting: Waiting): void {
   waiting.waitingHead = undefined
-  Reflect.deleteProperty(waiting.response, 'headersSent')
+  const response: Showing = waiting.response
+  response[WAITS] = false
 }
 
 /** A response whose head has been sent: Node itself says what it then throws. */

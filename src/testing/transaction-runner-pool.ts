@@ -4,6 +4,8 @@ import { LIMITS, type RunnerAtTable } from './transaction-runner-table.js'
 /** More than a pool of an application has. */
 const MAX_HELD = 100
 export const SHORT_ACQUIRE_MS = 100
+/** What opening a connection may take; a pool that has none after it is exhausted. */
+const OPENING_MS = 1000
 /** What a busy machine may be late by. */
 export const SLACK_MS = 1000
 
@@ -20,14 +22,14 @@ export async function exhaust({ runner }: RunnerAtTable): Promise<() => Promise<
         begin()
         await released
       },
-      { ...LIMITS, acquireMs: SHORT_ACQUIRE_MS },
+      { ...LIMITS, acquireMs: OPENING_MS },
     )
     const ended = holding.catch(() => {
       isExhausted = true
     })
     held.push(ended)
     // A runner that does not keep acquireMs is found out by the case.
-    const waited = delay(SHORT_ACQUIRE_MS + SLACK_MS, true, { ref: false })
+    const waited = delay(OPENING_MS + SLACK_MS, true, { ref: false })
     if ((await Promise.race([begun, ended, waited])) === true) isExhausted = true
   }
   return async () => {

@@ -35,7 +35,7 @@ export interface Arguments {
 
 /** Every command has these. */
 export const COMMON_OPTIONS: OptionSpecs = {
-  json: { kind: 'flag', help: 'print one JSON object instead' },
+  json: { kind: 'flag', help: 'print JSON instead' },
   help: { kind: 'flag', help: 'show this' },
   version: { kind: 'flag', help: 'show the version of the package' },
 }

@@ -42,7 +42,7 @@ export interface Screen {
 /** What the process ends with. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 130
 
-/** What a command has found. Exit code 0: all is well; 1: a fault, see `oneMeans`; more: `moreExitCodes`. */
+/** What a command has found. Exit code 0: all is well; 1: a fault, see `oneMeans`; more: `otherExitCodes`. */
 export interface CommandResult extends Report {
   readonly exitCode: ExitCode
   /** One line on standard error: what was not done, and why. */
@@ -63,8 +63,8 @@ export interface Command {
   readonly optionGroups?: readonly OptionGroup[]
   /** What exit code 1 says. */
   readonly oneMeans: string
-  /** What the others say that only this command has. */
-  readonly moreExitCodes?: readonly (readonly [code: string, meaning: string])[]
+  /** What others say that only this command has, or that say something else of it. */
+  readonly otherExitCodes?: readonly (readonly [code: string, meaning: string])[]
   /** Whole lines, as typed. */
   readonly examples: readonly string[]
   /** @throws CommandFailure for the exit codes 2 and 3. */

@@ -38,7 +38,7 @@ export const helpOn = (command: Command): string[] => [
   ...optionHelp(command),
   '',
   'Exit codes:',
-  ...exitCodes(command.oneMeans, command.moreExitCodes),
+  ...exitCodes(command.oneMeans, command.otherExitCodes),
   '',
   'Examples:',
   ...command.examples.map((line) => INDENT + line),
@@ -65,14 +65,16 @@ const optionLines = (specs: OptionSpecs): string[] =>
     INDENT,
   )
 
-const exitCodes = (oneMeans: string, more: Command['moreExitCodes'] = []): string[] =>
+const exitCodes = (oneMeans: string, others: Command['otherExitCodes'] = []): string[] =>
   columns(
     [
-      ['0', 'all is well'],
-      ['1', oneMeans],
-      ['2', 'command, file or value wrong; nothing changed'],
-      ['3', 'out of reach; nothing changed, or said to be unknown'],
-      ...more,
+      ...new Map([
+        ['0', 'all is well'],
+        ['1', oneMeans],
+        ['2', 'command, file or value wrong; nothing changed'],
+        ['3', 'out of reach; nothing changed, or said to be unknown'],
+        ...others,
+      ]),
     ],
     INDENT,
   )

@@ -34,7 +34,9 @@ export const migrateWith = (parts: MigrateParts): Command => ({
   options: MIGRATE_OPTIONS,
   optionGroups: MIGRATE_OPTION_GROUPS,
   oneMeans: 'the preflight has objections; nothing was staged',
-  moreExitCodes: [
+  otherExitCodes: [
+    ['2', 'command, source, corrections or journal wrong, or in use'],
+    ['3', 'the core cannot be asked, or answers what it must not'],
     ['4', 'records wait for corrections; see the report'],
     ['5', 'not every identity is proved; see the report'],
     ['6', 'nothing moves at the core'],

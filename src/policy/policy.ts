@@ -22,7 +22,10 @@ import { type KeySetAddress, keySetAddressFaults, keySetAddressOf } from './key-
 
 /** What a receiver demands of a token and its caller: the options of `serviceAuth`. */
 export interface ServiceAuthPolicy {
-  /** Exact `iss`: the API domain of the core. */
+  /**
+   * Exact `iss`: the API domain of the core. Without `jwksUri` or `keySet` an absolute `http(s)` URL
+   * without query, fragment or trailing slash.
+   */
   readonly issuer: string
   /** Exact `aud`: the name of this receiver. A token whose `aud` is an array is refused. */
   readonly audience: string
@@ -31,17 +34,26 @@ export interface ServiceAuthPolicy {
   /** Exact `token_type`. */
   readonly tokenType: string
   /**
-   * The approved `sub` values. In the record form each caller has a ceiling: permissions in a token
-   * beyond it do not count.
+   * The approved `sub` values, at least one. In the record form each caller has a ceiling: permissions
+   * in a token beyond it do not count; with an empty one the caller has none.
    */
   readonly callers: CallersOption
-  /** Permissions required of every request behind this middleware. Default: none. */
+  /**
+   * Permissions required of every request behind this middleware: not an empty list, and all within the
+   * ceiling of one caller. Default: none.
+   */
   readonly permissions?: readonly string[] | undefined
-  /** The key set is at `{issuer}{apiBasePath}/jwt/jwks.json`. Default: `/auth`. */
+  /**
+   * The key set is at `{issuer}{apiBasePath}/jwt/jwks.json`. Begins with a slash and does not end with
+   * one. Default: `/auth`.
+   */
   readonly apiBasePath?: string | undefined
   /** The address of the key set, instead of the one made of `issuer` and `apiBasePath`. */
   readonly jwksUri?: string | undefined
-  /** A key set made by `remoteKeySet`, shared among several policies. */
+  /**
+   * A key set made by `remoteKeySet`, shared among several policies. Not beside `jwksUri`, `apiBasePath`
+   * or `allowInsecureHttp`: it has its own address.
+   */
   readonly keySet?: KeySet | undefined
   /** Whether a `kid` that starts with `s-`, a static key of the core, may sign. Default: `'refuse'`. */
   readonly staticKeys?: 'refuse' | 'accept' | undefined
@@ -51,7 +63,7 @@ export interface ServiceAuthPolicy {
   readonly maxLifetimeSeconds?: number | undefined
   /**
    * What is refused at once, cached tokens included: fixed, live or a list of both. A live denylist is
-   * asked for each request; while one is unknown, requests get the 503.
+   * asked for each request; while one is unknown, requests get the 503. Default: none.
    */
   readonly denylist?: DenylistOption | undefined
   /**

@@ -63,6 +63,22 @@ describe('a run of the job', () => {
     for (const text of failed.values()) expect(text).toMatch(/^E003: /)
   })
 
+  it('imports the first of two that claim one login, however often their rows were written', async () => {
+    const known = person()
+    await call('/bulk-import/import', known)
+    for (let time = 0; time < 5; time++) {
+      const bad = Array.from({ length: 4 }, () => person({ loginMethods: known.loginMethods }))
+      const firsts = people(3)
+      const twins = firsts.map(({ loginMethods }) => person({ loginMethods }))
+      await stage([...bad, ...firsts, ...twins])
+      await core.runJob()
+      expect([...(await failures()).keys()].toSorted()).toEqual(
+        [...bad, ...twins].map(({ externalUserId }) => externalUserId).toSorted(),
+      )
+      await core.query('delete from bulk_import_users')
+    }
+  })
+
   it('keeps the others of a failed chunk for the next round', async () => {
     const known = person()
     await call('/bulk-import/import', known)

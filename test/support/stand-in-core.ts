@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,6 +10,7 @@ import {
 } from '../../example-app/identity-core/identity-core.js'
 import { openDatabase } from '../../example-app/identity-core/users/database.js'
 import { lockFolder } from '../../example-app/identity-core/users/folder-lock.js'
+import { SCHEMA } from '../../example-app/identity-core/users/schema.js'
 import type { UsersOptions } from '../../example-app/identity-core/users/users.js'
 import { CACHE } from './cache.js'
 
@@ -71,11 +73,13 @@ const LOOK_AGAIN_MS = 100
 
 /**
  * A database takes seconds to set up and is copied in a moment: the first test that needs one makes
- * it, and it stays from one run to the next.
+ * it, and it stays from one run to the next while the tables are the same.
  */
 async function template(): Promise<string> {
   const manifest = JSON.parse(await readFile(MANIFEST, 'utf8'))
-  const folder = join(CACHE, `pglite-${manifest.devDependencies['@electric-sql/pglite']}`)
+  const version = manifest.devDependencies['@electric-sql/pglite']
+  const tables = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
+  const folder = join(CACHE, `pglite-${version}-${tables}`)
   await mkdir(CACHE, { recursive: true })
   while (!existsSync(folder)) {
     const lock = await lockFolder(`${folder}.template`)

@@ -73,7 +73,7 @@ async function runRounds(
   while (!isClosing()) {
     const rows = await database.query<{ id: string }>(
       `select id from bulk_import_users where status in ('NEW', 'PROCESSING')
-       order by ctid limit ${ROUND_ROWS}`,
+       order by position limit ${ROUND_ROWS}`,
     )
     if (rows.length === 0) return
     for (let start = 0; start < rows.length && !isClosing(); start += chunkUsers) {
@@ -118,7 +118,7 @@ async function importRows(
 ): Promise<readonly string[]> {
   const rows = await query<Row>(
     `select * from bulk_import_users where status in ('NEW', 'PROCESSING')
-       and id in (select json_array_elements_text($1::json)) order by ctid`,
+       and id in (select json_array_elements_text($1::json)) order by position`,
     [JSON.stringify(ids)],
   )
   if (faults.chunkFault !== undefined) throw new ChunkFault(faults.chunkFault)

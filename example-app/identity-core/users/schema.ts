@@ -16,7 +16,8 @@ create table if not exists bulk_import_users (
   status text not null default 'NEW',
   error_msg text,
   created_at bigint not null,
-  updated_at bigint not null
+  updated_at bigint not null,
+  position serial
 );
 create index if not exists bulk_import_users_by_age
   on bulk_import_users (created_at desc, id desc);

@@ -6,18 +6,25 @@ import { StartError } from './start-error.js'
  */
 const HOLD_OPEN_MS = 1000
 
+interface Service {
+  /** Called when signals are heard: from then on they close the service. */
+  begin?(): void
+  close(): Promise<void>
+}
+
 /**
  * Runs the command line of a service. What the user can put right is one line on standard error
  * and exit code 1; only a programming error shows its stack.
  */
 export async function launch(
   name: string,
-  start: () => Promise<{ close(): Promise<void> } | undefined>,
+  start: () => Promise<Service | undefined>,
 ): Promise<void> {
   const holdOpen = setInterval(() => undefined, HOLD_OPEN_MS)
   try {
     const service = await start()
     if (service) closeOnSignal(service)
+    service?.begin?.()
   } catch (error) {
     complain(name, error)
     process.exit(1)
@@ -32,7 +39,7 @@ function complain(name: string, error: unknown): void {
   console.error(isUsersToFix ? `${name}: ${error.message.replace(/\s+/g, ' ')}` : error)
 }
 
-function closeOnSignal(service: { close(): Promise<void> }): void {
+function closeOnSignal(service: Service): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       service.close().then(

@@ -49,12 +49,15 @@ await launch('start', async () => {
     return undefined
   }
   const services = await stayUp(stage, apiKey, terminal)
-  if (!hasPage) return services
   let page: RoomServer | undefined
-  void leadToPage({ core: stage.core, apiKey, redisUrl, port }, terminal).then((opened) => {
-    page = opened
-  })
   return {
+    begin() {
+      services.begin()
+      if (!hasPage) return
+      void leadToPage({ core: stage.core, apiKey, redisUrl, port }, terminal).then((opened) => {
+        page = opened
+      })
+    },
     async close() {
       // One that is still being opened is not waited for: its processes end with this one.
       await page?.close()
@@ -80,10 +83,7 @@ function readFlags(words: readonly string[]) {
 /** The other story: accounts move into the core. */
 async function startMigration(isOnce: boolean) {
   const { stage, isAsTold } = await tellMigration()
-  if (!isOnce) {
-    writeMigrationLines(stage)
-    return stage
-  }
+  if (!isOnce) return { begin: () => writeMigrationLines(stage), close: () => stage.close() }
   await stage.close()
   process.exitCode = isAsTold ? 0 : 1
   return undefined
@@ -111,10 +111,13 @@ async function stayUp(stage: Stage, apiKey: string, terminal: Terminal) {
     terminal.heading('Operate it: from here, with the same REDIS_URL')
     for (const line of await writeOperatorLines(stage, curl.directory)) terminal.line(line)
   }
-  terminal.line()
-  terminal.heading('What the receiver logs: from here on, a line for each decision')
-  const stopLog = logDecisions(jsonLines)
+  let stopLog = () => {}
   return {
+    begin() {
+      terminal.line()
+      terminal.heading('What the receiver logs: from here on, a line for each decision')
+      stopLog = logDecisions(jsonLines)
+    },
     async close() {
       stopLog()
       await curl.close()
@@ -137,7 +140,7 @@ async function leadToPage(
   } catch (error) {
     const isUsersToFix = error instanceof StartError || error instanceof ActionError
     const why = isUsersToFix ? error.message.replace(/\s+/g, ' ') : error
-    console.error('start: no control room (its port is in CONTROL_ROOM_PORT):', why)
+    console.error(`start: no control room (CONTROL_ROOM_PORT is ${options.port}):`, why)
     return undefined
   }
 }

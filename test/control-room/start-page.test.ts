@@ -96,7 +96,7 @@ describe.concurrent('npm start', () => {
     const [, orders] = /(http:\S+) {3}the receiver/.exec(stdout) ?? []
     await until('it complains', async () => story.complained() !== '')
     expect(story.complained()).toBe(
-      `start: no control room (its port is in CONTROL_ROOM_PORT): port ${port} is in use on 127.0.0.1; choose another one\n`,
+      `start: no control room (CONTROL_ROOM_PORT is ${port}): port ${port} is in use on 127.0.0.1; choose another one\n`,
     )
     expect((await fetch(`${orders}/livez`)).status).toBe(200)
     story.child.kill('SIGTERM')

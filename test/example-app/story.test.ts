@@ -60,11 +60,11 @@ it('goes as told with Redis, also a second time on the same records', async () =
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
   for (const _ of ['once', 'again']) {
-    const { code, stdout } = await (await run('start.ts', ['--once'], { REDIS_URL: redis.url }))
-      .finished
+    const story = await run('start.ts', ['--once'], { REDIS_URL: redis.url })
+    const { code, stdout, stderr } = await story.finished
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(`store: Redis at 127.0.0.1:${redis.port}`)
     expect(stepsOf(stdout)).toHaveLength(STEPS.length)
-    expect(code).toBe(0)
   }
 })
 

@@ -1,24 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { ownAddresses, PROGRAM_OPTIONS } from '../../scripts/program-options.js'
 import { CACHE, writeCached } from './cache.js'
 import { packedPackages } from './packed-packages.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-
-/** Each file's own address, not that of the whole program. */
-const ownAddresses: Plugin = {
-  name: 'own-addresses',
-  setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8')
-      const address = JSON.stringify(pathToFileURL(path).href)
-      return { contents: text.replaceAll('import.meta.url', address), loader: 'ts' }
-    })
-  },
-}
 
 /** Packages are read from few files. */
 const packedOnes = (packages: ReadonlyMap<string, string>): Plugin => ({
@@ -52,15 +40,8 @@ export const compileText = (contents: string): Promise<string> =>
 async function save(name: string, entry: BuildOptions): Promise<string> {
   const { outputFiles } = await build({
     ...entry,
-    absWorkingDir: ROOT,
-    tsconfig: 'tsconfig.json',
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
+    ...PROGRAM_OPTIONS,
     plugins: [ownAddresses, packedOnes(await packedPackages())],
-    write: false,
   })
   const text = outputFiles[0]?.text ?? ''
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)

@@ -2,27 +2,14 @@
 // which start faster when they are one file. Each file is written whole or not at all: several
 // processes may build at once.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { PROGRAM_OPTIONS } from './program-options.js'
 
-const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const ROOM = new URL('../example-app/control-room/', import.meta.url)
 const BUILT = new URL('built/', ROOM)
-const pathOf = (name) => fileURLToPath(new URL(name, ROOM))
-
-/** Each file's own address, not that of the whole program: some read what lies beside them. */
-const ownAddresses = {
-  name: 'own-addresses',
-  setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8')
-      const address = JSON.stringify(pathToFileURL(path).href)
-      return { contents: text.replaceAll('import.meta.url', address), loader: 'ts' }
-    })
-  },
-}
+const pathOf = (name: string) => fileURLToPath(new URL(name, ROOM))
 
 const page = build({
   entryPoints: [pathOf('page/main.tsx')],
@@ -38,6 +25,7 @@ const page = build({
 })
 
 const programs = build({
+  ...PROGRAM_OPTIONS,
   entryPoints: {
     receiver: pathOf('receivers/child/main.ts'),
     answer: pathOf('receivers/answer/main.ts'),
@@ -45,15 +33,6 @@ const programs = build({
   },
   outdir: pathOf('built'),
   outExtension: { '.js': '.mjs' },
-  absWorkingDir: ROOT,
-  tsconfig: 'tsconfig.json',
-  bundle: true,
-  packages: 'external',
-  platform: 'node',
-  target: 'node20',
-  format: 'esm',
-  plugins: [ownAddresses],
-  write: false,
 })
 
 const built = await Promise.all([page, programs])
@@ -63,7 +42,7 @@ for (const { path, contents } of built.flatMap(({ outputFiles }) => outputFiles)
   write(basename(path), contents)
 }
 
-function write(name, contents) {
+function write(name: string, contents: Uint8Array): void {
   const file = fileURLToPath(new URL(name, BUILT))
   const unfinished = `${file}.${process.pid}`
   writeFileSync(unfinished, contents)

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { accessSync, constants, readdirSync, realpathSync } from 'node:fs'
+import { readdirSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { delimiter, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { installPackage } from './apt.js'
+import { foldersOfPath, isExecutable } from './find-program.js'
 
 /**
  * 18: that version. 15: what the machine has, which is 15 on Debian 12 and may be another one
@@ -44,7 +45,7 @@ function findNamed(): PostgresBinaries | undefined {
 }
 
 function findOnMachine(): PostgresBinaries | undefined {
-  for (const folder of [...foldersOfPath(), ...foldersOfDebian()]) {
+  for (const folder of [...foldersOfPrograms(), ...foldersOfDebian()]) {
     const found = binariesIn(folder)
     if (found) return found
   }
@@ -62,9 +63,10 @@ function findInstalled(): PostgresBinaries | undefined {
 }
 
 /** Where the programs on PATH really are: beside them are the others. */
-function foldersOfPath(): string[] {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean)
-  const programs = folders.map((folder) => join(folder, 'postgres')).filter(isExecutable)
+function foldersOfPrograms(): string[] {
+  const programs = foldersOfPath()
+    .map((folder) => join(folder, 'postgres'))
+    .filter(isExecutable)
   return programs.map((program) => dirname(realpathSync(program)))
 }
 
@@ -94,13 +96,4 @@ function binariesIn(folder: string): PostgresBinaries | undefined {
   const text = execFileSync(join(folder, 'postgres'), ['--version'], { encoding: 'utf8' })
   const major = Number(/\d+/.exec(text)?.[0])
   return major >= OLDEST_MAJOR ? { folder, major } : undefined
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }

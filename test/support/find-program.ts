@@ -1,0 +1,58 @@
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { installPackage } from './apt.js'
+
+export interface Program {
+  /** The environment variable that may name the binary. */
+  readonly variable: string
+  /** The names that the binary may have. */
+  readonly names: readonly string[]
+  /** Debian's package that holds it. */
+  readonly package: string
+  /** Folders to look in after those of PATH. */
+  readonly otherFolders?: readonly string[]
+  /** What a person does who has none. */
+  readonly remedy: string
+}
+
+/**
+ * The path of a program: the one that its environment variable names, else the one on PATH, else
+ * one that `apt-get` installs when this process is root. Throws with the remedy where none of these
+ * finds one.
+ */
+export function findProgram(program: Program): string {
+  const { variable, package: name, remedy } = program
+  const named = process.env[variable]
+  if (named) {
+    if (isExecutable(named)) return named
+    throw new Error(`${variable} names ${named}, which is not an executable. ${remedy}`)
+  }
+  const found = findOnMachine(program)
+  if (found) return found
+  if (process.getuid?.() !== 0) throw new Error(`No ${name} on PATH. ${remedy}`)
+  try {
+    installPackage(name)
+  } catch (cause) {
+    throw new Error(`apt-get could not install ${name}. ${remedy}`, { cause })
+  }
+  const installed = findOnMachine(program)
+  if (installed) return installed
+  throw new Error(`apt-get installed no ${name} that could be found. ${remedy}`)
+}
+
+export const foldersOfPath = (): string[] =>
+  (process.env['PATH'] ?? '').split(delimiter).filter(Boolean)
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function findOnMachine({ names, otherFolders = [] }: Program): string | undefined {
+  const folders = [...foldersOfPath(), ...otherFolders]
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable)
+}

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { freePort } from './free-port.js'
 import { type PostgresAddress, postgresAddress } from './postgres-address.js'
 import { joinWire, type Moment, type PostgresWire } from './postgres-wire.js'
 
@@ -87,12 +88,12 @@ export async function startPostgresProxy(target: PostgresAddress): Promise<Postg
     })
     if (outage === 'accepted and silent') wire.hold()
   })
-  const listen = async (on: number): Promise<void> => {
-    listener.listen(on, '127.0.0.1')
+  const port = await freePort()
+  const listen = async (): Promise<void> => {
+    listener.listen(port, '127.0.0.1')
     await once(listener, 'listening')
   }
-  await listen(0)
-  const { port } = listener.address() as AddressInfo
+  await listen()
 
   return {
     ...postgresAddress(port),
@@ -133,7 +134,7 @@ export async function startPostgresProxy(target: PostgresAddress): Promise<Postg
       outage = undefined
       rule = undefined
       delayMs = 0
-      if (!listener.listening) await listen(port)
+      if (!listener.listening) await listen()
       for (const wire of wires) wire.release()
     },
     async stop() {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { freePort } from './free-port.js'
 
 /** Ways in which a server is out of reach. */
 export const OUTAGES = [
@@ -100,12 +101,12 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     for (const socket of [client, server]) socket.on('error', () => {})
     strike(wire)
   })
-  const listen = async (on: number): Promise<void> => {
-    listener.listen(on, '127.0.0.1')
+  const port = await freePort()
+  const listen = async (): Promise<void> => {
+    listener.listen(port, '127.0.0.1')
     await once(listener, 'listening')
   }
-  await listen(0)
-  const { port } = listener.address() as AddressInfo
+  await listen()
 
   return {
     host: '127.0.0.1',
@@ -135,7 +136,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     },
     async restore() {
       outage = undefined
-      if (!listener.listening) await listen(port)
+      if (!listener.listening) await listen()
     },
     async close() {
       wires.forEach(cutWire)

@@ -3,7 +3,6 @@ import { type Callers, openCallers } from '../../example-app/control-room/calls/
 import { type Catalogue, openCatalogue } from '../../example-app/control-room/calls/catalogue.js'
 import { createEventLog } from '../../example-app/control-room/metrics/event-log.js'
 import type { Told } from '../../example-app/control-room/ports.js'
-import type { CallOrder } from '../../example-app/control-room/protocol.js'
 import {
   type IdentityCore,
   startIdentityCore,
@@ -57,22 +56,4 @@ export async function openRoomHere(options: Options = {}): Promise<RoomHere> {
       await core.close()
     },
   }
-}
-
-export const READ: CallOrder = {
-  receiver: 'orders-1',
-  caller: 'billing',
-  audience: 'orders',
-  permissions: ['orders:read'],
-  method: 'GET',
-  isTokenReused: false,
-  idempotencyKey: 'none',
-  body: 'usual',
-}
-
-export const WRITE: CallOrder = {
-  ...READ,
-  permissions: ['orders:write'],
-  method: 'POST',
-  idempotencyKey: 'new',
 }

@@ -7,10 +7,11 @@ import {
   openBackgroundLoad,
 } from '../../example-app/control-room/calls/background-load.js'
 import { createPace } from '../../example-app/control-room/calls/pace.js'
+import { GOOD_READ } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { EndedRequest } from '../../example-app/control-room/ports.js'
 import type { Outcome } from '../../example-app/control-room/protocol.js'
 import { until } from '../support/until.js'
-import { API_KEY, openRoomHere, READ, type RoomHere } from './calls-kit.js'
+import { API_KEY, openRoomHere, type RoomHere } from './calls-kit.js'
 
 let room: RoomHere
 let load: BackgroundLoad
@@ -92,8 +93,8 @@ it('goes on reading with another token when the core takes the key back', async 
   const keys = room.core.keys().filter(({ kind }) => kind === 'dynamic')
   await Promise.all(keys.map(({ kid }) => room.core.withdraw(kid)))
   // An unknown key makes the receivers fetch, and so forget the old one.
-  await room.callers.call({ ...READ, hostileToken: 'kid "0"' })
-  await room.callers.call({ ...READ, receiver: 'orders-2', hostileToken: 'kid "0"' })
+  await room.callers.call({ ...GOOD_READ, hostileToken: 'kid "0"' })
+  await room.callers.call({ ...GOOD_READ, receiver: 'orders-2', hostileToken: 'kid "0"' })
   ended = []
   await until('reads again', async () => count('accepted') > 20)
   await load.set({ callsPerSecond: 0 })

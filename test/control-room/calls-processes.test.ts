@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Callers, openCallers } from '../../example-app/control-room/calls/callers.js'
 import { type Catalogue, openCatalogue } from '../../example-app/control-room/calls/catalogue.js'
 import { createEventLog } from '../../example-app/control-room/metrics/event-log.js'
+import { GOOD_READ, GOOD_WRITE } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { Receivers } from '../../example-app/control-room/ports.js'
 import { openReceivers } from '../../example-app/control-room/receivers/open-receivers.js'
 import {
@@ -13,7 +14,7 @@ import { runHere, temporaryFile } from '../cli/kit.js'
 import { compile } from '../support/compile.js'
 import { createTestIssuer } from '../support/test-issuer.js'
 import { until } from '../support/until.js'
-import { API_KEY, READ, WRITE } from './calls-kit.js'
+import { API_KEY } from './calls-kit.js'
 
 const PROGRAMS = '../../example-app/control-room/receivers/'
 
@@ -78,7 +79,10 @@ it('get what the catalogue of hostile tokens says, at the step that doctor names
 })
 
 it('run once on both receivers, with one store', async () => {
-  const { answers, newOrders } = await callers.manyCalls({ order: WRITE, how: 'twenty-at-once' })
+  const { answers, newOrders } = await callers.manyCalls({
+    order: GOOD_WRITE,
+    how: 'twenty-at-once',
+  })
   expect(newOrders).toBe(1)
   const runs = answers.filter(({ status, isReplay }) => status === 201 && !isReplay)
   expect(runs).toMatchObject([{ calls: 1 }])
@@ -86,20 +90,20 @@ it('run once on both receivers, with one store', async () => {
 
 it('show a write whose receiver is killed in the middle, and its retry', async () => {
   await receivers.holdNextWrite('orders-1', true)
-  const cut = callers.call(WRITE)
+  const cut = callers.call(GOOD_WRITE)
   await until('a held write', async () => receivers.states()[0]?.heldWrites === 1)
   await receivers.kill('orders-1')
   const { answer, operator } = await cut
   expect(answer).toMatchObject({ failure: expect.stringContaining('cut') })
   expect(operator.outcome).toBe('failed')
   expect(operator.steps.find(({ state }) => state === 'failed')?.name).toBe('Handler')
-  const retry = await callers.call({ ...WRITE, receiver: 'orders-2', idempotencyKey: 'same' })
+  const retry = await callers.call({ ...GOOD_WRITE, receiver: 'orders-2', idempotencyKey: 'same' })
   expect(retry.operator).toMatchObject({ reason: 'request_in_progress' })
 })
 
 async function faultsOf(name: string, policy: string): Promise<string[]> {
   const hostile = catalogue.find(name)
-  const { answer, operator, request } = await callers.call({ ...READ, hostileToken: name })
+  const { answer, operator, request } = await callers.call({ ...GOOD_READ, hostileToken: name })
   const status = 'status' in answer ? answer.status : answer.failure
   const { steps, reason } = operator
   const failed = steps.findIndex(({ state }) => state === 'failed')

@@ -2,8 +2,9 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { exchange } from '../../example-app/control-room/calls/raw-exchange.js'
+import { GOOD_READ, GOOD_WRITE } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { CallResult } from '../../example-app/control-room/protocol.js'
-import { openRoomHere, READ, type RoomHere, WRITE } from './calls-kit.js'
+import { openRoomHere, type RoomHere } from './calls-kit.js'
 
 let room: RoomHere
 
@@ -16,7 +17,7 @@ const statusOf = ({ answer }: CallResult) => ('status' in answer ? answer.status
 
 describe('a call', () => {
   it('shows what the caller got to the byte, and what the operator saw', async () => {
-    const result = await room.callers.call(READ)
+    const result = await room.callers.call(GOOD_READ)
     const { request, answer, operator } = result
     expect(statusOf(result)).toBe(200)
     expect(answer.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
@@ -33,24 +34,24 @@ describe('a call', () => {
   })
 
   it('never shows a whole token', async () => {
-    const { request } = await room.callers.call(READ)
+    const { request } = await room.callers.call(GOOD_READ)
     expect(request.token.authorization.length).toBeLessThan(50)
     expect(request.text).not.toMatch(/Bearer \S{60}/)
   })
 
   it('mints a token for each call, or sends the last one of its caller again', async () => {
     const jtiOf = ({ request }: CallResult) => (request.token.payload as { jti: string }).jti
-    const first = await room.callers.call(WRITE)
-    const second = await room.callers.call(WRITE)
+    const first = await room.callers.call(GOOD_WRITE)
+    const second = await room.callers.call(GOOD_WRITE)
     expect(jtiOf(second)).not.toBe(jtiOf(first))
-    const again = await room.callers.call({ ...WRITE, isTokenReused: true })
+    const again = await room.callers.call({ ...GOOD_WRITE, isTokenReused: true })
     expect(jtiOf(again)).toBe(jtiOf(second))
     expect(again.operator).toMatchObject({ outcome: 'refused', reason: 'token_replayed' })
   })
 
   it('takes for the same what the same page has sent', async () => {
-    const one = { ...WRITE, page: 'one' }
-    const other = { ...WRITE, page: 'other' }
+    const one = { ...GOOD_WRITE, page: 'one' }
+    const other = { ...GOOD_WRITE, page: 'other' }
     const first = await room.callers.call(one)
     await room.callers.call(other)
     const retry = await room.callers.call({ ...one, idempotencyKey: 'same' })
@@ -59,10 +60,14 @@ describe('a call', () => {
   })
 
   it('sends a key that is new, the same or none, with the usual body or another', async () => {
-    const first = await room.callers.call(WRITE)
-    const retry = await room.callers.call({ ...WRITE, idempotencyKey: 'same' })
-    const other = await room.callers.call({ ...WRITE, idempotencyKey: 'same', body: 'another' })
-    const none = await room.callers.call({ ...WRITE, idempotencyKey: 'none' })
+    const first = await room.callers.call(GOOD_WRITE)
+    const retry = await room.callers.call({ ...GOOD_WRITE, idempotencyKey: 'same' })
+    const other = await room.callers.call({
+      ...GOOD_WRITE,
+      idempotencyKey: 'same',
+      body: 'another',
+    })
+    const none = await room.callers.call({ ...GOOD_WRITE, idempotencyKey: 'none' })
     expect([first, retry, other, none].map(statusOf)).toEqual([201, 201, 422, 400])
     expect(retry.operator.outcome).toBe('replayed')
     expect(retry.answer.text).toMatch(/\r\nIdempotent-Replayed: true\r\n/i)
@@ -73,18 +78,22 @@ describe('a call', () => {
   })
 
   it('goes to the receiver that was chosen', async () => {
-    const { operator } = await room.callers.call({ ...READ, receiver: 'orders-2' })
+    const { operator } = await room.callers.call({ ...GOOD_READ, receiver: 'orders-2' })
     expect(operator.events.map(({ receiver }) => receiver)).toContain('orders-2')
   })
 
   it.each<[string, object, string]>([
-    ['an unknown member', { ...READ, path: '/admin' }, 'the input'],
-    ['another receiver', { ...READ, receiver: 'orders-3' }, 'receiver'],
-    ['a caller without a name', { ...READ, caller: '' }, 'caller'],
-    ['a long text', { ...READ, audience: 'a'.repeat(201) }, 'audience'],
-    ['permissions that are none', { ...READ, permissions: 'orders:read' }, 'permissions'],
-    ['an unknown hostile token', { ...READ, hostileToken: 'of nobody' }, 'hostile token'],
-    ['a token of a caller that sent none', { ...READ, caller: 'ada', isTokenReused: true }, 'ada'],
+    ['an unknown member', { ...GOOD_READ, path: '/admin' }, 'the input'],
+    ['another receiver', { ...GOOD_READ, receiver: 'orders-3' }, 'receiver'],
+    ['a caller without a name', { ...GOOD_READ, caller: '' }, 'caller'],
+    ['a long text', { ...GOOD_READ, audience: 'a'.repeat(201) }, 'audience'],
+    ['permissions that are none', { ...GOOD_READ, permissions: 'orders:read' }, 'permissions'],
+    ['an unknown hostile token', { ...GOOD_READ, hostileToken: 'of nobody' }, 'hostile token'],
+    [
+      'a token of a caller that sent none',
+      { ...GOOD_READ, caller: 'ada', isTokenReused: true },
+      'ada',
+    ],
   ])('is refused in one line when it has %s', async (_, input, part) => {
     const failure = await room.callers.call(input).catch((error: Error) => error)
     expect(failure).toMatchObject({ name: 'ActionError' })
@@ -95,7 +104,7 @@ describe('a call', () => {
 
 describe('many calls', () => {
   it('sends a hundred one after another, and counts answers by status and reason', async () => {
-    const order = { ...WRITE, permissions: ['orders:read'] }
+    const order = { ...GOOD_WRITE, permissions: ['orders:read'] }
     const result = await room.callers.manyCalls({ order, how: 'hundred' })
     const { answers, newOrders, calls } = result
     expect(calls).toBe(100)
@@ -106,7 +115,7 @@ describe('many calls', () => {
   })
 
   it('runs one of twenty equal writes at once; the others get its answer or a 409', async () => {
-    const result = await room.callers.manyCalls({ order: WRITE, how: 'twenty-at-once' })
+    const result = await room.callers.manyCalls({ order: GOOD_WRITE, how: 'twenty-at-once' })
     expect(result).toMatchObject({ calls: 20, newOrders: 1 })
     const runs = result.answers.filter(({ status, isReplay }) => status === 201 && !isReplay)
     expect(runs.map(({ calls }) => calls)).toEqual([1])
@@ -120,14 +129,14 @@ describe('many calls', () => {
   })
 
   it('answers twenty equal reads at once', async () => {
-    const result = await room.callers.manyCalls({ order: READ, how: 'twenty-at-once' })
+    const result = await room.callers.manyCalls({ order: GOOD_READ, how: 'twenty-at-once' })
     expect(result.answers).toMatchObject([{ status: 200, calls: 20 }])
   })
 
   it('are sent once at a time', async () => {
-    const first = room.callers.manyCalls({ order: READ, how: 'twenty-at-once' })
+    const first = room.callers.manyCalls({ order: GOOD_READ, how: 'twenty-at-once' })
     await expect(
-      room.callers.manyCalls({ order: READ, how: 'twenty-at-once' }),
+      room.callers.manyCalls({ order: GOOD_READ, how: 'twenty-at-once' }),
     ).rejects.toMatchObject({ name: 'ActionError' })
     await first
   })
@@ -185,11 +194,11 @@ describe('a receiver that fails', () => {
     const other = await openRoomHere()
     onTestFinished(other.close)
     await other.receivers.stop('orders-1')
-    const { answer, operator } = await other.callers.call(READ)
+    const { answer, operator } = await other.callers.call(GOOD_READ)
     expect(answer).toMatchObject({ failure: expect.stringContaining('nobody listens') })
     expect(operator).toMatchObject({ outcome: 'failed', events: [] })
     expect(operator.steps.every(({ state }) => state === 'not-reached')).toBe(true)
-    const many = await other.callers.manyCalls({ order: READ, how: 'twenty-at-once' })
+    const many = await other.callers.manyCalls({ order: GOOD_READ, how: 'twenty-at-once' })
     expect(many.answers.map(({ calls }) => calls)).toEqual([10, 10])
   })
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GOOD_READ } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { Room } from '../../example-app/control-room/ports.js'
 import { type RoomServer, serveRoom } from '../../example-app/control-room/server/serve-room.js'
 import { useBrowser } from '../support/chromium.js'
@@ -10,18 +11,6 @@ import { type StartedRoom, startRoom } from './start-room.js'
 const MAX_TOLD_BYTES = 100 * 1024 * 1024
 
 const STATES_AT_ONCE = 200
-
-/** A call that is accepted. */
-const READ = {
-  receiver: 'orders-1',
-  caller: 'billing',
-  audience: 'orders',
-  permissions: ['orders:read'],
-  method: 'GET',
-  isTokenReused: false,
-  idempotencyKey: 'none',
-  body: 'usual',
-}
 
 const browser = useBrowser()
 const pages = new Set<Parameters<Room['subscribe']>[0]>()
@@ -67,7 +56,7 @@ it('lets a page go that has been asleep for long, which comes back and shows wha
     expect(told).toBeLessThan(MAX_TOLD_BYTES)
     return pages.size === 0
   })
-  await started.room.act('call', READ)
+  await started.room.act('call', GOOD_READ)
   await dialog.accept()
 
   const totals = page.getByRole('region', { name: 'Requests since the start' })

@@ -1,5 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
+import { GOOD_READ } from '../../example-app/control-room/page/compose/good-calls.js'
 import type {
   ActionName,
   Actions,
@@ -41,7 +42,8 @@ export function useRoom() {
     redisUrl: () => redis.url,
     state: (): RoomState => started.room.state(),
     act,
-    call: (order: Partial<CallOrder>): Promise<CallResult> => act('call', { ...READ, ...order }),
+    call: (order: Partial<CallOrder>): Promise<CallResult> =>
+      act('call', { ...GOOD_READ, ...order }),
     /** Opens the page in a profile of its own, and looks at one of its panels. */
     async open(panel: string, options: OpenOptions = {}): Promise<OpenPanel> {
       const page = await browser.open(started.address, options)
@@ -53,23 +55,6 @@ export function useRoom() {
 
 /** A browser complains of an answer that says why something was not done. */
 export const NOT_DONE: OpenOptions = { mayComplainOf: /status of 400/ }
-
-const READ: CallOrder = {
-  receiver: 'orders-1',
-  caller: 'billing',
-  audience: 'orders',
-  permissions: ['orders:read'],
-  method: 'GET',
-  isTokenReused: false,
-  idempotencyKey: 'none',
-  body: 'usual',
-}
-
-export const WRITE: Partial<CallOrder> = {
-  permissions: ['orders:write'],
-  method: 'POST',
-  idempotencyKey: 'new',
-}
 
 /** The status that the caller got; undefined where there was no answer. */
 export const statusOf = ({ answer }: CallResult): number | undefined =>

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GOOD_READ } from '../../example-app/control-room/page/compose/good-calls.js'
 import { serveRoom } from '../../example-app/control-room/server/serve-room.js'
 import { useBrowser } from '../support/chromium.js'
 import { builtPage } from './built-page.js'
@@ -39,16 +40,7 @@ it('says that the line is lost, and is right again when it is back', async () =>
   await page.getByRole('alert').filter({ hasText: 'The room cannot be reached' }).waitFor()
 
   // What happens meanwhile is seen afterwards.
-  await started.room.act('call', {
-    receiver: 'orders-1',
-    caller: 'billing',
-    audience: 'orders',
-    permissions: ['orders:read'],
-    method: 'GET',
-    isTokenReused: false,
-    idempotencyKey: 'none',
-    body: 'usual',
-  })
+  await started.room.act('call', GOOD_READ)
   await started.serveAgain()
   await line.filter({ hasText: /^Live$/ }).waitFor()
   const { accepted } = started.room.state().totals

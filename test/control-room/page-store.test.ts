@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GOOD_WRITE } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { CallResult } from '../../example-app/control-room/protocol.js'
 import { useBrowser } from '../support/chromium.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
@@ -18,16 +19,7 @@ afterAll(async () => {
 })
 
 async function write(): Promise<number | undefined> {
-  const result = (await started.room.act('call', {
-    receiver: 'orders-1',
-    caller: 'billing',
-    audience: 'orders',
-    permissions: ['orders:write'],
-    method: 'POST',
-    isTokenReused: false,
-    idempotencyKey: 'new',
-    body: 'usual',
-  })) as CallResult
+  const result = (await started.room.act('call', GOOD_WRITE)) as CallResult
   return 'status' in result.answer ? result.answer.status : undefined
 }
 

@@ -1,7 +1,7 @@
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import type { Locator } from 'playwright-core'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { ReceiverName } from '../../example-app/control-room/protocol.js'
 import { until } from '../support/until.js'
 import { NOT_DONE, useRoom } from './page-panels.js'
@@ -18,6 +18,13 @@ beforeAll(() => {
 afterAll(() => {
   store.close()
   redis.disconnect()
+})
+
+// A test that fails leaves no write behind that its successors would find.
+afterEach(async () => {
+  for (const { name, heldWrites } of room.state().receivers) {
+    if (heldWrites > 0) await room.act('let-go', { receiver: name })
+  }
 })
 
 const press = (panel: Locator, name: string): Promise<void> =>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { calls, type LoggedCall } from '../../example-app/control-room/page/compose/call-log.js'
-import { GOOD_WRITE } from '../../example-app/control-room/page/compose/draft.js'
+import { GOOD_WRITE } from '../../example-app/control-room/page/compose/good-calls.js'
 import { retriable } from '../../example-app/control-room/page/panels/writes-sent.js'
 
 it('offers to send a write again that has a key, and no other', () => {

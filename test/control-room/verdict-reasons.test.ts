@@ -1,8 +1,9 @@
 import type { Ending, Store } from 'express-service-auth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GOOD_READ, GOOD_WRITE } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { CallOrder, CallResult } from '../../example-app/control-room/protocol.js'
 import { ManualDenylist } from '../support/manual-denylist.js'
-import { openRoomHere, READ, type RoomHere, WRITE } from './calls-kit.js'
+import { openRoomHere, type RoomHere } from './calls-kit.js'
 
 /** What befalls the store of the receivers. */
 const fate = {
@@ -40,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => room.close())
 
-const call = (order: Partial<CallOrder> = {}) => room.callers.call({ ...WRITE, ...order })
+const call = (order: Partial<CallOrder> = {}) => room.callers.call({ ...GOOD_WRITE, ...order })
 
 function shown({ answer, operator }: CallResult) {
   const failed = operator.steps.find(({ state }) => state === 'failed')
@@ -73,7 +74,7 @@ it('finds a caller that is not approved, a foreign audience and a denied caller'
   expect(shown(foreign)).toMatchObject({ reason: 'claim_invalid', step: 'Claims' })
   expect(foreign.operator).toMatchObject({ claim: 'aud', keyId: expect.stringMatching(/^d-/) })
   denylist.deny('callers', 'reporting')
-  const denied = await room.callers.call({ ...READ, caller: 'reporting' })
+  const denied = await room.callers.call({ ...GOOD_READ, caller: 'reporting' })
   denylist.allow('callers', 'reporting')
   expect(shown(denied)).toMatchObject({
     status: 403,
@@ -84,17 +85,17 @@ it('finds a caller that is not approved, a foreign audience and a denied caller'
 })
 
 it('finds a denied key, a denied token and a denylist that is out of reach', async () => {
-  const first = await room.callers.call(READ)
+  const first = await room.callers.call(GOOD_READ)
   const { kid } = first.request.token.header as { kid: string }
   const { jti } = first.request.token.payload as { jti: string }
   denylist.deny('keys', kid)
-  const byKey = await room.callers.call(READ)
+  const byKey = await room.callers.call(GOOD_READ)
   denylist.allow('keys', kid)
   expect(shown(byKey)).toMatchObject({ status: 401, reason: 'key_denied', step: 'Denylist' })
   expect(byKey.operator.keyId).toBe(kid)
   denylist.deny('tokenIds', jti)
   denylist.isKnown = false
-  const unknown = await room.callers.call(READ)
+  const unknown = await room.callers.call(GOOD_READ)
   denylist.isKnown = true
   expect(shown(unknown)).toMatchObject({
     status: 503,
@@ -164,7 +165,7 @@ it('finds what an idempotency key came to', async () => {
 it('finds a key set that is out of reach', async () => {
   room.core.setDown(true)
   await room.core.rotate()
-  const result = await room.callers.call(READ)
+  const result = await room.callers.call(GOOD_READ)
   room.core.setDown(false)
   expect(shown(result)).toMatchObject({
     status: 503,

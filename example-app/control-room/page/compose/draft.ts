@@ -1,23 +1,6 @@
 import { signal } from '@preact/signals'
 import type { CallOrder } from '../../protocol.js'
-
-export const GOOD_READ: CallOrder = {
-  receiver: 'orders-1',
-  caller: 'billing',
-  audience: 'orders',
-  permissions: ['orders:read'],
-  method: 'GET',
-  isTokenReused: false,
-  idempotencyKey: 'none',
-  body: 'usual',
-}
-
-export const GOOD_WRITE: CallOrder = {
-  ...GOOD_READ,
-  permissions: ['orders:write'],
-  method: 'POST',
-  idempotencyKey: 'new',
-}
+import { GOOD_READ } from './good-calls.js'
 
 /** The call in the form. */
 export const draft = signal<CallOrder>(GOOD_READ)

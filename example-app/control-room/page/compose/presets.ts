@@ -1,5 +1,5 @@
 import type { CallOrder } from '../../protocol.js'
-import { GOOD_READ, GOOD_WRITE } from './draft.js'
+import { GOOD_READ, GOOD_WRITE } from './good-calls.js'
 
 export interface Preset {
   readonly title: string

@@ -68,9 +68,9 @@ function Fetches({ receiver }: { readonly receiver: ReceiverState }) {
         {keySetFetches.failed}
         {keySet?.lastError && ` (${keySet.lastError})`}
       </Fact>
-      <Fact name="Budget">
+      <Fact name="Fetch budget">
         {budgetExhaustedAt === undefined ? (
-          'not used up'
+          'never used up'
         ) : (
           <>
             used up <Ago at={budgetExhaustedAt} />

@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals'
 import type { CallAnswer, CallOrder, ReceiverName } from '../../protocol.js'
 import { type CallEnd, calls, type LoggedCall, send } from '../compose/call-log.js'
-import { GOOD_WRITE } from '../compose/draft.js'
+import { GOOD_WRITE } from '../compose/good-calls.js'
 
 /** Single writes that were sent from this page, the newest first. */
 export const sentWrites = computed(() =>

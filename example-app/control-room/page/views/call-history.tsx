@@ -45,6 +45,6 @@ function endOf(end: LoggedCall['end']): [Tone, string] {
     return end.kind === 'unknown' ? ['failed', 'no result'] : ['neutral', 'not sent']
   if (end.kind === 'counted') return ['neutral', `${end.result.calls} answers`]
   const { answer, operator } = end.result
-  const got = 'status' in answer ? `${answer.status}` : 'no answer'
-  return [operator.outcome, `${got} ${operator.reason ?? operator.outcome}`]
+  if (!('status' in answer)) return [operator.outcome, 'no answer']
+  return [operator.outcome, `${answer.status} ${operator.reason ?? operator.outcome}`]
 }

@@ -1,0 +1,20 @@
+import type { CallOrder } from '../../protocol.js'
+
+/** Calls that are accepted. */
+export const GOOD_READ: CallOrder = {
+  receiver: 'orders-1',
+  caller: 'billing',
+  audience: 'orders',
+  permissions: ['orders:read'],
+  method: 'GET',
+  isTokenReused: false,
+  idempotencyKey: 'none',
+  body: 'usual',
+}
+
+export const GOOD_WRITE: CallOrder = {
+  ...GOOD_READ,
+  permissions: ['orders:write'],
+  method: 'POST',
+  idempotencyKey: 'new',
+}

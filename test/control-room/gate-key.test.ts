@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { rawRequest } from '../support/raw-exchange.js'
-import { NOTHING_HERE, type OpenGate, openGate } from './gate-kit.js'
+import { NOTHING_HERE, openGate } from './gate-kit.js'
 
-let gate: OpenGate
-let ask: OpenGate['ask']
-let post: OpenGate['post']
-let port: number
-let key: string
-let own: string
-
-beforeAll(async () => {
-  gate = await openGate()
-  ;({ ask, post, port, key, own } = gate)
-})
-afterAll(() => gate.close())
+const { ask, post, port, key, own, close } = await openGate()
+afterAll(close)
 
 describe('with the key', () => {
   it('nothing is found that is not there', async () => {

@@ -34,8 +34,6 @@ export async function openGate() {
   return { quiet, port, key, own, ask, post, close: server.close }
 }
 
-export type OpenGate = Awaited<ReturnType<typeof openGate>>
-
 /** Status and body of an answer. */
 export function brief(answer: string): string {
   const [head = '', body = ''] = answer.split('\r\n\r\n')

@@ -1,22 +1,11 @@
 import { networkInterfaces } from 'node:os'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { rawRequest } from '../support/raw-exchange.js'
-import { brief, type OpenGate, openGate } from './gate-kit.js'
+import { brief, openGate } from './gate-kit.js'
 
-let gate: OpenGate
-let other: OpenGate
-let ask: OpenGate['ask']
-let post: OpenGate['post']
-let port: number
-let key: string
-let own: string
-
-beforeAll(async () => {
-  gate = await openGate()
-  other = await openGate()
-  ;({ ask, post, port, key, own } = gate)
-})
-afterAll(() => Promise.all([gate.close(), other.close()]))
+const { quiet, ask, post, port, key, own, close } = await openGate()
+const other = await openGate()
+afterAll(() => Promise.all([close(), other.close()]))
 
 const FOREIGN = '403 Not for you.'
 
@@ -131,10 +120,10 @@ describe('whoever is not the page', () => {
   })
 
   it('has done nothing by all that', async () => {
-    const before = gate.quiet.acted.length
+    const before = quiet.acted.length
     await post({ headers: ['Origin: http://evil.example'] })
     await post({ host: 'evil.example' })
-    expect(gate.quiet.acted).toHaveLength(before)
+    expect(quiet.acted).toHaveLength(before)
   })
 })
 

@@ -9,11 +9,11 @@ import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
 import { leasedPersistence } from '../../example-app/orders/persistence.js'
 import { POLICY } from '../../example-app/orders/policy.js'
-import { openSessions } from '../../example-app/orders/sessions.js'
 import { faultOf, isDoneBefore, type ReplyFault, strike } from '../support/lost-reply.js'
 import { MEMORY, REDIS } from '../support/store-factories.js'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
 import { API_KEY } from './core-client.js'
+import { noSessions } from './no-sessions.js'
 
 /** Each lane is a caller with a wire of its own, which calls one after the other. */
 const LANES = 25
@@ -83,11 +83,10 @@ describe.each([MEMORY, REDIS])('the example with its store in $name', ({ open })
     const { store, close } = await open()
     onTestFinished(close)
     const book = new Book()
-    const verifySession = openSessions({ coreUrl: core.url, apiKey: API_KEY })
     const orders = createOrders({
       ...leasedPersistence(store, book),
       issuer: core.url,
-      verifySession,
+      verifySession: noSessions,
     })
     await orders.ready()
     const server = await listen(orders.app, 0)

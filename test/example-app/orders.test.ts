@@ -29,6 +29,7 @@ let instances: RunningServer[] = []
 
 beforeAll(async () => {
   core = await startIdentityCore({ apiKey: API_KEY })
+  // In no other file that shares a process: the SDK keeps the first core that it is given.
   verifySession = openSessions({ coreUrl: core.url, apiKey: API_KEY })
   const start = async () => {
     const onDecision = (event: DecisionEvent) => events.push(event)
@@ -155,7 +156,7 @@ describe('the tracking of an order', () => {
   })
 
   it('is shown to a user, by either way in which sessions travel', async () => {
-    const token = await sessionOf('alice')
+    const token = await sessionOf('alice', core)
     for (const headers of [bearer(token), { cookie: `sAccessToken=${token}` }]) {
       const shown = await track(headers)
       expect(await shown.json()).toMatchObject({ id: CHAIR.id, askedBy: 'user alice' })
@@ -163,7 +164,7 @@ describe('the tracking of an order', () => {
   })
 
   it('is shown to nobody who brings both, or nothing', async () => {
-    const cookie = `sAccessToken=${await sessionOf('alice')}`
+    const cookie = `sAccessToken=${await sessionOf('alice', core)}`
     expect((await track({ cookie, ...(await service('orders:read')) })).status).toBe(401)
     expect(events.at(-1)).toMatchObject({ by: 'acceptOneOf', reason: 'credentials_ambiguous' })
     expect((await track({})).status).toBe(401)
@@ -171,7 +172,7 @@ describe('the tracking of an order', () => {
   })
 
   it('opens nothing else to users', async () => {
-    const headers = bearer(await sessionOf('alice'))
+    const headers = bearer(await sessionOf('alice', core))
     expect((await fetch(`${instances[0]?.url}/orders/${CHAIR.id}`, { headers })).status).toBe(401)
   })
 })

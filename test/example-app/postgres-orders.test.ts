@@ -10,11 +10,11 @@ import { type OpenPostgres, openPostgres } from '../../example-app/orders/open-p
 import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
 import { coupledPersistence } from '../../example-app/orders/persistence.js'
-import { openSessions } from '../../example-app/orders/sessions.js'
 import { tellBilling } from '../../example-app/orders/tell-billing.js'
 import { sharedPostgres } from '../support/postgres-database.js'
 import { API_KEY, serviceTokenBy } from './core-client.js'
 import { migratedDatabase } from './migrated.js'
+import { noSessions } from './no-sessions.js'
 
 const postgres = await sharedPostgres()
 const LAMP = { item: 'lamp', quantity: 9_007_199_254_740_991 }
@@ -28,11 +28,10 @@ beforeAll(async () => {
   opened = await openPostgres(await migratedDatabase(postgres), (warning) => {
     throw new Error(warning)
   })
-  const verifySession = openSessions({ coreUrl: core.url, apiKey: API_KEY })
   const receiver = createOrders({
     ...coupledPersistence(opened),
     issuer: core.url,
-    verifySession,
+    verifySession: noSessions,
   })
   await receiver.ready()
   orders = await listen(receiver.app, 0)

@@ -42,10 +42,11 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const started = performance.now()
   const elapsed = (): number => (performance.now() - started) / 1000
   let executions = 0
+  // Each as it is, so that some are let in whatever the seed picks afterwards.
+  let values: readonly string[] = corpus
   let heapAtStart: number | undefined
   const isOver = (): boolean => elapsed() >= seconds && executions >= leastExecutions
   while (!isOver() && violations.length < MAX_VIOLATIONS) {
-    const values = Array.from({ length: BATCH }, () => nextValue(corpus, random))
     const answers = await sendAll(receiver.port, values)
     answers.forEach((status, index) => {
       statuses[status] = (statuses[status] ?? 0) + 1
@@ -54,6 +55,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     })
     if (answers.length < values.length) violations.push('the server hung up')
     executions += answers.length
+    values = Array.from({ length: BATCH }, () => nextValue(corpus, random))
     if (heapAtStart === undefined && elapsed() > seconds / 10) heapAtStart = heapUsed()
   }
   const grownBytes = heapUsed() - (heapAtStart ?? heapUsed())

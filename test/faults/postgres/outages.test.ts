@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, newKey } from '../../support/order-calls.js'
 import type { PostgresOutage } from '../../support/postgres-proxy.js'
@@ -114,26 +113,31 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
 
   async function exhaust({ receive }: Lane): Promise<void> {
     let goOn = (): void => {}
-    const held = new Promise<void>((resolve) => {
+    const released = new Promise<void>((resolve) => {
       goOn = resolve
     })
+    let held = 0
     const handler: Receiving['handler'] =
       ({ write }) =>
       async (request, response) => {
         const effect = await write(request)
-        if (request.path.endsWith('/held')) await held
+        if (request.path.endsWith('/held')) {
+          held += 1
+          await released
+        }
         response.status(201).json({ effect })
       }
-    const { port } = await receive({ store: { acquireMs: 300, transactionMs: 5000 }, handler })
-    await retry(port, newKey())
-    const holding = [newKey(), newKey()].map((key) => call(port, { key, path: '/orders/held' }))
-    await delay(100)
+    const { port } = await receive({ store: { acquireMs: 300, transactionMs: 20_000 }, handler })
+    // To open a connection may take longer than `acquireMs`.
+    const holding = [newKey(), newKey()].map((key) => retry(port, key, '/orders/held'))
+    await until('two held connections', async () => held === 2)
     const key = newKey()
     const askedAt = performance.now()
     expect(await call(port, { key })).toMatchObject({ status: 503 })
     expect(performance.now() - askedAt).toBeLessThan(300 + LIMITS.resolveMs + SLACK_MS)
     goOn()
-    for (const { status } of await Promise.all(holding)) expect(status).toBe(201)
+    for (const { final } of await Promise.all(holding)) expect(final.status).toBe(201)
+    expect(held, 'each has run once').toBe(2)
     const { final } = await retry(port, key)
     await expectOnce(stage, port, { key, final })
   }

@@ -44,7 +44,7 @@ describe.each([1, 3, 10])('a pool of %i', (max) => {
     const receiver = await openCoupled({
       url: ledger.url,
       pool: { max },
-      store: { acquireMs: 100, transactionMs: 400 },
+      store: { acquireMs: 100, transactionMs: 1000 },
       handler: (store) => async (request, response) => {
         await writeEffect(store, request)
         missing -= 1
@@ -91,6 +91,7 @@ describe.each([1, 3, 10])('a pool of %i', (max) => {
       store: { acquireMs: 60 },
       handler: writes,
     })
+    await fill(receiver.pool)
     await call(receiver.port, { key: newKey() })
     const taken = await takeAll(receiver.pool)
     const key = newKey()

@@ -46,7 +46,13 @@ async function holding(
 ): Promise<{ receiver: RedisDenylist; desk: RedisDenylist }> {
   const receiver = openDenylist(address, options)
   const desk = openDenylist(address)
-  await desk.deny(entryOf())
+  // A server that has just been started may be late on a busy machine.
+  const isDenied = () =>
+    desk.deny(entryOf()).then(
+      () => true,
+      () => false,
+    )
+  await until('it is denied', isDenied)
   await receiver.ready()
   expect(refuses(receiver, 'orders')).toBe(true)
   return { receiver, desk }

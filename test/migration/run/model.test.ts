@@ -4,7 +4,7 @@ import { live } from './support/live.js'
 import { inTime, isMended, late, type Story, storyWith } from './support/story.js'
 
 /** Some seconds' worth; `MODEL_RUNS` makes a longer search. */
-const RUNS = Number(process.env['MODEL_RUNS'] ?? 15)
+const RUNS = Number(process.env['MODEL_RUNS'] ?? 60)
 
 /** The hook makes the account of the last user of a lost call while the run waits for its end. */
 const FOUND_LAST: Story = {
@@ -28,6 +28,29 @@ const FOUND_CORRECTED: Story = {
   conflicts: [1],
   mends: [true],
   hookIsFirst: true,
+}
+
+/** A deletion lands long after the account was found, and a person has to look again and again. */
+const DELETED_LATE: Story = {
+  ...FOUND_LAST,
+  users: 1,
+  batchUsers: 1,
+  fates: [{ landsAfterMs: 51_107 }, { landsAfterMs: 1 }, { landsAfterMs: 86_108 }],
+  kills: [
+    { after: 1, kept: false },
+    { after: 27, kept: true },
+  ],
+  hook: [],
+}
+
+/** The first call lands while its user is corrected: the old row is found, and fails once more. */
+const LANDS_IN_CORRECTION: Story = {
+  ...FOUND_CORRECTED,
+  users: 1,
+  batchUsers: 1,
+  fates: [{ landsAfterMs: 14_106 }],
+  conflicts: [0],
+  hookIsFirst: false,
 }
 
 type Lived = Awaited<ReturnType<typeof live>>
@@ -66,7 +89,7 @@ describe('a run whose core loses replies, whose hook is at work and that is kill
   it('brings each identity to one account, however late its calls end', async () => {
     await fc.assert(
       fc.asyncProperty(storyWith(late), async (story) => judge(await live(story), story)),
-      { numRuns: RUNS },
+      { numRuns: RUNS, examples: [[DELETED_LATE], [LANDS_IN_CORRECTION]] },
     )
   })
 })

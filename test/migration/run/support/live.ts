@@ -1,19 +1,23 @@
 import type { CoreClient } from '../../../../src/migration/core/core-client.js'
 import type { ImportUser } from '../../../../src/migration/core/import-user.js'
-import type { Migration } from '../../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../../src/migration/run/open-migration.js'
 import type { MigrationReport } from '../../../../src/migration/run/report.js'
-import { memoryJournal } from './memory-journal.js'
+import { type CorrectionDesk, correctionDesk } from './correction-desk.js'
+import { type MemoryJournal as Journal, memoryJournal } from './memory-journal.js'
 import { people, person, sourceOf } from './people.js'
 import { watchResends } from './resend-watch.js'
 import { type SimulatedCore, simulatedCore } from './simulated-core.js'
 import { type SimulatedTime, simulatedTime } from './simulated-time.js'
-import { correctionsOf, mendedPeople, SETTLE_SECONDS, type Story } from './story.js'
+import { mendedPeople, SETTLE_SECONDS, type Story } from './story.js'
 
 /** The process is killed: nothing of it goes on, and the next one has the journal alone. */
 class Killed extends Error {}
 
-const MOST_PROCESSES = 60
+/** A person who reconciles again has waited. */
+const BETWEEN_LOOKS_MS = 10_000
+
+/** Enough for calls that land late one after another, and for kills. */
+const MOST_PROCESSES = 150
 const MOST_STEPS = 20_000
 
 /** Processes follow one another until the migration is complete; a person corrects and reconciles. */
@@ -42,18 +46,23 @@ export async function live(story: Story) {
     }
   })
   const reports: MigrationReport[] = []
+  const desk = correctionDesk(story, journal)
+  let corrected = 0
   for (let process = 0; process < MOST_PROCESSES; process++) {
     // What lands after the last look at the core is seen by the next.
     const isOver = !time.isAwaited()
     const last = reports.at(-1)
+    if (isLookedAt(last)) time.pass(BETWEEN_LOOKS_MS)
     if (story.hookIsFirst && last?.state === 'to_correct') {
       for (const user of mendedPeople(story)) core.importNow(user as ImportUser)
     }
     watch.begin()
     try {
       const watched = { ...core, stageUsers: watch.stageUsers }
-      const report = await runOnce({ core: watched, time, journal, story, last })
+      const isCorrected = desk.applied().length > corrected
+      const report = await runOnce({ core: watched, time, journal, story, desk, last, isCorrected })
       reports.push(report)
+      corrected = desk.applied().length
       if (report.state === 'complete' && isOver)
         return { core, report, reports, resent: watch.offences }
     } catch (error) {
@@ -80,15 +89,16 @@ function begin(story: Story, core: SimulatedCore, time: SimulatedTime): void {
 interface Process {
   readonly core: CoreClient
   readonly time: SimulatedTime
-  readonly journal: ReturnType<typeof memoryJournal>
+  readonly journal: Journal
   readonly story: Story
-  /** Of the process before. */
+  readonly desk: CorrectionDesk
+  /** What the last process that was not killed has reported. */
   readonly last: MigrationReport | undefined
+  /** A correction of what `last` reports was written down before its process was killed. */
+  readonly isCorrected: boolean
 }
 
-async function runOnce({ core, time, journal, story, last }: Process): Promise<MigrationReport> {
-  const corrections = sourceOf(correctionsOf(story), 'corrections')
-  const isCorrected = journal.lines.some((line) => line.startsWith('{"type":"corrected"'))
+async function runOnce({ core, time, journal, story, desk, last, isCorrected }: Process) {
   const migration = await openMigrationWith(
     {
       core,
@@ -98,24 +108,15 @@ async function runOnce({ core, time, journal, story, last }: Process): Promise<M
       settleSeconds: SETTLE_SECONDS,
       pollSeconds: 2,
       lookUps: 2,
-      corrections: isCorrected ? [corrections] : [],
+      corrections: desk.applied(),
     },
     time,
   )
-  return next(migration, { last, isCorrected, corrections })
+  if (last?.state === 'to_correct' && !isCorrected) {
+    return migration.correct(await desk.write(migration))
+  }
+  return isLookedAt(last) ? migration.reconcile() : migration.run()
 }
 
-function next(
-  migration: Migration,
-  about: {
-    last: MigrationReport | undefined
-    isCorrected: boolean
-    corrections: ReturnType<typeof sourceOf>
-  },
-): Promise<MigrationReport> {
-  if (about.last?.state === 'to_correct' && !about.isCorrected) {
-    return migration.correct(about.corrections)
-  }
-  const isLookedAt = about.last?.state === 'complete' || about.last?.state === 'to_reconcile'
-  return isLookedAt ? migration.reconcile() : migration.run()
-}
+const isLookedAt = (last: MigrationReport | undefined): boolean =>
+  last?.state === 'complete' || last?.state === 'to_reconcile'

@@ -61,9 +61,10 @@ export const storyWith = (fate: fc.Arbitrary<Fate>): fc.Arbitrary<Story> =>
 export const isMended = (story: Story, user: number): boolean =>
   story.mends[story.conflicts.indexOf(user)] === true
 
-export const correctionsOf = (story: Story): object[] =>
+/** What a person writes of those who have failed. */
+export const correctionsOf = (story: Story, failed: readonly string[]): object[] =>
   story.conflicts
-    .filter((user) => user < story.users)
+    .filter((user) => failed.includes(`user-${user}`))
     .map((user) => {
       const id = `user-${user}`
       if (!isMended(story, user)) return { leaveOut: id, reason: 'has an account of old' }

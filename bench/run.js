@@ -2,7 +2,7 @@
  * Measures all sections, or those that are named, and prints the page of results as Markdown, or with
  * --json as JSON. It prints numbers and tests nothing.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem, type } from 'node:os'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -47,8 +47,10 @@ const FEW = 10
 /** Sent in turn: twice as many as any cache here holds, so that each has been forgotten. */
 const FRESH = 20_000
 
+const fromWhereAsked = (path) => resolve(process.env.BENCH_FROM ?? '.', path)
 const { named, isJsonAlone, file } = asked()
 if (isJsonAlone) printBeside()
+const report = file && placeFor(file)
 const otherBuild = findOtherBuild(process.env.BENCH_OTHER)
 
 const began = performance.now()
@@ -82,7 +84,7 @@ try {
 /** The folder of another build of this package, as a URL, where one is to be compared. */
 function findOtherBuild(folder) {
   if (folder === undefined) return undefined
-  const path = resolve(process.env.INIT_CWD ?? '.', folder)
+  const path = fromWhereAsked(folder)
   if (existsSync(`${path}/index.js`)) return pathToFileURL(`${path}/`).href
   console.error(`BENCH_OTHER: there is no ${path}/index.js`)
   process.exit(1)
@@ -97,10 +99,22 @@ function asked() {
   }
 }
 
+/** Where the report goes. What cannot be written is said before the run, not after it. */
+function placeFor(file) {
+  const path = fromWhereAsked(file)
+  try {
+    appendFileSync(path, '')
+    return path
+  } catch ({ message }) {
+    console.error(`--json: ${message}`)
+    return process.exit(1)
+  }
+}
+
 /** Gives the figures as JSON to who wants them so. */
 function hand(text) {
   if (isJsonAlone) process.stdout.write(text)
-  if (file !== undefined) writeFileSync(resolve(process.env.INIT_CWD ?? '.', file), text)
+  if (report !== undefined) writeFileSync(report, text)
 }
 
 async function factsOfRun() {

@@ -14,6 +14,8 @@ const [command, ...before] = isHere
 const file = new URL('run.js', import.meta.url).pathname
 const { status, error } = spawnSync(command, [...before, file, ...process.argv.slice(2)], {
   stdio: 'inherit',
+  // npx has an INIT_CWD of its own: paths count from where the benchmark was asked for.
+  env: { ...process.env, BENCH_FROM: process.env.INIT_CWD ?? '.' },
 })
 if (error) throw error
 process.exitCode = status ?? 1

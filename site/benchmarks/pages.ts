@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { MadePage } from '../make/made-page.js'
-import { benchmarksPage } from './page.js'
+import { benchmarksPage } from './benchmarks-page.js'
 
 const BENCH = fileURLToPath(new URL('../../bench/', import.meta.url))
 

@@ -11,13 +11,15 @@ export const GROUPS: readonly Group[] = [
       {
         path: 'start',
         title: 'Start',
-        about: 'A receiver, a write that runs once, and an example to play with.',
-        holds: [
-          'README.md',
-          'README.md#a-first-read',
-          'README.md#a-write-that-runs-once',
-          'README.md#try-it',
-        ],
+        about: 'A receiver, and a write that runs once.',
+        holds: ['README.md', 'README.md#a-first-read', 'README.md#a-write-that-runs-once'],
+      },
+      {
+        path: 'try',
+        name: 'Try it: the control room',
+        about:
+          'In your browser: send hostile calls, see both sides of each refusal, kill a receiver in the middle of a write.',
+        holds: ['README.md#try-it'],
       },
       {
         path: 'how-it-decides',
@@ -177,8 +179,8 @@ export const DECISIONS = 'How it is built'
 export const CARDS: readonly string[] = [
   'reasons',
   'how-it-decides',
+  'try',
   'writes',
-  'stores/postgres',
   'calling',
   'security-model',
 ]

@@ -46,7 +46,7 @@ const INTRODUCTION =
   'What operators see, on channels of `node:diagnostics_channel`. Nothing is made of an event while ' +
   'nobody listens, and none carries a token, a key or anything that an unverified caller chose. What ' +
   'each reason means and what to do about it: [every reason](/docs/operations.md#every-reason). ' +
-  '`logDecisions` writes them to a log, `instrument` counts them.'
+  '`logDecisions` writes all but `migration` to a log; `instrument` counts `decision`, `idempotency`, `keys` and `store`.'
 
 function sectionOf({ name, page, meaning }: ToldEvent, shapes: ReadonlyMap<string, string>) {
   const cases = shapes.get(name)

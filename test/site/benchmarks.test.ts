@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { barChart } from '../../site/benchmarks/bar-chart.js'
-import { benchmarksPage } from '../../site/benchmarks/page.js'
+import { benchmarksPage } from '../../site/benchmarks/benchmarks-page.js'
 import type { BenchmarkReport } from '../../site/benchmarks/report.js'
 
 const bench = (name: string): string =>

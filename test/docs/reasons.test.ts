@@ -52,6 +52,12 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'Why a key was skipped': membersOf('SkipReason'),
   'The live denylist': valuesOf('DenylistEvent', 'type'),
   'Why a denylist could not be read': membersOf('DenylistFailureCode'),
+  'Decisions on late sign-ups': [
+    'created',
+    'existing',
+    ...membersOf('MigrationRefusal'),
+    ...membersOf('MigrationUndecided'),
+  ],
   'Sweeps of Postgres': valuesOf('PostgresEvent', 'type'),
   'Calls of a store': membersOf('StoreOperation'),
   'Why there is no service token': membersOf('TokenSourceErrorCode'),

@@ -39,6 +39,8 @@ interface Message {
 
 const IDLE_IN_TRANSACTION = '25P03'
 const FAILED_TRANSACTION = '25P02'
+/** The longest that a server stands still between two locks that it frees. */
+const STANDSTILL_MS = 100
 
 /** A server: what is committed, who holds which lock, and who talks to it. */
 export class ModelDatabase {
@@ -197,8 +199,14 @@ export class Session {
       this.freeLock(lock)
       if (this.held.size === 0 || this.database.splitReleases === 0) continue
       this.database.splitReleases -= 1
+      const standstill = setTimeout(() => this.#freeLocks(), STANDSTILL_MS)
       yield undefined
+      clearTimeout(standstill)
     }
+  }
+
+  #freeLocks(): void {
+    for (const lock of [...this.held]) this.freeLock(lock)
   }
 
   die(error: Error): void {
@@ -206,7 +214,7 @@ export class Session {
     this.isDead = true
     clearTimeout(this.#idle)
     this.inserted.clear()
-    for (const lock of [...this.held]) this.freeLock(lock)
+    this.#freeLocks()
     this.database.sessions.delete(this)
     this.onDeath(error)
   }

@@ -8,8 +8,11 @@ import type { LiveRuns } from './live-runs.js'
 import { outcomeOf, unavailable } from './outcome.js'
 import { createProbe } from './probe.js'
 
-/** Two locks are not freed as one: who finds only one of them taken looks again. */
-const LOOK_AGAIN_MS = 10
+/**
+ * Two locks are not freed as one: who finds only one of them taken looks again, after so many
+ * milliseconds each time. A server that has used up its share of the processor can stand still in between.
+ */
+const LOOK_AGAIN_MS = [10, 40, 100]
 
 /** Makes the `run` of a coupled store. */
 export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStore['run'] {
@@ -32,8 +35,9 @@ export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStor
       }
       const subject = { request, ids, work, live, checksConnection, onRun: flight.run }
       let attempted = await attempt(place, subject)
-      if (attempted.life.at === 'contended') {
-        await delay(LOOK_AGAIN_MS, undefined, { ref: false })
+      for (const pauseMs of LOOK_AGAIN_MS) {
+        if (attempted.life.at !== 'contended') break
+        await delay(pauseMs, undefined, { ref: false })
         attempted = await attempt(place, subject)
       }
       return await outcomeOf(place, subject, attempted)

@@ -22,20 +22,11 @@ const key = makeSigningKey('d-1')
 const good = serve({ keys: [key.jwk] })
 const storage = new AsyncLocalStorage<string>()
 
-/** In which store something happened. */
+/** In which stores sets were fetched. */
 let fetches: (string | undefined)[] = []
-let events: [KeySetEvent['type'], string | undefined][] = []
 
 beforeEach(() => {
   fetches = []
-  events = []
-  const listen = (event: unknown): void => {
-    events.push([(event as KeySetEvent).type, storage.getStore()])
-  }
-  subscribe('express-service-auth:keys', listen)
-  onTestFinished(() => {
-    unsubscribe('express-service-auth:keys', listen)
-  })
 })
 
 interface Stage {
@@ -43,12 +34,20 @@ interface Stage {
   readonly clock: ManualClock
   readonly keySet: KeySet
   readonly receiver: Receiver
+  /** What its key set tells, and in which store. */
+  readonly events: readonly [KeySetEvent['type'], string | undefined][]
 }
 
 /** A receiver whose requests each run in a store of their own, on a key set that was made in another. */
 async function stage(...behaviours: Behaviour[]): Promise<Stage> {
   const server = await startKeySetServer(...behaviours)
   const clock = manualClock()
+  const events: [KeySetEvent['type'], string | undefined][] = []
+  const listen = (message: unknown): void => {
+    const { type, jwksUri } = message as KeySetEvent
+    if (jwksUri === server.url) events.push([type, storage.getStore()])
+  }
+  subscribe('express-service-auth:keys', listen)
   const recording: typeof fetch = (input, init) => {
     fetches.push(storage.getStore())
     return fetch(input, init)
@@ -61,21 +60,22 @@ async function stage(...behaviours: Behaviour[]): Promise<Stage> {
     storage.run('request', () => auth(request, response, next))
   const receiver = await startReceiver(behind(inStore))
   onTestFinished(async () => {
+    unsubscribe('express-service-auth:keys', listen)
     keySet.close()
     await server.close()
   })
-  return { server, clock, keySet, receiver }
+  return { server, clock, keySet, receiver, events }
 }
 
 it('the fetch that a request causes, its retry and their events are not in its context', async () => {
-  const { clock, receiver } = await stage(hangUp, good)
+  const { clock, receiver, events } = await stage(hangUp, good)
   expect((await receiver.call(tokenFrom(key, { now: clock() }))).status).toBe(200)
   expect(fetches).toEqual(['owner', 'owner'])
   expect(events).toEqual([['fetched', 'owner']])
 })
 
 it('nor are the refreshes that a timer starts later', async () => {
-  const { clock, receiver, keySet } = await stage(hangUp, hangUp, good)
+  const { clock, receiver, keySet, events } = await stage(hangUp, hangUp, good)
   expect((await receiver.call(tokenFrom(key, { now: clock() }))).status).toBe(503)
   clock.advance(1)
   await until('the timer has refreshed', async () => keySet.health().state === 'fresh')
@@ -87,7 +87,7 @@ it('nor are the refreshes that a timer starts later', async () => {
 })
 
 it('nor is what requests cause by an unknown kid, a due refresh or a look at an expired set', async () => {
-  const { clock, receiver, server, keySet } = await stage(good)
+  const { clock, receiver, server, keySet, events } = await stage(good)
   const token = (): string => tokenFrom(key, { now: clock() })
   await receiver.call(token())
   for (const kid of ['x', 'y', 'z']) {

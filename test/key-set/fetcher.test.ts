@@ -18,7 +18,8 @@ const answer = serve({ keys: [good] })
 
 async function fetcherOf(
   ...behaviours: Behaviour[]
-): Promise<{ server: KeySetServer; fetcher: Fetcher; events: readonly KeySetEvent[] }> {
+): Promise<{ server: KeySetServer; fetcher: Fetcher; events: () => readonly KeySetEvent[] }> {
+  const eventsOf = collectKeySetEvents()
   const server = await startKeySetServer(...behaviours)
   const options = { jwksUri: server.url, fetch: globalThis.fetch, timeoutMs: 5000, clock: Date.now }
   const fetcher = createFetcher(options)
@@ -26,7 +27,7 @@ async function fetcherOf(
     fetcher.close()
     return server.close()
   })
-  return { server, fetcher, events: collectKeySetEvents() }
+  return { server, fetcher, events: () => eventsOf(server.url) }
 }
 
 it.each<[string, Behaviour]>([
@@ -78,7 +79,7 @@ it('tells of a skipped key once for as long as it stays so, not per fetch', asyn
   const smallSkipped = { ...skipped, reason: 'modulus_size', keyId: 'small' }
   const namelessSkipped = { ...skipped, reason: 'key_id_invalid' }
   for (let round = 0; round < 3; round++) await fetcher.fetch(undefined)
-  expect(events).toEqual([smallSkipped, namelessSkipped])
+  expect(events()).toEqual([smallSkipped, namelessSkipped])
 })
 
 it('tells of it again when its reason changes, or it comes back', async () => {
@@ -87,7 +88,7 @@ it('tells of it again when its reason changes, or it comes back', async () => {
   const sets = [[good, small], [good, forEncryption], [good], [good, forEncryption]]
   const { fetcher, events } = await fetcherOf(...sets.map((keys) => serve({ keys })))
   for (const _ of sets) await fetcher.fetch(undefined)
-  expect(events.map((event) => ('reason' in event ? event.reason : event.type))).toEqual([
+  expect(events().map((event) => ('reason' in event ? event.reason : event.type))).toEqual([
     'modulus_size',
     'not_for_signatures',
     'not_for_signatures',

@@ -185,7 +185,7 @@ describe('max-age', () => {
     expect(await receiver.call(tokenFrom(key, { now: clock() }))).toMatchObject({ status: 200 })
     server.behave(hangUp)
     clock.advance(seconds - 0.001)
-    const failed = nextKeySetEvent('failed')
+    const failed = nextKeySetEvent('failed', server)
     const token = tokenFrom(key, { now: clock() })
     expect(await receiver.call(token)).toMatchObject({ status: 200 })
     await failed

@@ -93,7 +93,7 @@ it('a set that is held outlives the outage to the second that was promised', asy
   server.behave(hangUp)
   for (let minutes = 5; minutes < 60; minutes += 5) {
     clock.advance(300)
-    const failed = nextKeySetEvent('failed')
+    const failed = nextKeySetEvent('failed', server)
     expect(await statusNow()).toBe(200)
     await failed
   }

@@ -25,13 +25,10 @@ async function failureOf(ready: () => Promise<void>): Promise<Error> {
 }
 
 describe.each(['serviceAuth', 'remoteKeySet'])('ready() of %s', (by) => {
-  const open = (jwksUri: string): { ready(): Promise<void>; close(): void } => {
-    const opened =
-      by === 'serviceAuth'
-        ? serviceAuth({ ...POLICY, keySet: remoteKeySet({ jwksUri, timeoutMs: 300 }) })
-        : remoteKeySet({ jwksUri, timeoutMs: 300 })
-    onTestFinished(() => opened.close())
-    return opened
+  const open = (jwksUri: string): { ready(): Promise<void> } => {
+    const keySet = remoteKeySet({ jwksUri, timeoutMs: 300 })
+    onTestFinished(() => keySet.close())
+    return by === 'serviceAuth' ? serviceAuth({ ...POLICY, keySet }) : keySet
   }
 
   it.each<[string, Behaviour]>([

@@ -24,13 +24,13 @@ describe('close', () => {
   })
 
   it('is quiet: what was given up is no failure to tell of', async () => {
-    const events = collectKeySetEvents()
+    const eventsOf = collectKeySetEvents()
     const { server, keySet } = await openKeySet([hang])
     const ready = keySet.ready().catch(() => {})
     await server.requested(1)
     keySet.close()
     await ready
-    expect(events).toEqual([])
+    expect(eventsOf(server.url)).toEqual([])
   })
 
   it('leaves a set that is held in use until it expires', async () => {

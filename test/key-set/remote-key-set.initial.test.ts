@@ -15,7 +15,7 @@ describe('initial', () => {
     })
     const expiresAt = clock() / 1000 + 3600
     expect(keySet.health()).toEqual({ state: 'stale', ageSeconds: 0, keys: ['a'], expiresAt })
-    const fetched = nextKeySetEvent('fetched')
+    const fetched = nextKeySetEvent('fetched', server)
     await server.requested(1)
     const changes = { added: ['b'], replaced: [], removed: ['a'] }
     expect(await fetched).toEqual({ type: 'fetched', jwksUri: server.url, ...changes })
@@ -66,12 +66,12 @@ describe('initial', () => {
   })
 
   it('is screened like a response, and its skipped keys are told', async () => {
-    const events = collectKeySetEvents()
+    const eventsOf = collectKeySetEvents()
     const twins = { keys: [jwk, other, other] }
     const { server, keySet } = await openKeySet([hang], { initial: twins })
     expect(keySet.health().keys).toEqual(['a'])
     const skipped = { type: 'key_skipped', reason: 'key_id_repeated', keyId: 'b' }
-    expect(events).toEqual([{ ...skipped, jwksUri: server.url }])
+    expect(eventsOf(server.url)).toEqual([{ ...skipped, jwksUri: server.url }])
   })
 
   it('is taken as it is at that time', async () => {

@@ -13,7 +13,7 @@ describe('revalidation', () => {
     const { server, clock, keySet, source } = await openKeySet([tagged])
     await keySet.ready()
     clock.advance(30)
-    const notModified = nextKeySetEvent('not_modified')
+    const notModified = nextKeySetEvent('not_modified', server)
     source.current('a')
     await notModified
     expect(server.requests[1]?.headers.get('if-none-match')).toBe('"1"')

@@ -58,7 +58,7 @@ describe('without a usable set', () => {
     }
     const { server, clock, source } = await openKeySet([leap])
     const asking = source.find('a')
-    const leaping = nextKeySetEvent('failed').then(() => clock.advance(100))
+    const leaping = nextKeySetEvent('failed', server).then(() => clock.advance(100))
     await expect(asking).rejects.toMatchObject(UNAVAILABLE)
     await leaping
     expect(server.requests).toHaveLength(2)
@@ -93,12 +93,16 @@ describe('a refresh', () => {
   it('replaces the whole set: what is gone or replaced is not found any more', async () => {
     const replaced = shapeOfKey('a', 2048)
     const gone = serve({ keys: [rotated] })
-    const { clock, keySet, source } = await openKeySet([after, serve({ keys: [replaced] }), gone])
+    const { server, clock, keySet, source } = await openKeySet([
+      after,
+      serve({ keys: [replaced] }),
+      gone,
+    ])
     await keySet.ready()
     const first = source.current('a')
     const swap = async (): Promise<unknown> => {
       clock.advance(300)
-      const swapped = nextKeySetEvent('fetched')
+      const swapped = nextKeySetEvent('fetched', server)
       source.current('a')
       return swapped
     }
@@ -120,7 +124,7 @@ describe('a refresh', () => {
 
 describe('events', () => {
   it('tell the life of a set', async () => {
-    const events = collectKeySetEvents()
+    const eventsOf = collectKeySetEvents()
     const script = [before, after, hangUp]
     const { server, clock, keySet, source } = await openKeySet(script, { maxStaleSeconds: 100 })
     await keySet.ready()
@@ -130,7 +134,7 @@ describe('events', () => {
     keySet.health()
     keySet.health()
     const jwksUri = server.url
-    expect(events).toEqual([
+    expect(eventsOf(jwksUri)).toEqual([
       { type: 'fetched', added: ['a'], replaced: [], removed: [], jwksUri },
       { type: 'fetched', added: ['b'], replaced: [], removed: [], jwksUri },
       { type: 'failed', reason: 'network', jwksUri },

@@ -75,7 +75,7 @@ describe('an unknown kid', () => {
   })
 
   it('causes two fetches in any thirty seconds, and is lacking beyond that', async () => {
-    const events = collectKeySetEvents()
+    const eventsOf = collectKeySetEvents()
     const { server, clock, keySet, source } = await openKeySet([before])
     await keySet.ready()
     const fetchesAfter = async (seconds: number): Promise<number> => {
@@ -90,6 +90,7 @@ describe('an unknown kid', () => {
     expect(await fetchesAfter(0.1)).toBe(5)
     expect(await fetchesAfter(15)).toBe(5)
     expect(await fetchesAfter(15)).toBe(7)
+    const events = eventsOf(server.url)
     expect(events.filter(({ type }) => type === 'budget_exhausted')).toHaveLength(3)
   })
 
@@ -99,7 +100,7 @@ describe('an unknown kid', () => {
     await keySet.ready()
     for (let round = 0; round < 5; round++) {
       clock.advance(5)
-      const refreshed = nextKeySetEvent('fetched')
+      const refreshed = nextKeySetEvent('fetched', server)
       source.current('a')
       await refreshed
     }
@@ -151,7 +152,7 @@ describe('an unknown kid', () => {
     await source.find('y')
     expect(await source.find('z')).toBeUndefined()
     clock.advance(5)
-    const failed = nextKeySetEvent('failed')
+    const failed = nextKeySetEvent('failed', server)
     source.current('a')
     await failed
     await expect(source.find('z')).rejects.toMatchObject(UNAVAILABLE)

@@ -34,7 +34,7 @@ async function stage(): Promise<Stage> {
   })
   const refresh = async (): Promise<void> => {
     clock.advance(300)
-    const fetched = nextKeySetEvent('fetched')
+    const fetched = nextKeySetEvent('fetched', server)
     await cached.call(tokenFrom(old, { now: clock(), claims: { sub: 'nobody' } }))
     await fetched
   }

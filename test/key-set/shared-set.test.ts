@@ -90,7 +90,7 @@ it('a set that expires and comes back while a token is verified refuses nobody',
   clock.advance(3599)
   server.behave(hangUp)
   // Its refresh fails, so that the next one begins without the set.
-  const failed = nextKeySetEvent('failed')
+  const failed = nextKeySetEvent('failed', server)
   expect((await receiver.call(tokenFrom(key, { now: clock() }))).status).toBe(200)
   await failed
   server.behave(serve({ keys: [key.jwk] }))

@@ -4,8 +4,10 @@ import { onTestFinished } from 'vitest'
 
 const CHANNEL = 'express-service-auth:keys'
 
-/** What is announced of key sets from here to the end of the test. */
-export function collectKeySetEvents(): readonly KeySetEvent[] {
+// The set of an earlier test file may still be at work in this process.
+
+/** What is announced from here to the end of the test, by the address of the set. */
+export function collectKeySetEvents(): (jwksUri: string) => readonly KeySetEvent[] {
   const events: KeySetEvent[] = []
   const listen = (event: unknown): void => {
     events.push(event as KeySetEvent)
@@ -14,16 +16,20 @@ export function collectKeySetEvents(): readonly KeySetEvent[] {
   onTestFinished(() => {
     unsubscribe(CHANNEL, listen)
   })
-  return events
+  return (jwksUri) => events.filter((event) => event.jwksUri === jwksUri)
 }
 
-/** Resolves with the next event of this type. */
-export function nextKeySetEvent(type: KeySetEvent['type']): Promise<KeySetEvent> {
+/** Resolves with the next event of this type of the set of this server. */
+export function nextKeySetEvent(
+  type: KeySetEvent['type'],
+  { url }: { readonly url: string },
+): Promise<KeySetEvent> {
   return new Promise((resolve) => {
-    const listen = (event: unknown): void => {
-      if ((event as KeySetEvent).type !== type) return
+    const listen = (message: unknown): void => {
+      const event = message as KeySetEvent
+      if (event.type !== type || event.jwksUri !== url) return
       unsubscribe(CHANNEL, listen)
-      resolve(event as KeySetEvent)
+      resolve(event)
     }
     subscribe(CHANNEL, listen)
   })

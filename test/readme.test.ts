@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
 import { type PlacedBlocks, placeBlocks, readDocument } from './docs/blocks.js'
 import { keepRunning, type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
-import { API_KEY, mintedBy } from './example-app/core-client.js'
-import { sessionOf } from './example-app/session-of.js'
+import { API_KEY, mintedBy, sessionOf } from './example-app/core-client.js'
 import {
   createDatabase,
   type PostgresDatabase,
@@ -332,7 +331,7 @@ describe.concurrent("the README's endpoint for sessions too", () => {
     bearer(await mintedBy(core.url, { jwksDomain: core.url, payload: { ...CLAIMS, ...claims } }))
 
   it('serves each side by its own verifier, and nobody who brings both or nothing', async () => {
-    const session = await sessionOf('alice', core)
+    const session = await sessionOf('alice', core.url)
     const cookie = `sAccessToken=${session}`
     expect(await read(await service())).toEqual([200, '{"id":"1","by":"billing"}'])
     expect(await read(bearer(session))).toEqual([200, '{"id":"1","by":"alice"}'])

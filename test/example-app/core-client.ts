@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { knowToken } from '../support/secret-search/index.js'
 
 export const API_KEY = 'the-key-of-this-test'
 
@@ -40,6 +41,23 @@ export function serviceTokenBy(
   const kind = { aud: 'orders', source: 'microservice', token_type: 'service-access' }
   const payload = { ...kind, sub: caller, jti: randomUUID(), ...claims }
   return mintedBy(url, { jwksDomain: url, payload })
+}
+
+/** The token of a new session, as the core makes it for the backend SDK. */
+export async function sessionOf(user: string, url: string): Promise<string> {
+  const response = await fetch(`${url}/recipe/session`, {
+    method: 'POST',
+    headers: { 'api-key': API_KEY, rid: 'session' },
+    body: JSON.stringify({
+      userId: user,
+      enableAntiCsrf: false,
+      userDataInJWT: { iss: `${url}/auth` },
+      userDataInDatabase: {},
+    }),
+  })
+  const { accessToken } = (await response.json()) as { accessToken: { token: string } }
+  knowToken(accessToken.token)
+  return accessToken.token
 }
 
 export function mintBody() {

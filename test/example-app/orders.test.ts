@@ -13,8 +13,7 @@ import { leasedPersistence } from '../../example-app/orders/persistence.js'
 import { openSessions } from '../../example-app/orders/sessions.js'
 import { startRedis } from '../support/redis.js'
 import { until } from '../support/until.js'
-import { API_KEY, serviceTokenBy } from './core-client.js'
-import { sessionOf } from './session-of.js'
+import { API_KEY, serviceTokenBy, sessionOf } from './core-client.js'
 
 const CHAIR: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: 'billing' }
 const LAMP = { item: 'lamp', quantity: 2 }
@@ -156,7 +155,7 @@ describe('the tracking of an order', () => {
   })
 
   it('is shown to a user, by either way in which sessions travel', async () => {
-    const token = await sessionOf('alice', core)
+    const token = await sessionOf('alice', core.url)
     for (const headers of [bearer(token), { cookie: `sAccessToken=${token}` }]) {
       const shown = await track(headers)
       expect(await shown.json()).toMatchObject({ id: CHAIR.id, askedBy: 'user alice' })
@@ -164,7 +163,7 @@ describe('the tracking of an order', () => {
   })
 
   it('is shown to nobody who brings both, or nothing', async () => {
-    const cookie = `sAccessToken=${await sessionOf('alice', core)}`
+    const cookie = `sAccessToken=${await sessionOf('alice', core.url)}`
     expect((await track({ cookie, ...(await service('orders:read')) })).status).toBe(401)
     expect(events.at(-1)).toMatchObject({ by: 'acceptOneOf', reason: 'credentials_ambiguous' })
     expect((await track({})).status).toBe(401)
@@ -172,7 +171,7 @@ describe('the tracking of an order', () => {
   })
 
   it('opens nothing else to users', async () => {
-    const headers = bearer(await sessionOf('alice', core))
+    const headers = bearer(await sessionOf('alice', core.url))
     expect((await fetch(`${instances[0]?.url}/orders/${CHAIR.id}`, { headers })).status).toBe(401)
   })
 })

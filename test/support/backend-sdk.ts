@@ -128,7 +128,7 @@ function headersOf(mode: TransferMode, token: string, antiCsrf: string | undefin
  * Loads the SDK anew: its settings and its keys live in its modules, one set for a process. What it
  * loads late, it loads while it is initialised, so each copy has to be before the next is loaded.
  */
-export function loadModules(): Modules {
+function loadModules(): Modules {
   const load = createRequire(import.meta.url)
   for (const path of Object.keys(load.cache)) {
     if (path.includes('/node_modules/supertokens-node/')) delete load.cache[path]

@@ -75,6 +75,17 @@ async function memory(devtools: CDPSession) {
   return { server, page, nodes, jsEventListeners }
 }
 
+/** What the page has just taken away can outlive a collection. */
+async function leastMemory(devtools: CDPSession) {
+  let least = await memory(devtools)
+  for (let again = 0; again < 3; again += 1) {
+    await delay(PERIOD_MS)
+    const now = await memory(devtools)
+    if (now.nodes < least.nodes) least = now
+  }
+  return least
+}
+
 it('keeps its memory through ten thousand events, in the page and in the server', async () => {
   const events = await realEvents()
   const page = await browser.open(server.address)
@@ -84,10 +95,10 @@ it('keeps its memory through ten thousand events, in the page and in the server'
 
   await tell(events, 10_000)
   await told('10,000').waitFor()
-  const before = await memory(devtools)
+  const before = await leastMemory(devtools)
   await tell(events, 10_000)
   await told('20,000').waitFor()
-  const after = await memory(devtools)
+  const after = await leastMemory(devtools)
 
   expect(after.page - before.page).toBeLessThan(2 * MEGABYTE)
   expect(after.server - before.server).toBeLessThan(4 * MEGABYTE)

@@ -5,6 +5,9 @@ import { statusOf, useRoom } from './page-panels.js'
 /** Receivers of the room refresh their key set every ten seconds. */
 const REFRESHED_A_MOMENT_AGO_SECONDS = 3
 
+/** A set that is stale for no longer than a second is not shown as stale afterwards. */
+const LONGEST_REFRESH_MS = 1500
+
 const room = useRoom()
 
 /** Of the key that signs what is signed by no static key. */
@@ -96,6 +99,10 @@ it('takes the core down, which the line of the key set shows, and up again', asy
   await figure.getByText(/^[1-9]\d* \(\w+\)$/).waitFor()
   await room.act('rotate-key', {})
   expect(statusOf(await room.call({})), 'by a key that nobody can fetch').toBe(503)
+  await until('it has been stale for longer than a refresh takes', async () => {
+    const last = room.state().receivers[0]?.keySetLine.at(-1)
+    return last?.state === 'stale' && Date.now() - last.since > LONGEST_REFRESH_MS
+  })
 
   await panel.getByRole('button', { name: 'Take the core up' }).click()
   await figure.locator('.keys-state-fresh').waitFor()

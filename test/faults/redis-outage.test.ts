@@ -45,14 +45,21 @@ interface Answered {
   readonly backAt: number
 }
 
+/** An order whose request has stopped there. A busy machine may answer an earlier one with the 503. */
+async function stopped(whenAbandoned: Order['whenAbandoned'], stop: Stop) {
+  const arrival = runner.reached(stop).then(() => true)
+  for (;;) {
+    const order = newOrder(whenAbandoned)
+    const exchange = scene.send(runner, order, { stopAt: stop })
+    if (await Promise.race([arrival, exchange.answer.then(() => false)])) return { order, exchange }
+    expect((await exchange.answer).raw).toBe(UNAVAILABLE)
+  }
+}
+
 /** One order of each kind, answered while the fault lasts that has begun where they had stopped. */
 async function answersDuring({ begin, end }: Fault, stop: Stop): Promise<Answered[]> {
   await bothAnswer()
-  const sent = (['refuse', 'rerun'] as const).map((whenAbandoned) => {
-    const order = newOrder(whenAbandoned)
-    return { order, exchange: scene.send(runner, order, { stopAt: stop }) }
-  })
-  await runner.reached(stop, sent.length)
+  const sent = [await stopped('refuse', stop), await stopped('rerun', stop)]
   await begin()
   runner.goOn()
   const answers = await Promise.all(sent.map(({ exchange }) => exchange.answer))

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createBilling } from '../../example-app/billing/billing.js'
 import { createPlacedOrders } from '../../example-app/billing/placed-orders.js'
@@ -56,6 +57,16 @@ const write = async (key: string, body: object = LAMP): Promise<Response> =>
     body: JSON.stringify(body),
   })
 
+/** Whoever lost the connection may ask again before the first write has been rolled back. */
+async function writeOnceFree(key: string, body: object): Promise<Response> {
+  for (;;) {
+    const answer = await write(key, body)
+    if (answer.status !== 409) return answer
+    expect(answer.headers.get('retry-after')).toBe('1')
+    await delay(50)
+  }
+}
+
 async function rows(text: string): Promise<unknown[]> {
   return (await opened.pool.query(text)).rows
 }
@@ -80,7 +91,7 @@ it('writes nothing, and tells of nothing, when an order breaks on its way', asyn
   const before = await written()
   const glass = { item: 'glass', quantity: 1 }
   await expect(write('b', glass)).rejects.toThrow('fetch failed')
-  await expect(write('b', glass)).rejects.toThrow('fetch failed')
+  await expect(writeOnceFree('b', glass)).rejects.toThrow('fetch failed')
   expect(await written()).toEqual(before)
 })
 

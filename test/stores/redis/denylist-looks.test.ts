@@ -29,6 +29,8 @@ test('a look does not wait for the answer to a report', async () => {
   const server = await startRedis()
   const proxy = await startTcpProxy(server)
   const watching = new Redis({ port: server.port })
+  // ioredis takes a command of others that comes together with the answer to MONITOR for a fault.
+  await watching.ping()
   const monitor = await watching.monitor()
   onTestFinished(async () => {
     watching.disconnect()

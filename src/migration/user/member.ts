@@ -34,8 +34,16 @@ const IS_OF: { readonly [Type in MemberType]: (value: unknown) => value is Value
   integer: (value): value is number => typeof value === 'number' && Number.isFinite(value),
   boolean: (value) => typeof value === 'boolean',
   object: isRecord,
-  'array of string': (value) => Array.isArray(value) && value.every(isText),
-  'array of object': (value) => Array.isArray(value) && value.every(isRecord),
+  'array of string': (value) => isListOf(value, isText),
+  'array of object': (value) => isListOf(value, isRecord),
+}
+
+/** A hole is a member, too: `every` would leave it out. */
+function isListOf<Member>(
+  value: unknown,
+  isOfType: (member: unknown) => member is Member,
+): value is Member[] {
+  return Array.isArray(value) && value.findIndex((member) => !isOfType(member)) === -1
 }
 
 function isText(value: unknown): value is string {

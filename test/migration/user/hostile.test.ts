@@ -66,6 +66,9 @@ const faulty = fc
 
 const CONTEXTS = [{}, { tenants: [], roles: [], features: [] }]
 
+const errorsOf = (result: ReturnType<typeof validateUser>) =>
+  result.ok ? [] : result.errors.map(({ code, field }) => [code, field])
+
 describe('validateUser, whatever it is given', () => {
   it('answers any JSON value, and is consistent', () => {
     fc.assert(
@@ -86,6 +89,20 @@ describe('validateUser, whatever it is given', () => {
       }),
       { numRuns: 500 },
     )
+  })
+
+  it.each(['loginMethods', 'userRoles', 'totpDevices'] as const)('refuses a hole in %s', (name) => {
+    const holed: unknown[] = [...GOOD_USER[name]]
+    holed.length += 1
+    const result = validateUser({ ...GOOD_USER, [name]: holed })
+    expect(errorsOf(result)).toContainEqual(['wrong_type', name])
+  })
+
+  it('refuses a hole in tenantIds', () => {
+    const [method] = GOOD_USER.loginMethods
+    const loginMethods = [{ ...method, tenantIds: new Array(1) }]
+    const result = validateUser({ ...GOOD_USER, loginMethods })
+    expect(errorsOf(result)).toContainEqual(['wrong_type', 'loginMethods[0].tenantIds'])
   })
 
   it('leaves the value as it was', () => {

@@ -3,7 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { BuildOptions, Plugin } from 'esbuild'
 
 /** Each file's own address, not that of the whole program: some read what lies beside them. */
-export const ownAddresses: Plugin = {
+const ownAddresses: Plugin = {
   name: 'own-addresses',
   setup({ onLoad }) {
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
-import { ownAddresses, PROGRAM_OPTIONS } from '../../scripts/program-options.js'
+import { PROGRAM_OPTIONS } from '../../scripts/program-options.js'
 import { CACHE, writeCached } from './cache.js'
 import { packedPackages } from './packed-packages.js'
 
@@ -41,7 +41,7 @@ async function save(name: string, entry: BuildOptions): Promise<string> {
   const { outputFiles } = await build({
     ...entry,
     ...PROGRAM_OPTIONS,
-    plugins: [ownAddresses, packedOnes(await packedPackages())],
+    plugins: [...PROGRAM_OPTIONS.plugins, packedOnes(await packedPackages())],
   })
   const text = outputFiles[0]?.text ?? ''
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)

@@ -199,13 +199,13 @@ export class Session {
       this.freeLock(lock)
       if (this.held.size === 0 || this.database.splitReleases === 0) continue
       this.database.splitReleases -= 1
-      const standstill = setTimeout(() => this.#freeLocks(), STANDSTILL_MS)
+      const standstill = setTimeout(() => this.freeLocks(), STANDSTILL_MS)
       yield undefined
       clearTimeout(standstill)
     }
   }
 
-  #freeLocks(): void {
+  freeLocks(): void {
     for (const lock of [...this.held]) this.freeLock(lock)
   }
 
@@ -214,7 +214,7 @@ export class Session {
     this.isDead = true
     clearTimeout(this.#idle)
     this.inserted.clear()
-    this.#freeLocks()
+    this.freeLocks()
     this.database.sessions.delete(this)
     this.onDeath(error)
   }

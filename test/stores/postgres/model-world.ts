@@ -202,7 +202,7 @@ class World {
         break
       case 'locks are lost':
         this.ledger.hasLostLocks = true
-        for (const lock of connection?.session.held ?? []) connection?.session.freeLock(lock)
+        connection?.session.freeLocks()
         break
       case 'sweep':
         this.#sweep()

@@ -90,6 +90,8 @@ const MARK_SECONDS = 604_800
 /** A connection that says nothing is replaced after this, and the question asked again. */
 const TRY_TIMEOUT_MS = 500
 const RETRY_DELAY_MS = 50
+/** A try without the time for an answer would only blur what is known. */
+const LEAST_TRY_MS = 100
 /** Answers of a server that may take the question a moment later. */
 const PASSING = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
@@ -111,19 +113,20 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     timeoutMs: number,
   ): Promise<unknown> {
     const deadline = performance.now() + timeoutMs
+    let leftMs = timeoutMs
     let mayHaveRun = false
     for (;;) {
-      const leftMs = Math.max(1, deadline - performance.now())
       try {
         return await connection.ask({ ...question, timeoutMs: Math.min(TRY_TIMEOUT_MS, leftMs) })
       } catch (error) {
         const { code, message, mayHaveRun: mayHaveRunNow } = error as Unanswered
         mayHaveRun ||= mayHaveRunNow
-        const isOver = performance.now() + RETRY_DELAY_MS >= deadline
+        const isOver = performance.now() + RETRY_DELAY_MS + LEAST_TRY_MS >= deadline
         const isFinal = code === 'closed' || (code === 'server' && !PASSING.test(message))
         if (isOver || isFinal) throw new Unanswered(code, message, mayHaveRun)
       }
       await sleep(RETRY_DELAY_MS)
+      leftMs = Math.max(LEAST_TRY_MS, deadline - performance.now())
     }
   }
 

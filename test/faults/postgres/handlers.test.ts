@@ -14,6 +14,8 @@ import {
 } from './stage.js'
 
 const SLACK_MS = 4000
+/** Of a run that nothing holds up, however busy the machine is. */
+const PATIENT = { acquireMs: 10_000, transactionMs: 10_000 }
 
 /** Something that happens to the first run of a handler after it has written. */
 type Mishap = (
@@ -54,7 +56,10 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
     /** The caller hears of the mishap, never of a success, and its retry runs. */
     const expectRerun = (mishap: Mishap, first: RegExp, store: Receiving['store'] = {}) =>
       onLane(stage, cell, async ({ receive }) => {
-        const { port } = await receive({ handler: meeting(mishap), store })
+        const { port } = await receive({
+          handler: meeting(mishap),
+          store: { ...PATIENT, ...store },
+        })
         const key = newKey()
         const { before, final } = await retry(port, key)
         expect(told(before)[0]).toMatch(first)

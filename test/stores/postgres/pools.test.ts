@@ -97,7 +97,7 @@ describe.each([1, 3, 10])('a pool of %i', (max) => {
     const key = newKey()
     const start = performance.now()
     expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
-    expect(performance.now() - start).toBeLessThan(1000)
+    expect(performance.now() - start).toBeLessThan(5000)
     for (const client of taken) client.release()
     await delay(30)
     expect(receiver.handled).toBe(1)

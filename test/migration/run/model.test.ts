@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { live } from './support/live.js'
+import type { Fate } from './support/simulated-core.js'
 import { inTime, isMended, late, type Story, storyWith } from './support/story.js'
 
 /** Some seconds' worth; `MODEL_RUNS` makes a longer search. */
@@ -53,6 +54,21 @@ const LANDS_IN_CORRECTION: Story = {
   hookIsFirst: false,
 }
 
+const landing = (landsAfterMs: number): Fate => ({ landsAfterMs })
+
+/** A call lands while a correction deletes a row, its process is killed, and nobody is sent again. */
+const LANDS_WHILE_DELETING: Story = {
+  ...FOUND_LAST,
+  users: 10,
+  fates: [8, 30_400, 1].map(landing),
+  kills: [22, 5, 21, 9, 8, 27].map((after) => ({ after, kept: false })),
+  hook: [{ afterMs: 0, user: 0 }],
+  conflicts: [1],
+  mends: [false],
+  jobUsers: 4,
+  jobEveryMs: 6844,
+}
+
 type Lived = Awaited<ReturnType<typeof live>>
 
 function judge({ core, report, reports, resent }: Lived, story: Story): void {
@@ -89,7 +105,10 @@ describe('a run whose core loses replies, whose hook is at work and that is kill
   it('brings each identity to one account, however late its calls end', async () => {
     await fc.assert(
       fc.asyncProperty(storyWith(late), async (story) => judge(await live(story), story)),
-      { numRuns: RUNS, examples: [[DELETED_LATE], [LANDS_IN_CORRECTION]] },
+      {
+        numRuns: RUNS,
+        examples: [[DELETED_LATE], [LANDS_IN_CORRECTION], [LANDS_WHILE_DELETING]],
+      },
     )
   })
 })

@@ -24,6 +24,13 @@ const failedRow: Entry = {
   as: 'failed',
   code: 'E019',
 }
+const leftOut: Entry = {
+  type: 'corrected',
+  source: { name: 'corrections', file: false, digest: 'c' },
+  replaced: [],
+  leftOut: [[0, 1, 'has an account of old']],
+  accepted: [],
+}
 const again: Entry = { type: 'again', codes: ['E019'], of: '0' }
 const twinRow: Entry = { ...failedRow, row: 'row-2', of: 1, externalUserId: 'user-1', as: 'twin' }
 const atRest: Entry[] = [...started, sent, staged, { type: 'waited' }, { type: 'collected' }]
@@ -82,6 +89,31 @@ describe('the next step of a run', () => {
       'a failure that is sent again: its row leaves first',
       [...atRest, failedRow, { type: 'reconciled' }, again],
       'delete_rows',
+    ],
+    [
+      'somebody left out: their row leaves, and then what came meanwhile is looked for',
+      [
+        ...atRest,
+        failedRow,
+        lookedUp([1, 2, 3]),
+        { type: 'reconciled' },
+        leftOut,
+        { type: 'delete_sent', rows: ['row-1'] },
+        { type: 'deleted', rows: ['row-1'] },
+      ],
+      'reconcile',
+    ],
+    [
+      'a twin deleted after the look-ups',
+      [
+        ...atRest,
+        twinRow,
+        lookedUp([0, 1, 2, 3]),
+        { type: 'reconciled' },
+        { type: 'delete_sent', rows: ['row-2'] },
+        { type: 'deleted', rows: ['row-2'] },
+      ],
+      'reconcile',
     ],
     [
       'its row gone',

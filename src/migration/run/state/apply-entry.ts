@@ -116,6 +116,8 @@ function setAll(state: RunState, ordinals: string, code: IdentityCode): void {
 
 function correct(state: RunState, entry: EntryOf<'corrected'>): void {
   state.corrections.push(entry.source)
+  // What was seen may be days old, and a call without reply may have landed since.
+  state.reconciled = false
   for (const [ordinal] of entry.replaced) {
     assertOrdinal(state, ordinal)
     state.recordsFrom[ordinal] = state.corrections.length

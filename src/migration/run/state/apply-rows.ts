@@ -31,6 +31,8 @@ export function applyRows(state: RunState, entry: RowEntry): void {
       return
     case 'delete_sent':
       state.deleting = entry.rows
+      // Meanwhile a call without reply may land.
+      state.reconciled = false
       return
     case 'deleted':
       state.deleting = undefined

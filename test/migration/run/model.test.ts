@@ -69,6 +69,18 @@ const LANDS_WHILE_DELETING: Story = {
   jobEveryMs: 6844,
 }
 
+/** A row of an old call fails after the correction, which lands later still, and so does another. */
+const FAILS_BEFORE_THE_CORRECTION: Story = {
+  ...FOUND_CORRECTED,
+  users: 2,
+  batchUsers: 2,
+  fates: [...[36_232, 38_225, 1, 10_008, 1, 30_088].map(landing), 'lost before', landing(8)],
+  conflicts: [0],
+  hookIsFirst: false,
+  jobUsers: 2,
+  jobEveryMs: 3159,
+}
+
 type Lived = Awaited<ReturnType<typeof live>>
 
 function judge({ core, report, reports, resent }: Lived, story: Story): void {
@@ -107,7 +119,12 @@ describe('a run whose core loses replies, whose hook is at work and that is kill
       fc.asyncProperty(storyWith(late), async (story) => judge(await live(story), story)),
       {
         numRuns: RUNS,
-        examples: [[DELETED_LATE], [LANDS_IN_CORRECTION], [LANDS_WHILE_DELETING]],
+        examples: [
+          [DELETED_LATE],
+          [LANDS_IN_CORRECTION],
+          [LANDS_WHILE_DELETING],
+          [FAILS_BEFORE_THE_CORRECTION],
+        ],
       },
     )
   })

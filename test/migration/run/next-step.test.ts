@@ -91,6 +91,17 @@ describe('the next step of a run', () => {
       'delete_rows',
     ],
     [
+      'a twin of somebody who has failed: all of their rows leave',
+      [
+        ...atRest,
+        failedRow,
+        { ...failedRow, row: 'row-2', as: 'twin' },
+        { type: 'delete_sent', rows: ['row-2'] },
+        { type: 'deleted', rows: ['row-2'] },
+      ],
+      'delete_rows',
+    ],
+    [
       'somebody left out: their row leaves, and then what came meanwhile is looked for',
       [
         ...atRest,

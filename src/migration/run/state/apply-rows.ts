@@ -63,10 +63,11 @@ function recordRow(state: RunState, entry: EntryOf<'row'>): void {
 
 function recordTwin(state: RunState, entry: EntryOf<'row'>): void {
   state.toDelete.add(entry.row)
-  if (stateOf(state, entry.of) === IDENTITY.failed) {
-    setIdentity(state, entry.of, IDENTITY.staged)
-    state.reconciled = false
-  }
+  if (stateOf(state, entry.of) !== IDENTITY.failed) return
+  // The identity has its account: its rows that were recorded before are twins, too.
+  for (const [row, ordinal] of state.rows) if (ordinal === entry.of) state.toDelete.add(row)
+  setIdentity(state, entry.of, IDENTITY.staged)
+  state.reconciled = false
 }
 
 function forgetRows(state: RunState, rows: readonly string[]): void {

@@ -72,6 +72,7 @@ export default defineConfig({
     // A busy machine makes everything take longer; what hangs hangs for good.
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
     restoreMocks: true,
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
     projects: [

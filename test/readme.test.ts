@@ -120,8 +120,9 @@ describe.concurrent("the README's handler of errors", () => {
     const answer = await fetch(`${app().url}/orders/1?secret=1`)
     const body = { type: 'about:blank', title: 'Internal Server Error', status: 500 }
     expect([answer.status, await answer.json()]).toEqual([500, body])
+    const isLogged = () => app().complaints().includes('needs a serviceAuth before it')
+    await until('it is logged', async () => isLogged())
     expect(app().complaints()).toContain('GET /orders/1: wrong_wiring')
-    expect(app().complaints()).toContain('needs a serviceAuth before it')
     expect(app().complaints()).not.toContain('secret=1')
   })
 })

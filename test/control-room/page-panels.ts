@@ -13,7 +13,7 @@ import { type RedisServer, startRedis } from '../support/redis.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 
 /** Long enough to be seen running, short enough to wait for its end. */
-const LEASE_SECONDS = 2
+const LEASE_SECONDS = 6
 
 export interface OpenPanel {
   readonly page: Page

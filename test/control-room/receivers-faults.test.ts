@@ -196,8 +196,9 @@ describe('receivers whose Redis comes and goes', () => {
     await room.receivers.start('orders-2')
     expect(await room.read('orders-2')).toMatchObject({ status: 503 })
 
-    const ends = room.requests().filter(({ call }) => call === 'undecided')
-    expect(ends).toMatchObject([{ outcome: 'undecided' }])
+    const ends = () => room.requests().filter(({ call }) => call === 'undecided')
+    await until('it is told', async () => ends().length > 0)
+    expect(ends()).toMatchObject([{ outcome: 'undecided' }])
 
     await redis.restart()
     await until('it is back', isBack)

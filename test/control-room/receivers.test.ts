@@ -122,7 +122,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     expect(denial()).toBeUndefined()
     await until('both let it in', async () => (await statuses()).join() === '200,200')
 
-    await receivers.deny({ ...caller, reason: 'for a while', seconds: 1 })
+    await receivers.deny({ ...caller, reason: 'for a while', seconds: 5 })
     await until('both apply it', isApplied)
     await until('it is over', async () => denial() === undefined)
     await until('both let it in', async () => (await statuses()).join() === '200,200')

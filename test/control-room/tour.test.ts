@@ -13,6 +13,9 @@ import type { Stage } from '../../example-app/story/stage.js'
 import { storySteps } from '../../example-app/story/steps.js'
 import { compile } from '../support/compile.js'
 
+/** Whole stories, which start servers. */
+const LONG = { timeout: 180_000 }
+
 const NOW = 1_800_000_000_000
 const WELL: Played = { status: 200, seen: 'accepted by serviceAuth', faults: [] }
 
@@ -119,7 +122,7 @@ describe('played', () => {
   const statesOf = () => tour.steps().map(({ title, state, faults }) => [title, state, ...faults])
   const asTold = () => SCRIPT.map(({ title }) => [title, 'as-told'])
 
-  it('goes as told, to the last step and again in another order', async () => {
+  it('goes as told, to the last step and again in another order', LONG, async () => {
     const last = await tour.play({ index: SCRIPT.length - 1 })
     expect(last).toMatchObject({ state: 'as-told', status: 503 })
     expect(last.answer).toMatch(/^HTTP\/1\.1 503\n(.+\n)*retry-after: 5\n(.+\n)*\n\{/)

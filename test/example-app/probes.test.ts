@@ -118,7 +118,7 @@ it('is not ready before it knows who is denied, and writes once Redis is there',
 
 it('is alive and not ready while it stops, and goes on serving', async () => {
   const core = await openCore()
-  const orders = await startOrders({ IDENTITY_CORE_URL: core.url, ORDERS_SERVE_ON_MS: '1500' })
+  const orders = await startOrders({ IDENTITY_CORE_URL: core.url, ORDERS_SERVE_ON_MS: '8000' })
   await orders.isReady()
   orders.child.kill('SIGTERM')
   await orders.isStopping()

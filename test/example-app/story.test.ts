@@ -13,6 +13,9 @@ import { run } from './run.js'
 /** What `npx service-auth` runs once the project is built. */
 const SERVICE_AUTH = `node ${await compileCommand()}`
 
+/** Whole stories, which start servers. */
+const LONG = { timeout: 180_000 }
+
 const STEPS = [
   ['accepted read', 200],
   ['accepted write', 201],
@@ -56,7 +59,7 @@ it('goes as told from the first step to the last, and ends with exit code 0', as
   expect(code).toBe(0)
 })
 
-it('goes as told with Redis, also a second time on the same records', async () => {
+it('goes as told with Redis, also a second time on the same records', LONG, async () => {
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
   for (const _ of ['once', 'again']) {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import type { PostgresStoreOptions } from '../../../src/stores/postgres/options.js'
 import {
   type CoupledReceiver,
   createLedger,
@@ -17,13 +18,17 @@ import { until } from '../../support/until.js'
 
 const AT_ONCE = 8
 const WRITES_BEFORE = 40
+/** Of a server that is killed: what waits for it is soon over. */
+const SOON_OVER = { acquireMs: 500, resolveMs: 500 }
+/** A server that was just promoted may be slow on a busy machine. */
+const PATIENT = { acquireMs: 10_000 }
 const ASYNCHRONOUS = expect.stringContaining('a standby is asynchronous')
 
 interface Replicated {
   readonly primary: PostgresServer
   readonly standby: PostgresServer
   readonly ledger: Ledger
-  open(server: PostgresServer): Promise<CoupledReceiver>
+  open(server: PostgresServer, limits?: PostgresStoreOptions): Promise<CoupledReceiver>
 }
 
 /** Two servers, of which the one follows the other. */
@@ -42,10 +47,10 @@ async function openReplicated(settings: PostgresSettings = {}): Promise<Replicat
     const [row] = await primary.query('select sync_state from pg_stat_replication')
     return row?.['sync_state'] === wanted
   })
-  const open = (server: PostgresServer): Promise<CoupledReceiver> =>
+  const open: Replicated['open'] = (server, limits = SOON_OVER) =>
     openCoupled({
       url: server.urlFor(ledger.name),
-      store: { acquireMs: 500, resolveMs: 500 },
+      store: limits,
       handler: (store) => async (request, response) => {
         await writeEffect(store, request)
         response.status(201).json({ order: 1 })
@@ -78,7 +83,7 @@ async function lookAt({ standby, ledger }: Replicated) {
 
 /** Sends each key again; after it each has one effect and one record. */
 async function retryAll(replicated: Replicated, keys: readonly string[]): Promise<string[]> {
-  const receiver = await replicated.open(replicated.standby)
+  const receiver = await replicated.open(replicated.standby, PATIENT)
   const replayed: string[] = []
   for (const key of keys) {
     const answer = await call(receiver.port, { key, body: '{"a":1}' })
@@ -135,7 +140,7 @@ test('a failover to an asynchronous standby loses writes with their records, and
 
 test('a standby is no place for writes: the check says so, and a write is the 503', async () => {
   const replicated = await openReplicated()
-  const receiver = await replicated.open(replicated.standby)
+  const receiver = await replicated.open(replicated.standby, PATIENT)
   await expect(receiver.store.check()).rejects.toMatchObject({
     code: 'unfit',
     message: expect.stringContaining('the server is a standby: it is read-only'),

@@ -76,7 +76,11 @@ export async function openCoupled(given: CoupledOptions): Promise<CoupledReceive
   const { url, handler, options, more } = given
   const express = given.express ?? (EXPRESS_MAJORS[1]?.express as ExpressModule)
   const pool = new Pool({ connectionString: url, ...given.pool })
-  const store = postgresStore(fromPg(pool), { sweepSeconds: false, ...given.store })
+  const store = postgresStore(fromPg(pool), {
+    sweepSeconds: false,
+    acquireMs: 10_000,
+    ...given.store,
+  })
   const receiver = await openOrders({
     ...more,
     express,

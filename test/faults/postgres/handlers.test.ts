@@ -107,9 +107,9 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
           handler:
             ({ write }) =>
             async (request, response) => {
+              const effect = await write(request)
               const hangs = isFirst
               isFirst = false
-              const effect = await write(request)
               const { signal } = request.idempotency as { signal: AbortSignal }
               if (hangs) {
                 await new Promise((resolve) => signal.addEventListener('abort', resolve))
@@ -153,6 +153,7 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
         let isWritten = false
         let isEnded = false
         const { port } = await receive({
+          store: PATIENT,
           handler:
             ({ write }) =>
             async (request, response) => {
@@ -179,7 +180,7 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
       onLane(stage, cell, async ({ receive }) => {
         let holders = 0
         const { port } = await receive({
-          store: { transactionMs: 5000 },
+          store: { ...PATIENT, transactionMs: 5000 },
           handler: (tools) => async (request, response) => {
             const isOdd = request.path.endsWith('/odd')
             const effect = await tools.write(request)

@@ -13,11 +13,11 @@ import { launchVictim, type Stop, type Victim } from './victims.js'
  * Until a retry has its answer. Where no statement ran, Postgres sees at once that its client is gone; else
  * it looks every 0.5 s. The rest is for a busy machine.
  */
-const IDLE_MS = 1500
-const IN_STATEMENT_MS = 3000
+const IDLE_MS = 6000
+const IN_STATEMENT_MS = 8000
 
 const LONG_MS = 30_000
-const SHORT_MS = 800
+const SHORT_MS = 3000
 const PAUSE_MS = 10
 
 const STOPS: readonly Stop[] = [

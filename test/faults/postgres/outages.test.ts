@@ -59,7 +59,9 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
 
     test.concurrent('slow, but within the limits: the answer', async () => {
       await onLane(stage, cell, async ({ proxy, receive }) => {
-        const { port } = await receive({ store: { transactionMs: 5000, resolveMs: 5000 } })
+        const { port } = await receive({
+          store: { acquireMs: 5000, transactionMs: 5000, resolveMs: 5000 },
+        })
         await retry(port, newKey())
         proxy.delayMs(20)
         const key = newKey()
@@ -105,7 +107,8 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
         isFirst = false
         response.status(201).json({ effect })
       }
-    const receiver = await receive({ handler })
+    const store = { acquireMs: 10_000, transactionMs: 10_000 }
+    const receiver = await receive({ handler, store })
     await retry(receiver.port, newKey())
     isFirst = false
     return receiver

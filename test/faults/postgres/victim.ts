@@ -84,6 +84,7 @@ function stopSending(response: Response, wanted: Wanted): void {
 const storeOf = ({ runner }: OpenAdapter) =>
   postgresStore(stopping(runner), {
     sweepSeconds: false,
+    acquireMs: 10_000,
     transactionMs: Number(setting('TRANSACTION_MS')),
   })
 

@@ -69,7 +69,7 @@ describe.each(Object.entries(clients))('a store on a cluster, through %s', (_, c
 
 describe('a cluster with faults', () => {
   test('has every master looked at', async () => {
-    const store = storeOn(clients['ioredis 6']())
+    const store = storeOn(clients['ioredis 6'](), { timeoutMs: 5000 })
     for (const master of cluster.masters) {
       await expect(store.check()).resolves.toBeUndefined()
       await master.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')

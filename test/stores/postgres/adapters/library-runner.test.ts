@@ -120,7 +120,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
       )
       const startedAt = performance.now()
       const errors = await Promise.all([rejection(late), rejection(statement)])
-      expect(performance.now() - startedAt).toBeLessThan(1000)
+      expect(performance.now() - startedAt).toBeLessThan(5000)
       expect(errors.map(sqlStateOf)).toEqual([undefined, undefined])
     })
     await runner.query(undefined, 'select 1', [])
@@ -155,12 +155,12 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     const failure = new Error('the time is over')
     const startedAt = performance.now()
     const run = runner.transaction(async (tx) => {
-      execute(tx, 'select pg_sleep(1.6)::text').catch(() => {})
+      execute(tx, 'select pg_sleep(4)::text').catch(() => {})
       await delay(20)
       throw failure
     }, LIMITS)
     expect(await rejection(run)).toBe(failure)
-    expect(performance.now() - startedAt).toBeLessThan(1500)
+    expect(performance.now() - startedAt).toBeLessThan(3500)
   })
 
   test('outlives connections that the server ends', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Isolation, TransactionRunner } from '../stores/postgres/runner.js'
 import type { StoreRules } from './store-case.js'
-import { exhaust, SHORT_ACQUIRE_MS, SLACK_MS } from './transaction-runner-pool.js'
+import { exhaust, LATE_MS, SHORT_ACQUIRE_MS, SLACK_MS } from './transaction-runner-pool.js'
 import { LIMITS, type RunnerAtTable, withTables } from './transaction-runner-table.js'
 
 const ISOLATIONS: readonly Isolation[] = ['read committed', 'repeatable read', 'serializable']
@@ -142,6 +142,7 @@ export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTab
       } finally {
         await release()
       }
+      await delay(LATE_MS)
       await holds()
       assert.equal(lateCalls, 0, 'calls of a work that came too late')
     },

@@ -9,6 +9,9 @@ const OPENING_MS = 1000
 /** What a busy machine may be late by. */
 export const SLACK_MS = 1000
 
+/** How long what came too late has to run all the same, once there are connections again. */
+export const LATE_MS = 250
+
 /** Holds transactions until the pool has no connection left; returns what ends them. */
 export async function exhaust({ runner }: RunnerAtTable): Promise<() => Promise<void>> {
   const held: Promise<void>[] = []

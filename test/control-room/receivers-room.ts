@@ -21,7 +21,7 @@ export async function programs(): Promise<Programs> {
   return { receiver, answer }
 }
 
-export const LEASE_SECONDS = 6
+export const LEASE_SECONDS = 4
 
 export interface Call {
   readonly caller?: string

@@ -4,13 +4,10 @@ import type { PostgresProxy } from '../../support/postgres-proxy.js'
 import { MOMENTS, type Moment } from '../../support/postgres-wire.js'
 import { type Cell, cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'
-import { LIMITS, onLane, openStage, type Receiving, type Stage } from './stage.js'
+import { LIMITS, onLane, openStage, PATIENT, type Receiving, type Stage } from './stage.js'
 
 /** When a connection that is silent breaks at last, as TCP sees to. */
 const SILENT_MS = 2 * LIMITS.transactionMs
-
-/** Of a run that nothing holds up, however busy the machine is. */
-const PATIENT = { acquireMs: 10_000, transactionMs: 10_000, resolveMs: 10_000 }
 
 /** Statements of a run: its bounds and locks, the handler's write, the record, COMMIT. */
 const FEWEST_STATEMENTS = 4
@@ -101,7 +98,9 @@ describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (
       { moment: 'silent before', what: '503, and a retry runs', tells: ['503 about:blank'] },
     ] as const)('$moment COMMIT: $what', async ({ moment, tells }) => {
       await onLane(stage, cell, async ({ proxy, receive }) => {
-        const { port } = await receive(moment === 'silent before' ? {} : { store: PATIENT })
+        const { port } = await receive(
+          moment === 'silent before' ? {} : { store: { ...PATIENT, resolveMs: 10_000 } },
+        )
         await retry(port, newKey())
         const key = newKey()
         proxy.cutAt({ at: /^commit( and chain)?$/i, moment })

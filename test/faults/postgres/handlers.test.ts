@@ -9,13 +9,12 @@ import {
   LIMITS,
   onLane,
   openStage,
+  PATIENT,
   type Receiving,
   type Stage,
 } from './stage.js'
 
 const SLACK_MS = 4000
-/** Of a run that nothing holds up, however busy the machine is. */
-const PATIENT = { acquireMs: 10_000, transactionMs: 10_000 }
 
 /** Something that happens to the first run of a handler after it has written. */
 type Mishap = (

@@ -4,7 +4,15 @@ import type { PostgresOutage } from '../../support/postgres-proxy.js'
 import { until } from '../../support/until.js'
 import { cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'
-import { type Lane, LIMITS, onLane, openStage, type Receiving, type Stage } from './stage.js'
+import {
+  type Lane,
+  LIMITS,
+  onLane,
+  openStage,
+  PATIENT,
+  type Receiving,
+  type Stage,
+} from './stage.js'
 
 const OUTAGES: readonly PostgresOutage[] = ['refused', 'accepted and closed', 'accepted and silent']
 
@@ -107,8 +115,7 @@ describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version
         isFirst = false
         response.status(201).json({ effect })
       }
-    const store = { acquireMs: 10_000, transactionMs: 10_000 }
-    const receiver = await receive({ handler, store })
+    const receiver = await receive({ handler, store: PATIENT })
     await retry(receiver.port, newKey())
     isFirst = false
     return receiver

@@ -18,6 +18,9 @@ import type { Cell, Route } from './matrix.js'
 /** Short, so that whatever hangs is over soon; long enough for a busy machine. */
 export const LIMITS = { acquireMs: 1000, transactionMs: 1000, resolveMs: 1000 }
 
+/** Of a run that nothing holds up, however busy the machine is. */
+export const PATIENT = { acquireMs: 10_000, transactionMs: 10_000 }
+
 const CLOSING_MS = 500
 
 /** Keys are secrets, and drivers tell of what they have sent. */

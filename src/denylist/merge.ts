@@ -43,7 +43,7 @@ export const NOTHING_HELD: Holding = { entries: new Map(), kept: NONE_KEPT }
 
 /**
  * Takes in a list. What is held goes only at its end or by a mark that is newer than it, never because
- * the list lacks it: a failover may have lost it.
+ * the list lacks it: a failover may have lost it. So an older entry that lasts as long makes it no older.
  */
 export function merge(held: Holding, list: ReadList): Holding {
   const entries = new Map<string, HeldEntry>()
@@ -55,9 +55,10 @@ export function merge(held: Holding, list: ReadList): Holding {
     if (entry.endsAt <= list.serverSeconds) continue
     if (entry.number < (list.marks.get(target) ?? 0)) continue
     const listed = entries.get(target)
-    if (listed !== undefined && covers(listed, entry)) continue
+    const isCovered = listed !== undefined && covers(listed, entry)
+    if (isCovered && listed.number >= entry.number) continue
     entries.set(target, listed === undefined ? entry : latestOf(listed, entry))
-    kept.add(target)
+    if (!isCovered) kept.add(target)
   }
   return { entries, kept: kept.size === 0 ? NONE_KEPT : kept }
 }

@@ -12,6 +12,8 @@ import {
 import type { HeldEntry, ReadList } from '../../src/denylist/merge.js'
 import { caller, MAX_STALE_SECONDS, momentAt, START_SECONDS } from './story.js'
 
+const RUNS = Number(process.env['MODEL_RUNS'] ?? 2000)
+
 const TARGETS = ['a', 'b', 'c']
 const target = fc.constantFrom(...TARGETS)
 /** Seconds from now. */
@@ -134,7 +136,7 @@ function eventOf(
 function inEvery(story: typeof anyStory, look: () => (scene: Scene) => void): void {
   fc.assert(
     fc.property(story, (steps) => tell(steps, look())),
-    { numRuns: 2000 },
+    { numRuns: RUNS },
   )
 }
 
@@ -183,7 +185,7 @@ it('an allow ends what is held, whatever the server has lost before', () => {
       })
       expect(last.held.entries.has(allowed)).toBe(false)
     }),
-    { numRuns: 2000 },
+    { numRuns: RUNS },
   )
 })
 

@@ -62,4 +62,12 @@ describe('what is held', () => {
     expect(merge(held, listOf(7, {}, allowedAt(7))).entries.size).toBe(1)
     expect(merge(held, listOf(10, {}, allowedAt(10))).entries.size).toBe(0)
   })
+
+  it('keeps its higher number against an older entry that lasts as long, and is listed all the same', () => {
+    const held = merge(holding(9), listOf(6, { a: caller({ number: 6 }) }))
+    expect(held.kept.size).toBe(0)
+    // Another replica has the mark that was older than what is held.
+    expect(merge(held, listOf(7, {}, allowedAt(7))).entries.size).toBe(1)
+    expect(merge(held, listOf(10, {}, allowedAt(10))).entries.size).toBe(0)
+  })
 })

@@ -82,7 +82,11 @@ it('comes back by itself after an outage, also after it has expired', async () =
   expect(asked.length).toBeGreaterThan(during)
   down = false
   await passes(31)
-  expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['a'] })
+  await until(
+    'the fetch that is under way has ended',
+    async () => keySet.health().state === 'fresh',
+  )
+  expect(keySet.health().keys).toEqual(['a'])
 })
 
 it('comes back by itself after a sleep of the machine that it did not survive', async () => {

@@ -97,7 +97,10 @@ describe.each(PAIRS)('Two receivers, the first %s, the second %s', (firstClock, 
     const exchange = scene.send(first, order, { stopAt: 'after the write' })
     await first.reached('after the write')
     const inProgress = await scene.send(second, order).answer
-    expect(inProgress).toMatchObject({ problem: 'request-in-progress', retryAfter: '1' })
+    expect(inProgress).toMatchObject({
+      problem: 'request-in-progress',
+      retryAfter: expect.stringMatching(/^[1-3]$/),
+    })
     first.goOn()
     const answer = await exchange.answer
     const effects = await scene.effects(order)

@@ -15,13 +15,19 @@ const BEFORE_STORING = [
 ] as const satisfies Stop[]
 
 let scene: Scene
+/** For what is not to wait for Redis while that is out of reach. */
+const HASTY = { timeoutMs: 1000 }
+
 let runner: ReceiverProcess
+let hasty: ReceiverProcess
+/** Waits for as long as it takes. */
 let other: ReceiverProcess
 beforeAll(async () => {
   scene = await openScene()
-  ;[runner, other] = await Promise.all([
-    scene.launch({ timeoutMs: 250 }),
-    scene.launch({ timeoutMs: 250 }),
+  ;[runner, hasty, other] = await Promise.all([
+    scene.launch(HASTY),
+    scene.launch(HASTY),
+    scene.launch(),
   ])
 })
 afterAll(() => scene.close())
@@ -36,12 +42,13 @@ const FAULTS: readonly (Fault & { name: string })[] = [
   { name: 'dies', begin: () => scene.redis.kill(), end: () => scene.redis.restart() },
 ]
 
-const bothAnswer = () => Promise.all([scene.storeAnswers(runner), scene.storeAnswers(other)])
+const allAnswer = () =>
+  Promise.all([runner, hasty, other].map((receiver) => scene.storeAnswers(receiver)))
 
 interface Answered {
   readonly order: Order
   readonly answer: Answer
-  /** When both receivers reached Redis again, of `performance.now`. */
+  /** When all receivers reached Redis again, of `performance.now`. */
   readonly backAt: number
 }
 
@@ -58,15 +65,15 @@ async function stopped(whenAbandoned: Order['whenAbandoned'], stop: Stop) {
 
 /** One order of each kind, answered while the fault lasts that has begun where they had stopped. */
 async function answersDuring({ begin, end }: Fault, stop: Stop): Promise<Answered[]> {
-  await bothAnswer()
+  await allAnswer()
   const sent = [await stopped('refuse', stop), await stopped('rerun', stop)]
   await begin()
   runner.goOn()
   const answers = await Promise.all(sent.map(({ exchange }) => exchange.answer))
-  const early = await Promise.all(sent.map(({ order }) => scene.send(other, order).answer))
+  const early = await Promise.all(sent.map(({ order }) => scene.send(hasty, order).answer))
   for (const { raw } of early) expect(raw).toBe(UNAVAILABLE)
   await end()
-  await bothAnswer()
+  await allAnswer()
   const backAt = performance.now()
   return sent.map(({ order }, index) => ({ order, answer: answers[index] as Answer, backAt }))
 }
@@ -122,11 +129,11 @@ describe.each(FAULTS)('A write while Redis $name and comes back with its data', 
 describe('A write whose Redis comes back without its data', () => {
   /** Stopped there while everything is lost. */
   async function loseDataAt(stop: Stop, order: Order) {
-    await bothAnswer()
+    await allAnswer()
     const exchange = scene.send(runner, order, { stopAt: stop })
     await runner.reached(stop)
     await scene.redis.restart({ keepData: false })
-    await bothAnswer()
+    await allAnswer()
     return exchange
   }
 
@@ -177,7 +184,7 @@ describe('A write whose Redis comes back without its data', () => {
 describe('A write whose receiver is killed while Redis hangs', () => {
   /** Redis has been asked, and does it after the receiver's death. */
   async function killWhile(stops: readonly [Stop, Stop]): Promise<readonly [Order, Order]> {
-    await bothAnswer()
+    await allAnswer()
     // It must not give up before it dies.
     const victim = await scene.launch({ timeoutMs: 10_000 })
     const orders = [newOrder('refuse'), newOrder('rerun')] as const
@@ -189,7 +196,7 @@ describe('A write whose receiver is killed while Redis hangs', () => {
     await victim.kill()
     for (const { answer } of sent) expect((await answer).raw).toBe('')
     scene.redis.resume()
-    await bothAnswer()
+    await allAnswer()
     return orders
   }
 

@@ -14,6 +14,7 @@ export type Stop =
   /** Of a response that is too large to be kept. */
   | 'while streaming'
 
-export const LEASE_MS = 1000
+/** A renewal may be late by most of it: a busy machine stands still for a second. */
+export const LEASE_MS = 3000
 /** More than the kernel takes at once. */
 export const LARGE_BYTES = 20_000_000

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
 import { until } from '../support/until.js'
-import { APPLIED_WITHIN_MS, POLL_MS, report } from './denylist-figures.js'
+import { APPLIED_WITHIN_MS, POLL_MS, report, WRITE_PATIENCE } from './denylist-figures.js'
 import { type Holding, holdDenied } from './denylist-holding.js'
 import {
   controlToken,
@@ -65,7 +65,7 @@ async function denied({ late, traffic }: Holding): Promise<number> {
 test('Redis starts after them: 503 until it does, then the list within a second', async () => {
   const { token, entry } = newTarget(scene, 'token')
   const control = controlToken(scene)
-  await scene.desk.deny(entry)
+  await scene.desk.deny(entry, WRITE_PATIENCE)
   await redis.kill()
   await scene.launch()
   const { receivers } = scene
@@ -94,7 +94,7 @@ test('two are cut off, one refused and one in silence: the others go on within a
   await Promise.all([proxies[0]?.fail('refused'), proxies[1]?.fail('accepted and silent for good')])
   const failedAt = performance.now()
   await sleep(POLL_MS)
-  const { version } = await desk.deny(late.entry)
+  const { version } = await desk.deny(late.entry, WRITE_PATIENCE)
   const deniedAt = performance.now()
   await until('the others report it', async () => {
     const known = await desk.receivers()
@@ -113,7 +113,7 @@ test('two are cut off, one refused and one in silence: the others go on within a
     traffic.has('accepted', { token: held.token, receivers: scene.receivers, since: began }),
   ).toBe(false)
 
-  const allowed = await desk.allow(targetOf(held.entry))
+  const allowed = await desk.allow(targetOf(held.entry), WRITE_PATIENCE)
   await Promise.all(proxies.map((proxy) => proxy.restore()))
   const since = performance.now()
   await traffic.settled('refused', { token: late.token, receivers: cutOff })
@@ -129,7 +129,7 @@ test('two are cut off, one refused and one in silence: the others go on within a
   for (const ms of figures) expect(ms).toBeLessThanOrEqual(APPLIED_WITHIN_MS)
   await until('they report', async () => (await namesBelow(allowed.version)).length === 0)
   expectUndisturbed()
-  await desk.allow(targetOf(late.entry))
+  await desk.allow(targetOf(late.entry), WRITE_PATIENCE)
 })
 
 describe('the Redis of all', () => {
@@ -181,13 +181,13 @@ describe('the Redis of all', () => {
     const { desk, receivers } = scene
     const { token } = held
     expect(traffic.has('accepted', { token, receivers, since: began })).toBe(false)
-    await desk.allow(targetOf(held.entry))
+    await desk.allow(targetOf(held.entry), WRITE_PATIENCE)
     const since = performance.now()
     await traffic.settled('accepted', { token, receivers })
     const ms = traffic.firstAcceptance({ token, receivers, since })
     report('then allowed', [ms])
     expect(ms).toBeLessThanOrEqual(APPLIED_WITHIN_MS)
     expectUndisturbed()
-    await desk.allow(targetOf(late.entry))
+    await desk.allow(targetOf(late.entry), WRITE_PATIENCE)
   }
 })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis.js'
-import { APPLIED_WITHIN_MS, POLL_MS, report } from './denylist-figures.js'
+import { APPLIED_WITHIN_MS, POLL_MS, report, WRITE_PATIENCE } from './denylist-figures.js'
 import {
   controlToken,
   type DenylistScene,
@@ -46,7 +46,7 @@ describe.each(['caller', 'key', 'token', 'issued-before'] as const)(
         )
         // What is written comes at any place between two polls.
         await sleep(50 + Math.random() * POLL_MS)
-        await desk.deny(entry)
+        await desk.deny(entry, WRITE_PATIENCE)
         const deniedAt = performance.now()
         await traffic.settled('refused', { token, receivers })
         await sleep(POLL_MS)
@@ -54,7 +54,7 @@ describe.each(['caller', 'key', 'token', 'issued-before'] as const)(
         expect(await Promise.all(underWay)).toEqual(receivers.map(() => 200))
 
         await sleep(Math.random() * POLL_MS)
-        await desk.allow(targetOf(entry))
+        await desk.allow(targetOf(entry), WRITE_PATIENCE)
         const allowedAt = performance.now()
         await traffic.settled('accepted', { token, receivers })
         allowed.push(traffic.firstAcceptance({ token, receivers, since: allowedAt }))

@@ -9,11 +9,10 @@ import { type RedisServer, startRedis } from '../../support/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { startTcpProxy } from '../../support/tcp-proxy.js'
 import { until } from '../../support/until.js'
-import { denylistOn, entryOf, ISSUER, openDenylist } from './denylist-kit.js'
+import { denylistOn, entryOf, ISSUER, openDenylist, PATIENTLY } from './denylist-kit.js'
 import { timed } from './kit.js'
 
 const ALLOW_ORDERS = { issuer: ISSUER, kind: 'caller', value: 'orders' } as const
-const PATIENTLY = { timeoutMs: 20_000 }
 
 async function own(config: Record<string, string> = {}): Promise<RedisServer> {
   const server = await startRedis({ config })

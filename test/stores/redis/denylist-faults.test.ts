@@ -17,6 +17,7 @@ import {
   hearDenylist,
   ISSUER,
   openDenylist,
+  PATIENTLY,
   refuses,
   untilAccepted,
   untilRefused,
@@ -89,8 +90,9 @@ async function expectHeldThrough(
   const receiver = open()
   const cold = open()
   const accepting = open({ whenUnknown: 'accept' })
+  const end = inSeconds(6)
   try {
-    await desk.deny(entryOf({ until: inSeconds(2) }))
+    await desk.deny(entryOf({ until: end }), PATIENTLY)
     await receiver.ready()
     await (way === 'paused' ? server.pause() : proxy.fail(way))
     await expectUnreadable(cold)
@@ -98,16 +100,15 @@ async function expectHeldThrough(
     expect(refuses(accepting, 'orders')).toBe(false)
     expect(accepting.health().state).toBe('cold')
     await untilState(receiver, 'stale')
-    await sleep(1000)
-    // Its end has passed, but nothing ends.
+    await until('its end has passed', async () => inSeconds(-1) > end)
     expect(refuses(receiver, 'orders')).toBe(true)
     await receiver.ready()
     expect(receiver.health()).toMatchObject({ entries: 1, lastError: expect.any(String) })
 
-    if (way !== 'paused') await desk.deny(BILLING)
+    if (way !== 'paused') await desk.deny(BILLING, PATIENTLY)
     await (way === 'paused' ? server.resume() : proxy.restore())
     const restoredAt = performance.now()
-    if (way === 'paused') await desk.deny(BILLING)
+    if (way === 'paused') await desk.deny(BILLING, PATIENTLY)
     await Promise.all([receiver, cold, accepting].map((each) => untilRefused(each, 'billing')))
     expect(performance.now() - restoredAt).toBeLessThan(APPLIED_WITHIN_MS)
     await untilState(receiver, 'fresh')
@@ -134,14 +135,14 @@ describe.each(MAJORS)('a server out of reach, through %s', (_, RedisOfRelease) =
     const proxy = await startTcpProxy(server)
     onTestFinished(() => proxy.close())
     const desk = openDenylist(server)
-    await desk.deny(entryOf())
+    await desk.deny(entryOf(), PATIENTLY)
     const options = { maxStaleSeconds: 10 }
     const connect = (): Redis => new RedisOfRelease({ port: proxy.port, lazyConnect: true })
     const refusing = denylistOn(connect(), options)
     const accepting = denylistOn(connect(), { ...options, whenUnknown: 'accept' })
     await Promise.all([refusing.ready(), accepting.ready()])
     await proxy.fail('accepted and silent for good')
-    await sleep(9000)
+    await sleep(6000)
     expect(refuses(refusing, 'orders')).toBe(true)
     await untilState(refusing, 'expired')
     expect(refusing.lists(ISSUER)).toBeUndefined()
@@ -170,7 +171,7 @@ describe('a server that answers otherwise', () => {
     await expectUnreadable(openDenylist(server))
     expect(refuses(receiver, 'orders')).toBe(true)
     await reloading
-    await desk.deny(BILLING)
+    await desk.deny(BILLING, PATIENTLY)
     await untilRefused(receiver, 'billing')
   }, 40_000)
 
@@ -275,7 +276,7 @@ describe('a server that answers otherwise', () => {
     await server.command('HSET', `${KEYS}:receivers`, 'x', 'y')
     const desk = openDenylist(server)
     expect(await desk.receivers()).toEqual([])
-    await desk.deny(entryOf())
+    await desk.deny(entryOf(), PATIENTLY)
   })
 })
 
@@ -295,10 +296,10 @@ describe('a list that is lost', () => {
     await late.ready()
     expect(refuses(late, 'orders')).toBe(false)
     const desk = openDenylist(server)
-    await desk.deny(BILLING)
+    await desk.deny(BILLING, PATIENTLY)
     await Promise.all([receiver, late].map((each) => untilRefused(each, 'billing')))
     expect(refuses(receiver, 'orders')).toBe(true)
-    expect(await desk.allow(ALLOW_ORDERS)).toMatchObject({ wasListed: false })
+    expect(await desk.allow(ALLOW_ORDERS, PATIENTLY)).toMatchObject({ wasListed: false })
     await untilAccepted(receiver, 'orders')
     expect(refuses(receiver, 'billing')).toBe(true)
     expect(receiver.health()).not.toHaveProperty('regressed')
@@ -326,7 +327,7 @@ describe('a list that is lost', () => {
     const server = await own()
     const { receiver, desk } = await holding(server)
     await server.command('SAVE')
-    const { version } = await desk.deny(entryOf({ kind: 'key', value: 'd-1' }))
+    const { version } = await desk.deny(entryOf({ kind: 'key', value: 'd-1' }), PATIENTLY)
     await until('it is held', async () => receiver.health().version === version)
     await until('it is reported', async () => (await desk.receivers())[0]?.version === version)
     await server.kill()
@@ -336,14 +337,14 @@ describe('a list that is lost', () => {
     await untilRefused(receiver, 'billing')
     expect(receiver.lists(ISSUER)?.keys.has('d-1')).toBe(true)
     expect(receiver.health()).toMatchObject({ regressed: true, entries: 3 })
-    await desk.deny(entryOf({ kind: 'key', value: 'd-1' }))
+    await desk.deny(entryOf({ kind: 'key', value: 'd-1' }), PATIENTLY)
     await until('it is there again', async () => receiver.health().regressed === undefined)
   }, 30_000)
 
   test('an allow ends what only receivers hold, however far behind the server’s clock is', async () => {
     const server = await own()
     const desk = openDenylist(server)
-    const { version } = await desk.deny(entryOf())
+    const { version } = await desk.deny(entryOf(), PATIENTLY)
     const ahead = version + 3_600_000_000
     const target = JSON.stringify([ISSUER, 'caller', 'orders'])
     await server.command('HSET', 'esa:{denylist}:entries', target, `${ahead}|-|-`)
@@ -353,7 +354,7 @@ describe('a list that is lost', () => {
     await until('it has reported', async () => (await desk.receivers())[0]?.version === ahead)
     await server.command('FLUSHALL')
     await until('it has reported again', async () => (await desk.receivers()).length === 1)
-    expect((await desk.allow(ALLOW_ORDERS)).version).toBeGreaterThan(ahead)
+    expect((await desk.allow(ALLOW_ORDERS, PATIENTLY)).version).toBeGreaterThan(ahead)
     await untilAccepted(receiver, 'orders')
   }, 30_000)
 
@@ -380,12 +381,12 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
 
   test('is asked again, and was written once', async () => {
     const { proxy, desk, direct } = await proxied()
-    await desk.deny(BILLING)
+    await desk.deny(BILLING, PATIENTLY)
     proxy.loseReply('written')
-    const denied = await desk.deny(entryOf())
+    const denied = await desk.deny(entryOf(), PATIENTLY)
     expect((await direct.version()).version).toBe(denied.version)
     proxy.loseReply('written')
-    const allowed = await desk.allow(ALLOW_ORDERS)
+    const allowed = await desk.allow(ALLOW_ORDERS, PATIENTLY)
     expect(allowed.wasListed).toBe(true)
     expect((await direct.version()).version).toBe(allowed.version)
   })
@@ -393,7 +394,7 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
   test('does not undo what somebody has written in between', async () => {
     const server = await own()
     const direct = openDenylist(server)
-    const { version, entry } = await direct.deny(entryOf())
+    const { version, entry } = await direct.deny(entryOf(), PATIENTLY)
     const keys = ['version', 'entries', 'reasons', 'marks', 'receivers'].map(
       (part) => `esa:{denylist}:${part}`,
     )
@@ -404,14 +405,14 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
     const first = await allow()
     expect(first).toEqual(['written', expect.stringMatching(/^\d+$/), '1'])
     expect(await direct.entries()).toEqual([])
-    expect((await direct.deny(entryOf())).version).toBeGreaterThan(version)
+    expect((await direct.deny(entryOf(), PATIENTLY)).version).toBeGreaterThan(version)
     expect(await allow()).toEqual(first)
     expect(await direct.entries()).toHaveLength(1)
   })
 
   test('says that it is not known, when no reply comes in time', async () => {
     const { proxy, desk, direct } = await proxied()
-    await desk.deny(BILLING)
+    await desk.deny(BILLING, PATIENTLY)
     proxy.hold()
     const { ms, error } = await timed(desk.deny(entryOf(), { timeoutMs: 700 }))
     expect(error).toMatchObject({

@@ -12,6 +12,9 @@ import { until } from '../../support/until.js'
 
 export const ISSUER = 'https://core.example'
 
+/** For a write that nothing is to hold up: a busy machine may stand still for longer than its default. */
+export const PATIENTLY = { timeoutMs: 20_000 }
+
 /** A denylist on a user's client; both end with the test. */
 export function denylistOn(
   redis: Redis | Cluster,

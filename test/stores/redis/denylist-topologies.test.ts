@@ -13,6 +13,7 @@ import {
   denylistOn,
   entryOf,
   ISSUER,
+  PATIENTLY,
   refuses,
   untilAccepted,
   untilRefused,
@@ -50,13 +51,13 @@ describe.each([
 
   test('a failover that loses the last deny takes nothing from who holds it', async () => {
     const { group, receiver, desk } = await open()
-    await desk.deny(entryOf({ kind: 'key', value: 'd-1' }))
+    await desk.deny(entryOf({ kind: 'key', value: 'd-1' }), PATIENTLY)
     await until('the replicas have it', async () => {
       return (await Promise.all(group.replicas.map((each) => has(each, 1)))).every(Boolean)
     })
     await Promise.all(group.replicas.map((each) => each.command('REPLICAOF', '127.0.0.1', '1')))
     await receiver.ready()
-    await desk.deny(entryOf())
+    await desk.deny(entryOf(), PATIENTLY)
     await untilRefused(receiver, 'orders')
     await group.killPrimary()
     await untilState(receiver, 'stale')
@@ -67,7 +68,7 @@ describe.each([
     expect(performance.now() - writtenAt).toBeLessThan(5000)
     expect(receiver.health()).toMatchObject({ state: 'fresh', entries: 3, regressed: true })
     expect(refuses(receiver, 'orders')).toBe(true)
-    expect(await desk.allow(ALLOW_ORDERS)).toMatchObject({ wasListed: false })
+    expect(await desk.allow(ALLOW_ORDERS, PATIENTLY)).toMatchObject({ wasListed: false })
     await untilAccepted(receiver, 'orders')
     expect(receiver.lists(ISSUER)?.keys.has('d-1')).toBe(true)
   }, 60_000)
@@ -76,7 +77,7 @@ describe.each([
     const { group, desk } = await open()
     const [first] = group.sentinels
     const { name, sentinels } = group
-    await desk.deny(entryOf())
+    await desk.deny(entryOf(), PATIENTLY)
     const hung = await fetchPid(first?.port as number)
     process.kill(hung, 'SIGSTOP')
     onTestFinished(() => void process.kill(hung, 'SIGCONT'))
@@ -89,7 +90,7 @@ describe.each([
 
   test('an old master that the sentinels have given up is left, while it still answers', async () => {
     const { group, receiver, desk } = await open()
-    await desk.deny(entryOf())
+    await desk.deny(entryOf(), PATIENTLY)
     await receiver.ready()
     const seen = await Promise.all(
       group.sentinels.map(async ({ host, port }) => {
@@ -135,7 +136,7 @@ describe.each([
     const receiver = denylistOn(connect([{ host: master.host, port: master.port }]))
     const other = denylistOn(connect())
     const desk = denylistOn(connect())
-    await desk.deny(entryOf())
+    await desk.deny(entryOf(), PATIENTLY)
     await Promise.all([receiver.ready(), other.ready()])
     expect(refuses(receiver, 'orders')).toBe(true)
     await until('the replica has it', () => replicaHas(replica))

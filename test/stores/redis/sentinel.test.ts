@@ -19,7 +19,7 @@ describe.each([
       role: 'slave',
       lazyConnect: true,
     })
-    const store = storeOn(users, { replicas: { min: 2, timeoutMs: 500 } })
+    const store = storeOn(users, { replicas: { min: 2, timeoutMs: 2000 } })
     await until('the store answers', () => answers(store))
     await expect(store.check()).resolves.toBeUndefined()
     const request = requestFor({ leaseMs: 120_000 })
@@ -28,7 +28,7 @@ describe.each([
     expect(await store.consume(id, 120_000)).toBe(true)
 
     await group.killPrimary()
-    const survivor = storeOn(users, { timeoutMs: 250 })
+    const survivor = storeOn(users, { timeoutMs: 2000 })
     await until('a replica has taken over', () => answers(survivor))
     expect(await survivor.consume(id, 120_000)).toBe(false)
     expect((await survivor.reserve(retryOf(request))).outcome).toBe('running')

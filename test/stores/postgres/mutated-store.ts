@@ -50,7 +50,7 @@ export function openMutated(url: string, mutation: Mutation, isolation?: Isolati
   const pool = new Pool({ connectionString: url, max: 4 })
   onTestFinished(() => pool.end())
   const real = createStatements(schema)
-  const limits = { acquireMs: 5000, transactionMs: 5000, resolveMs: 2000, isolation }
+  const limits = { acquireMs: 5000, transactionMs: 20_000, resolveMs: 2000, isolation }
   const statements = { ...real, ...mutation(real) }
   const live = createLiveRuns<PoolClient>()
   const run = createRun({ runner: fromPg(pool), schema, statements, limits }, live)

@@ -12,7 +12,8 @@ import { type Mutation, mutatedFunction, openMutated } from './mutated-store.js'
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
 
-const PAUSE_MS = 400
+/** Long enough for a request of another store on a busy machine. */
+const PAUSE_MS = 3000
 /** Resolves when a store has come to its pause. */
 const paused = (): Promise<void> =>
   until('a statement that waits', async () => {

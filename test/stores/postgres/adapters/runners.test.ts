@@ -157,7 +157,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     const { runner, write, writeNested } = open()
     const nested = await runner.transaction(async (tx) => {
       const { handle, revoke } = revocableHandle(tx)
-      const outliving = writeNested(handle, 'select pg_sleep(0.3)')
+      const outliving = writeNested(handle, 'select pg_sleep(2)')
       outliving.catch(() => {})
       await until('it sleeps', async () => {
         const sleeping = "select 1 from pg_stat_activity where wait_event = 'PgSleep'"

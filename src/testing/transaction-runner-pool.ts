@@ -5,9 +5,9 @@ import { LIMITS, type RunnerAtTable } from './transaction-runner-table.js'
 const MAX_HELD = 100
 export const SHORT_ACQUIRE_MS = 100
 /** What opening a connection may take; a pool that has none after it is exhausted. */
-const OPENING_MS = 1000
+const OPENING_MS = 2000
 /** What a busy machine may be late by. */
-export const SLACK_MS = 1000
+export const SLACK_MS = 2000
 
 /** How long what came too late has to run all the same, once there are connections again. */
 export const LATE_MS = 250

@@ -3,11 +3,10 @@ import type { TransactionRunner } from '../stores/postgres/runner.js'
 import { sqlStateOf } from '../stores/postgres/sql-state.js'
 import type { StoreRules } from './store-case.js'
 import { errorOf } from './transaction-runner-endings.js'
+import { SLACK_MS } from './transaction-runner-pool.js'
 import { LIMITS, withTables } from './transaction-runner-table.js'
 
 const STATEMENT_MS = 100
-/** What a busy machine may be late by. */
-const SLACK_MS = 600
 const SLEEP = `select pg_sleep(${(STATEMENT_MS + 2 * SLACK_MS) / 1000})::text as slept`
 
 /** A record may hold 64 MiB; a library that treats octets as text fails on the first of these. */

@@ -89,7 +89,7 @@ describe.concurrent('npm start', () => {
     expect(stdout).not.toContain('in a browser')
   })
 
-  it('goes on without the page, and says so in a line, when its port is in use', async () => {
+  it('goes on without the page, and says so in a line, when its port is in use', LONG, async () => {
     const port = new URL(taken.url).port
     const story = await start(port)
     const stdout = await story.printed('What the receiver logs:')

@@ -22,8 +22,8 @@ export interface CallParts {
   readonly answerLimitMs: number
 }
 
-/** How long what a receiver tells of a call is waited for; it tells every 50 ms. */
-const TOLD_LIMIT_MS = 1000
+/** How long what a receiver tells of a call is waited for; it tells every 50 ms, a busy one later. */
+const TOLD_LIMIT_MS = 3000
 
 /** The value of an Authorization header, and why the catalogue says that it must be refused. */
 export interface Credential {

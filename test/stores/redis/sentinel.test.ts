@@ -19,7 +19,8 @@ describe.each([
       role: 'slave',
       lazyConnect: true,
     })
-    const store = storeOn(users, { replicas: { min: 2, timeoutMs: 2000 } })
+    // A reservation may have to wait for the count of the replicas of the one before it, too.
+    const store = storeOn(users, { timeoutMs: 5000, replicas: { min: 2, timeoutMs: 1000 } })
     await until('the store answers', () => answers(store))
     await expect(store.check()).resolves.toBeUndefined()
     const request = requestFor({ leaseMs: 120_000 })

@@ -81,11 +81,27 @@ export function outliveClientErrors(pool: PgPoolLike<unknown>): void {
 }
 
 /** A client within the time; one that comes later goes back at once. */
-export async function borrow<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<Loan<T>> {
-  const tx = await within(acquireMs, pool.connect(), {
+export function borrow<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<Loan<T>> {
+  return within(acquireMs, connect(pool), {
     tooLate: () => noConnection(acquireMs),
-    late: (client) => clientOf(client).release(),
+    late: (loan) => loan.giveBack(true),
   })
+}
+
+/**
+ * By the callback, in which a client is listened to at once: one octet stream can hold that it is ready
+ * and that the server ends it, and a promise goes on only after both.
+ */
+function connect<T>(pool: PgPoolLike<T>): Promise<Loan<T>> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, tx) => {
+      if (tx === undefined) reject(error)
+      else resolve(loanOf(tx))
+    })
+  })
+}
+
+function loanOf<T>(tx: T): Loan<T> {
   const client = clientOf(tx)
   let isLost = false
   // The query under way, or the next one, fails with it, too.

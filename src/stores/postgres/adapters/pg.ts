@@ -35,11 +35,12 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
       const loan = await borrow(pool, limits.acquireMs)
       const conversation = converse(loan.client, limits)
       conversations.set(loan.tx as object, conversation)
-      try {
-        return await runTransaction({ loan, conversation }, work)
-      } finally {
+      const giveBack = (isSound: boolean): void => {
+        // Before the next one borrows the same client, which may be at once.
         conversations.delete(loan.tx as object)
+        loan.giveBack(isSound)
       }
+      return runTransaction({ loan: { ...loan, giveBack }, conversation }, work)
     },
 
     async query(tx, text, values, limits = DEFAULT_LIMITS) {

@@ -72,8 +72,8 @@ describe.each(WITHINS)("within: '%s'", (within) => {
     const keys = Array.from({ length: 200 }, newKey)
     const answers = await Promise.all(keys.map((key) => call(receiver.port, { key, claims })))
     const statuses = answers.map(({ status }) => status)
-    expect(statuses.filter((status) => status === 201)).toHaveLength(1)
-    expect(statuses.filter((status) => status === 401)).toHaveLength(199)
+    const others = statuses.filter((status) => status !== 401)
+    expect(others).toEqual([201])
     expect(receiver.handled).toBe(1)
     const winner = keys[statuses.indexOf(201)] as string
     expect(await ledger.effects(winner)).toBe(1)

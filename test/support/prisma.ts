@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { build } from 'esbuild'
+import type { ClientBase } from 'pg'
 import { CACHE } from './cache.js'
 
 const SCHEMA = `
@@ -56,7 +57,9 @@ const require = createRequire(import.meta.url)
 export async function openPrisma(connectionString: string, max: number): Promise<TestPrisma> {
   const folder = await generatedPrisma()
   const { PrismaClient } = await import(join(folder, 'client.mjs'))
-  return new PrismaClient({ adapter: new PrismaPg({ connectionString, max }) })
+  // Prisma listens to a client only after it may have told of its end.
+  const onConnect = (client: ClientBase) => void client.on('error', () => {})
+  return new PrismaClient({ adapter: new PrismaPg({ connectionString, max, onConnect }) })
 }
 
 /** The folder of what Prisma generates: `client.mjs`, and in `client` its TypeScript. Made once for good. */

@@ -41,6 +41,10 @@ const ISOLATION_LEVELS = {
  * Runs a store on a `PrismaClient` (7) with `@prisma/adapter-pg`: `fromPrisma(prisma)`. Prisma's own limits
  * for a transaction are set to those of the store.
  *
+ * Prisma listens to a client's errors too late. The adapter needs
+ * `onConnect: (client) => client.on('error', () => {})`, or a server that is stopped just as it lets a
+ * connection in ends the process.
+ *
  * @throws TypeError when `prisma` is something else, or the client of a transaction.
  */
 export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {

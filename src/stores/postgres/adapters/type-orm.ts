@@ -33,6 +33,10 @@ interface EntityManagerLike {
  * Runs a store on a `DataSource` of TypeORM (1.1) for Postgres: `fromTypeOrm(source)`. Where statements are
  * logged, TypeORM logs what the store writes, too.
  *
+ * TypeORM listens to a client's errors too late. The source needs
+ * `extra: { onConnect: (client) => client.on('error', () => {}) }`, or a server that is stopped just as it lets
+ * a connection in ends the process.
+ *
  * @throws TypeError when `source` is something else, or of another database.
  */
 export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<Tx> {

@@ -1,5 +1,5 @@
 import { CamelCasePlugin, Kysely, ParseJSONResultsPlugin, PostgresDialect, sql } from 'kysely'
-import { Pool } from 'pg'
+import { type ClientBase, Pool } from 'pg'
 import { DataSource, type EntityManager, EntitySchema } from 'typeorm'
 import { fromKysely } from '../../../../src/stores/postgres/adapters/kysely.js'
 import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
@@ -63,6 +63,8 @@ const openTypeOrm: OpenerOf<EntityManager> = async (url, max) => {
     poolSize: max,
     entities: [payments],
     installExtensions: false,
+    // TypeORM listens to a client only after it may have told of its end.
+    extra: { onConnect: (client: ClientBase) => void client.on('error', () => {}) },
   })
   await source.initialize()
   return {

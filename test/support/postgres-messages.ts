@@ -17,6 +17,14 @@ const TYPED_HEAD_BYTES = 1 + LENGTH_BYTES
 const REQUESTS_FOR_ENCRYPTION = [80_877_103, 80_877_104]
 const START_MAJOR = 3
 
+/** A message with its head. */
+export function messageOf(type: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(TYPED_HEAD_BYTES)
+  head.write(type, 'latin1')
+  head.writeInt32BE(body.length + LENGTH_BYTES, 1)
+  return Buffer.concat([head, body])
+}
+
 /** Cuts what one side sends into messages. */
 export function splitMessages(sender: 'client' | 'server'): MessageSplitter {
   let chunks: Buffer[] = []

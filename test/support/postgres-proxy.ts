@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { freePort } from './free-port.js'
 import { type PostgresAddress, postgresAddress } from './postgres-address.js'
+import { messageOf } from './postgres-messages.js'
 import { joinWire, type Moment, type PostgresWire } from './postgres-wire.js'
 
 export interface CutRule {
@@ -11,7 +12,18 @@ export interface CutRule {
 }
 
 /** What happens to new connections. */
-export type PostgresOutage = 'refused' | 'accepted and closed' | 'accepted and silent'
+export type PostgresOutage =
+  | 'refused'
+  | 'accepted and closed'
+  | 'accepted and silent'
+  // In one piece, as a server that is stopped does to a client that has just come.
+  | 'ready and ended'
+
+const READY_AND_ENDED = Buffer.concat([
+  messageOf('R', Buffer.alloc(4)),
+  messageOf('Z', Buffer.from('I')),
+  messageOf('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0')),
+])
 
 /** A wire to Postgres or pgbouncer that knows what runs on it, and on which faults happen. */
 export interface PostgresProxy extends PostgresAddress {
@@ -70,6 +82,11 @@ export async function startPostgresProxy(target: PostgresAddress): Promise<Postg
     counts.connections += 1
     if (outage === 'accepted and closed') {
       client.destroy()
+      return
+    }
+    if (outage === 'ready and ended') {
+      client.on('error', () => {})
+      client.once('data', () => client.end(READY_AND_ENDED))
       return
     }
     const server = connect({ host: target.host, port: target.port, noDelay: true })

@@ -22,6 +22,8 @@ export interface TcpProxy {
   cut(): void
   /** The next answer that holds `text` (any, without it) never comes: the connection breaks instead. */
   loseReply(text?: string): void
+  /** No answer that holds `text` comes any more: its connection breaks instead. */
+  loseReplies(text: string): void
   /** Nothing gets through, in either direction, until `release`. */
   hold(): void
   /** What was held gets through, also from connections whose client has gone. */
@@ -44,7 +46,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const wires = new Set<Wire>()
   const held: (() => void)[] = []
   let isHeld = false
-  let lost: string | undefined
+  let lost: { readonly text: string; readonly isForGood: boolean } | undefined
   let delayMs = 0
   let opened = 0
   let outage: Outage | undefined
@@ -76,8 +78,8 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       wire.client.write(chunk.subarray(0, Math.ceil(chunk.length / 2)), () => cutWire(wire))
       return
     }
-    if (lost !== undefined && chunk.includes(lost)) {
-      lost = undefined
+    if (lost !== undefined && chunk.includes(lost.text)) {
+      if (!lost.isForGood) lost = undefined
       cutWire(wire)
       return
     }
@@ -116,7 +118,10 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     },
     cut: () => wires.forEach(cutWire),
     loseReply(text = '') {
-      lost = text
+      lost = { text, isForGood: false }
+    },
+    loseReplies(text) {
+      lost = { text, isForGood: true }
     },
     hold() {
       isHeld = true

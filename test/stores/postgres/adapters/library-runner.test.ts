@@ -188,5 +188,5 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
 
 const terminateAll = (): Promise<unknown> =>
   server.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'",
+    "select pg_terminate_backend(pid, 5000) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'",
   )

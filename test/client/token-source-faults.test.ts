@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { refusingOrigin } from '../support/free-port.js'
 import { manualClock } from '../support/manual-clock.js'
-import { serve } from '../support/serve.js'
 import { failure, sourceAt, tokenOf } from './kit.js'
 import {
   answers,
@@ -86,9 +86,7 @@ describe('a core that is not well', () => {
   })
 
   it('that is down', async () => {
-    const { url, close } = await serve(() => {})
-    await close()
-    const error: unknown = await sourceAt(url)
+    const error: unknown = await sourceAt(await refusingOrigin())
       .token()
       .catch((thrown: unknown) => thrown)
     expect(error).toMatchObject(failure('core_unreachable'))

@@ -1,6 +1,7 @@
 import { json, text } from 'node:stream/consumers'
 import { expect, it, onTestFinished } from 'vitest'
 import { askCore, type CoreRequest } from '../../src/core-client/exchange.js'
+import { refusingOrigin } from '../support/free-port.js'
 import { knowSecret } from '../support/secret-search/index.js'
 import { serve } from '../support/serve.js'
 
@@ -60,9 +61,7 @@ it.each([
 })
 
 it('tells by Node’s code that no connection was made', async () => {
-  const { url, close } = await serve(() => {})
-  await close()
-  const core = { baseUrl: url, apiKey: KEY, fetch: globalThis.fetch }
+  const core = { baseUrl: await refusingOrigin(), apiKey: KEY, fetch: globalThis.fetch }
   await expect(askCore(core, listing)).rejects.toMatchObject({
     name: 'CoreFailure',
     code: 'unreachable',

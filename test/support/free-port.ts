@@ -22,6 +22,9 @@ export async function freePort(): Promise<number> {
   throw new Error(`all ports of worker ${worker} are taken`)
 }
 
+/** An origin on 127.0.0.1 where connections are refused. */
+export const refusingOrigin = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
+
 async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1')
   try {

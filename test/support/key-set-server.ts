@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { refusingOrigin } from './free-port.js'
 
 /** What the server was asked, as it came on the wire. */
 export interface KeySetRequest {
@@ -77,12 +78,8 @@ export async function startKeySetServer(...behaviours: Behaviour[]): Promise<Key
   }
 }
 
-/** The address of a server that is no more: connections are refused. */
-export async function refusingUrl(): Promise<string> {
-  const server = await startKeySetServer()
-  await server.close()
-  return server.url
-}
+/** The address of a key set where connections are refused. */
+export const refusingUrl = async (): Promise<string> => `${await refusingOrigin()}/jwks.json`
 
 function parseHead(head: string): KeySetRequest {
   const [line = '', ...fields] = head.split('\r\n')

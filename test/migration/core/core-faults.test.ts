@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusingOrigin } from '../../support/free-port.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
-import { serve } from '../../support/serve.js'
 import {
   API_KEY,
   OUTAGES,
@@ -79,15 +79,9 @@ describe.concurrent('a core that has got the request and', () => {
 })
 
 describe.concurrent('a core that refuses the connection', () => {
-  async function deadAddress(): Promise<string> {
-    const { url, close } = await serve(() => {})
-    await close()
-    return url
-  }
-
   it.each(Object.entries(WRITES))('refuses %s, which is tried three times', async (_, write) => {
     const core = await coreThat(ok({}))
-    const baseUrl = await deadAddress()
+    const baseUrl = await refusingOrigin()
     const { options, tries } = limitsOf('unreachable')
     const error = await rejectionOf(write(core.client({ ...options, baseUrl })))
     expect(error).toMatchObject({ code: 'unreachable', outcome: 'refused' })
@@ -98,7 +92,7 @@ describe.concurrent('a core that refuses the connection', () => {
   it('and comes back gets the write once', async () => {
     const core = await coreThat(ok({}))
     const { url: live } = core
-    const dead = await deadAddress()
+    const dead = await refusingOrigin()
     let tries = 0
     const moving: typeof fetch = (input, init) => {
       tries += 1

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ServiceCallError } from '../../src/client/service-call-error.js'
 import { serviceFetch } from '../../src/client/service-fetch.js'
-import { freePort } from '../support/free-port.js'
+import { refusingOrigin } from '../support/free-port.js'
 import { knowToken } from '../support/secret-search/index.js'
 
 const TOKEN = 'the-token-that-an-answer-repeats'
@@ -53,7 +53,7 @@ describe('what a server sends back stays out of errors, causes included', () => 
   })
 
   it('and a refused connection is told by its code', async () => {
-    await expect(callAt(`http://127.0.0.1:${await freePort()}`)).rejects.toMatchObject({
+    await expect(callAt(await refusingOrigin())).rejects.toMatchObject({
       code: 'network',
       cause: { code: 'ECONNREFUSED' },
     })

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
 import { codeBlocks } from '../docs/markdown.js'
-import { freePort } from '../support/free-port.js'
+import { refusingOrigin } from '../support/free-port.js'
 import { startRedis } from '../support/redis.js'
 import { createTestIssuer } from '../support/test-issuer.js'
 import { until } from '../support/until.js'
@@ -60,7 +60,7 @@ it('is alive and not ready without the core, and ready as soon as the core is th
 })
 
 it('ends also when it has never been ready', async () => {
-  const orders = await startOrders({ IDENTITY_CORE_URL: `http://127.0.0.1:${await freePort()}` })
+  const orders = await startOrders({ IDENTITY_CORE_URL: await refusingOrigin() })
   orders.child.kill('SIGTERM')
   expect((await orders.finished).code).toBe(0)
 })

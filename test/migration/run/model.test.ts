@@ -81,6 +81,18 @@ const FAILS_BEFORE_THE_CORRECTION: Story = {
   jobEveryMs: 3159,
 }
 
+/** A call lands when one of its users is corrected in a call with somebody else, and that is lost. */
+const LANDS_BESIDE_ANOTHER: Story = {
+  ...FOUND_CORRECTED,
+  users: 7,
+  batchUsers: 3,
+  fates: ['done', landing(14_239), 'done', 'done', 'done', 'lost before'],
+  conflicts: [3, 0],
+  mends: [true, true],
+  hookIsFirst: false,
+  jobUsers: 1,
+}
+
 type Lived = Awaited<ReturnType<typeof live>>
 
 function judge({ core, report, reports, resent }: Lived, story: Story): void {
@@ -124,6 +136,7 @@ describe('a run whose core loses replies, whose hook is at work and that is kill
           [LANDS_IN_CORRECTION],
           [LANDS_WHILE_DELETING],
           [FAILS_BEFORE_THE_CORRECTION],
+          [LANDS_BESIDE_ANOTHER],
         ],
       },
     )

@@ -15,6 +15,7 @@ export function applyBatch(state: RunState, entry: BatchEntry): void {
   state.undecided = undefined
   switch (entry.type) {
     case 'batch_staged':
+      if (entry.by === 'each') lose(state, batch)
       staged(state, batch)
       return
     case 'batch_rejected':
@@ -46,10 +47,7 @@ function send(state: RunState, entry: EntryOf<'batch_sent'>): void {
 }
 
 function staged(state: RunState, batch: UndecidedBatch): void {
-  for (const ordinal of batch.ordinals) {
-    setIdentity(state, ordinal, IDENTITY.staged)
-    state.resend.delete(ordinal)
-  }
+  for (const ordinal of batch.ordinals) setIdentity(state, ordinal, IDENTITY.staged)
   awaitRest(state)
 }
 
@@ -63,14 +61,16 @@ function rejected(state: RunState, batch: UndecidedBatch, entry: EntryOf<'batch_
 }
 
 function absent(state: RunState, batch: UndecidedBatch, entry: EntryOf<'batch_absent'>): void {
+  lose(state, batch)
   sendLater(state, batch.ordinals)
-  state.absences += 1
-  for (const ordinal of batch.ordinals) state.resend.add(ordinal)
   for (const ordinal of readOrdinals(entry.found, sizeOf(state))) {
     setIdentity(state, ordinal, IDENTITY.found)
-    state.resend.delete(ordinal)
   }
-  state.reconciled = false
+  awaitRest(state)
+}
+
+function lose(state: RunState, { ordinals }: UndecidedBatch): void {
+  for (const ordinal of ordinals) state.lostOnce[ordinal] = 1
 }
 
 function sendLater(state: RunState, ordinals: readonly number[]): void {

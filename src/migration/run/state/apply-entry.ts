@@ -62,6 +62,7 @@ function begin(state: RunState, entry: EntryOf<'begun'>): void {
   state.failureCodes = new Uint8Array(entry.identities)
   state.recordsFrom = new Uint16Array(entry.identities)
   state.sentOnce = new Uint8Array(entry.identities)
+  state.lostOnce = new Uint8Array(entry.identities)
   state.tally.fill(0)
   state.tally[IDENTITY.pending] = entry.identities
   state.foreignRows.clear()

@@ -29,12 +29,13 @@ type Examined =
   | { readonly type: 'foreign_rows'; readonly rows: readonly string[] }
   | { readonly type: 'started' }
 
+/** `by`: `row` is one that only this call can have staged, `each` is a row or account of each user. */
 type Batch =
   | { readonly type: 'batch_sent'; readonly batch: number; readonly of: string }
   | {
       readonly type: 'batch_staged'
       readonly batch: number
-      readonly by: 'reply' | 'row' | 'accounts'
+      readonly by: 'reply' | 'row' | 'each'
     }
   | {
       readonly type: 'batch_rejected'

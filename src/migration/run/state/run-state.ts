@@ -22,16 +22,14 @@ export interface RunState {
   recordsFrom: Uint16Array
   /** By ordinal: 1 once it was in a call. Rows of others are not touched. */
   sentOnce: Uint8Array
+  /** By ordinal: 1 once it was in a call without reply that was not seen to land. It may land yet. */
+  lostOnce: Uint8Array
   /** How many identities are in each state, by `IDENTITY`. */
   readonly tally: number[]
   readonly corrections: Origin[]
 
   batches: number
   undecided: UndecidedBatch | undefined
-  /** Identities of calls without reply that were not staged: never in one batch with others. */
-  resend: Set<number>
-  /** Calls without reply that had not landed when their time was over; they may land yet. */
-  absences: number
   /** Users in a call, once a core has found one too large. */
   batchLimit: number
 
@@ -58,12 +56,11 @@ export function createRunState(): RunState {
     failureCodes: new Uint8Array(0),
     recordsFrom: new Uint16Array(0),
     sentOnce: new Uint8Array(0),
+    lostOnce: new Uint8Array(0),
     tally: COUNTED_AS.map((): number => 0),
     corrections: [],
     batches: 0,
     undecided: undefined,
-    resend: new Set(),
-    absences: 0,
     batchLimit: Number.POSITIVE_INFINITY,
     foreignRows: new Set(),
     rows: new Map(),

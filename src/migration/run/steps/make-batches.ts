@@ -8,8 +8,6 @@ interface BatchLimits {
   /** May change while batches are made. */
   readonly users: () => number
   readonly octets: number
-  /** Records on the two sides of this never share a batch. */
-  readonly sideOf: (ordinal: number) => boolean
 }
 
 /** Of `{"users":[]}`. */
@@ -22,20 +20,15 @@ export async function* makeBatches(
   let batch: SurveyedRecord[] = []
   let octets = FRAME_OCTETS
   for await (const record of records) {
-    const withRecord = octets + record.octets + 1
-    if (batch.length > 0 && !fits(record)) {
+    const recordOctets = record.octets + 1
+    const isFull = batch.length >= limits.users() || octets + recordOctets > limits.octets
+    if (batch.length > 0 && isFull) {
       yield batch
       batch = []
       octets = FRAME_OCTETS
     }
     batch.push(record)
-    octets += record.octets + 1
-
-    function fits({ ordinal }: SurveyedRecord): boolean {
-      if (batch.length >= limits.users() || withRecord > limits.octets) return false
-      const first = batch[0]
-      return first === undefined || limits.sideOf(first.ordinal) === limits.sideOf(ordinal)
-    }
+    octets += recordOctets
   }
   if (batch.length > 0) yield batch
 }

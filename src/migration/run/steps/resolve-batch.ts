@@ -1,10 +1,10 @@
 import type { CoreError } from '../../core/core-error.js'
-import { externalUserIdOf } from '../../user/external-user-id.js'
 import { forEachAtOnce } from '../at-once.js'
 import { writeOrdinals } from '../state/ordinals.js'
 import type { UndecidedBatch } from '../state/run-state.js'
 import type { Work } from '../work.js'
 import { countLostCall } from './lost-calls.js'
+import { ownRowOf } from './own-row.js'
 
 interface Lost {
   /** By `timing.elapsedMs`. */
@@ -15,8 +15,9 @@ interface Lost {
 
 /**
  * Decides what became of a call without reply. A call is all or nothing, and whoever was staged has a
- * row or an account. So: one new row proves that all were staged; a user with neither proves that none
- * was. Presence counts at once, absence once the core has had its time to end the call.
+ * row or an account. So: one new row proves that all were staged, unless an earlier call without reply
+ * may have staged it; a user with neither proves that none was. Presence counts at once, absence once
+ * the core has had its time to end the call.
  */
 export async function resolveBatch(work: Work, { givenUpAt, error }: Lost): Promise<void> {
   const batch = work.ledger.state.undecided
@@ -24,9 +25,10 @@ export async function resolveBatch(work: Work, { givenUpAt, error }: Lost): Prom
   const settledAt = givenUpAt + work.settings.settleSeconds * 1000
   let settled = work.timing.elapsedMs() >= settledAt
   for (;;) {
-    if (await hasNewRow(work, batch)) return staged(work, batch, 'row')
-    const found = await accountsOf(work, batch, settled)
-    if (found.size === batch.ordinals.length) return staged(work, batch, 'accounts')
+    const rows = await newRowsOf(work, batch)
+    if (rows === 'proof') return staged(work, batch, 'row')
+    const found = await withAccounts(work, batch, { rows, all: settled })
+    if (found.size === batch.ordinals.length) return staged(work, batch, 'each')
     if (settled) return absent(work, { batch, found, error })
     await work.timing.sleep(Math.max(0, settledAt - work.timing.elapsedMs()), work.signal)
     settled = true
@@ -34,27 +36,38 @@ export async function resolveBatch(work: Work, { givenUpAt, error }: Lost): Prom
 }
 
 /** Rows come first and accounts after: a row that is imported between the two is not missed. */
-async function hasNewRow(work: Work, { ordinals }: UndecidedBatch): Promise<boolean> {
-  const { foreignRows, rows } = work.ledger.state
-  const asked = new Set(ordinals)
-  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
-    if (foreignRows.has(row.id) || rows.has(row.id)) continue
-    const ordinal = work.survey.ordinalOf(externalUserIdOf(row) ?? '')
-    if (ordinal !== undefined && asked.has(ordinal)) return true
-  }
-  return false
-}
-
-/** Stops at the first without one, unless it must know all of them. */
-async function accountsOf(
+async function newRowsOf(
   work: Work,
   { ordinals }: UndecidedBatch,
-  all: boolean,
+): Promise<ReadonlySet<number> | 'proof'> {
+  const asked = new Set(ordinals)
+  const found = new Set<number>()
+  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
+    const ordinal = ownRowOf(work, row)
+    if (ordinal === undefined || !asked.has(ordinal)) continue
+    if (work.ledger.state.lostOnce[ordinal] === 0) return 'proof'
+    found.add(ordinal)
+  }
+  return found
+}
+
+interface Seen {
+  readonly rows: ReadonlySet<number>
+  /** Else it stops at the first without an account. */
+  readonly all: boolean
+}
+
+/** Who has a row or an account. */
+async function withAccounts(
+  work: Work,
+  { ordinals }: UndecidedBatch,
+  { rows, all }: Seen,
 ): Promise<ReadonlySet<number>> {
   const { core, survey, settings, signal } = work
-  const found = new Set<number>()
+  const found = new Set(rows)
+  const others = ordinals.filter((ordinal) => !rows.has(ordinal))
   let someoneHasNone = false
-  await forEachAtOnce(survey.externalIdsOf(ordinals), settings.lookUps, async (identity) => {
+  await forEachAtOnce(survey.externalIdsOf(others), settings.lookUps, async (identity) => {
     if (someoneHasNone && !all) return
     const coreUserId = await core.coreIdOf(identity.externalUserId, { signal })
     if (coreUserId === undefined) someoneHasNone = true
@@ -66,7 +79,7 @@ async function accountsOf(
 async function staged(
   work: Work,
   { batch, ordinals }: UndecidedBatch,
-  by: 'row' | 'accounts',
+  by: 'row' | 'each',
 ): Promise<void> {
   await work.ledger.write({ type: 'batch_staged', batch, by })
   work.lostInARow = 0

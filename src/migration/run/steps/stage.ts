@@ -18,7 +18,6 @@ async function stageFrom(work: Work, from: number): Promise<void> {
   const batches = makeBatches(unsentRecords(work, from), {
     users: () => Math.min(work.settings.batchUsers, state.batchLimit),
     octets: work.settings.batchBytes,
-    sideOf: (ordinal) => state.resend.has(ordinal),
   })
   let next = batches.next()
   for (;;) {
@@ -56,20 +55,10 @@ async function sendWhole(work: Work, made: Batch): Promise<void> {
   let unsent = made
   while (unsent.length > 0) {
     work.signal.throwIfAborted()
-    const unknown = await withoutKnown(work, partOf(work, unsent))
+    const unknown = await withoutKnown(work, unsent.slice(0, work.ledger.state.batchLimit))
     if (unknown.length > 0) await sendBatch(work, unknown)
     unsent = unsent.filter((record) => isUnsent(work, record))
   }
-}
-
-/** As many as go in one call. Who was in a lost one goes with nobody else. */
-function partOf({ ledger }: Work, batch: Batch): Batch {
-  const { resend, batchLimit } = ledger.state
-  const [first] = batch
-  const other = batch.findIndex(
-    ({ ordinal }) => first !== undefined && resend.has(ordinal) !== resend.has(first.ordinal),
-  )
-  return batch.slice(0, Math.min(batchLimit, other === -1 ? batch.length : other))
 }
 
 function ignore(): void {}

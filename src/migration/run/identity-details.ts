@@ -83,7 +83,11 @@ function lookedUp(entry: EntryOf<'looked_up'>, sheet: Sheet): void {
   for (const [of, heldBy] of entry.missing) {
     sheet.set(of, { ...placeOf(of, sheet), ...(heldBy === null ? {} : { heldBy }) })
   }
-  for (const [of, coreUserId] of entry.shared) sheet.set(of, { ...sheet.of(of), coreUserId })
+  for (const [of, coreUserId] of entry.shared) {
+    const { differences } = sheet.of(of)
+    const told = { ...placeOf(of, sheet), coreUserId }
+    sheet.set(of, differences === undefined ? told : { ...told, differences })
+  }
 }
 
 function corrected(entry: EntryOf<'corrected'>, sheet: Sheet): void {

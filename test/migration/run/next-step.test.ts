@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyEntry } from '../../../src/migration/run/state/apply-entry.js'
-import { begunEntry, type Entry } from '../../../src/migration/run/state/entry.js'
+import { begunEntry, type Entry, type EntryOf } from '../../../src/migration/run/state/entry.js'
 import { nextStep } from '../../../src/migration/run/state/next-step.js'
 import { countsOf, createRunState } from '../../../src/migration/run/state/run-state.js'
 import { restingState } from '../../../src/migration/run/state/standing.js'
@@ -34,7 +34,7 @@ const leftOut: Entry = {
 const again: Entry = { type: 'again', codes: ['E019'], of: '0' }
 const twinRow: Entry = { ...failedRow, row: 'row-2', of: 1, externalUserId: 'user-1', as: 'twin' }
 const atRest: Entry[] = [...started, sent, staged, { type: 'waited' }, { type: 'collected' }]
-const lookedUp = (same: number[]): Entry => ({
+const lookedUp = (same: number[]): EntryOf<'looked_up'> => ({
   type: 'looked_up',
   same: same.map((ordinal) => [ordinal, `core-${ordinal}`]),
   differs: [],
@@ -96,9 +96,20 @@ describe('the next step of a run', () => {
         ...atRest,
         failedRow,
         { ...failedRow, row: 'row-2', as: 'twin' },
+        { type: 'collected' },
         { type: 'delete_sent', rows: ['row-2'] },
         { type: 'deleted', rows: ['row-2'] },
       ],
+      'delete_rows',
+    ],
+    [
+      'the account of somebody who has failed: their row leaves',
+      [...atRest, failedRow, lookedUp([0, 1, 2, 3])],
+      'delete_rows',
+    ],
+    [
+      'an account that somebody who has failed shares: their row leaves',
+      [...atRest, failedRow, { ...lookedUp([2, 3]), shared: [0, 1].map((of) => [of, 'core-0']) }],
       'delete_rows',
     ],
     [
@@ -186,6 +197,8 @@ const anyEntry = fc.oneof(
   fc.constant<Entry>({ type: 'reconciled' }),
   fc.constant(again),
   fc.subarray([0, 1, 2, 3]).map(lookedUp),
+  fc.constant<Entry>({ ...lookedUp([]), shared: [0, 1].map((of) => [of, 'core-0']) }),
+  fc.constant<Entry>({ ...lookedUp([]), missing: [[0, null]] }),
 )
 
 describe('a journal cut off anywhere', () => {

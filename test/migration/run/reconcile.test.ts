@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { CoreClient } from '../../../src/migration/core/core-client.js'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { memoryJournal } from './support/memory-journal.js'
-import { people, sourceOf } from './support/people.js'
+import { people, person, sourceOf } from './support/people.js'
+import { listOf } from './support/scene.js'
 import { simulatedCore } from './support/simulated-core.js'
 import { simulatedTime } from './support/simulated-time.js'
 
@@ -42,6 +44,31 @@ describe('the reconciliation of a run', () => {
     }
   })
 
+  it('deletes the row of somebody who has failed and shares an account', async () => {
+    const { simulated, open } = scene((core) => ({
+      async user(id, options) {
+        const user = await core.user(id, options)
+        return user?.id === 'user-1' ? { ...user, id: 'user-4' } : user
+      },
+    }))
+    simulated.importNow({ ...person('user-4'), externalUserId: 'other' } as ImportUser)
+    const migration = await open()
+    const report = await migration.run()
+    expect(report).toMatchObject({ state: 'to_reconcile', counts: { shared: 2, reconciled: 4 } })
+    expect(simulated.rows_).toEqual([])
+    const shared = (await listOf(migration.identities()))[4]
+    expect(shared).toEqual({
+      externalUserId: 'user-4',
+      line: 5,
+      state: 'shared',
+      coreUserId: simulated.accounts.get('user-1')?.coreId,
+    })
+    const accept = ['user-1', 'user-4'].map((id) => ({ accept: id, reason: 'one person' }))
+    expect(await migration.correct(sourceOf(accept, 'corrections'))).toMatchObject({
+      state: 'complete',
+    })
+  })
+
   it('tells in what an account differs, and looks again when somebody has mended it', async () => {
     let isMended = false
     const { open } = scene((core) => ({
@@ -54,9 +81,7 @@ describe('the reconciliation of a run', () => {
     }))
     const migration = await open()
     expect(await migration.run()).toMatchObject({ state: 'to_reconcile', counts: { differs: 1 } })
-    const reports = []
-    for await (const identity of migration.identities()) reports.push(identity)
-    expect(reports[2]).toMatchObject({
+    expect((await listOf(migration.identities()))[2]).toMatchObject({
       state: 'differs',
       coreUserId: expect.any(String),
       differences: ['loginMethods[0].isVerified'],

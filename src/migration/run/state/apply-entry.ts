@@ -1,18 +1,11 @@
 import { MigrationError } from '../migration-error.js'
 import { applyBatch } from './apply-batch.js'
 import { applyLookUps } from './apply-look-ups.js'
-import { applyRows } from './apply-rows.js'
+import { applyRows, deleteRowsOfUnfailed } from './apply-rows.js'
 import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode } from './identity-state.js'
 import { isOrdinal, readOrdinals } from './ordinals.js'
-import {
-  awaitRest,
-  mayBeginAnew,
-  type RunState,
-  setIdentity,
-  sizeOf,
-  stateOf,
-} from './run-state.js'
+import { awaitRest, mayBeginAnew, type RunState, setIdentity, sizeOf } from './run-state.js'
 
 /** Adds an entry to the state that those before it have made. */
 export function applyEntry(state: RunState, entry: Entry): void {
@@ -97,6 +90,7 @@ function applyMark(state: RunState, entry: Mark): void {
       return
     case 'collected':
       state.collected = true
+      deleteRowsOfUnfailed(state)
       return
     case 'ended':
       state.ended = entry
@@ -132,19 +126,12 @@ function correct(state: RunState, entry: EntryOf<'corrected'>): void {
     assertOrdinal(state, ordinal)
     setIdentity(state, ordinal, IDENTITY.accepted)
   }
-  deleteRowsOfTheCorrected(state)
+  deleteRowsOfUnfailed(state)
 }
 
 function sendAgain(state: RunState, entry: EntryOf<'again'>): void {
   setAll(state, entry.of, IDENTITY.again)
-  deleteRowsOfTheCorrected(state)
-}
-
-function deleteRowsOfTheCorrected(state: RunState): void {
-  for (const [row, ordinal] of state.rows) {
-    const now = stateOf(state, ordinal)
-    if (now === IDENTITY.again || now === IDENTITY.left_out) state.toDelete.add(row)
-  }
+  deleteRowsOfUnfailed(state)
 }
 
 function assertOrdinal(state: RunState, ordinal: number): void {

@@ -1,4 +1,5 @@
 import { MigrationError } from '../migration-error.js'
+import { deleteRowsOfUnfailed } from './apply-rows.js'
 import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode } from './identity-state.js'
 import { isOrdinal } from './ordinals.js'
@@ -24,6 +25,7 @@ function lookedUp(state: RunState, entry: EntryOf<'looked_up'>): void {
   for (const [ordinal] of entry.differs) set(state, ordinal, IDENTITY.differs)
   for (const [ordinal] of entry.missing) set(state, ordinal, IDENTITY.missing)
   for (const [ordinal] of entry.shared) set(state, ordinal, IDENTITY.shared)
+  deleteRowsOfUnfailed(state)
 }
 
 const LOOKED_UP_ANEW: ReadonlySet<IdentityCode> = new Set([

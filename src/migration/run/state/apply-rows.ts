@@ -64,10 +64,18 @@ function recordRow(state: RunState, entry: EntryOf<'row'>): void {
 function recordTwin(state: RunState, entry: EntryOf<'row'>): void {
   state.toDelete.add(entry.row)
   if (stateOf(state, entry.of) !== IDENTITY.failed) return
-  // The identity has its account: its rows that were recorded before are twins, too.
-  for (const [row, ordinal] of state.rows) if (ordinal === entry.of) state.toDelete.add(row)
   setIdentity(state, entry.of, IDENTITY.staged)
   state.reconciled = false
+}
+
+/**
+ * A recorded row stays while its identity counts as failed. All rows leave of one that has its account,
+ * that is sent again or that is left out.
+ */
+export function deleteRowsOfUnfailed(state: RunState): void {
+  for (const [row, ordinal] of state.rows) {
+    if (stateOf(state, ordinal) !== IDENTITY.failed) state.toDelete.add(row)
+  }
 }
 
 function forgetRows(state: RunState, rows: readonly string[]): void {

@@ -8,13 +8,10 @@ export interface LookUps {
   /** One account that several identities have. */
   shared(ordinals: readonly number[], coreUserId: string): void
   missing(ordinal: number, heldBy: string | undefined): void
-  /** Written before the look-ups: a failure that is none must end before it is looked up. */
-  rows(entries: readonly Entry[]): void
-  entries(): Entry[]
+  entry(): Entry
 }
 
 export function lookUps(): LookUps {
-  const rows: Entry[] = []
   const results: EntryOf<'looked_up'> = {
     type: 'looked_up',
     same: [],
@@ -43,9 +40,6 @@ export function lookUps(): LookUps {
       size += 1
       results.missing.push([ordinal, heldBy ?? null])
     },
-    rows(entries) {
-      rows.push(...entries)
-    },
-    entries: () => [...rows, results],
+    entry: () => results,
   }
 }

@@ -8,7 +8,6 @@ import type { Work } from '../work.js'
 import { type AccountsSeen, accountsSeen } from './accounts-seen.js'
 import { type LookUps, lookUps } from './look-ups.js'
 import { ownRowOf } from './own-row.js'
-import { recordedRowsOf } from './recorded-rows.js'
 
 /** Identities written down at once. */
 const CHUNK = 200
@@ -28,7 +27,7 @@ async function reconcileFrom(work: Work, from: number, seen: AccountsSeen): Prom
     const written = results
     results = lookUps()
     if (written.size === 0) return
-    await work.ledger.write(...written.entries())
+    await work.ledger.write(written.entry())
     work.tell('reconciling', { users: written.size })
   }
   await forEachAtOnce(dueRecords(work, from), work.settings.lookUps, async (record) => {
@@ -68,7 +67,6 @@ async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<vo
   if (stateOf(work.ledger.state, ordinal) === IDENTITY.failed) {
     const coreUserId = await work.core.coreIdOf(externalUserId, { signal: work.signal })
     if (coreUserId === undefined) return
-    results().rows(recordedRowsOf(work, record))
   }
   const user = record.value as unknown as ImportUser
   const { signal } = work

@@ -26,7 +26,7 @@ export function adviceFor(
     state.blocked
       ? 'A deletion did not account for each row: look what else deletes rows, then reconcile.'
       : undefined,
-    standing === 'complete' && state.lostOnce.includes(1)
+    standing === 'complete' && state.lostSinceLook
       ? 'A call without reply may have landed since: reconcile once more before the end.'
       : undefined,
     ...failuresWithoutBlame(state),

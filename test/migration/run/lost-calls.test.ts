@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { CoreError } from '../../../src/migration/core/core-error.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { people } from './support/people.js'
 import { scene, USERS } from './support/scene.js'
 
 const noReply = () => new CoreError('no reply', { code: 'timeout', outcome: 'unknown' })
 
 describe('a call without reply', () => {
-  it('is done where each user has an account, and may land yet', async () => {
+  it('counts as staged where each user has an account, and may land yet', async () => {
     let lost: readonly ImportUser[] = []
     const { simulated, time, open, journal } = scene({
       async stageUsers(users) {
@@ -20,34 +21,54 @@ describe('a call without reply', () => {
     const report = await migration.run()
     expect(report).toMatchObject({ state: 'complete', counts: { reconciled: USERS } })
     expect(report.advice.join()).toContain('reconcile once more')
-    expect(journal.lines).toContain('{"type":"batch_staged","batch":1,"by":"each"}')
+    expect(journal.lines).toContain('{"type":"batch_staged","batch":1,"by":"accounts"}')
 
     await simulated.stageUsers(lost)
     time.pass(60_000)
     expect(simulated.rows_.map(({ status }) => status)).toEqual(lost.map(() => 'FAILED'))
-    expect(await migration.reconcile()).toMatchObject({ state: 'complete' })
+    const later = await migration.reconcile()
+    expect(later.state).toBe('complete')
+    expect(later.advice.join()).not.toContain('reconcile once more')
     expect(simulated.rows_).toEqual([])
   })
 
   it('is not done by a row that an earlier one may have staged', async () => {
     const sent: string[][] = []
-    const { simulated, open } = scene(
-      {
-        async stageUsers(users) {
-          sent.push(users.map(({ externalUserId = '' }) => externalUserId))
-          if (sent.length === 1) throw noReply()
-          if (sent.length === 2) {
-            await simulated.stageUsers(users.slice(0, 1))
-            throw noReply()
-          }
-          return simulated.stageUsers(users)
-        },
+    let first: readonly ImportUser[] = []
+    const { simulated, open } = scene({
+      async stageUsers(users) {
+        sent.push(users.map(({ externalUserId = '' }) => externalUserId))
+        if (sent.length === 1) first = users
+        if (sent.length === 4) await simulated.stageUsers(first)
+        if (sent.length <= 4) throw noReply()
+        return simulated.stageUsers(users)
       },
-      { settleSeconds: 10 },
-    )
-    const report = await (await open()).run()
+    })
+    expect(await (await open()).run()).toMatchObject({ state: 'core_fault' })
+    const report = await (await open({ batchUsers: 6 })).run()
     expect(report).toMatchObject({ state: 'complete', counts: { reconciled: USERS } })
-    const [first = []] = sent
-    expect(sent.slice(1, 3)).toEqual([first, first.slice(1)])
+    expect(sent[3]).toEqual([...(sent[0] ?? []), 'user-4', 'user-5'])
+    expect(sent[4]).toEqual(['user-4', 'user-5'])
+  })
+
+  it('is looked for once more by a run that comes later', async () => {
+    const sent: string[] = []
+    let calls = 0
+    const { simulated, time, open } = scene({
+      async stageUsers(users) {
+        calls += 1
+        if (calls <= 3) throw noReply()
+        sent.push(...users.map(({ externalUserId = '' }) => externalUserId))
+        return simulated.stageUsers(users)
+      },
+    })
+    expect(await (await open()).run()).toMatchObject({ state: 'core_fault' })
+    await simulated.stageUsers(people(4) as ImportUser[])
+    time.pass(60_000)
+    await (await open()).reconcile()
+    const report = await (await open()).run()
+    expect(report.state).toBe('complete')
+    expect(report.advice.join()).toContain('reconcile once more')
+    expect(sent).toEqual(['user-4', 'user-5', 'user-6', 'user-7', 'user-8', 'user-9'])
   })
 })

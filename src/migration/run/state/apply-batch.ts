@@ -15,7 +15,7 @@ export function applyBatch(state: RunState, entry: BatchEntry): void {
   state.undecided = undefined
   switch (entry.type) {
     case 'batch_staged':
-      if (entry.by === 'each') lose(state, batch)
+      if (entry.by === 'accounts') lose(state, batch)
       staged(state, batch)
       return
     case 'batch_rejected':
@@ -71,6 +71,7 @@ function absent(state: RunState, batch: UndecidedBatch, entry: EntryOf<'batch_ab
 
 function lose(state: RunState, { ordinals }: UndecidedBatch): void {
   for (const ordinal of ordinals) state.lostOnce[ordinal] = 1
+  state.lostSinceLook = true
 }
 
 function sendLater(state: RunState, ordinals: readonly number[]): void {

@@ -3,7 +3,7 @@ import { deleteRowsOfUnfailed } from './apply-rows.js'
 import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode } from './identity-state.js'
 import { isOrdinal } from './ordinals.js'
-import { awaitRest, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
+import { awaitRest, countOf, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
 
 type LookUpEntry = Extract<Entry, { readonly type: 'looked_up' | 'reconciled' | 'reconcile_asked' }>
 
@@ -37,6 +37,7 @@ const LOOKED_UP_ANEW: ReadonlySet<IdentityCode> = new Set([
 
 /** What a person has accepted or left out stays so. */
 function lookAnew(state: RunState): void {
+  if (countOf(state, IDENTITY.pending, IDENTITY.again) === 0) state.lostSinceLook = false
   for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
     if (LOOKED_UP_ANEW.has(stateOf(state, ordinal))) setIdentity(state, ordinal, IDENTITY.staged)
   }

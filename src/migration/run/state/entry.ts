@@ -29,13 +29,13 @@ type Examined =
   | { readonly type: 'foreign_rows'; readonly rows: readonly string[] }
   | { readonly type: 'started' }
 
-/** `by`: `row` is one that only this call can have staged, `each` is a row or account of each user. */
+/** `by`: a `row` that only this call can have staged; `accounts` of all its users, or rows in place of some. */
 type Batch =
   | { readonly type: 'batch_sent'; readonly batch: number; readonly of: string }
   | {
       readonly type: 'batch_staged'
       readonly batch: number
-      readonly by: 'reply' | 'row' | 'each'
+      readonly by: 'reply' | 'row' | 'accounts'
     }
   | {
       readonly type: 'batch_rejected'
@@ -55,7 +55,7 @@ interface FailedRow {
   readonly of: number
   readonly line: number
   readonly externalUserId: string
-  /** A twin is of an identity that has its account. */
+  /** A twin is of an identity that has its account, or of an attempt before a person's decision. */
   readonly as: 'failed' | 'twin'
   readonly code?: string | undefined
   readonly text?: string | undefined

@@ -1,9 +1,9 @@
 import type { IdentityState } from '../report.js'
 
 /**
- * What a run knows of an identity, as one octet. `again` is to be sent anew and must be looked up
- * before; `sent` waits for the reply of its batch; `found` has its account, or a row, without having
- * been sent.
+ * What a run knows of an identity, as one octet. `again` is to be sent anew, after a look
+ * for what is there; `sent` waits for the reply of its batch; of `found` an account or a row was seen, whoever has
+ * made it.
  */
 export const IDENTITY = {
   pending: 0,

@@ -37,7 +37,7 @@ const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('batch_staged'),
     batch: count,
-    by: z.enum(['reply', 'row', 'each']),
+    by: z.enum(['reply', 'row', 'accounts']),
   }),
   z.strictObject({
     type: z.literal('batch_rejected'),

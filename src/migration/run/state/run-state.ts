@@ -22,7 +22,7 @@ export interface RunState {
   recordsFrom: Uint16Array
   /** By ordinal: 1 once it was in a call. Rows of others are not touched. */
   sentOnce: Uint8Array
-  /** By ordinal: 1 once it was in a call without reply that was not seen to land. It may land yet. */
+  /** By ordinal: 1 once it was in a call without reply that was not seen to land, and may land yet. */
   lostOnce: Uint8Array
   /** How many identities are in each state, by `IDENTITY`. */
   readonly tally: number[]
@@ -30,6 +30,8 @@ export interface RunState {
 
   batches: number
   undecided: UndecidedBatch | undefined
+  /** A call without reply may land yet, and nobody has asked for a look since all were sent. */
+  lostSinceLook: boolean
   /** Users in a call, once a core has found one too large. */
   batchLimit: number
 
@@ -61,6 +63,7 @@ export function createRunState(): RunState {
     corrections: [],
     batches: 0,
     undecided: undefined,
+    lostSinceLook: false,
     batchLimit: Number.POSITIVE_INFINITY,
     foreignRows: new Set(),
     rows: new Map(),

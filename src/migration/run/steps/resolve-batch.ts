@@ -27,8 +27,8 @@ export async function resolveBatch(work: Work, { givenUpAt, error }: Lost): Prom
   for (;;) {
     const rows = await newRowsOf(work, batch)
     if (rows === 'proof') return staged(work, batch, 'row')
-    const found = await withAccounts(work, batch, { rows, all: settled })
-    if (found.size === batch.ordinals.length) return staged(work, batch, 'each')
+    const found = await seenOf(work, batch, { rows, all: settled })
+    if (found.size === batch.ordinals.length) return staged(work, batch, 'accounts')
     if (settled) return absent(work, { batch, found, error })
     await work.timing.sleep(Math.max(0, settledAt - work.timing.elapsedMs()), work.signal)
     settled = true
@@ -51,17 +51,18 @@ async function newRowsOf(
   return found
 }
 
-interface Seen {
+interface Asked {
+  /** Who has a row. */
   readonly rows: ReadonlySet<number>
-  /** Else it stops at the first without an account. */
+  /** Else the first who has neither ends it. */
   readonly all: boolean
 }
 
-/** Who has a row or an account. */
-async function withAccounts(
+/** Who has a row, or else an account. */
+async function seenOf(
   work: Work,
   { ordinals }: UndecidedBatch,
-  { rows, all }: Seen,
+  { rows, all }: Asked,
 ): Promise<ReadonlySet<number>> {
   const { core, survey, settings, signal } = work
   const found = new Set(rows)
@@ -79,7 +80,7 @@ async function withAccounts(
 async function staged(
   work: Work,
   { batch, ordinals }: UndecidedBatch,
-  by: 'row' | 'each',
+  by: 'row' | 'accounts',
 ): Promise<void> {
   await work.ledger.write({ type: 'batch_staged', batch, by })
   work.lostInARow = 0

@@ -8,18 +8,20 @@ import type { Batch } from './make-batches.js'
 import { ownRowOf } from './own-row.js'
 
 /**
- * A batch without those who are at the core already. Asked for identities that are sent anew: the
- * hook may have made their account since, or a call without reply may have landed.
+ * A batch without those who are at the core already. Looks for whoever is sent anew or was in a call
+ * without reply: the hook may have made the account since, or the call may have landed.
  */
 export async function withoutKnown(work: Work, batch: Batch): Promise<Batch> {
   const { state } = work.ledger
-  const anew = batch.filter(({ ordinal }) => stateOf(state, ordinal) === IDENTITY.again)
-  if (anew.length === 0) return batch
-  const rows = await identitiesWithRow(work, anew)
+  const doubtful = batch.filter(
+    ({ ordinal }) => stateOf(state, ordinal) === IDENTITY.again || state.lostOnce[ordinal] === 1,
+  )
+  if (doubtful.length === 0) return batch
+  const rows = await identitiesWithRow(work, doubtful)
   await writeFound(work, 'row', rows)
   const accounts = await findAccounts(
     work,
-    anew.filter(({ ordinal }) => !rows.has(ordinal)),
+    doubtful.filter(({ ordinal }) => !rows.has(ordinal)),
   )
   await writeFound(work, 'account', accounts)
   return batch.filter(({ ordinal }) => !rows.has(ordinal) && !accounts.has(ordinal))

@@ -31,15 +31,14 @@ export function watchResends(core: SimulatedCore, time: SimulatedTime): ResendWa
     },
     async stageUsers(users, options) {
       for (const { externalUserId = '' } of users) {
-        const until = mustBeSeen.get(externalUserId) ?? Number.NEGATIVE_INFINITY
-        const { madeAt = Number.POSITIVE_INFINITY } = core.accounts.get(externalUserId) ?? {}
-        if (madeAt < until || (until === STAGED && madeAt <= processBegan)) {
-          offences.push(externalUserId)
-        }
+        const until = mustBeSeen.get(externalUserId)
+        const madeAt = core.accounts.get(externalUserId)?.madeAt
+        if (until === undefined || madeAt === undefined) continue
+        if (madeAt < until || madeAt <= processBegan) offences.push(externalUserId)
       }
       try {
         const staging = await core.stageUsers(users, options)
-        sent(users, STAGED)
+        sent(users, ANY_PROCESS)
         return staging
       } catch (error) {
         const isLost = error instanceof CoreError && error.outcome === 'unknown'
@@ -50,5 +49,5 @@ export function watchResends(core: SimulatedCore, time: SimulatedTime): ResendWa
   }
 }
 
-/** Who is sent after that was corrected, in a process that looks everybody up who is. */
-const STAGED = 0
+/** Nothing must be seen but what was there when the process began that sends again. */
+const ANY_PROCESS = 0

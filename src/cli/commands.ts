@@ -1,5 +1,6 @@
 import { coreClient } from '../migration/core/open-core-client.js'
 import { fileJournal } from '../migration/journal/file-journal.js'
+import { journalInUse } from '../migration/journal/journal-in-use.js'
 import { openMigration } from '../migration/run/open-migration.js'
 import { allow } from './allow.js'
 import { checkStore } from './check-store.js'
@@ -18,5 +19,5 @@ export const COMMANDS: readonly Command[] = [
   denylist,
   checkStore,
   settle,
-  migrateWith({ coreClient, fileJournal, openMigration }),
+  migrateWith({ coreClient, fileJournal, journalInUse, openMigration }),
 ]

@@ -30,7 +30,8 @@ export const reportLines = ({ report, standing, needing, directory }: ShownRepor
   ]),
 ]
 
-function summaryLines(
+/** Where the run stands, and how many identities are in which state. */
+export function summaryLines(
   { identities, counts, startedAt, reportedAt }: MigrationReport,
   standing: string,
 ): string[] {

@@ -20,6 +20,7 @@ export interface MigrateParts {
     readonly stageTimeoutMs?: number
   }): CoreClient
   fileJournal(directory: string): Promise<Journal>
+  journalInUse(directory: string): Promise<Journal>
   openMigration(options: MigrationOptions): Promise<Migration>
 }
 
@@ -45,11 +46,15 @@ export interface SessionOptions {
   /** `undefined` for steps that ask none. */
   readonly core: Core | undefined
   readonly onProgress: (event: MigrationProgress) => void
+  /** The step only looks, so it may do so beside another. */
+  readonly mayShare?: boolean
 }
 
 /** A migration that is open, and the files that it is of. */
 export interface Session {
   readonly migration: Migration
+  /** Another step has the journal, and goes on: nothing may be written. */
+  readonly isShared: boolean
   readonly files: readonly OriginFile[]
 }
 
@@ -65,9 +70,9 @@ export async function withMigration<Result>(
 ): Promise<Result> {
   const client = options.core && clientOf(parts, options.core)
   try {
-    const journal = await parts.fileJournal(options.settings.directory)
+    const { journal, isShared } = await openJournal(parts, options)
     try {
-      const session = await openOn(parts, { ...options, journal, client })
+      const session = await openOn(parts, { ...options, journal, isShared, client })
       try {
         return await work(session)
       } finally {
@@ -81,14 +86,30 @@ export async function withMigration<Result>(
   }
 }
 
-interface Opening extends SessionOptions {
+interface OpenJournal extends Pick<Session, 'isShared'> {
   readonly journal: Journal
+}
+
+async function openJournal(
+  parts: MigrateParts,
+  { settings: { directory }, mayShare = false }: SessionOptions,
+): Promise<OpenJournal> {
+  try {
+    return { journal: await parts.fileJournal(directory), isShared: false }
+  } catch (error) {
+    const isInUse = error instanceof MigrationError && error.code === 'journal_in_use'
+    if (!isInUse || !mayShare) throw error
+    return { journal: await parts.journalInUse(directory), isShared: true }
+  }
+}
+
+interface Opening extends SessionOptions, OpenJournal {
   readonly client: CoreClient | undefined
 }
 
 async function openOn(
   parts: MigrateParts,
-  { settings, onProgress, journal, client }: Opening,
+  { settings, onProgress, journal, isShared, client }: Opening,
 ): Promise<Session> {
   const { sourceFile, directory: _, ...options } = settings
   const origins = await readOrigins(journal)
@@ -103,7 +124,7 @@ async function openOn(
     onProgress,
   })
   const { digest = '' } = origins.source ?? {}
-  return { migration, files: [{ path: source, digest }, ...origins.corrections] }
+  return { migration, isShared, files: [{ path: source, digest }, ...origins.corrections] }
 }
 
 /** A file may have been moved since; the journal knows it again by its digest. */

@@ -6,7 +6,7 @@ import { cleanAway, isThere } from './migrate-clean.js'
 import { readOrder } from './migrate-correct.js'
 import { JOURNAL_FILE } from './migrate-files.js'
 import { untilInterrupted } from './migrate-interrupt.js'
-import { reportLines } from './migrate-lines.js'
+import { reportLines, summaryLines } from './migrate-lines.js'
 import {
   MIGRATE_OPTION_GROUPS,
   MIGRATE_OPTIONS,
@@ -17,7 +17,7 @@ import {
 import { showProgress } from './migrate-progress.js'
 import { type NeedingPerson, NOBODY, writeReports } from './migrate-reports.js'
 import { type MigrateParts, readCore, type Session, withMigration } from './migrate-session.js'
-import { type Verdict, verdictOfCheck, verdictOn } from './migrate-states.js'
+import { EXIT_CODES, type Verdict, verdictOfCheck, verdictOn } from './migrate-states.js'
 
 /** The command over its parts. */
 export const migrateWith = (parts: MigrateParts): Command => ({
@@ -40,7 +40,7 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     ['4', 'records wait for corrections; see the report'],
     ['5', 'not every identity is proved; see the report'],
     ['6', 'nothing moves at the core'],
-    ['130', 'interrupted'],
+    ['130', 'interrupted, or still under way'],
     ['', 'after 1, 3, 6 and 130 run goes on where it was'],
   ],
   examples: [
@@ -62,7 +62,7 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
   const core = asksNoCore ? undefined : await readCore(context)
   const view = showProgress(context)
   try {
-    const options = { settings, core, onProgress: view.onProgress }
+    const options = { settings, core, onProgress: view.onProgress, mayShare: step === 'status' }
     return await withMigration(parts, options, (session) =>
       untilInterrupted(context, (signal) =>
         act(session, { directory: settings.directory, signal }),
@@ -118,13 +118,24 @@ function actionOf(step: Step, { arguments: given }: CommandContext): Action {
 }
 
 /** After `clean` there is no source to read identities from, and the files tell all of them. */
-async function statusOf({ migration, files }: Session, directory: string): Promise<CommandResult> {
+async function statusOf(
+  { migration, files, isShared }: Session,
+  directory: string,
+): Promise<CommandResult> {
   const report = await migration.status()
+  if (isShared) return underWay(report)
   const [source] = files
   const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
   const needing = isCleaned ? NOBODY : undefined
   return await reported('status', { report, migration, directory, ...(needing && { needing }) })
 }
+
+/** Without the files of a report: the step that goes on writes them when it ends. */
+const underWay = (report: MigrationReport): CommandResult => ({
+  exitCode: EXIT_CODES.interrupted,
+  lines: summaryLines(report, 'another step is under way'),
+  json: { step: 'status', underWay: true, ...report, advice: [] },
+})
 
 interface Reported extends Pick<Session, 'migration'> {
   readonly report: MigrationReport

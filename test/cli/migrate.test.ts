@@ -1,13 +1,12 @@
 import { readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ImportUser } from '../../src/migration/core/import-user.js'
 import { coreClient } from '../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../src/migration/journal/file-journal.js'
-import { knowSecret } from '../support/secret-search/index.js'
 import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
 import { until } from '../support/until.js'
-import { type Ran, runHere, temporaryFolder } from './kit.js'
+import type { Ran } from './kit.js'
+import { linesOf, type Project, projectOf as projectOn, userNamed } from './migrate-kit.js'
 
 let core: StandInCore
 
@@ -16,58 +15,14 @@ beforeAll(async () => {
 })
 afterAll(() => core.close())
 
-const HASH = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy'
-
-const userNamed = (externalUserId: string): ImportUser => ({
-  externalUserId,
-  loginMethods: [
-    {
-      recipeId: 'emailpassword',
-      email: `${externalUserId}@x.example`,
-      passwordHash: HASH,
-      hashingAlgorithm: 'bcrypt',
-    },
-  ],
-})
-
-const linesOf = (...values: readonly unknown[]): string =>
-  values.map((value) => `${JSON.stringify(value)}\n`).join('')
-
-interface Project {
-  readonly folder: string
-  readonly journal: string
-  readonly source: string
-  /** Runs a step on it. */
-  migrate(step: string, ...more: readonly string[]): Promise<Ran>
-  at(coreUrl: string): Project
-}
-
 /** So nothing has to be staged, and no job be waited for. */
 async function haveAccounts(...externalUserIds: readonly string[]): Promise<void> {
   const client = coreClient({ baseUrl: core.url, apiKey: core.apiKey })
   for (const id of externalUserIds) await client.importUser(userNamed(id))
 }
 
-async function projectOf(source: string | Buffer, apiKey = core.apiKey): Promise<Project> {
-  knowSecret('an API key', apiKey)
-  const folder = await temporaryFolder()
-  const path = join(folder, 'users.ndjson')
-  await writeFile(path, source)
-  const journal = join(folder, 'journal')
-  const at = (coreUrl: string): Project => ({
-    folder,
-    journal,
-    source: path,
-    at,
-    migrate: (step, ...more) => {
-      const asked = ['--core', coreUrl, '--api-key-stdin', '--source', path]
-      const where = step === 'status' || step === 'clean' ? [] : asked
-      const argv = ['migrate', step, ...where, '--journal', journal, '--poll-seconds', '1']
-      return runHere([...argv, ...more], { stdin: apiKey })
-    },
-  })
-  return at(core.url)
-}
+const projectOf = (source: string | Buffer, apiKey = core.apiKey): Promise<Project> =>
+  projectOn(core, source, apiKey)
 
 const objectsIn = (text: string): Record<string, unknown>[] =>
   text

@@ -3,13 +3,12 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 import type { Journal } from './journal.js'
-import { checkOwnership, makeFolder, syncFolder } from './journal-folder.js'
+import { checkFile, FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
 import { createWriter } from './journal-writer.js'
 import { lockFolder, type ProcessLock } from './process-lock.js'
-import { damaged, NO_UNIT, readUnits, writtenSize } from './read-units.js'
+import { damaged, linesOf, NO_UNIT, readUnits, writtenSize } from './read-units.js'
 import { HEADER } from './unit.js'
 
-const FILE = 'journal.ndjson'
 const LOCK = 'lock'
 
 /**
@@ -78,12 +77,10 @@ async function openFile(folder: string): Promise<FileHandle> {
 
 /** What a process wrote before it was killed may not be on disk yet, and is put there. */
 async function recover(handle: FileHandle, lock: ProcessLock): Promise<Journal> {
-  const status = await handle.stat()
-  if (!status.isFile()) throw new MigrationError('bad_journal', `${FILE} is not a regular file`)
-  checkOwnership('file', status)
+  const size = await checkFile(handle)
   let last = NO_UNIT
-  for await (const unit of readUnits(handle, await writtenSize(handle, status.size))) last = unit
-  if (last.end < status.size) await handle.truncate(last.end)
+  for await (const unit of readUnits(handle, await writtenSize(handle, size))) last = unit
+  if (last.end < size) await handle.truncate(last.end)
   await handle.sync()
   return journalOn(handle, lock, createWriter(handle, last))
 }
@@ -115,7 +112,7 @@ function journalOn(
       let last = NO_UNIT
       for await (const unit of readUnits(handle, size)) {
         last = unit
-        yield* JSON.parse(unit.body.toString()) as string[]
+        yield* linesOf(unit)
       }
       if (last.end < size) throw damaged(last.line + 1)
     },
@@ -128,11 +125,4 @@ function journalOn(
       return closing
     },
   }
-}
-
-/** Only what the system says; anything else is a fault of the program. */
-function unusable(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException
-  if (code === undefined) return error
-  return new MigrationError('bad_journal', `the journal cannot be opened (${code})`)
 }

@@ -1,6 +1,9 @@
-import { mkdir, open, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
+
+/** The journal's file in its folder. */
+export const FILE = 'journal.ndjson'
 
 /** What is looked at of a folder or a file. */
 interface Ownership {
@@ -27,7 +30,7 @@ export async function makeFolder(folder: string): Promise<void> {
 }
 
 /** @throws MigrationError `bad_journal`, when it is another's or others can read or change it. */
-export function checkOwnership(what: 'folder' | 'file', { mode, uid }: Ownership): void {
+function checkOwnership(what: 'folder' | 'file', { mode, uid }: Ownership): void {
   if (process.platform === 'win32') return
   if (uid !== process.getuid?.()) {
     throw new MigrationError('bad_journal', `the journal's ${what} belongs to another user`)
@@ -40,6 +43,18 @@ export function checkOwnership(what: 'folder' | 'file', { mode, uid }: Ownership
   )
 }
 
+/**
+ * The size of the journal's file in octets.
+ *
+ * @throws MigrationError `bad_journal`, when it is no file, another's, or others can read or change it.
+ */
+export async function checkFile(handle: FileHandle): Promise<number> {
+  const status = await handle.stat()
+  if (!status.isFile()) throw new MigrationError('bad_journal', `${FILE} is not a regular file`)
+  checkOwnership('file', status)
+  return status.size
+}
+
 /** Puts a folder's names on disk; Windows does so by itself. */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
@@ -49,4 +64,11 @@ export async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+/** Only what the system says; anything else is a fault of the program. */
+export function unusable(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === undefined) return error
+  return new MigrationError('bad_journal', `the journal cannot be opened (${code})`)
 }

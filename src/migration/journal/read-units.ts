@@ -40,6 +40,9 @@ export async function* readUnits(handle: FileHandle, size: number): AsyncGenerat
   }
 }
 
+/** What one `append` has written. */
+export const linesOf = ({ body }: Unit): string[] => JSON.parse(body.toString())
+
 /** What the first unit continues, where there is none yet. */
 export const NO_UNIT: Omit<Unit, 'body'> = { end: HEADER_OCTETS, check: FIRST_CHECK, line: 1 }
 

@@ -3,6 +3,7 @@ import { run } from '../../../src/cli/run.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import type { Journal } from '../../../src/migration/journal/journal.js'
+import { journalInUse } from '../../../src/migration/journal/journal-in-use.js'
 import { openMigration } from '../../../src/migration/run/open-migration.js'
 
 // `service-auth migrate`, which dies before or after the journal's nth `append`: DIE_AT=3:before.
@@ -28,5 +29,6 @@ async function dyingJournal(directory: string): Promise<Journal> {
   }
 }
 
-const command = migrateWith({ coreClient, openMigration, fileJournal: dyingJournal })
+const fileJournals = { fileJournal: dyingJournal, journalInUse }
+const command = migrateWith({ coreClient, openMigration, ...fileJournals })
 process.exitCode = await run(process.argv.slice(2), process, [command])

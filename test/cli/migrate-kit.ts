@@ -1,0 +1,63 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ImportUser } from '../../src/migration/core/import-user.js'
+import { knowSecret } from '../support/secret-search/index.js'
+import type { StandInCore } from '../support/stand-in-core.js'
+import { type Ran, runHere, temporaryFolder } from './kit.js'
+
+const HASH = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy'
+
+export const userNamed = (externalUserId: string): ImportUser => ({
+  externalUserId,
+  loginMethods: [
+    {
+      recipeId: 'emailpassword',
+      email: `${externalUserId}@x.example`,
+      passwordHash: HASH,
+      hashingAlgorithm: 'bcrypt',
+    },
+  ],
+})
+
+export const linesOf = (...values: readonly unknown[]): string =>
+  values.map((value) => `${JSON.stringify(value)}\n`).join('')
+
+/** A source, and the folder of a journal, of one test. */
+export interface Project {
+  readonly folder: string
+  readonly journal: string
+  readonly source: string
+  /** The command line of a step on it. */
+  argv(step: string, ...more: readonly string[]): string[]
+  /** Runs a step on it. */
+  migrate(step: string, ...more: readonly string[]): Promise<Ran>
+  at(coreUrl: string): Project
+}
+
+export async function projectOf(
+  core: Pick<StandInCore, 'url'>,
+  source: string | Buffer,
+  apiKey: string,
+): Promise<Project> {
+  knowSecret('an API key', apiKey)
+  const folder = await temporaryFolder()
+  const path = join(folder, 'users.ndjson')
+  await writeFile(path, source)
+  const journal = join(folder, 'journal')
+  const at = (coreUrl: string): Project => {
+    const argv: Project['argv'] = (step, ...more) => {
+      const asked = ['--core', coreUrl, '--api-key-stdin', '--source', path]
+      const where = step === 'status' || step === 'clean' ? [] : asked
+      return ['migrate', step, ...where, '--journal', journal, '--poll-seconds', '1', ...more]
+    }
+    return {
+      folder,
+      journal,
+      source: path,
+      at,
+      argv,
+      migrate: (step, ...more) => runHere(argv(step, ...more), { stdin: apiKey }),
+    }
+  }
+  return at(core.url)
+}

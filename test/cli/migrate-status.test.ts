@@ -1,0 +1,55 @@
+import { readdir } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
+import { until } from '../support/until.js'
+import { startChild } from './kit.js'
+import { linesOf, type Project, projectOf, userNamed } from './migrate-kit.js'
+
+let core: StandInCore
+
+/** Its job is off, so that a run waits for it until it is killed. */
+beforeAll(async () => {
+  core = await startStandInCore()
+})
+afterAll(() => core.close())
+
+/** A run in a process of its own, which has staged all and waits. */
+async function waitingRun(project: Project) {
+  const run = await startChild(project.argv('run'), { stdin: core.apiKey })
+  let told = ''
+  run.child.stderr.on('data', (text: string) => {
+    told += text
+  })
+  await until('the run waits for the job', async () => told.includes('waiting: 0 of 2'))
+  return run
+}
+
+test('status tells where a run stands, also while it is under way', async () => {
+  const source = linesOf(userNamed('beside-1'), userNamed('beside-2'))
+  const project = await projectOf(core, source, core.apiKey)
+  const run = await waitingRun(project)
+  const files = await readdir(project.journal)
+  expect(files).not.toContain('report.json')
+
+  const beside = await project.migrate('status')
+  expect(beside).toMatchObject({ exitCode: 130, stderr: '' })
+  const [state, begun, ...counts] = beside.stdout.split('\n')
+  expect(state).toBe('State       another step is under way')
+  expect(begun).toMatch(/^Begun {7}.+ before this report$/)
+  expect(counts).toEqual(['Identities  2', '  staged    2', ''])
+  expect((await project.migrate('status', '--json')).json()).toMatchObject({
+    step: 'status',
+    underWay: true,
+    state: 'interrupted',
+    counts: { staged: 2 },
+    advice: [],
+  })
+  expect(await readdir(project.journal)).toEqual(files)
+
+  run.child.kill('SIGKILL')
+  await run.ended
+  const after = await project.migrate('status')
+  expect(after).toMatchObject({ exitCode: 130, stderr: '' })
+  expect(after.stdout).toContain('State       interrupted')
+  expect(await readdir(project.journal)).toContain('report.json')
+})

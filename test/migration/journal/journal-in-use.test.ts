@@ -1,0 +1,66 @@
+import { appendFile, chmod, readFile, writeFile } from 'node:fs/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { fileJournal } from '../../../src/migration/journal/file-journal.js'
+import { journalInUse } from '../../../src/migration/journal/journal-in-use.js'
+import { launch } from '../../support/launch.js'
+import { fileOf, folderOfTest, linesOf, withJournal } from './journals.js'
+
+const HOLDER = new URL('holder.ts', import.meta.url)
+
+test('tells what another has appended by then, and goes on to', async () => {
+  const folder = await folderOfTest()
+  const holder = await fileJournal(folder)
+  onTestFinished(() => holder.close())
+  await holder.append(['a', 'b'])
+  const reader = await journalInUse(folder)
+  onTestFinished(() => reader.close())
+  expect(await linesOf(reader)).toEqual(['a', 'b'])
+  await holder.append(['c'])
+  expect(await linesOf(reader)).toEqual(['a', 'b', 'c'])
+  await expect(reader.append(['d'])).rejects.toThrow('for reading alone')
+  expect(await linesOf(holder)).toEqual(['a', 'b', 'c'])
+})
+
+test('never tells a part of what is being appended', async () => {
+  const folder = await folderOfTest()
+  const holder = await launch<string>(HOLDER, { args: [folder], env: { WANTS: 'appends' } })
+  expect(holder.greeting).toBe('open')
+  const reader = await journalInUse(folder)
+  onTestFinished(() => reader.close())
+  let known = 0
+  for (let look = 0; look < 30 || known < 40; look += 1) {
+    const lines = await linesOf(reader)
+    expect(lines.length % 2).toBe(0)
+    expect(lines.length).toBeGreaterThanOrEqual(known)
+    known = lines.length
+    const last = known / 2 - 1
+    if (last >= 0) expect(lines.slice(-2)).toEqual([`${last}`, 'x'.repeat(last % 5000)])
+  }
+  await holder.kill()
+})
+
+test('leaves an append that was cut off where it is', async () => {
+  const folder = await folderOfTest()
+  await withJournal(folder, (journal) => journal.append(['a']))
+  await appendFile(fileOf(folder), '{"unit":"0000')
+  const octets = await readFile(fileOf(folder))
+  const reader = await journalInUse(folder)
+  onTestFinished(() => reader.close())
+  expect(await linesOf(reader)).toEqual(['a'])
+  expect(await readFile(fileOf(folder))).toEqual(octets)
+})
+
+test('refuses what is no journal, is damaged or open to others', async () => {
+  const folder = await folderOfTest()
+  await expect(journalInUse(folder)).rejects.toMatchObject({ code: 'bad_journal' })
+
+  await withJournal(folder, (journal) => journal.append(['a']))
+  const reader = await journalInUse(folder)
+  onTestFinished(() => reader.close())
+  await chmod(fileOf(folder), 0o640)
+  await expect(linesOf(reader)).rejects.toThrow('chmod 600')
+  await chmod(fileOf(folder), 0o600)
+  const text = await readFile(fileOf(folder), 'utf8')
+  await writeFile(fileOf(folder), text.replace('["a"]', '["b"]'))
+  await expect(linesOf(reader)).rejects.toThrow('the journal is damaged')
+})

@@ -4,7 +4,7 @@ import { applyLookUps } from './apply-look-ups.js'
 import { applyRows, deleteRowsOfUnfailed } from './apply-rows.js'
 import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode } from './identity-state.js'
-import { isOrdinal, readOrdinals } from './ordinals.js'
+import { assertOrdinal, readOrdinals } from './ordinals.js'
 import { awaitRest, mayBeginAnew, type RunState, setIdentity, sizeOf } from './run-state.js'
 
 /** Adds an entry to the state that those before it have made. */
@@ -114,16 +114,16 @@ function correct(state: RunState, entry: EntryOf<'corrected'>): void {
   // What was seen may be days old, and a call without reply may have landed since.
   state.reconciled = false
   for (const [ordinal] of entry.replaced) {
-    assertOrdinal(state, ordinal)
+    assertOrdinal(ordinal, sizeOf(state))
     state.recordsFrom[ordinal] = state.corrections.length
     setIdentity(state, ordinal, IDENTITY.again)
   }
   for (const [ordinal] of entry.leftOut) {
-    assertOrdinal(state, ordinal)
+    assertOrdinal(ordinal, sizeOf(state))
     setIdentity(state, ordinal, IDENTITY.left_out)
   }
   for (const [ordinal] of entry.accepted) {
-    assertOrdinal(state, ordinal)
+    assertOrdinal(ordinal, sizeOf(state))
     setIdentity(state, ordinal, IDENTITY.accepted)
   }
   deleteRowsOfUnfailed(state)
@@ -132,9 +132,4 @@ function correct(state: RunState, entry: EntryOf<'corrected'>): void {
 function sendAgain(state: RunState, entry: EntryOf<'again'>): void {
   setAll(state, entry.of, IDENTITY.again)
   deleteRowsOfUnfailed(state)
-}
-
-function assertOrdinal(state: RunState, ordinal: number): void {
-  if (isOrdinal(ordinal, sizeOf(state))) return
-  throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
 }

@@ -1,8 +1,7 @@
-import { MigrationError } from '../migration-error.js'
 import { deleteRowsOfUnfailed } from './apply-rows.js'
 import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode } from './identity-state.js'
-import { isOrdinal } from './ordinals.js'
+import { assertOrdinal } from './ordinals.js'
 import { awaitRest, countOf, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
 
 type LookUpEntry = Extract<Entry, { readonly type: 'looked_up' | 'reconciled' | 'reconcile_asked' }>
@@ -48,8 +47,6 @@ function lookAnew(state: RunState): void {
 }
 
 function set(state: RunState, ordinal: number, code: IdentityCode): void {
-  if (!isOrdinal(ordinal, sizeOf(state))) {
-    throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
-  }
+  assertOrdinal(ordinal, sizeOf(state))
   setIdentity(state, ordinal, code)
 }

@@ -1,7 +1,6 @@
-import { MigrationError } from '../migration-error.js'
 import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY } from './identity-state.js'
-import { isOrdinal } from './ordinals.js'
+import { assertOrdinal } from './ordinals.js'
 import { awaitRest, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
 
 type RowEntry = Extract<
@@ -49,9 +48,7 @@ export function applyRows(state: RunState, entry: RowEntry): void {
 }
 
 function recordRow(state: RunState, entry: EntryOf<'row'>): void {
-  if (!isOrdinal(entry.of, sizeOf(state))) {
-    throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
-  }
+  assertOrdinal(entry.of, sizeOf(state))
   state.rows.set(entry.row, entry.of)
   if (entry.as === 'twin') {
     recordTwin(state, entry)

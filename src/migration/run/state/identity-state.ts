@@ -1,8 +1,8 @@
 import type { IdentityState } from '../report.js'
 
 /**
- * What a run knows of an identity, as one octet. `again` is to be sent anew, after a look
- * for what is there; `sent` waits for the reply of its batch; of `found` an account or a row was seen, whoever has
+ * What a run knows of an identity, as one octet. `again` is to be sent anew, after a look for what is
+ * there; `sent` waits for the reply of its batch; of `found` an account or a row was seen, whoever has
  * made it.
  */
 export const IDENTITY = {

@@ -24,12 +24,20 @@ export function* readOrdinals(text: string, identities: number): Generator<numbe
   if (text === '') return
   for (const run of text.split(',')) {
     const [first, last = first] = run.split('-', 2).map(Number)
-    if (!isOrdinal(first, identities) || !isOrdinal(last, identities)) {
-      throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
-    }
+    assertOrdinal(first, identities)
+    assertOrdinal(last, identities)
     for (let ordinal = first; ordinal <= last; ordinal++) yield ordinal
   }
 }
 
 export const isOrdinal = (value: number | undefined, identities: number): value is number =>
   value !== undefined && Number.isInteger(value) && value >= 0 && value < identities
+
+/** @throws MigrationError `bad_journal` when it is none of the source's. */
+export function assertOrdinal(
+  value: number | undefined,
+  identities: number,
+): asserts value is number {
+  if (isOrdinal(value, identities)) return
+  throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
+}

@@ -113,6 +113,9 @@ async function openOn(
 ): Promise<Session> {
   const { sourceFile, directory: _, ...options } = settings
   const origins = await readOrigins(journal)
+  if (isShared && origins.source === undefined) {
+    throw wrong('journal_in_use', 'another step has the journal open, and no run has begun yet')
+  }
   const source = sourceOf(sourceFile, origins)
   const unasked = { ...UNASKED, ...(origins.core !== undefined && { baseUrl: origins.core }) }
   const migration = await parts.openMigration({

@@ -40,7 +40,7 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     ['4', 'records wait for corrections; see the report'],
     ['5', 'not every identity is proved; see the report'],
     ['6', 'nothing moves at the core'],
-    ['130', 'interrupted, or still under way'],
+    ['130', 'interrupted; of status, or still under way'],
     ['', 'after 1, 3, 6 and 130 run goes on where it was'],
   ],
   examples: [
@@ -130,11 +130,18 @@ async function statusOf(
   return await reported('status', { report, migration, directory, ...(needing && { needing }) })
 }
 
-/** Without the files of a report: the step that goes on writes them when it ends. */
+/** What the step before has ended with is no longer so, and the one that goes on writes the files. */
 const underWay = (report: MigrationReport): CommandResult => ({
   exitCode: EXIT_CODES.interrupted,
   lines: summaryLines(report, 'another step is under way'),
-  json: { step: 'status', underWay: true, ...report, advice: [] },
+  json: {
+    step: 'status',
+    underWay: true,
+    ...report,
+    state: 'interrupted',
+    findings: [],
+    advice: [],
+  },
 })
 
 interface Reported extends Pick<Session, 'migration'> {

@@ -76,7 +76,7 @@ describe('the command line', () => {
     const { exitCode, stdout } = await reaching(['--help'])
     expect(exitCode).toBe(0)
     expect(stdout).toMatch(/^ {2}4 {4}records wait for corrections; see the report$/m)
-    expect(stdout).toMatch(/^ {2}130 {2}interrupted, or still under way$/m)
+    expect(stdout).toMatch(/^ {2}130 {2}interrupted; of status, or still under way$/m)
   })
 })
 

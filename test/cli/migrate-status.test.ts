@@ -1,5 +1,7 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fileJournal } from '../../src/migration/journal/file-journal.js'
 import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
 import { until } from '../support/until.js'
 import { startChild } from './kit.js'
@@ -52,4 +54,34 @@ test('status tells where a run stands, also while it is under way', async () => 
   expect(after).toMatchObject({ exitCode: 130, stderr: '' })
   expect(after.stdout).toContain('State       interrupted')
   expect(await readdir(project.journal)).toContain('report.json')
+})
+
+test('status beside a step tells nothing of how the one before has ended', async () => {
+  const project = await projectOf(
+    core,
+    linesOf(userNamed('ended-1')),
+    'a-key-of-another-core-01234',
+  )
+  expect(await project.migrate('run')).toMatchObject({ exitCode: 3 })
+  expect((await project.migrate('status', '--json')).json()).toMatchObject({ state: 'core_fault' })
+  const held = await fileJournal(project.journal)
+  const file = join(project.journal, 'journal.ndjson')
+  const octets = await readFile(file)
+  expect((await project.migrate('status', '--json')).json()).toMatchObject({
+    underWay: true,
+    state: 'interrupted',
+    findings: [],
+    advice: [],
+  })
+  expect(await readFile(file)).toEqual(octets)
+  await held.close()
+})
+
+test('status beside a step that has not begun a run says so', async () => {
+  const project = await projectOf(core, linesOf(userNamed('early-1')), core.apiKey)
+  const held = await fileJournal(project.journal)
+  const status = await project.migrate('status')
+  expect(status).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(status.stderr).toContain('another step has the journal open, and no run has begun yet')
+  await held.close()
 })

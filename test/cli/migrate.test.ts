@@ -159,7 +159,7 @@ describe('what stands in the way', () => {
     const held = await fileJournal(project.journal)
     const ran = await project.migrate('run')
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(errorIn(ran)).toBe('service-auth: another run has the journal open')
+    expect(errorIn(ran)).toBe('service-auth: another step has the journal open')
     await held.close()
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
   })

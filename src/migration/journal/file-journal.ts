@@ -32,7 +32,7 @@ export async function fileJournal(directory: string): Promise<Journal> {
     await makeFolder(folder)
     const lock = await lockFolder(join(folder, LOCK))
     if (lock === undefined) {
-      throw new MigrationError('journal_in_use', 'another run has the journal open')
+      throw new MigrationError('journal_in_use', 'another step has the journal open')
     }
     return await openLocked(folder, lock)
   } catch (error) {

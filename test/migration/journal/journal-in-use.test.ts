@@ -24,6 +24,7 @@ test('tells what another has appended by then, and goes on to', async () => {
 test('never tells a part of what is being appended', async () => {
   const folder = await folderOfTest()
   const holder = await launch<string>(HOLDER, { args: [folder], env: { WANTS: 'appends' } })
+  onTestFinished(() => holder.kill())
   expect(holder.greeting).toBe('open')
   const reader = await journalInUse(folder)
   onTestFinished(() => reader.close())
@@ -36,7 +37,6 @@ test('never tells a part of what is being appended', async () => {
     const last = known / 2 - 1
     if (last >= 0) expect(lines.slice(-2)).toEqual([`${last}`, 'x'.repeat(last % 5000)])
   }
-  await holder.kill()
 })
 
 test('leaves an append that was cut off where it is', async () => {

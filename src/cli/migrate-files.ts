@@ -3,7 +3,6 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { wrong } from './failure.js'
 
-export const JOURNAL_FILE = 'journal.ndjson'
 /** Beside the journal. */
 export const REPORT_FILE = 'report.json'
 export const NEEDS_PERSON_FILE = 'report.ndjson'

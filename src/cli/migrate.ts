@@ -1,10 +1,10 @@
 import { join } from 'node:path'
+import { JOURNAL_FILE } from '../migration/journal/journal-folder.js'
 import type { MigrationReport } from '../migration/run/report.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
 import { wrong } from './failure.js'
 import { cleanAway, isThere } from './migrate-clean.js'
 import { readOrder } from './migrate-correct.js'
-import { JOURNAL_FILE } from './migrate-files.js'
 import { untilInterrupted } from './migrate-interrupt.js'
 import { reportLines, summaryLines } from './migrate-lines.js'
 import {

@@ -3,7 +3,7 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 import type { Journal } from './journal.js'
-import { checkFile, FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
+import { checkFile, JOURNAL_FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
 import { createWriter } from './journal-writer.js'
 import { lockFolder, type ProcessLock } from './process-lock.js'
 import { damaged, linesOf, NO_UNIT, readUnits, writtenSize } from './read-units.js'
@@ -54,7 +54,7 @@ async function openLocked(folder: string, lock: ProcessLock): Promise<Journal> {
 
 /** A new file gets its name when it is whole, so none is ever found without its header. */
 async function openFile(folder: string): Promise<FileHandle> {
-  const path = join(folder, FILE)
+  const path = join(folder, JOURNAL_FILE)
   const found = await open(path, constants.O_RDWR | (constants.O_NOFOLLOW ?? 0)).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error

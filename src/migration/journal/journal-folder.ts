@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 
 /** The journal's file in its folder. */
-export const FILE = 'journal.ndjson'
+export const JOURNAL_FILE = 'journal.ndjson'
 
 /** What is looked at of a folder or a file. */
 interface Ownership {
@@ -50,7 +50,8 @@ function checkOwnership(what: 'folder' | 'file', { mode, uid }: Ownership): void
  */
 export async function checkFile(handle: FileHandle): Promise<number> {
   const status = await handle.stat()
-  if (!status.isFile()) throw new MigrationError('bad_journal', `${FILE} is not a regular file`)
+  if (!status.isFile())
+    throw new MigrationError('bad_journal', `${JOURNAL_FILE} is not a regular file`)
   checkOwnership('file', status)
   return status.size
 }

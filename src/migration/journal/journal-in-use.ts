@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 import type { Journal } from './journal.js'
-import { checkFile, FILE, unusable } from './journal-folder.js'
+import { checkFile, JOURNAL_FILE, unusable } from './journal-folder.js'
 import { linesOf, readUnits, writtenSize } from './read-units.js'
 
 /**
@@ -15,7 +15,7 @@ import { linesOf, readUnits, writtenSize } from './read-units.js'
  */
 export async function journalInUse(directory: string): Promise<Journal> {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants
-  const path = join(resolve(directory), FILE)
+  const path = join(resolve(directory), JOURNAL_FILE)
   const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
     throw unusable(error)
   })

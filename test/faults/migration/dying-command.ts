@@ -29,6 +29,5 @@ async function dyingJournal(directory: string): Promise<Journal> {
   }
 }
 
-const fileJournals = { fileJournal: dyingJournal, journalInUse }
-const command = migrateWith({ coreClient, openMigration, ...fileJournals })
+const command = migrateWith({ coreClient, openMigration, fileJournal: dyingJournal, journalInUse })
 process.exitCode = await run(process.argv.slice(2), process, [command])

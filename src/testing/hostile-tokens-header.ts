@@ -10,6 +10,10 @@ export function headerCases(forge: Forge): HostileToken[] {
     ...group('The key id is text of 1 to 256 visible characters', keyIdCases(forge)),
     ...group('The key id names a key of the key set, and nothing else', unknownKeyCases(forge)),
     ...group('Nothing in the header changes how the token is read', criticalCases(forge)),
+    ...group('A header with a version is one of a session', [
+      ['version 5', forge.withHeader({ version: '5' })],
+      ['version null', forge.withHeader({ version: null })],
+    ]),
     ...group('The key comes from the key set, never from the token', suppliedKeyCases(forge)),
     ...group('Static keys sign no service tokens', [
       ['signed by the static key', forge.token(byStaticKey(forge))],

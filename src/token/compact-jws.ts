@@ -8,8 +8,11 @@ export interface ScreenedToken {
   readonly kid: string
 }
 
-/** What would change how the token is read, or which key is used (RFC 7515, 4.1; RFC 7797). */
-const FORBIDDEN_PARAMETERS = ['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u']
+/**
+ * `version` stands in the headers of session tokens alone. The others would change how the token is
+ * read, or which key is used (RFC 7515, section 4.1; RFC 7797).
+ */
+const FORBIDDEN_PARAMETERS = ['version', 'crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u']
 
 /** Checks form and header; never the payload. */
 export function screenToken(token: string): Decision<ScreenedToken> {

@@ -6,7 +6,7 @@ test('each is refused, for the reason that it was made for', async () => {
   const judged = await judgeCases(headerCases)
   expect(new Set(judged.map(({ status }) => status))).toEqual(new Set([401]))
   expect(countReasons(judged)).toEqual({
-    header_parameter_forbidden: 28,
+    header_parameter_forbidden: 30,
     key_id_invalid: 19,
     key_unknown: 12,
     signature_invalid: 1,

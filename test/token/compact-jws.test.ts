@@ -95,7 +95,7 @@ describe('a token, before its signature', () => {
     }
   })
 
-  test.each(['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u'])(
+  test.each(['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u', 'version'])(
     'is refused with %s of any value',
     (name) => {
       for (const value of [null, false, true, '', [], {}, 'x']) {

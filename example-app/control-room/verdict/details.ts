@@ -32,7 +32,7 @@ const SENTENCES: Readonly<Record<Reason, Sentence>> = {
       : `The token is well signed by ${keyId}, and what was signed is no JSON object.`,
   session_token_malformed: says('The token of a session is not formed as such tokens are.'),
   header_parameter_forbidden: says(
-    'The header of the token holds a parameter that would change how it is read.',
+    'The header of the token holds a parameter of a session, or one that would change how it is read.',
   ),
   algorithm_not_allowed: says('The token does not say RS256 as its algorithm.'),
   key_id_invalid: says('The key id is not a text of 1 to 256 visible characters.'),

@@ -41,7 +41,7 @@ export const QUESTIONS: Record<Step, string> = {
   exp: 'does it say when it expires, in seconds',
   iat: 'if it says when it was issued, is that a number',
   nbf: 'if it says from when on it holds, is that a number',
-  jti: 'if it has an id, is that a text',
+  jti: 'if it has an id, is that a text of 1 to 256 characters',
   times: 'does it hold now, and is its life short enough',
   denylist: "does the policy's denylist let it pass",
   caller: 'is its caller approved',

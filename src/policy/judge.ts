@@ -78,7 +78,7 @@ function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
   if (!isFiniteNumber(exp)) return wrong('exp', exp)
   if (iat !== undefined && !isFiniteNumber(iat)) return wrong('iat', iat)
   if (nbf !== undefined && !isFiniteNumber(nbf)) return wrong('nbf', nbf)
-  if (jti !== undefined && typeof jti !== 'string') return wrong('jti', jti)
+  if (jti !== undefined && !isTokenId(jti)) return wrong('jti', jti)
   return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti })
 }
 
@@ -89,6 +89,12 @@ const wrong = (claim: string, value: unknown): Denial =>
   deny(value === undefined ? 'claim_missing' : 'claim_invalid', { claim })
 
 const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
+
+/** A longer one could not be denied: an entry of a denylist holds as many characters. */
+const MAX_TOKEN_ID_LENGTH = 256
+
+const isTokenId = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= MAX_TOKEN_ID_LENGTH
 
 const isStringList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((member) => typeof member === 'string')

@@ -21,7 +21,7 @@ export function claimCases(forge: Forge): HostileToken[] {
     ...group('Nothing inherited is an approved caller', inheritedCallers(forge), 403),
     ...group('Permissions are a list of texts', permissionCases(forge)),
     ...group('Own members named like inherited ones are inert', inertCases(forge)),
-    ...group('A token id is text', jtiCases(forge)),
+    ...group('A token id is text of 1 to 256 characters', jtiCases(forge)),
     ...group('A user session is no service', [
       ['a session token of the same core', session(forge)],
     ]),
@@ -139,7 +139,8 @@ function inertCases({ claims, token }: Forge): Draft[] {
 }
 
 function jtiCases({ withClaims }: Forge): Draft[] {
-  return [null, 1, true, {}, ['id']].map((jti): Draft => [nameOf('jti', jti), withClaims({ jti })])
+  const values = [null, 1, true, {}, ['id'], '', 'x'.repeat(257)]
+  return values.map((jti): Draft => [nameOf('jti', jti), withClaims({ jti })])
 }
 
 /** A token as the core issues it to browsers: its `iss` ends in the API's base path. */

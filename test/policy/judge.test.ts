@@ -87,6 +87,16 @@ describe('a judgement', () => {
     expect(reasonOf(more)).toBe('accepted')
   })
 
+  test('accepts a token id of 1 to 256 characters, and no other', () => {
+    for (const jti of ['x', 'x'.repeat(256)]) expect(reasonOf({ jti })).toBe('accepted')
+    for (const jti of ['', 'x'.repeat(257), 'x'.repeat(1000)]) {
+      expect(judged({ jti })).toMatchObject({
+        reason: 'claim_invalid',
+        evidence: { claim: 'jti' },
+      })
+    }
+  })
+
   test('never accepts a claim that is null', () => {
     for (const claim of [...Object.keys(CLAIMS), 'nbf', 'jti']) {
       expect(reasonOf({ [claim]: null })).toBe('claim_invalid')

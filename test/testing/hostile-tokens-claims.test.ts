@@ -22,7 +22,7 @@ test('each other claim is refused for itself, and callers with the 403', async (
   const judged = await judgeCases(claimCases)
   expect(countReasons(judged)).toEqual({
     caller_not_approved: 19,
-    claim_invalid: 140,
+    claim_invalid: 142,
     claim_missing: 10,
   })
   for (const { name, status, reason, claim } of judged) {

@@ -23,7 +23,7 @@ export type UnusableReason = SkipReason | 'static_key_refused' | 'key_denied'
 export const UNUSABLE: Record<UnusableReason, string> = {
   malformed: 'it is no RSA key as RFC 7517 writes one',
   key_id_invalid: 'its kid is not 1 to 256 visible ASCII characters',
-  key_id_repeated: 'another key has the same kid',
+  key_id_repeated: 'a different key has the same kid',
   not_rsa: 'it is no RSA key',
   private: 'its private half is published: replace it at once',
   not_for_signatures: 'its use or key_ops say that it is not for signatures',

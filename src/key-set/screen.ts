@@ -69,8 +69,10 @@ function screenMember(
   if (!isRecord(member)) return { reason: 'malformed' }
   const { kid } = member
   if (!isKeyId(kid)) return { reason: 'key_id_invalid' }
-  const namesakes = members.filter((other) => isRecord(other) && other['kid'] === kid)
-  const reason = namesakes.length > 1 ? 'key_id_repeated' : faultOfUse(member)
+  const isRepeated = members.some(
+    (other) => isRecord(other) && other['kid'] === kid && !isSameKey(other, member),
+  )
+  const reason = isRepeated ? 'key_id_repeated' : faultOfUse(member)
   if (reason !== undefined) return { reason, keyId: kid }
   const modulus = unsignedInteger(member['n'])
   const exponent = unsignedInteger(member['e'])
@@ -85,6 +87,27 @@ function screenMember(
   const known = held?.get(kid)
   if (known?.thumbprint === thumbprint) return known
   return Object.freeze({ kid, thumbprint, publicKey: createPublicKey({ key: jwk, format: 'jwk' }) })
+}
+
+/** The same key for the same use; members that have no say may differ. */
+function isSameKey(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
+  return (
+    ['kty', 'use', 'alg'].every((name) => one[name] === other[name]) &&
+    isSameList(one['key_ops'], other['key_ops']) &&
+    PRIVATE_MEMBERS.every((name) => Object.hasOwn(one, name) === Object.hasOwn(other, name)) &&
+    ['n', 'e'].every((name) => isSameInteger(one[name], other[name]))
+  )
+}
+
+const isSameList = (one: unknown, other: unknown): boolean =>
+  Array.isArray(one) && Array.isArray(other)
+    ? one.length === other.length && one.every((value, index) => value === other[index])
+    : one === other
+
+function isSameInteger(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  const number = unsignedInteger(one)
+  return number !== undefined && unsignedInteger(other)?.equals(number) === true
 }
 
 function faultOfUse(member: Record<string, unknown>): SkipReason | undefined {

@@ -67,7 +67,7 @@ describe('initial', () => {
 
   it('is screened like a response, and its skipped keys are told', async () => {
     const eventsOf = collectKeySetEvents()
-    const twins = { keys: [jwk, other, other] }
+    const twins = { keys: [jwk, other, { ...other, n: jwk.n }] }
     const { server, keySet } = await openKeySet([hang], { initial: twins })
     expect(keySet.health().keys).toEqual(['a'])
     const skipped = { type: 'key_skipped', reason: 'key_id_repeated', keyId: 'b' }

@@ -88,17 +88,47 @@ describe('a key is skipped, and the good one beside it stays', () => {
   })
 })
 
+const repeated = shapeOfKey('a', 2048)
+
 describe('a kid that occurs twice', () => {
   it.each([
+    ['to the byte', repeated, { ...repeated }],
+    ['with a zero before its modulus', repeated, { ...repeated, n: padWithZeros(repeated.n) }],
+    [
+      'with its use, its operations and members that have no say',
+      { ...repeated, use: 'sig', alg: 'RS256', key_ops: ['sign', 'verify'], ext: true },
+      { x5t: 'x', key_ops: ['sign', 'verify'], alg: 'RS256', use: 'sig', ...repeated },
+    ],
+  ])('is one key where it is the same one: %s', (_name, one, same) => {
+    const { keys, skipped } = screenKeySet({ keys: [one, good, same, one] }, undefined)
+    expect([...keys.keys()]).toEqual(['a', 'good'])
+    expect(skipped).toEqual([])
+    expect(screenKeySet({ keys: [same, one] }, keys).keys.get('a')).toBe(keys.get('a'))
+  })
+
+  it('keeps the fault of the key where it is the same one', () => {
+    const { keys, skipped } = screenKeySet(
+      { keys: [good, ...Array(2).fill({ ...repeated, use: 'enc' })] },
+      undefined,
+    )
+    expect([...keys.keys()]).toEqual(['good'])
+    expect(skipped).toEqual(Array(2).fill({ reason: 'not_for_signatures', keyId: 'a' }))
+  })
+
+  it.each([
     ['two good keys', shapeOfKey('a', 2048)],
-    ['the same key again', undefined],
+    ['another exponent', { ...repeated, e: 'Aw' }],
+    ['another use', { ...repeated, use: 'enc' }],
+    ['a use beside none', { ...repeated, use: 'sig' }],
+    ['another algorithm', { ...repeated, alg: 'PS256' }],
+    ['other operations', { ...repeated, key_ops: ['verify'] }],
+    ['its private half', { ...repeated, d: 'AQAB' }],
     ['one of them unusable', { kty: 'EC', kid: 'a' }],
     ['one of them malformed', { kid: 'a' }],
   ])('is not usable: %s', (_name, other) => {
-    const rsa = shapeOfKey('a', 2048)
     for (const pair of [
-      [rsa, other ?? rsa],
-      [other ?? rsa, rsa],
+      [repeated, other],
+      [other, repeated],
     ]) {
       const { keys, skipped } = screenKeySet({ keys: [good, ...pair] }, undefined)
       expect([...keys.keys()]).toEqual(['good'])

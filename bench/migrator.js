@@ -15,7 +15,7 @@ function* records(users) {
 }
 
 async function stagePlainly({ url, apiKey, users }) {
-  const headers = { 'api-key': apiKey, 'content-type': 'application/json' }
+  const headers = { 'api-key': apiKey, 'content-type': 'application/json; charset=utf-8' }
   const startedAt = performance.now()
   for (let from = 0; from < users; from += BATCH_USERS) {
     const batch = Array.from({ length: BATCH_USERS }, (_, index) => recordOf(from + index))

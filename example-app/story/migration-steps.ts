@@ -148,7 +148,7 @@ async function askInMemoryCore(apiKey: string): Promise<string> {
 async function putRole(coreUrl: string, apiKey: string): Promise<void> {
   const response = await fetch(`${coreUrl}/recipe/role`, {
     method: 'PUT',
-    headers: { 'api-key': apiKey, 'content-type': 'application/json' },
+    headers: { 'api-key': apiKey, 'content-type': 'application/json; charset=utf-8' },
     body: JSON.stringify({ role: ROLE, permissions: [] }),
   })
   if (!response.ok) throw new Error(`the core refuses the role: ${response.status}`)

@@ -90,7 +90,7 @@ async function converse(
     headers: {
       ...headers,
       'api-key': key,
-      ...(text !== undefined && { 'content-type': 'application/json' }),
+      ...(text !== undefined && { 'content-type': 'application/json; charset=utf-8' }),
     },
     ...(text !== undefined && { body: text }),
     redirect: 'manual',

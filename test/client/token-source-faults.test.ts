@@ -145,7 +145,7 @@ it('the core is asked exactly as it says', async () => {
   expect(asked?.url).toBe('/below/recipe/jwt')
   expect(asked?.headers).toMatchObject({
     rid: 'jwt',
-    'content-type': 'application/json',
+    'content-type': 'application/json; charset=utf-8',
     'api-key': expect.any(String),
   })
   expect(asked?.headers).not.toHaveProperty('authorization')

@@ -39,7 +39,7 @@ it('asks for any operation, with a body or without', async () => {
     body: { ids: ['a'] },
   })
   const path = '/bulk-import/users/remove'
-  const expected = ['POST', path, 'application/json', 'bulk', { ids: ['a'] }]
+  const expected = ['POST', path, 'application/json; charset=utf-8', 'bulk', { ids: ['a'] }]
   expect(JSON.parse(posted.text ?? '')).toEqual(expected)
 })
 

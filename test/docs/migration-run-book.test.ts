@@ -48,7 +48,7 @@ const MEANWHILE: Readonly<Record<string, () => Promise<unknown>>> = {
   'Check, command 2': () =>
     fetch(`${core.url}/recipe/role`, {
       method: 'PUT',
-      headers: { 'api-key': core.apiKey, 'content-type': 'application/json' },
+      headers: { 'api-key': core.apiKey, 'content-type': 'application/json; charset=utf-8' },
       body: JSON.stringify({ role: 'editor', permissions: [] }),
     }),
 }

@@ -231,7 +231,7 @@ describe('a core client', () => {
     const [wantedMethod, wantedUrl, wantedBody] = exchange.sent
     expect([method, url]).toEqual([wantedMethod, wantedUrl])
     expect(body === '' ? undefined : JSON.parse(body ?? '')).toEqual(wantedBody)
-    expect(headers?.['content-type']).toBe(wantedBody && 'application/json')
+    expect(headers?.['content-type']).toBe(wantedBody && 'application/json; charset=utf-8')
     expect(core.requests).toHaveLength(sent + 1)
   })
 

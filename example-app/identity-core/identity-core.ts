@@ -2,7 +2,7 @@ import { listen } from '../listen.js'
 import { openKeyRing, type PublishedKey } from './key-ring.js'
 import { createKeySetGate } from './key-set-gate.js'
 import { scheduleFor } from './rotation.js'
-import { createHandler, type Route } from './router.js'
+import { type CoreVersion, createHandler, type Route } from './router.js'
 import { tokenRoutes } from './routes.js'
 import type { PublicJwk } from './signing-key.js'
 import { inMemoryRoutes } from './users/bulk-routes.js'
@@ -12,6 +12,8 @@ import type { Feature } from './users/imported-user.js'
 import { openUsers, type UsersOptions } from './users/users.js'
 
 export interface IdentityCoreOptions {
+  /** 11.4 by default. */
+  readonly version?: CoreVersion | undefined
   /** What `POST /recipe/jwt` and `GET /apiversion` demand in the header `api-key`. */
   readonly apiKey: string
   /** 0, the default, takes a free port. */
@@ -62,11 +64,12 @@ export const WEEK_SECONDS = 604_800
 
 /** Starts a stand-in for the identity core: for development and tests, never for production. */
 export async function startIdentityCore(options: IdentityCoreOptions): Promise<IdentityCore> {
-  const { apiKey, port = 0, rotationSeconds = WEEK_SECONDS, keysFile, clock = Date.now } = options
+  const { apiKey, port = 0, rotationSeconds = WEEK_SECONDS, keysFile } = options
+  const { version = '11.4', clock = Date.now } = options
   if (apiKey === '') throw new TypeError('apiKey must not be empty')
   const keyRing = await openKeyRing({ schedule: scheduleFor(rotationSeconds), clock, keysFile })
   const keySetGate = createKeySetGate()
-  const users = options.users && (await openUsers(options.users, clock))
+  const users = options.users && (await openUsers(options.users, { version, clock }))
   const own = tokenRoutes({ keyRing, clock, onKeySetRequest: keySetGate.pass })
   const routes = new Map<string, Route>([...own, ...(users?.routes ?? withoutUsers())])
   const server = await listen(createHandler(routes, apiKey), port).catch(async (error) => {

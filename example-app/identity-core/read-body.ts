@@ -1,17 +1,69 @@
 import type { IncomingMessage } from 'node:http'
+import { BadInput } from './json-input.js'
+import { Refused } from './reply.js'
 
-/** The body as text, or `undefined` when it is too large. */
+/**
+ * The body as text, read as a core reads it: by the `charset` of `Content-Type`, as ISO-8859-1
+ * without one.
+ * @throws {Refused} when the body is too large, has another charset than it says or an unknown one
+ * @throws {BadInput} when the caller goes away
+ */
 export async function readBody(
   request: IncomingMessage,
   largestBytes = Number.POSITIVE_INFINITY,
-): Promise<string | undefined> {
+): Promise<string> {
+  const bytes = await collect(request, largestBytes).catch(() => {
+    throw new BadInput('Invalid Json Input')
+  })
+  if (bytes === undefined) throw new Refused(413, 'Request body too large')
+  return decode(bytes, charsetIn(request.headers['content-type']))
+}
+
+async function collect(
+  request: IncomingMessage,
+  largestBytes: number,
+): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
-  let bytes = 0
+  let length = 0
   // The request must outlive the loop, or there is no connection left for the answer.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    bytes += chunk.length
-    if (bytes > largestBytes) return undefined
+    length += chunk.length
+    if (length > largestBytes) return undefined
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
+}
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const MEDIA_TYPE = new RegExp(`^\\s*${TOKEN}/${TOKEN}\\s*(?<parameters>(?:;.*)?)$`)
+const CHARSET = /;\s*charset\s*=\s*(?:"(?<quoted>[^"]*)"|(?<plain>[^;\s]*))/gi
+
+/** The last one counts. */
+function charsetIn(contentType = ''): string | undefined {
+  const parameters = MEDIA_TYPE.exec(contentType)?.groups?.['parameters'] ?? ''
+  const { quoted, plain } = [...parameters.matchAll(CHARSET)].at(-1)?.groups ?? {}
+  return (quoted ?? plain)?.toLowerCase()
+}
+
+function decode(bytes: Buffer, charset = 'iso-8859-1'): string {
+  // To `TextDecoder` both names mean windows-1252.
+  if (charset === 'iso-8859-1' || charset === 'latin1') return bytes.toString('latin1')
+  const decodeBytes = decoderOf(charset)
+  try {
+    return decodeBytes(bytes)
+  } catch {
+    throw new Refused(500, 'java.nio.charset.MalformedInputException: Input length = 1')
+  }
+}
+
+function decoderOf(charset: string): (bytes: Buffer) => string {
+  try {
+    // Java reads UTF-16 without a byte order mark as big-endian, and keeps the mark of UTF-8.
+    const label = charset === 'utf-16' ? 'utf-16be' : charset
+    const decoder = new TextDecoder(label, { fatal: charset === 'utf-8', ignoreBOM: true })
+    return (bytes) => decoder.decode(bytes)
+  } catch {
+    const text = `The character encoding [${charset}] is not supported`
+    throw new Refused(500, `java.io.UnsupportedEncodingException: ${text}`)
+  }
 }

@@ -4,6 +4,9 @@ import { BadInput } from './json-input.js'
 import { readBody } from './read-body.js'
 import { Refused, type Reply, send, toErrorReply } from './reply.js'
 
+/** The core whose behaviour is followed where cores differ. */
+export type CoreVersion = '10.1' | '11.4'
+
 /** Versions of the core's interface that the stand-in speaks; an SDK asks for them first. */
 export const INTERFACE_VERSIONS = ['3.0', '3.1', '4.0', '5.0', '5.1', '5.2', '5.3', '5.4']
 
@@ -16,7 +19,7 @@ export interface Call {
   /** In lower case; `public` when the path names none. */
   readonly tenantId: string
   readonly query: URLSearchParams
-  /** @throws {Refused} when the body is larger than the route allows */
+  /** @throws {Refused | BadInput} as `readBody` */
   body(): Promise<string>
 }
 
@@ -54,7 +57,7 @@ async function answer(request: IncomingMessage, routes: Routes, apiKey: string):
   return answerTo({
     tenantId,
     query: new URLSearchParams(query),
-    body: () => bodyOf(request, route.largestBodyBytes),
+    body: () => readBody(request, route.largestBodyBytes),
   })
 }
 
@@ -105,12 +108,4 @@ function isSameKey(presented: string | string[] | undefined, apiKey: string): bo
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
-}
-
-async function bodyOf(request: IncomingMessage, largestBytes: number | undefined): Promise<string> {
-  const text = await readBody(request, largestBytes).catch(() => {
-    throw new BadInput('Invalid Json Input')
-  })
-  if (text === undefined) throw new Refused(413, 'Request body too large')
-  return text
 }

@@ -51,6 +51,39 @@ describe('a minted token', () => {
     expect(JSON.parse(decodeToken(token).payload).aud).toEqual(expected)
   })
 
+  it.each([
+    ['application/json; charset=utf-8', 'aufträge €'],
+    ['application/json;charset="UTF-8"', 'aufträge €'],
+    ['application/json', 'auftrÃ¤ge â\u0082¬'],
+    ['application/json; charset=latin1', 'auftrÃ¤ge â\u0082¬'],
+    ['application/json;charset=utf-8;charset=latin1', 'auftrÃ¤ge â\u0082¬'],
+    ['bogus; charset=utf-8', 'auftrÃ¤ge â\u0082¬'],
+    ['', 'auftrÃ¤ge â\u0082¬'],
+  ])('reads a body of the type %j in its charset, as ISO-8859-1 without one', async (type, aud) => {
+    const body = { ...mintBody(), payload: { aud: 'aufträge €' } }
+    const { text } = await postMint(core.url, body, { 'content-type': type })
+    const { jwt } = JSON.parse(text) as { jwt: string }
+    expect(JSON.parse(decodeToken(jwt).payload).aud).toBe(aud)
+  })
+
+  it.each([
+    ['utf-8', 500, 'java.nio.charset.MalformedInputException: Input length = 1'],
+    [
+      'bogus',
+      500,
+      'java.io.UnsupportedEncodingException: The character encoding [bogus] is not supported',
+    ],
+    ['', 500, 'java.io.UnsupportedEncodingException: The character encoding [] is not supported'],
+    ['utf-16', 400, 'Invalid Json Input'],
+  ])('refuses what it cannot read as %j', async (charset, status, text) => {
+    const response = await fetch(`${core.url}/recipe/jwt`, {
+      method: 'POST',
+      headers: { 'api-key': API_KEY, 'content-type': `application/json; charset=${charset}` },
+      body: Buffer.from(JSON.stringify({ ...mintBody(), payload: { sub: 'zoë' } }), 'latin1'),
+    })
+    expect([response.status, await response.text()]).toEqual([status, `${text}\n`])
+  })
+
   it('keeps an own __proto__ claim as it came', async () => {
     const body = JSON.stringify({ ...mintBody(), payload: 0 })
     const text = body.replace('"payload":0', '"payload":{"__proto__":{"sub":"x"}}')

@@ -8,6 +8,7 @@ import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
+import type { CoreVersion } from '../../example-app/identity-core/router.js'
 import { openDatabase } from '../../example-app/identity-core/users/database.js'
 import { lockFolder } from '../../example-app/identity-core/users/folder-lock.js'
 import { SCHEMA } from '../../example-app/identity-core/users/schema.js'
@@ -25,16 +26,19 @@ export interface StandInCore extends IdentityCore {
 }
 
 export interface StandInCoreOptions extends Partial<UsersOptions> {
+  /** 11.4 by default. */
+  readonly version?: CoreVersion
   readonly port?: number
   readonly clock?: () => number
 }
 
 /** A stand-in core with a database of its own. Its job runs only when it is told to. */
 export async function startStandInCore(options: StandInCoreOptions = {}): Promise<StandInCore> {
-  const { port = 0, clock = Date.now, job = { intervalMs: 'off' }, ...rest } = options
+  const { version = '11.4', port = 0, clock = Date.now, ...others } = options
+  const { job = { intervalMs: 'off' }, ...rest } = others
   const database = options.database ?? (await databaseFolder())
   const users = { ...rest, database, job }
-  const core = await startIdentityCore({ apiKey: CORE_API_KEY, port, clock, users })
+  const core = await startIdentityCore({ apiKey: CORE_API_KEY, version, port, clock, users })
   return {
     ...core,
     apiKey: CORE_API_KEY,

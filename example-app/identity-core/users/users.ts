@@ -1,4 +1,4 @@
-import type { Route } from '../router.js'
+import type { CoreVersion, Route } from '../router.js'
 import { accountRoutes } from './account-routes.js'
 import { bulkRoutes } from './bulk-routes.js'
 import { openDatabase, type Query } from './database.js'
@@ -26,6 +26,12 @@ export interface UsersOptions {
   readonly job?: JobOptions | undefined
 }
 
+/** The core that the users belong to. */
+export interface UsersCore {
+  readonly version: CoreVersion
+  readonly clock: () => number
+}
+
 export interface JobOptions {
   /** From the end of a run to the next: 300,000 by default. `off`: only when it is told to. */
   readonly intervalMs?: number | 'off' | undefined
@@ -46,7 +52,7 @@ const INTERVAL_MS = 300_000
 const CHUNK_USERS = 100
 
 /** The core's users, in a database of their own, and the job that imports them. */
-export async function openUsers(options: UsersOptions, clock: () => number): Promise<Users> {
+export async function openUsers(options: UsersOptions, { clock }: UsersCore): Promise<Users> {
   const { hasFirebaseSignerKey = false, tellsStagedUsers = true, largestBodyBytes } = options
   const database = await openDatabase(options.database)
   const { query } = database

@@ -2,7 +2,7 @@ import type { UserContext } from './context.js'
 import { coreInteger } from './core-number.js'
 import { ending, optional, type Reading, required } from './member.js'
 import { readPassword } from './password.js'
-import { isE164 } from './phone-number.js'
+import { isStoredInE164 } from './phone-number.js'
 import { readTenantIds } from './tenant-ids.js'
 import { checkUnknown } from './unknown-member.js'
 
@@ -89,8 +89,8 @@ function readPasswordless(method: Reading): void {
     const message = 'Either email or phoneNumber is required for a passwordless recipe.'
     findings.refuse('no_login', field, message)
   }
-  if (phoneNumber !== undefined && !isE164(phoneNumber)) {
-    const message = 'Not in the form +4930123456 (E.164), by which the core compares numbers.'
+  if (phoneNumber !== undefined && !isStoredInE164(phoneNumber)) {
+    const message = 'No phone number with a country code: the core stores it as it is.'
     findings.warn('phone_not_e164', `${field}.phoneNumber`, message)
   }
 }

@@ -56,6 +56,11 @@ test.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
     [{ recipeId: 'passwordless', phoneNumber: '+4930123456' }],
   ],
   [
+    'a phone number that the core stores without its trunk zero',
+    [{ recipeId: 'passwordless', phoneNumber: '+410446681817' }],
+    [{ recipeId: 'passwordless', phoneNumber: '+41446681817' }],
+  ],
+  [
     'a provider’s pair, of which the core cuts nothing',
     [{ ...SOCIAL, thirdPartyUserId: ' 1 ' }],
     [{ recipeId: 'thirdparty', thirdParty: { id: 'google', userId: ' 1 ' } }],

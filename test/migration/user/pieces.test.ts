@@ -136,6 +136,7 @@ describe('keys of logins', () => {
     ],
     ['the public tenant by name', [EMAIL], [{ ...EMAIL, tenantIds: ['public'] }]],
     ['a phone number with punctuation', [PHONE], [{ ...PHONE, phoneNumber: '+49 (30) 123-456' }]],
+    ['a phone number with a trunk zero', [PHONE], [{ ...PHONE, phoneNumber: '+49030123456' }]],
     ['one of two logins of a method', [{ ...LINK, ...PHONE }], [PHONE]],
     ['an account of a provider', [GOOGLE], [{ ...GOOGLE, email: 'other@example.com' }]],
     [

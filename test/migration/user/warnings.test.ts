@@ -129,25 +129,19 @@ describe('a warning', () => {
     ).toEqual(['login_twice loginMethods[2]'])
   })
 
-  it.each(['+4930123456', ' +4930123456 ', '+14155550100'])(
-    'not of a phone number in E.164: %s',
+  it.each(['+4930123456', ' +4930123456 ', '+49 30 123456', '+49-(0)30-123456', '+14155550100'])(
+    'not of a phone number that the core stores in E.164: %s',
     (phoneNumber) => expect(ofMethod({ ...PHONE, phoneNumber })).toEqual([]),
   )
 
-  it.each([
-    '030 123456',
-    '004930123456',
-    '+49 30 123456',
-    '+49-30-123456',
-    '+0493012345',
-    `+1${'2'.repeat(15)}`,
-    '+',
-    'ann',
-  ])('of a phone number in another form: %s', (phoneNumber) => {
-    expect(ofMethod({ ...PHONE, phoneNumber })).toEqual([
-      'phone_not_e164 loginMethods[0].phoneNumber',
-    ])
-  })
+  it.each(['030 123456', '004930123456', '+0493012345', `+1${'2'.repeat(15)}`, '+', 'ann'])(
+    'of a phone number that the core cannot parse: %s',
+    (phoneNumber) => {
+      expect(ofMethod({ ...PHONE, phoneNumber })).toEqual([
+        'phone_not_e164 loginMethods[0].phoneNumber',
+      ])
+    },
+  )
 
   it('of members that the core does not read', () => {
     const user = JSON.parse(`{

@@ -6,7 +6,7 @@ import { wrong } from './failure.js'
 /** What is corrected: by a file, or what has failed with one of the codes. */
 export type CorrectionOrder = Source | { readonly again: readonly string[] }
 
-const CODE = /^E\d{3}$/
+const CODE = /^(?:E\d{3}|unknown_conflict|chunk_failed)$/
 
 /** @throws CommandFailure (2) unless exactly one way is given. */
 export function readOrder(given: Arguments): CorrectionOrder {
@@ -18,5 +18,5 @@ export function readOrder(given: Arguments): CorrectionOrder {
   // The journal keeps the path, and a later run may be started elsewhere.
   if (file !== undefined) return { file: resolve(file) }
   if (again.every((code) => CODE.test(code))) return { again }
-  throw wrong('usage', '--again must be a code of the core, such as E019')
+  throw wrong('usage', '--again must be a code of the report, such as E019 or chunk_failed')
 }

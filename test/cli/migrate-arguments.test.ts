@@ -51,6 +51,7 @@ describe('the command line', () => {
       'give either --corrections or --again',
     ],
     ['a code that is none', ['correct', '--again', 'E19', ...WHERE], '--again must be a code'],
+    ['a word that is none', ['correct', '--again', 'failed', ...WHERE], '--again must be a code'],
     ['corrections of run', [...RUN, '--corrections', 'a'], '--corrections is for correct only'],
     ['--again of run', [...RUN, '--again', 'E019'], '--again is for correct only'],
     ['--yes of run', [...RUN, '--yes'], '--yes is for clean only'],

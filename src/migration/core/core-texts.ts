@@ -41,6 +41,21 @@ const BLAMING_CODES: ReadonlySet<string> = new Set([
 
 export const blamesTheUser = (code: string): boolean => BLAMING_CODES.has(code)
 
+/** Another account has a login of the user. */
+const LOGIN_TAKEN: ReadonlySet<string> = new Set(['E003', 'E005', 'E006', 'E007', 'E022'])
+
+export const saysLoginIsTaken = (code: string): boolean => LOGIN_TAKEN.has(code)
+
+/** A conflict that has neither a code nor a constraint that is known. */
+const UNKNOWN_CONFLICT = 'unknown_conflict'
+
+/** Of a text that blames its user: the code, or `unknown_conflict`. `undefined` for any other text. */
+export function conflictCodeOf(text: string): string | undefined {
+  const code = errorCodeOf(text)
+  if (code !== undefined) return blamesTheUser(code) ? code : undefined
+  return duplicateIn(text) === undefined ? undefined : UNKNOWN_CONFLICT
+}
+
 const FIELDS = [
   ...['externalUserId', 'userMetadata', 'userRoles', 'role', 'tenantIds', 'totpDevices'],
   ...['secretKey', 'period', 'skew', 'deviceName', 'loginMethods', 'recipeId', 'isVerified'],

@@ -20,7 +20,10 @@ export type ImportOneResult =
       /** The account's id in the core. */
       readonly coreUserId: string
     }
-  /** Something of the user belongs to another account; codes of the core such as `E003`. */
+  /**
+   * Something of the user belongs to another account. Codes of the core such as `E003`, or
+   * `unknown_conflict`.
+   */
   | { readonly outcome: 'conflict'; readonly codes: readonly string[] }
   /** The core would not take it; nothing was sent. */
   | { readonly outcome: 'invalid'; readonly errors: readonly UserFinding[] }

@@ -1,5 +1,5 @@
 import { CoreError } from '../core/core-error.js'
-import { blamesTheUser, errorCodeOf, isValidationText } from '../core/core-texts.js'
+import { conflictCodeOf, errorCodeOf, isValidationText } from '../core/core-texts.js'
 import type { UserFinding } from '../user/finding.js'
 
 /** What a refusal of a user that has no account says of it. */
@@ -14,15 +14,13 @@ export type Judged =
  * @throws CoreError with the outcome `unknown` for anything else.
  */
 export function judgeRejection(texts: readonly string[]): Judged {
-  const codes = texts.map(errorCodeOf)
-  if (codes.every((code) => code !== undefined && blamesTheUser(code))) {
-    return { outcome: 'conflict', codes: [...new Set(codes)].filter((code) => code !== undefined) }
-  }
+  const codes = texts.map(conflictCodeOf).filter((code) => code !== undefined)
+  if (codes.length === texts.length) return { outcome: 'conflict', codes: [...new Set(codes)] }
   if (texts.every(isValidationText)) {
     const errors = texts.map((message) => ({ field: '', code: 'refused_by_core', message }))
     return { outcome: 'invalid', errors }
   }
-  const known = codes.filter((code) => code !== undefined)
+  const known = texts.map(errorCodeOf).filter((code) => code !== undefined)
   const why = known.length === 0 ? 'with a text that is not known' : known.join(', ')
   throw new CoreError(`POST /bulk-import/import: the core answered 400: ${why}`, {
     code: 'bad_request',

@@ -11,7 +11,7 @@ import type { Work } from './work.js'
 
 type CorrectionRequest = Source | { readonly again: readonly string[] }
 
-const CODE = /^E\d{3}$/
+const CODE = /^(?:E\d{3}|unknown_conflict|chunk_failed)$/
 
 /** @throws TypeError when it is neither a source nor codes. */
 export function parseCorrectionRequest(input: unknown): CorrectionRequest {

@@ -142,9 +142,9 @@ describe.concurrent('importOne, answered with', () => {
   })
 })
 
-/** A core before 11 has no code for it. */
-const OLDER_CORES_TEXT =
-  'io.supertokens.pluginInterface.exceptions.StorageQueryException: java.sql.BatchUpdateException: Batch entry 0 INSERT INTO thirdparty_user_to_tenant(app_id) VALUES (x) was aborted: ERROR: duplicate key value violates unique constraint "thirdparty_user_to_tenant_third_party_user_id_key"'
+/** As core 10.1.8 reports a value that is taken: it has no code for it. */
+const duplicateOf = (constraint: string): string =>
+  `io.supertokens.pluginInterface.exceptions.StorageQueryException: java.sql.BatchUpdateException: Batch entry 0 INSERT INTO thirdparty_user_to_tenant(app_id) VALUES (('public')) was aborted: ERROR: duplicate key value violates unique constraint "${constraint}"\n  Detail: Key (app_id)=(public) already exists.  Call getNextException to see other errors in the batch.`
 
 const CONFLICTS: readonly [string[], string[]][] = [
   [[TAKEN], ['E003']],
@@ -157,7 +157,16 @@ const CONFLICTS: readonly [string[], string[]][] = [
   [['E030: UserId is already in use'], ['E030']],
   [['E031: A user with externalId legacy-1 already exists'], ['E031']],
   [['E034: Role does not exist!'], ['E034']],
-  [[OLDER_CORES_TEXT], ['E005']],
+  [[duplicateOf('emailpassword_user_to_tenant_email_key')], ['E003']],
+  [[duplicateOf('thirdparty_user_to_tenant_third_party_user_id_key')], ['E005']],
+  [[duplicateOf('passwordless_user_to_tenant_email_key')], ['E006']],
+  [[duplicateOf('passwordless_user_to_tenant_phone_number_key')], ['E007']],
+  [[duplicateOf('userid_mapping_external_user_id_key')], ['E031']],
+  [[duplicateOf('user_roles_pkey')], ['unknown_conflict']],
+  [
+    [TAKEN, duplicateOf('user_roles_pkey')],
+    ['E003', 'unknown_conflict'],
+  ],
 ]
 
 /** They pass, or blame nobody. */
@@ -166,6 +175,7 @@ const NO_BLAME: readonly string[][] = [
   ['java.lang.Exception: E019: Account linking feature is not enabled for this app.'],
   ['E033: a tenant'],
   ['E036: a fault'],
+  [`E036: ${duplicateOf('totp_user_devices_pkey')}`],
   ['E037: MFA'],
   ['E040: a tenant'],
   ['E041: a database'],

@@ -31,8 +31,7 @@ describe('the error of a row', () => {
     expect(readRowError(message, {})).toEqual({
       code,
       text,
-      kind: 'blames_user',
-      isLoginHeld: true,
+      kind: 'login_taken',
     })
   })
 
@@ -63,7 +62,6 @@ describe('the error of a row', () => {
       code,
       text,
       kind: 'blames_user',
-      isLoginHeld: false,
     })
   })
 
@@ -78,12 +76,12 @@ describe('the error of a row', () => {
       'java.lang.Exception: E019: Account linking feature is not enabled for this app. Please contact support to enable it.',
       'E019: Account linking feature is not enabled for this app. Please contact support to enable it.',
     ],
-  ])('blames nobody: %s %s', (code, message, text) => {
+    ['E032', 'E032: We tried to map it but the user is gone.', 'E032: …'],
+  ])('says nothing of its row where its code blames nobody: %s %s', (code, message, text) => {
     expect(readRowError(message, {})).toEqual({
       code,
       text,
-      kind: 'blames_nobody',
-      isLoginHeld: false,
+      kind: 'chunk_failed',
     })
   })
 
@@ -93,8 +91,31 @@ describe('the error of a row', () => {
     expect(readRowError(message, {})).toEqual({
       text: 'Role gone does not exist., email … is too long. Max length is 256., Invalid recipeId for loginMethod. Pass one of emailpassword, thirdparty or, passwordless!',
       kind: 'validation',
-      isLoginHeld: false,
     })
+  })
+
+  it.each([
+    ['emailpassword_user_to_tenant_email_key', 'E003', 'login_taken'],
+    ['thirdparty_user_to_tenant_third_party_user_id_key', 'E005', 'login_taken'],
+    ['passwordless_user_to_tenant_email_key', 'E006', 'login_taken'],
+    ['prefix_passwordless_user_to_tenant_phone_number_key', 'E007', 'login_taken'],
+    ['userid_mapping_external_user_id_key', 'E031', 'blames_user'],
+  ])('has the code of the constraint that is violated: %s', (constraint, code, kind) => {
+    const duplicate = `duplicate key value violates unique constraint "${constraint}"`
+    const message = `io.supertokens.pluginInterface.exceptions.StorageQueryException: java.sql.BatchUpdateException: Batch entry 0 INSERT INTO x VALUES(('ann@x')) was aborted: ERROR: ${duplicate}\n  Detail: Key (email)=(ann@x) already exists.`
+    expect(readRowError(message, {})).toEqual({ code, text: `${code}: ${duplicate}`, kind })
+  })
+
+  // As core 10.1.8 wrote it into each row of the chunk.
+  it.each([
+    [
+      `java.sql.BatchUpdateException: Batch entry 1 INSERT INTO user_roles VALUES(('ann@x'), ('editor')) was aborted: ERROR: duplicate key value violates unique constraint "user_roles_pkey"`,
+      'duplicate key value violates unique constraint "user_roles_pkey"',
+    ],
+    ['translated', '…'],
+    ['the connection was closed', '…'],
+  ])('says nothing of its row where its text is not known: %s', (message, text) => {
+    expect(readRowError(message, {})).toEqual({ code: 'chunk_failed', text, kind: 'chunk_failed' })
   })
 
   it('tells no name in which the row has a login', () => {
@@ -111,8 +132,9 @@ describe('the error of a row', () => {
     'e003: A user with email a@b already exists',
     '[ann@x]',
   ])('is cut where its form is not known: %s', (message) => {
-    const { text, code } = readRowError(message, {})
-    expect({ text, code }).toEqual({ text: '…', code: undefined })
+    const { text, kind } = readRowError(message, {})
+    expect(text).toBe('…')
+    expect(kind).toBe(message.startsWith('[') ? 'validation' : 'chunk_failed')
   })
 
   it('tells no value of a record, even one that is made like a text of the core', () => {

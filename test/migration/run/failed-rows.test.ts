@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { numberOf } from '../../../src/migration/run/state/apply-rows.js'
 import { person, sourceOf } from './support/people.js'
 import { listOf, scene } from './support/scene.js'
 
@@ -72,6 +73,18 @@ describe('rows that have failed', () => {
       code: 'bad_corrections',
       message: expect.stringContaining('still hold a login'),
     })
+  })
+
+  it.each(['chunk_failed', 'unknown_conflict'])('may be asked for by %s', async (code) => {
+    const { simulated, open } = scene()
+    simulated.importNow(conflict)
+    const migration = await open()
+    await migration.run()
+    await expect(migration.correct({ again: [code] })).rejects.toMatchObject({
+      code: 'bad_corrections',
+      message: `nobody has failed with ${code}`,
+    })
+    expect([0, numberOf('E003'), numberOf('E255')]).not.toContain(numberOf(code))
   })
 
   it('are told from those that the core has blamed for another', async () => {

@@ -82,9 +82,17 @@ function forgetRows(state: RunState, rows: readonly string[]): void {
   }
 }
 
-/** `E003` is 3; anything else is 0. */
+/** Codes of our own, which are no numbers of the core's. */
+const OWN_CODES: ReadonlyMap<string, number> = new Map([
+  ['chunk_failed', 254],
+  ['unknown_conflict', 255],
+])
+
+/** `E003` is 3; anything unknown is 0. */
 export const numberOf = (code: string | undefined): number => {
+  const own = OWN_CODES.get(code ?? '')
+  if (own !== undefined) return own
   const digits = code === undefined ? null : /^E(\d{3})$/.exec(code)
   const number = Number(digits?.[1] ?? 0)
-  return number <= 255 ? number : 0
+  return number < 254 ? number : 0
 }

@@ -1,6 +1,6 @@
+import { saysLoginIsTaken } from '../../core/core-texts.js'
 import type { ImportUser } from '../../core/import-user.js'
 import { findHolder } from '../../reconcile/holder.js'
-import { saysLoginIsHeld } from '../../reconcile/row-error.js'
 import { forEachAtOnce } from '../at-once.js'
 import { MigrationError } from '../migration-error.js'
 import { numberOf } from '../state/apply-rows.js'
@@ -22,7 +22,7 @@ export async function sendAgain(work: Work, codes: readonly string[]): Promise<v
   if (failed.size === 0) {
     throw new MigrationError('bad_corrections', `nobody has failed with ${codes.join(' or ')}`)
   }
-  const held = await withHeldLogin(work, failedWith(work, codes.filter(saysLoginIsHeld)))
+  const held = await withHeldLogin(work, failedWith(work, codes.filter(saysLoginIsTaken)))
   const ordinals = [...failed].filter((ordinal) => !held.has(ordinal))
   if (ordinals.length === 0) {
     const message = 'other accounts still hold a login of each of them: correct the records'

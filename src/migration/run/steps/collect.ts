@@ -58,7 +58,7 @@ async function rowEntry(
   const isTwin =
     isDecided(work, ordinal) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (isTwin) return { ...about, as: 'twin' }
-  if (error?.isLoginHeld !== true) return { ...about, as: 'failed' }
+  if (error?.kind !== 'login_taken') return { ...about, as: 'failed' }
   const heldBy = await findHolder(core, row, { signal })
   if (heldBy !== undefined) return { ...about, as: 'failed', heldBy }
   return { ...about, as: 'failed', text: `${error.text} ${HELD_BY_NOBODY}` }

@@ -24,7 +24,7 @@ async function stage(behaviour: Behaviour) {
     await server.close()
   })
   await keySet.ready()
-  const tokenOf = (key: typeof old, jti = ''): string =>
+  const tokenOf = (key: typeof old, jti = 'a'): string =>
     tokenFrom(key, { now: clock(), claims: { jti } })
   const random = tokenOf(old)
   let floods = 0

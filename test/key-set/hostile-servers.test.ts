@@ -56,7 +56,11 @@ const MISBEHAVIOUR: readonly [string, string, Behaviour][] = [
   ['has only a 1024-bit key', 'no_usable_key', serve({ keys: [shapeOfKey('d-1', 1024)] })],
   ['publishes a private key', 'no_usable_key', serve({ keys: [privateJwk] })],
   ['has the key for encryption', 'no_usable_key', serve({ keys: [{ ...key.jwk, use: 'enc' }] })],
-  ['has the key twice', 'no_usable_key', serve({ keys: [key.jwk, key.jwk] })],
+  [
+    'has two keys under one kid',
+    'no_usable_key',
+    serve({ keys: [key.jwk, shapeOfKey('d-1', 2048)] }),
+  ],
   ['has a thousand keys', 'too_large', serve({ keys: [key.jwk, ...manyKeys] })],
   ['has 33 keys', 'too_many_keys', serve({ keys: [key.jwk, ...manyKeys.slice(0, 32)] })],
 ]

@@ -1,4 +1,5 @@
 import { withoutQuery } from '../key-set/address.js'
+import { reasonInWords } from '../key-set/exchange.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
 import { doctorLines } from './doctor-lines.js'
 import { type Examination, examine } from './examination.js'
@@ -46,7 +47,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
 }
 
 function messageOf({ jwksUri, outcome }: KeySetAnswer): string {
-  const reason = outcome.ok ? '' : [outcome.code, outcome.systemCode].filter(Boolean).join(', ')
+  const reason = outcome.ok ? '' : reasonInWords(outcome.failure)
   return `the key set at ${withoutQuery(jwksUri)} is out of reach (${reason})`
 }
 

@@ -1,9 +1,4 @@
-import {
-  type ExchangeResult,
-  exchange,
-  FetchFailure,
-  type FetchFailureCode,
-} from '../key-set/exchange.js'
+import { type ExchangeResult, exchange, FetchFailure } from '../key-set/exchange.js'
 import { type Screened, screenKeySet } from '../key-set/screen.js'
 
 /** What a key set answered to one request. */
@@ -29,8 +24,7 @@ type KeySetOutcome =
       readonly screened: Screened
       readonly freshness: ExchangeResult['freshness']
     }
-  /** `systemCode` is Node's, such as `ECONNREFUSED`. */
-  | { readonly ok: false; readonly code: FetchFailureCode; readonly systemCode?: string }
+  | { readonly ok: false; readonly failure: FetchFailure }
 
 /** What a receiver waits by default. */
 const TIMEOUT_MS = 3000
@@ -67,17 +61,6 @@ async function outcomeOf(
     return { ok: true, document, screened, freshness: result.freshness }
   } catch (error) {
     if (!(error instanceof FetchFailure)) throw error
-    const systemCode = systemCodeOf(error)
-    return { ok: false, code: error.code, ...(systemCode !== undefined && { systemCode }) }
+    return { ok: false, failure: error }
   }
-}
-
-/** The code of the innermost cause that has one. */
-function systemCodeOf(error: Error): string | undefined {
-  let found: string | undefined
-  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    if (typeof code === 'string') found = code
-  }
-  return found
 }

@@ -46,9 +46,10 @@ const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
 
 function findingsOnAnswer({ outcome, response }: KeySetAnswer): Found[] {
   if (outcome.ok) return []
-  if (outcome.code === 'status' && response !== undefined) return findingsOnStatus(response)
-  const message = ANSWER_FAULTS[outcome.code]
-  return message === undefined ? [] : fault(outcome.code, message)
+  const { code } = outcome.failure
+  if (code === 'status' && response !== undefined) return findingsOnStatus(response)
+  const message = ANSWER_FAULTS[code]
+  return message === undefined ? [] : fault(code, message)
 }
 
 function findingsOnStatus({ status, headers }: ObservedResponse): Found[] {

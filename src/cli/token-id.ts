@@ -1,5 +1,6 @@
 import { isText } from '../denylist/check-entry.js'
 import { withoutQuery } from '../key-set/address.js'
+import { reasonInWords } from '../key-set/exchange.js'
 import type { Screened } from '../key-set/screen.js'
 import { keySetAddressFaults, keySetAddressOf } from '../policy/key-set-address.js'
 import { screenToken } from '../token/compact-jws.js'
@@ -16,7 +17,7 @@ import type { NamedIssuer } from './policy-file.js'
 async function keySetOf(named: NamedIssuer, hint: string): Promise<Screened> {
   const { outcome, jwksUri } = await askKeySet(addressOf(named))
   if (outcome.ok) return outcome.screened
-  const why = [outcome.code, outcome.systemCode].filter(Boolean).join(', ')
+  const why = reasonInWords(outcome.failure)
   const message = `the key set at ${withoutQuery(jwksUri)} is out of reach (${why}); nothing was changed`
   throw outOfReach('key_set_unavailable', `${message}. ${hint}`)
 }

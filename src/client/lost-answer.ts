@@ -1,4 +1,4 @@
-import { systemCodeOf } from '../core-client/failure.js'
+import { systemCodeOf } from '../base/connection-fault.js'
 
 /**
  * The error of an answer that did not come, or not as a whole. Of the error of `fetch` it keeps Node's

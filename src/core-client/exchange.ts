@@ -1,8 +1,9 @@
+import { connectionFault } from '../base/connection-fault.js'
 import { readBody } from '../base/response-body.js'
 import { withinTimeLimit } from '../base/time-limit.js'
 import { operationUrl } from './address.js'
 import { type ApiKey, currentKey } from './api-key.js'
-import { CoreFailure, connectionFault } from './failure.js'
+import { CoreFailure } from './failure.js'
 
 /** The identity core, and how it is reached. */
 export interface Core {

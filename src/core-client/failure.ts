@@ -1,3 +1,5 @@
+import type { ConnectionFault } from '../base/connection-fault.js'
+
 /**
  * Why the core gave no answer: a closed list.
  *
@@ -7,14 +9,6 @@
  * - `unreachable`: no connection, or it was cut.
  */
 export type CoreFailureCode = 'api_key_unavailable' | 'timeout' | 'unreachable'
-
-/** What is known of a connection that failed. */
-export interface ConnectionFault {
-  /** What Node says of the connection, such as `ECONNREFUSED`. */
-  readonly systemCode?: string
-  /** It was never made, so nothing was sent. */
-  readonly isBeforeConnection: boolean
-}
 
 /** The core gave no answer. Never has a cause: that of a `fetch` can hold what was sent or came back. */
 export class CoreFailure extends Error {
@@ -32,43 +26,4 @@ export class CoreFailure extends Error {
     this.mayHaveArrived = code !== 'api_key_unavailable' && !isBeforeConnection
     if (systemCode !== undefined) this.systemCode = systemCode
   }
-}
-
-/** Causes of causes; a chain that is longer is no chain of Node's. */
-const MAX_CAUSES = 8
-const SYSTEM_CODE = /^[A-Z][A-Z0-9_]{1,40}$/
-/** What Node does before it sends anything. */
-const STEPS_BEFORE_CONNECTION = new Set(['connect', 'getaddrinfo'])
-const CONNECT_TIMEOUT = 'UND_ERR_CONNECT_TIMEOUT'
-
-/** By the innermost cause that has a code in the form of Node's codes. */
-export function connectionFault(thrown: unknown): ConnectionFault {
-  let fault: ConnectionFault = { isBeforeConnection: false }
-  let cause = thrown
-  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error; depth += 1) {
-    const { code } = cause as NodeJS.ErrnoException
-    if (typeof code === 'string' && SYSTEM_CODE.test(code)) {
-      fault = { systemCode: code, isBeforeConnection: isBeforeConnection(cause) }
-    }
-    cause = cause.cause
-  }
-  return fault
-}
-
-/** The code alone. */
-export const systemCodeOf = (thrown: unknown): string | undefined =>
-  connectionFault(thrown).systemCode
-
-/** An address with several numbers fails with an error for each. */
-function isBeforeConnection(error: NodeJS.ErrnoException): boolean {
-  if (error instanceof AggregateError) {
-    return error.errors.length > 0 && error.errors.every((each) => isStepBeforeConnection(each))
-  }
-  return isStepBeforeConnection(error)
-}
-
-function isStepBeforeConnection(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { code, syscall = '' } = error as NodeJS.ErrnoException
-  return code === CONNECT_TIMEOUT || STEPS_BEFORE_CONNECTION.has(syscall)
 }

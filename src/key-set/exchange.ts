@@ -1,4 +1,5 @@
 import { readClock } from '../base/clock.js'
+import { systemCodeOf } from '../base/connection-fault.js'
 import { readBody } from '../base/response-body.js'
 import { withinTimeLimit } from '../base/time-limit.js'
 import { type Freshness, freshnessOf } from './freshness.js'
@@ -28,11 +29,23 @@ export type FetchFailureCode =
 export class FetchFailure extends Error {
   override readonly name = 'FetchFailure'
   readonly code: FetchFailureCode
+  /** Node's code of the failed connection, such as `ECONNREFUSED`. */
+  readonly systemCode: string | undefined
 
   constructor(code: FetchFailureCode, options?: ErrorOptions) {
     super(`the key set could not be fetched: ${code}`, options)
     this.code = code
+    this.systemCode = systemCodeOf(this.cause)
   }
+}
+
+/** The reason of a failed fetch, for messages: `network, ECONNREFUSED`. */
+export const reasonInWords = ({ code, systemCode }: FailedFetch): string =>
+  systemCode === undefined ? code : `${code}, ${systemCode}`
+
+interface FailedFetch {
+  readonly code: FetchFailureCode
+  readonly systemCode?: string | undefined
 }
 
 /** What the last response holds for conditional requests (RFC 9110, section 8.8). */

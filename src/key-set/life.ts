@@ -21,6 +21,7 @@ interface HeldSet {
 /** The failures since the last success, and why the last fetch failed. */
 interface Trouble extends BackOff {
   readonly code: FetchFailureCode
+  readonly systemCode?: string | undefined
 }
 
 /** The state of a key set, as an immutable value. */
@@ -49,7 +50,7 @@ export type FetchResult =
 /** What can happen to a key set. `jitter` is a random number from 0 to 1. */
 export type LifeEvent = { readonly at: number } & (
   | FetchResult
-  | { readonly type: 'failed'; readonly code: FetchFailureCode; readonly jitter: number }
+  | ({ readonly type: 'failed'; readonly jitter: number } & Omit<Trouble, keyof BackOff>)
   | { readonly type: 'time_passed' }
 )
 
@@ -87,7 +88,8 @@ export function advance(life: Life, event: LifeEvent, span: Lifespan): Life {
     }
     case 'failed': {
       const now = advance(life, { type: 'time_passed', at: event.at }, span)
-      return { ...now, trouble: { ...afterFailure(now.trouble, event), code: event.code } }
+      const { code, systemCode } = event
+      return { ...now, trouble: { ...afterFailure(now.trouble, event), code, systemCode } }
     }
     case 'time_passed': {
       const { held } = life

@@ -80,8 +80,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
         announce({ type: 'fetched', ...changesBetween(before, result.keys) })
       }
     } catch (error) {
-      const code = error instanceof FetchFailure ? error.code : 'network'
-      happen({ type: 'failed', at: readClock(clock), code, jitter: Math.random() })
+      const failure = error instanceof FetchFailure ? error : new FetchFailure('network')
+      const { code, systemCode } = failure
+      happen({ type: 'failed', at: readClock(clock), code, systemCode, jitter: Math.random() })
       fetches.lastFailed = number
       if (!isClosed) announce({ type: 'failed', reason: code })
     }

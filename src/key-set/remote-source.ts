@@ -3,6 +3,7 @@ import { Unavailable } from '../decision/unavailable.js'
 import { withoutQuery } from './address.js'
 import { createRefetchBudget } from './budget.js'
 import { announceKeySet } from './event.js'
+import { reasonInWords } from './exchange.js'
 import type { KeySet, KeySource } from './key-set.js'
 import { healthOf } from './life.js'
 import { createRefresher, type RefresherOptions } from './refresher.js'
@@ -47,7 +48,7 @@ export function createRemoteSource(options: RefresherOptions): KeySource & KeySe
 }
 
 function unavailable(jwksUri: string, { life }: SearchState): Unavailable {
-  const reason = life.trouble?.code ?? 'closed'
+  const reason = life.trouble === undefined ? 'closed' : reasonInWords(life.trouble)
   return new Unavailable(
     'key_set',
     `the key set at ${withoutQuery(jwksUri)} could not be fetched (reason: ${reason})`,

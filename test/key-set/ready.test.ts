@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { remoteKeySet, ServiceAuthError, serviceAuth } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { makeCertificate } from '../cli/certificates.js'
 import {
   type Behaviour,
   hang,
@@ -32,7 +36,7 @@ describe.each(['serviceAuth', 'remoteKeySet'])('ready() of %s', (by) => {
   }
 
   it.each<[string, Behaviour]>([
-    ['network', hangUp],
+    ['network, ECONNRESET', hangUp],
     ['timeout', hang],
     ['status', respond('404 Not Found', '')],
     ['malformed', respond('200 OK', '<html>')],
@@ -48,7 +52,31 @@ describe.each(['serviceAuth', 'remoteKeySet'])('ready() of %s', (by) => {
   it('says so when nothing listens at the address', async () => {
     const jwksUri = await refusingUrl()
     const { message } = await failureOf(open(jwksUri).ready)
-    expect(message).toBe(`the key set at ${jwksUri} could not be fetched (reason: network)`)
+    const why = 'reason: network, ECONNREFUSED'
+    expect(message).toBe(`the key set at ${jwksUri} could not be fetched (${why})`)
+  })
+
+  it('says so when the host is unknown', async () => {
+    const { message } = await failureOf(open('https://no-such-host.invalid/jwks.json').ready)
+    expect(message).toMatch(/ \(reason: network, (?:ENOTFOUND|EAI_AGAIN)\)$/)
+  })
+
+  it('says so when the certificate is by an authority that is not trusted', async () => {
+    const { key, cert } = await makeCertificate(10)
+    const server = createServer({ key, cert }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const { message } = await failureOf(open(`https://127.0.0.1:${port}/jwks.json`).ready)
+    expect(message).toMatch(/ \(reason: network, UNABLE_TO_VERIFY_LEAF_SIGNATURE\)$/)
+  })
+
+  it('names no code that is not of the form of the system', async () => {
+    const fetch = () => Promise.reject(Object.assign(new Error(), { code: 'token=s3cret' }))
+    const keySet = remoteKeySet({ jwksUri: 'https://core.example/jwks.json', fetch })
+    onTestFinished(() => keySet.close())
+    const { message } = await failureOf(keySet.ready)
+    expect(message).toMatch(/\(reason: network\)$/)
   })
 
   it('tries again after it has been rejected', async () => {

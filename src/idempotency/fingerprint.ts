@@ -41,8 +41,9 @@ const withoutOrigin = (target: string): string =>
   target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
 
 /**
- * A text that no other parsed body has: unlike JSON's it keeps `-0`, infinities and octets.
- * `undefined` when there is something in it that no parser of JSON, forms, text or octets makes.
+ * A text that no other parsed body has: unlike JSON's it keeps `-0`, infinities and octets, and a
+ * date, which validators make of a text, differs from that text. `undefined` when there is something
+ * in it that no parser of JSON, forms, text or octets makes.
  */
 function canonicalText(body: unknown): string | undefined {
   let text = ''
@@ -77,6 +78,13 @@ function leafText(value: unknown): string | undefined {
   if (typeof value === 'string') return `s${value.length}:${value}`
   if (typeof value === 'number') return `n${Object.is(value, -0) ? '-0' : value};`
   if (typeof value === 'boolean' || value === null) return `${value};`
+  if (types.isDate(value)) return dateText(value)
   if (!types.isUint8Array(value)) return undefined
   return `o${value.length}:${createHash('sha256').update(value).digest('hex')}`
+}
+
+/** By `Date`'s own functions: a subclass may have others. `undefined` for an invalid date. */
+function dateText(date: Date): string | undefined {
+  const time: number = Reflect.apply(Date.prototype.getTime, date, [])
+  return Number.isNaN(time) ? undefined : `d${new Date(time).toISOString()};`
 }

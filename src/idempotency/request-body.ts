@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import { headerValues, type WireHeaders } from '../base/raw-headers.js'
 
 /** What a request shows of its body. */
@@ -49,6 +50,7 @@ const isEmptyObject = (body: unknown): boolean =>
   body !== null &&
   !Array.isArray(body) &&
   !ArrayBuffer.isView(body) &&
+  !types.isDate(body) &&
   Object.keys(body).length === 0
 
 /** The parsers of Express 4 (body-parser 1) mark the request when they read it, those of 5 do not. */

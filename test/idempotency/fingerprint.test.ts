@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type FingerprintedRequest, fingerprintOf } from '../../src/idempotency/fingerprint.js'
@@ -99,6 +100,28 @@ describe('fingerprintOf', () => {
     expect(of(new Uint8Array([97, 98]))).toBe(of(Buffer.from('ab')))
   })
 
+  it('holds a date by its ISO text, which is not the same as that text', () => {
+    const text = '2026-01-02T03:04:05.678Z'
+    const bodies = [
+      new Date(text),
+      new Date('2026-01-02T03:04:05.679Z'),
+      new Date('-000001-01-01T00:00:00Z'),
+      text,
+      Date.parse(text),
+      {},
+    ]
+    expect(new Set(bodies.map((body) => of({ at: [body] }))).size).toBe(bodies.length)
+    expect(of({ at: new Date(text) })).toBe(of({ at: new Date('2026-01-02T04:04:05.678+01:00') }))
+    const ofAnotherRealm: unknown = runInNewContext('new Date(at)', { at: text })
+    expect(of(ofAnotherRealm)).toBe(of(new Date(text)))
+    class Day extends Date {
+      override toISOString(): string {
+        return 'a day'
+      }
+    }
+    expect(of(new Day(text))).toBe(of(new Date(text)))
+  })
+
   it('tells no body from an empty object', () => {
     expect(of({}, { body: NONE })).toBeDefined()
     for (const content of [{}, '', [], null]) expect(of({}, { body: NONE })).not.toBe(of(content))
@@ -136,8 +159,11 @@ describe('fingerprintOf', () => {
     [5n],
     [Symbol('s')],
     [() => 1],
-    [new Date()],
+    [new Date(Number.NaN)],
     [new Map()],
+    [new Set()],
+    [new URL('http://a')],
+    [new Number(1)],
     [{ a: [undefined] }],
     [new Array(2)],
     [new (class Order {})()],

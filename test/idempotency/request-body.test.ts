@@ -47,6 +47,7 @@ describe('the body of a request', () => {
       false,
       Buffer.alloc(0),
       new Uint8Array(),
+      new Date(0),
     ]) {
       for (const headers of [FIVE, CHUNKED]) {
         expect(read(headers, { body })).toEqual({ type: 'parsed', content: body })

@@ -8,7 +8,8 @@ export interface FingerprintedRequest {
   readonly method: string
   /** As sent; with scheme and host where the client sent them. */
   readonly target: string
-  readonly contentType: string | undefined
+  /** In lower case, without parameters. */
+  readonly mediaType: string
   readonly body: RequestBody
 }
 
@@ -17,8 +18,7 @@ export interface FingerprintedRequest {
  * apart where their parser tells them apart; `undefined` when it left something that cannot be.
  */
 export function fingerprintOf(request: FingerprintedRequest): string | undefined {
-  const { method, target, body } = request
-  const mediaType = mediaTypeOf(request.contentType)
+  const { method, target, mediaType, body } = request
   const content = contentText(body, mediaType)
   if (content === undefined) return undefined
   return digestOfParts([method, withoutOrigin(target), mediaType, content])
@@ -27,14 +27,13 @@ export function fingerprintOf(request: FingerprintedRequest): string | undefined
 function contentText(body: RequestBody, mediaType: string): string | undefined {
   if (body.type === 'none') return ''
   if (body.type !== 'parsed') return undefined
-  const { content } = body
+  const { content, length } = body
   const isText = typeof content === 'string' || types.isUint8Array(content)
   // Parsers of multipart put the files elsewhere than in the body.
-  return mediaType.startsWith('multipart/') && !isText ? undefined : canonicalText(content)
+  if (mediaType.startsWith('multipart/') && !isText) return undefined
+  const text = canonicalText(content)
+  return text === undefined || length === undefined ? text : `${text}l${length};`
 }
-
-const mediaTypeOf = (contentType: string | undefined): string =>
-  contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
 /** An absolute-form request target (RFC 9112, section 3.2.2) becomes its path and query. */
 const withoutOrigin = (target: string): string =>

@@ -5,6 +5,7 @@ import { headerValues, type WireHeaders } from '../base/raw-headers.js'
 export interface BodyCarrier extends WireHeaders {
   /** Whether the stream has been read to its end. */
   readonly readableEnded: boolean
+  readonly headers: WireHeaders['headers'] & { readonly 'content-type'?: string | undefined }
   readonly body?: unknown
 }
 
@@ -15,11 +16,17 @@ export type RequestBody =
   | { readonly type: 'unread' }
   /** Its stream has been read, and `request.body` does not come from it, or may not. */
   | { readonly type: 'unparsed' }
-  | { readonly type: 'parsed'; readonly content: unknown }
+  | {
+      readonly type: 'parsed'
+      readonly content: unknown
+      /** `content-length`, where an empty object may be all that is left of a body. */
+      readonly length?: number
+    }
 
 /**
- * Tells whether a parser has put the body into `request.body`. Media types are no evidence: what a
- * parser reads is up to its options.
+ * Tells whether a parser has put the body into `request.body`. Media types are no evidence, because
+ * what a parser reads is up to its options, but for an empty object: the parsers of Express 5 leave no
+ * mark.
  *
  * @throws ServiceAuthError when the headers cannot be relied on.
  */
@@ -28,9 +35,22 @@ export function readBody(request: BodyCarrier): RequestBody {
   const { body } = request
   if (length === 0) return isBlank(body) ? { type: 'none' } : { type: 'parsed', content: body }
   if (!request.readableEnded) return { type: 'unread' }
-  const isParsed = !isBlank(body) || hasParserMark(request) || isWholeText(body, length)
-  return isParsed ? { type: 'parsed', content: body } : { type: 'unparsed' }
+  if (!isBlank(body) || hasParserMark(request) || isWholeText(body, length)) {
+    return { type: 'parsed', content: body }
+  }
+  const isParsed = isEmptyObject(body) && PARSED_TO_OBJECTS.has(mediaTypeOf(request))
+  if (!isParsed) return { type: 'unparsed' }
+  return { type: 'parsed', content: body, ...(length !== undefined && { length }) }
 }
+
+const PARSED_TO_OBJECTS: ReadonlySet<string> = new Set([
+  'application/json',
+  'application/x-www-form-urlencoded',
+])
+
+/** Without parameters, in lower case; empty where there is none. */
+export const mediaTypeOf = ({ headers }: Pick<BodyCarrier, 'headers'>): string =>
+  headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
 /** RFC 9112, section 6.3. `undefined` for a body whose length is not announced. */
 function lengthOnWire(headers: WireHeaders): number | undefined {

@@ -6,7 +6,7 @@ import { wrongWiring } from '../decision/fault.js'
 import { isDisconnected } from '../held-response/connection.js'
 import { fingerprintOf } from '../idempotency/fingerprint.js'
 import { type KeyScope, operationOf } from '../idempotency/operation.js'
-import { type RequestBody, readBody } from '../idempotency/request-body.js'
+import { mediaTypeOf, type RequestBody, readBody } from '../idempotency/request-body.js'
 import { type AdmittedState, admittedState, assertBeforeKey } from './request-state.js'
 
 const BY = 'requireIdempotencyKey'
@@ -85,9 +85,8 @@ function nameRequest(
 ): string {
   // A digest, like the default: it may hold secrets, and stores are given no other form.
   if (fingerprint !== undefined) return digestOfParts([given(fingerprint, request, 'fingerprint')])
-  const { method, originalUrl: target, headers } = request
-  const contentType = headers['content-type']
-  const made = fingerprintOf({ method, target, contentType, body })
+  const { method, originalUrl: target } = request
+  const made = fingerprintOf({ method, target, mediaType: mediaTypeOf(request), body })
   if (made !== undefined) return made
   throw wrongWiring(
     `${BY} needs the option fingerprint: the body is not in req.body as a parser of JSON, forms, text or octets leaves it`,

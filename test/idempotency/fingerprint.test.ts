@@ -7,7 +7,7 @@ const of = (content: unknown, over: Partial<FingerprintedRequest> = {}): string 
   fingerprintOf({
     method: 'POST',
     target: '/orders?a=1',
-    contentType: 'application/json',
+    mediaType: 'application/json',
     body: { type: 'parsed', content },
     ...over,
   })
@@ -86,8 +86,8 @@ describe('fingerprintOf', () => {
     )
     fc.assert(
       fc.property(request, request, (a, b) => {
-        const [left, right] = [a, b].map(([method, target, contentType, body]) =>
-          of(body, { method, target, contentType }),
+        const [left, right] = [a, b].map(([method, target, mediaType, body]) =>
+          of(body, { method, target, mediaType }),
         )
         expect(left === right).toBe(String(JSON.stringify(a)) === JSON.stringify(b))
       }),
@@ -148,10 +148,17 @@ describe('fingerprintOf', () => {
     expect(of({}, { target: '/http://a/orders?a=1' })).not.toBe(of({}))
   })
 
-  it('heeds the media type without its parameters and its case', () => {
-    expect(of({}, { contentType: ' Application/JSON ;charset=utf-8' })).toBe(of({}))
-    expect(of({}, { contentType: 'application/x-www-form-urlencoded' })).not.toBe(of({}))
-    expect(of({}, { contentType: undefined })).not.toBe(of({}))
+  it('heeds the media type', () => {
+    expect(of({}, { mediaType: 'application/x-www-form-urlencoded' })).not.toBe(of({}))
+    expect(of({}, { mediaType: '' })).not.toBe(of({}))
+  })
+
+  it('heeds the length of a body that is known by it', () => {
+    const ofLength = (length?: number) =>
+      of({}, { body: { type: 'parsed', content: {}, ...(length !== undefined && { length }) } })
+    const lengths = [undefined, 0, 1, 3, 31]
+    expect(new Set(lengths.map(ofLength)).size).toBe(lengths.length)
+    expect(ofLength()).toBe(of({}))
   })
 
   it.each([
@@ -172,7 +179,7 @@ describe('fingerprintOf', () => {
   })
 
   it('has none for multipart, whose files lie elsewhere, unless it is raw', () => {
-    const multipart = { contentType: 'Multipart/Form-Data; boundary=x' }
+    const multipart = { mediaType: 'multipart/form-data' }
     expect(of({}, multipart)).toBeUndefined()
     expect(of(Buffer.from('x'), multipart)).toBeDefined()
     expect(of(undefined, { ...multipart, body: NONE })).toBeDefined()

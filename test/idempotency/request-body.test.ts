@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readBody } from '../../src/idempotency/request-body.js'
+import { mediaTypeOf, readBody } from '../../src/idempotency/request-body.js'
 
 /** A request as a server of Node and some parser leave it. */
 function read(
@@ -84,6 +84,37 @@ describe('the body of a request', () => {
       const nothing = { body: undefined }
       expect(read({ 'content-length': length }, nothing)).toEqual({ type: 'unparsed' })
     }
+  })
+
+  test('is an empty object that was read, where its media type is exactly one that parses to it', () => {
+    const types = [
+      'application/json',
+      'application/x-www-form-urlencoded',
+      ' Application/JSON ; charset=utf-8',
+    ]
+    for (const type of types) {
+      for (const body of [{}, Object.create(null)]) {
+        const chunked = { type: 'parsed', content: body }
+        expect(read({ ...CHUNKED, 'content-type': type }, { body })).toEqual(chunked)
+        const announced = { ...chunked, length: 5 }
+        expect(read({ ...FIVE, 'content-type': type }, { body })).toEqual(announced)
+        const unread = { body, readableEnded: false }
+        expect(read({ ...FIVE, 'content-type': type }, unread)).toEqual({ type: 'unread' })
+      }
+      for (const body of [undefined, null, '']) {
+        expect(read({ ...CHUNKED, 'content-type': type }, { body })).toEqual({ type: 'unparsed' })
+      }
+    }
+    const others = ['application/json5', 'application/vnd.api+json', 'text/json', 'json', '']
+    for (const type of others) {
+      expect(read({ ...CHUNKED, 'content-type': type }, { body: {} })).toEqual({ type: 'unparsed' })
+    }
+  })
+
+  test('has a media type without parameters, in lower case', () => {
+    const type = (value?: string) => mediaTypeOf({ headers: { 'content-type': value } })
+    expect(type(' Application/JSON ;charset=utf-8')).toBe('application/json')
+    expect([type(), type('')]).toEqual(['', ''])
   })
 
   test('is a fault where rawHeaders lack how long it is', () => {

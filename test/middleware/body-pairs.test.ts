@@ -70,6 +70,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
     express.text(),
     express.raw({ type: 'application/octet-stream' }),
   ]
+  const BY_HAND_WITH_A_SHIM = [leave({}), drain, leave({})]
   const READERS: [string, RequestHandler[]][] = [
     ['nobody', []],
     ['nobody, with a shim', [leave({})]],
@@ -84,7 +85,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
     ['all four and a shim, then by hand', [leave({}), ...all, drain, leave({})]],
     ['parsers of the other major, then by hand', [express5.json(), express.json(), drain]],
     ['by hand', [drain]],
-    ['by hand, with a shim', [leave({}), drain, leave({})]],
+    ['by hand, with a shim', BY_HAND_WITH_A_SHIM],
     ['an upload', [upload]],
     ['a shim of nothing, then by hand', [leave(''), drain]],
   ]
@@ -105,6 +106,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
       await fc.assert(
         fc.asyncProperty(way, way, async (one, other) => {
           fc.pre(!isTooShortToTell(one) && !isTooShortToTell(other))
+          fc.pre(readers !== BY_HAND_WITH_A_SHIM || !looksParsed(one) || !looksParsed(other))
           const key = randomUUID()
           const first = await route.post({ ...one, key })
           const second = await route.post({ ...other, key })
@@ -127,3 +129,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
 /** Two octets that nobody has parsed look like the `{}` that somebody has left. */
 const isTooShortToTell = ({ body: sent, framing: framed }: Omit<Post, 'key'>): boolean =>
   framed === 'length' && Buffer.byteLength(sent) === 2 && sent !== '{}'
+
+/** Somebody who reads these by hand and leaves `{}` looks like their parser. */
+const looksParsed = ({ type = '' }: Omit<Post, 'key'>): boolean =>
+  ['application/json', 'application/x-www-form-urlencoded'].includes(type)

@@ -132,10 +132,14 @@ describe.each(EXPRESS_MAJORS)(
     })
 
     test('is a fault where a parser of JSON was told of another type', async () => {
-      const posts = ['{"a":1}', '{"a":2}'].map((body) => ({ type: 'application/json', body }))
       const other = express.json({ type: 'application/vnd.api+json' })
-      await expectFault([other, leave({}), drain], posts, UNPARSED)
-      await expectFault([other, leave({})], posts, UNREAD)
+      for (const type of ['application/json', 'text/json']) {
+        const posts = ['{"a":1}', '{"a":2}'].map((body) => ({ type, body }))
+        await expectFault([other, leave({})], posts, UNREAD)
+        if (type === 'text/json') await expectFault([other, leave({}), drain], posts, UNPARSED)
+      }
+      const way = { type: 'application/json', body: '{"a":1}' }
+      await expectToldApart([other, leave({}), drain], way, [{ body: '{"a":22}' }])
     })
 
     test('is a fault where nobody has read it, in whatever framing', async () => {
@@ -156,16 +160,20 @@ describe.each(EXPRESS_MAJORS)(
       await expectFault([express.json(), drain], posts, UNPARSED)
     })
 
-    /** Where the parsers of 5 leave no mark, nothing but the length tells. */
+    /** Where the parsers of 5 leave no mark, the length or an exact media type has to tell. */
     test.each<[string, string, Framing, boolean]>([
       ['application/json', '{}', 'length', true],
-      ['application/json', '{ }', 'length', is4],
-      ['application/json', '{}', 'chunked', is4],
-      ['application/json', '', 'chunked', is4],
-      ['application/json', '{}', 'gzip', is4],
+      ['application/json', '{ }', 'length', true],
+      ['application/json', '{}', 'chunked', true],
+      ['application/json', '', 'chunked', true],
+      ['application/json', '{}', 'gzip', true],
       ['application/problem+json; charset=utf-8', '{}', 'length', true],
       ['text/anything', '{}', 'length', true],
-      ['application/x-www-form-urlencoded', '&', 'length', is4],
+      ['application/json; charset=utf-8', '{}\n', 'length', true],
+      ['application/problem+json', '{ }', 'length', is4],
+      ['text/anything', '{}', 'chunked', is4],
+      ['application/x-www-form-urlencoded', '&', 'length', true],
+      ['application/x-www-form-urlencoded', '&&', 'gzip', true],
       ['text/plain', '', 'chunked', is4],
       ['application/octet-stream', '', 'chunked', true],
     ])('is read as %s %j by %s: %s', async (type, body, framing, isTold) => {
@@ -177,6 +185,23 @@ describe.each(EXPRESS_MAJORS)(
       ]
       if (isTold) await expectToldApart(readers, { type, body, framing }, [{ body: '{"a":1}' }])
       else await expectFault(readers, [{ type, body, framing }], UNPARSED)
+    })
+
+    test('is told apart by its length where it is {} for no reason but its media type', async () => {
+      const way = { type: 'application/json', body: '{  }' }
+      const ofAnotherLength = { body: '{ }' }
+      // The parsers of 4 say that they have read it: there, all forms of `{}` are one.
+      if (!is4) await expectToldApart([express.json()], way, [ofAnotherLength])
+      await expectToldApart([drain, leave({})], way, [ofAnotherLength])
+    })
+
+    test('is a fault where a shim has left {} and nobody has read it, whatever its type', async () => {
+      for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
+        for (const framing of ['length', 'chunked', 'gzip'] as const) {
+          const posts = ['{ }', '{"a":1}', '&'].map((body) => ({ type, framing, body }))
+          await expectFault([leave({})], posts, UNREAD)
+        }
+      }
     })
 
     test('is none with content-length 0, which differs from {}', async () => {

@@ -78,7 +78,7 @@ describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ ex
     await expectFault(multipart, { key: newKey(), body: 'x', contentType }, /fingerprint/)
     for (const made of [
       undefined,
-      new Date(),
+      new Date(Number.NaN),
       new Map(),
       5n,
       Symbol('s'),

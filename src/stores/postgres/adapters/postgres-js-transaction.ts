@@ -1,5 +1,7 @@
 import { noAnswer, noConnection, ROLLBACK_MS, within } from '../bounded.js'
 import type { TransactionLimits } from '../runner.js'
+import { endedByHandler } from '../sql/transaction-ended.js'
+import { sqlStateOf } from '../sql-state.js'
 import { nextPoll } from './next-poll.js'
 import type { NameTransform, RawResult } from './postgres-js-rows.js'
 
@@ -16,6 +18,8 @@ export interface PostgresJsLike<T> {
 interface Result extends RawResult {
   /** What the server says that it has done. */
   readonly command: string
+  /** The connection's backend. */
+  readonly state: { readonly pid: number }
 }
 
 interface RawQuery extends PromiseLike<Result> {
@@ -37,9 +41,44 @@ export interface Open<T> {
   readonly ended: Promise<unknown>
   /** How long a server may take to answer the commit, before it is given up. */
   readonly commitMs: number
+  readonly handover: Handover
+  /** The process id of the connection's backend, once it is known. */
+  backend?: number
   closing?: Promise<void>
   /** The server has refused to commit, which ends a transaction. */
   isRefused?: boolean
+}
+
+/**
+ * After each answer that leaves its connection in no transaction the library gives the connection to
+ * another request, although the transaction's callback still runs. Only the handler can cause that, by a
+ * text of several statements. From then on nothing of this transaction may be sent: the library would
+ * queue it without end, or send it, also its `commit` or `rollback`, into the other's transaction.
+ */
+interface Handover {
+  /** Rejects when it is known. */
+  readonly known: Promise<never>
+  readonly cause: 'failed_statement' | 'other_request' | undefined
+  tell(cause: 'failed_statement' | 'other_request'): void
+}
+
+function createHandover(): Handover {
+  let cause: Handover['cause']
+  let reject: (reason: Error) => void
+  const known = new Promise<never>((_resolve, fail) => {
+    reject = fail
+  })
+  known.catch(() => {})
+  return {
+    known,
+    get cause() {
+      return cause
+    },
+    tell(reason) {
+      cause = reason
+      reject(endedByHandler())
+    },
+  }
 }
 
 /**
@@ -48,6 +87,8 @@ export interface Open<T> {
  * leaves the library an empty transaction to end.
  */
 const COMMIT = 'commit and chain'
+
+const IN_FAILED_TRANSACTION = '25P02'
 
 // Behind a statement that hangs the library waits for ever; the server ends that by its own time limit.
 export function unprepared(tx: unknown, text: string, values: readonly unknown[] = []): RawQuery {
@@ -75,10 +116,23 @@ export async function leave(open: Open<unknown>): Promise<void> {
 
 export async function rollBack(open: Open<unknown>, reason: unknown): Promise<void> {
   if (await isLostByNow(open)) return
+  if (open.handover.cause !== undefined && !(await isStillOurs(open))) return
   // The library logs that there is nothing to roll back.
   if (open.isRefused) unprepared(open.tx, 'begin').then(undefined, () => {})
   open.fail(reason)
   await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+}
+
+/**
+ * Whether the connection is in a transaction that a handler began after it ended its own. The statement
+ * that failed there aborted it, so that the next one fails, too.
+ */
+async function isStillOurs({ tx, handover }: Open<unknown>): Promise<boolean> {
+  if (handover.cause === 'other_request') return false
+  const asked = Promise.resolve(unprepared(tx, 'select 1'))
+  const tooLate = (): Error => noAnswer(ROLLBACK_MS)
+  const state = await within(ROLLBACK_MS, asked, { tooLate }).then(() => undefined, sqlStateOf)
+  return state === IN_FAILED_TRANSACTION && handover.cause === 'failed_statement'
 }
 
 /**
@@ -109,7 +163,8 @@ export async function begin<T>(
         if (isOver) throw noConnection(acquireMs)
         return new Promise<void>((end, fail) => {
           const settled = Promise.resolve().then(() => ended)
-          resolve({ tx, end, fail, ended: settled, commitMs: transactionMs })
+          const handover = createHandover()
+          resolve({ tx, end, fail, ended: settled, commitMs: transactionMs, handover })
         })
       })
       ended.catch(onFailure)

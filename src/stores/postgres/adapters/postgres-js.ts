@@ -6,6 +6,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
+import { isEndedByHandler } from '../sql/transaction-ended.js'
 import { rowsOf } from './postgres-js-rows.js'
 import {
   begin,
@@ -34,7 +35,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   if (!isPostgresJs(sql)) {
     throw new TypeError('fromPostgresJs: expected what postgres() returns')
   }
-  const running = new WeakMap<object, Open<T>>()
+  const running = new Map<object, Open<T>>()
   const nameTransform = sql.options.transform.column.from
 
   const openOf = (tx: T): Open<T> => {
@@ -43,10 +44,28 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     throw new Error('fromPostgresJs: the transaction has ended, or its connection was lost')
   }
 
+  /** A backend has one transaction: one that is open on the same was ended. */
+  function claim(open: Open<T>, backend: number): void {
+    open.backend = backend
+    for (const other of running.values()) {
+      if (other !== open && other.backend === backend) other.handover.tell('other_request')
+    }
+  }
+
   const send = async (tx: T, { text, values }: Statement): Promise<Row[]> => {
-    openOf(tx)
+    const open = openOf(tx)
     const given = values.map((value) => value ?? null)
-    return rowsOf(await unprepared(tx, text, given).raw(), text, nameTransform)
+    try {
+      const answered = Promise.resolve(unprepared(tx, text, given).raw())
+      const result = await Promise.race([answered, open.handover.known])
+      if (open.backend === undefined) claim(open, result.state.pid)
+      return rowsOf(result, text, nameTransform)
+    } catch (error) {
+      if (open.handover.cause === undefined && isEndedByHandler(error)) {
+        open.handover.tell('failed_statement')
+      }
+      throw error
+    }
   }
 
   const sendAll = (tx: T, statements: readonly Statement[]): Promise<Row[]>[] =>
@@ -78,9 +97,11 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   function close(open: Open<T>, statements: readonly Statement[]): Promise<void> {
     open.closing ??= (async () => {
       if (await isLostByNow(open)) await open.ended
-      const { commitMs } = open
+      const { commitMs, ended, handover } = open
+      if (handover.cause !== undefined) await handover.known
       const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
-      const answered = orLost(allDone<unknown>([...sent, commit(open)]), open.ended)
+      const all = allDone<unknown>([...sent, commit(open)])
+      const answered = orLost(all, Promise.race([ended, handover.known]))
       await within(commitMs, answered, { tooLate: () => noAnswer(commitMs) })
       await leave(open)
     })()
@@ -105,6 +126,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
       if (tx === undefined) return queryAlone({ text, values }, limits)
       const open = openOf(tx)
       if (await isLostByNow(open)) await open.ended
+      if (open.handover.cause !== undefined) await open.handover.known
       return send(tx, { text, values })
     },
     batch: (tx, statements) => allDone(sendAll(tx, statements)),

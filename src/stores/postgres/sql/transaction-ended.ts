@@ -27,6 +27,10 @@ export const inTransaction = (fence: string, value: boolean): string =>
   `else pg_catalog.concat('express-service-auth: transaction ', ${integerText(fence)}, ' ended ', ` +
   `'${OWN_WORD}')::boolean end`
 
+/** For an adapter that sees by itself that a handler ended its transaction: `isEndedByHandler` knows it. */
+export const endedByHandler = (): Error =>
+  new Error(`express-service-auth: transaction 0 ended ${OWN_WORD}`)
+
 /**
  * Whether a statement failed because it was not in the transaction of its run any more, which only
  * the handler can have ended. Never throws.

@@ -21,6 +21,17 @@ export function onAbort(signal: AbortSignal, hearer: () => void): () => void {
   }
 }
 
+/**
+ * Aborts the controller when the signal aborts, or now if it has. Returns what ends that. On Node 20
+ * `AbortSignal.any` loses a time limit that nobody else refers to, and it collects listeners on a signal
+ * that lives long.
+ */
+export function abortWith(controller: AbortController, signal: AbortSignal): () => void {
+  const abort = (): void => controller.abort(signal.reason)
+  if (signal.aborted) abort()
+  return onAbort(signal, abort)
+}
+
 function listenTo(signal: AbortSignal): Hearers {
   const all = new Set<() => void>()
   const listener = (): void => {

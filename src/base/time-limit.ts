@@ -1,4 +1,4 @@
-import { onAbort } from './on-abort.js'
+import { abortWith } from './on-abort.js'
 
 /** One for all: a signal that aborts without a reason makes an error, with its stack, for each call. */
 const ENDED = new Error('the work has ended')
@@ -19,11 +19,8 @@ export async function withinTimeLimit<T>(
   { timeoutMs, signal, timedOut }: TimeLimit,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  // One controller, because `AbortSignal.any` with a signal that lives long collects listeners.
   const controller = new AbortController()
-  const abort = (): void => controller.abort(signal.reason)
-  if (signal.aborted) abort()
-  const stopListening = onAbort(signal, abort)
+  const stopListening = abortWith(controller, signal)
   const timer = setTimeout(() => controller.abort(timedOut()), timeoutMs)
   timer.unref()
   try {

@@ -59,9 +59,13 @@ type Absence = Exclude<Connection, 'connecting' | 'live'>
 /** Whether the room is away, full, or does not know this page's key, as after a restart. */
 async function whyNot(): Promise<Absence> {
   const ask = new AbortController()
-  const signal = AbortSignal.any([ask.signal, AbortSignal.timeout(MAX_SILENCE_MS)])
-  const { status } = await fetch(STREAM, { signal })
-  ask.abort()
-  if (status === 503) return 'crowded'
-  return status >= 400 && status < 500 ? 'shut-out' : 'lost'
+  const limit = setTimeout(() => ask.abort(), MAX_SILENCE_MS)
+  try {
+    const { status } = await fetch(STREAM, { signal: ask.signal })
+    if (status === 503) return 'crowded'
+    return status >= 400 && status < 500 ? 'shut-out' : 'lost'
+  } finally {
+    clearTimeout(limit)
+    ask.abort()
+  }
 }

@@ -1,3 +1,4 @@
+import { abortWith } from '../../base/on-abort.js'
 import { correctAndWalk, parseCorrectionRequest } from './correct.js'
 import { identityReports } from './identities.js'
 import { openLedger } from './ledger.js'
@@ -49,8 +50,14 @@ function migrationOf(opened: OpenedMigration): Migration {
 
   async function take({ signal }: StepOptions, step: MigrationStep): Promise<MigrationReport> {
     closing.signal.throwIfAborted()
-    const ends = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
-    return steps.take(() => takeStep(opened, ends, step))
+    const controller = new AbortController()
+    const signals = signal === undefined ? [closing.signal] : [closing.signal, signal]
+    const stopListening = signals.map((each) => abortWith(controller, each))
+    try {
+      return await steps.take(() => takeStep(opened, controller.signal, step))
+    } finally {
+      for (const stop of stopListening) stop()
+    }
   }
 
   return Object.freeze({

@@ -138,7 +138,7 @@ describe('what stands in the way', () => {
       /the core answered 401: it refuses the API key; check the key, or the file it is read from$/,
     )
 
-    const nobody = await project.at('http://127.0.0.1:1').migrate('run')
+    const nobody = await project.at('http://127.0.0.1:2').migrate('run')
     expect(nobody).toMatchObject({ exitCode: 3 })
     expect(errorIn(nobody)).toContain('the core')
 
@@ -148,7 +148,7 @@ describe('what stands in the way', () => {
 
     // Until something has been sent, the core may still be another.
     expect(await migrate('run')).toMatchObject({ exitCode: 0 })
-    const other = await project.at('http://127.0.0.1:1').migrate('run')
+    const other = await project.at('http://127.0.0.1:2').migrate('run')
     expect(other).toMatchObject({ exitCode: 2 })
     expect(errorIn(other)).toContain('the journal is of a core at another address')
   })

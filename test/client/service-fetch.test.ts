@@ -192,11 +192,11 @@ describe.concurrent('how often and how long', () => {
 
 describe.concurrent('the source of tokens', () => {
   const failing = (token: () => Promise<string>, options: Partial<ServiceFetchOptions> = {}) =>
-    serviceFetch({ token }, { origins: ['http://127.0.0.1:1'], ...options })
+    serviceFetch({ token }, { origins: ['http://127.0.0.1:2'], ...options })
 
   it('that fails ends the call: token', async () => {
     const cause = new Error('the core is down')
-    const call = failing(() => Promise.reject(cause))('http://127.0.0.1:1/')
+    const call = failing(() => Promise.reject(cause))('http://127.0.0.1:2/')
     const error = await call.catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(ServiceCallError)
     expect(error).toMatchObject({ name: 'ServiceCallError', code: 'token', cause })
@@ -207,13 +207,13 @@ describe.concurrent('the source of tokens', () => {
     const call = failing(() => {
       throw new Error('at once')
     })
-    expect((await settled(call('http://127.0.0.1:1/'))).last).toBe('token')
+    expect((await settled(call('http://127.0.0.1:2/'))).last).toBe('token')
   })
 
   it.each([undefined, 7, '', 'two words', 'a line\nbreak', 'naïve'])(
     'that gives %j, which is no token, ends the call without showing it',
     async (given) => {
-      const call = failing(async () => given as string)('http://127.0.0.1:1/')
+      const call = failing(async () => given as string)('http://127.0.0.1:2/')
       const error = (await call.catch((thrown: unknown) => thrown)) as ServiceCallError
       expect(error.code).toBe('token')
       if (typeof given === 'string' && given !== '')
@@ -223,7 +223,7 @@ describe.concurrent('the source of tokens', () => {
 
   it('that gives none in time ends the call: deadline', async () => {
     const call = failing(() => new Promise(() => {}), { deadlineMs: 100 })
-    expect((await settled(call('http://127.0.0.1:1/'))).last).toBe('deadline')
+    expect((await settled(call('http://127.0.0.1:2/'))).last).toBe('deadline')
   })
 
   it('that fails after a 401 ends the call with both in the report', async () => {
@@ -351,7 +351,7 @@ describe.concurrent('what was done', () => {
     const told: { attempts: readonly unknown[] }[] = []
     const call = caller(service, { onCall: (report) => told.push(report), maxAttempts: 1 })
     await expect(call(service.url)).rejects.toThrow(ServiceCallError)
-    await expect(call('http://127.0.0.1:1/')).rejects.toThrow(TypeError)
+    await expect(call('http://127.0.0.1:2/')).rejects.toThrow(TypeError)
     expect(told.map(({ attempts }) => attempts)).toEqual([[{ error: 'network', waitedMs: 0 }]])
   })
 

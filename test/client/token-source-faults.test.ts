@@ -134,7 +134,7 @@ it('an answer from elsewhere is not taken where a fetch has followed a redirect'
 
 it('a fetch that ignores its signal is not waited for', async () => {
   const never: typeof fetch = () => new Promise(() => {})
-  const source = sourceAt('http://127.0.0.1:9', { fetch: never, timeoutMs: TIMEOUT_MS })
+  const source = sourceAt('http://127.0.0.1:2', { fetch: never, timeoutMs: TIMEOUT_MS })
   await expect(source.token()).rejects.toMatchObject(failure('core_timeout'))
 })
 

@@ -8,7 +8,7 @@ import { createKeySetWatch } from '../../example-app/control-room/receivers/key-
 import { watchWrites } from '../../example-app/control-room/receivers/writes.js'
 import { until } from '../support/until.js'
 
-const jwksUri = 'http://127.0.0.1:1/auth/jwt/jwks.json'
+const jwksUri = 'http://127.0.0.1:2/auth/jwt/jwks.json'
 
 const keysEvent = (type: 'not_modified' | 'budget_exhausted' | 'expired', at = 0): NewEvent => ({
   at,

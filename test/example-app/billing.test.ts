@@ -159,7 +159,7 @@ describe('at the start', () => {
   })
 
   it('says that the core does not answer, or refuses the key', async () => {
-    await expect(client('http://127.0.0.1:1', API_KEY).ready()).rejects.toThrow('core_unreachable')
+    await expect(client('http://127.0.0.1:2', API_KEY).ready()).rejects.toThrow('core_unreachable')
     await expect(client(core.url, 'wrong').ready()).rejects.toThrow('api_key_refused, status 401')
   })
 })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listen, type RunningServer } from '../../example-app/listen.js'
 import { run } from './run.js'
 
-const NOBODY = 'http://127.0.0.1:1'
+const NOBODY = 'http://127.0.0.1:2'
 
 let taken: RunningServer
 let takenPort: string

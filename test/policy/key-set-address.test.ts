@@ -100,7 +100,7 @@ describe('plain http', () => {
     expect(faultsOf({ jwksUri: far, allowInsecureHttp: true })).toBe('')
     expect(faultsOf({ jwksUri: far, allowInsecureHttp: 'true' })).toMatch(/^jwksUri /)
     expect(faultsOf({ issuer: 'http://api.example.com', allowInsecureHttp: true })).toBe('')
-    expect(faultsOf({ jwksUri: 'http://localhost:1/jwks.json' })).toBe('')
+    expect(faultsOf({ jwksUri: 'http://localhost:2/jwks.json' })).toBe('')
   })
 
   test('does not lift the other rules', () => {

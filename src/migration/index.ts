@@ -59,6 +59,7 @@ export type {
   MigrationReport,
   MigrationState,
   PreflightFinding,
+  RowLeft,
 } from './run/report.js'
 export type { Source } from './source/source.js'
 export type { Names, UserContext } from './user/context.js'

@@ -4,17 +4,32 @@ import type { CoreUser } from '../core/reply.js'
 import { lowerCased, trimmed } from '../user/core-text.js'
 import { coreTenantIds } from '../user/tenant-ids.js'
 
-/**
- * The core's id of an account that holds a login of a user, so that the user cannot have one, or that
- * is the user's own without its external id. `undefined` where there is none.
- *
- * @throws CoreError when the core cannot be asked.
- */
-export async function findHolder(
+/** A login that an account of the core has already. */
+export interface TakenLogin {
+  /** The account's id in the core. */
+  readonly heldBy: string
+  /** With which the core refuses the user. */
+  readonly code: 'E003' | 'E005' | 'E006' | 'E007' | 'E022'
+}
+
+/** The core's id of the account that `findTakenLogin` finds. */
+export const findHolder = async (
   core: CoreClient,
   user: Pick<ImportUser, 'loginMethods'>,
   options: CallOptions = {},
-): Promise<string | undefined> {
+): Promise<string | undefined> => (await findTakenLogin(core, user, options))?.heldBy
+
+/**
+ * Finds a login of a user that an account has: another account, so that the user cannot have one, or the
+ * user's own without its external id. `undefined` where there is none.
+ *
+ * @throws CoreError when the core cannot be asked.
+ */
+export async function findTakenLogin(
+  core: CoreClient,
+  user: Pick<ImportUser, 'loginMethods'>,
+  options: CallOptions = {},
+): Promise<TakenLogin | undefined> {
   const isPrimary = user.loginMethods.some((method) => method.isPrimary === true)
   for (const method of user.loginMethods) {
     for (const tenantId of coreTenantIds(method.tenantIds)) {
@@ -22,7 +37,9 @@ export async function findHolder(
         const accounts = await core.usersWith(tenantId, info, options)
         const login = { recipeId: method.recipeId, tenantId, isPrimary, info }
         const holder = accounts.find((account) => holds(account, login))
-        if (holder !== undefined) return (await core.coreIdOf(holder.id, options)) ?? holder.id
+        if (holder === undefined) continue
+        const heldBy = (await core.coreIdOf(holder.id, options)) ?? holder.id
+        return { heldBy, code: hasLogin(holder, login) ? codeOf(login) : 'E022' }
       }
     }
   }
@@ -37,12 +54,20 @@ interface SoughtLogin {
 }
 
 /** A recipe takes a login once in a tenant; primary users share no account info at all. */
-function holds(account: CoreUser, { recipeId, tenantId, isPrimary, info }: SoughtLogin): boolean {
-  if (isPrimary && account.isPrimaryUser) return true
-  return account.loginMethods.some(
+function holds(account: CoreUser, login: SoughtLogin): boolean {
+  return (login.isPrimary && account.isPrimaryUser) || hasLogin(account, login)
+}
+
+const hasLogin = (account: CoreUser, { recipeId, tenantId, info }: SoughtLogin): boolean =>
+  account.loginMethods.some(
     (method) =>
       method.recipeId === recipeId && method.tenantIds.includes(tenantId) && has(method, info),
   )
+
+function codeOf({ recipeId, info }: SoughtLogin): TakenLogin['code'] {
+  if (recipeId === 'emailpassword') return 'E003'
+  if (recipeId === 'thirdparty') return 'E005'
+  return 'email' in info ? 'E006' : 'E007'
 }
 
 function has(method: CoreUser['loginMethods'][number], info: AccountInfo): boolean {

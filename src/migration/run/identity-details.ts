@@ -43,6 +43,9 @@ function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
     case 'row':
       rowFailed(entry, sheet)
       return
+    case 'settled':
+      settled(entry, sheet)
+      return
     case 'looked_up':
       lookedUp(entry, sheet)
       return
@@ -63,14 +66,29 @@ function rejected({ users }: EntryOf<'batch_rejected'>, sheet: Sheet): void {
 
 function rowFailed({ as, row, of, ...reason }: EntryOf<'row'>, sheet: Sheet): void {
   if (as === 'twin') return
-  const { code, text, heldBy } = reason
   sheet.set(of, {
     ...placeOf(of, sheet),
     rowId: row,
-    ...(code === undefined ? {} : { code }),
-    ...(text === undefined ? {} : { text }),
-    ...(heldBy === undefined ? {} : { heldBy }),
+    ...defined(reason),
   })
+}
+
+type Reason = Pick<Details, 'code' | 'text' | 'heldBy'>
+
+const defined = ({
+  code,
+  text,
+  heldBy,
+}: { [name in keyof Reason]: Reason[name] | undefined }): Reason => ({
+  ...(code !== undefined && { code }),
+  ...(text !== undefined && { text }),
+  ...(heldBy !== undefined && { heldBy }),
+})
+
+function settled({ refused }: EntryOf<'settled'>, sheet: Sheet): void {
+  for (const { of, line: _, ...reason } of refused) {
+    sheet.set(of, { ...placeOf(of, sheet), ...defined(reason) })
+  }
 }
 
 function lookedUp(entry: EntryOf<'looked_up'>, sheet: Sheet): void {

@@ -54,6 +54,12 @@ export interface Migration {
   ): Promise<MigrationReport>
   /** Looks each identity up anew. After the first `run`. */
   reconcile(options?: StepOptions): Promise<MigrationReport>
+  /**
+   * Deletes the rows that a stalled run has left, which its report names, and looks up what has become of
+   * each of their identities: it has an account, or it fails because another account has its login, or
+   * the next `run` sends it again. Rejects when no run has stalled.
+   */
+  unblock(options?: StepOptions): Promise<MigrationReport>
   /** From the journal alone. */
   status(): Promise<MigrationReport>
   /** Each identity of the source, in its order. */

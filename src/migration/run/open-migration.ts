@@ -13,7 +13,7 @@ import { mayBeginAnew } from './state/run-state.js'
 import { type MigrationStep, type OpenedMigration, takeStep } from './take-step.js'
 import { surveyOnce, takeSurvey } from './take-survey.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
-import { check, lookAnew, walk } from './walk.js'
+import { check, lookAnew, unblock, walk } from './walk.js'
 
 /**
  * Opens a migration of `source` into `core`, as far as `journal` tells it has come. Until the first
@@ -68,6 +68,7 @@ function migrationOf(opened: OpenedMigration): Migration {
       return take(options, (work, surveyor) => correctAndWalk(work, surveyor, request))
     },
     reconcile: (options = {}) => take(options, lookAnew),
+    unblock: (options = {}) => take(options, unblock),
     status: async () => reportOf(ledger.state, { now: timing.now() }),
     async *identities() {
       const found = await survey(closing.signal)

@@ -17,6 +17,8 @@ export interface MigrationProgress {
     | 'waiting'
     | 'row_failed'
     | 'rows_deleted'
+    /** It was looked up, or found out by a call for one user, what became of users without a row. */
+    | 'settled'
     | 'corrected'
     | 'reconciling'
     | 'ended'

@@ -1,5 +1,5 @@
 import { adviceFor } from './advice.js'
-import type { MigrationReport } from './report.js'
+import type { MigrationReport, RowLeft } from './report.js'
 import { countsOf, type RunState, sizeOf } from './state/run-state.js'
 import { standingOf } from './state/standing.js'
 import type { Ending } from './walk.js'
@@ -13,10 +13,19 @@ export function reportOf(state: RunState, { ending, now }: ReportInput): Migrati
     identities: sizeOf(state),
     startedAt: state.begun?.at ?? now,
     reportedAt: now,
+    ...(standing === 'stalled' && { rows: rowsLeft(state) }),
     findings: findings ?? [],
     advice: adviceFor(state, standing, ending?.fault ?? state.ended?.fault),
   }
 }
+
+const rowsLeft = ({ left }: RunState): RowLeft[] =>
+  [...left.values()].map(({ row, externalUserId, status, heldBy }) => ({
+    id: row,
+    externalUserId,
+    status,
+    ...(heldBy !== undefined && { heldBy }),
+  }))
 
 interface ReportInput {
   /** Of the step that has just ended; else the journal tells it. */

@@ -1,3 +1,4 @@
+import type { RowStatus } from '../core/reply.js'
 import type { UserFinding } from '../user/finding.js'
 
 /** Where a run stands: a closed list. */
@@ -8,7 +9,7 @@ export type MigrationState =
   | 'to_correct'
   /** Nothing waits at the core, and not every identity is proved. */
   | 'to_reconcile'
-  /** The counts at the core have not changed for `stallMinutes`. */
+  /** Rows of this run are left at the core, where nothing has changed for `stallMinutes`. */
   | 'stalled'
   /** Its signal has aborted; `run` goes on. */
   | 'interrupted'
@@ -64,6 +65,18 @@ export interface PreflightFinding {
   readonly records?: number
 }
 
+/** A row that a stalled run has left at the core. */
+export interface RowLeft {
+  /** Of the row. */
+  readonly id: string
+  /** Whom the row is about. */
+  readonly externalUserId: string
+  /** Where the row stood. */
+  readonly status: RowStatus
+  /** The core's id of an account that has a login of the row, so that it is never imported. */
+  readonly heldBy?: string
+}
+
 /** What a step of a migration has come to. */
 export interface MigrationReport {
   /** Where the run stands. */
@@ -76,6 +89,8 @@ export interface MigrationReport {
   readonly startedAt: number
   /** Milliseconds since the epoch: of this report. */
   readonly reportedAt: number
+  /** Of a stalled run: its rows that are left at the core. */
+  readonly rows?: readonly RowLeft[]
   /** What the preflight has found. */
   readonly findings: readonly PreflightFinding[]
   /** What a person does next, a sentence each. */
@@ -99,7 +114,7 @@ export interface IdentityReport {
   readonly coreUserId?: string
   /** Of the row that failed. */
   readonly rowId?: string
-  /** Such as `E003`; a text without one has none. */
+  /** Such as `E003`, or `chunk_failed`; a text without one has none. */
   readonly code?: string
   /** Why it failed, in the core's words. */
   readonly text?: string

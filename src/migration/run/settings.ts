@@ -18,6 +18,7 @@ import type { MigrationProgress } from './progress.js'
 
 const CORE_FUNCTIONS = [
   'stageUsers',
+  'importUser',
   'listRows',
   'rows',
   'countRows',

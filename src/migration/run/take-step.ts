@@ -27,7 +27,8 @@ export async function takeStep(
   const { settings, ledger, timing, tell, survey } = opened
   const ending = await endingUnder(signal, async () => {
     const surveyor = await survey(signal)
-    const work = { core: settings.core, settings, ledger, timing, tell, signal, lostInARow: 0 }
+    const counters = { lostInARow: 0, failedBefore: ledger.state.rows.size }
+    const work = { core: settings.core, settings, ledger, timing, tell, signal, ...counters }
     return step({ ...work, survey: surveyor.under(signal) }, surveyor)
   })
   if (ledger.state.begun !== undefined) await writeEnd(ledger, ending)

@@ -1,16 +1,21 @@
 import { CoreError } from '../core/core-error.js'
 import { MigrationError } from './migration-error.js'
 import type { MigrationState, PreflightFinding } from './report.js'
+import { IDENTITY } from './state/identity-state.js'
 import { type Aim, nextStep, type Step } from './state/next-step.js'
+import { countOf } from './state/run-state.js'
 import { restingState } from './state/standing.js'
 import { collect } from './steps/collect.js'
 import { deleteRows } from './steps/delete-rows.js'
+import { importAlone } from './steps/import-alone.js'
 import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
 import { resolveBatch } from './steps/resolve-batch.js'
 import { resolveDeletion } from './steps/resolve-deletion.js'
+import { settle } from './steps/settle.js'
 import { stage } from './steps/stage.js'
 import { wait } from './steps/wait.js'
+import { withdraw } from './steps/waiting-rows.js'
 import type { Work } from './work.js'
 
 /** What a walk has come to. */
@@ -25,11 +30,12 @@ export interface Ending {
 export async function walk(work: Work, aim: Aim): Promise<Ending> {
   return endingOf(work, async () => {
     const findings: PreflightFinding[] = []
+    if (work.ledger.state.left.size > 0) await work.ledger.write({ type: 'rows_appeared' })
     for (;;) {
       work.signal.throwIfAborted()
       const step = nextStep(work.ledger.state, aim)
       if (step === 'end') return { state: restingState(work.ledger.state), findings }
-      const stop = await STEPS[step](work, findings)
+      const stop = await STEPS[step](work, findings, aim)
       if (stop !== undefined) return { state: stop, findings }
     }
   })
@@ -57,7 +63,26 @@ export async function lookAnew(work: Work): Promise<Ending> {
   return walk(work, 'look')
 }
 
-type TakeStep = (work: Work, findings: PreflightFinding[]) => Promise<MigrationState | undefined>
+/**
+ * Deletes the rows that a stalled run has left, and looks up what has become of their identities.
+ *
+ * @throws MigrationError `bad_journal` when no run has stalled since.
+ */
+export async function unblock(work: Work): Promise<Ending> {
+  const { state } = work.ledger
+  const isUnderWay = state.withdrawn.size > 0 || countOf(state, IDENTITY.unsettled) > 0
+  if (state.left.size === 0 && !isUnderWay) {
+    throw new MigrationError('bad_journal', 'no run has stalled: there are no rows to delete')
+  }
+  await withdraw(work, [...state.left.values()])
+  return walk(work, 'unblock')
+}
+
+type TakeStep = (
+  work: Work,
+  findings: PreflightFinding[],
+  aim: Aim,
+) => Promise<MigrationState | undefined>
 
 const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
   async preflight(work, found) {
@@ -71,9 +96,11 @@ const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
   resolve_batch: (work) => done(resolveBatch(work, { givenUpAt: work.timing.elapsedMs() })),
   resolve_deletion: (work) => done(resolveDeletion(work, { givenUpAt: work.timing.elapsedMs() })),
   delete_rows: (work) => done(deleteRows(work)),
+  settle: (work) => done(settle(work)),
   stage: (work) => done(stage(work)),
-  wait,
+  wait: (work, _, aim) => done(wait(work, aim)),
   collect: (work) => done(collect(work)),
+  import_alone: (work) => done(importAlone(work)),
   reconcile: (work) => done(reconcile(work)),
 }
 

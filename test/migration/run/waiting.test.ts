@@ -3,12 +3,17 @@ import { refusal, scene } from './support/scene.js'
 
 describe('a run that waits', () => {
   it('tells a stall once nothing has changed for so long', async () => {
-    const { open, time } = scene({ countRows: async (status) => (status === 'NEW' ? 3 : 0) })
-    const migration = await open({ stallMinutes: 2, allowForeignRows: true })
-    const report = await migration.run()
+    const { open, time } = scene({}, { stallMinutes: 2 }, { jobEveryMs: 3_600_000 })
+    const report = await (await open()).run()
     expect(report.state).toBe('stalled')
     expect(time.elapsedMs()).toBeGreaterThan(120_000)
     expect(time.elapsedMs()).toBeLessThan(150_000)
+  })
+
+  it('does not wait for the rows of others', async () => {
+    const { open } = scene({ countRows: async (status) => (status === 'NEW' ? 3 : 0) })
+    const migration = await open({ stallMinutes: 2, allowForeignRows: true })
+    expect(await migration.run()).toMatchObject({ state: 'complete' })
   })
 
   it('repeats polls that fail, until it has failed for so long', async () => {
@@ -21,6 +26,36 @@ describe('a run that waits', () => {
       },
     })
     expect(await (await open()).run()).toMatchObject({ state: 'complete' })
+  })
+
+  it('counts the time in which its polls fail neither as a stall nor as a quiet core', async () => {
+    const isAway = (ms: number): boolean => ms > 100_000 && ms < 190_000
+    const { simulated, open, time } = scene(
+      {
+        async countRows(status) {
+          if (isAway(time.elapsedMs())) throw refusal('server_error')
+          return simulated.countRows(status)
+        },
+      },
+      { stallMinutes: 2 },
+      { jobEveryMs: 280_000, jobUsers: 10 },
+    )
+    expect(await (await open()).run()).toMatchObject({ state: 'complete' })
+  })
+
+  it('ends when its polls have failed for as long as a stall takes', async () => {
+    const { open, time } = scene(
+      {
+        async countRows(status) {
+          if (status !== undefined) throw refusal('server_error')
+          return 0
+        },
+      },
+      { stallMinutes: 2 },
+    )
+    expect(await (await open()).run()).toMatchObject({ state: 'core_fault' })
+    expect(time.elapsedMs()).toBeGreaterThan(120_000)
+    expect(time.elapsedMs()).toBeLessThan(150_000)
   })
 
   it('is interrupted by its signal, and the next run goes on', async () => {

@@ -1,6 +1,6 @@
 import type { Entry, EntryOf } from './entry.js'
-import { IDENTITY } from './identity-state.js'
-import { assertOrdinal } from './ordinals.js'
+import { IDENTITY, type IdentityCode } from './identity-state.js'
+import { assertOrdinal, readOrdinals } from './ordinals.js'
 import { awaitRest, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
 
 type RowEntry = Extract<
@@ -10,6 +10,9 @@ type RowEntry = Extract<
       | 'foreign_rows'
       | 'row'
       | 'rows_appeared'
+      | 'left'
+      | 'withdrawn'
+      | 'settled'
       | 'delete_sent'
       | 'deleted'
       | 'delete_refused'
@@ -26,7 +29,20 @@ export function applyRows(state: RunState, entry: RowEntry): void {
       recordRow(state, entry)
       return
     case 'rows_appeared':
+      state.left.clear()
       awaitRest(state)
+      return
+    case 'left':
+      for (const row of entry.rows) {
+        assertOrdinal(row.of, sizeOf(state))
+        state.left.set(row.row, row)
+      }
+      return
+    case 'withdrawn':
+      withdraw(state, entry)
+      return
+    case 'settled':
+      applySettled(state, entry)
       return
     case 'delete_sent':
       state.deleting = entry.rows
@@ -58,6 +74,45 @@ function recordRow(state: RunState, entry: EntryOf<'row'>): void {
   state.failureCodes[entry.of] = numberOf(entry.code)
 }
 
+/** Of these a decision was made already, or a call is still to come. */
+const KEEPS_ITS_STATE: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY.pending,
+  IDENTITY.invalid,
+  IDENTITY.again,
+  IDENTITY.sent,
+  IDENTITY.alone,
+  IDENTITY.accepted,
+  IDENTITY.left_out,
+])
+
+function withdraw(state: RunState, { rows }: EntryOf<'withdrawn'>): void {
+  let wasLeft = false
+  for (const [row, ordinal] of rows) {
+    assertOrdinal(ordinal, sizeOf(state))
+    state.rows.set(row, ordinal)
+    state.toDelete.add(row)
+    state.withdrawn.add(row)
+    if (state.left.delete(row)) wasLeft = true
+    if (!KEEPS_ITS_STATE.has(stateOf(state, ordinal))) {
+      setIdentity(state, ordinal, IDENTITY.unsettled)
+    }
+  }
+  state.reconciled = false
+  if (wasLeft) awaitRest(state)
+}
+
+function applySettled(state: RunState, { found, alone, refused }: EntryOf<'settled'>): void {
+  const size = sizeOf(state)
+  for (const ordinal of readOrdinals(found, size)) setIdentity(state, ordinal, IDENTITY.found)
+  for (const ordinal of readOrdinals(alone, size)) setIdentity(state, ordinal, IDENTITY.alone)
+  for (const { of, code } of refused) {
+    assertOrdinal(of, size)
+    setIdentity(state, of, IDENTITY.failed)
+    state.failureCodes[of] = numberOf(code)
+  }
+  state.reconciled = false
+}
+
 function recordTwin(state: RunState, entry: EntryOf<'row'>): void {
   state.toDelete.add(entry.row)
   if (stateOf(state, entry.of) !== IDENTITY.failed) return
@@ -79,6 +134,7 @@ function forgetRows(state: RunState, rows: readonly string[]): void {
   for (const row of rows) {
     state.rows.delete(row)
     state.toDelete.delete(row)
+    state.withdrawn.delete(row)
   }
 }
 

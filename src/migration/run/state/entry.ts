@@ -1,4 +1,4 @@
-import type { MigrationState } from '../report.js'
+import type { MigrationState, RowLeft } from '../report.js'
 
 /** Grows when an older version of the package could misread what a newer one has written. */
 export const FORMAT = 1
@@ -62,6 +62,35 @@ interface FailedRow {
   readonly heldBy?: string | undefined
 }
 
+/** A row that a stalled run has left at the core. */
+export interface LeftRow {
+  readonly row: string
+  readonly of: number
+  readonly externalUserId: string
+  readonly status: RowLeft['status']
+  readonly heldBy?: string | undefined
+}
+
+/** An identity that has no row any longer, and cannot get an account with its record. */
+export interface Refusal {
+  readonly of: number
+  readonly line: number
+  readonly code?: string | undefined
+  readonly text: string
+  readonly heldBy?: string | undefined
+}
+
+/** Rows are withdrawn before they are deleted; their identities are settled after it. */
+type Withdrawals =
+  | { readonly type: 'left'; readonly rows: readonly LeftRow[] }
+  | { readonly type: 'withdrawn'; readonly rows: (readonly [row: string, ordinal: number])[] }
+  | {
+      readonly type: 'settled'
+      readonly found: string
+      readonly alone: string
+      readonly refused: readonly Refusal[]
+    }
+
 type Rows =
   | { readonly type: 'waited' }
   | FailedRow
@@ -118,7 +147,7 @@ interface Ended {
  * What a run writes down. Ordinals count the records of the source from 0; many of them stand in a text
  * as `writeOrdinals` writes them.
  */
-export type Entry = Begun | Examined | Batch | Rows | LookUps | Corrections | Ended
+export type Entry = Begun | Examined | Batch | Rows | Withdrawals | LookUps | Corrections | Ended
 export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>
 
 export const begunEntry = (begun: Omit<EntryOf<'begun'>, 'type' | 'format'>): Entry => ({

@@ -7,14 +7,16 @@ export type Step =
   | 'resolve_batch'
   | 'resolve_deletion'
   | 'delete_rows'
+  | 'settle'
   | 'stage'
   | 'wait'
   | 'collect'
+  | 'import_alone'
   | 'reconcile'
   | 'end'
 
-/** `look`: nothing is staged, what is there is looked at. */
-export type Aim = 'finish' | 'look'
+/** `look`: nothing is sent, what is there is looked at. `unblock`: rows leave and are settled, no more. */
+export type Aim = 'finish' | 'look' | 'unblock'
 
 /**
  * The next step of a run, from its journal alone. What is undecided is decided before anything else
@@ -26,9 +28,13 @@ export function nextStep(state: RunState, aim: Aim): Step {
   if (state.undecided !== undefined) return 'resolve_batch'
   if (state.deleting !== undefined) return 'resolve_deletion'
   if (state.toDelete.size > 0) return 'delete_rows'
+  if (countOf(state, IDENTITY.unsettled) > 0) return 'settle'
+  if (aim === 'unblock') return 'end'
   if (aim === 'finish' && hasUnsent(state)) return 'stage'
   if (!state.waited) return 'wait'
   if (!state.collected) return 'collect'
+  // Once nothing waits: of two with one login, the one that was staged first has it.
+  if (aim === 'finish' && countOf(state, IDENTITY.alone) > 0) return 'import_alone'
   if (!state.reconciled) return 'reconcile'
   return 'end'
 }

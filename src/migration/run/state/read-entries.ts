@@ -17,6 +17,22 @@ const finding = z.looseObject({
   message: text,
 })
 
+const leftRow = z.strictObject({
+  row: text,
+  of: count,
+  externalUserId: text,
+  status: z.enum(['NEW', 'PROCESSING', 'FAILED']),
+  heldBy: text.optional(),
+})
+
+const refusal = z.strictObject({
+  of: count,
+  line: count,
+  code: text.optional(),
+  text,
+  heldBy: text.optional(),
+})
+
 const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('begun'),
@@ -62,6 +78,15 @@ const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('collected') }),
   z.strictObject({ type: z.literal('rows_appeared') }),
+
+  z.strictObject({ type: z.literal('left'), rows: z.array(leftRow) }),
+  z.strictObject({ type: z.literal('withdrawn'), rows: z.array(z.tuple([text, count])) }),
+  z.strictObject({
+    type: z.literal('settled'),
+    found: ordinals,
+    alone: ordinals,
+    refused: z.array(refusal),
+  }),
 
   z.strictObject({ type: z.literal('delete_sent'), rows: ids }),
   z.strictObject({ type: z.literal('deleted'), rows: ids }),

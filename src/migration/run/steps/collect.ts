@@ -1,28 +1,33 @@
 import type { StagedRow } from '../../core/reply.js'
-import { findHolder } from '../../reconcile/holder.js'
+import { findTakenLogin } from '../../reconcile/holder.js'
 import { type RowError, readRowError } from '../../reconcile/row-error.js'
 import { externalUserIdOf } from '../../user/external-user-id.js'
 import { forEachAtOnce } from '../at-once.js'
 import type { Entry } from '../state/entry.js'
-import { IDENTITY } from '../state/identity-state.js'
+import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 import type { Work } from '../work.js'
 import { ownRowOf } from './own-row.js'
+import { takenText } from './settle.js'
 
 /** Rows written down at once. */
 const CHUNK = 200
 
-/** In a chunk of more than 100 users the core's job may blame another than it means. */
-const HELD_BY_NOBODY = 'No account holds it: the user is to be sent again with this code.'
-
-/** Writes down each row that has failed, with its reason; of others' rows nothing. */
+/**
+ * Writes down each row that has failed, with its reason; of others' rows nothing. A row that may have failed
+ * for another of its chunk is withdrawn, and its identity imported alone: that tells.
+ */
 export async function collect(work: Work): Promise<void> {
   const { core, ledger, settings, signal } = work
   let entries: Entry[] = []
   let failed = 0
+  let withdrawn: Withdrawn[] = []
   const flush = async (): Promise<void> => {
     const written = entries
+    const rows = withdrawn
     entries = []
+    withdrawn = []
+    if (rows.length > 0) written.push({ type: 'withdrawn', rows })
     if (written.length > 0) await ledger.write(...written)
   }
   const rows = core.rows('FAILED', { signal })
@@ -30,20 +35,24 @@ export async function collect(work: Work): Promise<void> {
     const ordinal = ownRowOf(work, row)
     if (ordinal === undefined) return
     const entry = await rowEntry(work, row, ordinal)
-    entries.push(entry)
-    if (entry.as === 'failed') failed += 1
-    if (entries.length >= CHUNK) await flush()
+    if (entry === undefined) withdrawn.push([row.id, ordinal])
+    else entries.push(entry)
+    if (entry?.as === 'failed') failed += 1
+    if (entries.length + withdrawn.length >= CHUNK) await flush()
   })
   await flush()
   if (failed > 0) work.tell('row_failed', { users: failed })
   await ledger.write({ type: 'collected' })
 }
 
+type Withdrawn = readonly [row: string, ordinal: number]
+
+/** `undefined` where nobody can tell by the row whether it, or another of its chunk, is at fault. */
 async function rowEntry(
   work: Work,
   row: StagedRow,
   ordinal: number,
-): Promise<Extract<Entry, { type: 'row' }>> {
+): Promise<Extract<Entry, { type: 'row' }> | undefined> {
   const { core, signal } = work
   const externalUserId = externalUserIdOf(row) ?? ''
   const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage, row)
@@ -58,17 +67,28 @@ async function rowEntry(
   const isTwin =
     isDecided(work, ordinal) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (isTwin) return { ...about, as: 'twin' }
-  if (error?.kind !== 'login_taken') return { ...about, as: 'failed' }
-  const heldBy = await findHolder(core, row, { signal })
-  if (heldBy !== undefined) return { ...about, as: 'failed', heldBy }
-  return { ...about, as: 'failed', text: `${error.text} ${HELD_BY_NOBODY}` }
+  if (error !== undefined && isBelieved(error)) return { ...about, as: 'failed' }
+  const taken = await findTakenLogin(core, row, { signal })
+  if (taken === undefined) return undefined
+  const { heldBy } = taken
+  if (error?.kind === 'login_taken') return { ...about, as: 'failed', heldBy }
+  return { ...about, as: 'failed', heldBy, code: taken.code, text: takenText(taken) }
 }
 
+/** Each text of the validation is about its row, and a code that blames nobody about the core. */
+const isBelieved = ({ kind, code }: RowError): boolean =>
+  kind === 'validation' || (kind === 'chunk_failed' && code !== 'chunk_failed')
+
 /** The row is of an attempt before the decision that a person has made on the identity. */
-function isDecided({ ledger }: Work, ordinal: number): boolean {
-  const code = stateOf(ledger.state, ordinal)
-  return code === IDENTITY.again || code === IDENTITY.left_out || code === IDENTITY.accepted
-}
+const isDecided = ({ ledger }: Work, ordinal: number): boolean =>
+  DECIDED.has(stateOf(ledger.state, ordinal))
+
+const DECIDED: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY.again,
+  IDENTITY.alone,
+  IDENTITY.left_out,
+  IDENTITY.accepted,
+])
 
 const reasonOf = (
   error: RowError | undefined,

@@ -31,16 +31,22 @@ async function deleteSome(work: Work, rows: readonly string[]): Promise<void> {
   }
 }
 
-/** Each row must be in the list of the deleted, and none in the other. */
+/**
+ * Each row must be in one of the lists. Among those that were not there only rows may be that the job
+ * could still import: what has become of their identities is looked up. Nobody but a run deletes others.
+ */
 async function account(
   work: Work,
   rows: readonly string[],
   lists: { readonly deletedIds: readonly string[]; readonly invalidIds: readonly string[] },
 ): Promise<void> {
-  const deletedIds = new Set(lists.deletedIds)
-  const deleted = rows.filter((row) => deletedIds.has(row))
-  const open = rows.filter((row) => !deletedIds.has(row))
-  if (open.length === 0 && lists.invalidIds.length === 0) {
+  const { withdrawn } = work.ledger.state
+  const asked = new Set(rows)
+  const isGone = (row: string): boolean => asked.has(row) && withdrawn.has(row)
+  const gone = new Set([...lists.deletedIds, ...lists.invalidIds.filter(isGone)])
+  const deleted = rows.filter((row) => gone.has(row))
+  const open = rows.filter((row) => !gone.has(row))
+  if (open.length === 0 && lists.invalidIds.every(isGone)) {
     await work.ledger.write({ type: 'deleted', rows: deleted })
     work.lostInARow = 0
   } else {

@@ -1,13 +1,14 @@
 import type { ImportUser } from '../../core/import-user.js'
 import { reconcileUser } from '../../reconcile/reconcile-user.js'
 import { forEachAtOnce } from '../at-once.js'
-import { IDENTITY } from '../state/identity-state.js'
+import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { type AccountsSeen, accountsSeen } from './accounts-seen.js'
 import { type LookUps, lookUps } from './look-ups.js'
 import { ownRowOf } from './own-row.js'
+import { recordsIn } from './records-in.js'
 
 /** Identities written down at once. */
 const CHUNK = 200
@@ -37,23 +38,15 @@ async function reconcileFrom(work: Work, from: number, seen: AccountsSeen): Prom
   await flush()
 }
 
-async function* dueRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
-  const { state } = work.ledger
-  if (!hasDueOf(work, from)) return
-  for await (const record of work.survey.records(from)) {
-    if (state.recordsFrom[record.ordinal] === from && isDue(work, record.ordinal)) yield record
-  }
-}
-
-function hasDueOf(work: Work, from: number): boolean {
-  const { recordsFrom, identities } = work.ledger.state
-  return identities.some((_, ordinal) => recordsFrom[ordinal] === from && isDue(work, ordinal))
-}
-
 /** Who has failed is looked up too: the hook may have made the account since. */
-function isDue({ ledger }: Work, ordinal: number): boolean {
-  const code = stateOf(ledger.state, ordinal)
-  return code === IDENTITY.staged || code === IDENTITY.found || code === IDENTITY.failed
+const DUE: ReadonlySet<IdentityCode> = new Set([IDENTITY.staged, IDENTITY.found, IDENTITY.failed])
+
+/** Whoever has a row that a stalled run has left has not come to rest. */
+async function* dueRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
+  const waiting = new Set([...work.ledger.state.left.values()].map(({ of }) => of))
+  for await (const record of recordsIn(work, from, DUE)) {
+    if (!waiting.has(record.ordinal)) yield record
+  }
 }
 
 interface LookUp {
@@ -81,8 +74,9 @@ async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<vo
 
 /** A call without reply may have landed while the others were looked up. */
 async function hasUnrecordedRow(work: Work): Promise<boolean> {
+  const { left } = work.ledger.state
   for await (const row of work.core.rows(undefined, { signal: work.signal })) {
-    if (ownRowOf(work, row) !== undefined) return true
+    if (!left.has(row.id) && ownRowOf(work, row) !== undefined) return true
   }
   return false
 }

@@ -1,8 +1,9 @@
-import { IDENTITY } from '../state/identity-state.js'
+import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { type Batch, makeBatches } from './make-batches.js'
+import { recordsIn } from './records-in.js'
 import { sendBatch } from './send-batch.js'
 import { withoutKnown } from './without-known.js'
 
@@ -15,7 +16,7 @@ export async function stage(work: Work): Promise<void> {
 /** The next batch is made while one is in flight. */
 async function stageFrom(work: Work, from: number): Promise<void> {
   const { state } = work.ledger
-  const batches = makeBatches(unsentRecords(work, from), {
+  const batches = makeBatches(recordsIn(work, from, UNSENT), {
     users: () => Math.min(work.settings.batchUsers, state.batchLimit),
     octets: work.settings.batchBytes,
   })
@@ -29,26 +30,10 @@ async function stageFrom(work: Work, from: number): Promise<void> {
   }
 }
 
-async function* unsentRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
-  const { state } = work.ledger
-  if (!hasUnsentOf(work, from)) return
-  for await (const record of work.survey.records(from)) {
-    if (isUnsent(work, record) && state.recordsFrom[record.ordinal] === from) yield record
-  }
-}
+const UNSENT: ReadonlySet<IdentityCode> = new Set([IDENTITY.pending, IDENTITY.again])
 
-function hasUnsentOf(work: Work, from: number): boolean {
-  const { recordsFrom, identities } = work.ledger.state
-  return identities.some(
-    (code, ordinal) =>
-      (code === IDENTITY.pending || code === IDENTITY.again) && recordsFrom[ordinal] === from,
-  )
-}
-
-function isUnsent(work: Work, { ordinal }: SurveyedRecord): boolean {
-  const code = stateOf(work.ledger.state, ordinal)
-  return code === IDENTITY.pending || code === IDENTITY.again
-}
+const isUnsent = (work: Work, { ordinal }: SurveyedRecord): boolean =>
+  UNSENT.has(stateOf(work.ledger.state, ordinal))
 
 /** Sends until each user of the batch is staged, found or refused by the core. */
 async function sendWhole(work: Work, made: Batch): Promise<void> {

@@ -1,56 +1,103 @@
 import { CoreError } from '../../core/core-error.js'
+import type { LeftRow } from '../state/entry.js'
+import type { Aim } from '../state/next-step.js'
 import type { Work } from '../work.js'
+import { examineWaitingRows, leave, withdraw } from './waiting-rows.js'
 
 /** The job takes rows between two polls: one moment without rows proves nothing. */
 const EMPTY_POLLS = 2
 
+/** The job runs five minutes after it has ended: rows that it leaves untouched for longer are stuck. */
+const LONGER_THAN_JOB_INTERVAL_MS = 6 * 60_000
+
 interface Poll {
   readonly new: number
   readonly processing: number
+  readonly failed: number
 }
 
 /**
- * Waits until nothing waits at the core. Polls that fail are repeated.
+ * Waits until nothing of this run waits at the core. Polls that fail are repeated.
  *
- * @returns `'stalled'` when nothing has changed for `stallMinutes`.
- * @throws CoreError when the polls have failed for as long.
+ * One row that cannot be imported keeps its whole chunk back, and the job tries a chunk once a run. So
+ * rows that block others are withdrawn: looked for when rows have failed, and when nothing moves. When
+ * nothing has moved for `stallMinutes`, the rows that are left are written down, and the run goes on with
+ * whoever has come to rest.
+ *
+ * @throws CoreError when polls have failed for `stallMinutes`.
  */
-export async function wait(work: Work): Promise<'stalled' | undefined> {
+export async function wait(work: Work, aim: Aim): Promise<void> {
   const { timing, settings, signal } = work
   const stallMs = settings.stallMinutes * 60_000
+  const stuckMs = Math.min(LONGER_THAN_JOB_INTERVAL_MS, stallMs / 2)
+  let failingSince: number | undefined
   let changedAt = timing.elapsedMs()
+  let isExamined = false
   let emptyPolls = 0
   let last: Poll | undefined
-  for (;;) {
-    const poll = await countRows(work)
-    if (!(poll instanceof CoreError)) {
-      if (poll.new !== last?.new || poll.processing !== last.processing) {
-        changedAt = timing.elapsedMs()
-      }
-      last = poll
-      work.tell('waiting', { rows: poll })
-      emptyPolls = poll.new + poll.processing === 0 ? emptyPolls + 1 : 0
-      if (emptyPolls === EMPTY_POLLS) break
+
+  /** Whether there is nothing to wait for. */
+  async function judge(poll: Poll): Promise<boolean> {
+    const isSame = JSON.stringify(poll) === JSON.stringify(last)
+    if (!isSame || failingSince !== undefined) changedAt = timing.elapsedMs()
+    if (!isSame) isExamined = false
+    last = poll
+    emptyPolls = poll.new + poll.processing === 0 ? emptyPolls + 1 : 0
+    if (emptyPolls === EMPTY_POLLS) {
+      await leave(work, [])
+      return true
     }
-    if (timing.elapsedMs() - changedAt >= stallMs) {
-      if (poll instanceof CoreError) throw poll
-      return 'stalled'
+    const quietMs = timing.elapsedMs() - changedAt
+    const isStalled = quietMs >= stallMs
+    const isStuck = poll.processing > 0 && quietMs >= stuckMs && !isExamined
+    const mayBlock = emptyPolls === 0 && isSame && poll.failed > work.failedBefore
+    if (!isStalled && !isStuck && !mayBlock) return false
+    const isOver = await examine(work, aim, isStalled)
+    isExamined = true
+    work.failedBefore = poll.failed
+    return isOver
+  }
+
+  for (;;) {
+    try {
+      const poll = await countRows(work)
+      work.tell('waiting', { rows: { new: poll.new, processing: poll.processing } })
+      if (await judge(poll)) return
+      failingSince = undefined
+    } catch (error) {
+      if (!(error instanceof CoreError)) throw error
+      failingSince ??= timing.elapsedMs()
+      if (timing.elapsedMs() - failingSince >= stallMs) throw error
     }
     await timing.sleep(settings.pollSeconds * 1000, signal)
   }
-  await work.ledger.write({ type: 'waited' })
-  return undefined
 }
 
-async function countRows({ core, signal }: Work): Promise<Poll | CoreError> {
-  try {
-    const [fresh, processing] = await Promise.all([
-      core.countRows('NEW', { signal }),
-      core.countRows('PROCESSING', { signal }),
-    ])
-    return { new: fresh, processing }
-  } catch (error) {
-    if (error instanceof CoreError) return error
-    throw error
+/** Whether the waiting ends. Who only looks takes nothing away. */
+async function examine(work: Work, aim: Aim, isStalled: boolean): Promise<boolean> {
+  const blocking: LeftRow[] = []
+  const left: LeftRow[] = []
+  let waiting = 0
+  await examineWaitingRows(work, ({ isBlocking, ...row }) => {
+    waiting += 1
+    if (isBlocking) blocking.push(row)
+    if (isStalled) left.push(row)
+  })
+  if (aim === 'finish' && blocking.length > 0) {
+    await withdraw(work, blocking)
+    return true
   }
+  // Without one of this run, those that the core counts are others' rows.
+  if (waiting > 0 && !isStalled) return false
+  await leave(work, left)
+  return true
+}
+
+async function countRows({ core, signal }: Work): Promise<Poll> {
+  const [fresh, processing, failed] = await Promise.all([
+    core.countRows('NEW', { signal }),
+    core.countRows('PROCESSING', { signal }),
+    core.countRows('FAILED', { signal }),
+  ])
+  return { new: fresh, processing, failed }
 }

@@ -7,6 +7,8 @@ import { correctionsOf, type Story } from './story.js'
 export interface CorrectionDesk {
   /** The files that the journal knows. */
   applied(): readonly Source[]
+  /** Whom the journal knows as left out. */
+  leftOut(): ReadonlySet<string>
   /** Another one. */
   write(migration: Migration): Promise<Source>
 }
@@ -18,6 +20,13 @@ export function correctionDesk(story: Story, journal: MemoryJournal): Correction
     files.slice(0, journal.lines.filter((line) => line.startsWith('{"type":"corrected"')).length)
   return {
     applied,
+    leftOut: () => {
+      const ordinals = journal.lines.flatMap((line): [number][] => {
+        const entry = JSON.parse(line)
+        return entry.type === 'corrected' ? entry.leftOut : []
+      })
+      return new Set(ordinals.map(([ordinal]) => `user-${ordinal}`))
+    },
     async write(migration: Migration): Promise<Source> {
       const failed: string[] = []
       for await (const { externalUserId, state } of migration.identities()) {

@@ -1,5 +1,6 @@
 import type { CoreClient } from '../../../../src/migration/core/core-client.js'
 import type { ImportUser } from '../../../../src/migration/core/import-user.js'
+import { MigrationError } from '../../../../src/migration/run/migration-error.js'
 import { openMigrationWith } from '../../../../src/migration/run/open-migration.js'
 import type { MigrationReport } from '../../../../src/migration/run/report.js'
 import { type CorrectionDesk, correctionDesk } from './correction-desk.js'
@@ -33,7 +34,14 @@ export async function live(story: Story) {
     untilKill -= 1
     if (untilKill <= 0) throw new Killed()
   }
-  const core = simulatedCore({ time, fate: () => fates.shift() ?? 'done', onCall: step })
+  const blames = [...story.blames]
+  const core = simulatedCore({
+    time,
+    fate: () => fates.shift() ?? 'done',
+    blame: () => blames.shift() ?? 'culprit',
+    poison: new Set(story.poison.map((user) => `user-${user}`)),
+    onCall: step,
+  })
   const watch = watchResends(core, time)
   begin(story, core, time)
   const journal = memoryJournal([], (lines) => {
@@ -64,7 +72,7 @@ export async function live(story: Story) {
       reports.push(report)
       corrected = desk.applied().length
       if (report.state === 'complete' && isOver)
-        return { core, report, reports, resent: watch.offences }
+        return { core, report, reports, resent: watch.offences, leftOut: desk.leftOut() }
     } catch (error) {
       if (!(error instanceof Killed)) throw error
       kills.shift()
@@ -78,6 +86,10 @@ function begin(story: Story, core: SimulatedCore, time: SimulatedTime): void {
   const records = people(story.users)
   for (const user of story.conflicts) {
     core.importNow({ ...person(`user-${user}`), externalUserId: `other-${user}` } as ImportUser)
+  }
+  for (const { afterMs, user } of story.taken) {
+    const other = { ...person(`user-${user}`), externalUserId: `taker-${user}` } as ImportUser
+    time.at(afterMs, () => core.importNow(other))
   }
   for (const { afterMs, user } of story.hook) {
     const record = records[user]
@@ -107,6 +119,7 @@ async function runOnce({ core, time, journal, story, desk, last, isCorrected }: 
       batchUsers: story.batchUsers,
       settleSeconds: SETTLE_SECONDS,
       pollSeconds: 2,
+      stallMinutes: 3,
       lookUps: 2,
       corrections: desk.applied(),
     },
@@ -114,6 +127,13 @@ async function runOnce({ core, time, journal, story, desk, last, isCorrected }: 
   )
   if (last?.state === 'to_correct' && !isCorrected) {
     return migration.correct(await desk.write(migration))
+  }
+  if (last?.state === 'stalled') {
+    // A process that was killed in it may have done it all.
+    return migration.unblock().catch((error) => {
+      if (error instanceof MigrationError) return migration.run()
+      throw error
+    })
   }
   return isLookedAt(last) ? migration.reconcile() : migration.run()
 }

@@ -5,25 +5,33 @@ import { openMigrationWith } from '../../../../src/migration/run/open-migration.
 import type { IdentityReport } from '../../../../src/migration/run/report.js'
 import { memoryJournal } from './memory-journal.js'
 import { people, sourceOf } from './people.js'
-import { simulatedCore } from './simulated-core.js'
+import { type Plan, simulatedCore } from './simulated-core.js'
 import { simulatedTime } from './simulated-time.js'
 
 export const USERS = 10
+
+interface Circumstances extends Partial<Plan> {
+  readonly users?: number
+  readonly jobEveryMs?: number
+  /** Users of a chunk. */
+  readonly jobUsers?: number
+}
 
 /** A migration of some people into a simulated core; `overrides` are its faults. */
 export function scene(
   overrides: Partial<CoreClient> = {},
   options: Partial<MigrationOptions> = {},
+  { users = USERS, jobEveryMs = 3000, jobUsers = 4, ...plan }: Circumstances = {},
 ) {
   const time = simulatedTime()
-  const simulated = simulatedCore({ time, fate: () => 'done' })
-  time.every(3000, () => simulated.runJob(4))
+  const simulated = simulatedCore({ time, fate: () => 'done', ...plan })
+  time.every(jobEveryMs, () => simulated.runJob(jobUsers))
   const journal = memoryJournal()
   const open = (more: Partial<MigrationOptions> = {}) =>
     openMigrationWith(
       {
         core: { ...simulated, ...overrides },
-        source: sourceOf(people(USERS)),
+        source: sourceOf(people(users)),
         journal,
         batchUsers: 4,
         ...options,

@@ -13,6 +13,12 @@ export type Fate =
   | 'refused'
   | { readonly landsAfterMs: number }
 
+/**
+ * `nobody` leaves the rows of the chunk as they are; `chunk` fails all of them with a text without a
+ * code, `core` with a code that blames the core.
+ */
+export type Blame = 'culprit' | 'innocent' | 'nobody' | 'chunk' | 'core'
+
 interface SimulatedAccount {
   readonly coreId: string
   readonly email: string
@@ -25,13 +31,18 @@ export interface SimulatedCore extends CoreClient {
   readonly staged: Map<string, number>
   readonly accounts: Map<string, SimulatedAccount>
   readonly rows_: StagedRow[]
+  readonly jobRuns: number
   runJob(most: number): void
   importNow(user: ImportUser): boolean
 }
 
-interface Plan {
+export interface Plan {
   /** Asked for each write; `done` once it has none left. */
   readonly fate: () => Fate
+  /** Whom the job blames for a chunk that it cannot import. Default: the user at fault. */
+  readonly blame?: () => Blame
+  /** Users that the core cannot import, and does not say why. */
+  readonly poison?: ReadonlySet<string>
   /** Called before and after each call has had its effect; may throw. */
   readonly onCall?: () => void
   readonly time: SimulatedTime
@@ -46,11 +57,27 @@ const refused = () => new CoreError('no connection', { code: 'unreachable', outc
 const emailOf = (user: { readonly loginMethods: readonly { readonly email?: string }[] }): string =>
   user.loginMethods[0]?.email ?? ''
 
+const takenText = (user: ImportUser | StagedRow): string =>
+  `E003: A user with email ${emailOf(user)} already exists in emailpassword loginMethod.`
+
+/** As a core says it of a fault that it has no code for. */
+const UNKNOWN_TEXT = 'java.sql.BatchUpdateException: Batch entry 3 was aborted'
+
+const CORE_TEXT =
+  'E019: Account linking feature is not enabled for this app. Please contact support to enable it.'
+
 /** The core's behaviour towards a run, in memory: staging, the job, look-ups, and lost replies. */
-export function simulatedCore({ fate, onCall = () => {}, time }: Plan): SimulatedCore {
+export function simulatedCore({
+  fate,
+  blame = () => 'culprit',
+  poison = new Set(),
+  onCall = () => {},
+  time,
+}: Plan): SimulatedCore {
   const accounts: SimulatedCore['accounts'] = new Map()
   const staged = new Map<string, number>()
   let rows: StagedRow[] = []
+  let jobRuns = 0
 
   function stageNow(users: readonly ImportUser[]): void {
     for (const user of users) {
@@ -70,22 +97,50 @@ export function simulatedCore({ fate, onCall = () => {}, time }: Plan): Simulate
   function importNow(user: ImportUser | StagedRow, coreId = randomUUID() as string): boolean {
     const email = emailOf(user)
     const taken = [...accounts.values()].some((account) => account.email === email)
-    if (taken || accounts.has(user.externalUserId ?? '')) return false
+    if (taken || !canImport(user) || accounts.has(user.externalUserId ?? '')) return false
     accounts.set(user.externalUserId ?? coreId, { coreId, email, madeAt: time.elapsedMs() })
     return true
   }
 
+  /** As a core: a chunk is imported as a whole or not at all, and tried once in a run. */
   function runJob(most: number): void {
-    const due = rows.filter(({ status }) => status === 'NEW').slice(-most)
-    for (const row of due) {
-      if (importNow(row, row.id)) rows = rows.filter(({ id }) => id !== row.id)
-      else {
-        const errorMessage = `E003: A user with email ${emailOf(row)} already exists in emailpassword loginMethod.`
-        rows = rows.map((each) =>
-          each.id === row.id ? { ...row, status: 'FAILED', errorMessage } : each,
-        )
-      }
+    jobRuns += 1
+    const due = rows.filter(({ status }) => status !== 'FAILED').reverse()
+    for (let start = 0; start < due.length; start += most) {
+      importChunk(due.slice(start, start + most))
     }
+  }
+
+  function importChunk(chunk: readonly StagedRow[]): void {
+    const before = new Map(accounts)
+    const culprit = chunk.find((row) => !importNow(row, row.id))
+    if (culprit === undefined) {
+      for (const { id } of chunk) mark(id, undefined)
+      return
+    }
+    accounts.clear()
+    for (const [id, account] of before) accounts.set(id, account)
+    for (const row of chunk) mark(row.id, { ...row, status: 'PROCESSING' })
+    const whom = canImport(culprit) ? blame() : 'nobody'
+    const blamed = {
+      culprit: [culprit],
+      innocent: [chunk.find(({ id }) => id !== culprit.id) ?? culprit],
+      nobody: [],
+      chunk,
+      core: chunk,
+    }[whom]
+    for (const row of blamed) {
+      const errorMessage =
+        { chunk: UNKNOWN_TEXT, core: CORE_TEXT }[whom as string] ?? takenText(row)
+      mark(row.id, { ...row, status: 'FAILED', errorMessage })
+    }
+  }
+
+  const canImport = ({ externalUserId = '' }: ImportUser | StagedRow): boolean =>
+    !poison.has(externalUserId)
+
+  function mark(rowId: string, as: StagedRow | undefined): void {
+    rows = rows.flatMap((each) => (each.id === rowId ? (as ?? []) : each))
   }
 
   async function read<Result>(answer: () => Result): Promise<Result> {
@@ -158,6 +213,9 @@ export function simulatedCore({ fate, onCall = () => {}, time }: Plan): Simulate
     get rows_() {
       return rows
     },
+    get jobRuns() {
+      return jobRuns
+    },
     runJob,
     importNow,
     stageUsers: (users) =>
@@ -165,9 +223,13 @@ export function simulatedCore({ fate, onCall = () => {}, time }: Plan): Simulate
         stageNow(users)
         return { outcome: 'staged' as const }
       }),
-    async importUser() {
-      throw new Error('no run imports directly')
-    },
+    importUser: (user) =>
+      write(() => {
+        const { externalUserId = '' } = user
+        if (!canImport(user)) return { outcome: 'rejected' as const, errors: [UNKNOWN_TEXT] }
+        if (!importNow(user)) return { outcome: 'rejected' as const, errors: [takenText(user)] }
+        return { outcome: 'created' as const, user: userOf(externalUserId) as CoreUser }
+      }),
     listRows,
     async *rows(status) {
       let paginationToken: string | undefined

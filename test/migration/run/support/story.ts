@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { person } from './people.js'
-import type { Fate } from './simulated-core.js'
+import type { Blame, Fate } from './simulated-core.js'
 
 export const SETTLE_SECONDS = 10
 
@@ -15,7 +15,13 @@ export interface Story {
   readonly hook: readonly { readonly afterMs: number; readonly user: number }[]
   /** Whose e-mail address another account has. */
   readonly conflicts: readonly number[]
-  /** Of the conflicts: whether they get another address, or are left out. */
+  /** When another account takes whose e-mail address. */
+  readonly taken: readonly { readonly afterMs: number; readonly user: number }[]
+  /** Whom the core cannot import, without saying why. */
+  readonly poison: readonly number[]
+  /** Whom the job blames for each chunk that it cannot import. */
+  readonly blames: readonly Blame[]
+  /** Of those who fail: whether they get another address, or are left out. */
   readonly mends: readonly boolean[]
   /** The hook imports whoever gets another address before the correction does. */
   readonly hookIsFirst: boolean
@@ -51,25 +57,39 @@ export const storyWith = (fate: fc.Arbitrary<Fate>): fc.Arbitrary<Story> =>
       { maxLength: 6 },
     ),
     conflicts: fc.uniqueArray(fc.integer({ min: 0, max: 24 }), { maxLength: 3 }),
+    taken: fc.array(
+      fc.record({
+        afterMs: fc.integer({ min: 0, max: 60_000 }),
+        user: fc.integer({ min: 0, max: 24 }),
+      }),
+      { maxLength: 3 },
+    ),
+    poison: fc.uniqueArray(fc.integer({ min: 0, max: 24 }), { maxLength: 2 }),
+    blames: fc.array(fc.constantFrom<Blame[]>('culprit', 'innocent', 'nobody', 'chunk'), {
+      maxLength: 12,
+    }),
     mends: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
     hookIsFirst: fc.boolean(),
     jobUsers: fc.integer({ min: 1, max: 10 }),
     jobEveryMs: fc.integer({ min: 500, max: 9000 }),
   })
 
-/** Of a conflict: whether the correction gives another address. */
-export const isMended = (story: Story, user: number): boolean =>
-  story.mends[story.conflicts.indexOf(user)] === true
+/** Of somebody who has failed: whether the correction gives another address. */
+export const isMended = ({ mends, poison }: Story, user: number): boolean =>
+  !poison.includes(user) && mends[user % mends.length] === true
+
+/** Whether anything keeps the user from getting an account with the record of the source. */
+export const isObstructed = ({ conflicts, taken, poison }: Story, user: number): boolean =>
+  conflicts.includes(user) || poison.includes(user) || taken.some((each) => each.user === user)
 
 /** What a person writes of those who have failed. */
 export const correctionsOf = (story: Story, failed: readonly string[]): object[] =>
-  story.conflicts
-    .filter((user) => failed.includes(`user-${user}`))
-    .map((user) => {
-      const id = `user-${user}`
-      if (!isMended(story, user)) return { leaveOut: id, reason: 'has an account of old' }
-      return { replaces: id, user: mended(id) }
-    })
+  failed.map((id) => {
+    const user = Number(id.slice('user-'.length))
+    if (!isObstructed(story, user)) throw new Error(`${id} has failed, and is innocent`)
+    if (!isMended(story, user)) return { leaveOut: id, reason: 'has an account of old' }
+    return { replaces: id, user: mended(id) }
+  })
 
 /** With the addresses of the corrections. */
 export const mendedPeople = (story: Story): object[] =>

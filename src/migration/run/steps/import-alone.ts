@@ -1,0 +1,89 @@
+import type { DirectImport } from '../../core/core-client.js'
+import { CoreError } from '../../core/core-error.js'
+import { conflictCodeOf, errorCodeOf, isValidationText } from '../../core/core-texts.js'
+import type { ImportUser } from '../../core/import-user.js'
+import { findTakenLogin } from '../../reconcile/holder.js'
+import { readRowError } from '../../reconcile/row-error.js'
+import { IDENTITY } from '../state/identity-state.js'
+import type { SurveyedRecord } from '../survey.js'
+import type { Work } from '../work.js'
+import { inGrace } from './grace.js'
+import { countLostCall } from './lost-calls.js'
+import { refusedFor, type Settlement, settleEach } from './settle.js'
+
+const HELD_BY_NOBODY = 'No account holds it: the user is to be sent again with this code.'
+const IN_A_CALL_OF_ITS_OWN = 'The core refuses the user in a call of its own as well'
+
+/**
+ * Imports each identity that is alone directly, in a call of its own: nobody else can be blamed for it,
+ * and it for nobody else. A second import of one identity is refused by the core, so a run that was
+ * killed repeats the calls of which it has not written down the end.
+ */
+export const importAlone = (work: Work): Promise<void> =>
+  settleEach(work, IDENTITY.alone, async (record) => {
+    const { core, signal } = work
+    const { ordinal: of, externalUserId } = record
+    const answer = await answerOf(work, record)
+    const isThere = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
+    if (await isThere()) return { as: 'found', of }
+    if (!(answer instanceof CoreError)) {
+      work.lostInARow = 0
+      return refused(work, record, answer)
+    }
+    if (isOfTheUser(answer)) return chunkFailed(record, answer.message)
+    if (answer.outcome === 'refused') throw answer
+    await work.timing.sleep(work.settings.settleSeconds * 1000, signal)
+    if (await isThere()) return { as: 'found', of }
+    countLostCall(work, answer)
+    return undefined
+  })
+
+async function answerOf(
+  { core, signal }: Work,
+  { value }: SurveyedRecord,
+): Promise<DirectImport | CoreError> {
+  const user = value as unknown as ImportUser
+  try {
+    return await inGrace(signal, (late) => core.importUser(user, { signal: late }))
+  } catch (error) {
+    if (error instanceof CoreError) return error
+    throw error
+  }
+}
+
+/** The core itself has answered, and says no more: any other status may be a proxy's. */
+const isOfTheUser = ({ status }: CoreError): boolean => status === 400 || status === 500
+
+async function refused(
+  { core, signal }: Work,
+  record: SurveyedRecord,
+  answer: DirectImport,
+): Promise<Settlement> {
+  if (answer.outcome === 'created') {
+    const message = 'POST /bulk-import/import: the account has no external id'
+    throw new CoreError(message, { code: 'malformed_reply', outcome: 'unknown' })
+  }
+  const user = record.value as unknown as ImportUser
+  const taken = await findTakenLogin(core, user, { signal })
+  if (taken !== undefined) return refusedFor(record, taken)
+  const texts = answer.errors.join(', ')
+  const code = errorCodeOf(texts) ?? conflictCodeOf(texts)
+  const isInvalid = code === undefined && answer.errors.every(isValidationText)
+  const { text, kind } = readRowError(isInvalid ? `[${texts}]` : texts, user)
+  if (code === undefined && !isInvalid) return chunkFailed(record, text)
+  return {
+    as: 'refused',
+    of: record.ordinal,
+    line: record.line,
+    ...(code !== undefined && { code }),
+    text: kind === 'login_taken' ? `${text} ${HELD_BY_NOBODY}` : text,
+  }
+}
+
+const chunkFailed = ({ ordinal, line }: SurveyedRecord, why: string): Settlement => ({
+  as: 'refused',
+  of: ordinal,
+  line,
+  code: 'chunk_failed',
+  text: `${IN_A_CALL_OF_ITS_OWN}: ${why}`,
+})

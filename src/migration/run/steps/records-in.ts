@@ -1,0 +1,16 @@
+import type { IdentityCode } from '../state/identity-state.js'
+import { stateOf } from '../state/run-state.js'
+import type { SurveyedRecord } from '../survey.js'
+import type { Work } from '../work.js'
+
+/** The records of identities in one of these states, of the source (0) or of corrections (from 1). */
+export async function* recordsIn(
+  { ledger: { state }, survey }: Pick<Work, 'ledger' | 'survey'>,
+  from: number,
+  codes: ReadonlySet<IdentityCode>,
+): AsyncGenerator<SurveyedRecord> {
+  const isWanted = (ordinal: number): boolean =>
+    state.recordsFrom[ordinal] === from && codes.has(stateOf(state, ordinal))
+  if (!state.identities.some((_, ordinal) => isWanted(ordinal))) return
+  for await (const record of survey.records(from)) if (isWanted(record.ordinal)) yield record
+}

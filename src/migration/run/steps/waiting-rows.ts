@@ -1,0 +1,72 @@
+import type { StagedRow } from '../../core/reply.js'
+import { findHolder } from '../../reconcile/holder.js'
+import { externalUserIdOf } from '../../user/external-user-id.js'
+import { forEachAtOnce } from '../at-once.js'
+import type { Entry, LeftRow } from '../state/entry.js'
+import type { Work } from '../work.js'
+import { ownRowOf } from './own-row.js'
+
+/** A row of this run that waits at the core, looked up. */
+export interface ExaminedRow extends LeftRow {
+  /** It can never be imported: the identity has its account, or another account has its login. */
+  readonly isBlocking: boolean
+}
+
+/** Looks up each row of this run that waits at the core: account, and holder of each login. */
+export async function examineWaitingRows(
+  work: Work,
+  onRow: (row: ExaminedRow) => void,
+): Promise<void> {
+  await forEachAtOnce(waitingRows(work), work.settings.lookUps, async ({ row, of }) => {
+    const { core, signal } = work
+    const externalUserId = externalUserIdOf(row) ?? ''
+    const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
+    const heldBy = hasAccount ? undefined : await findHolder(core, row, { signal })
+    onRow({
+      row: row.id,
+      of,
+      externalUserId,
+      status: row.status,
+      ...(heldBy !== undefined && { heldBy }),
+      isBlocking: hasAccount || heldBy !== undefined,
+    })
+  })
+}
+
+interface WaitingRow {
+  readonly row: StagedRow
+  readonly of: number
+}
+
+async function* waitingRows(work: Work): AsyncGenerator<WaitingRow> {
+  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
+    if (row.status === 'FAILED') continue
+    const of = ownRowOf(work, row)
+    if (of !== undefined) yield { row, of }
+  }
+}
+
+/** Rows in an entry. */
+const CHUNK = 500
+
+/** Writes down that rows are deleted next, and their identities looked up after it. */
+export async function withdraw(
+  { ledger }: Work,
+  rows: readonly Pick<LeftRow, 'row' | 'of'>[],
+): Promise<void> {
+  const entries = chunksOf(rows).map(
+    (chunk): Entry => ({ type: 'withdrawn', rows: chunk.map(({ row, of }) => [row, of]) }),
+  )
+  if (entries.length > 0) await ledger.write(...entries)
+}
+
+/** Writes down which rows a run leaves at the core. */
+export async function leave({ ledger }: Work, rows: readonly LeftRow[]): Promise<void> {
+  const entries = chunksOf(rows).map((chunk): Entry => ({ type: 'left', rows: chunk }))
+  await ledger.write(...entries, { type: 'waited' })
+}
+
+const chunksOf = <Item>(items: readonly Item[]): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, index) =>
+    items.slice(index * CHUNK, (index + 1) * CHUNK),
+  )

@@ -1,0 +1,302 @@
+import { describe, expect, it } from 'vitest'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { person, sourceOf } from './support/people.js'
+import { listOf, refusal, scene } from './support/scene.js'
+import type { Blame, SimulatedCore } from './support/simulated-core.js'
+import type { SimulatedTime } from './support/simulated-time.js'
+
+const FIVE_MINUTES = 300_000
+
+const taker = (name: string): ImportUser =>
+  ({ ...person(name), externalUserId: `taker-of-${name}` }) as ImportUser
+
+/** As soon as all are staged and before the job runs. */
+const whileItWaits = (time: SimulatedTime, happens: () => void): void => time.at(60_000, happens)
+
+const idOf = (simulated: SimulatedCore, externalUserId: string): string | undefined =>
+  simulated.accounts.get(externalUserId)?.coreId
+
+describe('a row that keeps its chunk from being imported', () => {
+  it.each<Blame>(['culprit', 'innocent', 'nobody', 'chunk'])(
+    'is withdrawn when another account has taken its login, where the job blames %s',
+    async (blame) => {
+      const { open, simulated, time } = scene(
+        {},
+        {},
+        { jobEveryMs: FIVE_MINUTES, jobUsers: 5, blame: () => blame },
+      )
+      whileItWaits(time, () => simulated.importNow(taker('user-3')))
+      const migration = await open()
+      const report = await migration.run()
+      expect(report).toMatchObject({ state: 'to_correct', counts: { failed: 1, reconciled: 9 } })
+      const [failed] = (await listOf(migration.identities())).filter(
+        ({ state }) => state === 'failed',
+      )
+      expect(failed).toMatchObject({
+        externalUserId: 'user-3',
+        line: 4,
+        code: 'E003',
+        heldBy: idOf(simulated, 'taker-of-user-3'),
+      })
+      expect(failed?.text).not.toContain('@example.com')
+      expect([...simulated.staged.values()].every((times) => times === 1)).toBe(true)
+      const left = { leaveOut: 'user-3', reason: 'another person' }
+      expect(await migration.correct(sourceOf([left], 'corrections'))).toMatchObject({
+        state: 'complete',
+      })
+      expect(simulated.rows_).toEqual([])
+    },
+  )
+
+  it('is withdrawn when the hook has made its account', async () => {
+    const { open, simulated, time } = scene({}, {}, { jobUsers: 5, blame: () => 'nobody' })
+    time.at(1, () => simulated.importNow(person('user-3') as ImportUser))
+    expect(await (await open()).run()).toMatchObject({
+      state: 'complete',
+      counts: { reconciled: 10 },
+    })
+    expect(simulated.rows_).toEqual([])
+  })
+
+  it.each([1, 40])(
+    'takes no more runs of the job when logins of %i users are taken while the run waits',
+    async (taken) => {
+      const { open, simulated, time } = scene(
+        {},
+        {},
+        { users: 200, jobEveryMs: FIVE_MINUTES, jobUsers: 25, blame: () => 'innocent' },
+      )
+      whileItWaits(time, () => {
+        for (let user = 0; user < taken; user++) simulated.importNow(taker(`user-${user * 5}`))
+      })
+      expect(await (await open()).run()).toMatchObject({
+        state: 'to_correct',
+        counts: { failed: taken, reconciled: 200 - taken },
+      })
+      expect(simulated.jobRuns).toBe(2)
+    },
+  )
+
+  it('is looked for once after rows have failed, however many polls follow', async () => {
+    let lookUps = 0
+    const { open, simulated, time } = scene(
+      {
+        coreIdOf: (id) => {
+          lookUps += 1
+          return simulated.coreIdOf(id)
+        },
+      },
+      {},
+      { users: 100, jobEveryMs: FIVE_MINUTES, jobUsers: 50, blame: () => 'innocent' },
+    )
+    whileItWaits(time, () => {
+      simulated.importNow(taker('user-3'))
+      lookUps = 0
+    })
+    let untilNextRun = 0
+    time.at(2 * FIVE_MINUTES - 1, () => {
+      untilNextRun = lookUps
+    })
+    await (await open()).run()
+    expect(untilNextRun).toBeGreaterThanOrEqual(49)
+    expect(untilNextRun).toBeLessThan(60)
+  })
+})
+
+describe('users whom the core has failed for another', () => {
+  it('are imported one by one, and none of them is staged again', async () => {
+    const { open, simulated } = scene({}, {}, { jobUsers: 5, blame: () => 'chunk' })
+    simulated.importNow(taker('user-3'))
+    const migration = await open()
+    expect(await migration.run()).toMatchObject({
+      state: 'to_correct',
+      counts: { failed: 1, reconciled: 9 },
+    })
+    expect(Math.max(...simulated.staged.values())).toBe(1)
+  })
+
+  it('are told with `chunk_failed`, without account data, where the core refuses them alone', async () => {
+    const text = 'a text that names ada@example.com'
+    const { open, journal, simulated } = scene(
+      { importUser: async () => ({ outcome: 'rejected', errors: [text] }) },
+      {},
+      { jobUsers: 5, blame: () => 'chunk' },
+    )
+    simulated.importNow(taker('user-3'))
+    const migration = await open()
+    expect(await migration.run()).toMatchObject({ counts: { failed: 5, reconciled: 5 } })
+    const failed = (await listOf(migration.identities())).filter(({ state }) => state === 'failed')
+    expect(failed.map(({ code }) => code).sort()).toEqual([
+      'E003',
+      ...Array.from({ length: 4 }, () => 'chunk_failed'),
+    ])
+    expect(journal.lines.join()).not.toContain('ada@example.com')
+  })
+
+  it('wait for a person where the code blames the core', async () => {
+    let isMended = false
+    const { open, simulated } = scene(
+      {},
+      {},
+      { jobUsers: 5, blame: () => (isMended ? 'culprit' : 'core') },
+    )
+    simulated.importNow(taker('user-3'))
+    const migration = await open()
+    const report = await migration.run()
+    expect(report).toMatchObject({ state: 'to_correct', counts: { failed: 5, reconciled: 5 } })
+    expect(report.advice.join()).toContain('E019')
+    isMended = true
+    expect(await migration.correct({ again: ['E019'] })).toMatchObject({
+      counts: { failed: 1, reconciled: 9 },
+    })
+  })
+})
+
+describe('rows that the core never ends', () => {
+  const stuck = () =>
+    scene(
+      {},
+      { stallMinutes: 2 },
+      { jobUsers: 5, poison: new Set(['user-7']), blame: () => 'nobody' },
+    )
+
+  it('are named by a stalled run, which reconciles all others', async () => {
+    const { open, simulated } = stuck()
+    const migration = await open()
+    const report = await migration.run()
+    expect(report).toMatchObject({ state: 'stalled', counts: { reconciled: 5, staged: 5 } })
+    const rows = [5, 6, 7, 8, 9].map((user) => `user-${user}`)
+    expect(report.rows?.map(({ externalUserId }) => externalUserId).sort()).toEqual(rows)
+    for (const { id, status } of report.rows ?? []) {
+      expect(simulated.rows_.find((row) => row.id === id)?.status).toBe(status)
+    }
+    const { rows: told } = await (await open()).status()
+    expect(told).toEqual(report.rows)
+  })
+
+  it('leave by `unblock`, and a run imports the innocent ones', async () => {
+    const { open, simulated } = stuck()
+    const migration = await open()
+    await migration.run()
+    const report = await migration.unblock()
+    expect(report).toMatchObject({ state: 'interrupted', counts: { pending: 5, reconciled: 5 } })
+    expect(simulated.rows_).toEqual([])
+    expect(await migration.run()).toMatchObject({
+      state: 'to_correct',
+      counts: { failed: 1, reconciled: 9 },
+    })
+    const [failed] = (await listOf(migration.identities())).filter(({ code }) => code !== undefined)
+    expect(failed).toMatchObject({ externalUserId: 'user-7', code: 'chunk_failed' })
+    expect(failed?.text).toContain('in a call of its own as well')
+    const left = { leaveOut: 'user-7', reason: 'the core cannot import it' }
+    expect(await migration.correct(sourceOf([left], 'corrections'))).toMatchObject({
+      state: 'complete',
+    })
+  })
+
+  it('are looked up once they are deleted', async () => {
+    const { open, simulated } = stuck()
+    const migration = await open()
+    await migration.run()
+    simulated.importNow(person('user-5') as ImportUser)
+    simulated.importNow(taker('user-6'))
+    expect(await migration.unblock()).toMatchObject({
+      counts: { failed: 1, staged: 1, pending: 3, reconciled: 5 },
+    })
+    const [failed] = (await listOf(migration.identities())).filter(({ code }) => code !== undefined)
+    expect(failed).toMatchObject({
+      externalUserId: 'user-6',
+      code: 'E003',
+      heldBy: idOf(simulated, 'taker-of-user-6'),
+    })
+  })
+
+  it('may be gone by then, as the job has imported them', async () => {
+    const { open, simulated, time } = scene(
+      {},
+      { stallMinutes: 2 },
+      { jobEveryMs: FIVE_MINUTES, jobUsers: 5 },
+    )
+    const migration = await open()
+    expect(await migration.run()).toMatchObject({ state: 'stalled', counts: { staged: 10 } })
+    time.pass(FIVE_MINUTES)
+    expect(simulated.rows_).toEqual([])
+    expect(await migration.unblock()).toMatchObject({ counts: { staged: 10 } })
+    expect(await migration.run()).toMatchObject({ state: 'complete' })
+  })
+
+  it('are not deleted unless a run has stalled', async () => {
+    const { open } = scene()
+    const migration = await open()
+    const rejection = {
+      code: 'bad_journal',
+      message: expect.stringContaining('no run has stalled'),
+    }
+    await expect(migration.unblock()).rejects.toMatchObject(rejection)
+    await migration.run()
+    await expect(migration.unblock()).rejects.toMatchObject(rejection)
+  })
+
+  it('stop everything when their deletion does not account for each', async () => {
+    let isWrong = true
+    const { open, simulated } = scene(
+      {
+        async deleteRows(ids) {
+          return isWrong ? { deletedIds: [], invalidIds: ['another'] } : simulated.deleteRows(ids)
+        },
+      },
+      { stallMinutes: 2 },
+      { jobUsers: 5, poison: new Set(['user-7']) },
+    )
+    const migration = await open()
+    await migration.run()
+    expect(await migration.unblock()).toMatchObject({ state: 'to_reconcile' })
+    expect(await migration.run()).toMatchObject({ state: 'to_reconcile' })
+    isWrong = false
+    await migration.reconcile()
+    expect(simulated.rows_).toEqual([])
+    expect(await migration.run()).toMatchObject({ counts: { failed: 1, reconciled: 9 } })
+  })
+
+  it('leave when an `unblock` that was interrupted goes on', async () => {
+    let isAway = true
+    const { open, simulated } = scene(
+      {
+        async deleteRows(ids) {
+          if (isAway) throw refusal('server_error')
+          return simulated.deleteRows(ids)
+        },
+      },
+      { stallMinutes: 2 },
+      { jobUsers: 5, poison: new Set(['user-7']) },
+    )
+    const migration = await open()
+    await migration.run()
+    expect(await migration.unblock()).toMatchObject({ state: 'core_fault' })
+    isAway = false
+    const next = await open()
+    expect(await next.unblock()).toMatchObject({ counts: { pending: 5, reconciled: 5 } })
+    expect(simulated.rows_).toEqual([])
+  })
+
+  it('stay, with the account that holds their login, for somebody who only looks', async () => {
+    const { open, simulated } = stuck()
+    const migration = await open()
+    await migration.run()
+    simulated.importNow(taker('user-6'))
+    const { state, rows = [] } = await migration.reconcile()
+    expect(state).toBe('stalled')
+    const heldBy = idOf(simulated, 'taker-of-user-6')
+    expect(rows.find(({ externalUserId }) => externalUserId === 'user-6')).toMatchObject({ heldBy })
+    expect(rows.filter((row) => 'heldBy' in row)).toHaveLength(1)
+    expect(simulated.rows_).toHaveLength(5)
+  })
+
+  it('are waited for by the next run, when they move again', async () => {
+    const { open } = scene({}, { stallMinutes: 2 }, { jobEveryMs: FIVE_MINUTES, jobUsers: 5 })
+    const migration = await open()
+    expect(await migration.run()).toMatchObject({ state: 'stalled' })
+    expect(await migration.run()).toMatchObject({ state: 'stalled' })
+    expect(await migration.run()).toMatchObject({ state: 'complete' })
+  })
+})

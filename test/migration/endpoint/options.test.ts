@@ -5,7 +5,7 @@ import { endpointOptions, ISSUER, OTHER_ISSUER, OTHER_TOKEN, TOKEN } from './kit
 
 let good: MigrationEndpointOptions
 beforeAll(() => {
-  good = endpointOptions('http://127.0.0.1:1')
+  good = endpointOptions('http://127.0.0.1:6700')
 })
 
 /** What is said of these options, without the subject. */

@@ -55,14 +55,13 @@ async function openLocked(folder: string, lock: ProcessLock): Promise<Journal> {
 /** A new file gets its name when it is whole, so none is ever found without its header. */
 async function openFile(folder: string): Promise<FileHandle> {
   const path = join(folder, JOURNAL_FILE)
-  const found = await open(path, constants.O_RDWR | (constants.O_NOFOLLOW ?? 0)).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error
-    },
-  )
+  const { O_RDWR, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
+  const found = await open(path, O_RDWR | O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
   if (found !== undefined) return found
   const unnamed = `${path}.new`
-  const made = await open(unnamed, 'w+', 0o600)
+  const made = await open(unnamed, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600)
   try {
     await made.writeFile(HEADER)
     await made.sync()

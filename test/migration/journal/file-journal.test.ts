@@ -138,6 +138,15 @@ describe('a journal that cannot be used', () => {
     await expect(fileJournal(folder)).rejects.toEqual(badJournal(/ELOOP/))
   })
 
+  test('does not write through a symbolic link that has the name of its new file', async () => {
+    const folder = await folderOfTest()
+    const other = join(await folderOfTest(), 'other')
+    await writeFile(other, 'what somebody else has written')
+    await symlink(other, `${fileOf(folder)}.new`)
+    await expect(fileJournal(folder)).rejects.toEqual(badJournal(/cannot be opened \(ELOOP\)/))
+    expect(await readFile(other, 'utf8')).toBe('what somebody else has written')
+  })
+
   test.runIf(process.getuid?.() === 0)('is that of another user', async () => {
     const folder = await folderOfTest()
     await run('chown', ['12345', folder])

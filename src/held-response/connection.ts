@@ -75,8 +75,7 @@ function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
 
   socket.destroy = (...args) => {
     const breakOff = (): Socket => Reflect.apply(destroy, socket, args)
-    // Node gives the reason where it destroys a connection that has failed.
-    return args[0] === undefined && isPostponed(breakOff) ? socket : breakOff()
+    return !isFailure(args[0]) && isPostponed(breakOff) ? socket : breakOff()
   }
   socket.end = (...args: unknown[]) => {
     const breakOff = (): Socket => Reflect.apply(end, socket, args)
@@ -86,4 +85,18 @@ function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
     for (const watcher of watchers) watcher.disconnected()
   })
   return watchers
+}
+
+const CALLS_ON_A_CONNECTION: ReadonlySet<unknown> = new Set(['read', 'write', 'shutdown'])
+
+/** `HPE_`: of the parser, for what a caller has sent. `EPIPE` and `ECONNRESET` come without a call, too. */
+const CODES_OF_A_FAILURE = /^(HPE_|ERR_SSL_|ERR_TLS_|(ERR_HTTP_REQUEST_TIMEOUT|EPIPE|ECONNRESET)$)/
+
+/**
+ * Whether Node destroys a connection for this reason: it has failed, or the caller has sent what is no
+ * request. A handler that gives up gives an error of its own, or none.
+ */
+function isFailure(reason: unknown): boolean {
+  const { code, syscall }: NodeJS.ErrnoException = Object(reason)
+  return CALLS_ON_A_CONNECTION.has(syscall) || CODES_OF_A_FAILURE.test(String(code))
 }

@@ -33,7 +33,7 @@ describe('watchConnection', () => {
 
   /** A request on a socket of its own, and how often its response's watcher was called. */
   async function ask(prepare: (server: Server) => void = () => {}, isDue = false) {
-    server = createServer()
+    server = createServer({ connectionsCheckingInterval: 20 })
     prepare(server)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -100,6 +100,26 @@ describe('watchConnection', () => {
       expect(calls()).toBe(0)
     },
   )
+
+  it.each([
+    ['of another size than announced', 'GET / HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n'],
+    ['that is no HTTP', 'what?\r\n\r\n'],
+    ['that is not finished in time', 'GET / HTTP/1.1\r\n'],
+  ])('does not tell when the caller sends another request %s', async (_what, sent) => {
+    const { client, response, calls } = await ask((made) => {
+      made.headersTimeout = 50
+    })
+    client.write(sent)
+    await once(response, 'close')
+    expect(calls()).toBe(0)
+  })
+
+  it('tells when this process destroys the connection for a reason of its own', async () => {
+    const { request, response, calls } = await ask()
+    request.socket.destroy(new Error('a reason'))
+    await once(response, 'close')
+    expect(calls()).toBeGreaterThan(0)
+  })
 
   it('does not tell when a timeout strikes', async () => {
     const { response, calls } = await ask((made) => made.setTimeout(20))

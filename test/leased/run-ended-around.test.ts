@@ -1,5 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { OutgoingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { pipeline, Readable, Transform } from 'node:stream'
 import type { RequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
 import { describeReceivers, makeStage, problemOf } from '../support/each-receiver.js'
@@ -13,6 +15,22 @@ describeReceivers('A response that ends in another way than by its own functions
     ['the prototype’s end', (res) => OutgoingMessage.prototype.end.call(res, 'around', 'utf8')],
     ['end behind a head', (res) => ServerResponse.prototype.end.call(res.status(201), 'x', 'utf8')],
     ['socket.destroy before the head', (res) => res.req.socket.destroy()],
+    ['socket.destroy with an error', (res) => res.req.socket.destroy(new Error('given up'))],
+    [
+      'socket.destroy with the error of another connection',
+      (res) =>
+        res.req.socket.destroy(
+          Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect' }),
+        ),
+    ],
+    [
+      'socket.destroy with the error of a response',
+      (res) =>
+        res.req.socket.destroy(Object.assign(new Error('sent'), { code: 'ERR_HTTP_HEADERS_SENT' })),
+    ],
+    ['socket.destroy with null', (res) => res.req.socket.destroy(null as unknown as Error)],
+    ['a pipeline into the socket that fails', (res) => failInto(res.req.socket)],
+    ['destroy with an error', (res) => res.destroy(new Error('given up'))],
     ['socket.end before the head', (res) => res.req.socket.end()],
     ['socket.destroySoon', (res) => res.req.socket.destroySoon()],
     ['socket.resetAndDestroy', (res) => res.req.socket.resetAndDestroy()],
@@ -109,6 +127,10 @@ describeReceivers('A response that ends in another way than by its own functions
     ['fails behind its answer', (_req, res) => fail(res.end('committed'))],
     ['destroys its response', (_req, res) => void res.end('committed').destroy()],
     ['destroys its connection', (_req, res) => void res.end('committed').req.socket.destroy()],
+    [
+      'destroys its connection with an error',
+      (_req, res) => void res.end('committed').req.socket.destroy(new Error('given up')),
+    ],
     ['ends its connection', (_req, res) => void res.end('committed').req.socket.end()],
     ['closes its connection soon', (_req, res) => res.end('committed').req.socket.destroySoon()],
   ])('is sent although its handler %s while it is being stored', async (_what, handler) => {
@@ -164,3 +186,10 @@ describeReceivers('A response that ends in another way than by its own functions
 function fail(_res: Response): never {
   throw new Error('behind the answer')
 }
+
+function failInto(socket: Socket): void {
+  pipeline(Readable.from(['HTTP/1.1 ']), failing(), socket, () => {})
+}
+
+const failing = (): Transform =>
+  new Transform({ transform: (_chunk, _encoding, done) => done(new Error('given up')) })

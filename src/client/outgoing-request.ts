@@ -45,7 +45,7 @@ export function outgoingRequest(
   if (headers.has('authorization')) throw fault('authorization is set by serviceFetch')
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && plan.idempotencyKey === 'auto')
-  const target = isRequest(input) && prepared instanceof Request ? prepared : prepared.url
+  const target = isRequest(prepared) ? prepared : prepared.url
   const reader: OctetReader | undefined = prepared.body?.getReader()
   let body = octets
   return {
@@ -80,20 +80,38 @@ function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
   const own = { headers, redirect: 'manual', signal: null, duplex: 'half' }
   const init = { ...given, ...own } as RequestInit
   if (isRequest(input)) {
-    const request = new Request(input, init)
+    const request = copyOf(input, init, plan)
     assertOrigin(plan, new URL(request.url))
     return request
   }
   const url = parseAddress(String(input))
   assertOrigin(plan, url)
   const plain = plainRequestOf(given, headers)
-  if (plain === undefined) return new Request(url, init)
+  if (plain === undefined) {
+    const { method, headers: complete, body } = new Request(url, init)
+    return { url: url.href, method, headers: complete, body }
+  }
   assertSize(plain.octets, plan.maxBodyBytes)
   return { url: url.href, ...plain }
 }
 
-const isRequest = (input: Input): input is Request =>
-  typeof input !== 'string' && input instanceof Request
+/** Of the global class, or of another implementation's, which has the same name in any version. */
+const isRequest = (value: unknown): value is Request =>
+  value instanceof Request || Object.prototype.toString.call(value) === '[object Request]'
+
+/** A copy by the class of the request: `fetch` takes none but its own, which alone knows its dispatcher. */
+function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: CallPlan): Request {
+  const Own = input.constructor as typeof Request
+  if (input instanceof Request) return new Request(input, init)
+  if (isGlobalFetch) {
+    throw fault(
+      'the Request is not one of the global fetch: give the fetch that it belongs to as the option fetch',
+    )
+  }
+  const copy = new Own(input, init)
+  if (copy.body === null || typeof copy.body.getReader === 'function') return copy
+  throw fault('the body of the Request must be a ReadableStream')
+}
 
 function parseAddress(address: string): URL {
   let url: URL

@@ -81,6 +81,8 @@ export interface CallPlan {
   readonly maxResponseBytes: number
   readonly onCall?: CallObserver | undefined
   readonly fetch: typeof globalThis.fetch
+  /** Which takes no `Request` but the global one. */
+  readonly isGlobalFetch: boolean
 }
 
 /** @throws TypeError naming what is wrong. */
@@ -94,6 +96,7 @@ export function planOf(source: Pick<TokenSource, 'token'>, options: ServiceFetch
     source,
     origins: new Set(parsed.origins.map((origin) => new URL(origin).origin)),
     fetch: parsed.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    isGlobalFetch: parsed.fetch === undefined || parsed.fetch === globalThis.fetch,
   }
 }
 

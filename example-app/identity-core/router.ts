@@ -5,7 +5,7 @@ import { readBody } from './read-body.js'
 import { Refused, type Reply, send, toErrorReply } from './reply.js'
 
 /** The core whose behaviour is followed where cores differ. */
-export type CoreVersion = '10.1' | '11.4'
+export type CoreVersion = '10.1' | '11.4' | '12.1'
 
 /** Versions of the core's interface that the stand-in speaks; an SDK asks for them first. */
 export const INTERFACE_VERSIONS = ['3.0', '3.1', '4.0', '5.0', '5.1', '5.2', '5.3', '5.4']

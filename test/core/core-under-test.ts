@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { ALL_FEATURES } from '../support/migration/bad-users/index.js'
-import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
+import { runJobToEnd, type StandInCore, startStandInCore } from '../support/stand-in-core.js'
 
 export interface Answer {
   readonly status: number
@@ -46,14 +46,17 @@ export function uniqueName(kind: string): string {
   return `esa-${kind}-${randomUUID().slice(0, 13)}`
 }
 
+/** Makes each row of the tests a chunk of its own: a conflict keeps back all of its chunk. */
+const PARALLELISM = 32
+
 /** The core that `npm run test:core` is told of, or a stand-in. */
 export async function openCore(): Promise<CoreUnderTest> {
   const given = inject('givenCore')
   if (given !== undefined)
     return coreAt(given, { isGiven: true, runJob: nothing, setFeatures: undefined, close: nothing })
-  const core = await startStandInCore()
+  const core = await startStandInCore({ job: { intervalMs: 'off', parallelism: PARALLELISM } })
   const { setFeatures, close } = core
-  return coreAt(core, { isGiven: false, runJob: () => core.runJob(), setFeatures, close })
+  return coreAt(core, { isGiven: false, runJob: () => runJobToEnd(core), setFeatures, close })
 }
 
 interface Address {

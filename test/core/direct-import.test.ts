@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type CoreUnderTest, openCore, refusal, uniqueName } from './core-under-test.js'
+import {
+  type Answer,
+  type CoreUnderTest,
+  openCore,
+  refusal,
+  uniqueName,
+} from './core-under-test.js'
 import { person, phoneNumber, withPassword, withPhone, withProvider } from './people.js'
 
 let core: CoreUnderTest
@@ -11,6 +17,17 @@ afterAll(() => core?.close())
 
 function refused(...errors: string[]) {
   return refusal(400, JSON.stringify({ errors }))
+}
+
+/**
+ * The core names the conflict; before 12.0.9 it hands on the error of its database for some, or says
+ * `translated` and nothing else.
+ */
+function expectConflict({ status, json }: Answer, text: string, constraint: string): void {
+  const [error, ...others] = json.errors
+  expect({ status, others }).toEqual({ status: 400, others: [] })
+  if (error === 'translated') return
+  if (!error.includes(`violates unique constraint "${constraint}"`)) expect(error).toBe(text)
 }
 
 describe('a direct import', () => {
@@ -99,8 +116,10 @@ describe('what another account holds', () => {
     const login = withProvider(email)
     await core.importUser(person({ loginMethods: [login] }))
     const pair = `thirdPartyId google and thirdPartyUserId ${login.thirdPartyUserId}`
-    expect(await core.importUser(person({ loginMethods: [login] }))).toMatchObject(
-      refused(`E005: A user with ${pair} already exists in thirdparty loginMethod.`),
+    expectConflict(
+      await core.importUser(person({ loginMethods: [login] })),
+      `E005: A user with ${pair} already exists in thirdparty loginMethod.`,
+      'thirdparty_user_to_tenant_third_party_user_id_key',
     )
   })
 
@@ -109,14 +128,16 @@ describe('what another account holds', () => {
     const number = phoneNumber()
     await core.importUser(person({ loginMethods: [withPhone(number, { email })] }))
     const byEmail = person({ loginMethods: [{ recipeId: 'passwordless', email }] })
-    expect(await core.importUser(byEmail)).toMatchObject(
-      refused(`E006: A user with email ${email} already exists in passwordless loginMethod.`),
+    expectConflict(
+      await core.importUser(byEmail),
+      `E006: A user with email ${email} already exists in passwordless loginMethod.`,
+      'passwordless_user_to_tenant_email_key',
     )
     const byNumber = person({ loginMethods: [withPhone(number)] })
-    expect(await core.importUser(byNumber)).toMatchObject(
-      refused(
-        `E007: A user with phoneNumber ${number} already exists in passwordless loginMethod.`,
-      ),
+    expectConflict(
+      await core.importUser(byNumber),
+      `E007: A user with phoneNumber ${number} already exists in passwordless loginMethod.`,
+      'passwordless_user_to_tenant_phone_number_key',
     )
   })
 
@@ -124,8 +145,10 @@ describe('what another account holds', () => {
     const user = person()
     await core.importUser(user)
     const other = person({ externalUserId: user.externalUserId })
-    expect(await core.importUser(other)).toMatchObject(
-      refused(`E031: A user with externalId ${user.externalUserId} already exists`),
+    expectConflict(
+      await core.importUser(other),
+      `E031: A user with externalId ${user.externalUserId} already exists`,
+      'userid_mapping_external_user_id_key',
     )
   })
 

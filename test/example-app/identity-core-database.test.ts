@@ -47,7 +47,9 @@ async function startToServe(env: Record<string, string>) {
 }
 
 const NO_JOB = { BULK_MIGRATION_CRON_ENABLED: 'false' }
-const CRASH = { BULK_IMPORT_CRASH: 'before-delete', BULK_IMPORT_CHUNK_USERS: '7' }
+/** 20 rows cut into three. */
+const USERS_OF_CHUNK = 7
+const CRASH = { BULK_IMPORT_CRASH: 'before-delete', BULK_MIGRATION_PARALLELISM: '3' }
 
 it('loses nothing that it has acknowledged when it is killed, and nobody else opens it', async () => {
   const imported = person()
@@ -71,16 +73,16 @@ it('loses nothing that it has acknowledged when it is killed, and nobody else op
 
   const last = await startStandInCore({ database: folder })
   const rows = await last.query<{ status: string }>('select status from bulk_import_users')
-  expect(rows).toEqual(staged.map(() => ({ status: 'NEW' })))
+  expect(rows).toEqual(staged.map(() => ({ status: 'PROCESSING' })))
   const accounts = await accountsByExternalId(last)
   expect(accounts.has(imported.externalUserId)).toBe(true)
-  expect(accounts.size).toBe(1 + Number(CRASH.BULK_IMPORT_CHUNK_USERS))
+  expect(accounts.size).toBe(1 + USERS_OF_CHUNK)
   await last.close()
 })
 
 it.each([
   [{ IDENTITY_CORE_FEATURES: 'everything' }, 'IDENTITY_CORE_FEATURES must be of account_linking'],
-  [{ BULK_IMPORT_CHUNK_USERS: '0' }, 'BULK_IMPORT_CHUNK_USERS must be a whole number from 1'],
+  [{ BULK_MIGRATION_PARALLELISM: '0' }, 'BULK_MIGRATION_PARALLELISM must be a whole number from 1'],
   [{ BULK_IMPORT_CRASH: 'now' }, 'BULK_IMPORT_CRASH must be before-delete'],
 ])('ends with one line for %j', async (env, line) => {
   await expectLine(env, line)

@@ -62,6 +62,18 @@ export async function removeDatabaseFolder(folder: string): Promise<void> {
   await rm(dirname(folder), { recursive: true, force: true })
 }
 
+/** Runs the job again and again until no row changes any more. */
+export async function runJobToEnd(core: Pick<IdentityCore, 'query' | 'runJob'>): Promise<void> {
+  const statuses = async () => JSON.stringify(await core.query(STATUSES))
+  let before = ''
+  for (let now = await statuses(); now !== before; now = await statuses()) {
+    before = now
+    await core.runJob()
+  }
+}
+
+const STATUSES = "select id, status = 'FAILED' as failed from bulk_import_users order by position"
+
 /** What a migration must have come to: the core's id of each external id, asked of the tables. */
 export async function accountsByExternalId(
   core: Pick<IdentityCore, 'query'>,

@@ -1,4 +1,5 @@
 import type { Query } from './database.js'
+import { batchText, isStorable, nulText, STATEMENTS_OF_BATCH, valuesText } from './database-text.js'
 import { ChunkFault } from './import-fault.js'
 import type { ImportedUser, ImportSettings, TotpDevice } from './imported-user.js'
 import { ownId } from './own-id.js'
@@ -19,8 +20,11 @@ export async function addDevices(
   )
   if (owned.length === 0) return
   if (!features.has('mfa')) throw new ChunkFault(NO_MFA)
-  const nameless = owned.find(({ device }) => device.deviceName === undefined)
-  if (nameless !== undefined) throw new ChunkFault(noDeviceName(nameless, nowMs))
+  for (const [position, one] of owned.entries()) {
+    const error = errorOf(one, nowMs)
+    if (error === undefined) continue
+    throw new ChunkFault(textOf(one, position % STATEMENTS_OF_BATCH, error, nowMs))
+  }
   const devices = owned.map(({ user, device: { secretKey, period, skew, deviceName } }) => {
     return { user_id: ownId(user), device_name: deviceName, secret_key: secretKey, period, skew }
   })
@@ -38,18 +42,30 @@ export async function addDevices(
 }
 
 const NO_MFA = 'E037: MFA feature is not enabled. Please contact support to enable it.'
-/** The database quotes the whole record, its key too, and the core hands that on. */
-function noDeviceName({ user, device }: OwnedDevice, nowMs: number): string {
-  const { secretKey: key, period, skew } = device
-  const id = ownId(user)
+
+/** The database quotes the whole statement, its key too, and the core hands that on. */
+function textOf({ user, device }: OwnedDevice, entry: number, error: string, nowMs: number) {
+  const { secretKey, period, skew, deviceName } = device
   const columns = 'app_id, user_id, device_name, secret_key, period, skew, verified, created_at'
-  const values = `('public'), ('${id}'), (NULL), ('${key}'), ('${period}'::int4), ('${skew}'::int4), ('TRUE'), ('${nowMs}'::int8)`
-  const changes = `secret_key = ('${key}'), period = ('${period}'::int4), skew = ('${skew}'::int4), created_at = ('${nowMs}'::int8), verified = ('TRUE')`
+  const texts = valuesText(['public', ownId(user), deviceName, secretKey])
+  const numbers = `('${period}'::int4), ('${skew}'::int4), ('TRUE'), ('${nowMs}'::int8)`
+  const key = valuesText([secretKey])
+  const changes = `secret_key = ${key}, period = ('${period}'::int4), skew = ('${skew}'::int4), created_at = ('${nowMs}'::int8), verified = ('TRUE')`
   const conflict = `ON CONFLICT (app_id, user_id, device_name) DO UPDATE SET ${changes}`
-  const statement = `INSERT INTO totp_user_devices (${columns}) VALUES (${values}) ${conflict}`
-  const constraint = 'null value in column "device_name" of relation "totp_user_devices"'
-  const row = `public, ${id}, null, ${key}, ${period}, ${skew}, t, ${nowMs}`
-  const detail = `Detail: Failing row contains (${row}).`
-  const end = 'Call getNextException to see other errors in the batch.'
-  return `E036: java.sql.BatchUpdateException: Batch entry 0 ${statement} was aborted: ERROR: ${constraint} violates not-null constraint\n  ${detail}  ${end}`
+  const statement = `INSERT INTO totp_user_devices (${columns}) VALUES (${texts}, ${numbers}) ${conflict}`
+  return `E036: ${batchText({ entry, statement, error })}`
 }
+
+/** What the database has against the device. */
+function errorOf({ user, device }: OwnedDevice, nowMs: number): string | undefined {
+  const { secretKey, period, skew, deviceName } = device
+  if (!isStorable(deviceName)) return nulText(NAME_PARAMETER)
+  if (!isStorable(secretKey)) return nulText(NAME_PARAMETER + 1)
+  if (deviceName !== undefined) return undefined
+  const constraint = 'null value in column "device_name" of relation "totp_user_devices"'
+  const row = `public, ${ownId(user)}, null, ${secretKey}, ${period}, ${skew}, t, ${nowMs}`
+  const detail = `Detail: Failing row contains (${row}).`
+  return `${constraint} violates not-null constraint\n  ${detail}`
+}
+
+const NAME_PARAMETER = 3

@@ -1,7 +1,7 @@
 import { BadInput, type JsonObject } from '../json-input.js'
 import { accountIdOf, readAccount } from './accounts.js'
 import type { BulkParts } from './bulk-parts.js'
-import { BlamedFault, ChunkFault } from './import-fault.js'
+import { BlamedFault, ChunkFault, DatabaseFault } from './import-fault.js'
 import { importUsers } from './import-users.js'
 import { readUser } from './read-user.js'
 
@@ -26,7 +26,8 @@ export async function importDirectly(
     })
     .catch((error) => {
       if (error instanceof BlamedFault) throw refusal([...error.texts.values()])
-      if (error instanceof ChunkFault) throw refusal([`java.lang.Exception: ${error.message}`])
+      if (error instanceof ChunkFault) throw refusal([`${error.javaClass}: ${error.message}`])
+      if (error instanceof DatabaseFault) throw refusal([error.message])
       throw error
     })
 }

@@ -5,9 +5,9 @@ import type { Feature } from './imported-user.js'
 import { ALL_FEATURES, type JobOptions, type UsersOptions } from './users.js'
 
 const DAY_MS = 86_400_000
-const MOST_CHUNK_USERS = 8000
+const MOST_PARALLELISM = 64
 const DEFAULT_INTERVAL_MS = 300_000
-const DEFAULT_CHUNK_USERS = 100
+const DEFAULT_PARALLELISM = 2
 
 /**
  * The users of a core that is started from the command line; none without a database folder.
@@ -32,18 +32,18 @@ function features(): readonly Feature[] {
   })
 }
 
-/** The switch that turns the job off is the core's own. */
+/** The switch that turns the job off, and the number of chunks, are settings of the core's own. */
 function jobFromEnvironment(): JobOptions {
   const interval = integerFrom('BULK_IMPORT_INTERVAL_MS', DEFAULT_INTERVAL_MS, {
     min: 1,
     max: DAY_MS,
   })
-  const chunkUsers = integerFrom('BULK_IMPORT_CHUNK_USERS', DEFAULT_CHUNK_USERS, {
+  const parallelism = integerFrom('BULK_MIGRATION_PARALLELISM', DEFAULT_PARALLELISM, {
     min: 1,
-    max: MOST_CHUNK_USERS,
+    max: MOST_PARALLELISM,
   })
   const isOff = textFrom('BULK_MIGRATION_CRON_ENABLED') === 'false'
-  return { intervalMs: isOff ? 'off' : interval, chunkUsers, faults: faults() }
+  return { intervalMs: isOff ? 'off' : interval, parallelism, faults: faults() }
 }
 
 function faults(): JobFaults {

@@ -1,94 +1,107 @@
 import type { Query } from './database.js'
-import { BlamedFault } from './import-fault.js'
-import type { ImportedUser, LoginMethod } from './imported-user.js'
-
-/** Something that one login method, or one primary account, may hold in a tenant. */
-export interface Held {
-  readonly tenant_id: string
-  readonly value: string
-}
-
-/**
- * What a method signs in with: nobody else may by the same recipe.
- * The order is that in which the core finds conflicts.
- */
-export function loginsOf(method: LoginMethod): readonly string[] {
-  const { recipeId, email, phoneNumber } = method
-  if (recipeId === 'emailpassword') return [`emailpassword ${email}`]
-  if (recipeId === 'thirdparty') return [`thirdparty ${providerPair(method)}`]
-  return [
-    ...(email === undefined ? [] : [`passwordless ${email}`]),
-    ...(phoneNumber === undefined ? [] : [`passwordless ${phoneNumber}`]),
-  ]
-}
-
-/** By what the core tells primary accounts apart, whatever the recipe. */
-export function primaryInfosOf(method: LoginMethod): readonly string[] {
-  const { email, phoneNumber, recipeId } = method
-  return [
-    ...(email === undefined ? [] : [`email ${email}`]),
-    ...(phoneNumber === undefined ? [] : [`phone ${phoneNumber}`]),
-    ...(recipeId === 'thirdparty' ? [`thirdparty ${providerPair(method)}`] : []),
-  ]
-}
-
-function providerPair({ thirdPartyId, thirdPartyUserId }: LoginMethod): string {
-  return JSON.stringify([thirdPartyId, thirdPartyUserId])
-}
-
-/** What the method holds in each of its tenants. */
-export function heldBy(
-  method: LoginMethod,
-  valuesOf: (method: LoginMethod) => readonly string[],
-): Held[] {
-  const values = valuesOf(method)
-  return method.tenantIds.flatMap((tenant_id) => values.map((value) => ({ tenant_id, value })))
-}
+import {
+  batchText,
+  duplicateKey,
+  isStorable,
+  nulText,
+  STATEMENTS_OF_BATCH,
+  STORAGE_EXCEPTION,
+  valuesText,
+} from './database-text.js'
+import { findConflicts, heldBy, loginsOf, primaryInfosOf, type Wanted } from './held-infos.js'
+import { BlamedFault, DatabaseFault } from './import-fault.js'
+import type { ImportRules } from './import-rules.js'
+import type { ImportedUser, ImportSettings, LoginMethod } from './imported-user.js'
 
 /** @throws {BlamedFault} E022 */
 export async function assertPrimaryInfosFree(
   query: Query,
   users: readonly ImportedUser[],
+  { reservesPrimaryInfos }: ImportRules,
 ): Promise<void> {
   const wanted = users.flatMap((user) =>
     user.loginMethods.flatMap((method) =>
-      heldBy(method, primaryInfosOf).map((held) => ({ ...held, user, holder: user.id })),
+      heldBy(method, primaryInfosOf).map((held) => {
+        // Until 11.4 the users of a chunk do not see each other: all become primary.
+        return { ...held, id: user.id, holder: reservesPrimaryInfos ? user.id : '' }
+      }),
     ),
   )
-  const taken = await alreadyHeld(query, wanted, 'select tenant_id, info from primary_infos')
-  const conflict = firstConflict(wanted, taken)
-  if (conflict === undefined) return
-  const { id } = conflict.user
-  const attempt = `We tried to create the primary user for the userId ${id}`
-  const text = `E022: ${attempt} but the account info is already associated with another primary user.`
-  throw new BlamedFault(new Map([[id, text]]))
+  const conflicts = await findConflicts(query, wanted, 'select tenant_id, info from primary_infos')
+  const blamed = reservesPrimaryInfos ? conflicts.slice(0, 1) : conflicts
+  if (blamed.length === 0) return
+  throw new BlamedFault(
+    new Map(
+      blamed.map(({ id }) => {
+        const attempt = `We tried to create the primary user for the userId ${id}`
+        const text = 'but the account info is already associated with another primary user.'
+        return [id, `E022: ${attempt} ${text}`]
+      }),
+    ),
+  )
 }
 
 const RECIPES_IN_ORDER = ['emailpassword', 'thirdparty', 'passwordless']
 
-/** @throws {BlamedFault} E003, E005, E006 or E007 */
+interface WantedLogin extends Wanted {
+  readonly method: LoginMethod
+  /** Of the method among those of its recipe in the chunk. */
+  readonly position: number
+}
+
+const HELD_LOGINS = 'select tenant_id, login from logins'
+
+/**
+ * One batch of statements a recipe, which ends at its first conflict: one user is named. Until 11.4
+ * it is about the first tenant of each method only.
+ * @throws {BlamedFault | DatabaseFault}
+ */
 export async function assertLoginsFree(
   query: Query,
   users: readonly ImportedUser[],
+  settings: ImportSettings,
 ): Promise<void> {
-  const wanted = RECIPES_IN_ORDER.flatMap((recipeId) =>
-    users.flatMap((user) =>
-      user.loginMethods
-        .filter((method) => method.recipeId === recipeId)
-        .flatMap((method) =>
-          heldBy(method, loginsOf).map((held) => {
-            return { ...held, user, method, holder: method.superTokensUserId }
-          }),
-        ),
-    ),
-  )
-  const taken = await alreadyHeld(query, wanted, 'select tenant_id, login from logins')
-  const conflict = firstConflict(wanted, taken)
-  if (conflict === undefined) return
-  throw new BlamedFault(new Map([[conflict.user.id, loginText(conflict.method, conflict.value)]]))
+  for (const recipeId of RECIPES_IN_ORDER) {
+    const methods = users.flatMap((user) =>
+      user.loginMethods.filter((method) => method.recipeId === recipeId),
+    )
+    assertStorable(methods, settings)
+    const wanted = methods.flatMap((method, position) => wantedBy(method, position, settings.rules))
+    const [conflict] = await findConflicts(query, wanted, HELD_LOGINS)
+    if (conflict !== undefined) throw faultOf(conflict, { users, methods, rules: settings.rules })
+  }
 }
 
-function loginText(method: LoginMethod, login: string): string {
+function wantedBy(method: LoginMethod, position: number, rules: ImportRules): WantedLogin[] {
+  const { superTokensUserId: holder, tenantIds } = method
+  const tenants = rules.reservesPrimaryInfos ? tenantIds : tenantIds.slice(0, 1)
+  return heldBy(method, loginsOf, tenants).map((held) => ({ ...held, holder, method, position }))
+}
+
+interface OfRecipe {
+  readonly users: readonly ImportedUser[]
+  readonly methods: readonly LoginMethod[]
+  readonly rules: ImportRules
+}
+
+function faultOf(conflict: WantedLogin, { users, methods, rules }: OfRecipe): Error {
+  const { method, position, value } = conflict
+  const entry = position % STATEMENTS_OF_BATCH
+  if (!rules.namedRecipes.includes(method.recipeId)) {
+    return new DatabaseFault(
+      rules.unnamedText === 'translated'
+        ? 'translated'
+        : `${STORAGE_EXCEPTION}: ${batchText({ entry, ...takenLogin(conflict) })}`,
+    )
+  }
+  // Beyond the first batch it is another user than the one in conflict.
+  const blamed = methods[entry] ?? method
+  const user = users.find(({ loginMethods }) => loginMethods.includes(blamed))
+  const isOfPhone = value.startsWith('passwordless phone ')
+  return new BlamedFault(new Map([[user?.id ?? '', loginText(blamed, isOfPhone)]]))
+}
+
+function loginText(method: LoginMethod, isOfPhone: boolean): string {
   const { recipeId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
   if (recipeId === 'emailpassword') {
     return `E003: A user with email ${email} already exists in emailpassword loginMethod.`
@@ -97,46 +110,102 @@ function loginText(method: LoginMethod, login: string): string {
     const pair = `thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`
     return `E005: A user with ${pair} already exists in thirdparty loginMethod.`
   }
-  return login === `passwordless ${email}`
-    ? `E006: A user with email ${email} already exists in passwordless loginMethod.`
-    : `E007: A user with phoneNumber ${phoneNumber} already exists in passwordless loginMethod.`
+  // The core, too, prints null of a user who is blamed for another's login.
+  return isOfPhone
+    ? `E007: A user with phoneNumber ${phoneNumber ?? null} already exists in passwordless loginMethod.`
+    : `E006: A user with email ${email ?? null} already exists in passwordless loginMethod.`
 }
 
-interface Wanted extends Held {
-  readonly user: ImportedUser
-  /** Who may name a thing twice: two methods of a primary account share their e-mail address. */
-  readonly holder: string
+function takenLogin({ method, value, tenant_id: tenantId }: WantedLogin) {
+  const { recipeId, superTokensUserId: id, email, phoneNumber } = method
+  const { thirdPartyId, thirdPartyUserId } = method
+  const table = `${recipeId}_user_to_tenant`
+  if (recipeId === 'thirdparty') {
+    const columns = 'third_party_id, third_party_user_id'
+    const values = valuesText(['public', tenantId, id, thirdPartyId, thirdPartyUserId])
+    return {
+      statement: `INSERT INTO ${table}(app_id, tenant_id, user_id, ${columns}) VALUES(${values})`,
+      error: duplicateKey(
+        `${table}_third_party_user_id_key`,
+        `app_id, tenant_id, ${columns}`,
+        `public, ${tenantId}, ${thirdPartyId}, ${thirdPartyUserId}`,
+      ),
+    }
+  }
+  const column = value.startsWith('passwordless phone ') ? 'phone_number' : 'email'
+  const values = valuesText(['public', tenantId, id, email, phoneNumber])
+  return {
+    statement: `INSERT INTO ${table}(app_id, tenant_id, user_id, email, phone_number) VALUES(${values})`,
+    error: duplicateKey(
+      `${table}_${column}_key`,
+      `app_id, tenant_id, ${column}`,
+      `public, ${tenantId}, ${column === 'email' ? email : phoneNumber}`,
+    ),
+  }
 }
 
-async function alreadyHeld(
+/** The statement that writes the method, with the members that are its parameters. */
+function insertion(method: LoginMethod): { into: string; texts: (string | undefined)[] } {
+  const { recipeId, superTokensUserId: id, email, phoneNumber, passwordHash } = method
+  if (recipeId === 'thirdparty') {
+    return {
+      into: 'thirdparty_users(app_id, third_party_id, third_party_user_id, user_id, email, time_joined)',
+      texts: ['public', method.thirdPartyId, method.thirdPartyUserId, id, email],
+    }
+  }
+  if (recipeId === 'passwordless') {
+    return {
+      into: 'passwordless_users(app_id, user_id, email, phone_number, time_joined)',
+      texts: ['public', id, email, phoneNumber],
+    }
+  }
+  return {
+    into: 'emailpassword_users(app_id, user_id, email, password_hash, time_joined)',
+    texts: ['public', id, email, passwordHash],
+  }
+}
+
+/** @throws {DatabaseFault} when a text has a NUL: of the first such method */
+function assertStorable(methods: readonly LoginMethod[], { rules }: ImportSettings): void {
+  for (const [position, method] of methods.entries()) {
+    const { into, texts } = insertion(method)
+    const parameter = 1 + texts.findIndex((text) => !isStorable(text))
+    if (parameter === 0) continue
+    const isTranslated = rules.unnamedText === 'translated' || method.recipeId === 'emailpassword'
+    if (isTranslated) throw new DatabaseFault('translated')
+    const joined = `('${method.timeJoinedInMSSinceEpoch}'::int8)`
+    const statement = `INSERT INTO ${into} VALUES(${valuesText(texts)}, ${joined})`
+    const entry = position % STATEMENTS_OF_BATCH
+    const text = batchText({ entry, statement, error: nulText(parameter) })
+    throw new DatabaseFault(`${STORAGE_EXCEPTION}: ${text}`)
+  }
+}
+
+/**
+ * Until 11.4 a method comes to its other tenants one by one, after all are written.
+ * @throws {BlamedFault} E014, E015 or E016, of each such method
+ */
+export async function assertOtherTenantsFree(
   query: Query,
-  wanted: readonly Held[],
-  select: string,
-): Promise<Set<string>> {
-  if (wanted.length === 0) return new Set()
-  const keys = wanted.map(({ tenant_id, value }) => ({ tenant_id, value }))
-  const held = await query<Held>(
-    `select * from (${select}) as held (tenant_id, value) where (tenant_id, value) in
-       (select tenant_id, value from json_to_recordset($1::json) as w (tenant_id text, value text))`,
-    [JSON.stringify(keys)],
-  )
-  return new Set(held.map(keyOf))
+  users: readonly ImportedUser[],
+): Promise<void> {
+  const all = users.flatMap((user) => user.loginMethods.map((method) => ({ id: user.id, method })))
+  const wantedIn = (first: boolean) =>
+    all.flatMap(({ id, method }) => {
+      const { superTokensUserId: holder, tenantIds } = method
+      const tenants = first ? tenantIds.slice(0, 1) : [...new Set(tenantIds.slice(1))]
+      return heldBy(method, loginsOf, tenants).map((held) => ({ ...held, holder, id, method }))
+    })
+  const conflicts = await findConflicts(query, [...wantedIn(true), ...wantedIn(false)], HELD_LOGINS)
+  if (conflicts.length === 0) return
+  throw new BlamedFault(new Map(conflicts.map((conflict) => [conflict.id, tenantText(conflict)])))
 }
 
-/** One alone: a batch that fails names the first that fails it. */
-function firstConflict<Want extends Wanted>(
-  wanted: readonly Want[],
-  taken: ReadonlySet<string>,
-): Want | undefined {
-  const holders = new Map<string, string>()
-  return wanted.find((want) => {
-    const key = keyOf(want)
-    const holder = holders.get(key)
-    holders.set(key, holder ?? want.holder)
-    return taken.has(key) || (holder !== undefined && holder !== want.holder)
-  })
-}
-
-function keyOf({ tenant_id, value }: Held): string {
-  return `${tenant_id} ${value}`
+function tenantText({ method, value, tenant_id: tenantId }: Omit<WantedLogin, 'position'>): string {
+  const { superTokensUserId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
+  const attempt = `We tried to add the userId ${superTokensUserId} to the tenantId ${tenantId}`
+  const other = (what: string) => `${attempt} but another user with ${what} already exists.`
+  if (value.startsWith('passwordless phone ')) return `E015: ${other(`phoneNumber ${phoneNumber}`)}`
+  if (method.recipeId !== 'thirdparty') return `E014: ${other(`email ${email}`)}`
+  return `E016: ${other(`thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`)}`
 }

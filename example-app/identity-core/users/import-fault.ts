@@ -1,4 +1,4 @@
-/** Users of a chunk who are to blame, with the core's text for each, by the id of their row. */
+/** Users of a chunk who are blamed, with the core's text for each, by the id of their row. */
 export class BlamedFault extends Error {
   override readonly name = 'BlamedFault'
   readonly texts: ReadonlyMap<string, string>
@@ -9,7 +9,22 @@ export class BlamedFault extends Error {
   }
 }
 
-/** A fault that the core lays to nobody: it fails the whole chunk with this text. */
+/** A fault that the core blames on nobody: it fails the whole chunk with this text. */
 export class ChunkFault extends Error {
   override readonly name = 'ChunkFault'
+  /** The class of Java that direct import names before the text. */
+  readonly javaClass: string
+
+  constructor(text: string, javaClass = 'java.lang.Exception') {
+    super(text)
+    this.javaClass = javaClass
+  }
+}
+
+/**
+ * What the core takes for a fault of its database: it changes no row of the chunk and tries it again
+ * in each run. Direct import answers with the text.
+ */
+export class DatabaseFault extends Error {
+  override readonly name = 'DatabaseFault'
 }

@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database, Query } from './database.js'
-import { BlamedFault, ChunkFault } from './import-fault.js'
+import { isStorable } from './database-text.js'
+import { BlamedFault, ChunkFault, DatabaseFault } from './import-fault.js'
+import type { ImportRules } from './import-rules.js'
 import { importUsers } from './import-users.js'
 import type { ImportedUser, ReadContext } from './imported-user.js'
 import { readUser } from './read-user.js'
-import { deleteRows, type Row, rawUser } from './rows.js'
+import { countRows, deleteRows, type Row, rawUser } from './rows.js'
 
 /** What a run does besides, for tests. */
 export interface JobFaults {
@@ -26,8 +28,9 @@ export interface ImportJobOptions {
   /** What users are read with: the state of the core at this time. */
   readonly contextFor: (query: Query) => Promise<ReadContext>
   readonly clock: () => number
-  /** One connection serves requests too, between chunks: they are small. */
-  readonly chunkUsers: number
+  readonly rules: ImportRules
+  /** Chunks of a round. */
+  readonly parallelism: number
   /** From the end of a run to the next; `off` runs only when it is told to. */
   readonly intervalMs: number | 'off'
   readonly faults?: JobFaults | undefined
@@ -63,35 +66,76 @@ export function startImportJob(options: ImportJobOptions): ImportJob {
   }
 }
 
-/** Rounds until one finds nothing: those whom another's fault kept back have their turn in the next. */
+/**
+ * Each row that waits has one turn in a run. Until 11.4 those whom another's fault kept back wait for
+ * the next run; later versions go on until nothing changes.
+ */
 async function runRounds(
   options: ImportJobOptions,
   faults: JobFaults,
   isClosing: () => boolean,
 ): Promise<void> {
-  const { database, chunkUsers } = options
-  while (!isClosing()) {
-    const rows = await database.query<{ id: string }>(
-      `select id from bulk_import_users where status in ('NEW', 'PROCESSING')
-       order by position limit ${ROUND_ROWS}`,
-    )
-    if (rows.length === 0) return
-    for (let start = 0; start < rows.length && !isClosing(); start += chunkUsers) {
-      const ids = rows.slice(start, start + chunkUsers).map(({ id }) => id)
-      await importChunk(options, faults, ids)
+  const { retriesInRun } = options.rules
+  let goesOn = true
+  while (goesOn && !isClosing()) {
+    const hasChanged = await runOnce(options, faults, isClosing)
+    goesOn = retriesInRun && hasChanged
+  }
+}
+
+/** Tells whether a row has been imported or has failed. */
+async function runOnce(
+  options: ImportJobOptions,
+  faults: JobFaults,
+  isClosing: () => boolean,
+): Promise<boolean> {
+  const { query } = options.database
+  let left = (await countRows(query, 'NEW')) + (await countRows(query, 'PROCESSING'))
+  let hasChanged = false
+  while (left > 0 && !isClosing()) {
+    const ids = await claimRows(options)
+    if (ids.length === 0) return hasChanged
+    left -= ids.length
+    for (const chunk of chunksOf(ids, options.parallelism)) {
+      if (isClosing()) return hasChanged
+      hasChanged = (await importChunk(options, faults, chunk)) || hasChanged
       // The database runs in this thread and never waits: without it no request would be read.
       await nextTurn()
     }
     // PGlite has no autovacuum: it would go on planning for empty tables, and read whole ones.
-    await database.query('analyze')
+    await query('analyze')
   }
+  return hasChanged
 }
 
+/** Until 11.4 the core writes down what it is about to import. */
+async function claimRows({ database, clock, rules }: ImportJobOptions): Promise<string[]> {
+  const rows = await database.query<{ id: string }>(
+    `select id from bulk_import_users where status in ('NEW', 'PROCESSING')
+     order by position limit ${ROUND_ROWS}`,
+  )
+  const ids = rows.map(({ id }) => id)
+  if (rules.retriesInRun) return ids
+  await database.query(
+    `update bulk_import_users set status = 'PROCESSING', updated_at = $2
+     where id in (select json_array_elements_text($1::json))`,
+    [JSON.stringify(ids), clock()],
+  )
+  return ids
+}
+
+function chunksOf(ids: readonly string[], parallelism: number): string[][] {
+  const size = Math.floor(ids.length / parallelism) + 1
+  const count = Math.ceil(ids.length / size)
+  return Array.from({ length: count }, (_, index) => ids.slice(index * size, (index + 1) * size))
+}
+
+/** Tells whether a row has been imported or has failed. */
 async function importChunk(
   options: ImportJobOptions,
   faults: JobFaults,
   ids: readonly string[],
-): Promise<void> {
+): Promise<boolean> {
   const { database, clock } = options
   try {
     const imported = await database.transaction((query) =>
@@ -99,10 +143,20 @@ async function importChunk(
     )
     faults.beforeDelete?.()
     await deleteRows(database.query, imported)
+    return true
   } catch (error) {
+    if (error instanceof DatabaseFault) return false
     if (!(error instanceof BlamedFault || error instanceof ChunkFault)) throw error
-    await database.transaction((query) => markRows(query, { ids, fault: error, nowMs: clock() }))
+    const texts = textsOf(error, ids)
+    // The core cannot store such a text: the rows stay as they are.
+    if (![...texts.values()].every(isStorable)) return false
+    await database.transaction((query) => markRows(query, { ids, texts, nowMs: clock() }))
+    return true
   }
+}
+
+function textsOf(fault: BlamedFault | ChunkFault, ids: readonly string[]) {
+  return fault instanceof BlamedFault ? fault.texts : new Map(ids.map((id) => [id, fault.message]))
 }
 
 interface ChunkImport {
@@ -111,7 +165,7 @@ interface ChunkImport {
   readonly faults: JobFaults
 }
 
-/** Rows may have been deleted since the round began. Of two that claim one login, the first staged wins. */
+/** Rows may have been deleted since the round began. */
 async function importRows(
   query: Query,
   { ids, options, faults }: ChunkImport,
@@ -142,15 +196,13 @@ function readRows(rows: readonly Row[], context: ReadContext): ImportedUser[] {
 
 interface Failing {
   readonly ids: readonly string[]
-  readonly fault: BlamedFault | ChunkFault
+  readonly texts: ReadonlyMap<string, string>
   readonly nowMs: number
 }
 
-/** The blamed have failed for good, the others wait for the next round. */
-async function markRows(query: Query, { ids, fault, nowMs }: Failing): Promise<void> {
-  const textOf = (id: string) =>
-    fault instanceof BlamedFault ? fault.texts.get(id) : fault.message
-  const marks = ids.map((id) => ({ id, error_msg: textOf(id) }))
+/** The blamed have failed for good, the others wait for their next turn. */
+async function markRows(query: Query, { ids, texts, nowMs }: Failing): Promise<void> {
+  const marks = ids.map((id) => ({ id, error_msg: texts.get(id) }))
   await query(
     `update bulk_import_users as b
      set status = case when m.error_msg is null then 'PROCESSING' else 'FAILED' end,

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json-input.js'
+import type { ImportRules } from './import-rules.js'
 
 /** A user as the core stores it; its members stand in the core's order. */
 export interface ImportedUser {
@@ -45,12 +46,10 @@ export interface TotpDevice {
 /** A feature of the licence, in the core's spelling. */
 export type Feature = 'account_linking' | 'multi_tenancy' | 'mfa'
 
-export interface ReadContext {
+export interface ReadContext extends ImportSettings {
   readonly tenants: ReadonlySet<string>
   readonly roles: ReadonlySet<string>
-  readonly features: ReadonlySet<Feature>
   readonly hasFirebaseSignerKey: boolean
-  readonly nowMs: number
   /** Of a row, whose login methods have their ids; else each gets one. */
   readonly areStored: boolean
   /** Those of one request, or of one chunk of the job: grows as users are read. */
@@ -59,6 +58,7 @@ export interface ReadContext {
 
 /** What an import depends on besides the tables. */
 export interface ImportSettings {
+  readonly rules: ImportRules
   readonly features: ReadonlySet<Feature>
   readonly nowMs: number
 }

@@ -1,13 +1,17 @@
 import type { Query } from './database.js'
-import { heldBy, loginsOf, primaryInfosOf } from './free-logins.js'
+import { heldBy, loginsOf, primaryInfosOf } from './held-infos.js'
 import type { ImportedUser, LoginMethod } from './imported-user.js'
 
 /**
- * Accounts with their login methods. Methods of a user become one account when one of them is
- * primary; else each becomes an account of its own.
+ * Accounts with their login methods. The methods of a user who is linked become one account; else
+ * each becomes an account of its own.
  */
-export async function insertAccounts(query: Query, users: readonly ImportedUser[]): Promise<void> {
-  const accounts = users.flatMap(accountsOf)
+export async function insertAccounts(
+  query: Query,
+  users: readonly ImportedUser[],
+  linked: ReadonlySet<ImportedUser>,
+): Promise<void> {
+  const accounts = users.flatMap((user) => accountsOf(user, linked.has(user)))
   const methods = accounts.flatMap(({ id, methods }) =>
     methods.map((method, position) => ({ ...toRow(method), account_id: id, position })),
   )
@@ -67,11 +71,9 @@ interface Account {
   readonly methods: readonly LoginMethod[]
 }
 
-function accountsOf(user: ImportedUser): Account[] {
+function accountsOf(user: ImportedUser, isLinked: boolean): Account[] {
   const { loginMethods } = user
-  if (loginMethods.some((method) => method.isPrimary)) {
-    return [toAccount({ id: user.id, isPrimary: true, methods: loginMethods })]
-  }
+  if (isLinked) return [toAccount({ id: user.id, isPrimary: true, methods: loginMethods })]
   return loginMethods.map((method) =>
     toAccount({ id: method.superTokensUserId, isPrimary: false, methods: [method] }),
   )

@@ -65,13 +65,14 @@ create table if not exists logins (
 );
 create index if not exists logins_by_method on logins (method_id);
 
--- What a primary account holds in a tenant, and no other primary account may.
+-- What a primary account holds in a tenant. The import makes some of which two hold the same.
 create table if not exists primary_infos (
   tenant_id text not null,
   info text not null,
-  account_id text not null references accounts on delete cascade,
-  primary key (tenant_id, info)
+  account_id text not null references accounts on delete cascade
 );
+alter table primary_infos drop constraint if exists primary_infos_pkey;
+create index if not exists primary_infos_by_info on primary_infos (tenant_id, info);
 create index if not exists primary_infos_by_account on primary_infos (account_id);
 
 create table if not exists userid_mapping (

@@ -3,6 +3,7 @@ import { accountRoutes } from './account-routes.js'
 import { bulkRoutes } from './bulk-routes.js'
 import { openDatabase, type Query } from './database.js'
 import { type ImportJob, type JobFaults, startImportJob } from './import-job.js'
+import { IMPORT_RULES } from './import-rules.js'
 import type { Feature, ReadContext } from './imported-user.js'
 import { settingsRoutes } from './settings-routes.js'
 import { listRoles, listTenants, putTenant, type Tenant } from './tenants.js'
@@ -35,8 +36,8 @@ export interface UsersCore {
 export interface JobOptions {
   /** From the end of a run to the next: 300,000 by default. `off`: only when it is told to. */
   readonly intervalMs?: number | 'off' | undefined
-  /** Users of one commit. */
-  readonly chunkUsers?: number | undefined
+  /** Into how many chunks the rows of a round are cut; the core's default is its processors. */
+  readonly parallelism?: number | undefined
   readonly faults?: JobFaults | undefined
 }
 
@@ -49,19 +50,24 @@ export interface Users {
 }
 
 const INTERVAL_MS = 300_000
-const CHUNK_USERS = 100
+const PARALLELISM = 2
 
 /** The core's users, in a database of their own, and the job that imports them. */
-export async function openUsers(options: UsersOptions, { clock }: UsersCore): Promise<Users> {
+export async function openUsers(
+  options: UsersOptions,
+  { version, clock }: UsersCore,
+): Promise<Users> {
   const { hasFirebaseSignerKey = false, tellsStagedUsers = true, largestBodyBytes } = options
   const database = await openDatabase(options.database)
   const { query } = database
   let features: ReadonlySet<Feature> = new Set(options.features ?? ALL_FEATURES)
   const held = () => features
+  const rules = IMPORT_RULES[version]
 
   const contextFor =
     (areStored: boolean) =>
     async (on: Query): Promise<ReadContext> => ({
+      rules,
       tenants: new Set((await listTenants(on)).map(({ tenantId }) => tenantId)),
       roles: new Set(await listRoles(on)),
       features,
@@ -75,12 +81,13 @@ export async function openUsers(options: UsersOptions, { clock }: UsersCore): Pr
   for (const role of options.roles ?? []) {
     await query('insert into roles (role) values ($1) on conflict do nothing', [role])
   }
-  const { intervalMs = INTERVAL_MS, chunkUsers = CHUNK_USERS, faults } = options.job ?? {}
+  const { intervalMs = INTERVAL_MS, parallelism = PARALLELISM, faults } = options.job ?? {}
   const common = { database, clock }
   const job = startImportJob({
     ...common,
     contextFor: contextFor(true),
-    chunkUsers,
+    rules,
+    parallelism,
     intervalMs,
     faults,
   })

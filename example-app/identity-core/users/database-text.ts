@@ -1,0 +1,47 @@
+/** What the database says of a value that it cannot hold, or holds already. */
+export const STORAGE_EXCEPTION = 'io.supertokens.pluginInterface.exceptions.StorageQueryException'
+
+/** How many statements the core sends at once. */
+export const STATEMENTS_OF_BATCH = 100
+
+/** No text of the database may hold it. */
+export const NUL = '\0'
+
+export function isStorable(text: string | undefined): boolean {
+  return text === undefined || !text.includes(NUL)
+}
+
+export interface BatchError {
+  /** The place of the statement in its batch. */
+  readonly entry: number
+  readonly statement: string
+  readonly error: string
+}
+
+/** The core hands on what the driver says, the statement with its values too. */
+export function batchText({ entry, statement, error }: BatchError): string {
+  const end = 'Call getNextException to see other errors in the batch.'
+  return `java.sql.BatchUpdateException: Batch entry ${entry} ${statement} was aborted: ERROR: ${error}  ${end}`
+}
+
+/** The values of a statement as the driver prints them: a text ends at its NUL. */
+export function valuesText(values: readonly (string | undefined)[]): string {
+  return values
+    .map((value) => (value === undefined ? '(NULL)' : `('${printed(value)}')`))
+    .join(', ')
+}
+
+function printed(value: string): string {
+  return isStorable(value) ? value : value.slice(0, value.indexOf(NUL) + 1)
+}
+
+/** `columns` and `values` of the key, separated by commas. */
+export function duplicateKey(constraint: string, columns: string, values: string): string {
+  const detail = `Detail: Key (${columns})=(${values}) already exists.`
+  return `duplicate key value violates unique constraint "${constraint}"\n  ${detail}`
+}
+
+/** `parameter`: the place of the text among the parameters of its statement, from 1. */
+export function nulText(parameter: number): string {
+  return `invalid byte sequence for encoding "UTF8": 0x00\n  Where: unnamed portal parameter $${parameter}`
+}

@@ -44,9 +44,10 @@ export async function importOne(
   const validation = validateUser(user)
   if (!validation.ok) return { outcome: 'invalid', errors: validation.errors }
   const externalUserId = externalUserIdOf(user)
-  if (externalUserId === undefined) return invalidId('required', 'externalUserId is required.')
-  if (!externalUserId.isWellFormed()) {
-    return invalidId('wrong_type', 'externalUserId should be well-formed Unicode.')
+  if (externalUserId === undefined) {
+    const message = 'externalUserId is required.'
+    const error = { field: 'externalUserId', code: 'required', message }
+    return { outcome: 'invalid', errors: [error] }
   }
   const unwritable = fieldWithoutJson(user)
   if (unwritable !== undefined) {
@@ -59,11 +60,6 @@ export async function importOne(
     throw error instanceof CoreError ? unknownOutcome(error) : error
   }
 }
-
-const invalidId = (code: string, message: string): ImportOneResult => ({
-  outcome: 'invalid',
-  errors: [{ field: 'externalUserId', code, message }],
-})
 
 interface Import {
   readonly core: CoreClient

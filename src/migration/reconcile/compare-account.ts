@@ -32,10 +32,13 @@ const DEFAULT_PERIOD_SECONDS = 30
 const DEFAULT_SKEW = 1
 
 function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account): string[] {
+  const left = new Map(account.totpDevices.map((device) => [device.name, device]))
   return totpDevices.flatMap((device, index) => {
     const field = `totpDevices[${index}]`
     const name = trimmed(device.deviceName ?? '')
-    const found = account.totpDevices.find((each) => each.name === name)
+    const found = left.get(name)
+    // Of two devices with one name the account has only one.
+    left.delete(name)
     if (found === undefined) return [field]
     const { period = DEFAULT_PERIOD_SECONDS, skew = DEFAULT_SKEW } = device
     const differences: string[] = []

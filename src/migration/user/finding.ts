@@ -19,8 +19,19 @@ export const USER_WARNING_CODES = [
  */
 export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
 
-/** Why the core refuses a user: a closed list. The core itself has only texts. */
+/** What the core takes and then loses, or never ends: a closed list. */
+export const OWN_ERROR_CODES = [
+  /** Half a surrogate pair in a text. */
+  'not_unicode',
+  /** U+0000 in a text that the core's database stores as one. */
+  'nul',
+  /** A role twice in a tenant, or two TOTP devices of one name. */
+  'duplicate',
+] as const
+
+/** Why a user is refused: a closed list. The core itself has only texts. */
 export type UserErrorCode =
+  | (typeof OWN_ERROR_CODES)[number]
   | 'wrong_type'
   | 'required'
   | 'too_long'
@@ -50,7 +61,7 @@ export interface UserFinding<Code extends string = string> {
   readonly message: string
 }
 
-/** Why the core refuses a user. */
+/** Why a user is refused. */
 export type UserError = UserFinding<UserErrorCode>
 /** What of a user the core accepts and punishes later, or ignores. */
 export type UserWarning = UserFinding<UserWarningCode>

@@ -1,6 +1,7 @@
 import { isRecord } from '../../base/options.js'
 import { isBlank } from './core-text.js'
 import type { Findings } from './findings.js'
+import { checkText, checkUnicode } from './stored-text.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -59,9 +60,18 @@ export function optional<Type extends MemberType>(
   if (isAbsent(reading, name)) return undefined
   const { object, field, suffix, findings } = reading
   const value = object[name]
-  if (IS_OF[type](value)) return value
-  findings.refuse('wrong_type', memberOf(field, name), `${name} should be of type ${type}${suffix}`)
-  return undefined
+  const place = memberOf(field, name)
+  if (!IS_OF[type](value)) {
+    findings.refuse('wrong_type', place, `${name} should be of type ${type}${suffix}`)
+    return undefined
+  }
+  // Only the hash of a password is stored.
+  const check = name === 'plainTextPassword' ? checkUnicode : checkText
+  if (typeof value === 'string') check(value, place, findings)
+  if (type === 'array of string' && Array.isArray(value)) {
+    for (const [index, text] of value.entries()) check(text, `${place}[${index}]`, findings)
+  }
+  return value
 }
 
 /** A member that must be there. */

@@ -2,6 +2,7 @@ import { LEVEL_OF_MEMBERS, MOST_LEVELS, TOO_DEEP } from './depth.js'
 import { fieldOf } from './field.js'
 import type { Findings } from './findings.js'
 import type { JsonObject } from './member.js'
+import { checkUnicode } from './stored-text.js'
 
 /** How names of credentials end: `resetToken`, but not `tokenCount`. */
 const CREDENTIAL = new RegExp(
@@ -18,7 +19,7 @@ const CREDENTIAL = new RegExp(
 
 /**
  * Warns of members at any depth that are named like credentials: applications read metadata. Refuses
- * what goes too deep.
+ * what goes too deep, and half a surrogate pair. NUL is stored, for JSON escapes it.
  */
 export function checkMetadata(metadata: JsonObject, findings: Findings): void {
   if (checkInside({ value: metadata, field: 'userMetadata', level: LEVEL_OF_MEMBERS }, findings))
@@ -38,11 +39,13 @@ function checkInside({ value, field, level }: Part, findings: Findings): boolean
   const isList = Array.isArray(value)
   for (const name of Object.keys(value)) {
     const member: unknown = (value as JsonObject)[name]
+    const place = isList ? `${field}[${name}]` : fieldOf(field, name)
+    if (!isList) checkUnicode(name, place, findings)
+    if (typeof member === 'string') checkUnicode(member, place, findings)
     if (!isList && isSaid(member) && CREDENTIAL.test(name)) {
-      findings.warn('credential_in_metadata', fieldOf(field, name), MESSAGE)
+      findings.warn('credential_in_metadata', place, MESSAGE)
     }
     if (typeof member !== 'object' || member === null) continue
-    const place = isList ? `${field}[${name}]` : fieldOf(field, name)
     if (!checkInside({ value: member, field: place, level: level + 1 }, findings)) return false
   }
   return true

@@ -1,5 +1,6 @@
 import { lacks, type UserContext } from './context.js'
 import { coreInteger } from './core-number.js'
+import { trimmed } from './core-text.js'
 import { isAbsent, optional, type Reading, required } from './member.js'
 import { checkUnknown } from './unknown-member.js'
 
@@ -15,12 +16,21 @@ export function readTotpDevices(record: Reading, context: UserContext): void {
     findings.refuse('feature_missing', 'totpDevices', message)
     return
   }
+  const names = new Set<string>()
   for (const [index, object] of given.entries()) {
-    readDevice({ object, field: `totpDevices[${index}]`, suffix: SUFFIX, findings })
+    const field = `totpDevices[${index}]`
+    const deviceName = readDevice({ object, field, suffix: SUFFIX, findings })
+    if (deviceName === undefined) continue
+    const name = trimmed(deviceName)
+    if (names.has(name)) findings.refuse('duplicate', `${field}.deviceName`, TWICE)
+    names.add(name)
   }
 }
 
-function readDevice(reading: Reading): void {
+const TWICE = 'The record has a device of this name before: the core would store only one of them.'
+
+/** Its name. */
+function readDevice(reading: Reading): string | undefined {
   const { field, findings } = reading
   const secretKey = required(reading, 'secretKey', 'string')
   const period = optional(reading, 'period', 'integer')
@@ -38,6 +48,7 @@ function readDevice(reading: Reading): void {
   }
   checkName(deviceName, reading)
   checkUnknown(reading, 'totpDevice')
+  return deviceName
 }
 
 function checkName(deviceName: string | undefined, reading: Reading): void {

@@ -1,7 +1,7 @@
 import { has, type UserContext } from './context.js'
 import { trimmed } from './core-text.js'
 import { optional, type Reading, required } from './member.js'
-import { readTenantIds } from './tenant-ids.js'
+import { coreTenantId, readTenantIds } from './tenant-ids.js'
 import { checkUnknown } from './unknown-member.js'
 
 const LONGEST_ROLE = 255
@@ -15,17 +15,22 @@ export interface ReadRole {
 
 export function readUserRoles(record: Reading, context: UserContext): ReadRole[] {
   const given = optional(record, 'userRoles', 'array of object') ?? []
+  const pairs = new Set<string>()
   return given.map((object, index) => {
     const field = `userRoles[${index}]`
-    return readRole({ object, field, suffix: SUFFIX, findings: record.findings }, context)
+    return readRole({ object, field, suffix: SUFFIX, findings: record.findings }, context, pairs)
   })
 }
 
-function readRole(reading: Reading, context: UserContext): ReadRole {
+/** `pairs`: each role and tenant that the record has before. */
+function readRole(reading: Reading, context: UserContext, pairs: Set<string>): ReadRole {
   const { field, findings } = reading
   const role = required(reading, 'role', 'string')
   const given = required(reading, 'tenantIds', 'array of string')
-  if (role !== undefined) checkRole(role, reading, context)
+  if (role !== undefined) {
+    checkRole(role, reading, context)
+    checkRepeated(role, given ?? [], reading, pairs)
+  }
   const tenantIds = readTenantIds(given, reading, context)
   if (given?.length === 0) {
     findings.warn(
@@ -37,6 +42,21 @@ function readRole(reading: Reading, context: UserContext): ReadRole {
   checkUnknown(reading, 'role')
   return { field, tenantIds }
 }
+
+function checkRepeated(
+  role: string,
+  tenantIds: readonly string[],
+  { field, findings }: Reading,
+  pairs: Set<string>,
+): void {
+  for (const [index, tenantId] of tenantIds.entries()) {
+    const pair = JSON.stringify([trimmed(role), coreTenantId(tenantId)])
+    if (pairs.has(pair)) findings.refuse('duplicate', `${field}.tenantIds[${index}]`, TWICE)
+    pairs.add(pair)
+  }
+}
+
+const TWICE = 'The record has this role in this tenant before: the import fails.'
 
 function checkRole(role: string, { field, findings }: Reading, { roles }: UserContext): void {
   const place = `${field}.role`

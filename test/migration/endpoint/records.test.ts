@@ -260,6 +260,26 @@ describe('a user who is not imported', () => {
     await lenient.close()
   })
 
+  test.each<[string, object, string]>([
+    ['half a surrogate pair', { userMetadata: { a: '\ud800' } }, 'userMetadata.a: not_unicode'],
+    [
+      'NUL in a device name',
+      { totpDevices: [{ secretKey: 'some-totp-key', deviceName: 'a\0b' }] },
+      'totpDevices[0].deviceName: nul',
+    ],
+    [
+      'a role twice',
+      { userRoles: [{ role: 'editor', tenantIds: ['public', 'public'] }] },
+      'userRoles[0].tenantIds[1]: duplicate',
+    ],
+  ])('a record with %s, for good', async (_, more, fault) => {
+    const { faults } = await refusedAs('record_invalid', (id) => ({
+      ...legacyUser(id),
+      ...more,
+    }))
+    expect(faults).toEqual([fault])
+  })
+
   test('a record of many faults: the first of them are told', async () => {
     const devices = Array.from({ length: 50 }, () => ({ secretKey: 1 }))
     const many = (id: string) => ({ ...legacyUser(id), totpDevices: devices })

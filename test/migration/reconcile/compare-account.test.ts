@@ -120,6 +120,14 @@ describe('login methods differ', () => {
   })
 })
 
+describe('TOTP devices', () => {
+  it('differ where the account has one for two of one name', () => {
+    const device = { secretKey: 'reconciled-totp-key', deviceName: 'phone' }
+    const user = { ...RECORD, totpDevices: [device, { ...device, deviceName: ' phone' }] }
+    expect(compareAccount(user, withMethods(METHODS))).toEqual(['totpDevices[1]'])
+  })
+})
+
 describe('metadata', () => {
   it.each<[string, object, object]>([
     ['more of it', { a: 1 }, { a: 1, b: 2 }],

@@ -1,8 +1,8 @@
 import { withoutAccountData } from '../../reconcile/without-account-data.js'
-import { USER_WARNING_CODES, type UserFinding } from '../../user/finding.js'
+import { OWN_ERROR_CODES, USER_WARNING_CODES, type UserFinding } from '../../user/finding.js'
 
-const WARNINGS: ReadonlySet<string> = new Set(USER_WARNING_CODES)
+const OWN_CODES: ReadonlySet<string> = new Set([...OWN_ERROR_CODES, ...USER_WARNING_CODES])
 
-/** What a finding says, without account data. Warnings are not the core's, and quote nothing. */
+/** What a finding says, without account data. Texts that are not the core's quote nothing. */
 export const findingText = ({ code, message }: UserFinding, record: unknown): string =>
-  WARNINGS.has(code) ? message : withoutAccountData(message, record)
+  OWN_CODES.has(code) ? message : withoutAccountData(message, record)

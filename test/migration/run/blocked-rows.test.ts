@@ -49,8 +49,12 @@ describe('a row that keeps its chunk from being imported', () => {
   )
 
   it('is withdrawn when the hook has made its account', async () => {
-    const { open, simulated, time } = scene({}, {}, { jobUsers: 5, blame: () => 'nobody' })
-    time.at(1, () => simulated.importNow(person('user-3') as ImportUser))
+    const { open, simulated, time } = scene(
+      {},
+      {},
+      { jobEveryMs: FIVE_MINUTES, jobUsers: 5, blame: () => 'nobody' },
+    )
+    whileItWaits(time, () => simulated.importNow(person('user-3') as ImportUser))
     expect(await (await open()).run()).toMatchObject({
       state: 'complete',
       counts: { reconciled: 10 },
@@ -172,6 +176,21 @@ describe('rows that the core never ends', () => {
     }
     const { rows: told } = await (await open()).status()
     expect(told).toEqual(report.rows)
+  })
+
+  it('keep nobody else waiting: who has failed in another chunk is imported alone', async () => {
+    const { open, simulated, time } = scene(
+      {},
+      { stallMinutes: 10 },
+      { jobUsers: 5, poison: new Set(['user-7']), blame: () => 'chunk' },
+    )
+    simulated.importNow(taker('user-3'))
+    const report = await (await open()).run()
+    expect(report).toMatchObject({
+      state: 'stalled',
+      counts: { reconciled: 4, failed: 1, staged: 5 },
+    })
+    expect(time.elapsedMs()).toBeLessThan(15 * 60_000)
   })
 
   it('leave by `unblock`, and a run imports the innocent ones', async () => {

@@ -54,6 +54,7 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
       phase: 'held',
       head: undefined,
       waitingHead: undefined,
+      isChunkingRemoved: false,
       kept: [],
       keptBytes: 0,
       endCallback: undefined,

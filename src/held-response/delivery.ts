@@ -42,6 +42,7 @@ export interface Capture extends CaptureOptions, Sending {
   head: Head | undefined
   /** As long as it has been written and is yet to be sent. */
   waitingHead: WaitingHead | undefined
+  isChunkingRemoved: boolean
   kept: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
   keptBytes: number
   endCallback: Callback | undefined

@@ -32,7 +32,13 @@ const unlessWaiting =
 export const setHeader: Interceptor = unlessWaiting('setHeader')
 export const setHeaders: Interceptor = unlessWaiting('setHeaders')
 export const appendHeader: Interceptor = unlessWaiting('appendHeader')
-export const removeHeader: Interceptor = unlessWaiting('removeHeader')
+const removeUnlessWaiting = unlessWaiting('removeHeader')
+
+export function removeHeader(capture: Capture, args: unknown[]): unknown {
+  const returned = removeUnlessWaiting(capture, args)
+  if (/^transfer-encoding$/i.test(String(args[0]))) capture.isChunkingRemoved = true
+  return returned
+}
 
 export function writeHead(capture: Capture, args: unknown[]): unknown {
   const { response } = capture
@@ -42,7 +48,7 @@ export function writeHead(capture: Capture, args: unknown[]): unknown {
   }
   if (capture.head !== undefined || isHeadSent(response)) return call(capture, 'writeHead', args)
   const head = headOf(response, args, capture.keptHeaders)
-  capture.waitingHead = postponeHead(response, args)
+  capture.waitingHead = postponeHead(capture, args)
   capture.head = head
   if (isEventStream(head)) happen(capture, 'outgrown')
   return response

@@ -13,6 +13,8 @@ export interface WaitingHead {
 /** A response whose head may wait. */
 interface Waiting extends Sending {
   waitingHead: WaitingHead | undefined
+  /** Whether `Transfer-Encoding` has been taken off: Node then sends no chunks by itself. */
+  isChunkingRemoved: boolean
 }
 
 type HeadFunction = 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader' | 'writeHead'
@@ -25,7 +27,8 @@ export const isHeadSent = (response: ServerResponse): boolean =>
  * Does all that Node's `writeHead` does to a response, but gives Node no head: that could not be
  * taken back. From here on it is too late to change it.
  */
-export function postponeHead(response: ServerResponse, given: readonly unknown[]): WaitingHead {
+export function postponeHead(waiting: Waiting, given: readonly unknown[]): WaitingHead {
+  const { response } = waiting
   const { statusCode, statusMessage } = response
   const args = given.map(copyOf)
   if (isPlain(response, args)) {
@@ -33,7 +36,7 @@ export function postponeHead(response: ServerResponse, given: readonly unknown[]
     response.statusMessage = STATUS_CODES[status] ?? 'unknown'
     response.statusCode = status
   } else {
-    rehearse(response, args)
+    rehearse(waiting, args)
   }
   showWaiting(response)
   return { args, statusCode, statusMessage }
@@ -71,8 +74,10 @@ function isPlain(response: ServerResponse, args: readonly unknown[]): boolean {
 }
 
 /** What Node does to another response with this head, and what it throws, is what it does to this. */
-function rehearse(response: ServerResponse, args: readonly unknown[]): void {
+function rehearse({ response, isChunkingRemoved }: Waiting, args: readonly unknown[]): void {
   const scratch = new ServerResponse(response.req ?? SENT.req)
+  if (isChunkingRemoved) scratch.removeHeader('Transfer-Encoding')
+  scratch.useChunkedEncodingByDefault = response.useChunkedEncodingByDefault
   scratch.statusCode = response.statusCode
   scratch.statusMessage = response.statusMessage
   for (const [name, value] of headersOf(response)) scratch.setHeader(name, value)

@@ -26,6 +26,34 @@ const ACTS: Record<string, (res: Response, note: (value: unknown) => void) => vo
     res.statusMessage = INVALID
     res.writeHead(200)
   },
+  'announces trailers behind a length': (res) => {
+    res.setHeader('Content-Length', 7)
+    res.setHeader('Trailer', 'x-a').writeHead(200)
+  },
+  'announces trailers and has taken Transfer-Encoding off': (res) => {
+    res.setHeader('Transfer-Encoding', 'chunked').removeHeader('Transfer-Encoding')
+    res.setHeader('Trailer', 'x-a').writeHead(200)
+  },
+  'announces trailers in writeHead and has taken Transfer-Encoding off': (res) => {
+    res.removeHeader('transfer-encoding')
+    res.setHeader('a', '1').writeHead(200, { Trailer: 'x-a' })
+  },
+  'announces trailers, has taken Transfer-Encoding off, and ends': (res) => {
+    res.removeHeader('Transfer-Encoding')
+    res.setHeader('Trailer', 'x-a').end('the end')
+  },
+  'announces trailers, has taken Transfer-Encoding off, and writes': (res) => {
+    res.removeHeader('Transfer-Encoding')
+    res.setHeader('Trailer', 'x-a').write('the')
+  },
+  'announces trailers, has taken Transfer-Encoding off, and flushes': (res) => {
+    res.removeHeader('Transfer-Encoding')
+    res.setHeader('Trailer', 'x-a').flushHeaders()
+  },
+  'announces trailers and has put Transfer-Encoding back': (res) => {
+    res.removeHeader('Transfer-Encoding')
+    res.setHeader('Transfer-Encoding', 'chunked').setHeader('Trailer', 'x-a').writeHead(200)
+  },
   'looks at it': (res, note) => {
     note(res.headersSent)
     const headers = { 'X-B': '1' }

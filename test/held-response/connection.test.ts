@@ -106,9 +106,8 @@ describe('watchConnection', () => {
     ['that is no HTTP', 'what?\r\n\r\n'],
     ['that is not finished in time', 'GET / HTTP/1.1\r\n'],
   ])('does not tell when the caller sends another request %s', async (_what, sent) => {
-    const { client, response, calls } = await ask((made) => {
-      made.headersTimeout = 50
-    })
+    const { client, response, calls } = await ask()
+    server.headersTimeout = 50
     client.write(sent)
     await once(response, 'close')
     expect(calls()).toBe(0)

@@ -37,6 +37,8 @@ function consuming(found: readonly Row[] = []) {
     usedTransaction: false,
     keepsWrites: false,
     usedTokens,
+    serverFailure: undefined,
+    noteFailure: () => {},
   }
   return { consumed: consumeWithin(place, run, token), usedTokens, answer, fail }
 }

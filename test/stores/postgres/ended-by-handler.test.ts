@@ -1,46 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RequestHandler } from 'express'
-import { postgresStore } from 'express-service-auth/postgres'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import type { PostgresStore } from '../../../src/stores/postgres/postgres-store.js'
-import { ADAPTERS, type OpenAdapter } from '../../faults/postgres/adapters.js'
+import { describe, expect, test } from 'vitest'
+import { ADAPTERS } from '../../faults/postgres/adapters.js'
+import { nameOf } from '../../faults/postgres/stage.js'
 import { createLedger } from '../../support/coupled-receiver.js'
-import { EXPRESS_MAJORS, type ExpressModule } from '../../support/express-majors.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
 import { call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
 import { sharedPostgres } from '../../support/postgres-database.js'
+import { effectOf, openOnAdapter } from './open-on-adapter.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
-
-const CLOSING_MS = 500
-
-type Make = (store: PostgresStore<unknown>, opened: OpenAdapter) => RequestHandler
-
-async function openOn(adapter: (typeof ADAPTERS)[number], max: number, make: Make) {
-  const opened = await adapter.open(ledger.url, max)
-  const store = postgresStore(opened.runner, {
-    sweepSeconds: false,
-    acquireMs: 10_000,
-    transactionMs: 5000,
-  })
-  const handler = make(store, opened)
-  const receiver = await openOrders({
-    express: EXPRESS_MAJORS[1]?.express as ExpressModule,
-    store,
-    handler,
-  })
-  onTestFinished(async () => {
-    await receiver.close()
-    store.close()
-    await Promise.race([opened.close(), delay(CLOSING_MS, undefined, { ref: false })])
-  })
-  return receiver
-}
-
-const insertOf = (request: Parameters<RequestHandler>[0]): string =>
-  `insert into effect (key) values ('${request.idempotency?.key}')`
 
 describe.each(ADAPTERS)(
   '$name, a handler that ends its transaction inside of a longer text',
@@ -55,42 +24,50 @@ describe.each(ADAPTERS)(
       ['select 1; commit', 500, 1, undefined],
     ])('%s, and answers %i', async (text, status, effects, replayed) => {
       const events = hearIdempotency()
-      const receiver = await openOn(adapter, 2, (store, opened) => async (request, response) => {
-        const tx = store.transactionOf(request)
-        await opened.execute(tx, insertOf(request))
-        await opened.execute(tx, text)
-        response.status(status).json({})
+      const receiver = await openOnAdapter(adapter, {
+        url: ledger.url,
+        max: 2,
+        handler: (store, opened) => async (request, response) => {
+          const tx = store.transactionOf(request)
+          await opened.execute(tx, effectOf(request))
+          await opened.execute(tx, text)
+          response.status(status).json({})
+        },
       })
       const key = newKey()
       expect(await call(receiver.port, { key })).toMatchObject({ status })
       const retry = await call(receiver.port, { key })
       expect(retry.status).toBe(replayed ? status : 409)
       expect(retry.headers['idempotent-replayed']).toEqual(replayed && [replayed])
-      expect(await ledger.effects(key)).toBe(effects)
+      expect(await ledger.effects(nameOf(key))).toBe(effects)
       expect(receiver.handled).toBe(1)
       expect(events[1]).toMatchObject({ reason: 'uncoupled', status })
       const other = newKey()
       expect(await call(receiver.port, { key: other })).toMatchObject({ status })
-      expect(await ledger.effects(other)).toBe(effects)
+      expect(await ledger.effects(nameOf(other))).toBe(effects)
     })
 
     test.each([201, 409, 500])(
       'while another waits for the connection, and answers %i',
       async (status) => {
-        const receiver = await openOn(adapter, 1, (store, opened) => async (request, response) => {
-          const tx = store.transactionOf(request)
-          await opened.execute(tx, insertOf(request))
-          if (request.query['other']) {
+        const receiver = await openOnAdapter(adapter, {
+          url: ledger.url,
+          max: 1,
+          handler: (store, opened) => async (request, response) => {
+            const tx = store.transactionOf(request)
+            await opened.execute(tx, effectOf(request))
+            if (request.query['other']) {
+              await delay(100)
+              await opened.execute(tx, effectOf(request))
+              response.status(201).json({})
+              return
+            }
+            // The other one waits for this connection by now.
             await delay(100)
-            await opened.execute(tx, insertOf(request))
-            response.status(201).json({})
-            return
-          }
-          // The other one waits for this connection by now.
-          await delay(100)
-          await opened.execute(tx, 'select 1; commit')
-          await delay(50)
-          response.status(status).json({})
+            await opened.execute(tx, 'select 1; commit')
+            await delay(50)
+            response.status(status).json({})
+          },
         })
         const [key, otherKey] = [newKey(), newKey()]
         const ending = call(receiver.port, { key })
@@ -98,12 +75,12 @@ describe.each(ADAPTERS)(
         const other = await call(receiver.port, { key: otherKey, path: '/orders/1?other=1' })
         expect(await ending).toMatchObject({ status })
         expect((await call(receiver.port, { key })).status).toBe(status === 500 ? 409 : status)
-        expect(await ledger.effects(key)).toBe(1)
+        expect(await ledger.effects(nameOf(key))).toBe(1)
         expect([201, 500, 503]).toContain(other.status)
-        expect(await ledger.effects(otherKey)).toBe(other.status === 201 ? 2 : 0)
+        expect(await ledger.effects(nameOf(otherKey))).toBe(other.status === 201 ? 2 : 0)
         const retry = await call(receiver.port, { key: otherKey, path: '/orders/1?other=1' })
         expect(retry.status).toBe(201)
-        expect(await ledger.effects(otherKey)).toBe(2)
+        expect(await ledger.effects(nameOf(otherKey))).toBe(2)
       },
     )
   },

@@ -2,6 +2,7 @@ import { noAnswer, noConnection, ROLLBACK_MS, within } from '../bounded.js'
 import type { Row, Statement, TransactionLimits, TransactionRunner } from '../runner.js'
 import { fromPg } from './pg.js'
 import { isPgPool, outliveClientErrors, type PgPoolLike } from './pg-pool.js'
+import { dropIfReadOnly } from './read-only.js'
 
 /** A database of drizzle 0.45 on a pool of node-postgres; `T` is what `transaction` gives. */
 export interface DrizzleLike<T> {
@@ -74,10 +75,15 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
       }
       const proven = async (tx: T) => {
         proofs.set(tx as object, { holds: false })
-        const result = await work(tx)
-        // Where an error was swallowed this fails; the library's `commit` would roll back in silence.
-        await prove(tx)
-        return result
+        try {
+          const result = await work(tx)
+          // Where an error was swallowed this fails; the library's `commit` would roll back in silence.
+          await prove(tx)
+          return result
+        } catch (error) {
+          await dropIfReadOnly(error, (text) => execute(tx, sql.raw(text)))
+          throw error
+        }
       }
       return hold(db, proven, limits)
     },

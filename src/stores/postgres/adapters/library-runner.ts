@@ -1,6 +1,7 @@
 import { noAnswer, ROLLBACK_MS } from '../bounded.js'
 import type { Row, StatementLimits, TransactionLimits, TransactionRunner } from '../runner.js'
 import { type Open, openInTime } from './in-time.js'
+import { dropIfReadOnly } from './read-only.js'
 
 /** A library that has a transaction function of its own and runs a statement at a time. */
 export interface Library<Tx, Connection> {
@@ -28,6 +29,19 @@ export function libraryRunner<Tx, Connection>(
     return rows
   }
 
+  async function queryAlone(
+    connection: Connection,
+    text: string,
+    values: readonly unknown[],
+  ): Promise<readonly Row[]> {
+    try {
+      return await library.query(connection, text, values)
+    } catch (error) {
+      await dropIfReadOnly(error, (statement) => library.query(connection, statement, []))
+      throw error
+    }
+  }
+
   return {
     async transaction(work, limits) {
       let failure: { readonly error: unknown } | undefined
@@ -44,6 +58,7 @@ export function libraryRunner<Tx, Connection>(
         } catch (error) {
           failure = { error }
           bound(ROLLBACK_MS, error)
+          await dropIfReadOnly(error, (statement) => library.query(tx, statement, []))
           throw error
         }
       })
@@ -55,10 +70,10 @@ export function libraryRunner<Tx, Connection>(
     async query(tx, text, values, limits) {
       if (tx !== undefined) return queryIn(tx, text, values)
       const open = library.connection(limits)
-      if (!limits) return open((connection) => library.query(connection, text, values))
+      if (!limits) return open((connection) => queryAlone(connection, text, values))
       return openInTime(open, limits.acquireMs, (connection, bound) => {
         bound(limits.statementMs, noAnswer(limits.statementMs))
-        return library.query(connection, text, values)
+        return queryAlone(connection, text, values)
       })
     },
   }

@@ -9,6 +9,7 @@ import type {
 import { type Conversation, converse } from './pg-conversation.js'
 import { borrow, isPgPool, type Loan, outliveIdleErrors, type PgPoolLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'
+import { isReadOnly } from './read-only.js'
 
 const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
@@ -75,18 +76,18 @@ async function runTransaction<T, R>(
     loan.giveBack(true)
     return result
   } catch (error) {
-    await rollBack(loan, conversation)
+    await rollBack({ loan, conversation }, error)
     throw error
   }
 }
 
-async function rollBack(loan: Loan<unknown>, conversation: Conversation): Promise<void> {
+async function rollBack<T>({ loan, conversation }: Running<T>, reason: unknown): Promise<void> {
   const tooLate = (): Error => noAnswer(ROLLBACK_MS)
   const isRolledBack = await within(ROLLBACK_MS, conversation.rollBack(), { tooLate }).then(
     () => true,
     () => false,
   )
-  loan.giveBack(isRolledBack)
+  loan.giveBack(isRolledBack && !isReadOnly(reason))
 }
 
 async function queryAlone(

@@ -19,6 +19,7 @@ import {
   rollBack,
   unprepared,
 } from './postgres-js-transaction.js'
+import { dropIfReadOnly } from './read-only.js'
 
 const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
@@ -79,13 +80,15 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     running.set(open.tx as object, open)
     try {
       const lost = open.ended.catch(async (error: unknown) => {
+        if (open.closing === undefined) throw error
+        // The library fails with any error that a query had, also where a savepoint has undone it.
         await open.closing
-        throw error
       })
       const result = await orLost(work(open.tx), lost)
       await close(open, [])
       return result
     } catch (error) {
+      await dropIfReadOnly(error, (text) => unprepared(open.tx, text))
       await rollBack(open, error)
       throw error
     } finally {
@@ -127,7 +130,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
       const open = openOf(tx)
       if (await isLostByNow(open)) await open.ended
       if (open.handover.cause !== undefined) await open.handover.known
-      return send(tx, { text, values })
+      return orLost(send(tx, { text, values }), open.ended)
     },
     batch: (tx, statements) => allDone(sendAll(tx, statements)),
     async commitWith(tx, statements) {

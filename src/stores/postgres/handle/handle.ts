@@ -1,6 +1,7 @@
+import { types } from 'node:util'
 import { isCallback, isNativePromise, isThenable, leadsToTransaction } from './handle-values.js'
 import { leadsElsewhere, takesListenerOff } from './harmless-calls.js'
-import { createPendingCalls } from './pending-calls.js'
+import { type CallObserver, createPendingCalls } from './pending-calls.js'
 import { BEHIND, behind, isProxy, unwrap } from './proxied.js'
 import { PROMISE_FUNCTIONS, refuse, refuseCall } from './refusal.js'
 import { controlsTransaction } from './transaction-control.js'
@@ -46,18 +47,18 @@ const CONTROL_REFUSED =
  * functions or given to its callbacks, and has functions itself, is behind it too. Rows and other data
  * are not. Calls that fail do so with a rejection, so that they fail no process whose code has a `catch`.
  */
-export function revocableHandle<Tx>(tx: Tx): RevocableHandle<Tx> {
-  const { wrap, revoke, ended } = createMembrane()
+export function revocableHandle<Tx>(tx: Tx, observer?: CallObserver): RevocableHandle<Tx> {
+  const { wrap, revoke, ended } = createMembrane(observer)
   const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
   return { handle: isObject ? (wrap(tx) as Tx) : tx, revoke, ended }
 }
 
-function createMembrane() {
+function createMembrane(observer?: CallObserver) {
   let isRevoked = false
   const objects = new WeakMap<object, object>()
   const methods = new WeakMap<object, WeakMap<object, object>>()
   const callbacks = new WeakMap<object, Callback>()
-  const pending = createPendingCalls()
+  const pending = createPendingCalls(observer)
 
   /** The same object is always behind the same proxy; a function, behind one for each owner. */
   function wrap(target: object, member: Member = { owner: undefined, name: '' }): object {
@@ -122,7 +123,8 @@ function createMembrane() {
     const self = owner ?? unwrap(given.self)
     // What a promise resolves to is a result: its listeners get it as it is.
     if (isListening) {
-      return pending.listen(given.values, (listeners) => Reflect.apply(target, self, listeners))
+      const listening = { name, listeners: given.values }
+      return pending.listen(listening, (listeners) => Reflect.apply(target, self, listeners))
     }
     const values = given.values.map(argumentOf)
     if (controlsTransaction({ owner: self, name, arguments: values })) {
@@ -149,6 +151,8 @@ function createMembrane() {
     if (known) return known
     const abandon: Callback['abandon'] = new Set()
     function guarded(this: unknown, ...values: unknown[]): unknown {
+      // Of pg, which calls back with its error first.
+      if (types.isNativeError(values[0])) observer?.failed(values[0])
       const result = unwrap(original.apply(wrapIfNeeded(this), values.map(wrapIfNeeded)))
       return isThenable(result) ? unlessEnded(result) : result
     }

@@ -1,5 +1,13 @@
 type Listener = (...values: unknown[]) => unknown
 
+/** Gets to know how the calls on a handle end. */
+export interface CallObserver {
+  succeeded(): void
+  failed(error: unknown): void
+}
+
+const IGNORE: CallObserver = { succeeded: () => {}, failed: () => {} }
+
 /** The calls on a handle that have not been answered yet. */
 export interface PendingCalls {
   /** The same promise to its caller; it counts until it settles. */
@@ -8,12 +16,18 @@ export interface PendingCalls {
    * Makes a query that is lazy start by listening to it; it counts until a listener hears of it, and not
    * while the listener goes on.
    */
-  listen(listeners: readonly unknown[], start: (listeners: readonly unknown[]) => unknown): unknown
+  listen(listening: Listening, start: (listeners: readonly unknown[]) => unknown): unknown
   /** Resolves when none is pending. */
   ended(): Promise<void>
 }
 
-export function createPendingCalls(): PendingCalls {
+interface Listening {
+  /** `then`, `catch` or `finally`. */
+  readonly name: PropertyKey
+  readonly listeners: readonly unknown[]
+}
+
+export function createPendingCalls(observer: CallObserver = IGNORE): PendingCalls {
   const ends = new Set<() => void>()
   let waiting: (() => void)[] = []
 
@@ -29,27 +43,45 @@ export function createPendingCalls(): PendingCalls {
   }
 
   // Not beside it: a rejection that its caller does not handle must stay unhandled.
-  const endingWith = (answer: Promise<unknown>, end: () => void): Promise<unknown> =>
+  const endingWith = (
+    answer: Promise<unknown>,
+    end: () => void,
+    { succeeded, failed }: CallObserver,
+  ): Promise<unknown> =>
     answer.then(
       (value) => {
+        succeeded()
         end()
         return value
       },
       (error) => {
+        failed(error)
         end()
         throw error
       },
     )
 
   return {
-    count: (answer) => endingWith(answer, begin()),
-    listen(listeners, start) {
+    count: (answer) => endingWith(answer, begin(), observer),
+    listen({ name, listeners }, start) {
       const end = begin()
-      const heard = listeners.map((listener) =>
-        typeof listener === 'function' ? endFirst(listener as Listener, end) : listener,
-      )
+      let { failed } = observer
+      const hear = (listener: unknown, observe: (value: unknown) => void): unknown => {
+        if (typeof listener !== 'function') return listener
+        return observeFirst(listener as Listener, (value) => {
+          observe(value)
+          end()
+        })
+      }
+      const heard = [...listeners]
+      if (name === 'then') heard[0] = hear(heard[0], observer.succeeded)
+      const last = name === 'then' ? 1 : 0
+      heard[last] = hear(heard[last], name === 'finally' ? () => {} : observer.failed)
+      // What follows a listener that was told of the failure is no answer of the database.
+      if (name !== 'finally' && typeof heard[last] === 'function') failed = () => {}
       const answer = start(heard)
-      return answer instanceof Promise ? endingWith(answer, end) : answer
+      const rest = { succeeded: () => {}, failed }
+      return answer instanceof Promise ? endingWith(answer, end, rest) : answer
     },
     async ended() {
       if (ends.size > 0) await new Promise<void>((resolve) => waiting.push(resolve))
@@ -57,9 +89,9 @@ export function createPendingCalls(): PendingCalls {
   }
 }
 
-const endFirst =
-  (listener: Listener, end: () => void): Listener =>
+const observeFirst =
+  (listener: Listener, observe: (value: unknown) => void): Listener =>
   (...values) => {
-    end()
+    observe(values[0])
     return listener(...values)
   }

@@ -1,15 +1,12 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { CoupledEnding, CoupledRequest, CoupledStore } from '../../../coupled/store.js'
-import { noAnswer, within } from '../bounded.js'
 import type { Place } from '../place.js'
 import type { RecordIds } from '../sql/record-ids.js'
-import { isEndedByHandler } from '../sql/statements.js'
 import type { Life } from './life.js'
 import { createLifeline, type Lifeline } from './lifeline.js'
 import type { LiveRun, LiveRuns, UsedToken } from './live-runs.js'
 import { fenceOf, open } from './opening.js'
-
-const LOOK_FOR_END_MS = 500
+import { serverFault, stateOf } from './transaction-state.js'
 
 /** A request, its handler, and where they meet. */
 export interface Subject<Tx> {
@@ -46,6 +43,8 @@ interface Going<Tx> {
   readonly lifeline: Lifeline
   /** The client has called: it may do so once. */
   isEntered: boolean
+  /** What the client has called is over. */
+  isLeft: boolean
   fence: number | undefined
   run: LiveRun<Tx> | undefined
   isUncoupled: boolean
@@ -74,6 +73,7 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
     subject,
     lifeline,
     isEntered: false,
+    isLeft: false,
     fence: undefined,
     run: undefined,
     isUncoupled: false,
@@ -81,7 +81,13 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
   }
   lifeline.limit(acquireMs + resolveMs)
   // A client may call it in the async context of whoever has freed the connection.
-  const inside = AsyncResource.bind((tx: Tx) => proceed(going, tx), 'express-service-auth:run')
+  const inside = AsyncResource.bind(
+    (tx: Tx) =>
+      proceed(going, tx).finally(() => {
+        going.isLeft = true
+      }),
+    'express-service-auth:run',
+  )
   // An async function: one that throws at once has failed as one that rejects.
   const transact = async () =>
     place.runner.transaction(inside, { acquireMs, transactionMs, isolation })
@@ -90,6 +96,8 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
     (error: unknown) => ({ error }),
   )
   const settled = await lifeline.within(settling).catch(() => undefined)
+  // A client that has lost its connection need not wait for the work.
+  if (typeof settled === 'object' && !going.isLeft) lifeline.happen({ type: 'failed' })
   const { life } = lifeline
   // A client may give a transaction up whose handler is still at work.
   lifeline.happen({ type: 'struck' })
@@ -124,21 +132,32 @@ async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
   subject.onRun()
   const ending = await lifeline.within(handle(going, fence))
   lifeline.happen({ type: 'answered', ending, keepsWrites: run.keepsWrites })
-  await lookForEnd(going, tx, fence)
+  await lookAtTransaction(going, tx, fence)
   await record(going, tx, fence)
 }
 
-/** A handler that has ended its transaction itself has kept what is to go. */
-async function lookForEnd<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void> {
+/**
+ * Looks at the transaction before a rollback, because what a handler has committed itself stays, and after a
+ * failure of the server, which the handler may have answered with anything.
+ *
+ * @throws the error by which the server has failed, or which shows that the transaction has ended.
+ */
+async function lookAtTransaction<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void> {
   const { place, lifeline, run } = going
-  if (lifeline.life.at !== 'undoing' || run?.usedTransaction !== true) return
-  const { text, values } = place.statements.assertIn(String(fence))
-  const asked = place.runner.query(tx, text, values)
-  // The calls of the handler have ended: what takes longer is a connection that has gone.
-  const tooLate = (): Error => noAnswer(LOOK_FOR_END_MS)
-  await within(LOOK_FOR_END_MS, asked, { tooLate }).catch((error: unknown) => {
-    going.isUncoupled = isEndedByHandler(error)
-  })
+  const { life } = lifeline
+  const failure = run?.serverFailure
+  const isUndone = life.at === 'undoing' && run?.usedTransaction === true
+  if (!isUndone && failure === undefined) return
+  const state = await stateOf(place, tx, fence)
+  if (state.is === 'ended') {
+    going.isUncoupled = true
+    if (life.at === 'recording') throw state.error
+    return
+  }
+  const fault = serverFault({ life, state, failure })
+  if (fault === undefined) return
+  lifeline.happen({ type: 'failed' })
+  throw fault.error
 }
 
 async function handle<Tx>(going: Going<Tx>, fence: number): Promise<CoupledEnding> {

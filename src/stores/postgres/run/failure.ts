@@ -18,8 +18,9 @@ const CONFLICTS: ReadonlySet<string> = new Set([
   '40P01', // deadlock_detected
   '55P03', // lock_not_available
 ])
+const READ_ONLY = '25006' // read_only_sql_transaction
 const UNAVAILABLE: ReadonlySet<string> = new Set([
-  '25006', // read_only_sql_transaction
+  READ_ONLY,
   '25P03', // idle_in_transaction_session_timeout
   '25P04', // transaction_timeout
 ])
@@ -38,3 +39,13 @@ export function failureAt(stage: ClosingStage, sqlState: string | undefined): Cl
   if (ofClass === INSUFFICIENT_RESOURCES || UNAVAILABLE.has(sqlState)) return 'unavailable'
   return 'refused'
 }
+
+/**
+ * Whether a statement of a handler failed because of the server, so that another one may do it: it lacks a
+ * resource (class 53), is read-only, or ended the connection (57P01 to 57P05).
+ */
+export const isServerFailure = (sqlState: string | undefined): boolean =>
+  sqlState !== undefined &&
+  (sqlState.startsWith(INSUFFICIENT_RESOURCES) ||
+    sqlState === READ_ONLY ||
+    /^57P0[1-5]$/.test(sqlState))

@@ -11,6 +11,7 @@ import type { KeptRecord, Opened } from '../sql/statements.js'
  * - `undoing`: it has answered, and its writes go.
  * - `recording`: it has answered, and its record is being written.
  * - `committing`: whoever does not hear of the transaction any more does not know whether it committed.
+ * - `failed`: it has answered, but the server failed a statement of its handler; it rolls back.
  * - `given_up`: it took too long; nothing of it will be committed.
  */
 export type Life =
@@ -21,6 +22,7 @@ export type Life =
   | { readonly at: 'undoing'; readonly ending: CoupledEnding }
   | { readonly at: 'recording'; readonly ending: KeptEnding }
   | { readonly at: 'committing'; readonly ending: KeptEnding }
+  | { readonly at: 'failed' }
   | { readonly at: 'given_up'; readonly reason: 'store_unavailable' | 'timed_out' }
 
 /** An answer that is committed with the writes before it. */
@@ -29,12 +31,14 @@ export type KeptEnding = Exclude<CoupledEnding, { readonly type: 'roll_back' }>
 /**
  * - `opened`: the locks are tried, and the record is looked for.
  * - `answered`: the handler has answered. `keepsWrites`: its writes stay even if it refuses.
+ * - `failed`: what the handler answered does not count, because the server failed.
  * - `commits`: from here on the transaction may commit.
  * - `struck`: the time is over.
  */
 export type LifeEvent =
   | { readonly type: 'opened'; readonly opened: Opened }
   | { readonly type: 'answered'; readonly ending: CoupledEnding; readonly keepsWrites: boolean }
+  | { readonly type: 'failed' }
   | { readonly type: 'commits' }
   | { readonly type: 'struck' }
 
@@ -45,6 +49,8 @@ export function advance(life: Life, event: LifeEvent): Life {
       return life.at === 'opening' ? afterOpening(event.opened) : life
     case 'answered':
       return life.at === 'running' ? afterAnswer(event.ending, event.keepsWrites) : life
+    case 'failed':
+      return life.at === 'recording' || life.at === 'undoing' ? { at: 'failed' } : life
     case 'commits':
       return life.at === 'recording' ? { at: 'committing', ending: life.ending } : life
     case 'struck':

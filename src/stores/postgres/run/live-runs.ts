@@ -1,5 +1,7 @@
 import { wrongWiring } from '../../../decision/fault.js'
 import { type RevocableHandle, revocableHandle } from '../handle/handle.js'
+import { sqlStateOf } from '../sql-state.js'
+import { isServerFailure } from './failure.js'
 
 /** A token that a run has used up inside its transaction. */
 export interface UsedToken {
@@ -20,6 +22,17 @@ export interface LiveRun<Tx> {
   /** Whether the writes of a refusal stay. */
   keepsWrites: boolean
   readonly usedTokens: UsedToken[]
+  /** The last failure of a statement that was the server's own. */
+  readonly serverFailure: ServerFailure | undefined
+  /** Remembers why a statement failed, if that was the server's own failure. */
+  noteFailure(error: unknown): void
+}
+
+/** A statement in a run's transaction failed because of the server. */
+export interface ServerFailure {
+  readonly error: unknown
+  /** Whether a later statement succeeded: the handler has undone this one by a savepoint. */
+  isUndone: boolean
 }
 
 /** The runs whose handlers have not answered yet. */
@@ -38,11 +51,21 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
   return {
     begin(requester, key, tx) {
       let revocable: RevocableHandle<Tx> | undefined
+      let serverFailure: ServerFailure | undefined
+      const noteFailure = (error: unknown): void => {
+        if (isServerFailure(sqlStateOf(error))) serverFailure = { error, isUndone: false }
+      }
+      const observer = {
+        failed: noteFailure,
+        succeeded() {
+          if (serverFailure) serverFailure.isUndone = true
+        },
+      }
       const run: LiveRun<Tx> = {
         key,
         tx,
         handle() {
-          const made = revocable ?? revocableHandle(tx)
+          const made = revocable ?? revocableHandle(tx, observer)
           revocable = made
           return made.handle
         },
@@ -54,6 +77,10 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         },
         keepsWrites: false,
         usedTokens: [],
+        get serverFailure() {
+          return serverFailure
+        },
+        noteFailure,
       }
       ofRequesters.set(requester, { run, revoke: () => revocable?.revoke() })
       return run

@@ -36,6 +36,7 @@ async function judge<Tx>(
       return { outcome: 'undone', reason: life.reason, mayRetryNow: false }
     case 'opening':
     case 'running':
+    case 'failed':
       return unavailable(settled)
     case 'undoing':
       assertRolledBack(settled)

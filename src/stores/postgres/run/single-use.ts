@@ -8,7 +8,7 @@ const SERIALIZATION_FAILURE = '40001'
 /** Uses a token up inside a run's transaction: `false` when it is used, or being used by another. */
 export async function consumeWithin<Tx>(
   place: Place<Tx>,
-  { tx, usedTokens }: LiveRun<Tx>,
+  { tx, usedTokens, noteFailure }: LiveRun<Tx>,
   token: UsedToken,
 ): Promise<boolean> {
   const { runner, statements, schema } = place
@@ -20,6 +20,7 @@ export async function consumeWithin<Tx>(
   try {
     isFirst = statements.readConsumed(await runner.query(tx, text, values))
   } catch (error) {
+    noteFailure(error)
     // Where the transaction looks at an older state, another's use of the token shows so. So does
     // any other conflict of a serializable transaction, which says nothing of the token.
     if (sqlStateOf(error) !== SERIALIZATION_FAILURE) throw error

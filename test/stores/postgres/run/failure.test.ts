@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type ClosingFailure, failureAt } from '../../../../src/stores/postgres/run/failure.js'
+import {
+  type ClosingFailure,
+  failureAt,
+  isServerFailure,
+} from '../../../../src/stores/postgres/run/failure.js'
 
 /** SQLSTATE, what it comes to at the record, and what at COMMIT. */
 const TABLE: readonly (readonly [string | undefined, ClosingFailure, ClosingFailure])[] = [
@@ -46,6 +50,23 @@ describe('A transaction that failed at its end', () => {
   test.each(TABLE)('with %s: %s at the record, %s at COMMIT', (sqlState, atRecord, atCommit) => {
     expect(failureAt('record', sqlState)).toBe(atRecord)
     expect(failureAt('commit', sqlState)).toBe(atCommit)
+  })
+
+  test('a statement of a handler fails because of the server with class 53, 57P01 to 57P05 or 25006', () => {
+    const states = ['53000', '53100', '57P01', '57P02', '57P03', '57P04', '57P05', '25006']
+    for (const state of states) expect(isServerFailure(state)).toBe(true)
+    const others = [
+      undefined,
+      '57014',
+      '57000',
+      '25P02',
+      '25001',
+      '23505',
+      '40001',
+      '42501',
+      '58030',
+    ]
+    for (const state of others) expect(isServerFailure(state)).toBe(false)
   })
 
   test('is unclear at COMMIT alone, and with no SQLSTATE or one of the classes 08, 57, 58 and XX', () => {

@@ -32,6 +32,7 @@ const LIVES: Readonly<Record<Life['at'], Life>> = {
   undoing: { at: 'undoing', ending: rollBack },
   recording: { at: 'recording', ending: commit },
   committing: { at: 'committing', ending: commit },
+  failed: { at: 'failed' },
   given_up: { at: 'given_up', reason: 'timed_out' },
 }
 
@@ -45,6 +46,7 @@ const EVENTS: Readonly<Record<string, LifeEvent>> = {
   'a refusal that keeps its writes': answered(refuse, true),
   'a failure': answered(rollBack),
   'a failure that keeps its writes': answered(rollBack, true),
+  'the server fails it': { type: 'failed' },
   'it commits': { type: 'commits' },
   'its time is over': { type: 'struck' },
 }
@@ -66,7 +68,9 @@ const CHANGES: Readonly<Partial<Record<Life['at'], Readonly<Record<string, Life>
     'a failure that keeps its writes': { at: 'undoing', ending: rollBack },
     'its time is over': { at: 'given_up', reason: 'timed_out' },
   },
+  undoing: { 'the server fails it': { at: 'failed' } },
   recording: {
+    'the server fails it': { at: 'failed' },
     'it commits': { at: 'committing', ending: commit },
     'its time is over': { at: 'given_up', reason: 'timed_out' },
   },

@@ -1,0 +1,64 @@
+import { noAnswer, within } from '../bounded.js'
+import type { Place } from '../place.js'
+import { isEndedByHandler } from '../sql/statements.js'
+import { sqlStateOf } from '../sql-state.js'
+import { failureAt } from './failure.js'
+import type { Life } from './life.js'
+import type { ServerFailure } from './live-runs.js'
+
+/**
+ * The state of a run's transaction when its handler has answered.
+ *
+ * - `ended`: it is not the run's any more, so that its handler ended it.
+ * - `aborted`: a statement failed; only a rollback is possible.
+ * - `lost`: the connection, or the server behind it, is gone.
+ * - `unknown`: the server did not answer in time.
+ */
+export type TransactionState =
+  | { readonly is: 'open' | 'aborted' | 'unknown' }
+  | { readonly is: 'ended' | 'lost'; readonly error: unknown }
+
+const STATE_MS = 500
+const IN_FAILED_TRANSACTION = '25P02'
+
+/** Asks for it. The calls of the handler have ended: what takes long is a connection that has gone. */
+export async function stateOf<Tx>(
+  { runner, statements }: Place<Tx>,
+  tx: Tx,
+  fence: number,
+): Promise<TransactionState> {
+  const { text, values } = statements.assertIn(String(fence))
+  const timeout = noAnswer(STATE_MS)
+  try {
+    await within(STATE_MS, runner.query(tx, text, values), { tooLate: () => timeout })
+    return { is: 'open' }
+  } catch (error) {
+    if (isEndedByHandler(error)) return { is: 'ended', error }
+    const sqlState = sqlStateOf(error)
+    if (sqlState === IN_FAILED_TRANSACTION) return { is: 'aborted' }
+    const isLost = error !== timeout && failureAt('record', sqlState) === 'unavailable'
+    return isLost ? { is: 'lost', error } : { is: 'unknown' }
+  }
+}
+
+interface Answered {
+  readonly life: Life
+  readonly state: TransactionState
+  /** The last one that a statement of the handler met. */
+  readonly failure: ServerFailure | undefined
+}
+
+/**
+ * Why the handler's answer does not count: the connection was lost, or the server failed a statement whose
+ * error the handler has passed on, or swallowed without a rollback to a savepoint.
+ */
+export function serverFault({
+  life,
+  state,
+  failure,
+}: Answered): { readonly error: unknown } | undefined {
+  if (state.is === 'lost') return failure ?? state
+  if (state.is === 'aborted') return failure
+  const isPassedOn = life.at === 'undoing' && life.ending.type === 'roll_back'
+  return isPassedOn && failure?.isUndone === false ? failure : undefined
+}

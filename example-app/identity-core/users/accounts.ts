@@ -30,18 +30,21 @@ export async function accountIdOf(query: Query, userId: string): Promise<string 
 
 /** Accounts as the core shows them, oldest first. */
 export async function readAccounts(query: Query, ids: readonly string[]): Promise<JsonObject[]> {
-  const rows = await query<MethodRow>(
-    `select m.*, a.is_primary, a.time_joined as account_joined, u.external_id,
-       (select json_agg(t.tenant_id order by t.position) from method_tenants t
-        where t.method_id = m.id) as tenant_ids
-     from accounts a join login_methods m on m.account_id = a.id
-       left join userid_mapping u on u.core_id = m.id
-     where a.id in (select json_array_elements_text($1::json))
-     order by a.time_joined, a.id desc, m.time_joined, m.position`,
+  // As JSON: PGlite cuts a byte order mark at the beginning of a text off.
+  const rows = await query<{ method: MethodRow }>(
+    `select to_json(method) as method from (
+       select m.*, a.is_primary, a.time_joined as account_joined, u.external_id,
+         (select json_agg(t.tenant_id order by t.position) from method_tenants t
+          where t.method_id = m.id) as tenant_ids
+       from accounts a join login_methods m on m.account_id = a.id
+         left join userid_mapping u on u.core_id = m.id
+       where a.id in (select json_array_elements_text($1::json))
+       order by a.time_joined, a.id desc, m.time_joined, m.position
+     ) as method`,
     [JSON.stringify(ids)],
   )
   const byAccount = new Map<string, MethodRow[]>()
-  for (const row of rows) {
+  for (const { method: row } of rows) {
     byAccount.set(row.account_id, [...(byAccount.get(row.account_id) ?? []), row])
   }
   return [...byAccount.values()].map(toUser)

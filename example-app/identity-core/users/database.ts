@@ -3,6 +3,8 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { PGlite, Transaction } from '@electric-sql/pglite'
 import { StartError } from '../../start-error.js'
+import { Refused } from '../reply.js'
+import { isStorable, nulText, STORAGE_EXCEPTION } from './database-text.js'
 import { lockFolder } from './folder-lock.js'
 import { SCHEMA } from './schema.js'
 
@@ -72,10 +74,18 @@ async function createIn(dataDir: string): Promise<PGlite> {
 
 function queryOf(on: PGlite | Transaction): Query {
   return async <Row>(sql: string, parameters: readonly unknown[] = []) => {
+    // What the import stores is looked at before: this is a text that is looked up.
+    if (parameters.some(hasNul)) throw new Refused(500, UNSTORABLE)
     const { rows } = await on.query<Row>(sql, [...parameters])
     return rows
   }
 }
+
+function hasNul(parameter: unknown): boolean {
+  return typeof parameter === 'string' && !isStorable(parameter)
+}
+
+const UNSTORABLE = `${STORAGE_EXCEPTION}: org.postgresql.util.PSQLException: ERROR: ${nulText(2)}`
 
 async function runIn<Result>(
   pglite: PGlite,

@@ -1,18 +1,17 @@
+import phone from 'google-libphonenumber'
 import { trim } from './java-text.js'
 
 export function normaliseEmail(email: string): string {
   return trim(email).toLowerCase()
 }
 
-/** What people write between digits. */
-const PUNCTUATION = /[\s().\-/]/g
-const E164 = /^\+[1-9]\d{6,14}$/
+const numbers = phone.PhoneNumberUtil.getInstance()
 
-/**
- * An approximation: the core asks a library that knows each country's numbers. Here a number with
- * its country code loses its punctuation, anything else is kept as it is.
- */
+/** What the core's library understands becomes E.164: without a trunk zero. Anything else stays. */
 export function normalisePhoneNumber(phoneNumber: string): string {
-  const bare = phoneNumber.replace(PUNCTUATION, '')
-  return E164.test(bare) ? bare : trim(phoneNumber)
+  try {
+    return numbers.format(numbers.parse(phoneNumber), phone.PhoneNumberFormat.E164)
+  } catch {
+    return trim(phoneNumber)
+  }
 }

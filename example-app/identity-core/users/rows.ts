@@ -81,7 +81,7 @@ export function rawUser({ raw_data }: Row): JsonObject {
   return JSON.parse(raw_data) as JsonObject
 }
 
+/** The core keeps no member that is null, of metadata neither. */
 function toRawData(user: ImportedUser): string {
-  const loginMethods = user.loginMethods.map(withoutAbsent)
-  return JSON.stringify({ ...user, loginMethods })
+  return JSON.stringify(user, (_, value) => value ?? undefined)
 }

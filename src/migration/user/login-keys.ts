@@ -26,13 +26,20 @@ export function loginKeysOf({ loginMethods }: LoginHolder): string[] {
     const tenantIds = coreTenantIds(method.tenantIds)
     for (const key of keysOf(method.recipeId, tenantIds, loginsOf(method))) keys.add(key)
   }
-  if (loginMethods.some(({ isPrimary }) => isPrimary === true)) {
+  if (becomesPrimary(loginMethods)) {
     const tenantIds = [...new Set(loginMethods.flatMap((each) => coreTenantIds(each.tenantIds)))]
     const logins = loginMethods.flatMap(accountInfoOf)
     for (const key of keysOf('primary', tenantIds, logins)) keys.add(key)
   }
   return [...keys]
 }
+
+/**
+ * Whether the core makes a primary user of these methods. Cores 10.1 and 11.4 do so wherever there are
+ * several; 12.x does not without `isPrimary`, which is the warning `no_primary`.
+ */
+export const becomesPrimary = (loginMethods: readonly Pick<LoginSource, 'isPrimary'>[]): boolean =>
+  loginMethods.length > 1 || loginMethods.some(({ isPrimary }) => isPrimary === true)
 
 /** Places of the methods that have a login of a method before them. */
 export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
@@ -49,6 +56,12 @@ export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
 
 const keysOf = (of: string, tenantIds: readonly string[], logins: readonly Login[]): string[] =>
   tenantIds.flatMap((tenantId) => logins.map((login) => JSON.stringify([of, tenantId, ...login])))
+
+/** The keys by which the methods are signed in with: without those that only primary users share. */
+export const recipeKeysOf = ({ loginMethods }: LoginHolder): string[] =>
+  loginMethods.flatMap((method) =>
+    keysOf(method.recipeId, coreTenantIds(method.tenantIds), loginsOf(method)),
+  )
 
 /** What the recipe takes once. */
 function loginsOf(method: LoginSource): Login[] {

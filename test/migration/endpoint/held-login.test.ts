@@ -77,6 +77,14 @@ test.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
 test.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
   ['no login at all', [PASSWORD], []],
   ['another recipe', [PASSWORD], [{ recipeId: 'passwordless', email: 'a@example.com' }]],
+  [
+    'another recipe, though both are linked to others',
+    [PASSWORD, SOCIAL],
+    [
+      { recipeId: 'passwordless', email: 'a@example.com' },
+      { recipeId: 'passwordless', phoneNumber: '+4930123456' },
+    ],
+  ],
   ['another tenant', [PASSWORD], [{ email: 'a@example.com', tenantIds: ['t1'] }]],
   ['another e-mail address', [PASSWORD], [{ email: 'a@example.org' }]],
   [

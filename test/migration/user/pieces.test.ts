@@ -145,6 +145,11 @@ describe('keys of logins', () => {
       [{ ...GOOGLE, isPrimary: true }],
     ],
     [
+      'an e-mail address of several methods without a primary one, which cores 10.1 and 11.4 link',
+      [EMAIL, PHONE],
+      [GOOGLE, { ...EMAIL, email: 'other@example.com' }],
+    ],
+    [
       'an e-mail address of a method that is linked to a primary one',
       [{ ...PHONE, isPrimary: true }, EMAIL],
       [{ ...GOOGLE, isPrimary: true }],
@@ -157,6 +162,7 @@ describe('keys of logins', () => {
   it.each<[string, Methods, Methods]>([
     ['an e-mail address in another tenant', [EMAIL], [{ ...EMAIL, tenantIds: ['a'] }]],
     ['an e-mail address of another recipe', [EMAIL], [LINK, GOOGLE]],
+    ['an e-mail address of a provider', [EMAIL, PHONE], [GOOGLE]],
     ['one of a primary user and one that is not', [{ ...EMAIL, isPrimary: true }], [GOOGLE]],
     ['an account of another provider', [GOOGLE], [{ ...GOOGLE, thirdPartyId: 'apple' }]],
     ['an id of a provider in other letters', [GOOGLE], [{ ...GOOGLE, thirdPartyId: 'Google' }]],

@@ -4,6 +4,7 @@ import { columns } from './columns.js'
 import { countsThatAre, numberInWords } from './migrate-counts.js'
 import { ACCOUNTS_FILE, NEEDS_PERSON_FILE, REPORT_FILE } from './migrate-files.js'
 import type { NeedingPerson } from './migrate-reports.js'
+import { leftRowLines } from './migrate-unblock.js'
 import { durationInWords, momentInWords } from './time-in-words.js'
 
 /** What a person is shown of a report. */
@@ -21,6 +22,7 @@ export const reportLines = ({ report, standing, needing, directory }: ShownRepor
   ...summaryLines(report, standing),
   ...findingLines(report.findings),
   ...identityLines(needing),
+  ...spaced(leftRowLines(report.rows)),
   ...adviceLines(report),
   '',
   ...columns([
@@ -87,5 +89,7 @@ function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityRe
   return parts.join('; ')
 }
 
-const adviceLines = ({ advice }: MigrationReport): string[] =>
-  advice.length === 0 ? [] : ['', ...advice]
+const adviceLines = ({ advice }: MigrationReport): string[] => spaced(advice)
+
+/** After an empty line. */
+const spaced = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', ...lines])

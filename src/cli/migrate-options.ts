@@ -5,7 +5,7 @@ import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from './argument
 import { wrong } from './failure.js'
 
 /** What `migrate` does, its first word. */
-export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'clean'] as const
+export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'unblock', 'clean'] as const
 export type Step = (typeof STEPS)[number]
 
 /** A whole number: of `openMigration`, unless it is one of the client's. */
@@ -64,7 +64,7 @@ export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
     },
   },
   {
-    title: 'CORE, of check, run, correct and reconcile',
+    title: 'CORE, of check, run, correct, reconcile and unblock',
     options: {
       core: { kind: 'text', value: 'URL', help: 'where the core is, a path included' },
       'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key; 0600' },
@@ -114,7 +114,7 @@ export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
       },
     },
   },
-  { title: 'clean', options: { yes: { kind: 'flag', help: 'delete what it lists' } } },
+  { title: 'unblock and clean', options: { yes: { kind: 'flag', help: 'delete what it lists' } } },
 ]
 
 export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
@@ -122,11 +122,11 @@ export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
   ...MIGRATE_OPTION_GROUPS.map(({ options }) => options),
 )
 
-/** Options that only one step has. */
-const OF_ONE_STEP: Readonly<Record<string, Step>> = {
-  corrections: 'correct',
-  again: 'correct',
-  yes: 'clean',
+/** Options that not every step has. */
+const OF_SOME_STEPS: Readonly<Record<string, readonly Step[]>> = {
+  corrections: ['correct'],
+  again: ['correct'],
+  yes: ['unblock', 'clean'],
 }
 
 /**
@@ -141,8 +141,9 @@ export function readStep(given: Arguments): Step {
     const what = word === undefined ? 'a step is missing' : 'unknown step'
     throw wrong('usage', `${what}: one of ${STEPS.join(', ')}`)
   }
-  for (const [name, owner] of Object.entries(OF_ONE_STEP)) {
-    if (owner !== step && given.flag(name)) throw wrong('usage', `--${name} is for ${owner} only`)
+  for (const [name, owners] of Object.entries(OF_SOME_STEPS)) {
+    if (owners.includes(step) || !given.flag(name)) continue
+    throw wrong('usage', `--${name} is for ${owners.join(' and ')} only`)
   }
   return step
 }

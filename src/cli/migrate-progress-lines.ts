@@ -9,7 +9,8 @@ const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>
   reply_lost: 'no reply: whether the core has done it is looked up',
   reply_resolved: 'the lost reply is resolved',
   row_failed: 'rows have failed',
-  rows_deleted: 'failed rows deleted',
+  rows_deleted: 'rows deleted',
+  settled: 'looked up, or imported one by one, without a row',
   corrected: 'corrections applied',
 }
 

@@ -18,6 +18,7 @@ import { showProgress } from './migrate-progress.js'
 import { type NeedingPerson, NOBODY, writeReports } from './migrate-reports.js'
 import { type MigrateParts, readCore, type Session, withMigration } from './migrate-session.js'
 import { EXIT_CODES, type Verdict, verdictOfCheck, verdictOn } from './migrate-states.js'
+import { listLeftRows } from './migrate-unblock.js'
 
 /** The command over its parts. */
 export const migrateWith = (parts: MigrateParts): Command => ({
@@ -27,6 +28,7 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     'check | run | reconcile CORE --source FILE --journal DIR [...]',
     'correct CORE --source FILE --journal DIR --corrections FILE',
     'correct CORE --source FILE --journal DIR --again CODE...',
+    'unblock CORE --source FILE --journal DIR [--yes]',
     'status --journal DIR',
     'clean --journal DIR [--yes]',
   ],
@@ -39,7 +41,7 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     ['3', 'the core cannot be asked, or answers what it must not'],
     ['4', 'records wait for corrections; see the report'],
     ['5', 'not every identity is proved; see the report'],
-    ['6', 'nothing moves at the core'],
+    ['6', 'nothing moves at the core; the report names the rows, which unblock deletes'],
     ['130', 'interrupted; of status, or still under way'],
     ['', 'after 1, 3, 6 and 130 run goes on where it was'],
   ],
@@ -55,7 +57,8 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
   const { arguments: given } = context
   const step = readStep(given)
   const act = actionOf(step, context)
-  const asksNoCore = step === 'status' || step === 'clean'
+  const asksNoCore =
+    step === 'status' || step === 'clean' || (step === 'unblock' && !given.flag('yes'))
   if (!asksNoCore) given.required('source')
   const settings = readSettings(given)
   if (!BEGINNING.includes(step)) await requireJournal(settings.directory)
@@ -109,6 +112,13 @@ function actionOf(step: Step, { arguments: given }: CommandContext): Action {
       const order = readOrder(given)
       return async ({ migration }, { directory, signal }) =>
         reported(step, { report: await migration.correct(order, { signal }), migration, directory })
+    }
+    case 'unblock': {
+      const isTold = given.flag('yes')
+      return async ({ migration }, { directory, signal }) =>
+        isTold
+          ? reported(step, { report: await migration.unblock({ signal }), migration, directory })
+          : listLeftRows(await migration.status())
     }
     case 'clean': {
       const isTold = given.flag('yes')

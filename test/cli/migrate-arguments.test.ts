@@ -34,7 +34,11 @@ const RUN = ['run', '--api-key-stdin', ...WHERE]
 
 describe('the command line', () => {
   test.each([
-    ['no step', [], 'a step is missing: one of check, run, status, correct, reconcile, clean'],
+    [
+      'no step',
+      [],
+      'a step is missing: one of check, run, status, correct, reconcile, unblock, clean',
+    ],
     ['an unknown step', ['rum', ...WHERE], 'unknown step: one of check'],
     ['two steps', ['run', 'run'], '2 arguments besides the options, but it takes at most 1'],
     ['an unknown option', ['run', '--sauce', 'x'], 'unknown option (argument 3)'],
@@ -54,7 +58,7 @@ describe('the command line', () => {
     ['a word that is none', ['correct', '--again', 'failed', ...WHERE], '--again must be a code'],
     ['corrections of run', [...RUN, '--corrections', 'a'], '--corrections is for correct only'],
     ['--again of run', [...RUN, '--again', 'E019'], '--again is for correct only'],
-    ['--yes of run', [...RUN, '--yes'], '--yes is for clean only'],
+    ['--yes of run', [...RUN, '--yes'], '--yes is for unblock and clean only'],
     [
       'a number',
       [...RUN, '--batch-users', '10001'],
@@ -96,7 +100,7 @@ test('the help shows each option once, with the steps that have it', async () =>
     '--corrections FILE',
     '--again CODE',
     '',
-    'clean:',
+    'unblock and clean:',
     '--yes',
     '',
   ])

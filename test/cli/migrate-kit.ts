@@ -1,6 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ImportUser } from '../../src/migration/core/import-user.js'
+import { coreClient } from '../../src/migration/core/open-core-client.js'
+import { fileJournal } from '../../src/migration/journal/file-journal.js'
+import { openMigrationWith } from '../../src/migration/run/open-migration.js'
+import type { MigrationReport } from '../../src/migration/run/report.js'
 import { knowSecret } from '../support/secret-search/index.js'
 import type { StandInCore } from '../support/stand-in-core.js'
 import { type Ran, runHere, temporaryFolder } from './kit.js'
@@ -60,4 +65,28 @@ export async function projectOf(
     }
   }
   return at(core.url)
+}
+
+/** How much sooner than by the clock a run of `runUntilStalled` has waited long enough. */
+const HURRY = 1000
+
+/** Runs a migration into a core whose job does not move, as if half an hour passed in two seconds. */
+export async function runUntilStalled(
+  { url: baseUrl, apiKey }: Pick<StandInCore, 'url' | 'apiKey'>,
+  { source, journal: directory }: Pick<Project, 'source' | 'journal'>,
+): Promise<MigrationReport> {
+  const journal = await fileJournal(directory)
+  const migration = await openMigrationWith(
+    { core: coreClient({ baseUrl, apiKey }), source: { file: source }, journal },
+    {
+      now: Date.now,
+      elapsedMs: () => performance.now() * HURRY,
+      sleep: (ms, signal) => sleep(ms / HURRY, undefined, { signal }),
+    },
+  )
+  try {
+    return await migration.run()
+  } finally {
+    await migration.close()
+  }
 }

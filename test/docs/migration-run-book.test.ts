@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { coreClient } from '../../src/migration/core/open-core-client.js'
 import { compileCommand } from '../cli/kit.js'
+import { linesOf, runUntilStalled, userNamed } from '../cli/migrate-kit.js'
 import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
 import { readDocument } from './blocks.js'
 import { type Exchange, exchangesIn, logLinesIn, masked } from './console.js'
@@ -12,27 +13,56 @@ import { sections } from './markdown.js'
 
 const runBook = await readDocument('docs/migration.md')
 
-let core: StandInCore
-let folder: string
+interface Place {
+  readonly core: StandInCore
+  readonly folder: string
+}
 
-beforeAll(async () => {
-  core = await startStandInCore({ job: { intervalMs: 50 } })
-  // Somebody who signed up in the core before the migration.
-  await coreClient({ baseUrl: core.url, apiKey: core.apiKey }).importUser({
-    externalUserId: 'early-1',
-    loginMethods: [{ recipeId: 'passwordless', email: 'eve@example.com' }],
-  })
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'run-book-')))
+let migration: Place
+let stalled: Place
+
+async function placeWith(core: StandInCore): Promise<Place> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'run-book-')))
   await writeFile(join(folder, 'core.key'), core.apiKey, { mode: 0o600 })
   await mkdir(join(folder, 'bin'))
   const program = `exec '${process.execPath}' '${await compileCommand()}' "$@"`
   await writeFile(join(folder, 'bin', 'service-auth'), `#!/bin/sh\n${program}\n`)
   await chmod(join(folder, 'bin', 'service-auth'), 0o755)
+  return { core, folder }
+}
+
+/** A core whose job is off, and a run into it that has stalled. */
+async function stalledPlace(): Promise<Place> {
+  const place = await placeWith(await startStandInCore())
+  const source = join(place.folder, 'users.ndjson')
+  await writeFile(source, linesOf(...['gil', 'hal', 'ida'].map(userNamed)), { mode: 0o600 })
+  await runUntilStalled(place.core, { source, journal: join(place.folder, 'journal') })
+  return place
+}
+
+beforeAll(async () => {
+  const core = await startStandInCore({ job: { intervalMs: 50 } })
+  // Somebody who signed up in the core before the migration.
+  await coreClient({ baseUrl: core.url, apiKey: core.apiKey }).importUser({
+    externalUserId: 'early-1',
+    loginMethods: [{ recipeId: 'passwordless', email: 'eve@example.com' }],
+  })
+  migration = await placeWith(core)
+  stalled = await stalledPlace()
 })
-afterAll(() => Promise.all([core.close(), rm(folder, { recursive: true, force: true })]))
+afterAll(() =>
+  Promise.all(
+    [migration, stalled].map(async ({ core, folder }) => {
+      await core.close()
+      await rm(folder, { recursive: true, force: true })
+    }),
+  ),
+)
+
+const placeOf = (heading: string): Place => (heading === 'Unblock' ? stalled : migration)
 
 /** As somebody at a terminal reads it: of the progress nothing stays. */
-function inShell(command: string): Promise<string> {
+function inShell(command: string, { core, folder }: Place): Promise<string> {
   const files = '--api-key-file core.key --source users.ndjson --journal journal'
   const env = {
     PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
@@ -45,12 +75,20 @@ function inShell(command: string): Promise<string> {
 
 /** What has happened before somebody goes on with the next command. */
 const MEANWHILE: Readonly<Record<string, () => Promise<unknown>>> = {
-  'Check, command 2': () =>
-    fetch(`${core.url}/recipe/role`, {
+  'Check, command 2': () => {
+    const { url, apiKey } = migration.core
+    return fetch(`${url}/recipe/role`, {
       method: 'PUT',
-      headers: { 'api-key': core.apiKey, 'content-type': 'application/json; charset=utf-8' },
+      headers: { 'api-key': apiKey, 'content-type': 'application/json; charset=utf-8' },
       body: JSON.stringify({ role: 'editor', permissions: [] }),
-    }),
+    })
+  },
+  'Unblock, command 2': async () => {
+    const { url, apiKey } = stalled.core
+    const client = coreClient({ baseUrl: url, apiKey })
+    await client.importUser({ ...userNamed('gil'), externalUserId: 'early-2' })
+    await client.importUser(userNamed('hal'))
+  },
 }
 
 const FILES: Readonly<Record<string, string>> = {
@@ -58,9 +96,11 @@ const FILES: Readonly<Record<string, string>> = {
   Correct: 'fix.ndjson',
 }
 
-async function follow(exchange: Exchange, place: string): Promise<void> {
-  await MEANWHILE[place]?.()
-  const printed = (await inShell(exchange.command)).replaceAll(folder, '/srv/migration')
+async function follow(exchange: Exchange, heading: string, number: number): Promise<void> {
+  await MEANWHILE[`${heading}, command ${number}`]?.()
+  const place = placeOf(heading)
+  const shown = await inShell(exchange.command, place)
+  const printed = shown.replaceAll(place.folder, '/srv/migration')
   expect(masked(printed), exchange.command).toBe(masked(exchange.output))
 }
 
@@ -69,10 +109,10 @@ it('prints what the run-book says, from its first command to its last', async ()
     const file = FILES[heading]
     if (file !== undefined) {
       const lines = logLinesIn(text).join('\n')
-      await writeFile(join(folder, file), `${lines}\n`, { mode: 0o600 })
+      await writeFile(join(migration.folder, file), `${lines}\n`, { mode: 0o600 })
     }
     for (const [index, exchange] of exchangesIn(text).entries()) {
-      await follow(exchange, `${heading}, command ${index + 1}`)
+      await follow(exchange, heading, index + 1)
     }
   }
 }, 180_000)

@@ -7,7 +7,8 @@ const BLAMES_NOBODY: ReadonlySet<number> = new Set([2, 4, 8, 18, 19, 33, 36, 37,
 
 const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
   preflight_failed: 'Mend what the findings name, then run again.',
-  stalled: 'Nothing changes at the core: see whether its import job is on, then run again.',
+  stalled:
+    'Nothing changes at the core. Turn its import job on if it is off, and run again; else unblock, then run.',
   interrupted: 'Run goes on where this has ended.',
   core_fault: 'Mend what stands between here and the core, then run again.',
   complete: 'Passwords cannot be read back: let some people sign in before the source is deleted.',

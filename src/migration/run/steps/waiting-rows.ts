@@ -60,9 +60,10 @@ export async function withdraw(
   if (entries.length > 0) await ledger.write(...entries)
 }
 
-/** Writes down which rows a run leaves at the core. */
+/** Writes down which rows a run leaves at the core, in the order of the source. */
 export async function leave({ ledger }: Work, rows: readonly LeftRow[]): Promise<void> {
-  const entries = chunksOf(rows).map((chunk): Entry => ({ type: 'left', rows: chunk }))
+  const inOrder = rows.toSorted((one, other) => one.of - other.of)
+  const entries = chunksOf(inOrder).map((chunk): Entry => ({ type: 'left', rows: chunk }))
   await ledger.write(...entries, { type: 'waited' })
 }
 

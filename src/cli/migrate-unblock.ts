@@ -1,0 +1,35 @@
+import type { MigrationReport, RowLeft } from '../migration/run/report.js'
+import { columns } from './columns.js'
+import type { CommandResult } from './command.js'
+import { numberInWords } from './migrate-counts.js'
+
+const SHOWN = 20
+
+/** The rows that a stalled run has left, as a table with its heading. */
+export function leftRowLines(rows: readonly RowLeft[] = [], shown = SHOWN): string[] {
+  if (rows.length === 0) return []
+  const cells = rows
+    .slice(0, shown)
+    .map(({ id, externalUserId, status, heldBy }) => [
+      id,
+      externalUserId,
+      status,
+      heldBy === undefined ? '' : `held by ${heldBy}`,
+    ])
+  const more = rows.length - cells.length
+  return [
+    ...columns([['row', 'external id', 'status', ''], ...cells]),
+    ...(more > 0 ? [`and ${numberInWords(more)} more`] : []),
+  ]
+}
+
+/** What `unblock` would delete; it deletes nothing without `--yes`. */
+export function listLeftRows({ state, rows = [] }: MigrationReport): CommandResult {
+  const json = { step: 'unblock', state, rows, isDeleted: false }
+  if (rows.length === 0) {
+    const complaint = 'no run has stalled: there are no rows to delete'
+    return { exitCode: 2, lines: [], json, complaint }
+  }
+  const heading = 'With --yes these rows are deleted, and each of their users is looked up:'
+  return { exitCode: 2, lines: [heading, ...leftRowLines(rows, rows.length)], json }
+}

@@ -11,6 +11,7 @@ import { enteredAs } from './entered.js'
 import * as functions from './functions.js'
 import { createInterception } from './interception.js'
 import { watchInterruption } from './interruption.js'
+import { keepHeadInOrder } from './queued-head.js'
 import { isHeadSent } from './waiting-head.js'
 
 const hold = createInterception<Capture>(functions)
@@ -31,6 +32,7 @@ export interface HeldResponse {
  */
 export function captureResponse(options: CaptureOptions, observer: CaptureObserver): HeldResponse {
   const { response } = options
+  keepHeadInOrder(response)
   const entered = enteredAs(response)
   const capture = hold(response, (found): Capture => {
     const pipes = watchInterruption({

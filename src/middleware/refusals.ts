@@ -11,6 +11,7 @@ import {
   type Refusal,
   refusal,
 } from '../decision/refusal.js'
+import { keepHeadInOrder } from '../held-response/queued-head.js'
 import type { IdempotencyRefusal } from '../idempotency/event.js'
 
 const NO_TOKEN = refusal(401, blank('Unauthorized'), challenge(''))
@@ -120,6 +121,7 @@ export function sendRefusal<Status extends number>(
   response.statusCode = status
   for (const [name, value] of headers) response.setHeader(name, value)
   if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds)
+  keepHeadInOrder(response)
   // With `rejectNonStandardBodyWrites`, Node throws at a body in the response to HEAD.
   response.end(response.req.method === 'HEAD' ? undefined : body)
   return status

@@ -1,12 +1,11 @@
 import { resolve } from 'node:path'
+import { isFailureCode } from '../migration/run/state/apply-rows.js'
 import type { Source } from '../migration/source/source.js'
 import type { Arguments } from './arguments.js'
 import { wrong } from './failure.js'
 
 /** What is corrected: by a file, or what has failed with one of the codes. */
 export type CorrectionOrder = Source | { readonly again: readonly string[] }
-
-const CODE = /^(?:E\d{3}|unknown_conflict|chunk_failed)$/
 
 /** @throws CommandFailure (2) unless exactly one way is given. */
 export function readOrder(given: Arguments): CorrectionOrder {
@@ -17,6 +16,6 @@ export function readOrder(given: Arguments): CorrectionOrder {
   }
   // The journal keeps the path, and a later run may be started elsewhere.
   if (file !== undefined) return { file: resolve(file) }
-  if (again.every((code) => CODE.test(code))) return { again }
-  throw wrong('usage', '--again must be a code of the report, such as E019 or chunk_failed')
+  if (again.every(isFailureCode)) return { again }
+  throw wrong('usage', '--again must be a code of the report, such as E019 or login_taken')
 }

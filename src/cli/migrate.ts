@@ -180,8 +180,10 @@ async function reported(
 const complaintOf = ({ state, advice: [first] }: MigrationReport): { complaint?: string } =>
   state === 'core_fault' && first !== undefined ? { complaint: first } : {}
 
-/** Each of them is among those who need a person. */
+/** Each record with such a finding is among those who need a person. */
+const SHOWN_BY_IDENTITY: readonly string[] = ['record_invalid', 'login_taken', 'login_twice']
+
 const withoutInvalidRecords = (report: MigrationReport): MigrationReport => ({
   ...report,
-  findings: report.findings.filter(({ code }) => code !== 'record_invalid'),
+  findings: report.findings.filter(({ code }) => !SHOWN_BY_IDENTITY.includes(code)),
 })

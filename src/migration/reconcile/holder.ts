@@ -2,6 +2,7 @@ import type { AccountInfo, CallOptions, CoreClient } from '../core/core-client.j
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import type { CoreUser } from '../core/reply.js'
 import { lowerCased, trimmed } from '../user/core-text.js'
+import { becomesPrimary } from '../user/login-keys.js'
 import { coreTenantIds } from '../user/tenant-ids.js'
 
 /** A login that an account of the core has already. */
@@ -15,9 +16,9 @@ export interface TakenLogin {
 /** The core's id of the account that `findTakenLogin` finds. */
 export const findHolder = async (
   core: CoreClient,
-  user: Pick<ImportUser, 'loginMethods'>,
+  { loginMethods }: Pick<ImportUser, 'loginMethods'>,
   options: CallOptions = {},
-): Promise<string | undefined> => (await findTakenLogin(core, user, options))?.heldBy
+): Promise<string | undefined> => (await findTakenLogin(core, { loginMethods }, options))?.heldBy
 
 /**
  * Finds a login of a user that an account has: another account, so that the user cannot have one, or the
@@ -27,65 +28,88 @@ export const findHolder = async (
  */
 export async function findTakenLogin(
   core: CoreClient,
-  user: Pick<ImportUser, 'loginMethods'>,
+  { loginMethods }: Pick<ImportUser, 'loginMethods'>,
   options: CallOptions = {},
 ): Promise<TakenLogin | undefined> {
-  const isPrimary = user.loginMethods.some((method) => method.isPrimary === true)
-  for (const method of user.loginMethods) {
-    for (const tenantId of coreTenantIds(method.tenantIds)) {
-      for (const info of infosOf(method, isPrimary)) {
-        const accounts = await core.usersWith(tenantId, info, options)
-        const login = { recipeId: method.recipeId, tenantId, isPrimary, info }
-        const holder = accounts.find((account) => holds(account, login))
-        if (holder === undefined) continue
-        const heldBy = (await core.coreIdOf(holder.id, options)) ?? holder.id
-        return { heldBy, code: hasLogin(holder, login) ? codeOf(login) : 'E022' }
-      }
+  for (const { tenantId, info, recipeIds } of soughtLogins(loginMethods)) {
+    for (const account of await core.usersWith(tenantId, info, options)) {
+      const code = conflictWith(account, { tenantId, info, recipeIds })
+      if (code === undefined) continue
+      return { heldBy: (await core.coreIdOf(account.id, options)) ?? account.id, code }
     }
   }
   return undefined
 }
 
 interface SoughtLogin {
-  readonly recipeId: string
   readonly tenantId: string
-  readonly isPrimary: boolean
   readonly info: AccountInfo
+  /** Recipes of the user that take the login once in a tenant; `primary` for all primary users. */
+  readonly recipeIds: Set<string>
+}
+
+const PRIMARY = 'primary'
+
+/** Each question once, whichever methods it is for. */
+function soughtLogins(loginMethods: readonly ImportLoginMethod[]): Iterable<SoughtLogin> {
+  const sought = new Map<string, SoughtLogin>()
+  const seek = (tenantId: string, info: AccountInfo, recipeId: string): void => {
+    const key = JSON.stringify([tenantId, info])
+    const login = sought.get(key) ?? { tenantId, info, recipeIds: new Set() }
+    sought.set(key, login)
+    login.recipeIds.add(recipeId)
+  }
+  for (const method of loginMethods) {
+    for (const tenantId of coreTenantIds(method.tenantIds)) {
+      for (const info of loginsOf(method)) seek(tenantId, info, method.recipeId)
+    }
+  }
+  if (!becomesPrimary(loginMethods)) return sought.values()
+  const tenantIds = new Set(loginMethods.flatMap((method) => coreTenantIds(method.tenantIds)))
+  for (const tenantId of tenantIds) {
+    for (const info of loginMethods.flatMap(accountInfosOf)) seek(tenantId, info, PRIMARY)
+  }
+  return sought.values()
 }
 
 /** A recipe takes a login once in a tenant; primary users share no account info at all. */
-function holds(account: CoreUser, login: SoughtLogin): boolean {
-  return (login.isPrimary && account.isPrimaryUser) || hasLogin(account, login)
+function conflictWith(
+  account: CoreUser,
+  { recipeIds, tenantId, info }: SoughtLogin,
+): TakenLogin['code'] | undefined {
+  const method = account.loginMethods.find(
+    (each) => recipeIds.has(each.recipeId) && each.tenantIds.includes(tenantId) && has(each, info),
+  )
+  if (method !== undefined) return codeOf(method.recipeId, info)
+  return recipeIds.has(PRIMARY) && account.isPrimaryUser ? 'E022' : undefined
 }
 
-const hasLogin = (account: CoreUser, { recipeId, tenantId, info }: SoughtLogin): boolean =>
-  account.loginMethods.some(
-    (method) =>
-      method.recipeId === recipeId && method.tenantIds.includes(tenantId) && has(method, info),
-  )
-
-function codeOf({ recipeId, info }: SoughtLogin): TakenLogin['code'] {
+function codeOf(recipeId: string, info: AccountInfo): TakenLogin['code'] {
   if (recipeId === 'emailpassword') return 'E003'
   if (recipeId === 'thirdparty') return 'E005'
   return 'email' in info ? 'E006' : 'E007'
 }
 
 function has(method: CoreUser['loginMethods'][number], info: AccountInfo): boolean {
-  if ('email' in info) return method.email === lowerCased(info.email)
+  if ('email' in info) return method.email === info.email
   // The core has found the account by the number, and knows better than we how it is written.
   if ('phoneNumber' in info) return method.phoneNumber !== undefined
   const { thirdParty } = method
   return thirdParty?.id === info.thirdPartyId && thirdParty.userId === info.thirdPartyUserId
 }
 
-/** The e-mail address of a third party is no login, but is taken by a primary user. */
-function infosOf(method: ImportLoginMethod, isPrimary: boolean): AccountInfo[] {
+/** The e-mail address of a third party is no login. */
+const loginsOf = (method: ImportLoginMethod): AccountInfo[] =>
+  accountInfosOf(method).filter((info) => method.recipeId !== 'thirdparty' || !('email' in info))
+
+/** What no two primary users share, whatever their recipes. */
+function accountInfosOf(method: ImportLoginMethod): AccountInfo[] {
   const { recipeId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
   const infos: AccountInfo[] = []
-  if (thirdPartyId !== undefined && thirdPartyUserId !== undefined) {
+  if (recipeId === 'thirdparty' && thirdPartyId !== undefined && thirdPartyUserId !== undefined) {
     infos.push({ thirdPartyId, thirdPartyUserId })
   }
-  if (email !== undefined && (isPrimary || recipeId !== 'thirdparty')) infos.push({ email })
+  if (email !== undefined) infos.push({ email: lowerCased(email) })
   if (recipeId === 'passwordless' && phoneNumber !== undefined) {
     infos.push({ phoneNumber: trimmed(phoneNumber) })
   }

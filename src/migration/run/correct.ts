@@ -3,6 +3,7 @@ import { openCorrections } from '../source/corrections.js'
 import type { Source } from '../source/source.js'
 import { originOf } from './origin.js'
 import { isSource } from './settings.js'
+import { isFailureCode } from './state/apply-rows.js'
 import { sendAgain } from './steps/again.js'
 import { judgeCorrections } from './steps/correct.js'
 import type { Surveyor } from './take-survey.js'
@@ -11,17 +12,15 @@ import type { Work } from './work.js'
 
 type CorrectionRequest = Source | { readonly again: readonly string[] }
 
-const CODE = /^(?:E\d{3}|unknown_conflict|chunk_failed)$/
-
 /** @throws TypeError when it is neither a source nor codes. */
 export function parseCorrectionRequest(input: unknown): CorrectionRequest {
   if (isSource(input)) return input
   const codes = isRecord(input) && Object.keys(input).length === 1 ? input['again'] : undefined
-  const isListOfCodes =
-    Array.isArray(codes) && codes.length > 0 && codes.every((code) => CODE.test(String(code)))
-  if (isListOfCodes) return { again: codes.map(String) }
+  if (Array.isArray(codes) && codes.length > 0 && codes.every(isFailureCode))
+    return { again: codes }
   throw new TypeError(
-    'correct: corrections must be { file }, { name, records }, or { again } with codes as E004',
+    'correct: corrections must be { file }, { name, records }, or { again } with codes such as ' +
+      'E004 or login_taken',
   )
 }
 

@@ -24,6 +24,7 @@ export async function readDetails(
     set(ordinal, its) {
       if (ordinal >= first && ordinal < end) details.set(ordinal, its)
     },
+    clear: () => details.clear(),
   }
   for await (const entry of ledger.entries()) apply(entry, sheet, ledger)
   return details
@@ -33,10 +34,18 @@ export async function readDetails(
 interface Sheet {
   of(ordinal: number): IdentityDetails
   set(ordinal: number, its: IdentityDetails): void
+  clear(): void
 }
 
 function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
   switch (entry.type) {
+    // A preflight takes the place of an earlier one, which may have been of another source.
+    case 'examined':
+      sheet.clear()
+      return
+    case 'login_conflicts':
+      loginConflicts(entry, sheet)
+      return
     case 'batch_rejected':
       rejected(entry, sheet)
       return
@@ -54,6 +63,15 @@ function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
       return
     case 'again':
       for (const of of readOrdinals(entry.of, sizeOf(state))) sheet.set(of, placeOf(of, sheet))
+  }
+}
+
+function loginConflicts({ taken, twice }: EntryOf<'login_conflicts'>, sheet: Sheet): void {
+  for (const [of, heldBy] of taken) {
+    sheet.set(of, { ...placeOf(of, sheet), code: 'login_taken', heldBy })
+  }
+  for (const [of, text] of twice) {
+    sheet.set(of, { ...placeOf(of, sheet), code: 'login_twice', text })
   }
 }
 

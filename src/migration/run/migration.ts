@@ -47,7 +47,7 @@ export interface Migration {
   check(options?: StepOptions): Promise<MigrationReport>
   /** From wherever the journal ends to the next state that needs a person. */
   run(options?: StepOptions): Promise<MigrationReport>
-  /** Applies corrections, or stages anew what failed with one of the codes; then as `run`. */
+  /** Applies corrections, or stages again what failed or was held back with a code; then as `run`. */
   correct(
     corrections: Source | { readonly again: readonly string[] },
     options?: StepOptions,

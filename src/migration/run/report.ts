@@ -54,6 +54,8 @@ export interface PreflightFinding {
     | 'provider_missing'
     | 'foreign_rows'
     | 'record_invalid'
+    | 'login_taken'
+    | 'login_twice'
     | 'warning_not_accepted'
   /** A notice stops nothing. */
   readonly severity: 'fault' | 'notice'

@@ -36,19 +36,27 @@ const WITHOUT_ROLE: Partial<ImportUser> = {
   userRoles: [{ role: ' ', tenantIds: ['public'] }],
 }
 
+/** The core takes both methods, and its job fails. */
+function withRepeatedMethod(user: ImportUser): ImportUser {
+  const [method] = user.loginMethods
+  if (method === undefined) throw new Error('a user without login methods')
+  return { ...user, loginMethods: [method, { ...method, isPrimary: false }] }
+}
+
 /**
- * A source of so many users. The last of them is no user that the core takes, the one before it has
- * the e-mail address of somebody else in the source: both are put right by `fix.ndjson`.
+ * A source of so many users. The last of them is no user that the core takes, the one before it fails
+ * in its job, the one before that has the e-mail address of the first: `fix.ndjson` corrects the three.
  */
 export async function writeProject(prefix: string, count: number): Promise<Project> {
   const folder = await mkdtemp(join(tmpdir(), 'esa-migration-'))
   const ids = Array.from({ length: count }, (_, index) => `${prefix}-${index}`)
-  const [first = '', twice = '', invalid = ''] = [ids[0], ids.at(-2), ids.at(-1)]
+  const [first = '', twice = '', failing = '', invalid = ''] = [ids[0], ...ids.slice(-3)]
   const records = ids.map((id) => {
     if (id === invalid) return { ...userNamed(id), ...WITHOUT_ROLE }
+    if (id === failing) return withRepeatedMethod(userNamed(id))
     return id === twice ? { ...userNamed(first), externalUserId: id } : userNamed(id)
   })
-  const fixes = [twice, invalid].map((id) => ({ replaces: id, user: userNamed(id) }))
+  const fixes = [twice, failing, invalid].map((id) => ({ replaces: id, user: userNamed(id) }))
   await writeFile(join(folder, 'users.ndjson'), linesOf(records))
   await writeFile(join(folder, 'fix.ndjson'), linesOf(fixes))
   return {

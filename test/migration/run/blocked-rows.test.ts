@@ -110,7 +110,7 @@ describe('a row that keeps its chunk from being imported', () => {
 describe('users whom the core has failed for another', () => {
   it('are imported one by one, and none of them is staged again', async () => {
     const { open, simulated } = scene({}, {}, { jobUsers: 5, blame: () => 'chunk' })
-    simulated.importNow(taker('user-3'))
+    simulated.importLater(taker('user-3'))
     const migration = await open()
     expect(await migration.run()).toMatchObject({
       state: 'to_correct',
@@ -126,7 +126,7 @@ describe('users whom the core has failed for another', () => {
       {},
       { jobUsers: 5, blame: () => 'chunk' },
     )
-    simulated.importNow(taker('user-3'))
+    simulated.importLater(taker('user-3'))
     const migration = await open()
     expect(await migration.run()).toMatchObject({ counts: { failed: 5, reconciled: 5 } })
     const failed = (await listOf(migration.identities())).filter(({ state }) => state === 'failed')
@@ -144,7 +144,7 @@ describe('users whom the core has failed for another', () => {
       {},
       { jobUsers: 5, blame: () => (isMended ? 'culprit' : 'core') },
     )
-    simulated.importNow(taker('user-3'))
+    simulated.importLater(taker('user-3'))
     const migration = await open()
     const report = await migration.run()
     expect(report).toMatchObject({ state: 'to_correct', counts: { failed: 5, reconciled: 5 } })

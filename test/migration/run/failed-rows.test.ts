@@ -9,7 +9,7 @@ describe('rows that have failed', () => {
 
   it('are told with their reason and who holds the login, without account data', async () => {
     const { simulated, open, journal } = scene()
-    simulated.importNow(conflict)
+    simulated.importLater(conflict)
     const migration = await open()
     expect(await migration.run()).toMatchObject({ state: 'to_correct', counts: { failed: 1 } })
     const [failed] = (await listOf(migration.identities())).filter(
@@ -34,7 +34,7 @@ describe('rows that have failed', () => {
         return simulated.deleteRows(ids)
       },
     })
-    simulated.importNow(conflict)
+    simulated.importLater(conflict)
     const migration = await open()
     await migration.run()
     const left = { leaveOut: 'user-2', reason: 'known already' }
@@ -48,7 +48,7 @@ describe('rows that have failed', () => {
 
   it('are sent again with a code, once its cause is mended', async () => {
     const { simulated, open } = scene()
-    simulated.importNow(conflict)
+    simulated.importLater(conflict)
     const migration = await open()
     await migration.run()
     simulated.accounts.delete('other')
@@ -61,8 +61,8 @@ describe('rows that have failed', () => {
 
   it('are sent again with a code only where no other account still holds the login', async () => {
     const { simulated, open } = scene()
-    simulated.importNow(conflict)
-    simulated.importNow({ ...person('user-4'), externalUserId: 'gone' } as ImportUser)
+    simulated.importLater(conflict)
+    simulated.importLater({ ...person('user-4'), externalUserId: 'gone' } as ImportUser)
     const migration = await open()
     expect(await migration.run()).toMatchObject({ counts: { failed: 2 } })
     simulated.accounts.delete('gone')
@@ -71,7 +71,7 @@ describe('rows that have failed', () => {
     expect(simulated.staged.get('user-2')).toBe(1)
     await expect(migration.correct({ again: ['E003'] })).rejects.toMatchObject({
       code: 'bad_corrections',
-      message: expect.stringContaining('still hold a login'),
+      message: expect.stringContaining('still have a login'),
     })
   })
 
@@ -89,7 +89,7 @@ describe('rows that have failed', () => {
 
   it('are told from those that the core has blamed for another', async () => {
     const { simulated, open } = scene({ usersWith: async () => [] })
-    simulated.importNow(conflict)
+    simulated.importLater(conflict)
     const migration = await open()
     await migration.run()
     const [failed] = (await listOf(migration.identities())).filter(({ code }) => code === 'E003')
@@ -101,7 +101,7 @@ describe('rows that have failed', () => {
 
   it('are not corrected by what does not fit their identity', async () => {
     const { simulated, open } = scene()
-    simulated.importNow(conflict)
+    simulated.importLater(conflict)
     const migration = await open()
     await migration.run()
     const faults: [object, string][] = [
@@ -124,8 +124,8 @@ describe('rows that have failed', () => {
 
   it('are not corrected with a login that another line has', async () => {
     const { simulated, open } = scene()
-    simulated.importNow(conflict)
-    simulated.importNow({ ...person('user-4'), externalUserId: 'other-4' } as ImportUser)
+    simulated.importLater(conflict)
+    simulated.importLater({ ...person('user-4'), externalUserId: 'other-4' } as ImportUser)
     const migration = await open()
     await migration.run()
     const replace = (name: string, login: string) => ({
@@ -157,8 +157,8 @@ describe('rows that have failed', () => {
 
   it('are not corrected with a login that an earlier correction has given', async () => {
     const { simulated, open } = scene()
-    simulated.importNow(conflict)
-    simulated.importNow({ ...person('user-4'), externalUserId: 'other-4' } as ImportUser)
+    simulated.importLater(conflict)
+    simulated.importLater({ ...person('user-4'), externalUserId: 'other-4' } as ImportUser)
     const migration = await open()
     await migration.run()
     const taking = (name: string) => [

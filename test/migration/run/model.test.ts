@@ -15,6 +15,7 @@ const FOUND_LAST: Story = {
   kills: [],
   hook: [{ afterMs: 5000, user: 4 }],
   conflicts: [],
+  conflictsAreLate: true,
   taken: [],
   poison: [],
   blames: [],

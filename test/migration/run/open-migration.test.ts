@@ -49,17 +49,6 @@ describe('a reconciliation before the first run', () => {
   })
 })
 
-describe('a login of two records', () => {
-  it('is told with both lines', async () => {
-    const twice = { ...person('user-0'), externalUserId: 'twin' }
-    const migration = await scene({}, { source: sourceOf([...people(3), twice]) }).open()
-    const { findings } = await migration.check()
-    expect(findings).toMatchObject([
-      { code: 'warning_not_accepted', line: 4, message: expect.stringContaining('Line 1 has') },
-    ])
-  })
-})
-
 describe('an invalid record', () => {
   it('is told without what its texts quote of account data', async () => {
     const userRoles = [{ role: 'admin', tenantIds: ['ada@example.com'] }]

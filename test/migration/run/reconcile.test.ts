@@ -51,7 +51,7 @@ describe('the reconciliation of a run', () => {
         return user?.id === 'user-1' ? { ...user, id: 'user-4' } : user
       },
     }))
-    simulated.importNow({ ...person('user-4'), externalUserId: 'other' } as ImportUser)
+    simulated.importLater({ ...person('user-4'), externalUserId: 'other' } as ImportUser)
     const migration = await open()
     const report = await migration.run()
     expect(report).toMatchObject({ state: 'to_reconcile', counts: { shared: 2, reconciled: 4 } })

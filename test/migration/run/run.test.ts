@@ -33,16 +33,22 @@ describe('a run on the stand-in core', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  async function open(name: string, records: readonly object[], more = {}) {
+  const nothing = async () => {}
+
+  async function open(name: string, records: readonly object[], beforeJob = nothing) {
     const file = join(folder, `${name}.ndjson`)
     await writeFile(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
     const core = coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey })
     const journal = await fileJournal(join(folder, name))
-    const options: MigrationOptions = { core, source: { file }, journal, batchUsers: 7, ...more }
+    const options: MigrationOptions = { core, source: { file }, journal, batchUsers: 7 }
     return openMigrationWith(
       {
         ...options,
-        onProgress: ({ type }) => (type === 'waiting' ? standIn.runJob() : undefined),
+        async onProgress({ type }) {
+          if (type !== 'waiting') return
+          await beforeJob()
+          await standIn.runJob()
+        },
       },
       QUICK,
     )
@@ -64,20 +70,33 @@ describe('a run on the stand-in core', () => {
   it('takes a faulty source to complete, with a correction', async () => {
     const records: object[] = people(20, 'story')
     records[4] = { externalUserId: 'story-4', loginMethods: [] }
-    const migration = await open('story', records)
     const core = coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey })
-    const early = { ...person('story-9'), externalUserId: 'not-of-the-source' }
+    const early = { ...person('story-7'), externalUserId: 'known-before' }
     await core.importUser(early as never)
     await core.importUser(person('story-11') as never)
+    const migration = await open('story', records, async () => {
+      const late = { ...person('story-9'), externalUserId: 'not-of-the-source' }
+      if ((await core.coreIdOf('not-of-the-source')) === undefined) {
+        await core.importUser(late as never)
+      }
+    })
 
     const first = await migration.run()
     expect(first).toMatchObject({
       state: 'to_correct',
-      counts: { invalid: 1, failed: 1, reconciled: 18 },
-      findings: [{ code: 'record_invalid', severity: 'notice', line: 5 }],
+      counts: { invalid: 2, failed: 1, reconciled: 17 },
+      findings: [
+        { code: 'record_invalid', severity: 'notice', line: 5 },
+        { code: 'login_taken', severity: 'notice', line: 8 },
+      ],
     })
     const identities: IdentityReport[] = []
     for await (const identity of migration.identities()) identities.push(identity)
+    expect(identities[7]).toMatchObject({
+      state: 'invalid',
+      code: 'login_taken',
+      heldBy: await core.coreIdOf('known-before'),
+    })
     expect(identities[9]).toMatchObject({
       state: 'failed',
       line: 10,
@@ -88,12 +107,14 @@ describe('a run on the stand-in core', () => {
 
     const corrections = join(folder, 'corrections.ndjson')
     const mended = { replaces: 'story-4', user: person('story-4') }
-    const leftOut = { leaveOut: 'story-9', reason: 'has signed up with another id' }
-    await writeFile(corrections, `${JSON.stringify(mended)}\n${JSON.stringify(leftOut)}\n`)
+    const leftOut = ['story-7', 'story-9'].map((id) => ({ leaveOut: id, reason: 'another id' }))
+    const lines = [mended, ...leftOut].map((correction) => `${JSON.stringify(correction)}\n`)
+    await writeFile(corrections, lines.join(''))
     const last = await migration.correct({ file: corrections })
-    expect(last).toMatchObject({ state: 'complete', counts: { reconciled: 19, left_out: 1 } })
+    expect(last).toMatchObject({ state: 'complete', counts: { reconciled: 18, left_out: 2 } })
     const accounts = await accountsByExternalId(standIn)
-    for (let user = 0; user < 20; user++) expect(accounts.has(`story-${user}`)).toBe(user !== 9)
+    for (let user = 0; user < 20; user++)
+      expect(accounts.has(`story-${user}`)).toBe(user !== 7 && user !== 9)
     await migration.close()
 
     const journal = await readFile(join(folder, 'story', 'journal.ndjson'), 'utf8')

@@ -56,7 +56,9 @@ function rejected(state: RunState, batch: UndecidedBatch, entry: EntryOf<'batch_
   // Calls were halved because of this record alone: the others may go together again.
   if (batch.ordinals.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
   for (const { of } of entry.users) {
-    if (isOrdinal(of, sizeOf(state))) setIdentity(state, of, IDENTITY.invalid)
+    if (!isOrdinal(of, sizeOf(state))) continue
+    setIdentity(state, of, IDENTITY.invalid)
+    state.failureCodes[of] = 0
   }
 }
 

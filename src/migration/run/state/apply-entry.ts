@@ -1,9 +1,9 @@
 import { MigrationError } from '../migration-error.js'
 import { applyBatch } from './apply-batch.js'
 import { applyLookUps } from './apply-look-ups.js'
-import { applyRows, deleteRowsOfUnfailed } from './apply-rows.js'
+import { applyRows, deleteRowsOfUnfailed, numberOf } from './apply-rows.js'
 import type { Entry, EntryOf } from './entry.js'
-import { IDENTITY, type IdentityCode } from './identity-state.js'
+import { IDENTITY, type IdentityCode, type LoginConflictCode } from './identity-state.js'
 import { assertOrdinal, readOrdinals } from './ordinals.js'
 import { awaitRest, mayBeginAnew, type RunState, setIdentity, sizeOf } from './run-state.js'
 
@@ -39,6 +39,9 @@ export function applyEntry(state: RunState, entry: Entry): void {
     case 'reconciled':
     case 'reconcile_asked':
       applyLookUps(state, entry)
+      return
+    case 'login_conflicts':
+      holdBack(state, entry)
       return
     case 'corrected':
       correct(state, entry)
@@ -105,7 +108,19 @@ function examineAnew(state: RunState): void {
   for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
     setIdentity(state, ordinal, IDENTITY.pending)
   }
+  state.failureCodes.fill(0)
   state.foreignRows.clear()
+}
+
+function holdBack(state: RunState, { taken, twice }: EntryOf<'login_conflicts'>): void {
+  for (const [ordinal] of taken) setConflict(state, ordinal, 'login_taken')
+  for (const [ordinal] of twice) setConflict(state, ordinal, 'login_twice')
+}
+
+function setConflict(state: RunState, ordinal: number, code: LoginConflictCode): void {
+  assertOrdinal(ordinal, sizeOf(state))
+  setIdentity(state, ordinal, IDENTITY.invalid)
+  state.failureCodes[ordinal] = numberOf(code)
 }
 
 function setAll(state: RunState, ordinals: string, code: IdentityCode): void {

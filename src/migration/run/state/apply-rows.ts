@@ -138,17 +138,26 @@ function forgetRows(state: RunState, rows: readonly string[]): void {
   }
 }
 
-/** Codes of our own, which are no numbers of the core's. */
+const FIRST_OWN_NUMBER = 252
+
+/** Codes of our own, with numbers above those of the core's, which end at E046. */
 const OWN_CODES: ReadonlyMap<string, number> = new Map([
+  ['login_taken', FIRST_OWN_NUMBER],
+  ['login_twice', 253],
   ['chunk_failed', 254],
   ['unknown_conflict', 255],
 ])
+
+const CORE_CODE = /^E(\d{3})$/
+
+/** Whether it is a code with which a record can have failed. */
+export const isFailureCode = (code: unknown): code is string =>
+  typeof code === 'string' && (OWN_CODES.has(code) || CORE_CODE.test(code))
 
 /** `E003` is 3; anything unknown is 0. */
 export const numberOf = (code: string | undefined): number => {
   const own = OWN_CODES.get(code ?? '')
   if (own !== undefined) return own
-  const digits = code === undefined ? null : /^E(\d{3})$/.exec(code)
-  const number = Number(digits?.[1] ?? 0)
-  return number < 254 ? number : 0
+  const number = Number(CORE_CODE.exec(code ?? '')?.[1] ?? 0)
+  return number < FIRST_OWN_NUMBER ? number : 0
 }

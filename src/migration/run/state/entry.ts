@@ -21,11 +21,19 @@ interface Begun {
   readonly core?: string | undefined
 }
 
+/** Valid records that are not staged, because another account, or another record, has one of their logins. */
+interface LoginConflicts {
+  readonly type: 'login_conflicts'
+  readonly taken: readonly (readonly [ordinal: number, heldBy: string])[]
+  readonly twice: readonly (readonly [ordinal: number, text: string])[]
+}
+
 /** What follows is what a preflight has found; it takes the place of an earlier one. */
 type Examined =
   | { readonly type: 'examined' }
   | { readonly type: 'invalid'; readonly of: string }
   | { readonly type: 'found'; readonly of: string; readonly by: 'account' | 'row' }
+  | LoginConflicts
   | { readonly type: 'foreign_rows'; readonly rows: readonly string[] }
   | { readonly type: 'started' }
 

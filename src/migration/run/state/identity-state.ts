@@ -44,3 +44,6 @@ export const COUNTED_AS: readonly IdentityState[] = [
   'staged',
   'pending',
 ]
+
+/** Why a valid record is not staged. */
+export type LoginConflictCode = 'login_taken' | 'login_twice'

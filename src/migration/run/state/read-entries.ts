@@ -46,6 +46,11 @@ const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('examined') }),
   z.strictObject({ type: z.literal('invalid'), of: ordinals }),
   z.strictObject({ type: z.literal('found'), of: ordinals, by: z.enum(['account', 'row']) }),
+  z.strictObject({
+    type: z.literal('login_conflicts'),
+    taken: z.array(z.tuple([count, text])),
+    twice: z.array(z.tuple([count, text])),
+  }),
   z.strictObject({ type: z.literal('foreign_rows'), rows: ids }),
   z.strictObject({ type: z.literal('started') }),
 

@@ -1,7 +1,4 @@
-import { saysLoginIsTaken } from '../../core/core-texts.js'
 import type { ImportUser } from '../../core/import-user.js'
-import { findHolder } from '../../reconcile/holder.js'
-import { forEachAtOnce } from '../at-once.js'
 import { MigrationError } from '../migration-error.js'
 import { numberOf } from '../state/apply-rows.js'
 import { IDENTITY } from '../state/identity-state.js'
@@ -9,49 +6,67 @@ import { writeOrdinals } from '../state/ordinals.js'
 import { stateOf } from '../state/run-state.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
+import { conflictEntries, findRepeatedLogins, lookUpLogins } from './login-conflicts.js'
+import { createLoginIndex, type LoginIndex } from './login-index.js'
+import { recordsInUse } from './records-in-use.js'
 
 /**
- * Whoever has failed with one of these codes is sent anew, with the same record; but nobody whose login
- * another account still holds: he would fail again, and the core's job blames others with him.
+ * Stages again, with the same record, whoever failed or was held back with one of these codes; but
+ * nobody whose login another account or another record has: the row would fail again, and the core's
+ * job fails others with it.
  *
  * @throws MigrationError `bad_corrections` when nobody is left.
  */
 export async function sendAgain(work: Work, codes: readonly string[]): Promise<void> {
   assertCorrectable(work)
-  const failed = failedWith(work, codes)
-  if (failed.size === 0) {
+  const asked = withCode(work, codes)
+  if (asked.size === 0) {
     throw new MigrationError('bad_corrections', `nobody has failed with ${codes.join(' or ')}`)
   }
-  const held = await withHeldLogin(work, failedWith(work, codes.filter(saysLoginIsTaken)))
-  const ordinals = [...failed].filter((ordinal) => !held.has(ordinal))
+  const { taken } = await lookUpLogins(work, recordsOf(work, asked))
+  const free = new Set([...asked].filter((ordinal) => !taken.has(ordinal)))
+  const twice = await findRepeatedLogins(
+    work,
+    recordsOf(work, free),
+    await loginsInUse(work, asked),
+  )
+  const ordinals = [...free].filter((ordinal) => !twice.has(ordinal))
+  const isHeldBack = ([ordinal]: readonly [number, string]): boolean =>
+    stateOf(work.ledger.state, ordinal) === IDENTITY.invalid
+  const entries = conflictEntries(
+    new Map([...taken].filter(isHeldBack)),
+    new Map([...twice].filter(isHeldBack)),
+  )
+  if (ordinals.length > 0) {
+    entries.push({ type: 'again', codes: [...codes], of: writeOrdinals(ordinals) })
+  }
+  if (entries.length > 0) await work.ledger.write(...entries)
   if (ordinals.length === 0) {
-    const message = 'other accounts still hold a login of each of them: correct the records'
+    const message =
+      'other accounts or other records still have a login of each of them: correct the records'
     throw new MigrationError('bad_corrections', message)
   }
-  await work.ledger.write({ type: 'again', codes: [...codes], of: writeOrdinals(ordinals) })
   work.tell('corrected', { users: ordinals.length })
 }
 
 /** Ordinals, ascending. */
-function failedWith({ ledger: { state } }: Work, codes: readonly string[]): ReadonlySet<number> {
+function withCode({ ledger: { state } }: Work, codes: readonly string[]): ReadonlySet<number> {
   const numbers = new Set(codes.map(numberOf))
   const ordinals = new Set<number>()
   state.failureCodes.forEach((number, ordinal) => {
     if (number === 0 || !numbers.has(number)) return
-    if (stateOf(state, ordinal) === IDENTITY.failed) ordinals.add(ordinal)
+    const code = stateOf(state, ordinal)
+    if (code === IDENTITY.failed || code === IDENTITY.invalid) ordinals.add(ordinal)
   })
   return ordinals
 }
 
-/** Looked up anew: what held a login when the row failed may be gone. */
-async function withHeldLogin(work: Work, asked: ReadonlySet<number>): Promise<ReadonlySet<number>> {
-  const { core, settings, signal } = work
-  const held = new Set<number>()
-  await forEachAtOnce(recordsOf(work, asked), settings.lookUps, async ({ ordinal, value }) => {
-    const user = value as unknown as ImportUser
-    if ((await findHolder(core, user, { signal })) !== undefined) held.add(ordinal)
-  })
-  return held
+async function loginsInUse(work: Work, without: ReadonlySet<number>): Promise<LoginIndex> {
+  const logins = createLoginIndex()
+  for await (const { ordinal, value } of recordsInUse(work, without)) {
+    logins.add(value as unknown as ImportUser, ordinal)
+  }
+  return logins
 }
 
 async function* recordsOf(
@@ -70,7 +85,7 @@ async function* recordsOf(
 export function assertCorrectable({ ledger }: Work): void {
   const { started, blocked } = ledger.state
   if (!started) {
-    const message = 'nothing has been staged yet: mend the source itself, then run'
+    const message = 'nothing has been staged yet: correct the source itself, then run'
     throw new MigrationError('bad_corrections', message)
   }
   if (!blocked) return

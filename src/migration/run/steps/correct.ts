@@ -1,3 +1,4 @@
+import type { ImportUser } from '../../core/import-user.js'
 import type { Correction, OpenCorrections } from '../../source/corrections.js'
 import { trimmed } from '../../user/core-text.js'
 import type { UserFinding } from '../../user/finding.js'
@@ -6,12 +7,14 @@ import { MigrationError } from '../migration-error.js'
 import type { EntryOf } from '../state/entry.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
+import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { assertCorrectable } from './again.js'
 import { findingText } from './finding-text.js'
-import { createLoginLines, type LoginLines, loginTwice } from './login-lines.js'
-import { findOtherHolder } from './other-holder.js'
+import { lookUpLogins, placeOf } from './login-conflicts.js'
+import { createLoginIndex, type LoginIndex } from './login-index.js'
 import { readCatalogue } from './preflight.js'
+import { recordsInUse } from './records-in-use.js'
 
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
 
@@ -26,7 +29,7 @@ export async function judgeCorrections(
   open: OpenCorrections,
 ): Promise<Corrected & { readonly digest: string }> {
   assertCorrectable(work)
-  const logins = createLoginLines()
+  const logins = createLoginIndex()
   const judge = await userJudge(work, logins)
   const corrected: Corrected = { replaced: [], leftOut: [], accepted: [] }
   const pass = open.pass({ signal: work.signal })
@@ -41,26 +44,62 @@ export async function judgeCorrections(
       list.push([ordinal, line, correction.reason])
     }
   }
-  await assertLoginsFree(work, corrected, logins)
+  await assertLoginsFree(work, { corrected, open, logins })
   return { ...corrected, digest: pass.digest() }
 }
 
-/** The others' records are read once more, and nothing is kept of them. */
-async function assertLoginsFree(
-  work: Work,
-  corrected: Corrected,
-  logins: LoginLines,
-): Promise<void> {
-  if (work.settings.acceptWarnings.includes('login_twice')) return
-  const other = await findOtherHolder(work, corrected, logins)
-  if (other === undefined) return
-  throw objection(loginTwice(other.where), {}, other.line)
+interface CorrectedRecords {
+  readonly corrected: Corrected
+  readonly open: OpenCorrections
+  /** Of the corrected records, with their lines. */
+  readonly logins: LoginIndex
 }
 
-function objection(finding: UserFinding, value: unknown, line: number): MigrationError {
-  const message = `${finding.code} in ${finding.field}: ${findingText(finding, value)}`
-  return new MigrationError('bad_corrections', message, line)
+/** All records are read once more, and none of them is stored. */
+async function assertLoginsFree(
+  work: Work,
+  { corrected: { replaced, leftOut }, open, logins }: CorrectedRecords,
+): Promise<void> {
+  if (replaced.length === 0) return
+  const ordinals = new Set([...replaced, ...leftOut].map(([ordinal]) => ordinal))
+  for await (const { ordinal, value } of recordsInUse(work, ordinals)) {
+    const line = logins.find(value as unknown as ImportUser)
+    if (line !== undefined) throw objection(loginTwice(placeOf(work, ordinal)), line)
+  }
+  const { taken } = await lookUpLogins(work, replacements(work, open))
+  const [first] = replaced.filter(([ordinal]) => taken.has(ordinal))
+  if (first === undefined) return
+  const [ordinal, line] = first
+  throw objection(loginTaken(taken.get(ordinal) ?? ''), line)
 }
+
+async function* replacements(
+  { survey, signal }: Work,
+  open: OpenCorrections,
+): AsyncGenerator<SurveyedRecord> {
+  for await (const correction of open.pass({ signal })) {
+    if (correction.type !== 'replace') continue
+    const externalUserId = trimmed(correction.externalUserId)
+    const ordinal = survey.ordinalOf(externalUserId)
+    if (ordinal !== undefined) yield { ...correction.record, ordinal, externalUserId }
+  }
+}
+
+/** `where`: the other record. */
+const loginTwice = (where: string): UserFinding => ({
+  field: 'loginMethods',
+  code: 'login_twice',
+  message: `${where} has the same login, and an account has a login for itself.`,
+})
+
+const loginTaken = (heldBy: string): UserFinding => ({
+  field: 'loginMethods',
+  code: 'login_taken',
+  message: `The account ${heldBy} has a login of the record.`,
+})
+
+const objection = ({ code, field, message }: UserFinding, line: number): MigrationError =>
+  new MigrationError('bad_corrections', `${code} in ${field}: ${message}`, line)
 
 const lineOf = (correction: Correction): number =>
   correction.type === 'replace' ? correction.record.line : correction.line
@@ -93,7 +132,7 @@ function ordinalOf(work: Work, { type, externalUserId }: Correction, line: numbe
 
 type JudgeUser = (value: Readonly<Record<string, unknown>>, line: number) => void
 
-async function userJudge(work: Work, logins: LoginLines): Promise<JudgeUser> {
+async function userJudge(work: Work, logins: LoginIndex): Promise<JudgeUser> {
   const { tenants, roles, features } = await readCatalogue(work)
   const context = {
     tenants: new Set(tenants.map(({ tenantId }) => tenantId)),
@@ -103,13 +142,16 @@ async function userJudge(work: Work, logins: LoginLines): Promise<JudgeUser> {
   const accepted = new Set<string>(work.settings.acceptWarnings)
   return (value, line) => {
     const validation = validateUser(value, context)
-    const earlier = validation.ok ? logins.add(validation.user, line) : undefined
-    const twice = earlier === undefined ? [] : [loginTwice(`Line ${earlier}`)]
-    const objections = [
+    const [first] = [
       ...(validation.ok ? [] : validation.errors),
-      ...[...validation.warnings, ...twice].filter(({ code }) => !accepted.has(code)),
+      ...validation.warnings.filter(({ code }) => !accepted.has(code)),
     ]
-    const [first] = objections
-    if (first !== undefined) throw objection(first, value, line)
+    if (first !== undefined) {
+      throw objection({ ...first, message: findingText(first, value) }, line)
+    }
+    if (!validation.ok) return
+    const earlier = logins.find(validation.user)
+    if (earlier !== undefined) throw objection(loginTwice(`Line ${earlier}`), line)
+    logins.add(validation.user, line)
   }
 }

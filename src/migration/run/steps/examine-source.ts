@@ -4,7 +4,6 @@ import { validateUser } from '../../user/validate-user.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { createTally, type FindingTally } from './finding-tally.js'
-import { createLoginLines, loginTwice } from './login-lines.js'
 import { type SourceNeeds, sourceNeeds } from './source-needs.js'
 
 /** What reading the whole source has shown. */
@@ -21,7 +20,6 @@ export async function examineSource({ survey, settings }: Work): Promise<SourceE
   const errors = createTally()
   const warnings = createTally()
   const needs = sourceNeeds()
-  const logins = createLoginLines()
   const accepted = new Set<string>(settings.acceptWarnings)
   const warn = (record: SurveyedRecord, found: readonly UserWarning[]): void => {
     for (const warning of found) if (!accepted.has(warning.code)) warnings.add(warning, record)
@@ -35,8 +33,6 @@ export async function examineSource({ survey, settings }: Work): Promise<SourceE
       continue
     }
     needs.add(needsOf(validation.user), record.line)
-    const earlier = logins.add(validation.user, record.line)
-    if (earlier !== undefined) warn(record, [loginTwice(`Line ${earlier}`)])
   }
   return { invalid, errors, warnings, needs }
 }

@@ -6,7 +6,14 @@ import { writeOrdinals } from '../state/ordinals.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { examineSource } from './examine-source.js'
-import { findAccounts } from './find-accounts.js'
+import {
+  chunks,
+  conflictEntries,
+  findRepeatedLogins,
+  type LoginLookUp,
+  lookUpLogins,
+} from './login-conflicts.js'
+import { createLoginIndex } from './login-index.js'
 import { type Catalogue, sourceFindings } from './preflight-findings.js'
 
 /** Whether anything objects, and what is written down of it. */
@@ -23,22 +30,58 @@ export async function preflight(work: Work): Promise<Preflight> {
   if (typeof rows !== 'number') return failed([rows])
   const catalogue = await readCatalogue(work)
   const examination = await examineSource(work)
-  const findings = [...foreignRows(work, rows), ...sourceFindings(examination, catalogue)]
+  const toMend = [...foreignRows(work, rows), ...sourceFindings(examination, catalogue)]
+  const passed = toMend.every(({ severity }) => severity === 'notice')
+  const foreign = passed && rows > 0 ? await rowsWithOurIdentities(work) : []
+  const conflicts = await findLoginConflicts(work, { passed, invalid: examination.invalid })
   const entries: Entry[] = [
     { type: 'examined' },
     { type: 'invalid', of: writeOrdinals(examination.invalid) },
-  ]
-  if (findings.some(({ severity }) => severity === 'fault')) return { ...failed(findings), entries }
-  const foreign = rows === 0 ? [] : await rowsWithOurIdentities(work)
-  const found = await findAccounts(work, validRecords(work, examination.invalid))
-  entries.push(
+    ...conflictEntries(conflicts.taken, conflicts.twice),
     ...chunks(foreign, ROWS_IN_AN_ENTRY).map((ids): Entry => ({ type: 'foreign_rows', rows: ids })),
-    { type: 'found', by: 'account', of: writeOrdinals([...found].sort((one, two) => one - two)) },
-  )
-  return { findings, passed: true, entries }
+    { type: 'found', by: 'account', of: writeOrdinals(inOrder(conflicts.accounts)) },
+  ]
+  return { findings: [...toMend, ...conflictFindings(work, conflicts)], passed, entries }
 }
 
 const ROWS_IN_AN_ENTRY = 500
+
+const inOrder = (ordinals: Iterable<number>): number[] =>
+  [...ordinals].sort((one, two) => one - two)
+
+interface LoginConflicts extends LoginLookUp {
+  readonly twice: ReadonlyMap<number, string>
+}
+
+/** A preflight that fails is repeated: until it passes, the core is not asked for each record. */
+async function findLoginConflicts(
+  work: Work,
+  { passed, invalid }: { readonly passed: boolean; readonly invalid: readonly number[] },
+): Promise<LoginConflicts> {
+  const skipped = new Set(invalid)
+  const lookUp = passed
+    ? await lookUpLogins(work, recordsWithout(work, skipped))
+    : { accounts: new Set<number>(), taken: new Map<number, string>() }
+  for (const ordinal of [...lookUp.accounts, ...lookUp.taken.keys()]) skipped.add(ordinal)
+  const twice = await findRepeatedLogins(work, recordsWithout(work, skipped), createLoginIndex())
+  return { ...lookUp, twice }
+}
+
+function conflictFindings(work: Work, { taken, twice }: LoginConflicts): PreflightFinding[] {
+  const finding = (
+    code: PreflightFinding['code'],
+    [first, ...others]: readonly number[],
+    message: string,
+  ): PreflightFinding[] => {
+    if (first === undefined) return []
+    const line = work.survey.lineOf(first)
+    return [{ code, severity: 'notice', message, line, records: 1 + others.length }]
+  }
+  return [
+    ...finding('login_taken', inOrder(taken.keys()), 'Another account has a login of the record.'),
+    ...finding('login_twice', inOrder(twice.keys()), 'An earlier record has the same login.'),
+  ]
+}
 
 const failed = (findings: readonly PreflightFinding[]): Preflight => ({
   findings,
@@ -93,18 +136,11 @@ async function rowsWithOurIdentities({ core, survey, signal }: Work): Promise<st
   return ids
 }
 
-async function* validRecords(
+async function* recordsWithout(
   { survey }: Work,
-  invalid: readonly number[],
+  skipped: ReadonlySet<number>,
 ): AsyncGenerator<SurveyedRecord> {
-  let next = 0
   for await (const record of survey.records(0)) {
-    if (record.ordinal === invalid[next]) next += 1
-    else yield record
+    if (!skipped.has(record.ordinal)) yield record
   }
 }
-
-const chunks = <Item>(items: readonly Item[], size: number): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  )

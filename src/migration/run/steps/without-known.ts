@@ -1,9 +1,9 @@
+import { forEachAtOnce } from '../at-once.js'
 import { IDENTITY } from '../state/identity-state.js'
 import { writeOrdinals } from '../state/ordinals.js'
 import { stateOf } from '../state/run-state.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
-import { findAccounts } from './find-accounts.js'
 import type { Batch } from './make-batches.js'
 import { ownRowOf } from './own-row.js'
 
@@ -47,4 +47,16 @@ async function writeFound(
 ): Promise<void> {
   if (ordinals.size === 0) return
   await ledger.write({ type: 'found', by, of: writeOrdinals(ordinals) })
+}
+
+async function findAccounts(
+  { core, settings, signal }: Work,
+  records: readonly SurveyedRecord[],
+): Promise<ReadonlySet<number>> {
+  const found = new Set<number>()
+  await forEachAtOnce(records, settings.lookUps, async ({ ordinal, externalUserId }) => {
+    const coreUserId = await core.coreIdOf(externalUserId, { signal })
+    if (coreUserId !== undefined) found.add(ordinal)
+  })
+  return found
 }

@@ -30,7 +30,7 @@ export function correctionDesk(story: Story, journal: MemoryJournal): Correction
     async write(migration: Migration): Promise<Source> {
       const failed: string[] = []
       for await (const { externalUserId, state } of migration.identities()) {
-        if (state === 'failed' && externalUserId !== undefined) failed.push(externalUserId)
+        if (state === 'failed' || state === 'invalid') failed.push(externalUserId)
       }
       files.length = applied().length
       const file = sourceOf(correctionsOf(story, failed), `corrections-${files.length}`)

@@ -85,7 +85,9 @@ export async function live(story: Story) {
 function begin(story: Story, core: SimulatedCore, time: SimulatedTime): void {
   const records = people(story.users)
   for (const user of story.conflicts) {
-    core.importNow({ ...person(`user-${user}`), externalUserId: `other-${user}` } as ImportUser)
+    const other = { ...person(`user-${user}`), externalUserId: `other-${user}` } as ImportUser
+    if (story.conflictsAreLate) core.importLater(other)
+    else core.importNow(other)
   }
   for (const { afterMs, user } of story.taken) {
     const other = { ...person(`user-${user}`), externalUserId: `taker-${user}` } as ImportUser

@@ -34,6 +34,8 @@ export interface SimulatedCore extends CoreClient {
   readonly jobRuns: number
   runJob(most: number): void
   importNow(user: ImportUser): boolean
+  /** As the hook does after the preflight: when users are staged next. */
+  importLater(user: ImportUser): void
 }
 
 export interface Plan {
@@ -76,6 +78,7 @@ export function simulatedCore({
 }: Plan): SimulatedCore {
   const accounts: SimulatedCore['accounts'] = new Map()
   const staged = new Map<string, number>()
+  const later: ImportUser[] = []
   let rows: StagedRow[] = []
   let jobRuns = 0
 
@@ -218,11 +221,14 @@ export function simulatedCore({
     },
     runJob,
     importNow,
-    stageUsers: (users) =>
-      write(() => {
+    importLater: (user) => later.push(user),
+    stageUsers(users) {
+      for (const user of later.splice(0)) importNow(user)
+      return write(() => {
         stageNow(users)
         return { outcome: 'staged' as const }
-      }),
+      })
+    },
     importUser: (user) =>
       write(() => {
         const { externalUserId = '' } = user

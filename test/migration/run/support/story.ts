@@ -15,6 +15,8 @@ export interface Story {
   readonly hook: readonly { readonly afterMs: number; readonly user: number }[]
   /** Whose e-mail address another account has. */
   readonly conflicts: readonly number[]
+  /** The other accounts are made after the preflight. */
+  readonly conflictsAreLate: boolean
   /** When another account takes whose e-mail address. */
   readonly taken: readonly { readonly afterMs: number; readonly user: number }[]
   /** Whom the core cannot import, without saying why. */
@@ -57,6 +59,7 @@ export const storyWith = (fate: fc.Arbitrary<Fate>): fc.Arbitrary<Story> =>
       { maxLength: 6 },
     ),
     conflicts: fc.uniqueArray(fc.integer({ min: 0, max: 24 }), { maxLength: 3 }),
+    conflictsAreLate: fc.boolean(),
     taken: fc.array(
       fc.record({
         afterMs: fc.integer({ min: 0, max: 60_000 }),
@@ -82,7 +85,7 @@ export const isMended = ({ mends, poison }: Story, user: number): boolean =>
 export const isObstructed = ({ conflicts, taken, poison }: Story, user: number): boolean =>
   conflicts.includes(user) || poison.includes(user) || taken.some((each) => each.user === user)
 
-/** What a person writes of those who have failed. */
+/** What a person writes of those who have failed or were held back. */
 export const correctionsOf = (story: Story, failed: readonly string[]): object[] =>
   failed.map((id) => {
     const user = Number(id.slice('user-'.length))

@@ -11,11 +11,17 @@ export interface RunningServer {
 }
 
 /**
- * Serves on the loopback address. Port 0 takes a free one.
+ * Serves on the loopback address. Port 0 takes a free one. A connection is closed after
+ * `maxRequestsPerSocket` requests; 0, the default, sets no limit.
  * @throws {StartError} when the port is taken or may not be used
  */
-export async function listen(handler: RequestListener, port: number): Promise<RunningServer> {
+export async function listen(
+  handler: RequestListener,
+  port: number,
+  { maxRequestsPerSocket = 0 }: { readonly maxRequestsPerSocket?: number } = {},
+): Promise<RunningServer> {
   const server = createServer(handler)
+  server.maxRequestsPerSocket = maxRequestsPerSocket
   const url = await bind(server, port)
   const close = (): Promise<void> =>
     new Promise((done) => {

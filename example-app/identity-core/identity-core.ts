@@ -1,8 +1,9 @@
 import { listen } from '../listen.js'
+import type { CoreVersion } from './interface-version.js'
 import { openKeyRing, type PublishedKey } from './key-ring.js'
 import { createKeySetGate } from './key-set-gate.js'
 import { scheduleFor } from './rotation.js'
-import { type CoreVersion, createHandler, type Route } from './router.js'
+import { createHandler, type Route } from './router.js'
 import { tokenRoutes } from './routes.js'
 import type { PublicJwk } from './signing-key.js'
 import { inMemoryRoutes } from './users/bulk-routes.js'
@@ -62,6 +63,9 @@ export interface IdentityCore {
 
 export const WEEK_SECONDS = 604_800
 
+/** As the server of a core: after so many requests it closes a connection. */
+const CONNECTIONS = { maxRequestsPerSocket: 100 }
+
 /** Starts a stand-in for the identity core: for development and tests, never for production. */
 export async function startIdentityCore(options: IdentityCoreOptions): Promise<IdentityCore> {
   const { apiKey, port = 0, rotationSeconds = WEEK_SECONDS, keysFile } = options
@@ -70,9 +74,10 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
   const keyRing = await openKeyRing({ schedule: scheduleFor(rotationSeconds), clock, keysFile })
   const keySetGate = createKeySetGate()
   const users = options.users && (await openUsers(options.users, { version, clock }))
-  const own = tokenRoutes({ keyRing, clock, onKeySetRequest: keySetGate.pass })
+  const own = tokenRoutes({ version, keyRing, clock, onKeySetRequest: keySetGate.pass })
   const routes = new Map<string, Route>([...own, ...(users?.routes ?? withoutUsers())])
-  const server = await listen(createHandler(routes, apiKey), port).catch(async (error) => {
+  const handler = createHandler({ routes, apiKey, version })
+  const server = await listen(handler, port, CONNECTIONS).catch(async (error) => {
     await users?.close()
     throw error
   })

@@ -8,6 +8,7 @@ import {
   optionalField,
   parseObject,
 } from './json-input.js'
+import { Refused } from './reply.js'
 import { signToken } from './sign-token.js'
 import type { SigningKey } from './signing-key.js'
 
@@ -45,11 +46,40 @@ export function isSupported(algorithm: string): boolean {
   return algorithm.toUpperCase() === 'RS256'
 }
 
-/** The token as the core makes it: the caller's claims win over those that the core adds. */
+/**
+ * The token as the core makes it: the caller's claims win over those that the core adds.
+ * @throws {Refused} when a claim is an integer of more than 64 bits
+ */
 export function mintToken(request: MintRequest, key: SigningKey, nowMs: number): string {
   const iat = Math.floor(nowMs / 1000)
   const exp = iat + request.validitySeconds
   const claims: Claims = { iat, exp, iss: request.jwksDomain, ...request.payload }
-  if (Array.isArray(claims.aud) && claims.aud.length === 1) claims.aud = claims.aud[0]
+  const audience = audienceOf(claims.aud)
+  if (audience === undefined) delete claims.aud
+  else claims.aud = audience
+  if (hasTooLargeInteger(claims)) {
+    const types = 'Map, List, Boolean, Integer, Long, Double, String, Date, Instant, and Null'
+    const text = `Claim values must only be of types ${types}`
+    throw new Refused(500, `java.lang.IllegalArgumentException: ${text}`)
+  }
   return signToken(claims, key)
+}
+
+/** What is no text has no place in an audience; a list of one is that one. */
+function audienceOf(aud: unknown): string | string[] | undefined {
+  const audience = [aud].flat().filter(isString)
+  return audience.length > 1 ? audience : audience[0]
+}
+
+const TOO_LARGE = 2 ** 63
+/** From here on, `JSON.stringify` writes an exponent, and the core reads a double. */
+const DOUBLE_FROM = 1e21
+
+function hasTooLargeInteger(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) {
+    return Object.values(value).some(hasTooLargeInteger)
+  }
+  if (!Number.isInteger(value)) return false
+  const size = Math.abs(Number(value))
+  return size >= TOO_LARGE && size < DOUBLE_FROM
 }

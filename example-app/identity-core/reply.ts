@@ -8,6 +8,9 @@ export interface Reply {
   readonly body: object | string
 }
 
+/** The server of the core sends no reason phrase. */
+const NO_REASON = ''
+
 /** The request is refused with this status and text. */
 export class Refused extends Error {
   override readonly name = 'Refused'
@@ -21,20 +24,28 @@ export class Refused extends Error {
 
 export function toErrorReply(error: unknown): Reply {
   if (error instanceof BadInput) return { status: 400, body: error.message }
-  if (error instanceof Refused) {
-    const { status, message: body } = error
-    // The rest of a body that is too large is not read.
-    return status === 413 ? { status, body, headers: { connection: 'close' } } : { status, body }
-  }
+  if (error instanceof Refused) return { status: error.status, body: error.message }
   console.error(error)
   return { status: 500, body: 'Internal Error' }
 }
+
+/** After these, the server of the core closes the connection. */
+const STATUSES_THAT_CLOSE = new Set([400, 408, 411, 413, 414, 500, 501, 503])
+/** The server of the core sends longer bodies in chunks. */
+const LARGEST_BUFFER_BYTES = 8192
 
 /** As the core: each text ends its line, and what is no success is `text/html`. */
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
   const isText = typeof body === 'string'
   const bytes = Buffer.from(`${isText ? body : JSON.stringify(body)}\n`)
   const type = isText ? 'text/html;charset=UTF-8' : 'application/json;charset=UTF-8'
-  const own = { 'content-type': type, 'content-length': bytes.length }
-  response.writeHead(status, { ...own, ...headers }).end(bytes)
+  const own = {
+    'content-type': type,
+    ...(bytes.length <= LARGEST_BUFFER_BYTES && { 'content-length': bytes.length }),
+    ...(STATUSES_THAT_CLOSE.has(status) && { connection: 'close' }),
+  }
+  response.writeHead(status, NO_REASON, { ...own, ...headers })
+  // A body that is given to `end` alone is never sent in chunks.
+  response.write(bytes)
+  response.end()
 }

@@ -1,17 +1,22 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
+import { posix } from 'node:path'
+import {
+  type CoreVersion,
+  notSupported,
+  type RequestedVersion,
+  requestedVersion,
+} from './interface-version.js'
 import { BadInput } from './json-input.js'
 import { readBody } from './read-body.js'
 import { Refused, type Reply, send, toErrorReply } from './reply.js'
 
-/** The core whose behaviour is followed where cores differ. */
-export type CoreVersion = '10.1' | '11.4' | '12.1'
-
-/** Versions of the core's interface that the stand-in speaks; an SDK asks for them first. */
-export const INTERFACE_VERSIONS = ['3.0', '3.1', '4.0', '5.0', '5.1', '5.2', '5.3', '5.4']
-
+/** From this version on, a path may name a tenant. */
+const TENANTS_FROM = '3.0'
 /** From this version on, an app's routes are refused below a tenant. */
-const TENANT_REFUSED_FROM = 5
+const TENANT_REFUSED_FROM = '5.0'
+/** Routes begin with these words, so no tenant has such a name. */
+const NO_TENANTS = new Set(['recipe', 'config', 'users', 'hello'])
 
 export type Answer = Reply | 'hang-up'
 
@@ -24,36 +29,51 @@ export interface Call {
 }
 
 export interface Route {
+  /** Whether it answers without an API key. */
   readonly isPublic?: boolean
-  /**
-   * What a tenant in the path comes to: `unknown` is a 404, `refused` a 403, for the route belongs
-   * to the whole app; `served` hands it to the answer.
-   */
-  readonly tenants: 'unknown' | 'refused' | 'served'
+  /** Whether it answers each version of the interface that is not newer than the core. */
+  readonly isOfEachVersion?: boolean
+  /** `refused`: a tenant in the path is a 403, for the route belongs to the whole app. */
+  readonly tenants: 'refused' | 'served'
   /** By method. */
   readonly answers: Readonly<Record<string, (call: Call) => Promise<Answer> | Answer>>
-  /** No limit when absent: the core has none. */
+  /** A limit as of a proxy before the core; the core has none. */
   readonly largestBodyBytes?: number
 }
 
-/** By path, in lower case. */
-export type Routes = ReadonlyMap<string, Route>
+export interface HandlerOptions {
+  /** By path, in lower case. */
+  readonly routes: ReadonlyMap<string, Route>
+  readonly apiKey: string
+  readonly version: CoreVersion
+}
 
-export function createHandler(routes: Routes, apiKey: string): RequestListener {
+export function createHandler(options: HandlerOptions): RequestListener {
   return (request, response) => {
-    answer(request, routes, apiKey)
+    answer(request, options)
       .catch(toErrorReply)
       .then((reply) => (reply === 'hang-up' ? response.destroy() : send(response, reply)))
       .catch(() => response.destroy())
   }
 }
 
-async function answer(request: IncomingMessage, routes: Routes, apiKey: string): Promise<Answer> {
+async function answer(request: IncomingMessage, options: HandlerOptions): Promise<Answer> {
   const [path = '', query = ''] = (request.url ?? '').split('?')
-  const { route, tenantId } = find(routes, path.toLowerCase().replace(/(?<=.)\/$/, ''))
-  if (!route.isPublic) judge(request, { apiKey, tenantId, route })
+  const found = find(options.routes, normalised(path))
+  const { route, appId, tenantId } = found
+  // An app that is not there has no key to ask for.
+  if (!route.isPublic && appId === 'public' && !presentsKey(request, options.apiKey)) {
+    throw new Refused(401, 'Invalid API key')
+  }
+  const version = requestedVersion(request.headers, options.version)
+  if (tenantId !== 'public' && version.isBefore(TENANTS_FROM)) throw new Refused(404, 'Not found')
+  if (!route.isOfEachVersion && !version.isOffered) throw notSupported(version.text)
   const answerTo = route.answers[request.method ?? '']
   if (answerTo === undefined) return { status: 405, body: 'Method not supported' }
+  if (appId !== 'public') throw noSuchTenant('public', appId)
+  if (isBelowTenant(found, version)) {
+    throw new Refused(403, 'Only public tenantId can call this app specific API')
+  }
   return answerTo({
     tenantId,
     query: new URLSearchParams(query),
@@ -61,17 +81,55 @@ async function answer(request: IncomingMessage, routes: Routes, apiKey: string):
   })
 }
 
+/** As by the server below the core: parameters, dots and doubled slashes do not count. */
+function normalised(path: string): string {
+  try {
+    return posix.normalize(decodeURIComponent(path.replaceAll(/;[^/]*/g, ''))).toLowerCase()
+  } catch {
+    throw new Refused(400, 'Bad Request')
+  }
+}
+
+interface Found {
+  readonly route: Route
+  readonly appId: string
+  readonly tenantId: string
+}
+
 /** The path may begin with an app, a tenant or both; there is one app only, called public. */
-function find(routes: Routes, path: string): { route: Route; tenantId: string } {
-  const [app, rest = path] = /^\/appid-([a-z0-9-]*)(\/.*)$/.exec(path)?.slice(1) ?? []
+function find(routes: HandlerOptions['routes'], path: string): Found {
+  const withoutSlash = path.replace(/\/$/, '')
+  const [, app = '', rest = withoutSlash] = APP.exec(withoutSlash) ?? []
+  const appId = app === '' ? 'public' : app
   const own = routes.get(rest)
-  const [tenantId = 'public', below = ''] = /^\/([a-z0-9-]+)(\/.+)$/.exec(rest)?.slice(1) ?? []
-  const route = own ?? routes.get(below)
-  if (route === undefined) throw new Refused(404, 'Not found')
-  if (app !== undefined && app !== 'public') throw noSuchTenant('public', app)
-  if (own !== undefined || tenantId === 'public') return { route, tenantId: 'public' }
-  if (route.tenants === 'unknown') throw new Refused(404, 'Not found')
-  return { route, tenantId }
+  if (own !== undefined) return { route: own, appId, tenantId: 'public' }
+  const [, tenantId = 'public', below = ''] = TENANT.exec(rest) ?? []
+  const route = routes.get(below)
+  if (route !== undefined && !NO_TENANTS.has(tenantId)) return { route, appId, tenantId }
+  // With nothing below them, an app and a tenant are what is not found.
+  const isWhole = rest === '' || (below === '' && TENANT.test(rest) && !NO_TENANTS.has(tenantId))
+  const outside = isWhole ? { appId, tenantId } : { appId: 'public', tenantId: 'public' }
+  const isRoot = rest === '' || rest === '/public'
+  return { route: isRoot ? HELLO : NOT_FOUND, ...outside }
+}
+
+const APP = /^\/appid-([a-z0-9-]*)(|\/.*)$/
+const TENANT = /^\/([a-z0-9-]+)(|\/.+)$/
+
+const HELLO = outsideOfRoutes({ status: 200, body: 'Hello' })
+const NOT_FOUND = outsideOfRoutes({ status: 404, body: 'Not found' })
+
+function outsideOfRoutes(reply: Reply): Route {
+  const methods = ['GET', 'POST', 'PUT', 'DELETE']
+  const answers = Object.fromEntries(methods.map((method) => [method, () => reply]))
+  return { isPublic: true, tenants: 'served', answers }
+}
+
+export const helloRoute: Route = { ...HELLO, isOfEachVersion: true }
+
+function isBelowTenant({ route, tenantId }: Found, version: RequestedVersion): boolean {
+  const isRefused = route.tenants === 'refused' && tenantId !== 'public'
+  return isRefused && !version.isBefore(TENANT_REFUSED_FROM)
 }
 
 export function noSuchTenant(tenantId: string, appId = 'public'): BadInput {
@@ -80,28 +138,9 @@ export function noSuchTenant(tenantId: string, appId = 'public'): BadInput {
   return new BadInput(`AppId or tenantId not found => ${text}`)
 }
 
-interface Judged {
-  readonly apiKey: string
-  readonly tenantId: string
-  readonly route: Route
-}
-
-/** @throws {Refused | BadInput} by the key, the version and the tenant, in this order */
-function judge({ headers }: IncomingMessage, { apiKey, tenantId, route }: Judged): void {
-  const presented = headers['api-key'] ?? headers.authorization?.replace(/^bearer /i, '')
-  if (!isSameKey(presented, apiKey)) throw new Refused(401, 'Invalid API key')
-  const version = headers['cdi-version'] ?? INTERFACE_VERSIONS.at(-1)
-  if (!INTERFACE_VERSIONS.includes(String(version))) {
-    throw new BadInput(`cdi-version ${version} not supported`)
-  }
-  const isRefused = Number.parseInt(String(version), 10) >= TENANT_REFUSED_FROM
-  if (tenantId !== 'public' && route.tenants === 'refused' && isRefused) {
-    throw new Refused(403, 'Only public tenantId can call this app specific API')
-  }
-}
-
 /** Compares digests, in constant time: neither content nor length of the key shows. */
-function isSameKey(presented: string | string[] | undefined, apiKey: string): boolean {
+function presentsKey({ headers }: IncomingMessage, apiKey: string): boolean {
+  const presented = headers['api-key'] ?? headers.authorization?.replace(/^bearer /i, '')
   if (typeof presented !== 'string') return false
   return timingSafeEqual(digest(presented.trim()), digest(apiKey))
 }

@@ -1,13 +1,12 @@
+import { type CoreVersion, INTERFACE_VERSIONS } from './interface-version.js'
 import type { KeyRing } from './key-ring.js'
 import type { KeySetAnswer } from './key-set-gate.js'
 import { isSupported, mintToken, parseMintRequest } from './mint.js'
-import { type Answer, INTERFACE_VERSIONS, type Route } from './router.js'
+import { type Answer, helloRoute, noSuchTenant, type Route } from './router.js'
 import { openSessions } from './sessions.js'
 
-/** A mint request is a kilobyte; this leaves room for long lists of permissions. */
-const LARGEST_BODY_BYTES = 256 * 1024
-
 export interface CoreParts {
+  readonly version: CoreVersion
   readonly keyRing: KeyRing
   readonly clock: () => number
   /** Asked before each answer with the key set. */
@@ -18,14 +17,31 @@ export interface CoreParts {
 export function tokenRoutes(parts: CoreParts): [string, Route][] {
   const keySet: Route = {
     isPublic: true,
-    tenants: 'unknown',
+    isOfEachVersion: true,
+    tenants: 'served',
     answers: { GET: () => publishKeySet(parts) },
   }
+  const keys: Route = {
+    tenants: 'refused',
+    answers: {
+      GET: async () => {
+        const { keys } = await parts.keyRing.keySet()
+        return { status: 200, body: { keys, status: 'OK' } }
+      },
+    },
+  }
   const sessions = openSessions(parts)
-  const versions = { status: 200, body: { versions: INTERFACE_VERSIONS } }
+  const versions = { status: 200, body: { versions: INTERFACE_VERSIONS[parts.version] } }
+  const apiVersion: Route = {
+    isOfEachVersion: true,
+    tenants: 'refused',
+    answers: { GET: () => versions },
+  }
   return [
-    ['/apiversion', { tenants: 'unknown', answers: { GET: () => versions } }],
+    ['/hello', helloRoute],
+    ['/apiversion', apiVersion],
     ['/recipe/jwt', { ...post((text) => mint(text, parts)), tenants: 'refused' }],
+    ['/recipe/jwt/jwks', keys],
     ['/.well-known/jwks.json', keySet],
     ['/auth/jwt/jwks.json', keySet],
     ['/recipe/session', post(sessions.create)],
@@ -37,10 +53,12 @@ export function tokenRoutes(parts: CoreParts): [string, Route][] {
 /** A route that answers 200, unless the body is none that the core takes. */
 function post(answerTo: (text: string) => Promise<object> | object): Route {
   return {
-    tenants: 'unknown',
-    largestBodyBytes: LARGEST_BODY_BYTES,
+    tenants: 'served',
     answers: {
-      POST: async ({ body }) => ({ status: 200, body: await answerTo(await body()) }),
+      POST: async ({ body, tenantId }) => {
+        if (tenantId !== 'public') throw noSuchTenant(tenantId)
+        return { status: 200, body: await answerTo(await body()) }
+      },
     },
   }
 }

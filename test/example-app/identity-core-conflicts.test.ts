@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CoreVersion } from '../../example-app/identity-core/router.js'
+import type { CoreVersion } from '../../example-app/identity-core/interface-version.js'
 import { person, phoneNumber, withPassword, withPhone, withProvider } from '../core/people.js'
 import {
   accountsByExternalId,

@@ -8,7 +8,7 @@ import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
-import type { CoreVersion } from '../../example-app/identity-core/router.js'
+import type { CoreVersion } from '../../example-app/identity-core/interface-version.js'
 import { openDatabase } from '../../example-app/identity-core/users/database.js'
 import { lockFolder } from '../../example-app/identity-core/users/folder-lock.js'
 import { SCHEMA } from '../../example-app/identity-core/users/schema.js'

@@ -1,4 +1,4 @@
-import type { CoreVersion } from '../router.js'
+import type { CoreVersion } from '../interface-version.js'
 
 /** How a version of the core imports users, where versions differ. */
 export interface ImportRules {

@@ -1,4 +1,5 @@
-import type { CoreVersion, Route } from '../router.js'
+import type { CoreVersion } from '../interface-version.js'
+import type { Route } from '../router.js'
 import { accountRoutes } from './account-routes.js'
 import { bulkRoutes } from './bulk-routes.js'
 import { openDatabase, type Query } from './database.js'

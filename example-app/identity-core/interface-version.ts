@@ -1,0 +1,64 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { BadInput } from './json-input.js'
+import { Refused } from './reply.js'
+
+/** The core whose behaviour is followed where cores differ. */
+export type CoreVersion = '10.1' | '11.4' | '12.1'
+
+/** By core: versions of its interface, which an SDK asks for first. */
+export const INTERFACE_VERSIONS: Readonly<Record<CoreVersion, readonly string[]>> = {
+  '10.1': interfaceVersions('5.3'),
+  '11.4': interfaceVersions('5.4'),
+  '12.1': interfaceVersions('5.6'),
+}
+
+function interfaceVersions(newest: string): readonly string[] {
+  const second = Array.from({ length: 15 }, (_, index) => `2.${index + 7}`)
+  const fifth = Array.from({ length: 7 }, (_, index) => `5.${index}`)
+  const versions = [...second, '3.0', '3.1', '4.0', ...fifth]
+  return versions.slice(0, versions.indexOf(newest) + 1)
+}
+
+/** The version of the interface that a request is written for. */
+export interface RequestedVersion {
+  readonly text: string
+  /** Whether it is one of those that the core names, written as the core writes it. */
+  readonly isOffered: boolean
+  isBefore(version: string): boolean
+}
+
+/**
+ * The newest where the request names none.
+ * @throws {Refused | BadInput} when it is no version, or newer than the core
+ */
+export function requestedVersion(
+  headers: IncomingHttpHeaders,
+  core: CoreVersion,
+): RequestedVersion {
+  const offered = INTERFACE_VERSIONS[core]
+  const newest = offered.at(-1) ?? ''
+  const text = String(headers['cdi-version'] ?? newest)
+  if (!/^\d+(\.\d+)*$/.test(text)) {
+    throw new Refused(500, 'java.lang.IllegalArgumentException: Invalid version format')
+  }
+  if (compare(newest, text) < 0) throw notSupported(text)
+  return {
+    text,
+    isOffered: offered.includes(text),
+    isBefore: (version) => compare(text, version) < 0,
+  }
+}
+
+export function notSupported(version: string): BadInput {
+  return new BadInput(`cdi-version ${version} not supported`)
+}
+
+/** Negative where `a` is the older one; a part that is not there is 0. */
+function compare(a: string, b: string): number {
+  const [left, right] = [a.split('.'), b.split('.')]
+  const length = Math.max(left.length, right.length)
+  const part = (parts: readonly string[], index: number) => Number(parts[index] ?? 0)
+  return (
+    Array.from({ length }, (_, index) => part(left, index) - part(right, index)).find(Boolean) ?? 0
+  )
+}

@@ -1,3 +1,4 @@
+import { KEY_SET_PATHS } from '../key-set/address.js'
 import type { FetchFailureCode } from '../key-set/exchange.js'
 import type { Policy } from '../policy/policy.js'
 import type { Finding, Findings } from './finding.js'
@@ -55,7 +56,7 @@ function findingsOnAnswer({ outcome, response }: KeySetAnswer): Found[] {
 function findingsOnStatus({ status, headers }: ObservedResponse): Found[] {
   const location = headers.get('location')
   if (location === null || status < 300 || status > 399) {
-    const hint = status === 404 ? ': look at apiBasePath or jwksUri' : ''
+    const hint = status === 404 ? `: look at issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}` : ''
     return fault('status', `it answers with status ${status} and not with 200${hint}`)
   }
   const target = URL.canParse(location) ? new URL(location) : undefined

@@ -1,6 +1,10 @@
 /** The address as operators may see it: its query may hold a secret. */
 export const withoutQuery = (jwksUri: string): string => jwksUri.split(/[?#]/, 1)[0] ?? ''
 
+/** The usual cause of a 404: the address of one is combined with the path of the other. */
+export const KEY_SET_PATHS =
+  'a core itself publishes /.well-known/jwks.json, the backend SDK /auth/jwt/jwks.json'
+
 const addresses = new WeakMap<object, string>()
 
 /** Remembers which key set is behind an object that users hold. */

@@ -2,6 +2,7 @@ import { readClock } from '../base/clock.js'
 import { systemCodeOf } from '../base/connection-fault.js'
 import { readBody } from '../base/response-body.js'
 import { withinTimeLimit } from '../base/time-limit.js'
+import { KEY_SET_PATHS } from './address.js'
 import { type Freshness, freshnessOf } from './freshness.js'
 
 /**
@@ -31,21 +32,27 @@ export class FetchFailure extends Error {
   readonly code: FetchFailureCode
   /** Node's code of the failed connection, such as `ECONNREFUSED`. */
   readonly systemCode: string | undefined
+  /** Whether the response had the status 404. */
+  readonly isNotFound: boolean
 
-  constructor(code: FetchFailureCode, options?: ErrorOptions) {
+  constructor(code: FetchFailureCode, options: ErrorOptions & { readonly status?: number } = {}) {
     super(`the key set could not be fetched: ${code}`, options)
     this.code = code
     this.systemCode = systemCodeOf(this.cause)
+    this.isNotFound = options.status === 404
   }
 }
 
 /** The reason of a failed fetch, for messages: `network, ECONNREFUSED`. */
-export const reasonInWords = ({ code, systemCode }: FailedFetch): string =>
-  systemCode === undefined ? code : `${code}, ${systemCode}`
+export function reasonInWords({ code, systemCode, isNotFound = false }: FailedFetch): string {
+  if (isNotFound) return `${code} 404: ${KEY_SET_PATHS}`
+  return systemCode === undefined ? code : `${code}, ${systemCode}`
+}
 
 interface FailedFetch {
   readonly code: FetchFailureCode
   readonly systemCode?: string | undefined
+  readonly isNotFound?: boolean
 }
 
 /** What the last response holds for conditional requests (RFC 9110, section 8.8). */
@@ -108,7 +115,8 @@ async function converse(request: ExchangeRequest, signal: AbortSignal): Promise<
   if (response.status === 304 && mayBeUnmodified) {
     return { kind: 'not_modified', freshness: freshness(request.earlierMaxAgeSeconds) }
   }
-  if (response.status !== 200 || response.redirected) throw new FetchFailure('status')
+  const { status } = response
+  if (status !== 200 || response.redirected) throw new FetchFailure('status', { status })
   const body = await readBody(response, MAX_BODY_BYTES)
   if (body === undefined) throw new FetchFailure('too_large')
   const document = parseDocument(body)

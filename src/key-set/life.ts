@@ -22,6 +22,7 @@ interface HeldSet {
 interface Trouble extends BackOff {
   readonly code: FetchFailureCode
   readonly systemCode?: string | undefined
+  readonly isNotFound?: boolean
 }
 
 /** The state of a key set, as an immutable value. */
@@ -88,8 +89,9 @@ export function advance(life: Life, event: LifeEvent, span: Lifespan): Life {
     }
     case 'failed': {
       const now = advance(life, { type: 'time_passed', at: event.at }, span)
-      const { code, systemCode } = event
-      return { ...now, trouble: { ...afterFailure(now.trouble, event), code, systemCode } }
+      const { code, systemCode, isNotFound = false } = event
+      const failure = { code, systemCode, isNotFound }
+      return { ...now, trouble: { ...afterFailure(now.trouble, event), ...failure } }
     }
     case 'time_passed': {
       const { held } = life

@@ -81,8 +81,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
       }
     } catch (error) {
       const failure = error instanceof FetchFailure ? error : new FetchFailure('network')
-      const { code, systemCode } = failure
-      happen({ type: 'failed', at: readClock(clock), code, systemCode, jitter: Math.random() })
+      const { code, systemCode, isNotFound } = failure
+      const at = readClock(clock)
+      happen({ type: 'failed', at, code, systemCode, isNotFound, jitter: Math.random() })
       fetches.lastFailed = number
       if (!isClosed) announce({ type: 'failed', reason: code })
     }

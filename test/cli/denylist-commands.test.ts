@@ -5,6 +5,7 @@ import { openDenylist } from '../stores/redis/denylist-kit.js'
 import {
   type KeySetServer,
   refusingUrl,
+  respond,
   serve,
   startKeySetServer,
 } from '../support/key-set-server.js'
@@ -231,6 +232,15 @@ describe('bad input changes nothing', () => {
     const ran = await change(['deny', 'key', 'd-1', ...WHY])
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toMatch(/nothing was changed\. --unlisted/)
+  })
+
+  test('a core in place of the backend, whose key set is elsewhere', async () => {
+    const core = await startKeySetServer(respond('404 Not Found', 'Not found\n'))
+    onTestFinished(core.close)
+    policy = await policyAt(core.url)
+    const ran = await change(['deny', 'key', 'd-1', ...WHY])
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toContain('status 404: a core itself publishes /.well-known/jwks.json')
   })
 
   test('Redis out of reach', async () => {

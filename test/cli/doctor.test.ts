@@ -180,6 +180,12 @@ describe('what will hurt', () => {
     expect(stderr).toBe('')
   })
 
+  test('says at a 404 where a core and the backend SDK publish a key set', async () => {
+    const { stdout } = await examine(respond('404 Not Found', ''))
+    expect(stdout).toContain('a core itself publishes /.well-known/jwks.json')
+    expect(stdout).toContain('the backend SDK /auth/jwt/jwks.json')
+  })
+
   test('is not a clock within the tolerance', async () => {
     const { object } = await examine(serve(two, { ...GOOD, date: inSeconds(-4) }))
     expect(object).toMatchObject({

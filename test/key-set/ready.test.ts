@@ -38,7 +38,7 @@ describe.each(['serviceAuth', 'remoteKeySet'])('ready() of %s', (by) => {
   it.each<[string, Behaviour]>([
     ['network, ECONNRESET', hangUp],
     ['timeout', hang],
-    ['status', respond('404 Not Found', '')],
+    ['status', respond('500 Internal Server Error', '')],
     ['malformed', respond('200 OK', '<html>')],
     ['no_usable_key', serve({ keys: [] })],
   ])('names the address without its query, and the reason %s', async (reason, behaviour) => {
@@ -47,6 +47,14 @@ describe.each(['serviceAuth', 'remoteKeySet'])('ready() of %s', (by) => {
     const { ready } = open(`${server.url}?secret=s3cret#part`)
     const { message } = await failureOf(ready)
     expect(message).toBe(`the key set at ${server.url} could not be fetched (reason: ${reason})`)
+  })
+
+  it('says at a 404 where a core and the backend SDK publish a key set', async () => {
+    const server = await startKeySetServer(respond('404 Not Found', ''))
+    onTestFinished(() => server.close())
+    const { message } = await failureOf(open(server.url).ready)
+    expect(message).toContain('(reason: status 404: a core itself publishes /.well-known/jwks.json')
+    expect(message).toContain('the backend SDK /auth/jwt/jwks.json')
   })
 
   it('says so when nothing listens at the address', async () => {

@@ -76,7 +76,7 @@ async function answer(request: IncomingMessage, options: HandlerOptions): Promis
   }
   return answerTo({
     tenantId,
-    query: new URLSearchParams(query),
+    query: new URLSearchParams(withoutBadEscapes(query)),
     body: () => readBody(request, route.largestBodyBytes),
   })
 }
@@ -94,6 +94,12 @@ interface Found {
   readonly route: Route
   readonly appId: string
   readonly tenantId: string
+}
+
+/** A parameter with a percent sign that begins no escape is dropped, as by the server of the core. */
+function withoutBadEscapes(query: string): string {
+  const isWellFormed = (part: string) => !/%(?![0-9a-f]{2})/i.test(part)
+  return query.split('&').filter(isWellFormed).join('&')
 }
 
 /** The path may begin with an app, a tenant or both; there is one app only, called public. */

@@ -163,3 +163,24 @@ it.each([
     text: 'io.supertokens.pluginInterface.exceptions.StorageQueryException: org.postgresql.util.PSQLException: ERROR: invalid byte sequence for encoding "UTF8": 0x00\n  Where: unnamed portal parameter $2\n',
   })
 })
+
+it.each([
+  ['/bulk-import/users?limit=-2147483648', 'limit must a positive integer with min value 1\n'],
+  ['/bulk-import/users?limit=2147483648', "Field name 'limit' must be an int in the GET request\n"],
+  [`/users?paginationToken=${token('a;9223372036854775808')}`, 'invalid pagination token\n'],
+  ['/user/id?userId=%zz', "Field name 'userId' is missing in GET request\n"],
+])('a parameter beyond what the core reads is refused: %s', async (path, text) => {
+  expect(await call('11.4', path)).toMatchObject({ status: 400, text })
+})
+
+it.each([
+  ['an empty id', ';1700000000000'],
+  ['the largest time', 'a;9223372036854775807'],
+])('a page may begin at %s', async (_, place) => {
+  const { status } = await call('11.4', `/bulk-import/users?paginationToken=${token(place)}`)
+  expect(status).toBe(200)
+})
+
+function token(place: string): string {
+  return encodeURIComponent(Buffer.from(place).toString('base64'))
+}

@@ -40,7 +40,7 @@ export interface AccountPage {
   readonly order: 'ASC' | 'DESC'
   readonly limit: number
   /** The first account of the page. */
-  readonly from?: { readonly id: string; readonly timeJoined: number } | undefined
+  readonly from?: { readonly id: string; readonly timeJoined: bigint } | undefined
   /** Accounts with a login method of one of these; all when empty. */
   readonly recipeIds: readonly string[]
 }

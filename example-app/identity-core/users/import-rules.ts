@@ -12,6 +12,8 @@ export interface ImportRules {
   readonly unnamedText: 'database' | 'translated'
   /** Whether an external id that is taken names a user. */
   readonly namesExternalIds: boolean
+  /** Whether an error shows the members of a login method, or only its class. */
+  readonly printsMethods: boolean
   /** Tries a chunk again in the same run when rows of it have failed. */
   readonly retriesInRun: boolean
 }
@@ -24,17 +26,24 @@ const BEFORE_12 = {
 }
 
 export const IMPORT_RULES: Readonly<Record<CoreVersion, ImportRules>> = {
-  '10.1': { ...BEFORE_12, namedRecipes: ['emailpassword'], unnamedText: 'database' },
+  '10.1': {
+    ...BEFORE_12,
+    namedRecipes: ['emailpassword'],
+    unnamedText: 'database',
+    printsMethods: false,
+  },
   '11.4': {
     ...BEFORE_12,
     namedRecipes: ['emailpassword', 'passwordless'],
     unnamedText: 'translated',
+    printsMethods: true,
   },
   '12.1': {
     linksWithoutPrimary: false,
     reservesPrimaryInfos: true,
     namedRecipes: ['emailpassword', 'thirdparty', 'passwordless'],
     unnamedText: 'translated',
+    printsMethods: true,
     namesExternalIds: true,
     retriesInRun: true,
   },

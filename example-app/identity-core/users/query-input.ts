@@ -1,6 +1,7 @@
 import { BadInput } from '../json-input.js'
 
 const LARGEST_INTEGER = 2_147_483_647
+const LARGEST_LONG = 9_223_372_036_854_775_807n
 
 /** @throws {BadInput} when the parameter is absent */
 export function requiredText(query: URLSearchParams, name: string): string {
@@ -14,7 +15,8 @@ function optionalInteger(query: URLSearchParams, name: string): number | undefin
   const text = query.get(name)
   if (text === null) return undefined
   const value = Number(text)
-  if (/^[+-]?\d+$/.test(text) && Math.abs(value) <= LARGEST_INTEGER) return value
+  const isInRange = value <= LARGEST_INTEGER && value >= -LARGEST_INTEGER - 1
+  if (/^[+-]?\d+$/.test(text) && isInRange) return value
   throw new BadInput(`Field name '${name}' must be an int in the GET request`)
 }
 
@@ -36,15 +38,24 @@ export function pageLimit(query: URLSearchParams, texts: LimitTexts): number {
  * The place that a token names: an id and a time in milliseconds.
  * @throws {BadInput}
  */
-export function placeOf(query: URLSearchParams): { id: string; timeMs: number } | undefined {
+export function placeOf(query: URLSearchParams): { id: string; timeMs: bigint } | undefined {
   const token = query.get('paginationToken')
   if (token === null) return undefined
   const decoded = Buffer.from(token, 'base64').toString()
-  const [, id, time] = /^([^;]+);([+-]?\d+)$/.exec(decoded) ?? []
-  if (id === undefined || Buffer.from(decoded).toString('base64') !== padded(token)) {
+  const [, id, time = ''] = /^([^;]*);\+?(-?\d+)$/.exec(decoded) ?? []
+  if (
+    id === undefined ||
+    !isLong(time) ||
+    Buffer.from(decoded).toString('base64') !== padded(token)
+  ) {
     throw new BadInput('invalid pagination token')
   }
-  return { id, timeMs: Number(time) }
+  return { id, timeMs: BigInt(time) }
+}
+
+function isLong(text: string): boolean {
+  const value = BigInt(text)
+  return value <= LARGEST_LONG && value >= -LARGEST_LONG - 1n
 }
 
 /** The core takes a token without its padding. */

@@ -1,3 +1,4 @@
+import type { ImportRules } from './import-rules.js'
 import type { LoginMethod, ReadContext, UserRole } from './imported-user.js'
 import { trim } from './java-text.js'
 
@@ -24,7 +25,7 @@ export function readTenantIds(
 export function compareTenants(
   roles: readonly UserRole[],
   methods: readonly LoginMethod[],
-  errors: string[],
+  { rules, errors }: { readonly rules: ImportRules; readonly errors: string[] },
 ): void {
   for (const tenantId of roles.flatMap((role) => role.tenantIds)) {
     if (tenantId === 'public' || methods.some((method) => method.tenantIds.includes(tenantId))) {
@@ -34,6 +35,12 @@ export function compareTenants(
   }
   for (const method of methods) {
     if (method.tenantIds.length > 0) continue
-    errors.push(`LoginMethod '${JSON.stringify(method)}' has no tenantId`)
+    errors.push(`LoginMethod '${printed(method, rules)}' has no tenantId`)
   }
+}
+
+function printed(method: LoginMethod, { printsMethods }: ImportRules): string {
+  if (printsMethods) return JSON.stringify(method)
+  const hash = method.superTokensUserId.slice(0, 8)
+  return `io.supertokens.pluginInterface.bulkimport.BulkImportUser$LoginMethod@${hash}`
 }

@@ -33,7 +33,7 @@ export function readUser(value: unknown, context: ReadContext): Reading {
   const totpDevices = readTotpDevices(fields.optional('totpDevices', 'array of object'))
   const loginMethods = readLoginMethods(fields.required('loginMethods', 'array of object'))
   const externalUserId = readExternalId(givenId)
-  compareTenants(userRoles ?? [], loginMethods, errors)
+  compareTenants(userRoles ?? [], loginMethods, { rules: context.rules, errors })
   const primary = primaryMethod(loginMethods)
   if (errors.length > 0 || primary === undefined) return { errors }
   const id = primary.superTokensUserId

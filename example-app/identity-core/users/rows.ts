@@ -19,7 +19,7 @@ export interface Row {
 /** Where a page of rows begins, that row included. */
 export interface RowPlace {
   readonly id: string
-  readonly createdAt: number
+  readonly createdAt: bigint
 }
 
 export interface PageQuery {

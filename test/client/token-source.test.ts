@@ -6,7 +6,7 @@ import {
 } from '../../example-app/identity-core/identity-core.js'
 import { decodeToken } from '../example-app/decode-token.js'
 import { manualClock } from '../support/manual-clock.js'
-import { API_KEY } from './claims.js'
+import { API_KEY, CLAIMS } from './claims.js'
 import { failure, sourceAt, tokenOf } from './kit.js'
 import { hangs, mints, startLyingCore } from './lying-core.js'
 
@@ -54,6 +54,21 @@ describe('a token of the core', () => {
       exp: claims.iat + 600,
     })
   })
+
+  it.each(['aufträge', '€', '👩🏽‍🚀', 'طلبات', 'e\u0301', '\u00e9'])(
+    'keeps each character of its claims: %s',
+    async (text) => {
+      const claims = {
+        ...CLAIMS,
+        aud: text,
+        sub: `sub ${text}`,
+        source: `source ${text}`,
+        token_type: `type ${text}`,
+        permissions: [`read:${text}`],
+      }
+      expect(claimsOf(await tokenOf(countedSource({ claims }).source))).toMatchObject(claims)
+    },
+  )
 
   it('serves all calls until 80 % of its life, and its renewal is one request', async () => {
     const { source, clock, seen } = countedSource()

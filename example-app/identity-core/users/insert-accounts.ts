@@ -1,6 +1,7 @@
 import type { Query } from './database.js'
 import { heldBy, loginsOf, primaryInfosOf } from './held-infos.js'
 import type { ImportedUser, LoginMethod } from './imported-user.js'
+import { hashPassword } from './plain-password.js'
 
 /**
  * Accounts with their login methods. The methods of a user who is linked become one account; else
@@ -92,8 +93,9 @@ function toAccount({
   return { id, is_primary: isPrimary, time_joined, methods }
 }
 
-/** A plain password is not hashed, nor kept: nobody signs in here. */
 function toRow(method: LoginMethod) {
+  const { passwordHash, plainTextPassword } = method
+  const hash = plainTextPassword === undefined ? undefined : hashPassword(plainTextPassword)
   return {
     id: method.superTokensUserId,
     recipe_id: method.recipeId,
@@ -101,7 +103,7 @@ function toRow(method: LoginMethod) {
     phone_number: method.phoneNumber,
     third_party_id: method.thirdPartyId,
     third_party_user_id: method.thirdPartyUserId,
-    password_hash: method.passwordHash,
+    password_hash: passwordHash ?? hash,
     // What is verified is the address: a login without one needs no proof of it.
     is_verified: method.isVerified || method.email === undefined,
     time_joined: method.timeJoinedInMSSinceEpoch,

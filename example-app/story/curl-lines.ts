@@ -34,7 +34,7 @@ function mintConfig(coreUrl: string, apiKey: string): string {
     `url = "${coreUrl}/recipe/jwt"`,
     `header = "api-key: ${quoted}"`,
     'header = "rid: jwt"',
-    'header = "content-type: application/json"',
+    'header = "content-type: application/json; charset=utf-8"',
     '',
   ].join('\n')
 }

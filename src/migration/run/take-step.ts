@@ -27,7 +27,8 @@ export async function takeStep(
   const { settings, ledger, timing, tell, survey } = opened
   const ending = await endingUnder(signal, async () => {
     const surveyor = await survey(signal)
-    const counters = { lostInARow: 0, failedBefore: ledger.state.rows.size }
+    const examined = { failed: ledger.state.rows.size, processing: 0, at: timing.elapsedMs() }
+    const counters = { lostInARow: 0, examined }
     const work = { core: settings.core, settings, ledger, timing, tell, signal, ...counters }
     return step({ ...work, survey: surveyor.under(signal) }, surveyor)
   })

@@ -15,8 +15,8 @@ export interface Work {
   readonly signal: AbortSignal
   /** Calls without reply that a run has resolved one after the other, and none with one. */
   lostInARow: number
-  /** Failed rows at the core when the waiting rows were last looked up. */
-  failedBefore: number
+  /** Rows at the core when the waiting ones were last looked up. `at`: by `timing.elapsedMs`. */
+  examined: { readonly failed: number; readonly processing: number; readonly at: number }
   tell(
     type: MigrationProgress['type'],
     about?: Pick<MigrationProgress, 'rows' | 'users' | 'batch'>,

@@ -107,6 +107,25 @@ describe('a row that keeps its chunk from being imported', () => {
   })
 })
 
+describe('a row whose login is taken after the waiting rows were looked up', () => {
+  it('is found before the run has stalled', async () => {
+    const { open, simulated, time } = scene(
+      {},
+      {},
+      { users: 10, jobEveryMs: FIVE_MINUTES, jobUsers: 5, blame: () => 'nobody' },
+    )
+    let isAway = true
+    const usersWith = simulated.usersWith
+    simulated.usersWith = (tenant, info) => (isAway ? Promise.resolve([]) : usersWith(tenant, info))
+    whileItWaits(time, () => simulated.importNow(taker('user-3')))
+    time.at(2 * FIVE_MINUTES, () => {
+      isAway = false
+    })
+    expect((await (await open()).run()).counts).toMatchObject({ failed: 1, reconciled: 9 })
+    expect(simulated.jobRuns).toBeLessThanOrEqual(4)
+  })
+})
+
 describe('users whom the core has failed for another', () => {
   it('are imported one by one, and none of them is staged again', async () => {
     const { open, simulated } = scene({}, {}, { jobUsers: 5, blame: () => 'chunk' })

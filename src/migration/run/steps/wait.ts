@@ -7,8 +7,11 @@ import { examineWaitingRows, leave, withdraw } from './waiting-rows.js'
 /** The job takes rows between two polls: one moment without rows proves nothing. */
 const EMPTY_POLLS = 2
 
-/** The job runs five minutes after it has ended: rows that it leaves untouched for longer are stuck. */
-const LONGER_THAN_JOB_INTERVAL_MS = 6 * 60_000
+/** Rows that the job has taken up and not ended after so long wait for its next run, or are stuck. */
+const JOB_IS_QUIET_MS = 60_000
+
+/** The job runs five minutes after it has ended: another account may have taken a login since a look-up. */
+const JOB_HAS_RUN_MS = 6 * 60_000
 
 interface Poll {
   readonly new: number
@@ -29,10 +32,9 @@ interface Poll {
 export async function wait(work: Work, aim: Aim): Promise<void> {
   const { timing, settings, signal } = work
   const stallMs = settings.stallMinutes * 60_000
-  const stuckMs = Math.min(LONGER_THAN_JOB_INTERVAL_MS, stallMs / 2)
+  const stuckMs = Math.min(JOB_IS_QUIET_MS, stallMs / 2)
   let failingSince: number | undefined
   let changedAt = timing.elapsedMs()
-  let isExamined = false
   let emptyPolls = 0
   let last: Poll | undefined
 
@@ -40,7 +42,6 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
   async function judge(poll: Poll): Promise<boolean> {
     const isSame = JSON.stringify(poll) === JSON.stringify(last)
     if (!isSame || failingSince !== undefined) changedAt = timing.elapsedMs()
-    if (!isSame) isExamined = false
     last = poll
     emptyPolls = poll.new + poll.processing === 0 ? emptyPolls + 1 : 0
     if (emptyPolls === EMPTY_POLLS) {
@@ -49,12 +50,15 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
     }
     const quietMs = timing.elapsedMs() - changedAt
     const isStalled = quietMs >= stallMs
-    const isStuck = poll.processing > 0 && quietMs >= stuckMs && !isExamined
-    const mayBlock = emptyPolls === 0 && isSame && poll.failed > work.failedBefore
+    const { examined } = work
+    const isNew = poll.processing !== examined.processing
+    const isOld = timing.elapsedMs() - examined.at >= JOB_HAS_RUN_MS
+    const isStuck = poll.processing > 0 && quietMs >= stuckMs && (isNew || isOld)
+    const mayBlock = emptyPolls === 0 && isSame && poll.failed > examined.failed
     if (!isStalled && !isStuck && !mayBlock) return false
-    const isOver = await examine(work, aim, isStalled)
-    isExamined = true
-    work.failedBefore = poll.failed
+    const { isOver, withdrawn } = await examine(work, aim, { isStalled, untried: poll.new })
+    const { failed, processing } = poll
+    work.examined = { failed, processing: processing - withdrawn, at: timing.elapsedMs() }
     return isOver
   }
 
@@ -73,24 +77,41 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
   }
 }
 
-/** Whether the waiting ends. Who only looks takes nothing away. */
-async function examine(work: Work, aim: Aim, isStalled: boolean): Promise<boolean> {
+interface Examination {
+  readonly isStalled: boolean
+  /** Rows that the job has not taken up. Until the run has stalled they are not looked at. */
+  readonly untried: number
+}
+
+interface Examined {
+  /** The waiting ends. */
+  readonly isOver: boolean
+  /** Rows that are deleted next. */
+  readonly withdrawn: number
+}
+
+/** Who only looks takes nothing away. */
+async function examine(
+  work: Work,
+  aim: Aim,
+  { isStalled, untried }: Examination,
+): Promise<Examined> {
   const blocking: LeftRow[] = []
   const left: LeftRow[] = []
-  let waiting = 0
-  await examineWaitingRows(work, ({ isBlocking, ...row }) => {
+  let waiting = isStalled ? 0 : untried
+  await examineWaitingRows(work, isStalled ? undefined : 'PROCESSING', ({ isBlocking, ...row }) => {
     waiting += 1
     if (isBlocking) blocking.push(row)
     if (isStalled) left.push(row)
   })
   if (aim === 'finish' && blocking.length > 0) {
     await withdraw(work, blocking)
-    return true
+    return { isOver: true, withdrawn: blocking.length }
   }
   // Without one of this run, those that the core counts are others' rows.
-  if (waiting > 0 && !isStalled) return false
+  if (waiting > 0 && !isStalled) return { isOver: false, withdrawn: 0 }
   await leave(work, left)
-  return true
+  return { isOver: true, withdrawn: 0 }
 }
 
 async function countRows({ core, signal }: Work): Promise<Poll> {

@@ -12,12 +12,16 @@ export interface ExaminedRow extends LeftRow {
   readonly isBlocking: boolean
 }
 
-/** Looks up each row of this run that waits at the core: account, and holder of each login. */
+/**
+ * Looks up each row of this run that waits at the core, with a status or with any: whether the identity has
+ * an account, and who holds each login.
+ */
 export async function examineWaitingRows(
   work: Work,
+  status: 'PROCESSING' | undefined,
   onRow: (row: ExaminedRow) => void,
 ): Promise<void> {
-  await forEachAtOnce(waitingRows(work), work.settings.lookUps, async ({ row, of }) => {
+  await forEachAtOnce(waitingRows(work, status), work.settings.lookUps, async ({ row, of }) => {
     const { core, signal } = work
     const externalUserId = externalUserIdOf(row) ?? ''
     const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
@@ -38,8 +42,11 @@ interface WaitingRow {
   readonly of: number
 }
 
-async function* waitingRows(work: Work): AsyncGenerator<WaitingRow> {
-  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
+async function* waitingRows(
+  work: Work,
+  status: 'PROCESSING' | undefined,
+): AsyncGenerator<WaitingRow> {
+  for await (const row of work.core.rows(status, { signal: work.signal })) {
     if (row.status === 'FAILED') continue
     const of = ownRowOf(work, row)
     if (of !== undefined) yield { row, of }

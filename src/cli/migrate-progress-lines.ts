@@ -40,27 +40,40 @@ interface Bar {
   readonly measured: Measure
   /** A second. */
   readonly rate: number | undefined
-  readonly counts: string
+  readonly counts: readonly string[]
   readonly columns: number
 }
 
-/** For a terminal, in one line of it. */
+const GAP = '  '
+
+/** For a terminal, in one line of it. What does not fit is left out whole: half a number is another. */
 export function barLine({ measured, rate, counts, columns }: Bar): string {
   const { phase, done, total } = measured
   const share = total === 0 ? 1 : done / total
   const filled = Math.floor(share * BAR_WIDTH)
-  const parts = [
-    `${phase.padEnd('reconciling'.length)} [${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}]`,
-    progressOf(measured),
-    ...(rate === undefined ? [] : [`${rateInWords(rate)}, ${timeLeft(measured, rate)}`]),
-    counts,
+  const bar = `[${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}]`
+  const progress = progressOf(measured)
+  const beginnings = [
+    [`${phase.padEnd('reconciling'.length)} ${bar}`, progress].join(GAP),
+    [phase, progress].join(GAP),
+    phase,
   ]
-  // A full last column would break the line.
-  return parts
-    .filter(Boolean)
-    .join('  ')
-    .slice(0, columns - 1)
+  const beginning = beginnings.find((text) => fits(text, columns)) ?? ''
+  const rest = [
+    ...(rate === undefined ? [] : [`${GAP}${rateInWords(rate)}, ${timeLeft(measured, rate)}`]),
+    ...counts.map((count, index) => `${index === 0 ? GAP : ', '}${count}`),
+  ]
+  return rest.reduce(
+    ({ line, isFull }, part) => {
+      const isTooLong = isFull || !fits(line + part, columns)
+      return { line: isTooLong ? line : line + part, isFull: isTooLong }
+    },
+    { line: beginning, isFull: beginning === '' },
+  ).line
 }
+
+/** A full last column would break the line. */
+export const fits = (line: string, columns: number): boolean => line.length < columns
 
 const rateInWords = (rate: number): string =>
   rate < 1 ? `${numberInWords(Math.round(rate * 60))}/min` : `${numberInWords(Math.round(rate))}/s`

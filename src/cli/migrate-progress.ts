@@ -1,8 +1,8 @@
 import type { MigrationProgress } from '../migration/run/progress.js'
 import type { CommandContext, Screen } from './command.js'
-import { countsInWords } from './migrate-counts.js'
+import { countsThatAre } from './migrate-counts.js'
 import { type Measure, measure } from './migrate-measure.js'
-import { barLine, plainLine } from './migrate-progress-lines.js'
+import { barLine, fits, plainLine } from './migrate-progress-lines.js'
 
 /** Shows the steps of a run while it is under way. */
 export interface ProgressView {
@@ -62,16 +62,18 @@ function bar(screen: Screen, now: () => number) {
   let drawnAt = Number.NEGATIVE_INFINITY
   return (event: MigrationProgress): void => {
     const measured = measure(event)
-    if (event.type === 'preflight') screen.draw(plainLine(event, measured) ?? '')
+    if (event.type === 'preflight') {
+      const line = plainLine(event, measured) ?? ''
+      screen.draw(fits(line, screen.columns) ? line : '')
+    }
     if (measured === undefined) return
     const isNew = phase?.name !== measured.phase
     if (isNew) phase = { name: measured.phase, startedAt: now(), doneBefore: measured.done }
     if (!isNew && measured.done < measured.total && now() - drawnAt < DRAW_EVERY_MS) return
     drawnAt = now()
     const rate = phase && rateOf(measured, phase, now())
-    screen.draw(
-      barLine({ measured, rate, counts: countsInWords(event.counts), columns: screen.columns }),
-    )
+    const counts = countsThatAre(event.counts).map((words) => words.join(' '))
+    screen.draw(barLine({ measured, rate, counts, columns: screen.columns }))
   }
 }
 

@@ -89,7 +89,8 @@ const WIPE_TO_LINE_END = '\u001b[K'
 function screenOf({ stderr }: CommandIo): Screen | undefined {
   if (!stderr.isTTY) return undefined
   return {
-    columns: stderr.columns ?? DEFAULT_COLUMNS,
+    // Some terminals know no width, and say 0.
+    columns: stderr.columns || DEFAULT_COLUMNS,
     draw: (line) => stderr.write(TO_LINE_START + printable(line) + WIPE_TO_LINE_END),
   }
 }

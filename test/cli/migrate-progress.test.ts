@@ -93,8 +93,28 @@ describe('in a terminal', () => {
     ])
   })
 
-  test('the line is never longer than the terminal is wide', () => {
-    const lines = shown([[0, staged(0)]], 30)
-    expect(lines.map(({ length }) => length)).toEqual([29, 0])
+  test('whatever does not fit the width is left out whole', () => {
+    const whole = 'staging     [######--------------]  1,234 of 4,000  617/s, 4 s left  '
+    const counts = ['invalid 60', 'pending 2,766', 'staged 1,174']
+    const events = [
+      [0, staged(0)],
+      [2000, event('batch_staged', { invalid: 60, pending: 2766, staged: 1174 })],
+    ] as const
+    for (let columns = 1; columns <= 130; columns++) {
+      const [, line = ''] = shown(events, columns)
+      expect(line.length).toBeLessThan(columns)
+      const numbers = line.match(/\d[\d,]*\d|\d/g) ?? []
+      expect(
+        ['1,234', '4,000', '617', '4', '60', '2,766', '1,174'].slice(0, numbers.length),
+      ).toEqual(numbers)
+      expect(line).toBe(line.trimEnd())
+    }
+    expect(shown(events, 130)[1]).toBe(whole + counts.join(', '))
+    expect(shown(events, 90)[1]).toBe(`${whole}invalid 60`)
+    expect(shown(events, 80)[1]).toBe(`${whole}invalid 60`)
+    expect(shown(events, 79)[1]).toBe(whole.trimEnd())
+    expect(shown(events, 40)[1]).toBe('staging  1,234 of 4,000')
+    expect(shown(events, 10)[1]).toBe('staging')
+    expect(shown([[0, event('preflight', {})]], 12)).toEqual(['', ''])
   })
 })

@@ -2,6 +2,7 @@ import { ServiceAuthError } from '../decision/fault.js'
 import { type RedisDenylist, redisDenylist } from '../stores/redis/denylist.js'
 import type { CommandContext } from './command.js'
 import { outOfReach, type Report, wrong } from './failure.js'
+import { withOptionNames } from './option-names.js'
 import { withRedis } from './redis-client.js'
 
 /** A denylist, and for how long it is asked. */
@@ -36,6 +37,8 @@ function refusing<T>(work: () => T): T {
   }
 }
 
+const OPTION_NAMES = new Map([['prefix', '--prefix']])
+
 /** What a call of the denylist has failed with, as the end of a command. */
 function failureOf(error: unknown, report?: Report): unknown {
   if (error instanceof ServiceAuthError) {
@@ -43,7 +46,7 @@ function failureOf(error: unknown, report?: Report): unknown {
   }
   // The messages of the denylist hold no value.
   return error instanceof TypeError && /^(redisD|d)enylist /.test(error.message)
-    ? wrong('usage', error.message)
+    ? wrong('usage', withOptionNames(error.message, OPTION_NAMES))
     : error
 }
 

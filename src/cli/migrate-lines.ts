@@ -27,7 +27,7 @@ export const reportLines = ({ report, standing, needing, directory }: ShownRepor
   '',
   ...columns([
     ['Report', join(directory, REPORT_FILE)],
-    ...(needing.count === 0 ? [] : [['Who needs you', join(directory, NEEDS_PERSON_FILE)]]),
+    ...(needing.count === 0 ? [] : [['Needs action', join(directory, NEEDS_PERSON_FILE)]]),
     ['Accounts', join(directory, ACCOUNTS_FILE)],
   ]),
 ]

@@ -3,6 +3,7 @@ import type { MigrationOptions } from '../migration/run/migration.js'
 import { USER_WARNING_CODES, type UserWarningCode } from '../migration/user/finding.js'
 import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from './arguments.js'
 import { wrong } from './failure.js'
+import type { OptionNames } from './option-names.js'
 
 /** What `migrate` does, its first word. */
 export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'unblock', 'clean'] as const
@@ -20,7 +21,7 @@ const MIGRATION_NUMBERS = {
   batchBytes: {
     least: 65_536,
     most: 67_108_864,
-    help: 'octets of a call, and of the largest record (default: 1000000)',
+    help: 'bytes of a call, and of the largest record (default: 1000000)',
   },
   settleSeconds: {
     least: 0,
@@ -48,6 +49,15 @@ const CLIENT_NUMBERS = {
 const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
+/** What the package calls the options of the command. */
+export const MIGRATE_OPTION_NAMES: OptionNames = new Map([
+  ['baseUrl', '--core'],
+  ['apiKey', 'the API key'],
+  ...['allowInsecureHttp', 'acceptWarnings', 'allowForeignRows']
+    .concat(Object.keys(MIGRATION_NUMBERS), Object.keys(CLIENT_NUMBERS))
+    .map((name): [string, string] => [name, `--${kebab(name)}`]),
+])
+
 const numberSpec = ({ help }: NumberOption): OptionSpec => ({ kind: 'text', value: 'N', help })
 
 /** In the order in which a person comes to the steps. */
@@ -55,7 +65,11 @@ export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
   {
     title: 'Every step',
     options: {
-      journal: { kind: 'text', value: 'DIR', help: 'where it is written down what is done' },
+      journal: {
+        kind: 'text',
+        value: 'DIR',
+        help: 'the folder of the journal, a record of what is done',
+      },
       source: {
         kind: 'text',
         value: 'FILE',
@@ -109,7 +123,7 @@ export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
       again: {
         kind: 'text',
         value: 'CODE',
-        help: 'stage anew what failed with it',
+        help: 'stage again the records that failed with it',
         repeatable: true,
       },
     },

@@ -7,8 +7,9 @@ import type { MigrationProgress } from '../migration/run/progress.js'
 import type { CommandContext } from './command.js'
 import { outOfReach, wrong } from './failure.js'
 import { readApiKey } from './migrate-key.js'
-import { readClientTimes, type Settings } from './migrate-options.js'
+import { MIGRATE_OPTION_NAMES, readClientTimes, type Settings } from './migrate-options.js'
 import { type OriginFile, type Origins, readOrigins } from './migrate-origins.js'
+import { withOptionNames } from './option-names.js'
 
 /** What the command is a face of. */
 export interface MigrateParts {
@@ -141,15 +142,20 @@ function clientOf({ coreClient }: MigrateParts, core: Core): CoreClient {
   try {
     return coreClient(core)
   } catch (error) {
-    if (error instanceof TypeError) throw wrong('usage', error.message)
+    if (error instanceof TypeError) throw wrong('usage', inCommandWords(error.message))
     throw error
   }
 }
 
 function asFailure(error: unknown): unknown {
-  if (error instanceof MigrationError) return wrong(error.code, error.message)
+  if (error instanceof MigrationError) return wrong(error.code, inCommandWords(error.message))
   if (error instanceof CoreError) {
-    return outOfReach('core_fault', `${error.message}; the journal has all that was done`)
+    const message = inCommandWords(error.message)
+    return outOfReach('core_fault', `${message}; the journal has all that was done`)
   }
   return error
 }
+
+/** A message of the package, with the options of this command. */
+export const inCommandWords = (message: string): string =>
+  withOptionNames(message, MIGRATE_OPTION_NAMES)

@@ -24,13 +24,19 @@ export const verdictOn = ({ state }: MigrationReport): Verdict => ({
   words: state,
 })
 
-/** Of `check`, which ends where a run would begin. */
+/** Of `check`, which ends where a run would begin. The numbers are those of findings and counts. */
 export function verdictOfCheck(report: MigrationReport): Verdict {
   const { state, findings, counts } = report
   if (state === 'core_fault') return verdictOn(report)
   const faults = findings.filter(({ severity }) => severity === 'fault').length
-  const objections = faults + counts.invalid
-  if (objections === 0) return { exitCode: 0, words: 'no objection' }
-  const words = `${numberInWords(objections)} ${objections === 1 ? 'objection' : 'objections'}`
+  const words = [numbered(faults, 'fault'), numbered(counts.invalid, 'invalid record')]
+    .filter((part) => part !== '')
+    .join(', ')
+  if (words === '') return { exitCode: 0, words: 'no objection' }
   return { exitCode: faults > 0 ? EXIT_CODES.preflight_failed : EXIT_CODES.to_correct, words }
+}
+
+function numbered(number: number, noun: string): string {
+  if (number === 0) return ''
+  return `${numberInWords(number)} ${noun}${number === 1 ? '' : 's'}`
 }

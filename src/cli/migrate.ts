@@ -16,7 +16,13 @@ import {
 } from './migrate-options.js'
 import { showProgress } from './migrate-progress.js'
 import { type NeedingPerson, NOBODY, writeReports } from './migrate-reports.js'
-import { type MigrateParts, readCore, type Session, withMigration } from './migrate-session.js'
+import {
+  inCommandWords,
+  type MigrateParts,
+  readCore,
+  type Session,
+  withMigration,
+} from './migrate-session.js'
 import { EXIT_CODES, type Verdict, verdictOfCheck, verdictOn } from './migrate-states.js'
 import { listLeftRows } from './migrate-unblock.js'
 
@@ -164,8 +170,9 @@ interface Reported extends Pick<Session, 'migration'> {
 
 async function reported(
   step: Step,
-  { report, verdict = verdictOn(report), migration, directory, ...given }: Reported,
+  { report: ended, verdict = verdictOn(ended), migration, directory, ...given }: Reported,
 ): Promise<CommandResult> {
+  const report = { ...ended, advice: ended.advice.map(inCommandWords) }
   const needing = given.needing ?? (await writeReports(directory, report, migration))
   const shown = step === 'check' ? report : withoutInvalidRecords(report)
   return {

@@ -1,59 +1,110 @@
+import type { CoreErrorCode } from '../core/core-error.js'
 import type { MigrationState } from './report.js'
-import { IDENTITY } from './state/identity-state.js'
-import { countsOf, type RunState } from './state/run-state.js'
+import { numberOf } from './state/apply-rows.js'
+import { IDENTITY, type IdentityCode } from './state/identity-state.js'
+import { countsOf, type RunState, stateOf } from './state/run-state.js'
 
-/** These fail whoever is in the same chunk: the core itself is at fault, not the record. */
-const BLAMES_NOBODY: ReadonlySet<number> = new Set([2, 4, 8, 18, 19, 33, 36, 37, 40])
+/** These fail whichever record is in the chunk: the core is at fault. */
+const BLAMES_THE_CORE = ['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040']
 
 const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
-  preflight_failed: 'Mend what the findings name, then run again.',
+  preflight_failed: 'Correct what the findings name, then run again.',
   stalled:
     'Nothing changes at the core. Turn its import job on if it is off, and run again; else unblock, then run.',
-  interrupted: 'Run goes on where this has ended.',
-  core_fault: 'Mend what stands between here and the core, then run again.',
+  interrupted: 'A run continues from here.',
   complete: 'Passwords cannot be read back: let some people sign in before the source is deleted.',
+}
+
+/** `busy`: the core, or a proxy before it, limits the rate of requests. */
+const BY_FAULT: Readonly<Record<CoreErrorCode | 'busy', string>> = {
+  invalid_api_key: 'Check the API key, then run again.',
+  forbidden:
+    'Check which addresses the core, or a proxy before it, accepts requests from, then run again.',
+  not_found: 'Check the address of the core, its path included, then run again.',
+  in_memory_database: 'Give the core a database, then run again.',
+  bad_request:
+    'Check that the address is that of a core, and that no proxy redirects or rewrites requests, then run again.',
+  too_large: 'Raise the limit of the proxy before the core, or lower batchBytes, then run again.',
+  busy: 'Wait, or lower lookUps, then run again.',
+  server_error: 'Read the logs of the core and its database, then run again.',
+  unreachable: 'Check that the core is up and that its address is right, then run again.',
+  timeout: 'Check the load of the core, or raise timeoutMs or stageTimeoutMs, then run again.',
+  malformed_reply:
+    'Check that a core answers at this address, rather than a proxy or another service, then run again.',
+}
+
+interface Fault {
+  readonly fault?: string | undefined
+  readonly faultCode?: string | undefined
 }
 
 /** What a person does next, a sentence each. */
 export function adviceFor(
   state: RunState,
   standing: MigrationState,
-  fault: string | undefined,
+  { fault, faultCode }: Fault,
 ): string[] {
   const counts = countsOf(state)
+  const unblamed = BLAMES_THE_CORE.map((code) => ({
+    code,
+    records: countWith(state, code, IDENTITY.failed),
+  })).filter(({ records }) => records > 0)
+  const toBlame = counts.failed - unblamed.reduce((sum, { records }) => sum + records, 0)
   const advice: (string | undefined)[] = [
     fault === undefined ? undefined : `The core: ${fault}`,
     BY_STATE[standing],
+    standing === 'core_fault' ? faultAdvice(faultCode) : undefined,
     state.blocked
-      ? 'A deletion did not account for each row: look what else deletes rows, then reconcile.'
+      ? 'A deletion did not account for each row: find out what else deletes rows, then reconcile.'
       : undefined,
     standing === 'complete' && state.lostSinceLook
-      ? 'A call without reply may have landed since: reconcile once more before the end.'
+      ? 'A call without reply may have taken effect since: reconcile once more.'
       : undefined,
-    ...failuresWithoutBlame(state),
+    ...unblamed.map(unblamedAdvice),
     counts.invalid > 0 ? 'Correct the invalid records, or leave them out.' : undefined,
-    counts.failed > 0 ? 'Correct the records that have failed, or leave them out.' : undefined,
+    ...(state.started ? ['login_taken', 'login_twice'].map((code) => heldAdvice(state, code)) : []),
+    toBlame > 0 ? 'Correct the records that failed, or leave them out.' : undefined,
     counts.missing > 0
-      ? 'Who is missing has no account: correct the record to stage it again, or leave it out.'
+      ? 'Some records have no account: correct them to stage them again, or leave them out.'
       : undefined,
     counts.differs > 0
-      ? 'Mend the accounts that differ and reconcile, or accept the differences.'
+      ? 'Some accounts differ from their records: correct the accounts and reconcile, or accept them.'
       : undefined,
     counts.shared > 0
-      ? 'Some accounts are those of several identities: part them and reconcile, or accept it.'
+      ? 'Some accounts belong to several records: separate them and reconcile, or accept them.'
       : undefined,
   ]
   return advice.filter((sentence) => sentence !== undefined)
 }
 
-function failuresWithoutBlame(state: RunState): string[] {
-  const users = new Map<number, number>()
-  state.failureCodes.forEach((code, ordinal) => {
-    if (!BLAMES_NOBODY.has(code) || state.identities[ordinal] !== IDENTITY.failed) return
-    users.set(code, (users.get(code) ?? 0) + 1)
+const faultAdvice = (code: string | undefined): string =>
+  code !== undefined && Object.hasOwn(BY_FAULT, code)
+    ? BY_FAULT[code as keyof typeof BY_FAULT]
+    : 'Find out why the core does not answer as it should, then run again.'
+
+interface Unblamed {
+  readonly code: string
+  readonly records: number
+}
+
+const unblamedAdvice = ({ code, records }: Unblamed): string =>
+  `${recordsInWords(records)} failed with ${code}, which is a fault of the core: correct it, then correct --again ${code}.`
+
+function heldAdvice(state: RunState, code: string): string | undefined {
+  const records = countWith(state, code, IDENTITY.invalid)
+  if (records === 0) return undefined
+  const other = code === 'login_taken' ? 'account is removed' : 'record is left out'
+  return `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: once the other ${other}, correct --again ${code}.`
+}
+
+const recordsInWords = (records: number): string =>
+  records === 1 ? '1 record' : `${records} records`
+
+function countWith(state: RunState, code: string, standing: IdentityCode): number {
+  const number = numberOf(code)
+  let records = 0
+  state.failureCodes.forEach((each, ordinal) => {
+    if (each === number && stateOf(state, ordinal) === standing) records += 1
   })
-  return [...users].map(([number, count]) => {
-    const code = `E${String(number).padStart(3, '0')}`
-    return `${code} blames nobody and has failed ${count} users: mend the core, then correct --again ${code}.`
-  })
+  return records
 }

@@ -15,7 +15,7 @@ export function reportOf(state: RunState, { ending, now }: ReportInput): Migrati
     reportedAt: now,
     ...(standing === 'stalled' && { rows: rowsLeft(state) }),
     findings: findings ?? [],
-    advice: adviceFor(state, standing, ending?.fault ?? state.ended?.fault),
+    advice: adviceFor(state, standing, ending ?? state.ended ?? {}),
   }
 }
 

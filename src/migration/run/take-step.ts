@@ -46,8 +46,7 @@ async function endingUnder(signal: AbortSignal, step: () => Promise<Ending>): Pr
   }
 }
 
-async function writeEnd(ledger: Ledger, { state, findings, fault }: Ending): Promise<void> {
+async function writeEnd(ledger: Ledger, { findings, ...ending }: Ending): Promise<void> {
   const written = findings.map((finding) => ({ ...finding }))
-  const why = fault === undefined ? {} : { fault }
-  await ledger.write({ type: 'ended', state, findings: written, ...why })
+  await ledger.write({ type: 'ended', ...ending, findings: written })
 }

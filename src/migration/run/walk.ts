@@ -1,4 +1,4 @@
-import { CoreError } from '../core/core-error.js'
+import { CoreError, type CoreErrorCode } from '../core/core-error.js'
 import { MigrationError } from './migration-error.js'
 import type { MigrationState, PreflightFinding } from './report.js'
 import { IDENTITY } from './state/identity-state.js'
@@ -24,6 +24,7 @@ export interface Ending {
   readonly findings: readonly PreflightFinding[]
   /** Why the core is at fault. */
   readonly fault?: string
+  readonly faultCode?: CoreErrorCode
 }
 
 /** Takes step after step until none is left, or one cannot be taken. */
@@ -113,7 +114,8 @@ export async function endingOf(work: Work, walked: () => Promise<Ending>): Promi
     if (work.signal.aborted && isOf(error, work.signal))
       return { state: 'interrupted', findings: [] }
     if (error instanceof CoreError) {
-      return { state: 'core_fault', findings: [], fault: error.message }
+      const { message, code } = error
+      return { state: 'core_fault', findings: [], fault: message, faultCode: code }
     }
     throw error
   }

@@ -203,7 +203,7 @@ describe('rows that the core never ends', () => {
       { stallMinutes: 10 },
       { jobUsers: 5, poison: new Set(['user-7']), blame: () => 'chunk' },
     )
-    simulated.importNow(taker('user-3'))
+    simulated.importLater(taker('user-3'))
     const report = await (await open()).run()
     expect(report).toMatchObject({
       state: 'stalled',

@@ -149,6 +149,8 @@ interface Ended {
     readonly message: string
   }[]
   readonly fault?: string | undefined
+  /** Of the `CoreError`. */
+  readonly faultCode?: string | undefined
 }
 
 /**

@@ -130,6 +130,7 @@ const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
     ]),
     findings: z.array(finding),
     fault: text.optional(),
+    faultCode: text.optional(),
   }),
 ])
 

@@ -1,3 +1,4 @@
+import type { CoreTenant } from '../../core/reply.js'
 import type { UserWarning } from '../../user/finding.js'
 import { needsOf } from '../../user/needs.js'
 import { validateUser } from '../../user/validate-user.js'
@@ -15,21 +16,24 @@ export interface SourceExamination {
   readonly needs: SourceNeeds
 }
 
-export async function examineSource({ survey, settings }: Work): Promise<SourceExamination> {
+export async function examineSource(
+  { survey, settings }: Work,
+  coreTenants: readonly CoreTenant[],
+): Promise<SourceExamination> {
   const invalid: number[] = []
   const errors = createTally()
   const warnings = createTally()
-  const needs = sourceNeeds()
+  const needs = sourceNeeds(coreTenants)
   const accepted = new Set<string>(settings.acceptWarnings)
   const warn = (record: SurveyedRecord, found: readonly UserWarning[]): void => {
-    for (const warning of found) if (!accepted.has(warning.code)) warnings.add(warning, record)
+    for (const warning of found) if (!accepted.has(warning.code)) warnings.add([warning], record)
   }
   for await (const record of survey.records(0)) {
     const validation = validateUser(record.value)
     warn(record, validation.warnings)
     if (!validation.ok) {
       invalid.push(record.ordinal)
-      for (const error of validation.errors) errors.add(error, record)
+      errors.add(validation.errors, record)
       continue
     }
     needs.add(needsOf(validation.user), record.line)

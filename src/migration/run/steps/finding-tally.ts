@@ -3,7 +3,6 @@ import type { SurveyedRecord } from '../survey.js'
 import { findingText } from './finding-text.js'
 
 export interface TalliedFinding {
-  readonly finding: UserFinding
   /** Without account data. */
   readonly message: string
   /** Of the first record that has it. */
@@ -13,26 +12,45 @@ export interface TalliedFinding {
 
 /** Findings of many records: one of each kind, with the first line and how many records have it. */
 export interface FindingTally {
-  add(finding: UserFinding, record: SurveyedRecord): void
+  /** Findings that are counted together, so that the record is counted once. */
+  add(findings: readonly UserFinding[], record: SurveyedRecord): void
   all(): readonly TalliedFinding[]
 }
 
 /** A source of one mistake has few kinds; more than these are one that names the rest. */
-const MOST_KINDS = 200
+const MAX_KINDS = 200
+/** Of a record with more findings the report of its identity has all. */
+const MAX_TEXTS = 3
+
+interface Tallied extends TalliedFinding {
+  readonly lastLine: number
+}
 
 export function createTally(): FindingTally {
-  const kinds = new Map<string, TalliedFinding>()
+  const kinds = new Map<string, Tallied>()
   return {
-    add(finding, { line, value }) {
-      const kind = kinds.size < MOST_KINDS ? kindOf(finding) : finding.code
+    add(findings, { line, value }) {
+      const [first] = findings
+      if (first === undefined) return
+      const all = [...new Set(findings.map(kindOf))].join(' ')
+      const kind = kinds.has(all) || kinds.size < MAX_KINDS ? all : first.code
       const before = kinds.get(kind)
-      const records = (before?.records ?? 0) + 1
-      if (before !== undefined) return void kinds.set(kind, { ...before, records })
-      const message = findingText(finding, value)
-      kinds.set(kind, { finding, message, line, records })
+      if (before === undefined) {
+        kinds.set(kind, { message: messageOf(findings, value), line, records: 1, lastLine: line })
+      } else if (before.lastLine !== line) {
+        kinds.set(kind, { ...before, records: before.records + 1, lastLine: line })
+      }
     },
-    all: () => [...kinds.values()],
+    all: () => [...kinds.values()].map(({ lastLine: _, ...tallied }) => tallied),
   }
+}
+
+function messageOf(findings: readonly UserFinding[], value: unknown): string {
+  const texts = findings
+    .slice(0, MAX_TEXTS)
+    .map((each) => `${each.code} in ${each.field || 'the record'}: ${findingText(each, value)}`)
+  const others = findings.length - texts.length
+  return [...texts, ...(others > 0 ? [`and ${others} more`] : [])].join('; ')
 }
 
 /** The same member of different list items is one kind. */

@@ -17,7 +17,7 @@ export function sourceFindings(
 ): PreflightFinding[] {
   return [
     ...missingNames(needs, catalogue),
-    ...missingProviders(needs, catalogue),
+    ...missingProviders(needs),
     ...ofRecords(warnings, 'warning_not_accepted', 'fault'),
     ...ofRecords(errors, 'record_invalid', 'notice'),
   ]
@@ -48,18 +48,22 @@ function missing(
 }
 
 /** A notice: the backend's own configuration may hold the provider. */
-function missingProviders(needs: SourceNeeds, { tenants }: Catalogue): PreflightFinding[] {
-  return tenants.flatMap(({ tenantId, thirdPartyIds }) => {
-    const needed = needs.providers.get(tenantId)
-    if (needed === undefined || thirdPartyIds === undefined) return []
-    const present = new Set(thirdPartyIds)
-    return missing(
-      'provider_missing',
-      needed,
-      present,
-      (provider) => `the provider ${provider} in the tenant ${tenantId}; the backend may hold it`,
-    ).map((finding) => ({ ...finding, severity: 'notice' as const }))
-  })
+const missingProviders = ({ missingProviders: missing }: SourceNeeds): PreflightFinding[] =>
+  [...missing].map(([provider, { tenants, ...about }]) => ({
+    code: 'provider_missing',
+    severity: 'notice',
+    message: `The core lacks the provider ${provider} in ${tenantsInWords([...tenants])}; the backend may configure it.`,
+    ...about,
+  }))
+
+/** Tenants that a message names. */
+const MAX_TENANTS = 5
+
+function tenantsInWords(tenants: readonly string[]): string {
+  const named = tenants.slice(0, MAX_TENANTS).join(', ')
+  if (tenants.length === 1) return `the tenant ${named}`
+  const others = tenants.length - MAX_TENANTS
+  return `the tenants ${named}${others > 0 ? ` and ${others} more` : ''}`
 }
 
 function ofRecords(
@@ -67,11 +71,5 @@ function ofRecords(
   code: PreflightFinding['code'],
   severity: PreflightFinding['severity'],
 ): PreflightFinding[] {
-  return tally.all().map(({ finding, message, line, records }) => ({
-    code,
-    severity,
-    message: `${finding.code} in ${finding.field || 'the record'}: ${message}`,
-    line,
-    records,
-  }))
+  return tally.all().map((tallied) => ({ code, severity, ...tallied }))
 }

@@ -29,7 +29,7 @@ export async function preflight(work: Work): Promise<Preflight> {
   const rows = await countAllRows(work)
   if (typeof rows !== 'number') return failed([rows])
   const catalogue = await readCatalogue(work)
-  const examination = await examineSource(work)
+  const examination = await examineSource(work, catalogue.tenants)
   const toMend = [...foreignRows(work, rows), ...sourceFindings(examination, catalogue)]
   const passed = toMend.every(({ severity }) => severity === 'notice')
   const foreign = passed && rows > 0 ? await rowsWithOurIdentities(work) : []

@@ -1,3 +1,4 @@
+import type { CoreTenant } from '../../core/reply.js'
 import type { UserNeeds } from '../../user/needs.js'
 
 interface Needed {
@@ -6,34 +7,52 @@ interface Needed {
   readonly records: number
 }
 
+interface MissingProvider extends Needed {
+  /** That lack it. */
+  readonly tenants: ReadonlySet<string>
+}
+
 /** What the records of a source need of the core, by name. */
 export interface SourceNeeds {
   add(needs: UserNeeds, line: number): void
   readonly tenants: ReadonlyMap<string, Needed>
   readonly roles: ReadonlyMap<string, Needed>
   readonly features: ReadonlyMap<string, Needed>
-  /** By tenant, then by provider. */
-  readonly providers: ReadonlyMap<string, ReadonlyMap<string, Needed>>
+  /** Third-party providers that a tenant of the core does not list. */
+  readonly missingProviders: ReadonlyMap<string, MissingProvider>
 }
 
-export function sourceNeeds(): SourceNeeds {
+export function sourceNeeds(coreTenants: readonly CoreTenant[]): SourceNeeds {
+  const listed = new Map(coreTenants.map((tenant) => [tenant.tenantId, tenant.thirdPartyIds]))
   const tenants = new Map<string, Needed>()
   const roles = new Map<string, Needed>()
   const features = new Map<string, Needed>()
-  const providers = new Map<string, Map<string, Needed>>()
+  const providers = new Map<string, Needed>()
+  const lacking = new Map<string, Set<string>>()
   return {
     tenants,
     roles,
     features,
-    providers,
+    get missingProviders() {
+      return new Map(
+        [...providers].map(([provider, needed]) => [
+          provider,
+          { ...needed, tenants: lacking.get(provider) ?? new Set() },
+        ]),
+      )
+    },
     add(needs, line) {
       for (const tenant of needs.tenants) count(tenants, tenant, line)
       for (const role of needs.roles) count(roles, role, line)
       for (const feature of needs.features) count(features, feature, line)
-      for (const { tenantId, thirdPartyId } of needs.providers) {
-        const ofTenant = providers.get(tenantId) ?? new Map<string, Needed>()
-        providers.set(tenantId, ofTenant)
-        count(ofTenant, thirdPartyId, line)
+      const missing = needs.providers.filter(
+        ({ tenantId, thirdPartyId }) => listed.get(tenantId)?.includes(thirdPartyId) === false,
+      )
+      for (const { tenantId, thirdPartyId } of missing) {
+        lacking.set(thirdPartyId, (lacking.get(thirdPartyId) ?? new Set()).add(tenantId))
+      }
+      for (const id of new Set(missing.map(({ thirdPartyId }) => thirdPartyId))) {
+        count(providers, id, line)
       }
     },
   }

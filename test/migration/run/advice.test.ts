@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import type { CoreErrorCode } from '../../../src/migration/core/core-error.js'
+import { person, sourceOf } from './support/people.js'
+import { listOf, refusal, scene } from './support/scene.js'
+
+describe('the advice on a core that cannot be asked', () => {
+  it.each<[CoreErrorCode, string]>([
+    ['invalid_api_key', 'Check the API key'],
+    ['forbidden', 'Check which addresses the core, or a proxy before it, accepts requests from'],
+    ['not_found', 'Check the address of the core, its path included'],
+    ['in_memory_database', 'Give the core a database'],
+    ['bad_request', 'Check that the address is that of a core'],
+    ['too_large', 'Raise the limit of the proxy before the core, or lower batchBytes'],
+    ['server_error', 'Read the logs of the core and its database'],
+    ['unreachable', 'Check that the core is up and that its address is right'],
+    ['timeout', 'Check the load of the core, or raise timeoutMs or stageTimeoutMs'],
+    ['malformed_reply', 'Check that a core answers at this address'],
+  ])('fits %s, also after the step', async (code, advice) => {
+    const roles = async () => {
+      throw refusal(code)
+    }
+    const { open, journal } = scene({ roles })
+    const report = await (await open()).check()
+    expect(report).toMatchObject({ state: 'core_fault' })
+    expect(report.advice).toEqual([
+      `The core: the core says ${code}`,
+      expect.stringMatching(new RegExp(`^${advice}.*, then run again\\.$`)),
+    ])
+    expect((await (await open({ journal })).status()).advice).toEqual(report.advice)
+  })
+})
+
+describe('the findings of records', () => {
+  const invalid = (name: string) => ({
+    externalUserId: name,
+    loginMethods: [{ recipeId: 'email' }],
+  })
+  const twice = (name: string) => ({
+    externalUserId: name,
+    loginMethods: [{ recipeId: 'email' }, { recipeId: 'sms' }],
+    userRoles: [{ tenantIds: ['public'] }],
+  })
+
+  it('count each invalid record once, and each record once in a warning', async () => {
+    const odd = { ...person('odd').loginMethods[0], color: 'red' }
+    const records = [
+      person('user-0'),
+      { ...person('odd'), loginMethods: [odd, { ...odd, email: 'odd2@example.com' }] },
+      ...['a', 'b'].map(invalid),
+      ...['c', 'd', 'e'].map(twice),
+      { ...person('user-0'), externalUserId: 'twin' },
+    ]
+    const { open } = scene({}, { source: sourceOf(records), acceptWarnings: ['no_primary'] })
+    const { findings, counts } = await (await open()).check()
+    const held = findings.filter(({ severity }) => severity === 'notice')
+    expect(held.map(({ code, records: size }) => [code, size])).toEqual([
+      ['record_invalid', 2],
+      ['record_invalid', 3],
+      ['login_twice', 1],
+    ])
+    expect(counts.invalid).toBe(6)
+    expect(held[1]?.message).toMatch(
+      /^\w+ in userRoles\[0\].+; unknown_recipe in loginMethods\[0\]/,
+    )
+    expect(findings).toContainEqual(
+      expect.objectContaining({ code: 'warning_not_accepted', line: 2, records: 1 }),
+    )
+  })
+
+  it('have one of each provider, whichever tenants lack it', async () => {
+    const tenantsOf = ['public', 't1', 't2', 't3', 't4', 't5', 't6']
+    const from = (name: string, provider: string, tenantIds: readonly string[]) => ({
+      externalUserId: name,
+      loginMethods: [1, 2].map((number) => ({
+        recipeId: 'thirdparty',
+        thirdPartyId: provider,
+        thirdPartyUserId: `${name}-${number}`,
+        email: `${name}@example.com`,
+        tenantIds,
+      })),
+    })
+    const { open } = scene(
+      {
+        tenants: async () =>
+          tenantsOf.map((tenantId) => ({
+            tenantId,
+            thirdPartyIds: tenantId === 't1' ? ['google'] : [],
+          })),
+        features: async () => ['multi_tenancy', 'account_linking'],
+      },
+      {
+        source: sourceOf([
+          from('a', 'google', ['t1']),
+          from('b', 'google', ['public', 't1', 't2']),
+          from('c', 'google', tenantsOf),
+          from('d', 'github', ['public']),
+        ]),
+        acceptWarnings: ['no_primary'],
+      },
+    )
+    const migration = await open()
+    const { findings } = await migration.check()
+    expect(findings).toEqual([
+      {
+        code: 'provider_missing',
+        severity: 'notice',
+        message:
+          'The core lacks the provider google in the tenants public, t2, t3, t4, t5 and 1 more; the backend may configure it.',
+        line: 2,
+        records: 2,
+      },
+      {
+        code: 'provider_missing',
+        severity: 'notice',
+        message:
+          'The core lacks the provider github in the tenant public; the backend may configure it.',
+        line: 4,
+        records: 1,
+      },
+    ])
+    expect(await listOf(migration.identities())).toHaveLength(4)
+  })
+})

@@ -11,6 +11,8 @@ export interface CoupledRequest {
   readonly retentionMs: number
   /** Whose transaction it is: what the store's own functions find it by. */
   readonly requester: object
+  /** Called once, when the handler uses its transaction after the answer. That use fails. */
+  readonly usedLate?: (() => void) | undefined
 }
 
 /** A run of a handler inside its transaction. */

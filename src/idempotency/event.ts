@@ -102,6 +102,13 @@ type IdempotencyNews =
       readonly sqlState?: string
       readonly fence: number
     }
+  /** A handler used its transaction after the answer, which failed. `route` is its method and pattern. */
+  | {
+      readonly outcome: 'accepted'
+      readonly reason: 'transaction_used_late'
+      readonly fence: number
+      readonly route?: string
+    }
   /** What became of a run; `status` is that of the handler's answer. */
   | {
       readonly outcome: 'accepted'

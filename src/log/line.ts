@@ -36,8 +36,10 @@ export function lineOfDecision(event: DecisionEvent): Line {
   }
 }
 
+type AcceptedReason = RunEnd | 'reserved' | 'replayed' | 'transaction_used_late'
+
 /** Ends after which a retry gets another answer than the first request are warned about. */
-const RUN_ENDS: Record<RunEnd | 'reserved' | 'replayed', readonly [Level, string]> = {
+const RUN_ENDS: Record<AcceptedReason, readonly [Level, string]> = {
   reserved: ['info', 'A write has reserved its key.'],
   replayed: ['info', 'A retry has got the kept result.'],
   result_kept: ['info', 'A write has ended, and its result is kept.'],
@@ -50,6 +52,7 @@ const RUN_ENDS: Record<RunEnd | 'reserved' | 'replayed', readonly [Level, string
   rolled_back: ['info', 'A write was rolled back, and nothing is kept.'],
   conflict: ['warn', 'A write has ended after another run of its key had committed.'],
   uncoupled: ['error', 'A handler has ended its transaction itself.'],
+  transaction_used_late: ['error', 'A handler has used its transaction after its answer.'],
   transaction_unused: ['warn', 'A handler has answered without its transaction.'],
 }
 

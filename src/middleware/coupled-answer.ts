@@ -71,7 +71,7 @@ export function answerRun(attempt: Attempt, ended: Ended): void {
 }
 
 /** What is told is built of the app's request, which may throw; by now that must change nothing. */
-function quietly(tell: Tell): Tell {
+export function quietly(tell: Tell): Tell {
   return (event) => {
     try {
       tell(event)

@@ -2,7 +2,7 @@ import { type HeldAnswer, holdAnswer } from '../coupled/run.js'
 import type { CoupledFinding, CoupledOutcome } from '../coupled/store.js'
 import { faultOf, wrongWiring } from '../decision/fault.js'
 import { type Attempt, outcomeUnknown, replay, turnDown } from './attempt.js'
-import { answerRun } from './coupled-answer.js'
+import { answerRun, quietly } from './coupled-answer.js'
 import type { CoupledSettings } from './idempotency-options.js'
 import { refuse } from './refusals.js'
 
@@ -14,7 +14,13 @@ export async function runCoupled(attempt: Attempt, settings: CoupledSettings): P
   const { request, response, record: key, fingerprint } = attempt
   const { store, retentionMs } = settings
   let begun: Begun | undefined
-  const asked = { key, fingerprint, retentionMs, requester: request }
+  const asked = {
+    key,
+    fingerprint,
+    retentionMs,
+    requester: request,
+    usedLate: () => tellUsedLate(attempt, begun),
+  }
   try {
     const outcome = await store.run(asked, async (run) => {
       if (response.headersSent) {
@@ -48,6 +54,20 @@ function begin(
   request.idempotency = context
   tell({ outcome: 'accepted', reason: 'reserved', fence })
   next()
+}
+
+function tellUsedLate({ request, tell }: Attempt, begun: Begun | undefined): void {
+  if (begun === undefined) return
+  // The pattern of the route: its address may hold what identifies somebody.
+  const path: unknown = request.route?.path
+  const route = typeof path === 'string' ? `${request.method} ${path}` : undefined
+  const { fence } = begun
+  quietly(tell)({
+    outcome: 'accepted',
+    reason: 'transaction_used_late',
+    fence,
+    ...(route !== undefined && { route }),
+  })
 }
 
 interface Concluded {

@@ -48,11 +48,13 @@ function keys(meter: Meter): Listen {
   return () =>
     listenTo<IdempotencyEvent>('idempotency', (event) => {
       // Told beside the end of the run.
-      if (event.reason === 'transaction_unused') return
+      if (BESIDE_ENDS.has(event.reason)) return
       if (isRunEnd(event)) runs.add(1, { [ATTRIBUTE.runEnd]: event.reason })
       else reservations.add(1, { [ATTRIBUTE.outcome]: event.reason, ...peerOf(event) })
     })
 }
+
+const BESIDE_ENDS: ReadonlySet<string> = new Set(['transaction_unused', 'transaction_used_late'])
 
 const isRunEnd = (event: IdempotencyEvent): boolean =>
   'fence' in event && event.reason !== 'reserved'

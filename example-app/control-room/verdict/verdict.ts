@@ -91,7 +91,8 @@ function runEndOf(event: Verdict): RunEnd | undefined {
     event.by === 'requireIdempotencyKey' &&
     event.outcome === 'accepted' &&
     event.reason !== 'reserved' &&
-    event.reason !== 'replayed'
+    event.reason !== 'replayed' &&
+    event.reason !== 'transaction_used_late'
   return isEnd ? event.reason : undefined
 }
 

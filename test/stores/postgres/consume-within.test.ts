@@ -34,6 +34,7 @@ function consuming(found: readonly Row[] = []) {
     tx,
     handle: () => tx,
     callsEnded: () => Promise.resolve(),
+    revoke: () => {},
     usedTransaction: false,
     keepsWrites: false,
     usedTokens,

@@ -1,7 +1,7 @@
 import { types } from 'node:util'
 import { isCallback, isNativePromise, isThenable, leadsToTransaction } from './handle-values.js'
 import { leadsElsewhere, takesListenerOff } from './harmless-calls.js'
-import { type CallObserver, createPendingCalls } from './pending-calls.js'
+import { type CallObserver, createPendingCalls, IGNORE } from './pending-calls.js'
 import { BEHIND, behind, isProxy, unwrap } from './proxied.js'
 import { PROMISE_FUNCTIONS, refuse, refuseCall } from './refusal.js'
 import { controlsTransaction } from './transaction-control.js'
@@ -10,6 +10,11 @@ import { TransactionEndedError } from './transaction-ended-error.js'
 export interface RevocableHandle<Tx> {
   /** Does what `tx` does, until it is revoked. */
   readonly handle: Tx
+  /**
+   * From now on no call can be made on it; what was made before may still be awaited, until `revoke`. Some
+   * libraries send a query only when it is awaited, which is a turn of the microtasks later.
+   */
+  stop(): void
   /** From now on the handle, and all that was made from it, fails with `TransactionEndedError`. */
   revoke(): void
   /**
@@ -47,13 +52,14 @@ const CONTROL_REFUSED =
  * functions or given to its callbacks, and has functions itself, is behind it too. Rows and other data
  * are not. Calls that fail do so with a rejection, so that they fail no process whose code has a `catch`.
  */
-export function revocableHandle<Tx>(tx: Tx, observer?: CallObserver): RevocableHandle<Tx> {
-  const { wrap, revoke, ended } = createMembrane(observer)
+export function revocableHandle<Tx>(tx: Tx, observer: CallObserver = IGNORE): RevocableHandle<Tx> {
+  const { wrap, ...ends } = createMembrane(observer)
   const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
-  return { handle: isObject ? (wrap(tx) as Tx) : tx, revoke, ended }
+  return { handle: isObject ? (wrap(tx) as Tx) : tx, ...ends }
 }
 
-function createMembrane(observer?: CallObserver) {
+function createMembrane(observer: CallObserver) {
+  let isStopped = false
   let isRevoked = false
   const objects = new WeakMap<object, object>()
   const methods = new WeakMap<object, WeakMap<object, object>>()
@@ -86,7 +92,7 @@ function createMembrane(observer?: CallObserver) {
       get: (_empty, name) =>
         name === BEHIND ? own : memberOf(target, name, Reflect.get(target, name, target)),
       set: (_empty, name, value) => {
-        if (isRevoked) throw new TransactionEndedError()
+        if (isStopped) throw late()
         return Reflect.set(target, name, unwrap(value), target)
       },
       has: (_empty, name) => Reflect.has(target, name),
@@ -108,16 +114,22 @@ function createMembrane(observer?: CallObserver) {
   }
 
   function memberOf(owner: object, name: PropertyKey, value: unknown): unknown {
-    if (name === 'constructor' || !leadsToTransaction(value)) return value
+    if (name === 'constructor') return value
+    if (!leadsToTransaction(value)) {
+      // A function of a prototype that is called on the handle would work on this data, such as a queue.
+      if (isStopped && typeof value === 'object' && value !== null) throw late()
+      return value
+    }
     return typeof value === 'function' ? wrap(value, { owner, name }) : wrap(value)
   }
 
   function call(target: Callable, { owner, name }: Member, given: Given): unknown {
     const isListening = PROMISE_FUNCTIONS.has(name) && given.values.some(isCallback)
     const refusing = { name, values: given.values }
-    if (isRevoked && !takesListenerOff(owner, name)) {
-      if (!isListening) return refuseCall(new TransactionEndedError(), refusing)
-      const refused = refuse(new TransactionEndedError())
+    const isLate = isListening ? isRevoked : isStopped
+    if (isLate && !takesListenerOff(owner, name)) {
+      if (!isListening) return refuseCall(late(), refusing)
+      const refused = refuse(late())
       return Reflect.apply(Reflect.get(refused, name), refused, given.values)
     }
     const self = owner ?? unwrap(given.self)
@@ -139,6 +151,11 @@ function createMembrane(observer?: CallObserver) {
     return asked.length === 0 ? pending.count(settled) : untilAbandoned(settled, asked)
   }
 
+  function late(): TransactionEndedError {
+    observer.refused()
+    return new TransactionEndedError()
+  }
+
   const wrapIfNeeded = (value: unknown): unknown =>
     leadsToTransaction(value) ? wrap(value) : value
 
@@ -152,14 +169,14 @@ function createMembrane(observer?: CallObserver) {
     const abandon: Callback['abandon'] = new Set()
     function guarded(this: unknown, ...values: unknown[]): unknown {
       // Of pg, which calls back with its error first.
-      if (types.isNativeError(values[0])) observer?.failed(values[0])
+      if (types.isNativeError(values[0])) observer.failed(values[0])
       const result = unwrap(original.apply(wrapIfNeeded(this), values.map(wrapIfNeeded)))
       return isThenable(result) ? unlessEnded(result) : result
     }
     const unlessEnded = (result: PromiseLike<unknown>): Promise<unknown> =>
       new Promise((resolve, reject) => {
         const pass = (settle: (value: unknown) => void) => (value: unknown) => {
-          if (!isRevoked) return settle(unwrap(value))
+          if (!isStopped) return settle(unwrap(value))
           // The library would end a savepoint now, on a connection that is another request's.
           for (const rejectCall of abandon) rejectCall(new TransactionEndedError())
         }
@@ -181,10 +198,14 @@ function createMembrane(observer?: CallObserver) {
     })
   }
 
+  const stop = (): void => {
+    isStopped = true
+  }
   const revoke = (): void => {
+    isStopped = true
     isRevoked = true
   }
-  return { wrap, revoke, ended: pending.ended }
+  return { wrap, stop, revoke, ended: pending.ended }
 }
 
 function isOwnCallback(value: unknown): value is Callable {

@@ -4,9 +4,11 @@ type Listener = (...values: unknown[]) => unknown
 export interface CallObserver {
   succeeded(): void
   failed(error: unknown): void
+  /** A call came after the answer, and was refused. */
+  refused(): void
 }
 
-const IGNORE: CallObserver = { succeeded: () => {}, failed: () => {} }
+export const IGNORE: CallObserver = { succeeded: () => {}, failed: () => {}, refused: () => {} }
 
 /** The calls on a handle that have not been answered yet. */
 export interface PendingCalls {
@@ -27,7 +29,7 @@ interface Listening {
   readonly listeners: readonly unknown[]
 }
 
-export function createPendingCalls(observer: CallObserver = IGNORE): PendingCalls {
+export function createPendingCalls(observer: CallObserver): PendingCalls {
   const ends = new Set<() => void>()
   let waiting: (() => void)[] = []
 
@@ -46,7 +48,7 @@ export function createPendingCalls(observer: CallObserver = IGNORE): PendingCall
   const endingWith = (
     answer: Promise<unknown>,
     end: () => void,
-    { succeeded, failed }: CallObserver,
+    { succeeded, failed }: Omit<CallObserver, 'refused'>,
   ): Promise<unknown> =>
     answer.then(
       (value) => {

@@ -6,6 +6,8 @@ export const PROMISE_FUNCTIONS: ReadonlySet<PropertyKey> = new Set<PropertyKey>(
   'finally',
 ])
 
+const REFUSALS = new WeakSet<object>()
+
 /** A call that is not made. */
 export interface RefusedCall {
   readonly name: PropertyKey
@@ -23,6 +25,8 @@ interface Submittable {
  * by itself, does so as pg would: nobody would hear of a promise.
  */
 export function refuseCall(error: Error, { name, values }: RefusedCall): unknown {
+  // Drizzle hands the result of one refused call to the next, which tells of both.
+  for (const value of values) if (REFUSALS.has(Object(value))) Object(value).catch(() => {})
   if (name !== 'query') return refuse(error)
   const [query] = values
   if (isSubmittable(query)) {
@@ -43,7 +47,7 @@ function isSubmittable(query: unknown): query is Submittable {
 /** A promise that is rejected; also what a chain of calls goes on with, where it fails at once. */
 export function refuse(error: Error): object {
   const rejected = Promise.reject(error)
-  return new Proxy(rejected, {
+  const refusal = new Proxy(rejected, {
     get: (_rejected, name) => {
       if (PROMISE_FUNCTIONS.has(name)) return Reflect.get(rejected, name).bind(rejected)
       if (name === 'constructor' || name === Symbol.toStringTag) return Reflect.get(rejected, name)
@@ -52,4 +56,6 @@ export function refuse(error: Error): object {
       throw error
     },
   })
+  REFUSALS.add(refusal)
+  return refusal
 }

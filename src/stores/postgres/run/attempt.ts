@@ -104,6 +104,7 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
   lifeline.end()
   subject.live.end(subject.request.requester)
   const { fault, fence, run } = going
+  run?.revoke()
   if (fault !== undefined) throw fault.error
   return {
     life,
@@ -126,7 +127,7 @@ async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
   const fence = fenceOf(opened)
   lifeline.limit(place.limits.transactionMs)
   const { request, live } = subject
-  const run = live.begin(request.requester, request.key, tx)
+  const run = live.begin(request, tx)
   going.run = run
   going.fence = fence
   subject.onRun()

@@ -1,3 +1,4 @@
+import type { CoupledRequest } from '../../../coupled/store.js'
 import { wrongWiring } from '../../../decision/fault.js'
 import { type RevocableHandle, revocableHandle } from '../handle/handle.js'
 import { sqlStateOf } from '../sql-state.js'
@@ -16,8 +17,10 @@ export interface LiveRun<Tx> {
   readonly tx: Tx
   /** The transaction as the handler gets it. */
   handle(): Tx
-  /** Resolves when the calls that the handler has made on it have been answered. */
+  /** Resolves when the calls that the handler has made on it have been answered; then all fails. */
   callsEnded(): Promise<void>
+  /** Whatever was made from the handle fails. */
+  revoke(): void
   readonly usedTransaction: boolean
   /** Whether the writes of a refusal stay. */
   keepsWrites: boolean
@@ -35,10 +38,12 @@ export interface ServerFailure {
   isUndone: boolean
 }
 
+type Begun = Pick<CoupledRequest, 'requester' | 'key' | 'usedLate'>
+
 /** The runs whose handlers have not answered yet. */
 export interface LiveRuns<Tx> {
-  begin(requester: object, key: string, tx: Tx): LiveRun<Tx>
-  /** Whatever the handler still does with its transaction fails. */
+  begin({ requester, key, usedLate }: Begun, tx: Tx): LiveRun<Tx>
+  /** No call that the handler still makes on its transaction is sent. */
   end(requester: object): void
   /** @throws ServiceAuthError where the requester has no run, or it has been answered. */
   of(requester: object, by: string): LiveRun<Tx>
@@ -46,12 +51,13 @@ export interface LiveRuns<Tx> {
 
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
   // Each leaves it when its run ends.
-  const ofRequesters = new Map<object, { run: LiveRun<Tx>; revoke(): void }>()
+  const ofRequesters = new Map<object, { run: LiveRun<Tx>; stop(): void }>()
 
   return {
-    begin(requester, key, tx) {
+    begin({ requester, key, usedLate }, tx) {
       let revocable: RevocableHandle<Tx> | undefined
       let serverFailure: ServerFailure | undefined
+      let wasUsedLate = false
       const noteFailure = (error: unknown): void => {
         if (isServerFailure(sqlStateOf(error))) serverFailure = { error, isUndone: false }
       }
@@ -59,6 +65,10 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         failed: noteFailure,
         succeeded() {
           if (serverFailure) serverFailure.isUndone = true
+        },
+        refused() {
+          if (!wasUsedLate) usedLate?.()
+          wasUsedLate = true
         },
       }
       const run: LiveRun<Tx> = {
@@ -71,7 +81,9 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         },
         async callsEnded() {
           await revocable?.ended()
+          revocable?.revoke()
         },
+        revoke: () => revocable?.revoke(),
         get usedTransaction() {
           return revocable !== undefined
         },
@@ -82,11 +94,11 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         },
         noteFailure,
       }
-      ofRequesters.set(requester, { run, revoke: () => revocable?.revoke() })
+      ofRequesters.set(requester, { run, stop: () => revocable?.stop() })
       return run
     },
     end(requester) {
-      ofRequesters.get(requester)?.revoke()
+      ofRequesters.get(requester)?.stop()
       ofRequesters.delete(requester)
     },
     of(requester, by) {

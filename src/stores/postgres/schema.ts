@@ -4,9 +4,9 @@ import { lockLiteral, quotedSchema } from './sql/literals.js'
 import {
   CONNECTION_CHECK,
   CONNECTION_CHECK_LIMIT,
-  locks,
   lower,
   TIMEOUTS,
+  tryLock,
 } from './sql/opening-statements.js'
 import { schemaLock } from './sql/record-ids.js'
 import { recordText } from './sql/record-statements.js'
@@ -87,16 +87,16 @@ const tables = (schema: string): string => `\
   create index if not exists used_token_expires_at on ${schema}.used_token (expires_at);
 `
 
-const LIMIT = '$5'
+const LIMIT = '$4'
 
 /** Its parameters have no names: they could be taken for columns. */
 const beginRun = (schema: string): string => `\
-  -- Opens a run: its bounds, its locks, and then the look for a record, each with a snapshot of its own.
-  -- Of the record: the id, the fingerprint; the locks of the request and of the key; the bound of the
+  -- Opens a run: its bounds, its lock, and then the look for a record, each with a snapshot of its own.
+  -- Of the record: the id, the fingerprint; the lock of the key; the bound of the
   -- transaction; whether the connection is checked. All names are qualified: whoever calls it has set
   -- the search path.
   create or replace function ${schema}.begin_run(
-      pg_catalog.uuid, pg_catalog.bytea, bigint, bigint, pg_catalog.text, boolean)
+      pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, boolean)
     returns pg_catalog.text language plpgsql volatile security invoker
   as $function$
   #variable_conflict use_column
@@ -106,10 +106,10 @@ const beginRun = (schema: string): string => `\
     kept pg_catalog.text;
   begin
 ${TIMEOUTS.map((setting) => lower(setting, LIMIT)).join('')}\
-    if $6 then
+    if $5 then
 ${lower(CONNECTION_CHECK, CONNECTION_CHECK_LIMIT)}\
     end if;
-    lock := ${locks('$3', '$4')};
+    lock := ${tryLock('$3')};
     select ${recordText('$2')}
       into kept from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
     return pg_catalog.concat_ws(' ', lock, kept);
@@ -117,7 +117,7 @@ ${lower(CONNECTION_CHECK, CONNECTION_CHECK_LIMIT)}\
   $function$;
 `
 
-const FUNCTION = 'begin_run(uuid, bytea, bigint, bigint, text, boolean)'
+const FUNCTION = 'begin_run(uuid, bytea, bigint, text, boolean)'
 
 const rights = (schema: string): string => `\
   revoke all on schema ${schema} from public;

@@ -126,9 +126,7 @@ export class ModelLedger {
   }
 
   #mismatched(call: Call): void {
-    // Who has lost one of two locks looks like another request.
-    if (!this.hasLostLocks && this.#sent.get(call.key)?.size === 1)
-      this.#breaks('422 for an equal request', call)
+    if (this.#sent.get(call.key)?.size === 1) this.#breaks('422 for an equal request', call)
   }
 
   /** Everything is over. */

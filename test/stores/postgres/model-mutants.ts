@@ -24,14 +24,6 @@ const withOperations = (operations: Record<string, Operation>): Mutant => ({
   operations: { ...OPERATIONS, ...operations },
 })
 
-const keyLockFirst: Operation = function* (session, [requestLock, keyLock]) {
-  const hasKey = session.tryLock(keyLock as string)
-  yield undefined
-  const hasRequest = session.tryLock(requestLock as string)
-  if (hasKey && hasRequest) return [{ lock: session.name }]
-  return [{ lock: hasRequest ? 'reused' : 'running' }]
-}
-
 const joinedLocks: Operation = function* (session, values) {
   session.memory = new Set(session.database.rows.keys())
   yield undefined
@@ -73,11 +65,6 @@ interface Found {
 }
 
 export const MUTANTS: Readonly<Record<string, Found>> = {
-  'A before B': {
-    mutant: withOperations({ locks: keyLockFirst }),
-    breaks: /422 for an equal request/,
-    seed: 23,
-  },
   'on conflict do nothing': {
     mutant: withOperations({ keep: keepWith('nothing') }),
     breaks: /a write without its record/,

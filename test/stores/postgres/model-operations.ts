@@ -93,18 +93,15 @@ export const OPERATIONS: Operations = {
     session.idleMs = transactionMs as number
     return []
   }),
-  *locks(session, [requestLock, keyLock]) {
-    if (!session.tryLock(requestLock as string)) return [{ lock: 'running' }]
-    yield undefined
-    if (!session.tryLock(keyLock as string)) return [{ lock: 'reused' }]
-    return [{ lock: session.name }]
-  },
+  locks: atOnce((session, [keyLock]) => [
+    { lock: session.tryLock(keyLock as string) ? session.name : 'running' },
+  ]),
   look: atOnce((session, values) => {
     return lookFor(session, values)
   }),
-  *begin_run(session, [transactionMs, requestLock, keyLock, id, fingerprint]) {
+  *begin_run(session, [transactionMs, keyLock, id, fingerprint]) {
     yield* perform(session, 'guards', [transactionMs])
-    const [locked] = yield* perform(session, 'locks', [requestLock, keyLock])
+    const [locked] = yield* perform(session, 'locks', [keyLock])
     yield undefined
     const [record] = yield* perform(session, 'look', [id, fingerprint])
     return [{ ...locked, record }]

@@ -6,15 +6,13 @@ const statement = (text: string, ...values: unknown[]): Statement => ({ text, va
 const opened = (row: Row | undefined, found: unknown): Opened => {
   const lock = row?.['lock'] as string
   const record = found as KeptRecord | undefined
-  return lock === 'running' || lock === 'reused'
-    ? { lock, record }
-    : { lock: 'taken', fence: lock, record }
+  return lock === 'running' ? { lock, record } : { lock: 'taken', fence: lock, record }
 }
 
 /** The statements of the store as names of the model's operations. */
 export const MODEL_STATEMENTS: Statements = {
-  open: ({ id, fingerprint, requestLock, keyLock }, { transactionMs }) =>
-    statement('begin_run', transactionMs, requestLock, keyLock, id, fingerprint),
+  open: ({ id, fingerprint, keyLock }, { transactionMs }) =>
+    statement('begin_run', transactionMs, keyLock, id, fingerprint),
   readOpened: ([row]) => opened(row, row?.['record']),
   awaitEnd: ({ keyLock }, { waitMs }) => statement('await_end', keyLock, waitMs),
   probe: () => statement('probe'),

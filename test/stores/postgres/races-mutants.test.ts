@@ -25,13 +25,8 @@ const TRY = 'pg_catalog.pg_try_advisory_xact_lock'
 const PAUSE = `pg_catalog.pg_sleep(${PAUSE_MS / 1000})::text is null`
 const XACT = 'pg_catalog.pg_current_xact_id()::text'
 
-interface Locks {
-  readonly a: string
-  readonly b: string
-}
-
-/** The locks as parameters of the function `begin_run`. */
-const LOCKS: Locks = { a: '$4', b: '$3' }
+/** The lock of the key as a parameter of the function `begin_run`. */
+const KEY_LOCK = '$3'
 const REAL_LOCKS = /lock := case[^;]*;/
 const REAL_LOOK_UP = /lock := case[^;]*;[^;]*;/
 
@@ -44,45 +39,13 @@ async function mutate(...given: Parameters<typeof mutatedFunction>): Promise<Mut
   return mutation
 }
 
-test('an equal request to another instance is not told that the key is another’s: B before A', async () => {
-  const { a, b } = LOCKS
-  const bFirst = await mutate(
-    'b_first',
-    REAL_LOCKS,
-    () =>
-      `lock := case when not ${TRY}(${b}) then 'running' when ${PAUSE} then null ` +
-      `when not ${TRY}(${a}) then 'reused' else ${XACT} end;`,
-  )
-  const aFirst = await mutate(
-    'a_first',
-    REAL_LOCKS,
-    () =>
-      `lock := case when not ${TRY}(${a}) then case when ${TRY}(${b}) then 'reused' else 'running' end ` +
-      `when ${PAUSE} then null when not ${TRY}(${b}) then 'running' else ${XACT} end;`,
-  )
-  const meet = async (mutation: Mutation): Promise<string[]> => {
-    const [one, other] = [openMutated(ledger.url, mutation), openMutated(ledger.url, mutation)]
-    const key = newKey()
-    // Its connections are there when it counts.
-    await other.write(newKey(), 'equal')
-    const first = one.write(key, 'equal')
-    await paused()
-    const second = await other.write(key, 'equal')
-    return [(await first).outcome, second.outcome]
-  }
-  expect(await meet(bFirst)).toEqual(['committed', 'running'])
-  expect(await meet(aFirst)).toEqual(['committed', 'mismatch'])
-})
-
-test('no handler runs in vain: the look-up begins after the locks are taken', async () => {
-  const locksOf = ({ a, b }: Locks): string =>
-    `case when ${PAUSE} then null when not ${TRY}(${b}) then 'running' ` +
-    `when not ${TRY}(${a}) then 'reused' else ${XACT} end`
-  const apart = await mutate('apart', REAL_LOCKS, () => `lock := ${locksOf(LOCKS)};`)
+test('no handler runs in vain: the look-up begins after the lock is taken', async () => {
+  const lock = `case when ${PAUSE} then null when not ${TRY}(${KEY_LOCK}) then 'running' else ${XACT} end`
+  const apart = await mutate('apart', REAL_LOCKS, () => `lock := ${lock};`)
   const joined = await mutate(
     'joined',
     REAL_LOOK_UP,
-    () => `with locked as materialized (select ${locksOf(LOCKS)} as lock)
+    () => `with locked as materialized (select ${lock} as lock)
       select locked.lock, found.record into lock, kept
       from locked left join lateral (
         select ${recordText('$2')} as record from service_auth.idempotency where id = $1
@@ -105,7 +68,7 @@ test('no handler runs in vain: the look-up begins after the locks are taken', as
 })
 
 test('a stale snapshot costs a run in vain and never a second effect: a plain insert', async () => {
-  /** The snapshot of the whole transaction is made here, before the locks. */
+  /** The snapshot of the whole transaction is made here, before the lock. */
   const slow = await mutate(
     'stale',
     REAL_LOCKS,

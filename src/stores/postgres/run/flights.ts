@@ -1,16 +1,15 @@
 /** A key that is being looked up, or run, in this process. */
-export interface Flight {
-  readonly requestLock: string
+interface Flight {
   /** Resolves when it is known whether its handler runs. */
   readonly opened: Promise<void>
   isRunning: boolean
 }
 
 export interface Flights {
-  /** The flight of the key, once its lookup has ended; `undefined` where no handler of it runs. */
-  running(id: string): Promise<Flight | undefined>
+  /** Whether a handler of the key runs, once its lookup has ended. */
+  isRunning(id: string): Promise<boolean>
   /** Takes off, unless another flight of the key is under way. */
-  takeOff(id: string, requestLock: string): TakenOff
+  takeOff(id: string): TakenOff
 }
 
 export interface TakenOff {
@@ -25,18 +24,17 @@ export function createFlights(): Flights {
   const flights = new Map<string, Flight>()
 
   return {
-    async running(id) {
+    async isRunning(id) {
       const flight = flights.get(id)
-      if (flight === undefined) return undefined
-      await flight.opened
-      return flight.isRunning ? flight : undefined
+      await flight?.opened
+      return flight?.isRunning === true
     },
-    takeOff(id, requestLock) {
+    takeOff(id) {
       let open = (): void => {}
       const opened = new Promise<void>((resolve) => {
         open = resolve
       })
-      const flight: Flight = { requestLock, opened, isRunning: false }
+      const flight: Flight = { opened, isRunning: false }
       if (!flights.has(id)) flights.set(id, flight)
       return {
         run() {

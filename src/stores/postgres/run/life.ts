@@ -6,7 +6,6 @@ import type { KeptRecord, Opened } from '../sql/statements.js'
  *
  * - `opening`: nobody knows yet whether the handler may run.
  * - `known`: it may not, because of what was found.
- * - `contended`: another request with this key seems to run.
  * - `running`: the handler is at work.
  * - `undoing`: it has answered, and its writes go.
  * - `recording`: it has answered, and its record is being written.
@@ -17,7 +16,6 @@ import type { KeptRecord, Opened } from '../sql/statements.js'
 export type Life =
   | { readonly at: 'opening' }
   | { readonly at: 'known'; readonly finding: CoupledFinding }
-  | { readonly at: 'contended' }
   | { readonly at: 'running' }
   | { readonly at: 'undoing'; readonly ending: CoupledEnding }
   | { readonly at: 'recording'; readonly ending: KeptEnding }
@@ -29,7 +27,7 @@ export type Life =
 export type KeptEnding = Exclude<CoupledEnding, { readonly type: 'roll_back' }>
 
 /**
- * - `opened`: the locks are tried, and the record is looked for.
+ * - `opened`: the lock is tried, and the record is looked for.
  * - `answered`: the handler has answered. `keepsWrites`: its writes stay even if it refuses.
  * - `failed`: what the handler answered does not count, because the server failed.
  * - `commits`: from here on the transaction may commit.
@@ -58,11 +56,10 @@ export function advance(life: Life, event: LifeEvent): Life {
   }
 }
 
-/** A record wins over the locks: of many replays at once, all but one find them taken. */
+/** A record wins over the lock: of many replays at once, all but one find it taken. */
 function afterOpening({ lock, record }: Opened): Life {
   if (record !== undefined) return { at: 'known', finding: findingOf(record) }
-  if (lock === 'running') return { at: 'known', finding: { outcome: 'running' } }
-  return lock === 'reused' ? { at: 'contended' } : { at: 'running' }
+  return lock === 'running' ? { at: 'known', finding: { outcome: 'running' } } : { at: 'running' }
 }
 
 /** What a record says to a request. */

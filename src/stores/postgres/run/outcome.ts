@@ -30,8 +30,6 @@ async function judge<Tx>(
   switch (life.at) {
     case 'known':
       return life.finding
-    case 'contended':
-      return { outcome: 'mismatch' }
     case 'given_up':
       return { outcome: 'undone', reason: life.reason, mayRetryNow: false }
     case 'opening':

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { CoupledStore } from '../../../coupled/store.js'
 import type { Place } from '../place.js'
 import { recordIds } from '../sql/record-ids.js'
@@ -8,12 +7,6 @@ import type { LiveRuns } from './live-runs.js'
 import { outcomeOf, unavailable } from './outcome.js'
 import { createProbe } from './probe.js'
 
-/**
- * Two locks are not freed as one: who finds only one of them taken looks again, after so many
- * milliseconds each time. A server that has used up its share of the processor can stand still in between.
- */
-const LOOK_AGAIN_MS = [10, 40, 100]
-
 /** Makes the `run` of a coupled store. */
 export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStore['run'] {
   const flights = createFlights()
@@ -21,11 +14,8 @@ export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStor
 
   return async (request, work) => {
     const ids = recordIds(request.key, request.fingerprint, place.schema)
-    const known = await flights.running(ids.id)
-    if (known !== undefined) {
-      return { outcome: known.requestLock === ids.requestLock ? 'running' : 'mismatch' }
-    }
-    const flight = flights.takeOff(ids.id, ids.requestLock)
+    if (await flights.isRunning(ids.id)) return { outcome: 'running' }
+    const flight = flights.takeOff(ids.id)
     try {
       let checksConnection: boolean
       try {
@@ -34,13 +24,7 @@ export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStor
         return unavailable({ error })
       }
       const subject = { request, ids, work, live, checksConnection, onRun: flight.run }
-      let attempted = await attempt(place, subject)
-      for (const pauseMs of LOOK_AGAIN_MS) {
-        if (attempted.life.at !== 'contended') break
-        await delay(pauseMs, undefined, { ref: false })
-        attempted = await attempt(place, subject)
-      }
-      return await outcomeOf(place, subject, attempted)
+      return await outcomeOf(place, subject, await attempt(place, subject))
     } finally {
       flight.land()
     }

@@ -19,8 +19,8 @@ export type Opened =
       readonly record: KeptRecord | undefined
     }
   | {
-      /** Of whose run the lock is: of the same request, or of another one under the key. */
-      readonly lock: 'running' | 'reused'
+      /** Another run of the key has the lock. */
+      readonly lock: 'running'
       readonly record: KeptRecord | undefined
     }
 
@@ -34,7 +34,7 @@ export interface Opening {
 /** What opens the transaction of a run. */
 export interface OpeningStatements {
   /**
-   * Its bounds, its locks, and the look for a record, in one call of the function `begin_run`. There they
+   * Its bounds, its lock, and the look for a record, in one call of the function `begin_run`. There they
    * are three statements, because each sees what was committed before it began: one that looks while it
    * locks sees what was there before it had the lock. A function keeps its plans, where statements
    * without names are planned anew for each request.
@@ -59,7 +59,7 @@ export function createOpeningStatements(schema: string): OpeningStatements {
     open: (ids, { transactionMs, checksConnection }) => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${octetsLiteral(ids.fingerprint)}, ` +
-        `${lockLiteral(ids.requestLock)}, ${lockLiteral(ids.keyLock)}, ` +
+        `${lockLiteral(ids.keyLock)}, ` +
         `${settingLiteral(transactionMs)}, ${checksConnection}) as opened`,
       values: [],
     }),
@@ -67,7 +67,7 @@ export function createOpeningStatements(schema: string): OpeningStatements {
       const [, lock, record] = OPENED.exec(textIn(onlyRow(rows), 'opened') ?? '') ?? []
       if (lock === undefined) throw new TypeError('Postgres must say who has the lock')
       const found = { record: record === undefined ? undefined : readRecord(record) }
-      if (lock === 'running' || lock === 'reused') return { lock, ...found }
+      if (lock === 'running') return { lock, ...found }
       return { lock: 'taken', fence: lock, ...found }
     },
     awaitEnd: ({ keyLock }, { waitMs }) => ({
@@ -107,14 +107,10 @@ export const lower = (setting: string, limit: string): string => `\
     end if;
 `
 
-/**
- * B before A, because equal requests then meet at B: of two that took A first, the one that is refused
- * would have to ask whether the other is an equal one. Without a table, as an expression.
- */
-export const locks = (requestLock: string, keyLock: string): string =>
-  `case when not pg_catalog.pg_try_advisory_xact_lock(${requestLock}) then 'running' ` +
-  `when not pg_catalog.pg_try_advisory_xact_lock(${keyLock}) then 'reused' ` +
-  'else pg_catalog.pg_current_xact_id()::pg_catalog.text end'
+/** Tries the lock: the transaction's id, or `running`. Without a table, as an expression. */
+export const tryLock = (keyLock: string): string =>
+  `case when pg_catalog.pg_try_advisory_xact_lock(${keyLock}) ` +
+  "then pg_catalog.pg_current_xact_id()::pg_catalog.text else 'running' end"
 
 /** The lock, or the fence of who has it; then the record, where there is one. */
-const OPENED = /^(running|reused|\d+)(?: (.*))?$/s
+const OPENED = /^(running|\d+)(?: (.*))?$/s

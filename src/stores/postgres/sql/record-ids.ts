@@ -8,10 +8,8 @@ export interface RecordIds {
   readonly id: string
   /** 16 octets of a digest, in hexadecimal. */
   readonly fingerprint: string
-  /** Lock A, held by whoever runs the key: a signed integer of 64 bits. */
+  /** Held by whoever runs the key: a signed integer of 64 bits. */
   readonly keyLock: string
-  /** Lock B, held by whoever runs this very request. */
-  readonly requestLock: string
 }
 
 /** Where a used token stands in the database, and what whoever records it locks. */
@@ -38,7 +36,6 @@ export function recordIds(
     id: uuidIn(ofKey),
     fingerprint: ofRequest.toString('hex', 0, ID_OCTETS),
     keyLock: lockIn(ofKey),
-    requestLock: lockIn(ofRequest),
   }
 }
 

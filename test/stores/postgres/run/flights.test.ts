@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFlights, type Flight } from '../../../../src/stores/postgres/run/flights.js'
+import { createFlights } from '../../../../src/stores/postgres/run/flights.js'
 
 const isSettled = async (promise: Promise<unknown>): Promise<boolean> =>
   (await Promise.race([promise.then(() => 'settled'), new Promise((r) => setImmediate(r))])) ===
@@ -7,60 +7,59 @@ const isSettled = async (promise: Promise<unknown>): Promise<boolean> =>
 
 describe('What is under way in a process', () => {
   test('is nothing at first', async () => {
-    expect(await createFlights().running('key')).toBeUndefined()
+    expect(await createFlights().isRunning('key')).toBe(false)
   })
 
   test('is waited for until its handler runs, by equal requests and others', async () => {
     const flights = createFlights()
-    const flight = flights.takeOff('key', 'lock')
-    const asked = [flights.running('key'), flights.running('key')]
+    const flight = flights.takeOff('key')
+    const asked = [flights.isRunning('key'), flights.isRunning('key')]
     expect(await isSettled(Promise.all(asked))).toBe(false)
     flight.run()
-    const running = { requestLock: 'lock', isRunning: true } as Partial<Flight>
-    for (const known of await Promise.all(asked)) expect(known).toMatchObject(running)
-    expect(await flights.running('key')).toMatchObject(running)
-    expect(await flights.running('another key')).toBeUndefined()
+    expect(await Promise.all(asked)).toEqual([true, true])
+    expect(await flights.isRunning('key')).toBe(true)
+    expect(await flights.isRunning('another key')).toBe(false)
   })
 
   test('is nothing any more when it lands, whether its handler ran or not', async () => {
     const flights = createFlights()
     for (const hasRun of [true, false]) {
-      const flight = flights.takeOff('key', 'lock')
-      const asked = hasRun ? undefined : flights.running('key')
+      const flight = flights.takeOff('key')
+      const asked = hasRun ? undefined : flights.isRunning('key')
       if (hasRun) flight.run()
       flight.land()
-      expect(await asked).toBeUndefined()
-      expect(await flights.running('key')).toBeUndefined()
+      expect(await asked).toBe(hasRun ? undefined : false)
+      expect(await flights.isRunning('key')).toBe(false)
     }
   })
 
   test('of two that take off, the first is waited for, and the one that runs is known', async () => {
     const flights = createFlights()
-    const first = flights.takeOff('key', 'first')
-    const second = flights.takeOff('key', 'second')
-    const asked = flights.running('key')
+    const first = flights.takeOff('key')
+    const second = flights.takeOff('key')
+    const asked = flights.isRunning('key')
     second.run()
     expect(await isSettled(asked)).toBe(false)
     first.land()
-    expect(await asked).toBeUndefined()
+    expect(await asked).toBe(false)
     second.land()
-    expect(await flights.running('key')).toBeUndefined()
+    expect(await flights.isRunning('key')).toBe(false)
   })
 
   test('a flight that is not the known one takes nothing with it when it lands', async () => {
     const flights = createFlights()
-    const first = flights.takeOff('key', 'first')
-    const second = flights.takeOff('key', 'second')
+    const first = flights.takeOff('key')
+    const second = flights.takeOff('key')
     first.run()
     second.land()
-    expect(await flights.running('key')).toMatchObject({ requestLock: 'first' })
+    expect(await flights.isRunning('key')).toBe(true)
     first.land()
-    const third = flights.takeOff('key', 'third')
-    const fourth = flights.takeOff('key', 'fourth')
+    const third = flights.takeOff('key')
+    const fourth = flights.takeOff('key')
     third.land()
     fourth.run()
-    expect(await flights.running('key')).toMatchObject({ requestLock: 'fourth' })
+    expect(await flights.isRunning('key')).toBe(true)
     third.land()
-    expect(await flights.running('key')).toMatchObject({ requestLock: 'fourth' })
+    expect(await flights.isRunning('key')).toBe(true)
   })
 })

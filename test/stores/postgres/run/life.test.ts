@@ -27,7 +27,6 @@ const answered = (ending: CoupledEnding, keepsWrites = false): LifeEvent => ({
 const LIVES: Readonly<Record<Life['at'], Life>> = {
   opening: { at: 'opening' },
   known: { at: 'known', finding: { outcome: 'running' } },
-  contended: { at: 'contended' },
   running: { at: 'running' },
   undoing: { at: 'undoing', ending: rollBack },
   recording: { at: 'recording', ending: commit },
@@ -39,8 +38,7 @@ const LIVES: Readonly<Record<Life['at'], Life>> = {
 const EVENTS: Readonly<Record<string, LifeEvent>> = {
   'the locks are free': opened(taken()),
   'the locks are free, and there is a record': opened(taken(record)),
-  'an equal request runs': opened({ lock: 'running', record: undefined }),
-  'another body runs': opened({ lock: 'reused', record: undefined }),
+  'another run has the lock': opened({ lock: 'running', record: undefined }),
   'a success': answered(commit),
   'a refusal': answered(refuse),
   'a refusal that keeps its writes': answered(refuse, true),
@@ -56,8 +54,7 @@ const CHANGES: Readonly<Partial<Record<Life['at'], Readonly<Record<string, Life>
   opening: {
     'the locks are free': { at: 'running' },
     'the locks are free, and there is a record': { at: 'known', finding: findingOf(record) },
-    'an equal request runs': { at: 'known', finding: { outcome: 'running' } },
-    'another body runs': { at: 'contended' },
+    'another run has the lock': { at: 'known', finding: { outcome: 'running' } },
     'its time is over': { at: 'given_up', reason: 'store_unavailable' },
   },
   running: {
@@ -99,7 +96,7 @@ describe('The life of a run', () => {
     ],
   ])('a record %s wins over each lock', (_name, found, finding) => {
     expect(findingOf(found)).toEqual(finding)
-    for (const one of [taken(found), ...(['running', 'reused'] as const).map(lockedBy(found))]) {
+    for (const one of [taken(found), { lock: 'running', record: found } as const]) {
       expect(advance(LIVES.opening, opened(one))).toEqual({ at: 'known', finding })
     }
   })
@@ -120,7 +117,3 @@ describe('The life of a run', () => {
     )
   })
 })
-
-const lockedBy =
-  (found: KeptRecord) =>
-  (lock: 'running' | 'reused'): Opened => ({ lock, record: found })

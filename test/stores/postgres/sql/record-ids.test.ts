@@ -10,13 +10,11 @@ it('stays what it is: records outlive a release', () => {
     id: expect.stringMatching(UUID),
     fingerprint: expect.stringMatching(/^[0-9a-f]{32}$/),
     keyLock: expect.stringMatching(/^-?\d+$/),
-    requestLock: expect.stringMatching(/^-?\d+$/),
   })
   expect(recordIds('k', 'f')).toEqual({
     id: 'b1c84961-82f6-2892-40a0-e9df69f26280',
     fingerprint: '71e5b3cbd0f4d05c03cfb7d344fb0a16',
     keyLock: '5106891031417524025',
-    requestLock: '370632864547757480',
   })
   expect(tokenIds('x')).toEqual({
     id: 'ff0924ef-4efc-8037-86ef-6a411b7a3fc5',
@@ -27,25 +25,22 @@ it('stays what it is: records outlive a release', () => {
 it('tells apart what it is for', () => {
   const same = recordIds('x', 'x')
   const token = tokenIds('x')
-  const locks = [same.keyLock, same.requestLock, token.lock, schemaLock('sweep', 'service_auth')]
+  const locks = [same.keyLock, token.lock, schemaLock('sweep', 'service_auth')]
   expect(new Set(locks)).toHaveLength(locks.length)
   expect(token.id).not.toBe(same.id)
-  expect(recordIds('ab', 'c').requestLock).not.toBe(recordIds('a', 'bc').requestLock)
+  expect(recordIds('ab', 'c').fingerprint).not.toBe(recordIds('a', 'bc').fingerprint)
 })
 
 it('locks for each schema of a database on its own', () => {
   const one = recordIds('key', 'fingerprint', 'one')
   const other = recordIds('key', 'fingerprint', 'other')
   expect(one.keyLock).not.toBe(other.keyLock)
-  expect(one.requestLock).not.toBe(other.requestLock)
   expect(tokenIds('id', 'one').lock).not.toBe(tokenIds('id', 'other').lock)
 })
 
 it('makes locks that Postgres takes', () => {
   for (let each = 0; each < 1000; each++) {
-    const { keyLock, requestLock } = recordIds(String(each), 'fingerprint')
-    for (const lock of [BigInt(keyLock), BigInt(requestLock)]) {
-      expect(lock >= LEAST && lock <= MOST).toBe(true)
-    }
+    const lock = BigInt(recordIds(String(each), 'fingerprint').keyLock)
+    expect(lock >= LEAST && lock <= MOST).toBe(true)
   }
 })

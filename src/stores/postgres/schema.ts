@@ -53,15 +53,16 @@ const start = (schema: string): string => `\
 -- What express-service-auth keeps in Postgres: version ${SCHEMA_VERSION} of the schema ${schema}. May be run again.
 do $migration$
 declare
-  found text;
+  found pg_catalog.text;
 begin
   perform pg_catalog.pg_advisory_xact_lock(${lockLiteral(schemaLock('migration', schema))});
   found := pg_catalog.obj_description(
     pg_catalog.to_regnamespace('${schema}')::pg_catalog.oid, 'pg_namespace');
-  if found is not null and found !~ '^${COMMENT}[0-9]+$' then
+  if found is not null and found OPERATOR(pg_catalog.!~) '^${COMMENT}[0-9]+$' then
     raise exception 'the schema ${schema} is not one of express-service-auth';
   end if;
-  if pg_catalog.substr(found, ${COMMENT.length + 1})::integer > ${SCHEMA_VERSION} then
+  if pg_catalog.substr(found, ${COMMENT.length + 1})::integer
+    OPERATOR(pg_catalog.>) ${SCHEMA_VERSION} then
     raise exception 'the schema ${schema} is of a later version of express-service-auth';
   end if;
   if pg_catalog.to_regnamespace('${schema}') is null then
@@ -72,16 +73,16 @@ begin
 
 const tables = (schema: string): string => `\
   create table if not exists ${schema}.idempotency (
-    id uuid primary key,
-    fingerprint bytea not null,
-    result bytea,
+    id pg_catalog.uuid primary key,
+    fingerprint pg_catalog.bytea not null,
+    result pg_catalog.bytea,
     single_use boolean not null,
     expires_at timestamp with time zone not null
   ) with (autovacuum_vacuum_scale_factor = 0.02);
   create index if not exists idempotency_expires_at on ${schema}.idempotency (expires_at);
 
   create table if not exists ${schema}.used_token (
-    id uuid primary key,
+    id pg_catalog.uuid primary key,
     expires_at timestamp with time zone not null
   ) with (autovacuum_vacuum_scale_factor = 0.02);
   create index if not exists used_token_expires_at on ${schema}.used_token (expires_at);
@@ -117,7 +118,7 @@ ${lower(CONNECTION_CHECK, CONNECTION_CHECK_LIMIT)}\
   $function$;
 `
 
-const FUNCTION = 'begin_run(uuid, bytea, bigint, text, boolean)'
+const FUNCTION = 'begin_run(pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, boolean)'
 
 const rights = (schema: string): string => `\
   revoke all on schema ${schema} from public;

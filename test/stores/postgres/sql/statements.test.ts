@@ -18,6 +18,43 @@ const GUARDS = [
   'client_connection_check_interval',
 ]
 
+const POISONED_OPERATORS = [
+  ['=', 'uuid'],
+  ['=', 'bytea'],
+  ['=', 'text'],
+  ['=', 'int4'],
+  ['=', 'xid8'],
+  ['>', 'interval'],
+  ['<', 'timestamptz'],
+]
+
+/** Whoever may make a schema, or a temporary table, can put these before what Postgres has. */
+const POISON = `
+  create schema poison;
+  create function poison.fail() returns text language plpgsql as 'begin raise exception ''poison''; end';
+  ${POISONED_OPERATORS.map(
+    ([name, type], index) => `
+      create function poison.compare_${index}(pg_catalog.${type}, pg_catalog.${type}) returns boolean
+        language plpgsql as 'begin raise exception ''poison''; end';
+      create operator poison.${name} (
+        leftarg = pg_catalog.${type}, rightarg = pg_catalog.${type}, function = poison.compare_${index});`,
+  ).join('')}
+  create function poison.current_setting(text) returns text language sql as 'select poison.fail()';
+  create function poison.set_config(text, text, boolean) returns text language sql as 'select poison.fail()';
+  create function poison.concat_ws(text, variadic text[]) returns text language sql as 'select poison.fail()';
+  create function poison.encode(bytea, text) returns text language sql as 'select poison.fail()';
+  create function poison.pg_try_advisory_xact_lock(bigint) returns boolean language sql as 'select true';
+  create function poison.pg_current_xact_id() returns text language sql as 'select poison.fail()';
+  create function poison.clock_timestamp() returns timestamptz language sql as 'select poison.fail()::timestamptz';
+  create domain poison.bytea as pg_catalog.int4;
+  create domain pg_temp.uuid as pg_catalog.int4;
+  create domain pg_temp.xid8 as pg_catalog.int4;
+  create domain pg_temp.text as pg_catalog.int4;
+  create domain pg_temp.bytea as pg_catalog.int4;
+  create domain pg_temp.interval as pg_catalog.int4;
+  create table pg_temp.idempotency (id int);
+  create table pg_temp.used_token (id int);`
+
 describe.each([15, 18] as const)('on Postgres %i', async (version) => {
   const server = await sharedPostgres(version)
   await server.query(migration())
@@ -69,6 +106,26 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       const other = await open(client, { ...ids, fingerprint: recordIds('', 'g').fingerprint })
       expect(other.record).toEqual({ isSame: false, result: undefined, usedToken: false })
       await client.query('rollback')
+    })
+
+    it('is as it is with any search_path and pg_temp', async () => {
+      const [client, ids] = [await connect(), nextIds()]
+      await client.query(POISON)
+      await client.query('set search_path = pg_temp, poison, pg_catalog')
+      // The poison works.
+      await expect(client.query('select 1 = 1')).rejects.toThrow('poison')
+      const fence = await begin(client, ids)
+      await ask(client, statements.assertIn(fence))
+      await ask(client, statements.consume(tokenIds('poisoned'), 1000))
+      await ask(client, statements.keep(ids, { ...KEEPING, fence }))
+      await client.query('commit')
+      expect(statements.readLooked(await ask(client, statements.look(ids)))).toMatchObject({
+        isSame: true,
+      })
+      await ask(client, statements.fate(fence))
+      await ask(client, statements.awaitEnd(ids, { waitMs: 100 }))
+      await client.query(migration())
+      await client.query('set search_path = pg_catalog; drop schema poison cascade; discard temp')
     })
 
     it('says that another run holds the key, whatever its request', async () => {

@@ -21,11 +21,7 @@ type Login =
  * a recipe takes a login once in a tenant, and so do all primary users together. Holds account data.
  */
 export function loginKeysOf({ loginMethods }: LoginHolder): string[] {
-  const keys = new Set<string>()
-  for (const method of loginMethods) {
-    const tenantIds = coreTenantIds(method.tenantIds)
-    for (const key of keysOf(method.recipeId, tenantIds, loginsOf(method))) keys.add(key)
-  }
+  const keys = new Set(recipeKeysOf({ loginMethods }))
   if (becomesPrimary(loginMethods)) {
     const tenantIds = [...new Set(loginMethods.flatMap((each) => coreTenantIds(each.tenantIds)))]
     const logins = loginMethods.flatMap(accountInfoOf)

@@ -165,7 +165,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   '<id>': '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}',
   '<ms>': '\\d{13}',
   '<seconds>': '\\d+',
-  '<hash>': '\\$.+',
+  '<hash>': '(?:\\$.+|[0-9a-f]+)',
   '<…>': '[^]*',
   'd-…': 'd-\\d{13}',
 }
@@ -173,7 +173,7 @@ const PLACEHOLDER = /<(?:now|id|ms|seconds|hash|…)>|d-…/g
 
 /** The reply of the target, with the recorded placeholders where it has what they stand for. */
 export function masked(reply: Json, recorded: Json | undefined): Json {
-  if (isCut(recorded)) return cutAs(reply, recorded.cut)
+  if (isCut(recorded)) return fitsCut(reply, recorded.cut) ? recorded : reply
   if (typeof recorded === 'string') return fits(recorded, reply) ? recorded : reply
   if (typeof recorded === 'number')
     return isRecordedTime(recorded) && isNow(reply) ? recorded : reply
@@ -214,11 +214,11 @@ function pattern(recorded: string): string {
     .join('')
 }
 
-function cutAs(reply: Json, cut: string): Json {
+function fitsCut(reply: Json, cut: string): boolean {
   const text = JSON.stringify(sorted(reply))
   // A placeholder that is cut itself is left out.
   const whole = cut.slice(0, -1).replace(/"?<[a-z …]*$/, '')
-  return new RegExp(`^${pattern(whole)}`).test(text) ? { cut } : text.slice(0, cut.length)
+  return new RegExp(`^${pattern(whole)}`).test(text)
 }
 
 /** As the recording has it: members by name, but a token as it is. */

@@ -4,7 +4,6 @@ import type { BulkParts } from './bulk-parts.js'
 import type { Query } from './database.js'
 import { importDirectly } from './direct-import.js'
 import type { ImportedUser } from './imported-user.js'
-import { toWellFormed } from './java-text.js'
 import { pageLimit, placeOf, tokenOf } from './query-input.js'
 import { readUser } from './read-user.js'
 import {
@@ -118,7 +117,7 @@ async function list({ query: asked }: Call, query: Query): Promise<object> {
 }
 
 async function remove(text: string, query: Query): Promise<object> {
-  const ids = toWellFormed(field(parseObject(text), 'ids', Array.isArray))
+  const ids = field(parseObject(text), 'ids', Array.isArray)
   if (ids.length > MOST_DELETED) {
     throw new BadInput(`Field name 'ids' cannot contain more than ${MOST_DELETED} elements`)
   }

@@ -18,16 +18,3 @@ export function withoutAbsent<Value extends object>(value: Value): Partial<Value
   const entries = Object.entries(value).filter(([, member]) => member != null)
   return Object.fromEntries(entries) as Partial<Value>
 }
-
-/** How Java writes text in UTF-8, in a value of JSON: half a surrogate pair becomes a question mark. */
-export function toWellFormed<Value>(value: Value): Value {
-  return wellFormed(value) as Value
-}
-
-function wellFormed(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(/\p{Surrogate}/gu, '?')
-  if (Array.isArray(value)) return value.map(wellFormed)
-  if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value).map((member) => member.map(wellFormed))
-  return Object.fromEntries(members)
-}

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../json-input.js'
 import { Refused } from '../reply.js'
 import { fieldReader } from './field-reader.js'
 import type { Feature, ImportedUser, LoginMethod, ReadContext } from './imported-user.js'
-import { toWellFormed, trim } from './java-text.js'
+import { trim } from './java-text.js'
 import { readLoginMethod } from './read-login-method.js'
 import { compareTenants } from './read-tenants.js'
 import { readTotpDevice, readUserRole } from './read-user-parts.js'
@@ -37,8 +37,7 @@ export function readUser(value: unknown, context: ReadContext): Reading {
   const primary = primaryMethod(loginMethods)
   if (errors.length > 0 || primary === undefined) return { errors }
   const id = primary.superTokensUserId
-  const user = { id, externalUserId, userMetadata, userRoles, totpDevices, loginMethods }
-  return { user: toWellFormed(user) }
+  return { user: { id, externalUserId, userMetadata, userRoles, totpDevices, loginMethods } }
 
   function readTotpDevices(devices: JsonObject[] | undefined) {
     if (devices === undefined || context.features.has('mfa')) {

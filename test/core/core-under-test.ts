@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
+import type { CoreVersion } from '../../example-app/identity-core/interface-version.js'
 import { ALL_FEATURES } from '../support/migration/bad-users/index.js'
 import { runJobToEnd, type StandInCore, startStandInCore } from '../support/stand-in-core.js'
 
@@ -13,6 +14,8 @@ export interface Answer {
 
 export interface CoreUnderTest {
   readonly url: string
+  /** By the newest version of the interface that it offers. */
+  readonly version: CoreVersion
   /** Whether it is a core that was given, not a stand-in: others use it too, and its job is slow. */
   readonly isGiven: boolean
   /** Runs the job of a stand-in; that of a given core runs when its time has come. */
@@ -81,10 +84,12 @@ async function coreAt(
   const call = caller(address)
   const made = { rows: new Set<string>(), users: new Set<string>() }
   const undo: (() => Promise<unknown>)[] = []
+  const { versions } = (await call('GET', '/apiversion')).json
   const features = new Set<string>((await call('GET', '/ee/featureflag')).json.features)
 
   return {
     url,
+    version: coreVersion(versions),
     isGiven,
     runJob,
     features,
@@ -128,6 +133,11 @@ async function coreAt(
       await close()
     },
   }
+}
+
+function coreVersion(versions: readonly string[]): CoreVersion {
+  if (versions.includes('5.5')) return '12.1'
+  return versions.includes('5.4') ? '11.4' : '10.1'
 }
 
 function withoutFeatures(

@@ -90,7 +90,7 @@ export interface Started {
 /** Starts `service-auth migrate STEP`; with `DIE_AT` the one that dies. */
 export async function startStep(
   { project: { folder }, coreUrl, apiKey }: Place,
-  step: 'run' | 'correct' | 'reconcile',
+  step: 'run' | 'correct' | 'reconcile' | 'unblock',
   dieAt?: string,
 ): Promise<Started> {
   knowSecret('an API key', apiKey)
@@ -100,9 +100,10 @@ export async function startStep(
       : await compile(new URL('dying-command.ts', import.meta.url))
   const argv = [program, 'migrate', step, '--core', coreUrl, '--api-key-stdin', ...OPTIONS]
   const files = ['--source', 'users.ndjson', '--journal', 'journal']
-  const corrections = step === 'correct' ? ['--corrections', 'fix.ndjson'] : []
+  const order = { correct: ['--corrections', 'fix.ndjson'], unblock: ['--yes'] }
+  const own = order[step as keyof typeof order] ?? []
   const env = { PATH: process.env['PATH'], ...(dieAt !== undefined && { DIE_AT: dieAt }) }
-  const child = spawn(process.execPath, [...argv, ...files, ...corrections], { cwd: folder, env })
+  const child = spawn(process.execPath, [...argv, ...files, ...own], { cwd: folder, env })
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

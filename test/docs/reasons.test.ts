@@ -45,7 +45,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   Undecided: membersOf('UndecidedReason'),
   'Refused writes': membersOf('IdempotencyRefusal'),
   'Writes that were not decided': [...membersOf('Undone'), 'commit_refused'],
-  'Runs of a handler': ['reserved', 'replayed', ...membersOf('RunEnd')],
+  'Runs of a handler': ['reserved', 'replayed', 'transaction_used_late', ...membersOf('RunEnd')],
   'Why an outcome is unknown': valuesOf('IdempotencyNews', 'found'),
   'Fetches of the key set': valuesOf('KeySetChange', 'type'),
   'Why a fetch has failed': membersOf('FetchFailureCode'),
@@ -72,7 +72,13 @@ describe('README, run-book and the page on calls', () => {
 
   it('tell of every reason that an idempotency event can have', () => {
     const literal = valuesOf('IdempotencyNews', 'reason')
-    expect(literal.sort()).toEqual(['commit_refused', 'outcome_unknown', 'replayed', 'reserved'])
+    expect(literal.sort()).toEqual([
+      'commit_refused',
+      'outcome_unknown',
+      'replayed',
+      'reserved',
+      'transaction_used_late',
+    ])
   })
 
   it('say which reasons are a 403', () => {

@@ -47,7 +47,9 @@ interface Proof {
  */
 export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunner<T> {
   if (!isPgPool(Object(db).$client) || typeof db.transaction !== 'function') {
-    throw new TypeError('fromDrizzle: expected a drizzle database on a Pool of pg')
+    throw new TypeError(
+      'fromDrizzle: expected a drizzle database on a Pool of pg, of drizzle-orm/node-postgres; one on postgres.js needs a second database on such a pool',
+    )
   }
   if (typeof sql !== 'function' || typeof sql.raw !== 'function') {
     throw new TypeError("fromDrizzle: expected drizzle's sql")

@@ -1,5 +1,11 @@
+import { sql as drizzleSql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { integer, pgTable } from 'drizzle-orm/pg-core'
+import { drizzle as drizzleOnPostgresJs } from 'drizzle-orm/postgres-js'
+import { Pool } from 'pg'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
 import { revocableHandle } from '../../../../src/stores/postgres/handle/handle.js'
 import { TransactionEndedError } from '../../../../src/stores/postgres/handle/transaction-ended-error.js'
@@ -35,6 +41,20 @@ beforeAll(async () => {
 afterAll(async () => {
   await sql.end({ timeout: 1 })
   await server.stop()
+})
+
+test('a drizzle on postgres.js is told the way, a second database on a pool of pg', async () => {
+  const ledger = pgTable('ledger', { id: integer('order_id').primaryKey() })
+  expect(() => fromDrizzle(drizzleOnPostgresJs(sql) as never, drizzleSql)).toThrow(
+    /drizzle-orm\/node-postgres; one on postgres\.js needs a second database on such a pool/,
+  )
+  const pool = new Pool({ connectionString: server.url })
+  const runner = fromDrizzle(drizzle(pool), drizzleSql)
+  await runner.transaction((tx) => tx.insert(ledger).values({ id: 99 }), LIMITS)
+  await pool.end()
+  expect(await server.query('delete from ledger where order_id = 99 returning 1 as n')).toEqual([
+    { n: 1 },
+  ])
 })
 
 describe('fromPostgresJs', () => {

@@ -14,6 +14,8 @@ export interface CoupledRunOptions {
   /** The largest body that is kept. */
   readonly maxBytes: number
   readonly storedHeaders: ReadonlySet<string>
+  /** Told why the answer could not be sent. */
+  onUnsent(error: unknown): void
 }
 
 /** The answer of a handler that runs inside a transaction, held back until the transaction has ended. */
@@ -34,10 +36,8 @@ export interface HeldAnswer {
 
 /** Holds the answer of a run's handler back. */
 export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
-  const { run, key, response, maxBytes, storedHeaders } = options
+  const { run, key, response, maxBytes, storedHeaders: keptHeaders, onUnsent } = options
   const isHead = response.req.method === 'HEAD'
-  // The answer to HEAD has no body, so its length is kept as a header.
-  const keptHeaders = isHead ? new Set([...storedHeaders, 'content-length']) : storedHeaders
   let isReleased = false
   let isKept = false
   let status: number | undefined
@@ -71,6 +71,7 @@ export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
     cutOff() {
       void end({ type: 'roll_back' })
     },
+    unsent: onUnsent,
   }
   const held = captureResponse({ response, isHead, maxBytes, keptHeaders }, observer)
 

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { type Callback, isContent, writeDiscarded, writtenBy } from './chunk.js'
 import type { Capture } from './delivery.js'
-import { announceLength, tooLate } from './functions.js'
+import { tooLate } from './functions.js'
+import { isBodyless } from './head.js'
 import type { SendingFunctions } from './interception.js'
 import { call } from './sending.js'
 import { isHeadSent } from './waiting-head.js'
@@ -57,6 +58,14 @@ export function write(capture: Capture, args: unknown[]): unknown {
   if (capture.response.finished) return tooLate(writtenBy(args).callback)
   if (isHandlers(capture)) return goNowhere(writtenBy(args).callback)
   return call(capture, 'write', args)
+}
+
+const FRAMING = ['content-length', 'transfer-encoding', 'trailer']
+
+function announceLength({ response, isHead }: Capture, length: number): void {
+  if (isHead || isBodyless(response.statusCode)) return
+  if (FRAMING.some((name) => response.hasHeader(name))) return
+  response.setHeader('Content-Length', length)
 }
 
 export function end(capture: Capture, args: unknown[]): ServerResponse {

@@ -3,6 +3,7 @@ import {
   type Capture,
   type CaptureObserver,
   type CaptureOptions,
+  fail,
   happen,
   postpone,
 } from './delivery.js'
@@ -49,6 +50,8 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
       ...options,
       observer,
       entered,
+      ownWriteHead: response.writeHead,
+      failed: (error) => fail(capture, error),
       found,
       depth: 0,
       drain: watchDrain(response),
@@ -57,12 +60,15 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
       head: undefined,
       waitingHead: undefined,
       isChunkingRemoved: false,
+      argsBesideStatus: [],
       kept: [],
       keptBytes: 0,
       endCallback: undefined,
       isHandlerWriting: false,
+      hasFailed: false,
       postponed: [],
     }
   })
+  capture.ownWriteHead = response.writeHead
   return { discard: () => discard(capture) }
 }

@@ -7,8 +7,8 @@ import type { Head } from './head.js'
 import type { PipeWatch } from './interruption.js'
 import { advance, isDue, isHeld, type Phase, type PhaseEvent } from './phase.js'
 import type { StoredResult } from './result.js'
-import { type Sending, send, sendAfter } from './sending.js'
-import { sendHead, type WaitingHead } from './waiting-head.js'
+import { call, type Sending, send, sendAfter } from './sending.js'
+import { isHeadSent, sendHead, type WaitingHead } from './waiting-head.js'
 
 /** Who is told what becomes of a response. What it returns need not resolve, only settle. */
 export interface CaptureObserver {
@@ -20,6 +20,11 @@ export interface CaptureObserver {
   flowed(): Promise<void>
   /** It was cut off while it was held back. */
   cutOff(): void
+  /**
+   * It could not be sent: an outer middleware has thrown, or Node. Where its head has not been sent
+   * either, the app can answer in its place.
+   */
+  unsent(error: unknown): void
 }
 
 export interface CaptureOptions {
@@ -37,17 +42,22 @@ export interface Capture extends CaptureOptions, Sending {
   readonly drain: DrainWatch
   readonly pipes: PipeWatch
   readonly entered: Entered
+  /** The function by which its head is written, whatever an inner middleware has put before it. */
+  ownWriteHead: ServerResponse['writeHead']
   phase: Phase
   /** From when the handler has written it. */
   head: Head | undefined
   /** As long as it has been written and is yet to be sent. */
   waitingHead: WaitingHead | undefined
   isChunkingRemoved: boolean
+  argsBesideStatus: readonly unknown[]
   kept: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
   keptBytes: number
   endCallback: Callback | undefined
   /** Whether it has been thrown away, and its handler may still write the rest. */
   isHandlerWriting: boolean
+  /** Whether it could not be sent. */
+  hasFailed: boolean
   /** What would have broken the response off before it was sent. */
   readonly postponed: (() => void)[]
 }
@@ -94,6 +104,8 @@ export function finish(capture: Capture): void {
 export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
   if (capture.phase === 'discarded') return
   showEnded(capture.response, false)
+  // What an inner middleware does at the head has been done.
+  if (capture.waitingHead?.isLeftToEnd) capture.response.writeHead = capture.ownWriteHead
   try {
     sendHead(capture)
     send(capture, 'end', args)
@@ -101,6 +113,22 @@ export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
     showEnded(capture.response, true)
     happen(capture, 'delivered')
     for (const breakOff of capture.postponed) breakOff()
+  }
+}
+
+/** Gives the app its turn where it can still answer, and breaks the connection where it cannot. */
+export function fail(capture: Capture, error: unknown): void {
+  const { response, phase, observer } = capture
+  const isAnswerable = phase === 'delivered' && !isHeadSent(response)
+  if (isAnswerable) showEnded(response, false)
+  else call(capture, 'destroy', [])
+  capture.hasFailed = true
+  capture.argsBesideStatus = []
+  try {
+    observer.unsent(error)
+  } catch {
+    // The app's own answer has failed, too: in an outer middleware, say.
+    call(capture, 'destroy', [])
   }
 }
 
@@ -125,6 +153,12 @@ function open(capture: Capture): void {
   capture.kept = []
   capture.drain.stop()
   happen(capture, 'recorded')
+  if (capture.waitingHead?.isLeftToEnd) {
+    // One piece, which its handler has ended it with.
+    const args = [kept[0]?.octets, endCallback]
+    sendAfter(capture, observer.flowed(), () => deliverEnd(capture, args))
+    return
+  }
   sendHead(capture)
   let isDrained = kept.length > 0
   for (const { octets, callback } of kept) {

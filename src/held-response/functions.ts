@@ -46,7 +46,11 @@ export function writeHead(capture: Capture, args: unknown[]): unknown {
   if (capture.waitingHead !== undefined) {
     return isRepeated(response, args) ? response : refuseAfterHead('writeHead', args)
   }
-  if (capture.head !== undefined || isHeadSent(response)) return call(capture, 'writeHead', args)
+  if (capture.head !== undefined || isHeadSent(response)) {
+    const isOfStatus = args.length === 1 && !isHeadSent(response)
+    const all = isOfStatus ? [...args, ...capture.argsBesideStatus] : args
+    return call(capture, 'writeHead', all)
+  }
   const head = headOf(response, args, capture.keptHeaders)
   capture.waitingHead = postponeHead(capture, args)
   capture.head = head
@@ -79,8 +83,22 @@ export function flushHeaders(capture: Capture): void {
 const isFromOutside = ({ depth, phase, response }: Capture): boolean =>
   depth > 0 || (phase === 'delivered' && !response.finished)
 
+/**
+ * The app answers in place of what could not be sent. Where that fails, too, it was given the cause
+ * before, and Express would throw it where nobody catches it.
+ */
+function sendFromOutside(capture: Capture, name: 'write' | 'end', args: unknown[]): unknown {
+  if (capture.depth > 0 || !capture.hasFailed) return send(capture, name, args)
+  try {
+    return send(capture, name, args)
+  } catch {
+    call(capture, 'destroy', [])
+    return name === 'end' ? capture.response : false
+  }
+}
+
 export function write(capture: Capture, args: unknown[]): unknown {
-  if (isFromOutside(capture)) return send(capture, 'write', args)
+  if (isFromOutside(capture)) return sendFromOutside(capture, 'write', args)
   const { chunk, encoding, callback } = writtenBy(args)
   if (!isOpen(capture.phase)) return tooLate(callback)
   if (capture.phase === 'flowing' || !isContent(chunk)) return send(capture, 'write', args)
@@ -102,7 +120,7 @@ export function tooLate(callback: Callback | undefined): false {
 
 export function end(capture: Capture, args: unknown[]): unknown {
   const { response, observer } = capture
-  if (isFromOutside(capture)) return send(capture, 'end', args)
+  if (isFromOutside(capture)) return sendFromOutside(capture, 'end', args)
   const { chunk, encoding, callback } = writtenBy(args)
   if (!isOpen(capture.phase)) {
     tooLate(callback)
@@ -115,7 +133,9 @@ export function end(capture: Capture, args: unknown[]): unknown {
     return response
   }
   const octets = isContent(chunk) ? octetsOf(chunk, encoding) : NOTHING
-  const head = writeLastHead(capture, octets.byteLength)
+  const isLeftToEnd = capture.head === undefined
+  const head = writeImplicitHead(capture)
+  if (capture.waitingHead !== undefined) capture.waitingHead.isLeftToEnd = isLeftToEnd
   capture.endCallback = callback
   if (!capture.isHead && !isBodyless(head.status)) {
     assertLength(capture, head, { added: octets.byteLength, isLast: true })
@@ -127,33 +147,6 @@ export function end(capture: Capture, args: unknown[]): unknown {
 }
 
 const NOTHING = new Uint8Array()
-
-/**
- * Writes the head of a response that is about to end. As Node does, it announces the length of a body
- * that comes in one piece; a head that fails leaves no such header behind.
- */
-function writeLastHead(capture: Capture, length: number): Head {
-  const { response } = capture
-  if (capture.head !== undefined || !announceLength(capture, length)) {
-    return writeImplicitHead(capture)
-  }
-  try {
-    return writeImplicitHead(capture)
-  } catch (error) {
-    if (capture.head === undefined) response.removeHeader('Content-Length')
-    throw error
-  }
-}
-
-/** Whether it has been announced. */
-export function announceLength({ response, isHead }: Capture, length: number): boolean {
-  if (isHead || isBodyless(response.statusCode)) return false
-  if (FRAMING.some((name) => response.hasHeader(name))) return false
-  response.setHeader('Content-Length', length)
-  return true
-}
-
-const FRAMING = ['content-length', 'transfer-encoding', 'trailer']
 
 /** Node's own check comes too late: when the response is sent, it has been kept already. */
 function assertLength(

@@ -11,25 +11,27 @@ export interface Head {
   readonly strictLength: number | undefined
 }
 
-/** The head that `writeHead` is called for, with the headers that are named in `kept`. */
+/**
+ * The head that `writeHead` is called for, with the headers that are named in `kept`, and always with the
+ * length that the handler has announced.
+ */
 export function headOf(
   response: ServerResponse,
   [status, reason, given]: readonly unknown[],
   kept: ReadonlySet<string>,
 ): Head {
   const ofWriteHead = typeof reason === 'string' ? given : (given ?? reason)
-  const strict = response.strictContentLength
-    ? headersFor(response, ofWriteHead, LENGTH)[0]?.[1]
-    : undefined
+  const headers = headersFor(response, ofWriteHead, kept)
+  const length = headers.find(([name]) => name === LENGTH)?.[1]
   return {
     // Node makes an integer of the status likewise.
     status: Number(status) | 0,
-    headers: headersFor(response, ofWriteHead, kept),
-    strictLength: strict === undefined ? undefined : Number(strict),
+    headers,
+    strictLength: response.strictContentLength && length !== undefined ? Number(length) : undefined,
   }
 }
 
-const LENGTH: ReadonlySet<string> = new Set(['content-length'])
+const LENGTH = 'content-length'
 
 /** Whether a response with this status has no body, whatever its handler writes. */
 export const isBodyless = (status: number): boolean =>
@@ -45,10 +47,11 @@ function headersFor(
   const given = ofWriteHead === undefined ? undefined : mergedWith(response, ofWriteHead)
   if (given === undefined) {
     for (const name of kept) addTo(pairs, name, response.getHeader(name))
+    if (!kept.has(LENGTH)) addTo(pairs, LENGTH, response.getHeader(LENGTH))
   } else {
     for (const [name, value] of given) {
       const lowerCase = name.toLowerCase()
-      if (kept.has(lowerCase)) addTo(pairs, lowerCase, value)
+      if (kept.has(lowerCase) || lowerCase === LENGTH) addTo(pairs, lowerCase, value)
     }
   }
   return pairs

@@ -10,6 +10,8 @@ export interface Sending {
    * response, is meant for them.
    */
   depth: number
+  /** Sending has failed. */
+  failed(error: unknown): void
 }
 
 /** Calls one of the functions. */
@@ -33,14 +35,14 @@ export function send(
   }
 }
 
-/** Sends once the promise is settled. A fault in sending breaks the connection, nothing else. */
+/** Sends once the promise is settled. */
 export function sendAfter(sending: Sending, settled: Promise<void>, deliver: () => void): void {
-  const deliverOrBreak = (): void => {
+  const deliverOrFail = (): void => {
     try {
       deliver()
-    } catch {
-      call(sending, 'destroy', [])
+    } catch (error) {
+      sending.failed(error)
     }
   }
-  settled.then(deliverOrBreak, deliverOrBreak)
+  settled.then(deliverOrFail, deliverOrFail)
 }

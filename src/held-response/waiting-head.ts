@@ -8,6 +8,8 @@ export interface WaitingHead {
   /** As they were before the handler wrote it. */
   readonly statusCode: number
   readonly statusMessage: string
+  /** Whether the handler has left it to `end`, so that Node writes it there. */
+  isLeftToEnd: boolean
 }
 
 /** A response whose head may wait. */
@@ -15,6 +17,8 @@ interface Waiting extends Sending {
   waitingHead: WaitingHead | undefined
   /** Whether `Transfer-Encoding` has been taken off: Node then sends no chunks by itself. */
   isChunkingRemoved: boolean
+  /** What the head that Node writes in `end` has beside its status. */
+  argsBesideStatus: readonly unknown[]
 }
 
 type HeadFunction = 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader' | 'writeHead'
@@ -39,7 +43,7 @@ export function postponeHead(waiting: Waiting, given: readonly unknown[]): Waiti
     rehearse(waiting, args)
   }
   showWaiting(response)
-  return { args, statusCode, statusMessage }
+  return { args, statusCode, statusMessage, isLeftToEnd: false }
 }
 
 const WAITS = Symbol('express-service-auth waiting head')
@@ -104,14 +108,24 @@ export const headersOf = (response: ServerResponse): Header[] =>
       return [name, Array.isArray(value) ? [...value] : value]
     })
 
-/** Hands the head to the functions that the response had before. */
+/**
+ * Hands the head to the functions that the response had before, or leaves it to their `end`: an outer
+ * middleware may change head and body there.
+ */
 export function sendHead(waiting: Waiting): void {
   const { response, waitingHead } = waiting
   if (waitingHead === undefined) return
   forgetHead(waiting)
-  response.statusCode = waitingHead.statusCode
-  response.statusMessage = waitingHead.statusMessage
-  send(waiting, 'writeHead', waitingHead.args)
+  const { args, statusCode, statusMessage, isLeftToEnd } = waitingHead
+  response.statusMessage = statusMessage
+  if (isLeftToEnd) {
+    const [status, ...others] = args
+    response.statusCode = Number(status)
+    waiting.argsBesideStatus = others
+  } else {
+    response.statusCode = statusCode
+    send(waiting, 'writeHead', args)
+  }
 }
 
 export function forgetHead(waiting: Waiting): void {

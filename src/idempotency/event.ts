@@ -72,6 +72,16 @@ type IdempotencyNews =
   | { readonly outcome: 'accepted'; readonly reason: 'reserved'; readonly fence: number }
   /** A retry got the kept answer, of this `status`. */
   | { readonly outcome: 'accepted'; readonly reason: 'replayed'; readonly status: number }
+  /**
+   * The answer of `status` could not be sent: an outer middleware has failed at it. Told beside the end
+   * of the run, or, without a `fence`, of a retry instead of `replayed`.
+   */
+  | {
+      readonly outcome: 'accepted'
+      readonly reason: 'answer_unsent'
+      readonly status: number
+      readonly fence?: number
+    }
   /** The handler did not run; `status` is what the caller got. */
   | {
       readonly outcome: 'refused'

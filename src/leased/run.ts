@@ -20,19 +20,19 @@ export interface RunOptions {
   readonly run: Run
   readonly key: string
   readonly response: ServerResponse
-  readonly isHead: boolean
   /** When the reservation was asked for, of `performance.now`. */
   readonly reservedAt: number
   /** Told how the run ended. */
   onEnd(end: RunEnd, status?: number): void
+  /** Told why its answer could not be sent. */
+  onUnsent(error: unknown): void
 }
 
 /** Begins a run: keeps its lease, and sees to it that its response is kept before it is sent. */
 export function beginRun(options: RunOptions): IdempotencyContext {
-  const { settings, run, key, response, isHead, reservedAt, onEnd } = options
-  const { store, maxBytes, maxRunMs, storedHeaders } = settings
-  // The answer to HEAD has no body, so its length is kept as a header.
-  const keptHeaders = isHead ? new Set([...storedHeaders, 'content-length']) : storedHeaders
+  const { settings, run, key, response, reservedAt, onEnd, onUnsent } = options
+  const { store, maxBytes, maxRunMs, storedHeaders: keptHeaders } = settings
+  const isHead = response.req.method === 'HEAD'
   let isReleased = false
   let isFlowing = false
 
@@ -86,6 +86,7 @@ export function beginRun(options: RunOptions): IdempotencyContext {
       lease.abandon()
       void settle({ type: 'abandoned' }, 'abandoned')
     },
+    unsent: onUnsent,
   }
   captureResponse({ response, isHead, maxBytes, keptHeaders }, observer)
 

@@ -36,7 +36,7 @@ export function lineOfDecision(event: DecisionEvent): Line {
   }
 }
 
-type AcceptedReason = RunEnd | 'reserved' | 'replayed' | 'transaction_used_late'
+type AcceptedReason = RunEnd | 'reserved' | 'replayed' | 'transaction_used_late' | 'answer_unsent'
 
 /** Ends after which a retry gets another answer than the first request are warned about. */
 const RUN_ENDS: Record<AcceptedReason, readonly [Level, string]> = {
@@ -54,6 +54,7 @@ const RUN_ENDS: Record<AcceptedReason, readonly [Level, string]> = {
   uncoupled: ['error', 'A handler has ended its transaction itself.'],
   transaction_used_late: ['error', 'A handler has used its transaction after its answer.'],
   transaction_unused: ['warn', 'A handler has answered without its transaction.'],
+  answer_unsent: ['error', 'The answer to a write could not be sent.'],
 }
 
 export function lineOfIdempotency(event: IdempotencyEvent): Line {

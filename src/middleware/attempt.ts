@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
+import { ServiceAuthError } from '../decision/fault.js'
 import { decodeResult } from '../held-response/result.js'
 import type { IdempotencyRefusal } from '../idempotency/event.js'
 import type { Tell } from './idempotency-teller.js'
@@ -28,8 +29,34 @@ export function replay(attempt: Attempt, encoded: Uint8Array): void {
     outcomeUnknown(attempt, 'unreadable')
     return
   }
-  replayResult(response, result)
-  tell({ outcome: 'accepted', reason: 'replayed', status: result.status })
+  const { status } = result
+  try {
+    replayResult(response, result)
+  } catch (error) {
+    answerUnsent(attempt, { error, status })
+    return
+  }
+  tell({ outcome: 'accepted', reason: 'replayed', status })
+}
+
+interface Unsent {
+  readonly error: unknown
+  readonly status: number
+  /** Of the run; a replay has none. */
+  readonly fence?: number
+}
+
+/** Tells that a kept answer could not be sent, and gives the app the cause. */
+export function answerUnsent(
+  { next, tell }: Pick<Attempt, 'next' | 'tell'>,
+  { error, ...known }: Unsent,
+): void {
+  try {
+    tell({ outcome: 'accepted', reason: 'answer_unsent', ...known })
+  } finally {
+    const message = 'requireIdempotencyKey could not send the answer'
+    next(new ServiceAuthError('internal', message, { cause: error }))
+  }
 }
 
 /** Answers with a problem, and the whole seconds after which a retry may be of use. */

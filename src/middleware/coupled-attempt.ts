@@ -1,7 +1,7 @@
 import { type HeldAnswer, holdAnswer } from '../coupled/run.js'
 import type { CoupledFinding, CoupledOutcome } from '../coupled/store.js'
 import { faultOf, wrongWiring } from '../decision/fault.js'
-import { type Attempt, outcomeUnknown, replay, turnDown } from './attempt.js'
+import { type Attempt, answerUnsent, outcomeUnknown, replay, turnDown } from './attempt.js'
 import { answerRun, quietly } from './coupled-answer.js'
 import type { CoupledSettings } from './idempotency-options.js'
 import { refuse } from './refusals.js'
@@ -27,8 +27,12 @@ export async function runCoupled(attempt: Attempt, settings: CoupledSettings): P
         throw wrongWiring('the response had begun before the key was looked up')
       }
       const { maxBytes, storedHeaders } = settings
-      const answer = holdAnswer({ run, key: attempt.key, response, maxBytes, storedHeaders })
-      begun = { fence: run.fence, answer }
+      const { fence } = run
+      const onUnsent = (error: unknown): void =>
+        answerUnsent(attempt, { error, status: response.statusCode, fence })
+      const { key } = attempt
+      const answer = holdAnswer({ run, key, response, maxBytes, storedHeaders, onUnsent })
+      begun = { fence, answer }
       begin(attempt, settings, begun)
       return answer.ending
     })

@@ -4,7 +4,7 @@ import { callStore } from '../decision/store-call.js'
 import { laterInThisContext } from '../idempotency/event.js'
 import { beginRun } from '../leased/run.js'
 import type { Reservation, ReservationRequest } from '../leased/store.js'
-import { type Attempt, outcomeUnknown, replay, turnDown } from './attempt.js'
+import { type Attempt, answerUnsent, outcomeUnknown, replay, turnDown } from './attempt.js'
 import type { LeasedSettings } from './idempotency-options.js'
 import { refuse } from './refusals.js'
 
@@ -86,11 +86,12 @@ function run(
     run: { key: record, owner, fence, fingerprint, leaseMs, retentionMs },
     key,
     response,
-    isHead: request.method === 'HEAD',
     reservedAt,
     onEnd: laterInThisContext((end, status) => {
       tell({ outcome: 'accepted', reason: end, fence, ...(status !== undefined && { status }) })
     }),
+    onUnsent: (error) =>
+      answerUnsent({ next, tell }, { error, status: response.statusCode, fence }),
   })
   state.reservation = { context, store: settings.store }
   request.idempotency = context

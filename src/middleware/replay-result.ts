@@ -1,19 +1,27 @@
 import type { Response } from 'express'
+import { isBodyless } from '../held-response/head.js'
 import { keepHeadInOrder } from '../held-response/queued-head.js'
 import type { StoredResult } from '../held-response/result.js'
 
-/** Answers with a kept result: raw octets, to which Express adds nothing. */
+const LENGTH = 'content-length'
+
+/**
+ * Answers with a kept result: raw octets, to which Express adds nothing. The head is left to `end`, as a
+ * handler's is: an outer middleware may change it there.
+ */
 export function replayResult(response: Response, { status, headers, body }: StoredResult): void {
-  for (const [name] of headers) response.removeHeader(name)
-  for (const [name, value] of headers) response.appendHeader(name, value)
+  const isHead = response.req.method === 'HEAD'
+  const hasBody = !isHead && !isBodyless(status)
+  const replayed = headers.filter(([name]) => name !== LENGTH || isHead)
+  for (const [name] of replayed) response.removeHeader(name)
+  for (const [name, value] of replayed) response.appendHeader(name, value)
   response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('Cache-Control', 'no-store')
-  const isBodyless = response.req.method === 'HEAD' || status === 204 || status === 304
-  if (!isBodyless) response.setHeader('Content-Length', body.byteLength)
+  // Where the handler has announced no length, Node does, of what outer middlewares make of the body.
+  const isAnnounced = headers.some(([name]) => name === LENGTH)
+  if (hasBody && isAnnounced) response.setHeader('Content-Length', body.byteLength)
   keepHeadInOrder(response)
-  // The head is written by itself, as the first answer's was: together with a text, Node would encode
-  // a header that is not ASCII otherwise.
-  response.writeHead(status)
+  response.statusCode = status
   // With `rejectNonStandardBodyWrites`, Node throws at an empty body, too.
-  response.end(isBodyless ? undefined : body)
+  response.end(hasBody && body.byteLength > 0 ? body : undefined)
 }

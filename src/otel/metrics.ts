@@ -54,7 +54,11 @@ function keys(meter: Meter): Listen {
     })
 }
 
-const BESIDE_ENDS: ReadonlySet<string> = new Set(['transaction_unused', 'transaction_used_late'])
+const BESIDE_ENDS: ReadonlySet<string> = new Set([
+  'transaction_unused',
+  'transaction_used_late',
+  'answer_unsent',
+])
 
 const isRunEnd = (event: IdempotencyEvent): boolean =>
   'fence' in event && event.reason !== 'reserved'

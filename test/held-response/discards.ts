@@ -123,6 +123,7 @@ function hold(
       },
       flowed: async () => {},
       cutOff() {},
+      unsent() {},
     },
   )
   if (moment === 'held') setImmediate(answerAnew)

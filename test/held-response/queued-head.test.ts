@@ -107,7 +107,7 @@ describe.each(EXPRESS_MAJORS)(
     )
 
     // A body of bytes is what Node itself sends in the wrong order.
-    it.each(['json', 'a status without a body'])('is sent as without the key: %s', async (way) => {
+    it.each(['json', 'end of a text', 'no body', 'a status without a body'])('is sent as without the key: %s', async (way) => {
       const handler = WAYS[way] as RequestHandler
       const bare = await open((req, res, next) => {
         // Without an ETag, Express hands a text to Node.

@@ -60,6 +60,15 @@ it.each<[RunEnd | 'reserved', string]>([
   })
 })
 
+it('of an answer that could not be sent is an error', () => {
+  const event = { by: 'requireIdempotencyKey', caller: 'billing', outcome: 'accepted' } as const
+  const reason = 'answer_unsent'
+  expect(lineOfIdempotency({ ...event, reason, status: 200 })).toMatchObject({
+    level: 'error',
+    reason,
+  })
+})
+
 it.each<[StoreEvent['operation'], boolean, string | undefined]>([
   ['renew', false, 'error'],
   ['renew', true, undefined],

@@ -92,7 +92,8 @@ function runEndOf(event: Verdict): RunEnd | undefined {
     event.outcome === 'accepted' &&
     event.reason !== 'reserved' &&
     event.reason !== 'replayed' &&
-    event.reason !== 'transaction_used_late'
+    event.reason !== 'transaction_used_late' &&
+    event.reason !== 'answer_unsent'
   return isEnd ? event.reason : undefined
 }
 

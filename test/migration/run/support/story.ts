@@ -78,7 +78,7 @@ export const storyWith = (fate: fc.Arbitrary<Fate>): fc.Arbitrary<Story> =>
   })
 
 /** Of somebody who has failed: whether the correction gives another address. */
-export const isMended = ({ mends, poison }: Story, user: number): boolean =>
+const isMended = ({ mends, poison }: Story, user: number): boolean =>
   !poison.includes(user) && mends[user % mends.length] === true
 
 /** Whether anything keeps the user from getting an account with the record of the source. */

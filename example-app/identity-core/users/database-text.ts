@@ -5,7 +5,7 @@ export const STORAGE_EXCEPTION = 'io.supertokens.pluginInterface.exceptions.Stor
 export const STATEMENTS_OF_BATCH = 100
 
 /** No text of the database may hold it. */
-export const NUL = '\0'
+const NUL = '\0'
 
 export function isStorable(text: string | undefined): boolean {
   return text === undefined || !text.includes(NUL)

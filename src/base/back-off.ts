@@ -23,3 +23,16 @@ export function afterFailure(
 /** A wait longer than the longest means that the clock was set back: it does not count. */
 export const isBackingOff = (backOff: BackOff | undefined, now: number): boolean =>
   backOff !== undefined && now < backOff.retryAt && backOff.retryAt - now <= LAST_STEP_MS
+
+/**
+ * Milliseconds to wait after this many failed attempts: twice as long after each, and between half and
+ * all of it at random, so that callers that fail together spread out. `random` is from 0 to 1.
+ */
+export function growingDelayMs(
+  attempts: number,
+  { firstMs, maxMs }: { readonly firstMs: number; readonly maxMs: number },
+  random: number = Math.random(),
+): number {
+  const wholeMs = Math.min(firstMs * 2 ** Math.min(attempts - 1, MOST_DOUBLINGS), maxMs)
+  return Math.round((wholeMs * (1 + random)) / 2)
+}

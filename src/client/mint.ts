@@ -66,6 +66,7 @@ function tokenIn({ status, text }: CoreAnswer): string {
 
 function codeOfStatus(status: number): TokenSourceErrorCode {
   if (status === 401) return 'api_key_refused'
+  if (status === 429) return 'core_busy'
   return status >= 500 ? 'core_failed' : 'core_rejected'
 }
 

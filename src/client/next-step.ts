@@ -1,3 +1,4 @@
+import { growingDelayMs } from '../base/back-off.js'
 import type { Outcome } from './outcome.js'
 
 /** What happens after an attempt. */
@@ -47,7 +48,12 @@ function wantedStep(outcome: Outcome, standing: Standing): Step {
     case 'in_progress':
       return isRepeatable ? { type: 'again', afterMs: outcome.retryAfterMs } : END
     case 'network':
-      return isRepeatable ? { type: 'again', afterMs: backOffMs(standing) } : END
+      return isRepeatable
+        ? {
+            type: 'again',
+            afterMs: growingDelayMs(standing.attempts, NETWORK_DELAY, standing.random),
+          }
+        : END
     case 'replayed':
     case 'answered':
     case 'deadline':
@@ -55,11 +61,4 @@ function wantedStep(outcome: Outcome, standing: Standing): Step {
   }
 }
 
-const FIRST_BACK_OFF_MS = 100
-const LONGEST_BACK_OFF_MS = 5000
-
-/** Twice as long after each attempt, and between half and all of it: callers that fail together spread out. */
-function backOffMs({ attempts, random }: Standing): number {
-  const wholeMs = Math.min(FIRST_BACK_OFF_MS * 2 ** (attempts - 1), LONGEST_BACK_OFF_MS)
-  return Math.round((wholeMs * (1 + random)) / 2)
-}
+const NETWORK_DELAY = { firstMs: 100, maxMs: 5000 }

@@ -1,5 +1,5 @@
+import { retryAfterMs } from '../base/retry-after.js'
 import { INVALID_TOKEN, PROBLEM_MEDIA_TYPE, problemType } from '../decision/refusal.js'
-import { retryAfterMs } from './retry-after.js'
 
 /** What came of an attempt, as far as it decides whether there will be another. */
 export type Outcome =

@@ -1,3 +1,4 @@
+import { pause } from '../base/pause.js'
 import { type Answer, discard, handOver } from './answer.js'
 import { askForToken, send } from './attempt.js'
 import { type Call, failureOf, leftMs, reportOn, standingOf, startCall } from './call.js'
@@ -7,7 +8,7 @@ import { outgoingRequest } from './outgoing-request.js'
 import { ServiceCallError } from './service-call-error.js'
 import { planOf, type ServiceFetchOptions } from './service-fetch-options.js'
 import type { TokenSource } from './source.js'
-import { pause, TIME_IS_UP, within } from './step-limit.js'
+import { TIME_IS_UP, within } from './step-limit.js'
 
 /**
  * A `fetch` that adds the service token and calls again where that cannot do harm: reads (GET, HEAD,

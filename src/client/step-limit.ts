@@ -39,22 +39,3 @@ export async function within<T>(
     signal?.removeEventListener('abort', abort)
   }
 }
-
-/**
- * Waits; rejects with the signal's reason when it is aborted. Unlike timers that work in the
- * background, this one holds the process open: a program that awaits a call has not come to its end.
- */
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    }, ms)
-    if (signal?.aborted) abort()
-    else signal?.addEventListener('abort', abort, { once: true })
-  })
-}

@@ -4,8 +4,9 @@
  * - `core_unreachable`: no connection to the core, or it was cut.
  * - `core_timeout`: no complete answer of the core within `timeoutMs`, or only once the token had
  *   come to its end.
- * - `core_rejected`: the core answered with a status below 500 that is neither 200 nor 401. Redirects
- *   are among them: none is followed.
+ * - `core_busy`: the core, or a proxy before it, answered 429 for as long as `timeoutMs` allows.
+ * - `core_rejected`: the core answered with another status below 500 that is neither 200 nor 401.
+ *   Redirects are among them: none is followed.
  * - `core_failed`: the core answered with a status of 500 or above.
  * - `api_key_refused`: the core answered 401; with a key function, to the key that it gave next, too.
  * - `api_key_unavailable`: the key function threw, took too long or gave no key.
@@ -17,6 +18,7 @@
 export type TokenSourceErrorCode =
   | 'core_unreachable'
   | 'core_timeout'
+  | 'core_busy'
   | 'core_rejected'
   | 'core_failed'
   | 'api_key_refused'

@@ -1,5 +1,8 @@
+import { growingDelayMs } from '../base/back-off.js'
 import { connectionFault } from '../base/connection-fault.js'
+import { pause } from '../base/pause.js'
 import { readBody } from '../base/response-body.js'
+import { retryAfterMs } from '../base/retry-after.js'
 import { withinTimeLimit } from '../base/time-limit.js'
 import { operationUrl } from './address.js'
 import { type ApiKey, currentKey } from './api-key.js'
@@ -21,7 +24,7 @@ export interface CoreRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: object
-  /** Milliseconds for all of it: asking for the key, the answer's body, the repetition. */
+  /** Milliseconds for all of it: asking for the key, the answer's body, repetitions and their waits. */
   readonly timeoutMs: number
   readonly maxAnswerBytes: number
   /** Ends the exchange; its reason is what the caller gets. */
@@ -38,10 +41,13 @@ export type CoreAnswer =
     }
 
 const WRONG_KEY_STATUS = 401
+const BUSY_STATUS = 429
+const BUSY_DELAY = { firstMs: 100, maxMs: 5000 }
 
 /**
  * What the core answers, whatever its status. After a 401 a key function is asked once more and the
- * request repeated: the key may have been rotated. Redirects are not followed.
+ * request repeated: the key may have been rotated. After a 429, which did nothing, it is repeated for as
+ * long as the time limit allows. Redirects are not followed.
  *
  * @throws CoreFailure when there is no answer.
  */
@@ -53,7 +59,8 @@ export async function askCore(core: Core, request: CoreRequest): Promise<CoreAns
     ...request,
     timedOut: () => new CoreFailure(isAskingForKey ? 'api_key_unavailable' : 'timeout'),
   }
-  const attempt = async (signal: AbortSignal): Promise<CoreAnswer> => {
+  const endsAt = performance.now() + request.timeoutMs
+  const attempt = async (signal: AbortSignal): Promise<Received> => {
     isAskingForKey = true
     const key = await currentKey(core.apiKey)
     isAskingForKey = false
@@ -61,17 +68,38 @@ export async function askCore(core: Core, request: CoreRequest): Promise<CoreAns
     return converse(core, request, { key, text, signal })
   }
   try {
-    return await withinTimeLimit(limit, async (signal) => {
-      const answer = await attempt(signal)
-      const mayBeRotated = answer.status === WRONG_KEY_STATUS && typeof core.apiKey === 'function'
-      return mayBeRotated ? attempt(signal) : answer
-    })
+    return await withinTimeLimit(limit, async (signal) =>
+      repeatWhileBusy({ endsAt, signal }, async () => {
+        const received = await attempt(signal)
+        const isWrongKey = received.answer.status === WRONG_KEY_STATUS
+        return isWrongKey && typeof core.apiKey === 'function' ? attempt(signal) : received
+      }),
+    )
   } catch (error) {
     request.signal.throwIfAborted()
     throw error instanceof CoreFailure
       ? error
       : new CoreFailure('unreachable', connectionFault(error))
   }
+}
+
+/** Gives the first answer that is not a 429, or the last one that there is time for. */
+async function repeatWhileBusy(
+  { endsAt, signal }: { readonly endsAt: number; readonly signal: AbortSignal },
+  attempt: () => Promise<Received>,
+): Promise<CoreAnswer> {
+  for (let attempts = 1; ; attempts += 1) {
+    const { answer, retryAfterMs = 0 } = await attempt()
+    if (answer.status !== BUSY_STATUS) return answer
+    const waitMs = retryAfterMs + growingDelayMs(attempts, BUSY_DELAY)
+    if (performance.now() + waitMs >= endsAt) return answer
+    await pause(waitMs, signal)
+  }
+}
+
+interface Received {
+  readonly answer: CoreAnswer
+  readonly retryAfterMs: number | undefined
 }
 
 interface Sending {
@@ -85,7 +113,7 @@ async function converse(
   core: Core,
   { method, path, headers, maxAnswerBytes }: CoreRequest,
   { key, text, signal }: Sending,
-): Promise<CoreAnswer> {
+): Promise<Received> {
   const response = await core.fetch(operationUrl(core.baseUrl, path), {
     method,
     headers: {
@@ -99,7 +127,8 @@ async function converse(
   })
   // A `fetch` of the user's own may have followed one all the same.
   if (response.redirected) throw new CoreFailure('unreachable')
-  return answerOf(response.status, await readBody(response, maxAnswerBytes))
+  const answer = answerOf(response.status, await readBody(response, maxAnswerBytes))
+  return { answer, retryAfterMs: retryAfterMs(response.headers, Date.now()) }
 }
 
 function answerOf(status: number, octets: Buffer | undefined): CoreAnswer {

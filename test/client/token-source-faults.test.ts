@@ -35,7 +35,7 @@ describe('a core that is not well', () => {
     ['refuses the input', 'core_rejected', answers(400, 'Field name invalid')],
     ['forbids this address', 'core_rejected', answers(403, 'IP address not allowed')],
     ['is another server', 'core_rejected', answers(404, 'Not found')],
-    ['has had too many requests', 'core_rejected', answers(429, '')],
+    ['has had too many requests', 'core_busy', answers(429, '', { 'retry-after': '60' })],
     ['has an internal error', 'core_failed', answers(500, 'Internal Error')],
     ['is behind a proxy that has lost it', 'core_failed', answers(502, 'x'.repeat(2 * LIMIT))],
     ['makes something', 'core_rejected', answers(201, JSON.stringify({ ...OK, jwt: 'x' }))],

@@ -1,5 +1,5 @@
 import { json, text } from 'node:stream/consumers'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { askCore, type CoreRequest } from '../../src/core-client/exchange.js'
 import { refusingOrigin } from '../support/free-port.js'
 import { knowSecret } from '../support/secret-search/index.js'
@@ -126,4 +126,59 @@ it('rejects with the reason of the signal that ends it', async () => {
   const core = await coreThat(() => ending.abort(new Error('closed by the caller')))
   const asked = askCore(core, { ...listing, signal: ending.signal })
   await expect(asked).rejects.toThrow('closed by the caller')
+})
+
+describe('a 429', () => {
+  it.each(['GET', 'POST'] as const)('is waited out, of a %s too', async (method) => {
+    const askedAt: number[] = []
+    const core = await coreThat((_, response) => {
+      askedAt.push(performance.now())
+      if (askedAt.length === 1) response.writeHead(429, { 'retry-after': '1' }).end()
+      else if (askedAt.length < 5) response.writeHead(429).end('slow down')
+      else response.end('done')
+    })
+    expect(await askCore(core, { ...listing, method })).toEqual({ status: 200, text: 'done' })
+    const waitsMs = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0))
+    const leastMs = [1050, 100, 200, 400]
+    expect(waitsMs).toHaveLength(leastMs.length)
+    // Node's timers may fire a millisecond early.
+    for (const [index, ms] of waitsMs.entries()) {
+      expect(ms).toBeGreaterThan((leastMs[index] ?? 0) - 5)
+    }
+  })
+
+  it('is the answer when there is no time for another request', async () => {
+    let requests = 0
+    const core = await coreThat((_, response) => {
+      requests += 1
+      response.writeHead(429, { 'retry-after': '30' }).end('slow down')
+    })
+    expect(await askCore(core, listing)).toMatchObject({ status: 429 })
+    expect(requests).toBe(1)
+  })
+
+  it('ends the wait with the signal', async () => {
+    const core = await coreThat((_, response) =>
+      response.writeHead(429, { 'retry-after': '5' }).end(),
+    )
+    const ending = new AbortController()
+    const reason = new Error('no more')
+    setTimeout(() => ending.abort(reason), 200)
+    const startedAt = performance.now()
+    await expect(askCore(core, { ...listing, signal: ending.signal })).rejects.toBe(reason)
+    expect(performance.now() - startedAt).toBeLessThan(4000)
+  })
+
+  it('before a 401 leaves a key function its second call', async () => {
+    const statuses = [429, 401, 200]
+    const keys: string[] = []
+    const core = await coreThat((request, response) => {
+      keys.push(String(request.headers['api-key']))
+      response.writeHead(statuses[keys.length - 1] ?? 200).end()
+    })
+    let calls = 0
+    const apiKey = () => `key-number-${++calls}`
+    expect(await askCore({ ...core, apiKey }, listing)).toMatchObject({ status: 200 })
+    expect(keys).toEqual(['key-number-1', 'key-number-2', 'key-number-3'])
+  })
 })

@@ -1,6 +1,8 @@
-import { onAbort } from '../../base/on-abort.js'
+import { growingDelayMs } from '../../base/back-off.js'
+import { pause } from '../../base/pause.js'
 import { askCore, type Core, type CoreAnswer } from '../../core-client/exchange.js'
 import { CoreFailure } from '../../core-client/failure.js'
+import { CoreError } from './core-error.js'
 import { type Fault, faultOfAnswer, faultOfFailure } from './core-fault.js'
 import { type Accepted, addressOf, type Operation } from './operation.js'
 
@@ -11,7 +13,9 @@ export interface Reach {
 }
 
 const MAX_TRIES = 3
-const FIRST_BACK_OFF_MS = 100
+/** Each try has asked for as long as its time limit allows. */
+const BUSY_DELAY = { firstMs: 1000, maxMs: 30_000 }
+const READ_DELAY = { firstMs: 100, maxMs: 1000 }
 
 /**
  * What an operation comes to. A read is tried three times where another try may come to more; a write
@@ -28,7 +32,26 @@ export async function ask<T>(
     const result = await attempt(reach, operation, signal)
     if ('value' in result) return result.value
     if (!result.isRepeatable || tries === MAX_TRIES) throw result.error
-    await pause(backOffMs(tries), signal)
+    await pause(growingDelayMs(tries, READ_DELAY), signal)
+  }
+}
+
+/**
+ * The same for a run, which nobody waits for: while the core is busy it waits and asks again, until the
+ * signal aborts.
+ */
+export async function askPatiently<T>(
+  reach: Reach,
+  operation: Operation<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask(reach, operation, signal)
+    } catch (error) {
+      if (!(error instanceof CoreError) || error.code !== 'busy') throw error
+      await pause(growingDelayMs(tries, BUSY_DELAY), signal)
+    }
   }
 }
 
@@ -75,24 +98,4 @@ function jsonIn(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-/** Twice as long after each try, and between half and all of it: calls that fail together spread out. */
-const backOffMs = (tries: number): number =>
-  (FIRST_BACK_OFF_MS * 2 ** (tries - 1) * (1 + Math.random())) / 2
-
-/** Keeps the process: who waits for the next try waits for an answer. */
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason)
-    const stopListening = onAbort(signal, () => {
-      clearTimeout(timer)
-      stopListening()
-      reject(signal.reason)
-    })
-    const timer = setTimeout(() => {
-      stopListening()
-      resolve()
-    }, milliseconds)
-  })
 }

@@ -7,6 +7,7 @@
  * - `in_memory_database`: the core keeps nothing, so it imports nothing.
  * - `bad_request`: any other 4xx, redirects too.
  * - `too_large`: a 413.
+ * - `busy`: the core, or a proxy before it, answered 429 for as long as the time limit allows.
  * - `server_error`: a 5xx.
  * - `unreachable`: no connection, or it was cut.
  * - `timeout`: no complete reply in time.
@@ -19,6 +20,7 @@ export type CoreErrorCode =
   | 'in_memory_database'
   | 'bad_request'
   | 'too_large'
+  | 'busy'
   | 'server_error'
   | 'unreachable'
   | 'timeout'

@@ -55,6 +55,7 @@ const CODES: Readonly<Record<number, CoreErrorCode>> = {
   403: 'forbidden',
   404: 'not_found',
   413: 'too_large',
+  429: 'busy',
 }
 
 /** What a `fetch` gives for a redirect that it hides. */

@@ -9,7 +9,7 @@ import {
 import type { ApiKey } from '../../core-client/api-key.js'
 import { apiKeyOption, baseUrlFaults } from '../../core-client/options.js'
 import { allRows } from './all-rows.js'
-import { ask, type Reach } from './ask.js'
+import { ask, askPatiently, type Reach } from './ask.js'
 import type { CallOptions, CoreClient } from './core-client.js'
 import * as lookUps from './look-up-operations.js'
 import type { Operation } from './operation.js'
@@ -65,12 +65,23 @@ export function coreClient(options: CoreClientOptions): CoreClient {
   )
   const fetch = parsed.fetch ?? ((input, init) => globalThis.fetch(input, init))
   const core = { baseUrl, apiKey, fetch }
-  return clientOf({ core, timeoutMs: { usual: timeoutMs, staging: stageTimeoutMs } })
+  const reach = { core, timeoutMs: { usual: timeoutMs, staging: stageTimeoutMs } }
+  const client = clientOf(reach, ask)
+  reaches.set(client, reach)
+  return client
 }
 
-function clientOf(reach: Reach): CoreClient {
+const reaches = new WeakMap<CoreClient, Reach>()
+
+/** The client of a run, which waits for as long as the core is busy; one of the user's own as it is. */
+export function patientClient(client: CoreClient): CoreClient {
+  const reach = reaches.get(client)
+  return reach === undefined ? client : clientOf(reach, askPatiently)
+}
+
+function clientOf(reach: Reach, askCore: typeof ask): CoreClient {
   const run = <T>(operation: Operation<T>, options: CallOptions | undefined): Promise<T> =>
-    ask(reach, operation, options?.signal)
+    askCore(reach, operation, options?.signal)
 
   // All are asynchronous, so that what they throw is a rejection.
   return Object.freeze({

@@ -1,3 +1,4 @@
+import { patientClient } from '../core/open-core-client.js'
 import type { Ledger } from './ledger.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
@@ -29,7 +30,8 @@ export async function takeStep(
     const surveyor = await survey(signal)
     const examined = { failed: ledger.state.rows.size, processing: 0, at: timing.elapsedMs() }
     const counters = { lostInARow: 0, examined }
-    const work = { core: settings.core, settings, ledger, timing, tell, signal, ...counters }
+    const core = patientClient(settings.core)
+    const work = { core, settings, ledger, timing, tell, signal, ...counters }
     return step({ ...work, survey: surveyor.under(signal) }, surveyor)
   })
   if (ledger.state.begun !== undefined) await writeEnd(ledger, ending)

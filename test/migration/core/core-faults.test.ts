@@ -120,7 +120,7 @@ const ANSWERS: readonly [string, number, unknown, string, 'refused' | 'unknown']
   ['a page for an unknown path', 404, '<html>404', 'malformed_reply', 'refused'],
   ['another method', 405, 'Method not supported', 'bad_request', 'refused'],
   ['too much', 413, '<html>', 'too_large', 'refused'],
-  ['too many requests', 429, 'slow down', 'bad_request', 'refused'],
+  ['too many requests', 429, 'slow down', 'busy', 'refused'],
   ['a fault', 500, QUOTED, 'server_error', 'unknown'],
   ['a proxy without it', 502, '<html>', 'server_error', 'unknown'],
   ['a fault in JSON', 503, { status: 'OK', count: 1 }, 'server_error', 'unknown'],
@@ -141,8 +141,12 @@ const ANSWERS: readonly [string, number, unknown, string, 'refused' | 'unknown']
 
 describe.concurrent('a core that answers', () => {
   it.each(ANSWERS)('%s: %i', async (_, status, body, code, outcome) => {
-    const location = { location: 'http://127.0.0.1:9/elsewhere' }
-    const core = await coreThat(replies(status, body, status < 400 ? location : {}))
+    const headers = {
+      ...(status < 400 && { location: 'http://127.0.0.1:9/elsewhere' }),
+      // Longer than a call may take.
+      ...(status === 429 && { 'retry-after': '600' }),
+    }
+    const core = await coreThat(replies(status, body, headers))
     const error = await rejectionOf(core.client().countRows())
     expect(error).toMatchObject({ name: 'CoreError', code, status, outcome: 'refused' })
     const isPassing = code === 'server_error' || code === 'malformed_reply'

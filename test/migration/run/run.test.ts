@@ -1,13 +1,15 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import type { MigrationOptions } from '../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport } from '../../../src/migration/run/report.js'
 import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
+import { serve } from '../../support/serve.js'
 import {
   accountsByExternalId,
   type StandInCore,
@@ -19,6 +21,44 @@ import { people, person } from './support/people.js'
 const QUICK = {
   ...SYSTEM_TIMING,
   sleep: (ms: number, signal: AbortSignal) => SYSTEM_TIMING.sleep(Math.min(ms, 5), signal),
+}
+
+type CoreAt = Partial<Parameters<typeof coreClient>[0]>
+
+/** A proxy before the core that takes some requests of each window of time, and answers 429 to others. */
+async function startLimiter(coreUrl: string, limit: Limit) {
+  let windowEndsAt = 0
+  let taken = 0
+  let refused = 0
+  const { url, close } = await serve(async (incoming, outgoing) => {
+    const body = await buffer(incoming)
+    const now = performance.now()
+    if (now >= windowEndsAt) {
+      windowEndsAt = now + limit.windowMs
+      taken = 0
+    }
+    taken += 1
+    if (taken > limit.requests) {
+      refused += 1
+      outgoing.writeHead(429, limit.headers).end('slow down')
+      return
+    }
+    const { method = '', headers } = incoming
+    const reply = await fetch(`${coreUrl}${incoming.url}`, {
+      method,
+      headers: { 'api-key': String(headers['api-key']), 'content-type': 'application/json' },
+      ...(method !== 'GET' && { body }),
+    })
+    outgoing.writeHead(reply.status).end(Buffer.from(await reply.arrayBuffer()))
+  })
+  onTestFinished(close)
+  return { url, refused: () => refused }
+}
+
+interface Limit {
+  readonly requests: number
+  readonly windowMs: number
+  readonly headers?: Record<string, string>
 }
 
 describe('a run on the stand-in core', () => {
@@ -35,10 +75,15 @@ describe('a run on the stand-in core', () => {
 
   const nothing = async () => {}
 
-  async function open(name: string, records: readonly object[], beforeJob = nothing) {
+  async function open(
+    name: string,
+    records: readonly object[],
+    beforeJob = nothing,
+    at: CoreAt = {},
+  ) {
     const file = join(folder, `${name}.ndjson`)
     await writeFile(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
-    const core = coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey })
+    const core = coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey, ...at })
     const journal = await fileJournal(join(folder, name))
     const options: MigrationOptions = { core, source: { file }, journal, batchUsers: 7 }
     return openMigrationWith(
@@ -64,6 +109,26 @@ describe('a run on the stand-in core', () => {
       findings: [{ code: 'role_missing', severity: 'fault', line: 4, records: 1 }],
     })
     expect(await standIn.query('select id from bulk_import_users')).toEqual([])
+    await migration.close()
+  })
+
+  it.each<[string, Limit, CoreAt]>([
+    ['takes 10 requests in half a second', { requests: 10, windowMs: 500 }, {}],
+    [
+      'asks to wait for longer than a call may take',
+      { requests: 40, windowMs: 1500, headers: { 'retry-after': '60' } },
+      { timeoutMs: 500, stageTimeoutMs: 500 },
+    ],
+  ])('finishes, slower, before a proxy that %s', async (name, limit, at) => {
+    const limiter = await startLimiter(standIn.url, limit)
+    const prefix = `limited-${limit.requests}`
+    const options = { baseUrl: limiter.url, ...at }
+    const migration = await open(name, people(60, prefix), nothing, options)
+    const report = await migration.run()
+    expect(report).toMatchObject({ state: 'complete', counts: { reconciled: 60 } })
+    expect(limiter.refused()).toBeGreaterThan(0)
+    const accounts = await accountsByExternalId(standIn)
+    for (let user = 0; user < 60; user++) expect(accounts.has(`${prefix}-${user}`)).toBe(true)
     await migration.close()
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { retryAfterMs } from '../../src/client/retry-after.js'
+import { retryAfterMs } from '../../src/base/retry-after.js'
 
 const NOW = Date.UTC(2026, 0, 1)
 

@@ -188,7 +188,7 @@ describe.each(EXPRESS_MAJORS)('$major', ({ express }) => {
   })
 
   it('answers a service with the 503 where there is no key set, and a user as ever', async () => {
-    const app = await start({ jwksUri: 'http://127.0.0.1:9/jwks.json' })
+    const app = await start({ jwksUri: 'http://127.0.0.1:6700/jwks.json' })
     const service = await mint(sdks.NONE, SERVICE_CLAIMS)
     expect(await answerTo(app, [bearer(service)])).toBe('503 of a service')
     expect(await answerTo(app, linesOf(await logIn(app.url, 'header')))).toBe(USER)

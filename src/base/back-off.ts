@@ -14,9 +14,10 @@ export interface BackOff {
 export function afterFailure(
   earlier: BackOff | undefined,
   { at, jitter }: { readonly at: number; readonly jitter: number },
+  lastStepMs: number = LAST_STEP_MS,
 ): BackOff {
   const failures = earlier?.count ?? 0
-  const step = Math.min(LAST_STEP_MS, FIRST_STEP_MS * 2 ** Math.min(failures, MOST_DOUBLINGS))
+  const step = Math.min(lastStepMs, FIRST_STEP_MS * 2 ** Math.min(failures, MOST_DOUBLINGS))
   return { count: failures + 1, retryAt: at + (step / 2) * (1 + jitter) }
 }
 

@@ -1,9 +1,12 @@
+import { pause } from '../base/pause.js'
 import { type Answer, judgedOf, receive } from './answer.js'
-import { type Call, failureOf, leftMs, noteAttempt } from './call.js'
+import { type Call, failureOf, leftMs, noteAttempt, standingOf } from './call.js'
 import { lostAnswer } from './lost-answer.js'
+import { nextStep } from './next-step.js'
 import { cancel } from './octets.js'
 import { type Failed, type Outcome, outcomeOf } from './outcome.js'
 import { TIME_IS_UP, within } from './step-limit.js'
+import { maySubside } from './token-source-error.js'
 
 export type Attempt =
   | { readonly outcome: Outcome; readonly answer: Answer }
@@ -12,26 +15,42 @@ export type Attempt =
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
 /**
- * Asks the source for a token, for as long as the call may take.
+ * Asks the source for a token, and again where the reason that there is none may pass by itself, for as
+ * long as the call may take.
  *
  * @throws ServiceCallError; the reason of the caller's signal.
  */
 export async function askForToken(call: Call, refused?: string): Promise<string> {
+  for (;;) {
+    const asked = await askOnce(call, refused)
+    if (asked.token !== undefined) return asked.token
+    const { error } = asked
+    const step = maySubside(error) ? nextStep({ type: 'no_token' }, standingOf(call)) : undefined
+    if (step?.type !== 'again') throw failureOf(call, 'token', error)
+    await pause(step.afterMs, call.request.signal)
+    call.waitedMs = step.afterMs
+  }
+}
+
+type AskedToken = { readonly token: string } | { readonly token?: never; readonly error: unknown }
+
+async function askOnce(call: Call, refused: string | undefined): Promise<AskedToken> {
   const { plan, request } = call
   const limit = { ms: leftMs(call), signal: request.signal }
+  let failure: unknown = new TypeError('the source gave something that is no token')
   try {
     const options = refused === undefined ? undefined : { after: refused }
     const token: unknown = await within(limit, async () => plan.source.token(options))
     // What cannot stand in a header would come back in the error of `fetch`.
-    if (typeof token === 'string' && VISIBLE_ASCII.test(token)) return token
+    if (typeof token === 'string' && VISIBLE_ASCII.test(token)) return { token }
   } catch (error) {
     throwIfAborted(call)
-    const code = error === TIME_IS_UP ? 'deadline' : 'token'
-    noteAttempt(call, { error: code })
-    throw failureOf(call, code, error)
+    failure = error
   }
-  noteAttempt(call, { error: 'token' })
-  throw failureOf(call, 'token', new TypeError('the source gave something that is no token'))
+  const isDeadline = failure === TIME_IS_UP
+  noteAttempt(call, { error: isDeadline ? 'deadline' : 'token' })
+  if (isDeadline) throw failureOf(call, 'deadline', failure)
+  return { error: failure }
 }
 
 /**

@@ -54,6 +54,9 @@ function wantedStep(outcome: Outcome, standing: Standing): Step {
             afterMs: growingDelayMs(standing.attempts, NETWORK_DELAY, standing.random),
           }
         : END
+    // Nothing was sent: a write without a key, too, can be repeated.
+    case 'no_token':
+      return { type: 'again', afterMs: tokenDelayMs(standing) }
     case 'replayed':
     case 'answered':
     case 'deadline':
@@ -62,3 +65,15 @@ function wantedStep(outcome: Outcome, standing: Standing): Step {
 }
 
 const NETWORK_DELAY = { firstMs: 100, maxMs: 5000 }
+
+/** How much longer each wait for a token is than the one before. */
+const TOKEN_DELAY_GROWTH = 2.5
+
+/**
+ * The waits of the attempts that are left reach over most of the time that is left: a core that restarts
+ * takes seconds. By default they are about 2, 5 and 10 s.
+ */
+function tokenDelayMs({ attempts, maxAttempts, leftMs, random }: Standing): number {
+  const leastMs = leftMs / TOKEN_DELAY_GROWTH ** (maxAttempts - attempts)
+  return Math.round(leastMs * (1 + random / 4))
+}

@@ -10,6 +10,8 @@ export type Outcome =
   | { readonly type: 'unavailable'; readonly retryAfterMs: number }
   | { readonly type: 'in_progress'; readonly retryAfterMs: number }
   | { readonly type: 'answered' }
+  /** For a reason that may pass by itself. Nothing was sent. */
+  | { readonly type: 'no_token' }
   | Failed
 
 export type Failed =

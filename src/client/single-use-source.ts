@@ -1,9 +1,9 @@
-import { afterFailure, isBackingOff } from '../base/back-off.js'
+import { isBackingOff } from '../base/back-off.js'
 import { readClock } from '../base/clock.js'
 import type { InnerOptions, InnerSource } from './held-source.js'
 import { mint } from './mint.js'
 import { healthOfTrouble, type Trouble } from './token-life.js'
-import { TokenSourceError } from './token-source-error.js'
+import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import { createTurns } from './turns.js'
 
 /** So that a burst of calls does not become one of connections to the core. */
@@ -37,7 +37,7 @@ export function createSingleUseSource({ minting, clock, closing }: InnerOptions)
   function note(error: TokenSourceError, askedAt: number): void {
     if (trouble !== undefined && askedAt <= trouble.since) return
     const at = readClock(clock)
-    const backOff = afterFailure(trouble, { at, jitter: Math.random() })
+    const backOff = afterTokenFailure(trouble, error, { at, jitter: Math.random() })
     trouble = { ...backOff, error, since: at }
   }
 

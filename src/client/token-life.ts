@@ -1,6 +1,6 @@
-import { afterFailure, type BackOff, isBackingOff } from '../base/back-off.js'
+import { type BackOff, isBackingOff } from '../base/back-off.js'
 import type { TokenSourceHealth } from './health.js'
-import { TokenSourceError } from './token-source-error.js'
+import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 
 /** A token that is given until `endsAt`. Times are milliseconds of the source's monotonic clock. */
 interface HeldToken {
@@ -76,7 +76,10 @@ export function advance(life: TokenLife, event: LifeEvent): TokenLife {
       })
     }
     case 'failed':
-      return { ...idle, trouble: { ...afterFailure(life.trouble, event), error: event.error } }
+      return {
+        ...idle,
+        trouble: { ...afterTokenFailure(life.trouble, event.error, event), error: event.error },
+      }
   }
 }
 

@@ -1,3 +1,5 @@
+import { afterFailure, type BackOff } from '../base/back-off.js'
+
 /**
  * Why there is no token: a closed list.
  *
@@ -62,3 +64,24 @@ export class TokenSourceError extends Error {
     if (coreStatus !== undefined) this.coreStatus = coreStatus
   }
 }
+
+const PASSING: ReadonlySet<TokenSourceErrorCode> = new Set([
+  'core_unreachable',
+  'core_timeout',
+  'core_busy',
+  'core_failed',
+])
+
+/** Whether the failure can end without anybody's help: a core that restarts, or that is overloaded. */
+export const maySubside = (error: unknown): boolean =>
+  error instanceof TokenSourceError && PASSING.has(error.code)
+
+/** Calls that wait for a token while the core restarts must not wait for long after it. */
+const LAST_STEP_OF_PASSING_MS = 5000
+
+/** The back-off of a source after one more failure. */
+export const afterTokenFailure = (
+  earlier: BackOff | undefined,
+  error: TokenSourceError,
+  when: { readonly at: number; readonly jitter: number },
+): BackOff => afterFailure(earlier, when, maySubside(error) ? LAST_STEP_OF_PASSING_MS : undefined)

@@ -45,6 +45,11 @@ const TABLE: Record<string, Row> = {
     bareWrite: END,
   },
   'no answer': { came: { type: 'network' }, repeatable: again(50), bareWrite: END },
+  'no token, for a reason that passes': {
+    came: { type: 'no_token' },
+    repeatable: again(1920),
+    bareWrite: again(1920),
+  },
   'the deadline': { came: { type: 'deadline' }, repeatable: END, bareWrite: END },
   'anything else': { came: { type: 'answered' }, repeatable: END, bareWrite: END },
 }
@@ -89,3 +94,25 @@ it('waits at random between half and all of a time that doubles up to five secon
   expect(waits(0)).toEqual([50, 100, 200, 2500, 2500])
   expect(waits(0.999_999)).toEqual([100, 200, 400, 5000, 5000])
 })
+
+it.each([
+  [4, 30_000, 15_000],
+  [4, 1000, 400],
+  [10, 30_000, 15_000],
+  [2, 30_000, 10_000],
+])(
+  'lets %d attempts to get a token reach over most of %d ms',
+  (maxAttempts, deadlineMs, leastMs) => {
+    for (const random of [0, 0.999_999]) {
+      let leftMs = deadlineMs
+      for (let attempts = 1; attempts < maxAttempts; attempts += 1) {
+        const standing = { ...FIRST, attempts, maxAttempts, leftMs, random }
+        const step = nextStep({ type: 'no_token' }, standing)
+        if (step.type !== 'again') throw new Error(`ends after ${attempts}`)
+        leftMs -= step.afterMs
+      }
+      expect(deadlineMs - leftMs).toBeGreaterThan(leastMs)
+      expect(leftMs).toBeGreaterThan(0.3 * deadlineMs)
+    }
+  },
+)

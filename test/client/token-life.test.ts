@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import * as lives from '../../src/client/token-life.js'
-import { TokenSourceError } from '../../src/client/token-source-error.js'
+import { TokenSourceError, type TokenSourceErrorCode } from '../../src/client/token-source-error.js'
 
 const T0 = 5000
 
@@ -15,8 +15,8 @@ function lifeOf(validitySeconds = 300) {
     happen({ type: 'asked', at: at(seconds), isForced })
   const minted = (seconds: number, token: string): void =>
     happen({ type: 'minted', at: at(seconds), token, validitySeconds, jitter: 0 })
-  const failed = (seconds: number, jitter = 0): void =>
-    happen({ type: 'failed', at: at(seconds), error: new TokenSourceError('core_failed'), jitter })
+  const failed = (seconds: number, jitter = 0, code: TokenSourceErrorCode = 'core_failed'): void =>
+    happen({ type: 'failed', at: at(seconds), error: new TokenSourceError(code), jitter })
   return {
     asked,
     minted,
@@ -25,9 +25,9 @@ function lifeOf(validitySeconds = 300) {
       asked(seconds, isForced)
       minted(seconds, token)
     },
-    lost(seconds: number, jitter = 0) {
+    lost(seconds: number, jitter = 0, code?: TokenSourceErrorCode) {
       asked(seconds)
-      failed(seconds, jitter)
+      failed(seconds, jitter, code)
     },
     call(seconds: number, after?: string) {
       const answer = lives.answerTo(life, after, at(seconds))
@@ -108,16 +108,26 @@ describe('after a failure', () => {
     expect(life.call(1.7)).toEqual(renewal())
   })
 
-  it('waits half a second up to half a minute', () => {
-    const least = lifeOf()
-    const most = lifeOf()
-    for (let failure = 0; failure < 20; failure += 1) {
-      least.lost(0, 0)
-      most.lost(0, 1)
-    }
-    expect(least.health(0).retrySeconds).toBe(15)
-    expect(most.health(0).retrySeconds).toBe(30)
-  })
+  it.each([
+    ['core_rejected', 15, 30],
+    ['token_unexpected', 15, 30],
+    ['core_unreachable', 2.5, 5],
+    ['core_timeout', 2.5, 5],
+    ['core_busy', 2.5, 5],
+    ['core_failed', 2.5, 5],
+  ] as const)(
+    'after %s waits half a second up to %d to %d s',
+    (code, leastSeconds, mostSeconds) => {
+      const least = lifeOf()
+      const most = lifeOf()
+      for (let failure = 0; failure < 20; failure += 1) {
+        least.lost(0, 0, code)
+        most.lost(0, 1, code)
+      }
+      expect(least.health(0).retrySeconds).toBe(leastSeconds)
+      expect(most.health(0).retrySeconds).toBe(mostSeconds)
+    },
+  )
 
   it('a token that is still good is given, and renewed once the back-off is over', () => {
     const life = lifeOf()

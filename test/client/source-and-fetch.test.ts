@@ -165,8 +165,8 @@ describe.concurrent('a source of tokens and serviceFetch together', () => {
     await wire.fail('accepted and closed')
     await expect.poll(() => source.health().lastError).toBe('core_unreachable')
     clock.advance(0.15 * VALIDITY_SECONDS)
-    // Calls that find no token within their deadline fail with the source's error; nothing is sent.
-    const hurried = callerOf(source, orders.url, { deadlineMs: 500 })
+    // A call that finds no token at its last attempt fails with the source's error; nothing is sent.
+    const hurried = callerOf(source, orders.url, { maxAttempts: 1 })
     await expect(hurried('/orders/late')).rejects.toMatchObject({
       code: 'token',
       cause: failure('core_unreachable'),

@@ -56,12 +56,23 @@ async function answerTo(
   }
 }
 
-function tokenIn({ status, text }: CoreAnswer): string {
-  if (status !== 200) throw new TokenSourceError(codeOfStatus(status), { coreStatus: status })
+function tokenIn(answer: CoreAnswer): string {
+  const { status, text } = answer
+  if (status !== 200) throw refusalOf(answer)
   const { status: outcome, jwt } = parsed(text)
   if (outcome === 'UNSUPPORTED_ALGORITHM_ERROR') throw new TokenSourceError('algorithm_unsupported')
   if (outcome !== 'OK' || typeof jwt !== 'string') throw new TokenSourceError('response_malformed')
   return jwt
+}
+
+function refusalOf(answer: CoreAnswer): TokenSourceError {
+  const { status } = answer
+  const code = codeOfStatus(status)
+  const isQuoted = code === 'core_rejected' && answer.text !== undefined
+  return new TokenSourceError(code, {
+    coreStatus: status,
+    ...(isQuoted && answer.excerpt !== undefined && { coreText: answer.excerpt }),
+  })
 }
 
 function codeOfStatus(status: number): TokenSourceErrorCode {

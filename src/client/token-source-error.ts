@@ -38,6 +38,8 @@ export type TokenSourceErrorCode =
 interface Details {
   /** The status of the core's answer, where there was one. */
   readonly coreStatus?: number
+  /** The beginning of the core's text, without secrets. */
+  readonly coreText?: string
   /** What Node says of the connection, such as `ECONNREFUSED`. */
   readonly systemCode?: string
   /** The claim or header parameter by which the token is not the one that was asked for. */
@@ -57,9 +59,10 @@ export class TokenSourceError extends Error {
 
   /** `tokenSource` makes these. */
   constructor(code: TokenSourceErrorCode, details: Details = {}) {
-    const { coreStatus, systemCode, member } = details
+    const { coreStatus, coreText, systemCode, member } = details
     const known = [coreStatus && `status ${coreStatus}`, systemCode, member && `in ${member}`]
-    super([`no service token: ${code}`, ...known.filter(Boolean)].join(', '))
+    const message = [`no service token: ${code}`, ...known.filter(Boolean)].join(', ')
+    super(coreText === undefined ? message : `${message}: ${coreText}`)
     this.code = code
     if (coreStatus !== undefined) this.coreStatus = coreStatus
   }

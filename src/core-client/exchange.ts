@@ -32,7 +32,8 @@ export interface CoreRequest {
 }
 
 export type CoreAnswer =
-  | { readonly status: number; readonly text: string }
+  /** `excerpt`: the beginning of the text of a 4xx, for messages: without the key and without tokens. */
+  | { readonly status: number; readonly text: string; readonly excerpt?: string }
   /** `too_large`: larger than `maxAnswerBytes`. */
   | {
       readonly status: number
@@ -127,15 +128,34 @@ async function converse(
   })
   // A `fetch` of the user's own may have followed one all the same.
   if (response.redirected) throw new CoreFailure('unreachable')
-  const answer = answerOf(response.status, await readBody(response, maxAnswerBytes))
+  const answer = answerOf(response.status, await readBody(response, maxAnswerBytes), key)
   return { answer, retryAfterMs: retryAfterMs(response.headers, Date.now()) }
 }
 
-function answerOf(status: number, octets: Buffer | undefined): CoreAnswer {
-  if (octets === undefined) return { status, text: undefined, fault: 'too_large' }
+function answerOf(status: number, bytes: Buffer | undefined, key: string): CoreAnswer {
+  if (bytes === undefined) return { status, text: undefined, fault: 'too_large' }
+  let text: string
   try {
-    return { status, text: new TextDecoder('utf-8', { fatal: true }).decode(octets) }
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     return { status, text: undefined, fault: 'not_utf8' }
   }
+  const excerpt = status >= 400 && status <= 499 ? excerptOf(text, key) : ''
+  return { status, text, ...(excerpt !== '' && { excerpt }) }
+}
+
+const MAX_EXCERPT_LENGTH = 200
+const CUT = '…'
+/** A token, or the beginning of one: its header is a JSON object, whose base64url begins like this. */
+const TOKEN = /\bey[\w-]{4,}[\w.-]*/g
+
+/** Empty for a page, which is not the core's. */
+function excerptOf(text: string, key: string): string {
+  if (text.trimStart().startsWith('<')) return ''
+  const safe = text.replaceAll(key, CUT).replace(TOKEN, CUT)
+  const line = safe
+    .replace(/[^\x20-\x7e…]+/g, ' ')
+    .replace(/ {2,}/g, ' ')
+    .trim()
+  return line.length > MAX_EXCERPT_LENGTH ? line.slice(0, MAX_EXCERPT_LENGTH) + CUT : line
 }

@@ -2,6 +2,8 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { refusingOrigin } from '../support/free-port.js'
 import { manualClock } from '../support/manual-clock.js'
+import { knowSecret } from '../support/secret-search/index.js'
+import { API_KEY } from './claims.js'
 import { failure, sourceAt, tokenOf } from './kit.js'
 import {
   answers,
@@ -92,6 +94,49 @@ describe('a core that is not well', () => {
     expect(error).toMatchObject(failure('core_unreachable'))
     expect(String(error)).toBe('TokenSourceError: no service token: core_unreachable, ECONNREFUSED')
     expect(Object.keys(error as Error)).toEqual(['name', 'code'])
+  })
+
+  it.each([
+    [
+      'of a wrong app',
+      400,
+      'AppId or tenantId not found => Tenant with the following connectionURIDomain, appId and tenantId combination not found: (, app1, public)\n',
+      'AppId or tenantId not found => Tenant with the following connectionURIDomain, appId and tenantId combination not found: (, app1, public)',
+    ],
+    ['of a wrong path', 404, 'Not found\n', 'Not found'],
+    ['in several lines', 400, 'a\r\n\u001b[31m b\u2028c', 'a [31m b c'],
+    ['that repeats the key', 400, `${API_KEY} of api-key:${API_KEY}!`, '… of api-key:…!'],
+    ['that repeats a token', 400, 'no eyJhbGciOiJS.eyJzdWIiOiJi.c2ln, sorry', 'no …, sorry'],
+    [
+      'that ends in a token',
+      400,
+      `${'x'.repeat(190)} eyJhbGciOiJS.eyJzdWIi`,
+      `${'x'.repeat(190)} …`,
+    ],
+    ['that is long', 400, 'x'.repeat(201), `${'x'.repeat(200)}…`],
+  ])('that refuses the input is quoted: a text %s', async (_, status, text, quoted) => {
+    knowSecret('an API key', API_KEY)
+    const core = await startLyingCore(answers(status, text))
+    const error: unknown = await sourceAt(core.url)
+      .token()
+      .catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'core_rejected', coreStatus: status })
+    expect((error as Error).message).toBe(
+      `no service token: core_rejected, status ${status}: ${quoted}`,
+    )
+  })
+
+  it.each([
+    ['a page', '  <html>no</html>'],
+    ['nothing', ''],
+    ['blanks', ' \n'],
+    ['no UTF-8', Buffer.from([0xff])],
+    ['more than is read', 'x'.repeat(LIMIT + 1)],
+  ])('that refuses the input with %s is not quoted', async (_, text) => {
+    const core = await startLyingCore(answers(400, text))
+    await expect(sourceAt(core.url).token()).rejects.toThrow(
+      /^no service token: core_rejected, status 400$/,
+    )
   })
 
   it('says its status, under a name that Express does not answer with', async () => {

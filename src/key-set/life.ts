@@ -6,13 +6,21 @@ import type { KeySetHealth, VerificationKey } from './key-set.js'
 export interface Lifespan {
   readonly refreshSeconds: number
   readonly maxStaleSeconds: number
+  /** How long a set is used past its `max-age` while it cannot be fetched (RFC 5861, section 4). */
+  readonly staleIfErrorSeconds: number
+  /** How long a fetch takes at most, with its second attempt. */
+  readonly fetchSeconds: number
 }
 
-/** A set that may be used until `expiresAt`. Times are milliseconds of the key set's clock. */
+/**
+ * A set that may be used until `freshUntil`, and until `expiresAt` while it cannot be fetched. Times are
+ * milliseconds of the key set's clock.
+ */
 interface HeldSet {
   readonly keys: ReadonlyMap<string, VerificationKey>
   readonly fetchedAt: number
   readonly refreshAt: number
+  readonly freshUntil: number
   readonly expiresAt: number
   readonly maxAgeSeconds: number | undefined
   readonly validators: Validators | undefined
@@ -69,10 +77,19 @@ export function suppliedLife(
 ): Life {
   const expiresAt = at + span.maxStaleSeconds * 1000
   const unknown = { maxAgeSeconds: undefined, validators: undefined }
-  return { ...COLD, held: { keys, fetchedAt: at, refreshAt: at, expiresAt, ...unknown } }
+  const times = { fetchedAt: at, refreshAt: at, freshUntil: expiresAt, expiresAt }
+  return { ...COLD, held: { keys, ...times, ...unknown } }
 }
 
-export const lifespanOf = (options: Lifespan): Lifespan => ({
+/** Two attempts, and what lies between them. */
+const fetchSecondsOf = (timeoutMs: number): number => (2 * timeoutMs) / 1000 + 1
+
+export const lifespanOf = ({
+  timeoutMs,
+  ...options
+}: Omit<Lifespan, 'fetchSeconds'> & { readonly timeoutMs: number }): Lifespan => ({
+  staleIfErrorSeconds: options.staleIfErrorSeconds,
+  fetchSeconds: fetchSecondsOf(timeoutMs),
   refreshSeconds: Math.max(REFRESH_FLOOR_SECONDS, options.refreshSeconds),
   maxStaleSeconds: Math.max(LEAST_MAX_STALE_SECONDS, options.maxStaleSeconds),
 })
@@ -113,11 +130,27 @@ function hold(fetched: Fetched, span: Lifespan): HeldSet {
     keys,
     fetchedAt: at,
     refreshAt: at + Math.max(REFRESH_FLOOR_SECONDS, dueSeconds) * 1000,
-    expiresAt: at + usableSeconds * 1000,
+    freshUntil: at + usableSeconds * 1000,
+    expiresAt: at + Math.min(usableSeconds + span.staleIfErrorSeconds, span.maxStaleSeconds) * 1000,
     maxAgeSeconds,
     validators,
   }
 }
+
+/** The state without a set that must not be used now, since nobody knows that it cannot be fetched. */
+export function usableLife(life: Life, now: number, span: Lifespan): Life {
+  const { held } = life
+  if (held === undefined || now < held.freshUntil || isUnreachable(life, now, span)) return life
+  const { fetchedAt, freshUntil } = held
+  return { ...life, held: undefined, expiredSince: { fetchedAt, expiresAt: freshUntil } }
+}
+
+/**
+ * Whether the last fetch failed, and so lately that the next one need not have ended: after a process has
+ * been asleep, say, its last failure says nothing of now.
+ */
+const isUnreachable = ({ trouble }: Life, now: number, { fetchSeconds }: Lifespan): boolean =>
+  trouble !== undefined && trouble.code !== 'closed' && now < trouble.retryAt + fetchSeconds * 1000
 
 export const isBackingOff = ({ trouble }: Life, now: number): boolean => isWaiting(trouble, now)
 
@@ -138,9 +171,10 @@ const isStale = ({ refreshAt, fetchedAt }: HeldSet, now: number): boolean =>
 export function healthOf(life: Life, now: number): KeySetHealth {
   const { held, expiredSince, trouble } = life
   const known = held ?? expiredSince
+  const until = trouble === undefined ? held?.freshUntil : undefined
   const age = known && {
     ageSeconds: Math.max(0, (now - known.fetchedAt) / 1000),
-    expiresAt: known.expiresAt / 1000,
+    expiresAt: (until ?? known.expiresAt) / 1000,
   }
   return {
     state: stateOf(life, now),

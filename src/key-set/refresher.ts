@@ -105,7 +105,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     current(kid) {
       const now = upToNow()
       if (life.held !== undefined && lives.isRefreshDue(life, now)) fetch()
-      return life.held?.keys.get(kid)
+      return lives.usableLife(life, now, options.lifespan).held?.keys.get(kid)
     },
     fetch,
     get flight() {
@@ -114,7 +114,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     fetches,
     state() {
       const now = upToNow()
-      return { life, now, fetches, isClosed }
+      return { life: lives.usableLife(life, now, options.lifespan), now, fetches, isClosed }
     },
     close() {
       isClosed = true

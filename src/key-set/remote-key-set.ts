@@ -5,6 +5,7 @@ import {
   functionOf,
   isRecord,
   nonEmptyString,
+  numberBetween,
   optionsObject,
   parseOptions,
 } from '../base/options.js'
@@ -30,6 +31,11 @@ export interface RemoteKeySetOptions {
    */
   readonly maxStaleSeconds?: number | undefined
   /**
+   * Seconds, 0 to 3600: how long past its `max-age`, but never past `maxStaleSeconds`, a set stays in use
+   * while it cannot be fetched, whatever `must-revalidate` says. Default: 0.
+   */
+  readonly staleIfErrorSeconds?: number | undefined
+  /**
    * Milliseconds, above 0 to 60,000, for an exchange, body included; a failed one is retried once.
    * Default: 3000.
    */
@@ -46,12 +52,17 @@ export interface RemoteKeySetOptions {
 }
 
 const MAX_SECONDS = 604_800
+const MAX_STALE_IF_ERROR_SECONDS = 3600
 const MAX_TIMEOUT_MS = 60_000
 
 const above0 = (most: number, unit: string): z.ZodNumber => {
   const error = `must be a number of ${unit} above 0, at most ${most}`
   return z.number({ error }).gt(0, { error }).max(most, { error })
 }
+
+/** Of a key set, and of a policy that makes its own. */
+export const staleIfErrorOption = (): z.ZodNumber =>
+  numberBetween(0, MAX_STALE_IF_ERROR_SECONDS, 'seconds')
 
 /** Kept as text, so that later changes to the object have no effect. */
 function documentText(): z.ZodType<string> {
@@ -80,6 +91,7 @@ const schema = optionsObject({
   allowInsecureHttp: flag().default(false),
   refreshSeconds: above0(MAX_SECONDS, 'seconds').default(300),
   maxStaleSeconds: above0(MAX_SECONDS, 'seconds').default(3600),
+  staleIfErrorSeconds: staleIfErrorOption().default(0),
   timeoutMs: above0(MAX_TIMEOUT_MS, 'milliseconds').default(3000),
   initial: documentText().optional(),
   fetch: functionOf<typeof globalThis.fetch>().optional(),

@@ -104,8 +104,8 @@ function openKeySet(
   clock: () => number,
 ): { keySet: KeySet; close: () => void } {
   if (address.kind === 'shared') return { keySet: address.keySet, close: () => {} }
-  const { jwksUri, allowInsecureHttp } = address
-  const keySet = remoteKeySet({ jwksUri, allowInsecureHttp, clock })
+  const { kind: _, ...options } = address
+  const keySet = remoteKeySet({ ...options, clock })
   return { keySet, close: () => keySet.close() }
 }
 

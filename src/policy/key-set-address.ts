@@ -4,7 +4,12 @@ import type { KeySet } from '../key-set/key-set.js'
 /** Where a policy's keys come from: a shared key set, or an address for one of its own. */
 export type KeySetAddress =
   | { readonly kind: 'shared'; readonly keySet: KeySet }
-  | { readonly kind: 'own'; readonly jwksUri: string; readonly allowInsecureHttp: boolean }
+  | {
+      readonly kind: 'own'
+      readonly jwksUri: string
+      readonly allowInsecureHttp: boolean
+      readonly staleIfErrorSeconds: number | undefined
+    }
 
 interface AddressOptions {
   readonly issuer: string
@@ -12,6 +17,7 @@ interface AddressOptions {
   readonly jwksUri?: string | undefined
   readonly keySet?: KeySet | undefined
   readonly allowInsecureHttp?: boolean | undefined
+  readonly staleIfErrorSeconds?: number | undefined
 }
 
 const DEFAULT_API_BASE_PATH = '/auth'
@@ -22,7 +28,8 @@ export function keySetAddressOf(options: AddressOptions): KeySetAddress {
   const basePath = options.apiBasePath ?? DEFAULT_API_BASE_PATH
   const jwksUri =
     options.jwksUri ?? `${options.issuer}${basePath === '/' ? '' : basePath}/jwt/jwks.json`
-  return { kind: 'own', jwksUri, allowInsecureHttp: options.allowInsecureHttp ?? false }
+  const { allowInsecureHttp = false, staleIfErrorSeconds } = options
+  return { kind: 'own', jwksUri, allowInsecureHttp, staleIfErrorSeconds }
 }
 
 export function keySetAddressFaults(policy: Readonly<Record<string, unknown>>): string[] {
@@ -44,9 +51,9 @@ export function keySetAddressFaults(policy: Readonly<Record<string, unknown>>): 
 }
 
 function besideKeySet(policy: Readonly<Record<string, unknown>>): string[] {
-  return ['jwksUri', 'apiBasePath', 'allowInsecureHttp']
+  return ['jwksUri', 'apiBasePath', 'allowInsecureHttp', 'staleIfErrorSeconds']
     .filter((name) => policy[name] !== undefined)
-    .map((name) => `${name} must not stand beside keySet, which has its own address`)
+    .map((name) => `${name} must not stand beside keySet, which has its own`)
 }
 
 function isBasePath(path: string): boolean {

@@ -11,6 +11,7 @@ import type { DecisionObserver } from '../decision/event.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 import type { KeySet } from '../key-set/key-set.js'
 import { sourceOf } from '../key-set/key-set.js'
+import { staleIfErrorOption } from '../key-set/remote-key-set.js'
 import {
   type CallersOption,
   type Ceilings,
@@ -51,8 +52,8 @@ export interface ServiceAuthPolicy {
   /** The address of the key set, instead of the one made of `issuer` and `apiBasePath`. */
   readonly jwksUri?: string | undefined
   /**
-   * A key set made by `remoteKeySet`, shared among several policies. Not beside `jwksUri`, `apiBasePath`
-   * or `allowInsecureHttp`: it has its own address.
+   * A key set made by `remoteKeySet`, shared among several policies. Not beside `jwksUri`, `apiBasePath`,
+   * `allowInsecureHttp` or `staleIfErrorSeconds`: it has its own.
    */
   readonly keySet?: KeySet | undefined
   /** Whether a `kid` that starts with `s-`, a static key of the core, may sign. Default: `'refuse'`. */
@@ -73,6 +74,11 @@ export interface ServiceAuthPolicy {
   readonly tokenCache?: { readonly max: number } | false | undefined
   /** Allows `http:` key-set addresses beyond loopback. Default: `false`. */
   readonly allowInsecureHttp?: boolean | undefined
+  /**
+   * Seconds, 0 to 3600: how long the key set stays in use past its `max-age` while it cannot be fetched.
+   * Default: 0.
+   */
+  readonly staleIfErrorSeconds?: number | undefined
   /** Told of every decision on the requests that this middleware judged. */
   readonly onDecision?: DecisionObserver | undefined
   /** The time in milliseconds since the epoch. Default: `Date.now`. */
@@ -131,6 +137,7 @@ const policySchema = optionsObject({
     })
     .default({ max: 10_000 }),
   allowInsecureHttp: flag().optional(),
+  staleIfErrorSeconds: staleIfErrorOption().optional(),
   onDecision: functionOf<DecisionObserver>().optional(),
   clock: functionOf<() => number>().default(() => () => Date.now()),
 })

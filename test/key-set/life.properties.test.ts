@@ -42,9 +42,16 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
 
 const gapMs = fc.oneof(fc.nat({ max: 5000 }), fc.nat({ max: 200_000 }), fc.nat({ max: 9_000_000 }))
 const story = fc.array(fc.tuple(gapMs, happening), { maxLength: 40 })
-const lifespan = fc
-  .record({ refreshSeconds: seconds, maxStaleSeconds: seconds })
-  .map(lives.lifespanOf)
+const lifespanWith = (staleIfErrorSeconds: number[]) =>
+  fc
+    .record({
+      refreshSeconds: seconds,
+      maxStaleSeconds: seconds,
+      staleIfErrorSeconds: fc.constantFrom(...staleIfErrorSeconds),
+      timeoutMs: fc.constantFrom(1, 3000, 60_000),
+    })
+    .map(lives.lifespanOf)
+const byDefault = lifespanWith([0])
 const beginning = fc.option(keys, { nil: undefined })
 
 interface Moment {
@@ -55,7 +62,7 @@ interface Moment {
 }
 
 /** Tells every story, and looks at each of its moments. */
-function inEveryStory(look: () => (moment: Moment) => void): void {
+function inEveryStory(look: () => (moment: Moment) => void, lifespan = byDefault): void {
   fc.assert(
     fc.property(story, lifespan, beginning, (events, span, supplied) => {
       const see = look()
@@ -75,7 +82,7 @@ function inEveryStory(look: () => (moment: Moment) => void): void {
 
 /** What may be used at this moment, the way the key set asks. */
 const usableAt = (life: lives.Life, at: number, span: lives.Lifespan): lives.Life['held'] =>
-  lives.advance(life, { type: 'time_passed', at }, span).held
+  lives.usableLife(lives.advance(life, { type: 'time_passed', at }, span), at, span).held
 
 it('never makes an expired set usable: only a new one is', () => {
   inEveryStory(() => ({ before, after, event, span }) => {
@@ -104,6 +111,28 @@ it('never uses a set longer than maxStaleSeconds, or than its max-age, after the
       }
     }
   })
+})
+
+it('uses a set past its max-age only after a failed fetch, and for as long as staleIfErrorSeconds says', () => {
+  const look = () => {
+    let freshUntil = Number.POSITIVE_INFINITY
+    let failedAt = Number.NEGATIVE_INFINITY
+    return ({ after, event, span }: Moment) => {
+      if (event.type === 'failed') failedAt = event.at
+      if (after.held !== undefined) freshUntil = after.held.freshUntil
+      if (after.trouble === undefined) failedAt = Number.NEGATIVE_INFINITY
+      const until = freshUntil + span.staleIfErrorSeconds * 1000
+      for (const at of [event.at, event.at + 10_000, freshUntil, until - 1, until]) {
+        if (!Number.isFinite(at) || at < Math.max(event.at, freshUntil)) continue
+        const held = usableAt(after, at, span)
+        if (held === undefined) continue
+        expect(at).toBeLessThan(until)
+        expect(at - held.fetchedAt).toBeLessThan(span.maxStaleSeconds * 1000)
+        expect(at - failedAt).toBeLessThan(30_000 + span.fetchSeconds * 1000)
+      }
+    }
+  }
+  inEveryStory(look, lifespanWith([1, 60, 3600]))
 })
 
 it('never loses a good set to a failure', () => {

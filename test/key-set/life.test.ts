@@ -10,7 +10,8 @@ const keysOf = (...kids: string[]): ReadonlyMap<string, VerificationKey> =>
   new Map(kids.map((kid) => [kid, key(kid)]))
 
 const T0 = 1_800_000_000_000
-const span = lives.lifespanOf({ refreshSeconds: 300, maxStaleSeconds: 3600 })
+const DEFAULTS = { staleIfErrorSeconds: 0, timeoutMs: 3000 }
+const span = lives.lifespanOf({ ...DEFAULTS, refreshSeconds: 300, maxStaleSeconds: 3600 })
 
 /** A life to which things happen, seconds after its start. */
 function lifeOf(start: lives.Life = lives.COLD, lifespan: lives.Lifespan = span) {
@@ -88,7 +89,7 @@ describe('max-age', () => {
   })
 
   it('never brings the next refresh nearer than 5 s', () => {
-    const hasty = lives.lifespanOf({ refreshSeconds: 0.001, maxStaleSeconds: 0.001 })
+    const hasty = lives.lifespanOf({ ...DEFAULTS, refreshSeconds: 0.001, maxStaleSeconds: 0.001 })
     const life = lifeOf(lives.COLD, hasty)
     life.fetched(0, ['a'], 10)
     expect(life.health(4.999).state).toBe('fresh')
@@ -100,10 +101,11 @@ describe('max-age', () => {
 
 it('applies the floors of refreshSeconds and maxStaleSeconds', () => {
   const floors = { refreshSeconds: 5, maxStaleSeconds: 10 }
-  expect(lives.lifespanOf({ refreshSeconds: 1, maxStaleSeconds: 1 })).toEqual(floors)
-  expect(lives.lifespanOf(floors)).toEqual(floors)
+  const applied = (seconds: typeof floors) => lives.lifespanOf({ ...DEFAULTS, ...seconds })
+  expect(applied({ refreshSeconds: 1, maxStaleSeconds: 1 })).toMatchObject(floors)
+  expect(applied(floors)).toMatchObject(floors)
   const longer = { refreshSeconds: 6, maxStaleSeconds: 11 }
-  expect(lives.lifespanOf(longer)).toEqual(longer)
+  expect(applied(longer)).toMatchObject(longer)
 })
 
 describe('a 304', () => {

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { advance, COLD, type Life } from '../../src/key-set/life.js'
 import { type FetchNumbers, nextSearchStep, type SearchState } from '../../src/key-set/search.js'
 
-const SPAN = { refreshSeconds: 300, maxStaleSeconds: 3600 }
+const SPAN = {
+  refreshSeconds: 300,
+  maxStaleSeconds: 3600,
+  staleIfErrorSeconds: 0,
+  fetchSeconds: 7,
+}
 const NONE = { lastStarted: 0, lastSuccessful: 0, lastFailed: 0 }
 const fetched = { type: 'fetched', at: 0, keys: new Map(), validators: undefined } as const
 const held = advance(COLD, { ...fetched, leftSeconds: undefined, maxAgeSeconds: undefined }, SPAN)

@@ -41,9 +41,20 @@ export const COMMON_OPTIONS: OptionSpecs = {
 }
 
 /** A password would be in the list of processes, and in the shell's history. */
-const REDIS_URL = /\b(?:redis|valkey)[a-z+]*:\/\//i
-const URL_WITH_PASSWORD = /:\/\/[^/@\s]*:[^/@\s]*@/
-const SIGNED_TOKEN = /\beyJ[\w-]+\.[\w-]+\.[\w-]/
+const REDIS_SCHEME = /\b(?:redis|valkey)/i
+const URL_WITH_PASSWORD = /:\/\/[^/@\s:]*:[^/@\s]*@/
+const TOKEN_HEADER = /\beyJ[\w-]/
+
+// Each match begins where a run of its characters begins: from every character the search would take time
+// that grows with the square of the length.
+const SCHEMES = /(?<![a-z+])[a-z+]+(?=:\/\/)/gi
+const FIRST_SEGMENTS = /(?<![\w-])[\w-]+(?=\.[\w-]+\.[\w-])/g
+
+const holdsRedisUrl = (text: string): boolean =>
+  Array.from(text.matchAll(SCHEMES)).some(([scheme]) => REDIS_SCHEME.test(scheme))
+
+const holdsToken = (text: string): boolean =>
+  Array.from(text.matchAll(FIRST_SEGMENTS)).some(([segment]) => TOKEN_HEADER.test(segment))
 
 /**
  * Refuses secrets among the arguments, without a word of them.
@@ -51,14 +62,14 @@ const SIGNED_TOKEN = /\beyJ[\w-]+\.[\w-]+\.[\w-]/
  * @throws CommandFailure (2)
  */
 export function refuseSecrets(argv: readonly string[]): void {
-  if (argv.some((text) => REDIS_URL.test(text) || URL_WITH_PASSWORD.test(text))) {
+  if (argv.some((text) => holdsRedisUrl(text) || URL_WITH_PASSWORD.test(text))) {
     throw wrong(
       'usage',
       'a URL of Redis, or one with a password, is no argument: others see it in the list of ' +
         'processes. Give it in REDIS_URL, or in a file with --redis',
     )
   }
-  if (argv.some((text) => SIGNED_TOKEN.test(text))) {
+  if (argv.some(holdsToken)) {
     throw wrong(
       'usage',
       'a token is no argument: others see it in the list of processes. Give it on standard input',

@@ -1,4 +1,4 @@
-import type { DenylistTarget } from '../denylist/entry.js'
+import type { DeniedKind, DenylistTarget } from '../denylist/entry.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { columns } from './columns.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
@@ -25,8 +25,9 @@ export const allow: Command = {
 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
+  const kind = readKind(context.arguments.values[0])
   const { issuer } = await readIssuer(context)
-  const target = readTarget(context, textOf('the issuer', issuer))
+  const target = readTarget(context, kind, textOf('the issuer', issuer))
   const author = readAuthor(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
@@ -49,9 +50,12 @@ async function run(context: CommandContext): Promise<CommandResult> {
 
 const NOT_LISTED = 'Nothing was listed. A mark ends it wherever a receiver still holds it'
 
-function readTarget({ arguments: { values } }: CommandContext, issuer: string): DenylistTarget {
-  const [first, value] = values
-  const kind = readKind(first)
+function readTarget(
+  { arguments: { values } }: CommandContext,
+  kind: DeniedKind,
+  issuer: string,
+): DenylistTarget {
+  const [, value] = values
   if (kind === 'issued-before') {
     if (value !== undefined) throw wrong('usage', 'allow issued-before takes no value')
     return { issuer, kind }

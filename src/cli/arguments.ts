@@ -83,17 +83,19 @@ export interface Grammar {
   readonly maxValues: number
   /** How many words of the whole line stand before these. Default: 0. */
   readonly wordsBefore?: number
+  /** What is wrong with an option of another command, by its name: `undefined` where no command has it. */
+  readonly misplaced?: (name: string) => string | undefined
 }
 
 /**
  * Reads options and values. What is wrong is told by its place: a word in the wrong place may be a
- * secret.
+ * secret, unless it is the name of another command's option.
  *
  * @throws CommandFailure (2)
  */
 export function readArguments(
   argv: readonly string[],
-  { options, maxValues, wordsBefore = 0 }: Grammar,
+  { options, maxValues, wordsBefore = 0, misplaced }: Grammar,
 ): Arguments {
   const specs: OptionSpecs = { ...options, ...COMMON_OPTIONS }
   const given = new Map<string, string[]>()
@@ -102,8 +104,10 @@ export function readArguments(
     if (token.kind === 'positional') values.push(token.value)
     if (token.kind !== 'option') continue
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined
-    if (spec === undefined)
-      throw wrong('usage', `unknown option${inPlace(token.index + wordsBefore)}`)
+    if (spec === undefined) {
+      const place = inPlace(token.index + wordsBefore)
+      throw wrong('usage', misplaced?.(token.name) ?? `unknown option${place}`)
+    }
     const value = readValue(token, spec)
     const earlier = given.get(token.name)
     if (earlier !== undefined && spec.kind === 'text' && !spec.repeatable) {

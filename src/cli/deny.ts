@@ -3,7 +3,7 @@ import { awaitReceivers, resultOf } from './await-receivers.js'
 import { columns } from './columns.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
 import { cutOffAt } from './cut-off.js'
-import { type DeniedThing, readThing } from './denied-thing.js'
+import { type DeniedThing, readKind, readThing } from './denied-thing.js'
 import { answered, withDenylist } from './denylist-client.js'
 import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './denylist-options.js'
 import { parseDuration } from './duration.js'
@@ -53,6 +53,8 @@ const FOR_RANGE = { leastMs: 1000, mostMs: 3650 * 86_400_000 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
   const given = context.arguments
+  // Without a kind the rest of the line may be meant otherwise.
+  readKind(given.values[0])
   const named = await readIssuer(context)
   const issuer = textOf('the issuer', named.issuer)
   const author = readAuthor(context)

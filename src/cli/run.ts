@@ -58,7 +58,14 @@ async function answer(
   commands: readonly Command[],
 ): Promise<Ending> {
   refuseSecrets(argv)
-  const before = readArguments(at === -1 ? argv : argv.slice(0, at), { options: {}, maxValues: 0 })
+  const isOption = (name: string): boolean =>
+    commands.some(({ options }) => Object.hasOwn(options, name))
+  const before = readArguments(at === -1 ? argv : argv.slice(0, at), {
+    options: {},
+    maxValues: 0,
+    misplaced: (name) =>
+      isOption(name) ? `no option --${name} goes before the command` : undefined,
+  })
   if (at !== -1 && command === undefined) {
     throw wrong('usage', `unknown command${inPlace(at)}`)
   }
@@ -68,6 +75,7 @@ async function answer(
       options: command.options,
       maxValues: command.maxValues ?? 0,
       wordsBefore: 1,
+      misplaced: (name) => (isOption(name) ? `${command.name} has no option --${name}` : undefined),
     })
   const information = informationOn(command, given ?? before, commands)
   if (information !== undefined) return information

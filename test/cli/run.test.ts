@@ -145,7 +145,7 @@ describe('a wrong command line', () => {
     ['no command', [], 'a command is missing; see service-auth --help'],
     ['an unknown command', ['prob'], 'unknown command (argument 1); see service-auth --help'],
     ['a command that may be a secret', [SECRET], 'unknown command (argument 1); see service-auth'],
-    ['an option before the command', ['--all', 'probe'], 'unknown option (argument 1)'],
+    ['an option before the command', ['--all', 'probe'], 'no option --all goes before the command'],
     ['an unknown option', ['probe', '--al'], 'unknown option (argument 2); see service-auth probe'],
     [
       'an option that may be a secret',
@@ -184,6 +184,30 @@ describe('a wrong command line', () => {
     expect(asJson.json()).toMatchObject({ ok: false, error: { code: 'usage' } })
     expect(ran.stderr + asJson.stdout + asJson.stderr).not.toMatch(/hunter|eyJ/)
   })
+})
+
+test.each([
+  [['denylist', '--policy', 'hunter2'], 'denylist has no option --policy; see'],
+  [['check-store', '--issuer=hunter2'], 'check-store has no option --issuer; see'],
+  [['--policy', 'hunter2', 'denylist'], 'no option --policy goes before the command; see'],
+  [['migrate', 'run', '--token-stdin'], 'migrate has no option --token-stdin; see'],
+])('an option of another command is named: %j', async (argv, message) => {
+  const ran = await runHere(argv)
+  expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(ran.stderr).toContain(`service-auth: ${message}`)
+  expect(ran.stderr).not.toContain('hunter2')
+})
+
+test.each([
+  ['deny', 'billing'],
+  ['deny'],
+  ['allow', 'billing'],
+  ['allow', 'billing', '--reason', 'x'],
+  ['deny', 'billing', '--policy', 'no-such-file'],
+])('%s %s asks for the kind before anything else', async (...argv) => {
+  const ran = await runHere(argv)
+  expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(ran.stderr).toContain('the first argument must be caller, key, token or issued-before')
 })
 
 describe('help and version', () => {

@@ -10,7 +10,7 @@ const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>
   reply_resolved: 'the lost reply is resolved',
   row_failed: 'rows have failed',
   rows_deleted: 'rows deleted',
-  settled: 'looked up, or imported one by one, without a row',
+  settled: 'users of deleted rows looked up or imported',
   corrected: 'corrections applied',
 }
 
@@ -46,7 +46,7 @@ interface Bar {
 
 const GAP = '  '
 
-/** For a terminal, in one line of it. What does not fit is left out whole: half a number is another. */
+/** One line for a terminal. A part that does not fit is left out: half a number would be a wrong number. */
 export function barLine({ measured, rate, counts, columns }: Bar): string {
   const { phase, done, total } = measured
   const share = total === 0 ? 1 : done / total

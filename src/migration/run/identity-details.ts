@@ -39,7 +39,7 @@ interface Sheet {
 
 function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
   switch (entry.type) {
-    // A preflight takes the place of an earlier one, which may have been of another source.
+    // A new preflight replaces an earlier one, which may have been of another source.
     case 'examined':
       sheet.clear()
       return
@@ -52,8 +52,8 @@ function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
     case 'row':
       rowFailed(entry, sheet)
       return
-    case 'settled':
-      settled(entry, sheet)
+    case 'identities_resolved':
+      identitiesResolved(entry, sheet)
       return
     case 'looked_up':
       lookedUp(entry, sheet)
@@ -103,7 +103,7 @@ const defined = ({
   ...(heldBy !== undefined && { heldBy }),
 })
 
-function settled({ refused }: EntryOf<'settled'>, sheet: Sheet): void {
+function identitiesResolved({ refused }: EntryOf<'identities_resolved'>, sheet: Sheet): void {
   for (const { of, line: _, ...reason } of refused) {
     sheet.set(of, { ...placeOf(of, sheet), ...defined(reason) })
   }

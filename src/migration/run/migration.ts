@@ -11,13 +11,13 @@ export interface MigrationOptions {
   readonly core: CoreClient
   /** The records to bring over. */
   readonly source: Source
-  /** Where it is written down what is done; such as a `fileJournal`. */
+  /** The record of what is done, such as a `fileJournal`. */
   readonly journal: Journal
   /** Called with each step. What it throws or rejects with has no effect. */
   readonly onProgress?: (event: MigrationProgress) => unknown
   /** Users in a call, 1 to 10,000. Default 2000. */
   readonly batchUsers?: number
-  /** Octets of a call, and of the largest record, 65,536 to 67,108,864. Default 1,000,000. */
+  /** Bytes of a call, and of the largest record, 65,536 to 67,108,864. Default 1,000,000. */
   readonly batchBytes?: number
   /** Seconds after which a call without reply counts as ended at the core, 0 to 600. Default 60. */
   readonly settleSeconds?: number
@@ -47,17 +47,17 @@ export interface Migration {
   check(options?: StepOptions): Promise<MigrationReport>
   /** From wherever the journal ends to the next state that needs a person. */
   run(options?: StepOptions): Promise<MigrationReport>
-  /** Applies corrections, or stages again what failed or was held back with a code; then as `run`. */
+  /** Applies corrections, or stages records again that failed or were held back with a code; then as `run`. */
   correct(
     corrections: Source | { readonly again: readonly string[] },
     options?: StepOptions,
   ): Promise<MigrationReport>
-  /** Looks each identity up anew. After the first `run`. */
+  /** Looks each identity up again. After the first `run`. */
   reconcile(options?: StepOptions): Promise<MigrationReport>
   /**
-   * Deletes the rows that a stalled run has left, which its report names, and looks up what has become of
-   * each of their identities: it has an account, or it fails because another account has its login, or
-   * the next `run` sends it again. Rejects when no run has stalled.
+   * After a run that stalled: deletes the rows that its report lists, and looks each of their users up.
+   * The user has an account, or fails because another account has the login, or is imported by the next
+   * `run`. Rejects with `bad_journal` when no run has stalled.
    */
   unblock(options?: StepOptions): Promise<MigrationReport>
   /** From the journal alone. */

@@ -17,7 +17,7 @@ export interface MigrationProgress {
     | 'waiting'
     | 'row_failed'
     | 'rows_deleted'
-    /** It was looked up, or found out by a call for one user, what became of users without a row. */
+    /** Users whose rows were deleted were looked up or imported directly. */
     | 'settled'
     | 'corrected'
     | 'reconciling'

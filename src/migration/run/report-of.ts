@@ -19,8 +19,8 @@ export function reportOf(state: RunState, { ending, now }: ReportInput): Migrati
   }
 }
 
-const rowsLeft = ({ left }: RunState): RowLeft[] =>
-  [...left.values()].map(({ row, externalUserId, status, heldBy }) => ({
+const rowsLeft = ({ stalledRows }: RunState): RowLeft[] =>
+  [...stalledRows.values()].map(({ row, externalUserId, status, heldBy }) => ({
     id: row,
     externalUserId,
     status,

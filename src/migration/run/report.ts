@@ -9,7 +9,7 @@ export type MigrationState =
   | 'to_correct'
   /** Nothing waits at the core, and not every identity is proved. */
   | 'to_reconcile'
-  /** Rows of this run are left at the core, where nothing has changed for `stallMinutes`. */
+  /** Rows of this run still wait at the core, and nothing has changed there for `stallMinutes`. */
   | 'stalled'
   /** Its signal has aborted; `run` goes on. */
   | 'interrupted'
@@ -67,15 +67,15 @@ export interface PreflightFinding {
   readonly records?: number
 }
 
-/** A row that a stalled run has left at the core. */
+/** A row that still waited at the core when the run stalled. */
 export interface RowLeft {
-  /** Of the row. */
+  /** The core's id of the row. */
   readonly id: string
-  /** Whom the row is about. */
+  /** The user of the row. */
   readonly externalUserId: string
-  /** Where the row stood. */
+  /** The row's status at the core. */
   readonly status: RowStatus
-  /** The core's id of an account that has a login of the row, so that it is never imported. */
+  /** The core's id of another account with a login of this user. The core never imports the row. */
   readonly heldBy?: string
 }
 
@@ -91,7 +91,7 @@ export interface MigrationReport {
   readonly startedAt: number
   /** Milliseconds since the epoch: of this report. */
   readonly reportedAt: number
-  /** Of a stalled run: its rows that are left at the core. */
+  /** With the state `stalled`: the rows of this run that still wait at the core. */
   readonly rows?: readonly RowLeft[]
   /** What the preflight has found. */
   readonly findings: readonly PreflightFinding[]
@@ -116,7 +116,7 @@ export interface IdentityReport {
   readonly coreUserId?: string
   /** Of the row that failed. */
   readonly rowId?: string
-  /** Such as `E003`, or `chunk_failed`; a text without one has none. */
+  /** The core's code, such as `E003`, or one of this package, such as `chunk_failed` or `login_taken`. */
   readonly code?: string
   /** Why it failed, in the core's words. */
   readonly text?: string

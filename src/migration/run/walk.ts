@@ -7,15 +7,15 @@ import { countOf } from './state/run-state.js'
 import { restingState } from './state/standing.js'
 import { collect } from './steps/collect.js'
 import { deleteRows } from './steps/delete-rows.js'
-import { importAlone } from './steps/import-alone.js'
+import { importDirectly } from './steps/import-directly.js'
 import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
 import { resolveBatch } from './steps/resolve-batch.js'
 import { resolveDeletion } from './steps/resolve-deletion.js'
-import { settle } from './steps/settle.js'
+import { resolveIdentities } from './steps/resolve-identities.js'
 import { stage } from './steps/stage.js'
 import { wait } from './steps/wait.js'
-import { withdraw } from './steps/waiting-rows.js'
+import { decideDeletion } from './steps/waiting-rows.js'
 import type { Work } from './work.js'
 
 /** What a walk has come to. */
@@ -31,7 +31,7 @@ export interface Ending {
 export async function walk(work: Work, aim: Aim): Promise<Ending> {
   return endingOf(work, async () => {
     const findings: PreflightFinding[] = []
-    if (work.ledger.state.left.size > 0) await work.ledger.write({ type: 'rows_appeared' })
+    if (work.ledger.state.stalledRows.size > 0) await work.ledger.write({ type: 'rows_appeared' })
     for (;;) {
       work.signal.throwIfAborted()
       const step = nextStep(work.ledger.state, aim)
@@ -65,17 +65,17 @@ export async function lookAnew(work: Work): Promise<Ending> {
 }
 
 /**
- * Deletes the rows that a stalled run has left, and looks up what has become of their identities.
+ * Deletes the rows that still waited when the run stalled, and looks up what became of their identities.
  *
- * @throws MigrationError `bad_journal` when no run has stalled since.
+ * @throws MigrationError `bad_journal` when the run has not stalled.
  */
 export async function unblock(work: Work): Promise<Ending> {
   const { state } = work.ledger
-  const isUnderWay = state.withdrawn.size > 0 || countOf(state, IDENTITY.unsettled) > 0
-  if (state.left.size === 0 && !isUnderWay) {
+  const isUnderWay = state.toResolve.size > 0 || countOf(state, IDENTITY.unresolved) > 0
+  if (state.stalledRows.size === 0 && !isUnderWay) {
     throw new MigrationError('bad_journal', 'no run has stalled: there are no rows to delete')
   }
-  await withdraw(work, [...state.left.values()])
+  await decideDeletion(work, [...state.stalledRows.values()])
   return walk(work, 'unblock')
 }
 
@@ -97,11 +97,11 @@ const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
   resolve_batch: (work) => done(resolveBatch(work, { givenUpAt: work.timing.elapsedMs() })),
   resolve_deletion: (work) => done(resolveDeletion(work, { givenUpAt: work.timing.elapsedMs() })),
   delete_rows: (work) => done(deleteRows(work)),
-  settle: (work) => done(settle(work)),
+  resolve_identities: (work) => done(resolveIdentities(work)),
   stage: (work) => done(stage(work)),
   wait: (work, _, aim) => done(wait(work, aim)),
   collect: (work) => done(collect(work)),
-  import_alone: (work) => done(importAlone(work)),
+  import_directly: (work) => done(importDirectly(work)),
   reconcile: (work) => done(reconcile(work)),
 }
 

@@ -54,7 +54,7 @@ describe('rows that have failed', () => {
     simulated.accounts.delete('other')
     await expect(migration.correct({ again: ['E019'] })).rejects.toMatchObject({
       code: 'bad_corrections',
-      message: 'nobody has failed with E019',
+      message: 'no record has failed or was held back with E019',
     })
     expect(await migration.correct({ again: ['E003'] })).toMatchObject({ state: 'complete' })
   })
@@ -82,7 +82,7 @@ describe('rows that have failed', () => {
     await migration.run()
     await expect(migration.correct({ again: [code] })).rejects.toMatchObject({
       code: 'bad_corrections',
-      message: `nobody has failed with ${code}`,
+      message: `no record has failed or was held back with ${code}`,
     })
     expect([0, numberOf('E003'), numberOf('E255')]).not.toContain(numberOf(code))
   })
@@ -95,7 +95,7 @@ describe('rows that have failed', () => {
     const [failed] = (await listOf(migration.identities())).filter(({ code }) => code === 'E003')
     expect(failed?.heldBy).toBeUndefined()
     expect(failed?.text).toMatch(
-      / No account holds it: the user is to be sent again with this code\.$/,
+      / No account has this login: stage the record again with this code\.$/,
     )
   })
 

@@ -26,9 +26,9 @@ export function applyEntry(state: RunState, entry: Entry): void {
     case 'foreign_rows':
     case 'row':
     case 'rows_appeared':
-    case 'left':
-    case 'withdrawn':
-    case 'settled':
+    case 'rows_stalled':
+    case 'delete_decided':
+    case 'identities_resolved':
     case 'delete_sent':
     case 'deleted':
     case 'delete_refused':

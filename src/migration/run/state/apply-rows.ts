@@ -10,9 +10,9 @@ type RowEntry = Extract<
       | 'foreign_rows'
       | 'row'
       | 'rows_appeared'
-      | 'left'
-      | 'withdrawn'
-      | 'settled'
+      | 'rows_stalled'
+      | 'delete_decided'
+      | 'identities_resolved'
       | 'delete_sent'
       | 'deleted'
       | 'delete_refused'
@@ -29,20 +29,20 @@ export function applyRows(state: RunState, entry: RowEntry): void {
       recordRow(state, entry)
       return
     case 'rows_appeared':
-      state.left.clear()
+      state.stalledRows.clear()
       awaitRest(state)
       return
-    case 'left':
+    case 'rows_stalled':
       for (const row of entry.rows) {
         assertOrdinal(row.of, sizeOf(state))
-        state.left.set(row.row, row)
+        state.stalledRows.set(row.row, row)
       }
       return
-    case 'withdrawn':
-      withdraw(state, entry)
+    case 'delete_decided':
+      decideDeletion(state, entry)
       return
-    case 'settled':
-      applySettled(state, entry)
+    case 'identities_resolved':
+      recordResolved(state, entry)
       return
     case 'delete_sent':
       state.deleting = entry.rows
@@ -74,37 +74,41 @@ function recordRow(state: RunState, entry: EntryOf<'row'>): void {
   state.failureCodes[entry.of] = numberOf(entry.code)
 }
 
-/** Of these a decision was made already, or a call is still to come. */
+/** A decision was made on these already, or they are still to be sent. */
 const KEEPS_ITS_STATE: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.pending,
   IDENTITY.invalid,
   IDENTITY.again,
   IDENTITY.sent,
-  IDENTITY.alone,
+  IDENTITY.to_import,
   IDENTITY.accepted,
   IDENTITY.left_out,
 ])
 
-function withdraw(state: RunState, { rows }: EntryOf<'withdrawn'>): void {
-  let wasLeft = false
+function decideDeletion(state: RunState, { rows }: EntryOf<'delete_decided'>): void {
+  let wasStalled = false
   for (const [row, ordinal] of rows) {
     assertOrdinal(ordinal, sizeOf(state))
     state.rows.set(row, ordinal)
     state.toDelete.add(row)
-    state.withdrawn.add(row)
-    if (state.left.delete(row)) wasLeft = true
+    state.toResolve.add(row)
+    if (state.stalledRows.delete(row)) wasStalled = true
     if (!KEEPS_ITS_STATE.has(stateOf(state, ordinal))) {
-      setIdentity(state, ordinal, IDENTITY.unsettled)
+      setIdentity(state, ordinal, IDENTITY.unresolved)
     }
   }
   state.reconciled = false
-  if (wasLeft) awaitRest(state)
+  if (wasStalled) awaitRest(state)
 }
 
-function applySettled(state: RunState, { found, alone, refused }: EntryOf<'settled'>): void {
+function recordResolved(
+  state: RunState,
+  { found, toImport, refused }: EntryOf<'identities_resolved'>,
+): void {
   const size = sizeOf(state)
   for (const ordinal of readOrdinals(found, size)) setIdentity(state, ordinal, IDENTITY.found)
-  for (const ordinal of readOrdinals(alone, size)) setIdentity(state, ordinal, IDENTITY.alone)
+  for (const ordinal of readOrdinals(toImport, size))
+    setIdentity(state, ordinal, IDENTITY.to_import)
   for (const { of, code } of refused) {
     assertOrdinal(of, size)
     setIdentity(state, of, IDENTITY.failed)
@@ -134,13 +138,13 @@ function forgetRows(state: RunState, rows: readonly string[]): void {
   for (const row of rows) {
     state.rows.delete(row)
     state.toDelete.delete(row)
-    state.withdrawn.delete(row)
+    state.toResolve.delete(row)
   }
 }
 
 const FIRST_OWN_NUMBER = 252
 
-/** Codes of our own, with numbers above those of the core's, which end at E046. */
+/** Codes of this package. The core's codes end at E046, so these numbers are free. */
 const OWN_CODES: ReadonlyMap<string, number> = new Map([
   ['login_taken', FIRST_OWN_NUMBER],
   ['login_twice', 253],
@@ -150,7 +154,7 @@ const OWN_CODES: ReadonlyMap<string, number> = new Map([
 
 const CORE_CODE = /^E(\d{3})$/
 
-/** Whether it is a code with which a record can have failed. */
+/** Whether a record can have failed, or can be held back, with this code. */
 export const isFailureCode = (code: unknown): code is string =>
   typeof code === 'string' && (OWN_CODES.has(code) || CORE_CODE.test(code))
 

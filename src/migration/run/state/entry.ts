@@ -21,7 +21,7 @@ interface Begun {
   readonly core?: string | undefined
 }
 
-/** Valid records that are not staged, because another account, or another record, has one of their logins. */
+/** Valid records that are not staged, because an account (`taken`) or an earlier record (`twice`) has a login. */
 interface LoginConflicts {
   readonly type: 'login_conflicts'
   readonly taken: readonly (readonly [ordinal: number, heldBy: string])[]
@@ -70,8 +70,8 @@ interface FailedRow {
   readonly heldBy?: string | undefined
 }
 
-/** A row that a stalled run has left at the core. */
-export interface LeftRow {
+/** A row that still waited at the core when the run stalled. */
+export interface StalledRow {
   readonly row: string
   readonly of: number
   readonly externalUserId: string
@@ -79,7 +79,7 @@ export interface LeftRow {
   readonly heldBy?: string | undefined
 }
 
-/** An identity that has no row any longer, and cannot get an account with its record. */
+/** An identity that no longer has a row and cannot get an account with its record. */
 export interface Refusal {
   readonly of: number
   readonly line: number
@@ -88,14 +88,17 @@ export interface Refusal {
   readonly heldBy?: string | undefined
 }
 
-/** Rows are withdrawn before they are deleted; their identities are settled after it. */
-type Withdrawals =
-  | { readonly type: 'left'; readonly rows: readonly LeftRow[] }
-  | { readonly type: 'withdrawn'; readonly rows: (readonly [row: string, ordinal: number])[] }
+/**
+ * `rows_stalled`: rows that the run does not wait for any longer. `delete_decided`: rows that are deleted next,
+ * whatever their outcome; `identities_resolved` has what became of their identities, in lists of ordinals.
+ */
+type Resolutions =
+  | { readonly type: 'rows_stalled'; readonly rows: readonly StalledRow[] }
+  | { readonly type: 'delete_decided'; readonly rows: (readonly [row: string, ordinal: number])[] }
   | {
-      readonly type: 'settled'
+      readonly type: 'identities_resolved'
       readonly found: string
-      readonly alone: string
+      readonly toImport: string
       readonly refused: readonly Refusal[]
     }
 
@@ -149,7 +152,7 @@ interface Ended {
     readonly message: string
   }[]
   readonly fault?: string | undefined
-  /** Of the `CoreError`. */
+  /** The `code` of the `CoreError`. */
   readonly faultCode?: string | undefined
 }
 
@@ -157,7 +160,7 @@ interface Ended {
  * What a run writes down. Ordinals count the records of the source from 0; many of them stand in a text
  * as `writeOrdinals` writes them.
  */
-export type Entry = Begun | Examined | Batch | Rows | Withdrawals | LookUps | Corrections | Ended
+export type Entry = Begun | Examined | Batch | Rows | Resolutions | LookUps | Corrections | Ended
 export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>
 
 export const begunEntry = (begun: Omit<EntryOf<'begun'>, 'type' | 'format'>): Entry => ({

@@ -3,8 +3,8 @@ import type { IdentityState } from '../report.js'
 /**
  * What a run knows of an identity, as one octet. `again` is to be sent anew, after a look for what is
  * there; `sent` waits for the reply of its batch; of `found` an account or a row was seen, whoever has
- * made it. The row of an `unsettled` identity was withdrawn: look-ups tell what becomes of it. One that
- * is `alone` is imported in a call of its own.
+ * made it. The run deletes the row of an `unresolved` identity before the core is done with it, and then
+ * looks the identity up. One that is `to_import` is imported directly, in a call of its own.
  */
 export const IDENTITY = {
   pending: 0,
@@ -20,8 +20,8 @@ export const IDENTITY = {
   reconciled: 10,
   accepted: 11,
   left_out: 12,
-  unsettled: 13,
-  alone: 14,
+  unresolved: 13,
+  to_import: 14,
 } as const
 
 export type IdentityCode = (typeof IDENTITY)[keyof typeof IDENTITY]

@@ -7,15 +7,15 @@ export type Step =
   | 'resolve_batch'
   | 'resolve_deletion'
   | 'delete_rows'
-  | 'settle'
+  | 'resolve_identities'
   | 'stage'
   | 'wait'
   | 'collect'
-  | 'import_alone'
+  | 'import_directly'
   | 'reconcile'
   | 'end'
 
-/** `look`: nothing is sent, what is there is looked at. `unblock`: rows leave and are settled, no more. */
+/** `look` looks identities up and sends nothing. `unblock` only deletes rows and looks their identities up. */
 export type Aim = 'finish' | 'look' | 'unblock'
 
 /**
@@ -28,13 +28,13 @@ export function nextStep(state: RunState, aim: Aim): Step {
   if (state.undecided !== undefined) return 'resolve_batch'
   if (state.deleting !== undefined) return 'resolve_deletion'
   if (state.toDelete.size > 0) return 'delete_rows'
-  if (countOf(state, IDENTITY.unsettled) > 0) return 'settle'
+  if (countOf(state, IDENTITY.unresolved) > 0) return 'resolve_identities'
   if (aim === 'unblock') return 'end'
   if (aim === 'finish' && hasUnsent(state)) return 'stage'
   if (!state.waited) return 'wait'
   if (!state.collected) return 'collect'
-  // Once nothing waits: of two with one login, the one that was staged first has it.
-  if (aim === 'finish' && countOf(state, IDENTITY.alone) > 0) return 'import_alone'
+  // Only once no row waits: of two users with one login, the one that was staged first gets it.
+  if (aim === 'finish' && countOf(state, IDENTITY.to_import) > 0) return 'import_directly'
   if (!state.reconciled) return 'reconcile'
   return 'end'
 }

@@ -17,7 +17,7 @@ const finding = z.looseObject({
   message: text,
 })
 
-const leftRow = z.strictObject({
+const stalledRow = z.strictObject({
   row: text,
   of: count,
   externalUserId: text,
@@ -84,12 +84,12 @@ const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('collected') }),
   z.strictObject({ type: z.literal('rows_appeared') }),
 
-  z.strictObject({ type: z.literal('left'), rows: z.array(leftRow) }),
-  z.strictObject({ type: z.literal('withdrawn'), rows: z.array(z.tuple([text, count])) }),
+  z.strictObject({ type: z.literal('rows_stalled'), rows: z.array(stalledRow) }),
+  z.strictObject({ type: z.literal('delete_decided'), rows: z.array(z.tuple([text, count])) }),
   z.strictObject({
-    type: z.literal('settled'),
+    type: z.literal('identities_resolved'),
     found: ordinals,
-    alone: ordinals,
+    toImport: ordinals,
     refused: z.array(refusal),
   }),
 

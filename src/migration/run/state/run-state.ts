@@ -1,5 +1,5 @@
 import type { MigrationCounts } from '../report.js'
-import type { EntryOf, LeftRow, Origin } from './entry.js'
+import type { EntryOf, Origin, StalledRow } from './entry.js'
 import { COUNTED_AS, type IdentityCode } from './identity-state.js'
 
 /** A call that was begun and of which the journal does not tell the end. */
@@ -40,10 +40,10 @@ export interface RunState {
   /** Own rows that are recorded and not deleted, with the identity of each. */
   readonly rows: Map<string, number>
   readonly toDelete: Set<string>
-  /** Of them, those that the core's job may have taken away before: look-ups tell what became of them. */
-  readonly withdrawn: Set<string>
-  /** Rows that a stalled run has left, by id. */
-  readonly left: Map<string, LeftRow>
+  /** Rows of `toDelete` that the core's job may import first: their identities are looked up afterwards. */
+  readonly toResolve: Set<string>
+  /** Rows that still waited at the core when the run stalled, by id. */
+  readonly stalledRows: Map<string, StalledRow>
   deleting: readonly string[] | undefined
   /** A deletion did not account for each row: nothing more is sent until somebody has looked. */
   blocked: boolean
@@ -72,8 +72,8 @@ export function createRunState(): RunState {
     foreignRows: new Set(),
     rows: new Map(),
     toDelete: new Set(),
-    withdrawn: new Set(),
-    left: new Map(),
+    toResolve: new Set(),
+    stalledRows: new Map(),
     deleting: undefined,
     blocked: false,
     waited: true,

@@ -11,7 +11,7 @@ export function standingOf(state: RunState): MigrationState {
 /** What a run that has nothing left to do by itself has come to. */
 export function restingState(state: RunState): MigrationState {
   if (state.blocked) return 'to_reconcile'
-  if (state.left.size > 0) return 'stalled'
+  if (state.stalledRows.size > 0) return 'stalled'
   if (nextStep(state, 'finish') !== 'end') return 'interrupted'
   if (countOf(state, IDENTITY.invalid, IDENTITY.failed) > 0) return 'to_correct'
   return isProved(state) ? 'complete' : 'to_reconcile'

@@ -19,7 +19,7 @@ export interface AccountsSeen {
 const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.pending,
   IDENTITY.again,
-  IDENTITY.alone,
+  IDENTITY.to_import,
   IDENTITY.invalid,
   IDENTITY.accepted,
   IDENTITY.left_out,

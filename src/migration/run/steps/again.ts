@@ -11,17 +11,19 @@ import { createLoginIndex, type LoginIndex } from './login-index.js'
 import { recordsInUse } from './records-in-use.js'
 
 /**
- * Stages again, with the same record, whoever failed or was held back with one of these codes; but
- * nobody whose login another account or another record has: the row would fail again, and the core's
- * job fails others with it.
+ * Stages the records again that failed or were held back with one of these codes. Leaves out records
+ * whose login another account or another record has: they would fail again, and others of their chunk too.
  *
- * @throws MigrationError `bad_corrections` when nobody is left.
+ * @throws MigrationError `bad_corrections` when there is no record to stage.
  */
 export async function sendAgain(work: Work, codes: readonly string[]): Promise<void> {
   assertCorrectable(work)
   const asked = withCode(work, codes)
   if (asked.size === 0) {
-    throw new MigrationError('bad_corrections', `nobody has failed with ${codes.join(' or ')}`)
+    throw new MigrationError(
+      'bad_corrections',
+      `no record has failed or was held back with ${codes.join(' or ')}`,
+    )
   }
   const { taken } = await lookUpLogins(work, recordsOf(work, asked))
   const free = new Set([...asked].filter((ordinal) => !taken.has(ordinal)))
@@ -49,7 +51,7 @@ export async function sendAgain(work: Work, codes: readonly string[]): Promise<v
   work.tell('corrected', { users: ordinals.length })
 }
 
-/** Ordinals, ascending. */
+/** The ordinals in ascending order. */
 function withCode({ ledger: { state } }: Work, codes: readonly string[]): ReadonlySet<number> {
   const numbers = new Set(codes.map(numberOf))
   const ordinals = new Set<number>()

@@ -8,26 +8,26 @@ import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 import type { Work } from '../work.js'
 import { ownRowOf } from './own-row.js'
-import { takenText } from './settle.js'
+import { takenText } from './resolve-identities.js'
 
 /** Rows written down at once. */
 const CHUNK = 200
 
 /**
- * Writes down each row that has failed, with its reason; of others' rows nothing. A row that may have failed
- * for another of its chunk is withdrawn, and its identity imported alone: that tells.
+ * Writes down each row of this run that has failed, with its reason. A row that may have failed because of
+ * another of its chunk is deleted, and its user imported directly: that shows who is at fault.
  */
 export async function collect(work: Work): Promise<void> {
   const { core, ledger, settings, signal } = work
   let entries: Entry[] = []
   let failed = 0
-  let withdrawn: Withdrawn[] = []
+  let toDelete: RowOf[] = []
   const flush = async (): Promise<void> => {
     const written = entries
-    const rows = withdrawn
+    const rows = toDelete
     entries = []
-    withdrawn = []
-    if (rows.length > 0) written.push({ type: 'withdrawn', rows })
+    toDelete = []
+    if (rows.length > 0) written.push({ type: 'delete_decided', rows })
     if (written.length > 0) await ledger.write(...written)
   }
   const rows = core.rows('FAILED', { signal })
@@ -35,19 +35,19 @@ export async function collect(work: Work): Promise<void> {
     const ordinal = ownRowOf(work, row)
     if (ordinal === undefined) return
     const entry = await rowEntry(work, row, ordinal)
-    if (entry === undefined) withdrawn.push([row.id, ordinal])
+    if (entry === undefined) toDelete.push([row.id, ordinal])
     else entries.push(entry)
     if (entry?.as === 'failed') failed += 1
-    if (entries.length + withdrawn.length >= CHUNK) await flush()
+    if (entries.length + toDelete.length >= CHUNK) await flush()
   })
   await flush()
   if (failed > 0) work.tell('row_failed', { users: failed })
   await ledger.write({ type: 'collected' })
 }
 
-type Withdrawn = readonly [row: string, ordinal: number]
+type RowOf = readonly [row: string, ordinal: number]
 
-/** `undefined` where nobody can tell by the row whether it, or another of its chunk, is at fault. */
+/** `undefined` when the row does not show whether it or another of its chunk is at fault. */
 async function rowEntry(
   work: Work,
   row: StagedRow,
@@ -75,17 +75,17 @@ async function rowEntry(
   return { ...about, as: 'failed', heldBy, code: taken.code, text: takenText(taken) }
 }
 
-/** Each text of the validation is about its row, and a code that blames nobody about the core. */
+/** The texts of the validation are about the row itself, and a code that blames no user is about the core. */
 const isBelieved = ({ kind, code }: RowError): boolean =>
   kind === 'validation' || (kind === 'chunk_failed' && code !== 'chunk_failed')
 
-/** The row is of an attempt before the decision that a person has made on the identity. */
+/** The row is of an earlier attempt: since then a person or the run has decided about the identity. */
 const isDecided = ({ ledger }: Work, ordinal: number): boolean =>
   DECIDED.has(stateOf(ledger.state, ordinal))
 
 const DECIDED: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.again,
-  IDENTITY.alone,
+  IDENTITY.to_import,
   IDENTITY.left_out,
   IDENTITY.accepted,
 ])

@@ -32,17 +32,17 @@ async function deleteSome(work: Work, rows: readonly string[]): Promise<void> {
 }
 
 /**
- * Each row must be in one of the lists. Among those that were not there only rows may be that the job
- * could still import: what has become of their identities is looked up. Nobody but a run deletes others.
+ * Each row must be in one of the lists. Only a row that the job may have imported may be missing at the core:
+ * its identity is looked up next. Any other row that is missing was deleted by somebody else.
  */
 async function account(
   work: Work,
   rows: readonly string[],
   lists: { readonly deletedIds: readonly string[]; readonly invalidIds: readonly string[] },
 ): Promise<void> {
-  const { withdrawn } = work.ledger.state
+  const { toResolve } = work.ledger.state
   const asked = new Set(rows)
-  const isGone = (row: string): boolean => asked.has(row) && withdrawn.has(row)
+  const isGone = (row: string): boolean => asked.has(row) && toResolve.has(row)
   const gone = new Set([...lists.deletedIds, ...lists.invalidIds.filter(isGone)])
   const deleted = rows.filter((row) => gone.has(row))
   const open = rows.filter((row) => !gone.has(row))

@@ -41,9 +41,9 @@ async function reconcileFrom(work: Work, from: number, seen: AccountsSeen): Prom
 /** Who has failed is looked up too: the hook may have made the account since. */
 const DUE: ReadonlySet<IdentityCode> = new Set([IDENTITY.staged, IDENTITY.found, IDENTITY.failed])
 
-/** Whoever has a row that a stalled run has left has not come to rest. */
+/** Leaves out identities whose rows still wait at the core after a stall. */
 async function* dueRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
-  const waiting = new Set([...work.ledger.state.left.values()].map(({ of }) => of))
+  const waiting = new Set([...work.ledger.state.stalledRows.values()].map(({ of }) => of))
   for await (const record of recordsIn(work, from, DUE)) {
     if (!waiting.has(record.ordinal)) yield record
   }
@@ -74,9 +74,9 @@ async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<vo
 
 /** A call without reply may have landed while the others were looked up. */
 async function hasUnrecordedRow(work: Work): Promise<boolean> {
-  const { left } = work.ledger.state
+  const { stalledRows } = work.ledger.state
   for await (const row of work.core.rows(undefined, { signal: work.signal })) {
-    if (!left.has(row.id) && ownRowOf(work, row) !== undefined) return true
+    if (!stalledRows.has(row.id) && ownRowOf(work, row) !== undefined) return true
   }
   return false
 }

@@ -3,8 +3,9 @@ import type { Work } from '../work.js'
 import { countLostCall } from './lost-calls.js'
 
 /**
- * Decides by the list what became of a deletion without reply: failed rows leave by no other way, and of
- * withdrawn ones the identities are looked up. A row that is gone counts at once, one that is there once the core has had its time to end the call.
+ * Decides by the list of rows what became of a deletion without reply. A row that is gone counts as deleted at
+ * once: nothing else removes failed rows, and the identities of the others are looked up. A row that is
+ * there counts only after `settleSeconds`, when the core has ended the call.
  */
 export async function resolveDeletion(
   work: Work,

@@ -1,16 +1,16 @@
 import { CoreError } from '../../core/core-error.js'
-import type { LeftRow } from '../state/entry.js'
+import type { StalledRow } from '../state/entry.js'
 import type { Aim } from '../state/next-step.js'
 import type { Work } from '../work.js'
-import { examineWaitingRows, leave, withdraw } from './waiting-rows.js'
+import { decideDeletion, endWait, examineWaitingRows } from './waiting-rows.js'
 
 /** The job takes rows between two polls: one moment without rows proves nothing. */
 const EMPTY_POLLS = 2
 
-/** Rows that the job has taken up and not ended after so long wait for its next run, or are stuck. */
+/** Rows that are `PROCESSING` for so long wait for the job's next run, or are stuck. */
 const JOB_IS_QUIET_MS = 60_000
 
-/** The job runs five minutes after it has ended: another account may have taken a login since a look-up. */
+/** The job runs every five minutes. After a run of it, look-ups before it may be out of date. */
 const JOB_HAS_RUN_MS = 6 * 60_000
 
 interface Poll {
@@ -20,12 +20,12 @@ interface Poll {
 }
 
 /**
- * Waits until nothing of this run waits at the core. Polls that fail are repeated.
+ * Waits until no row of this run waits at the core. Polls that fail are repeated.
  *
  * One row that cannot be imported keeps its whole chunk back, and the job tries a chunk once a run. So
- * rows that block others are withdrawn: looked for when rows have failed, and when nothing moves. When
- * nothing has moved for `stallMinutes`, the rows that are left are written down, and the run goes on with
- * whoever has come to rest.
+ * the run looks for such rows when rows have failed and when nothing changes, and deletes them. When
+ * nothing has changed for `stallMinutes`, it writes down the rows that still wait, and goes on with all
+ * other identities.
  *
  * @throws CoreError when polls have failed for `stallMinutes`.
  */
@@ -38,14 +38,14 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
   let emptyPolls = 0
   let last: Poll | undefined
 
-  /** Whether there is nothing to wait for. */
-  async function judge(poll: Poll): Promise<boolean> {
+  /** Returns true when the wait is over. */
+  async function isWaitOver(poll: Poll): Promise<boolean> {
     const isSame = JSON.stringify(poll) === JSON.stringify(last)
     if (!isSame || failingSince !== undefined) changedAt = timing.elapsedMs()
     last = poll
     emptyPolls = poll.new + poll.processing === 0 ? emptyPolls + 1 : 0
     if (emptyPolls === EMPTY_POLLS) {
-      await leave(work, [])
+      await endWait(work, [])
       return true
     }
     const quietMs = timing.elapsedMs() - changedAt
@@ -56,9 +56,9 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
     const isStuck = poll.processing > 0 && quietMs >= stuckMs && (isNew || isOld)
     const mayBlock = emptyPolls === 0 && isSame && poll.failed > examined.failed
     if (!isStalled && !isStuck && !mayBlock) return false
-    const { isOver, withdrawn } = await examine(work, aim, { isStalled, untried: poll.new })
+    const { isOver, toDelete } = await examine(work, aim, { isStalled, untried: poll.new })
     const { failed, processing } = poll
-    work.examined = { failed, processing: processing - withdrawn, at: timing.elapsedMs() }
+    work.examined = { failed, processing: processing - toDelete, at: timing.elapsedMs() }
     return isOver
   }
 
@@ -66,7 +66,7 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
     try {
       const poll = await countRows(work)
       work.tell('waiting', { rows: { new: poll.new, processing: poll.processing } })
-      if (await judge(poll)) return
+      if (await isWaitOver(poll)) return
       failingSince = undefined
     } catch (error) {
       if (!(error instanceof CoreError)) throw error
@@ -79,39 +79,39 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
 
 interface Examination {
   readonly isStalled: boolean
-  /** Rows that the job has not taken up. Until the run has stalled they are not looked at. */
+  /** Rows that are `NEW`: they are looked up only once the run has stalled. */
   readonly untried: number
 }
 
 interface Examined {
-  /** The waiting ends. */
+  /** The wait is over. */
   readonly isOver: boolean
-  /** Rows that are deleted next. */
-  readonly withdrawn: number
+  /** How many rows are deleted next. */
+  readonly toDelete: number
 }
 
-/** Who only looks takes nothing away. */
+/** Looks for rows that block others. Only a run deletes them: `reconcile` changes nothing. */
 async function examine(
   work: Work,
   aim: Aim,
   { isStalled, untried }: Examination,
 ): Promise<Examined> {
-  const blocking: LeftRow[] = []
-  const left: LeftRow[] = []
+  const blocking: StalledRow[] = []
+  const stalled: StalledRow[] = []
   let waiting = isStalled ? 0 : untried
   await examineWaitingRows(work, isStalled ? undefined : 'PROCESSING', ({ isBlocking, ...row }) => {
     waiting += 1
     if (isBlocking) blocking.push(row)
-    if (isStalled) left.push(row)
+    if (isStalled) stalled.push(row)
   })
   if (aim === 'finish' && blocking.length > 0) {
-    await withdraw(work, blocking)
-    return { isOver: true, withdrawn: blocking.length }
+    await decideDeletion(work, blocking)
+    return { isOver: true, toDelete: blocking.length }
   }
-  // Without one of this run, those that the core counts are others' rows.
-  if (waiting > 0 && !isStalled) return { isOver: false, withdrawn: 0 }
-  await leave(work, left)
-  return { isOver: true, withdrawn: 0 }
+  // If no row is of this run, the core counts rows of others.
+  if (waiting > 0 && !isStalled) return { isOver: false, toDelete: 0 }
+  await endWait(work, stalled)
+  return { isOver: true, toDelete: 0 }
 }
 
 async function countRows({ core, signal }: Work): Promise<Poll> {

@@ -2,19 +2,19 @@ import type { StagedRow } from '../../core/reply.js'
 import { findHolder } from '../../reconcile/holder.js'
 import { externalUserIdOf } from '../../user/external-user-id.js'
 import { forEachAtOnce } from '../at-once.js'
-import type { Entry, LeftRow } from '../state/entry.js'
+import type { Entry, StalledRow } from '../state/entry.js'
 import type { Work } from '../work.js'
 import { ownRowOf } from './own-row.js'
 
-/** A row of this run that waits at the core, looked up. */
-export interface ExaminedRow extends LeftRow {
-  /** It can never be imported: the identity has its account, or another account has its login. */
+/** A row of this run that waits at the core, and the result of its look-up. */
+export interface ExaminedRow extends StalledRow {
+  /** The core can never import it: the identity has its account, or another account has its login. */
   readonly isBlocking: boolean
 }
 
 /**
- * Looks up each row of this run that waits at the core, with a status or with any: whether the identity has
- * an account, and who holds each login.
+ * Looks up each row of this run that waits at the core, with one status or with any: whether the identity has
+ * an account, and whether another account has one of its logins.
  */
 export async function examineWaitingRows(
   work: Work,
@@ -53,24 +53,24 @@ async function* waitingRows(
   }
 }
 
-/** Rows in an entry. */
+/** Rows written in one entry. */
 const CHUNK = 500
 
-/** Writes down that rows are deleted next, and their identities looked up after it. */
-export async function withdraw(
+/** Writes down that these rows are deleted next. Their identities are looked up after the deletion. */
+export async function decideDeletion(
   { ledger }: Work,
-  rows: readonly Pick<LeftRow, 'row' | 'of'>[],
+  rows: readonly Pick<StalledRow, 'row' | 'of'>[],
 ): Promise<void> {
   const entries = chunksOf(rows).map(
-    (chunk): Entry => ({ type: 'withdrawn', rows: chunk.map(({ row, of }) => [row, of]) }),
+    (chunk): Entry => ({ type: 'delete_decided', rows: chunk.map(({ row, of }) => [row, of]) }),
   )
   if (entries.length > 0) await ledger.write(...entries)
 }
 
-/** Writes down which rows a run leaves at the core, in the order of the source. */
-export async function leave({ ledger }: Work, rows: readonly LeftRow[]): Promise<void> {
+/** Writes down that the wait is over, and which rows still wait, in the order of the source. */
+export async function endWait({ ledger }: Work, rows: readonly StalledRow[]): Promise<void> {
   const inOrder = rows.toSorted((one, other) => one.of - other.of)
-  const entries = chunksOf(inOrder).map((chunk): Entry => ({ type: 'left', rows: chunk }))
+  const entries = chunksOf(inOrder).map((chunk): Entry => ({ type: 'rows_stalled', rows: chunk }))
   await ledger.write(...entries, { type: 'waited' })
 }
 

@@ -8,25 +8,25 @@ import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { recordsIn } from './records-in.js'
 
-/** What has become of an identity whose row is gone. */
-export type Settlement =
-  | { readonly as: 'found' | 'alone'; readonly of: number }
+/** What became of an identity that no longer has a row. */
+export type Resolution =
+  | { readonly as: 'found' | 'toImport'; readonly of: number }
   | ({ readonly as: 'refused' } & Refusal)
 
-/** Identities written down at once. */
+/** Identities written in one entry. */
 const CHUNK = 200
 
-/** Decides, for all identities in a state, what has become of each; `undefined` decides nothing. */
-export async function settleEach(
+/** Finds out what became of each identity in a state. `undefined` leaves it in this state. */
+export async function resolveEach(
   work: Work,
   code: IdentityCode,
-  settleOne: (record: SurveyedRecord) => Promise<Settlement | undefined>,
+  resolveOne: (record: SurveyedRecord) => Promise<Resolution | undefined>,
 ): Promise<void> {
   const { corrections } = work.ledger.state
-  let settled: Settlement[] = []
+  let resolved: Resolution[] = []
   const flush = async (): Promise<void> => {
-    const written = settled
-    settled = []
+    const written = resolved
+    resolved = []
     if (written.length === 0) return
     await work.ledger.write(entryOf(written))
     work.tell('settled', { users: written.length })
@@ -35,48 +35,53 @@ export async function settleEach(
     for (let from = 0; from <= corrections.length; from++) {
       const records = recordsIn(work, from, new Set([code]))
       await forEachAtOnce(records, work.settings.lookUps, async (record) => {
-        const settlement = await settleOne(record)
-        if (settlement !== undefined) settled.push(settlement)
-        if (settled.length >= CHUNK) await flush()
+        const resolution = await resolveOne(record)
+        if (resolution !== undefined) resolved.push(resolution)
+        if (resolved.length >= CHUNK) await flush()
       })
     }
   } finally {
-    // What is known is written down, also when a later look-up has failed.
+    // Results are kept even when a later look-up fails.
     await flush()
   }
 }
 
-function entryOf(settled: readonly Settlement[]): Entry {
-  const ordinals = (as: Settlement['as']): string =>
-    writeOrdinals(settled.filter((each) => each.as === as).map(({ of }) => of))
-  const refused = settled.flatMap((each): Refusal[] => {
+function entryOf(resolved: readonly Resolution[]): Entry {
+  const ordinals = (as: Resolution['as']): string =>
+    writeOrdinals(resolved.filter((each) => each.as === as).map(({ of }) => of))
+  const refused = resolved.flatMap((each): Refusal[] => {
     if (each.as !== 'refused') return []
     const { as: _, ...refusal } = each
     return [refusal]
   })
-  return { type: 'settled', found: ordinals('found'), alone: ordinals('alone'), refused }
+  return {
+    type: 'identities_resolved',
+    found: ordinals('found'),
+    toImport: ordinals('toImport'),
+    refused,
+  }
 }
 
 /**
- * Looks up each identity whose row was withdrawn: it has an account, or another account has a login of
- * it, or it is to be imported alone.
+ * Looks up each identity whose row the run has deleted: it has an account, or another account has one of
+ * its logins, or it is imported directly.
  */
-export const settle = (work: Work): Promise<void> =>
-  settleEach(work, IDENTITY.unsettled, async (record) => {
+export const resolveIdentities = (work: Work): Promise<void> =>
+  resolveEach(work, IDENTITY.unresolved, async (record) => {
     const { core, signal } = work
     const { ordinal: of, externalUserId } = record
     if ((await core.coreIdOf(externalUserId, { signal })) !== undefined) return { as: 'found', of }
     const taken = await findTakenLogin(core, record.value as unknown as ImportUser, { signal })
-    return taken === undefined ? { as: 'alone', of } : refusedFor(record, taken)
+    return taken === undefined ? { as: 'toImport', of } : refusedFor(record, taken)
   })
 
-/** The refusal of an identity of which another account has a login. */
+/** The refusal of an identity because another account has one of its logins. */
 export const refusedFor = (
   { ordinal, line }: Pick<SurveyedRecord, 'ordinal' | 'line'>,
   taken: TakenLogin,
-): Settlement => ({ as: 'refused', of: ordinal, line, ...taken, text: takenText(taken) })
+): Resolution => ({ as: 'refused', of: ordinal, line, ...taken, text: takenText(taken) })
 
-/** As the core says it, without the login. */
+/** The core's own words, without the login. */
 export const takenText = ({ code }: TakenLogin): string => `${code}: ${TEXTS[code]}`
 
 const TEXTS: Readonly<Record<TakenLogin['code'], string>> = {

@@ -9,31 +9,31 @@ import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { inGrace } from './grace.js'
 import { countLostCall } from './lost-calls.js'
-import { refusedFor, type Settlement, settleEach } from './settle.js'
+import { type Resolution, refusedFor, resolveEach } from './resolve-identities.js'
 
-const HELD_BY_NOBODY = 'No account holds it: the user is to be sent again with this code.'
-const IN_A_CALL_OF_ITS_OWN = 'The core refuses the user in a call of its own as well'
+const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with this code.'
+const REFUSED_DIRECTLY = 'The core refuses the user in a call of its own as well'
 
 /**
- * Imports each identity that is alone directly, in a call of its own: nobody else can be blamed for it,
- * and it for nobody else. A second import of one identity is refused by the core, so a run that was
- * killed repeats the calls of which it has not written down the end.
+ * Imports each identity that is `to_import` directly, one user a call: a refusal can only be about this
+ * user. The core refuses to import an identity twice, so a run that was killed repeats the calls whose
+ * result it has not written down.
  */
-export const importAlone = (work: Work): Promise<void> =>
-  settleEach(work, IDENTITY.alone, async (record) => {
+export const importDirectly = (work: Work): Promise<void> =>
+  resolveEach(work, IDENTITY.to_import, async (record) => {
     const { core, signal } = work
     const { ordinal: of, externalUserId } = record
     const answer = await answerOf(work, record)
-    const isThere = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
-    if (await isThere()) return { as: 'found', of }
+    const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
+    if (await hasAccount()) return { as: 'found', of }
     if (!(answer instanceof CoreError)) {
       work.lostInARow = 0
       return refused(work, record, answer)
     }
-    if (isOfTheUser(answer)) return chunkFailed(record, answer.message)
+    if (isAboutUser(answer)) return chunkFailed(record, answer.message)
     if (answer.outcome === 'refused') throw answer
     await work.timing.sleep(work.settings.settleSeconds * 1000, signal)
-    if (await isThere()) return { as: 'found', of }
+    if (await hasAccount()) return { as: 'found', of }
     countLostCall(work, answer)
     return undefined
   })
@@ -51,14 +51,14 @@ async function answerOf(
   }
 }
 
-/** The core itself has answered, and says no more: any other status may be a proxy's. */
-const isOfTheUser = ({ status }: CoreError): boolean => status === 400 || status === 500
+/** A core answers with these where it gives no reason; any other status may be a proxy's. */
+const isAboutUser = ({ status }: CoreError): boolean => status === 400 || status === 500
 
 async function refused(
   { core, signal }: Work,
   record: SurveyedRecord,
   answer: DirectImport,
-): Promise<Settlement> {
+): Promise<Resolution> {
   if (answer.outcome === 'created') {
     const message = 'POST /bulk-import/import: the account has no external id'
     throw new CoreError(message, { code: 'malformed_reply', outcome: 'unknown' })
@@ -76,14 +76,14 @@ async function refused(
     of: record.ordinal,
     line: record.line,
     ...(code !== undefined && { code }),
-    text: kind === 'login_taken' ? `${text} ${HELD_BY_NOBODY}` : text,
+    text: kind === 'login_taken' ? `${text} ${NO_ACCOUNT_FOUND}` : text,
   }
 }
 
-const chunkFailed = ({ ordinal, line }: SurveyedRecord, why: string): Settlement => ({
+const chunkFailed = ({ ordinal, line }: SurveyedRecord, why: string): Resolution => ({
   as: 'refused',
   of: ordinal,
   line,
   code: 'chunk_failed',
-  text: `${IN_A_CALL_OF_ITS_OWN}: ${why}`,
+  text: `${REFUSED_DIRECTLY}: ${why}`,
 })

@@ -4,7 +4,7 @@ import { columns } from './columns.js'
 import { countsThatAre, numberInWords } from './migrate-counts.js'
 import { ACCOUNTS_FILE, NEEDS_PERSON_FILE, REPORT_FILE } from './migrate-files.js'
 import type { NeedingPerson } from './migrate-reports.js'
-import { leftRowLines } from './migrate-unblock.js'
+import { stalledRowLines } from './migrate-unblock.js'
 import { durationInWords, momentInWords } from './time-in-words.js'
 
 /** What a person is shown of a report. */
@@ -22,7 +22,7 @@ export const reportLines = ({ report, standing, needing, directory }: ShownRepor
   ...summaryLines(report, standing),
   ...findingLines(report.findings),
   ...identityLines(needing),
-  ...spaced(leftRowLines(report.rows)),
+  ...spaced(stalledRowLines(report.rows)),
   ...adviceLines(report),
   '',
   ...columns([
@@ -91,5 +91,5 @@ function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityRe
 
 const adviceLines = ({ advice }: MigrationReport): string[] => spaced(advice)
 
-/** After an empty line. */
+/** The lines after an empty one, or nothing. */
 const spaced = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', ...lines])

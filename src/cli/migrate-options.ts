@@ -5,7 +5,7 @@ import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from './argument
 import { wrong } from './failure.js'
 import type { OptionNames } from './option-names.js'
 
-/** What `migrate` does, its first word. */
+/** The steps of `migrate`, its first argument. */
 export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'unblock', 'clean'] as const
 export type Step = (typeof STEPS)[number]
 
@@ -49,7 +49,7 @@ const CLIENT_NUMBERS = {
 const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** What the package calls the options of the command. */
+/** The options of the command by the names that messages of the package use. */
 export const MIGRATE_OPTION_NAMES: OptionNames = new Map([
   ['baseUrl', '--core'],
   ['apiKey', 'the API key'],
@@ -136,7 +136,7 @@ export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
   ...MIGRATE_OPTION_GROUPS.map(({ options }) => options),
 )
 
-/** Options that not every step has. */
+/** Options of some steps only. */
 const OF_SOME_STEPS: Readonly<Record<string, readonly Step[]>> = {
   corrections: ['correct'],
   again: ['correct'],

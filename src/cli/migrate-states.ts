@@ -24,7 +24,7 @@ export const verdictOn = ({ state }: MigrationReport): Verdict => ({
   words: state,
 })
 
-/** Of `check`, which ends where a run would begin. The numbers are those of findings and counts. */
+/** The result of `check`: how many findings are faults, and how many records are invalid. */
 export function verdictOfCheck(report: MigrationReport): Verdict {
   const { state, findings, counts } = report
   if (state === 'core_fault') return verdictOn(report)

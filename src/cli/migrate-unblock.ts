@@ -5,8 +5,8 @@ import { numberInWords } from './migrate-counts.js'
 
 const SHOWN = 20
 
-/** The rows that a stalled run has left, as a table with its heading. */
-export function leftRowLines(rows: readonly RowLeft[] = [], shown = SHOWN): string[] {
+/** The rows that still wait after a stall, as a table with a heading. */
+export function stalledRowLines(rows: readonly RowLeft[] = [], shown = SHOWN): string[] {
   if (rows.length === 0) return []
   const cells = rows
     .slice(0, shown)
@@ -23,13 +23,13 @@ export function leftRowLines(rows: readonly RowLeft[] = [], shown = SHOWN): stri
   ]
 }
 
-/** What `unblock` would delete; it deletes nothing without `--yes`. */
-export function listLeftRows({ state, rows = [] }: MigrationReport): CommandResult {
+/** Lists the rows that `unblock --yes` deletes. */
+export function listStalledRows({ state, rows = [] }: MigrationReport): CommandResult {
   const json = { step: 'unblock', state, rows, isDeleted: false }
   if (rows.length === 0) {
     const complaint = 'no run has stalled: there are no rows to delete'
     return { exitCode: 2, lines: [], json, complaint }
   }
   const heading = 'With --yes these rows are deleted, and each of their users is looked up:'
-  return { exitCode: 2, lines: [heading, ...leftRowLines(rows, rows.length)], json }
+  return { exitCode: 2, lines: [heading, ...stalledRowLines(rows, rows.length)], json }
 }

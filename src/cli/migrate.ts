@@ -24,7 +24,7 @@ import {
   withMigration,
 } from './migrate-session.js'
 import { EXIT_CODES, type Verdict, verdictOfCheck, verdictOn } from './migrate-states.js'
-import { listLeftRows } from './migrate-unblock.js'
+import { listStalledRows } from './migrate-unblock.js'
 
 /** The command over its parts. */
 export const migrateWith = (parts: MigrateParts): Command => ({
@@ -47,7 +47,7 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     ['3', 'the core cannot be asked, or answers what it must not'],
     ['4', 'records wait for corrections; see the report'],
     ['5', 'not every identity is proved; see the report'],
-    ['6', 'nothing moves at the core; the report names the rows, which unblock deletes'],
+    ['6', 'nothing changes at the core; the report names the rows, which unblock deletes'],
     ['130', 'interrupted; of status, or still under way'],
     ['', 'after 1, 3, 6 and 130 run goes on where it was'],
   ],
@@ -120,15 +120,15 @@ function actionOf(step: Step, { arguments: given }: CommandContext): Action {
         reported(step, { report: await migration.correct(order, { signal }), migration, directory })
     }
     case 'unblock': {
-      const isTold = given.flag('yes')
+      const isConfirmed = given.flag('yes')
       return async ({ migration }, { directory, signal }) =>
-        isTold
+        isConfirmed
           ? reported(step, { report: await migration.unblock({ signal }), migration, directory })
-          : listLeftRows(await migration.status())
+          : listStalledRows(await migration.status())
     }
     case 'clean': {
-      const isTold = given.flag('yes')
-      return async ({ migration, files }) => cleanAway(files, await migration.status(), isTold)
+      const isConfirmed = given.flag('yes')
+      return async ({ migration, files }) => cleanAway(files, await migration.status(), isConfirmed)
     }
   }
 }
@@ -187,7 +187,7 @@ async function reported(
 const complaintOf = ({ state, advice: [first] }: MigrationReport): { complaint?: string } =>
   state === 'core_fault' && first !== undefined ? { complaint: first } : {}
 
-/** Each record with such a finding is among those who need a person. */
+/** The report lists each record with such a finding among the identities that need action. */
 const SHOWN_BY_IDENTITY: readonly string[] = ['record_invalid', 'login_taken', 'login_twice']
 
 const withoutInvalidRecords = (report: MigrationReport): MigrationReport => ({

@@ -1,7 +1,7 @@
-/** By the name of an option of the package, the option of the command that sets it. */
+/** Options of the command by the names of the package's options. */
 export type OptionNames = ReadonlyMap<string, string>
 
-/** A message of the package, with the options of the command instead of its own. */
+/** Replaces the package's option names in a message with the options of the command. */
 export const withOptionNames = (message: string, names: OptionNames): string =>
   message
     .replace(/^\w+ options: /, '')

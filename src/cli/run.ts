@@ -97,7 +97,7 @@ const WIPE_TO_LINE_END = '\u001b[K'
 function screenOf({ stderr }: CommandIo): Screen | undefined {
   if (!stderr.isTTY) return undefined
   return {
-    // Some terminals know no width, and say 0.
+    // Some terminals do not know their width and report 0.
     columns: stderr.columns || DEFAULT_COLUMNS,
     draw: (line) => stderr.write(TO_LINE_START + printable(line) + WIPE_TO_LINE_END),
   }

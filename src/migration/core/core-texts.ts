@@ -41,15 +41,15 @@ const BLAMING_CODES: ReadonlySet<string> = new Set([
 
 export const blamesTheUser = (code: string): boolean => BLAMING_CODES.has(code)
 
-/** Another account has a login of the user. */
+/** Codes for a login of the user that another account has. */
 const LOGIN_TAKEN: ReadonlySet<string> = new Set(['E003', 'E005', 'E006', 'E007', 'E022'])
 
 export const saysLoginIsTaken = (code: string): boolean => LOGIN_TAKEN.has(code)
 
-/** A conflict that has neither a code nor a constraint that is known. */
+/** The code for a violated constraint of the database that is not in `CODES_OF_CONSTRAINTS`. */
 const UNKNOWN_CONFLICT = 'unknown_conflict'
 
-/** Of a text that blames its user: the code, or `unknown_conflict`. `undefined` for any other text. */
+/** The code of a text that blames the user, or `unknown_conflict`. `undefined` for any other text. */
 export function conflictCodeOf(text: string): string | undefined {
   const code = errorCodeOf(text)
   if (code !== undefined) return blamesTheUser(code) ? code : undefined

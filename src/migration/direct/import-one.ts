@@ -21,8 +21,8 @@ export type ImportOneResult =
       readonly coreUserId: string
     }
   /**
-   * Something of the user belongs to another account. Codes of the core such as `E003`, or
-   * `unknown_conflict`.
+   * A login, an id or another unique value of the user belongs to another account. `codes`: the core's,
+   * such as `E003`, or `unknown_conflict`.
    */
   | { readonly outcome: 'conflict'; readonly codes: readonly string[] }
   /** The core would not take it; nothing was sent. */

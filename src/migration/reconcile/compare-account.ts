@@ -37,7 +37,7 @@ function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account):
     const field = `totpDevices[${index}]`
     const name = trimmed(device.deviceName ?? '')
     const found = left.get(name)
-    // Of two devices with one name the account has only one.
+    // The core stores only one of two devices with the same name.
     left.delete(name)
     if (found === undefined) return [field]
     const { period = DEFAULT_PERIOD_SECONDS, skew = DEFAULT_SKEW } = device

@@ -5,11 +5,11 @@ import { lowerCased, trimmed } from '../user/core-text.js'
 import { becomesPrimary } from '../user/login-keys.js'
 import { coreTenantIds } from '../user/tenant-ids.js'
 
-/** A login that an account of the core has already. */
+/** A login of a user that an account of the core has already. */
 export interface TakenLogin {
   /** The account's id in the core. */
   readonly heldBy: string
-  /** With which the core refuses the user. */
+  /** The code with which the core refuses the user. */
   readonly code: 'E003' | 'E005' | 'E006' | 'E007' | 'E022'
 }
 
@@ -21,8 +21,8 @@ export const findHolder = async (
 ): Promise<string | undefined> => (await findTakenLogin(core, { loginMethods }, options))?.heldBy
 
 /**
- * Finds a login of a user that an account has: another account, so that the user cannot have one, or the
- * user's own without its external id. `undefined` where there is none.
+ * Finds an account with one of the user's logins. The core then refuses to import the user. It may also be
+ * the user's own account, without its external id. `undefined` when there is none.
  *
  * @throws CoreError when the core cannot be asked.
  */
@@ -44,13 +44,13 @@ export async function findTakenLogin(
 interface SoughtLogin {
   readonly tenantId: string
   readonly info: AccountInfo
-  /** Recipes of the user that take the login once in a tenant; `primary` for all primary users. */
+  /** The user's recipes that must not have the login twice in a tenant; `primary` for all primary users. */
   readonly recipeIds: Set<string>
 }
 
 const PRIMARY = 'primary'
 
-/** Each question once, whichever methods it is for. */
+/** Each login to look up, once, although several methods may have it. */
 function soughtLogins(loginMethods: readonly ImportLoginMethod[]): Iterable<SoughtLogin> {
   const sought = new Map<string, SoughtLogin>()
   const seek = (tenantId: string, info: AccountInfo, recipeId: string): void => {

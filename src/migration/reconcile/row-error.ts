@@ -1,16 +1,16 @@
 import { blamesTheUser, duplicateIn, errorCodeOf, saysLoginIsTaken } from '../core/core-texts.js'
 import { withoutAccountData } from './without-account-data.js'
 
-/** What the core says of a row that has failed. */
+/** The parsed error of a row that has failed. */
 export interface RowError {
-  /** Such as `E003`, or `chunk_failed` for an unknown text; texts of the validation have none. */
+  /** The core's code, such as `E003`. `chunk_failed` for an unknown text; none for texts of the validation. */
   readonly code?: string
-  /** What of the core's text may be written down: nothing of an account. */
+  /** The core's text without account data. */
   readonly text: string
   /**
    * `login_taken`: another account has a login of the user, which `findHolder` finds. `blames_user`: the
-   * record must be corrected. `validation`: the core's checks, which changed since staging.
-   * `chunk_failed`: all rows of a chunk have failed with this text, so it says nothing of this one.
+   * record must be corrected. `validation`: a check of the core fails that passed at staging.
+   * `chunk_failed`: all rows of a chunk fail with such a text, so this row may be innocent.
    */
   readonly kind: 'login_taken' | 'blames_user' | 'validation' | 'chunk_failed'
 }
@@ -31,11 +31,11 @@ function kindOf(code: string): RowError['kind'] {
 
 function codedText(code: string, message: string, row: unknown): string {
   const place = message.indexOf(`${code}: `)
-  // The code is not written where a constraint stands for it.
+  // A text that names a violated constraint has no code in it.
   const rest = place < 0 ? message : message.slice(place + code.length + ': '.length)
   return `${code}: ${plainText(rest, row)}`
 }
 
-/** A constraint that is violated is named: of a statement nothing else is told. */
+/** Of a failed statement only the violated constraint: the rest quotes account data. */
 const plainText = (text: string, row: unknown): string =>
   duplicateIn(text) ?? withoutAccountData(text, row)

@@ -4,13 +4,13 @@ import { numberOf } from './state/apply-rows.js'
 import { IDENTITY, type IdentityCode } from './state/identity-state.js'
 import { countsOf, type RunState, stateOf } from './state/run-state.js'
 
-/** These fail whichever record is in the chunk: the core is at fault. */
-const BLAMES_THE_CORE = ['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040']
+/** A chunk fails with these whichever records are in it: the core is at fault. */
+const CORE_FAULT_CODES = ['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040']
 
 const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
   preflight_failed: 'Correct what the findings name, then run again.',
   stalled:
-    'Nothing changes at the core. Turn its import job on if it is off, and run again; else unblock, then run.',
+    'Nothing changes at the core. Turn its import job on if it is off, and run again; otherwise unblock, then run.',
   interrupted: 'A run continues from here.',
   complete: 'Passwords cannot be read back: let some people sign in before the source is deleted.',
 }
@@ -38,18 +38,18 @@ interface Fault {
   readonly faultCode?: string | undefined
 }
 
-/** What a person does next, a sentence each. */
+/** The next steps for a person, one sentence each. */
 export function adviceFor(
   state: RunState,
   standing: MigrationState,
   { fault, faultCode }: Fault,
 ): string[] {
   const counts = countsOf(state)
-  const unblamed = BLAMES_THE_CORE.map((code) => ({
+  const coreFaults = CORE_FAULT_CODES.map((code) => ({
     code,
     records: countWith(state, code, IDENTITY.failed),
   })).filter(({ records }) => records > 0)
-  const toBlame = counts.failed - unblamed.reduce((sum, { records }) => sum + records, 0)
+  const toCorrect = counts.failed - coreFaults.reduce((sum, { records }) => sum + records, 0)
   const advice: (string | undefined)[] = [
     fault === undefined ? undefined : `The core: ${fault}`,
     BY_STATE[standing],
@@ -60,10 +60,12 @@ export function adviceFor(
     standing === 'complete' && state.lostSinceLook
       ? 'A call without reply may have taken effect since: reconcile once more.'
       : undefined,
-    ...unblamed.map(unblamedAdvice),
+    ...coreFaults.map(coreFaultAdvice),
     counts.invalid > 0 ? 'Correct the invalid records, or leave them out.' : undefined,
-    ...(state.started ? ['login_taken', 'login_twice'].map((code) => heldAdvice(state, code)) : []),
-    toBlame > 0 ? 'Correct the records that failed, or leave them out.' : undefined,
+    ...(state.started
+      ? ['login_taken', 'login_twice'].map((code) => conflictAdvice(state, code))
+      : []),
+    toCorrect > 0 ? 'Correct the records that failed, or leave them out.' : undefined,
     counts.missing > 0
       ? 'Some records have no account: correct them to stage them again, or leave them out.'
       : undefined,
@@ -82,19 +84,19 @@ const faultAdvice = (code: string | undefined): string =>
     ? BY_FAULT[code as keyof typeof BY_FAULT]
     : 'Find out why the core does not answer as it should, then run again.'
 
-interface Unblamed {
+interface CoreFault {
   readonly code: string
   readonly records: number
 }
 
-const unblamedAdvice = ({ code, records }: Unblamed): string =>
-  `${recordsInWords(records)} failed with ${code}, which is a fault of the core: correct it, then correct --again ${code}.`
+const coreFaultAdvice = ({ code, records }: CoreFault): string =>
+  `${recordsInWords(records)} failed with ${code}, which is a fault of the core: fix the core, then use correct --again ${code}.`
 
-function heldAdvice(state: RunState, code: string): string | undefined {
+function conflictAdvice(state: RunState, code: string): string | undefined {
   const records = countWith(state, code, IDENTITY.invalid)
   if (records === 0) return undefined
   const other = code === 'login_taken' ? 'account is removed' : 'record is left out'
-  return `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: once the other ${other}, correct --again ${code}.`
+  return `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: once the other ${other}, use correct --again ${code}.`
 }
 
 const recordsInWords = (records: number): string =>

@@ -15,7 +15,7 @@ export interface Work {
   readonly signal: AbortSignal
   /** Calls without reply that a run has resolved one after the other, and none with one. */
   lostInARow: number
-  /** Rows at the core when the waiting ones were last looked up. `at`: by `timing.elapsedMs`. */
+  /** The counts of rows when the waiting rows were last looked up. `at`: that time, by `timing.elapsedMs`. */
   examined: { readonly failed: number; readonly processing: number; readonly at: number }
   tell(
     type: MigrationProgress['type'],

@@ -19,13 +19,13 @@ export const USER_WARNING_CODES = [
  */
 export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
 
-/** What the core takes and then loses, or never ends: a closed list. */
+/** Errors in records that the core accepts, and then changes or never imports: a closed list. */
 export const OWN_ERROR_CODES = [
-  /** Half a surrogate pair in a text. */
+  /** A lone surrogate in a text. */
   'not_unicode',
   /** U+0000 in a text that the core's database stores as one. */
   'nul',
-  /** A role twice in a tenant, or two TOTP devices of one name. */
+  /** The same role twice in a tenant, or two TOTP devices with one name. */
   'duplicate',
 ] as const
 

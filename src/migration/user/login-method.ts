@@ -90,7 +90,7 @@ function readPasswordless(method: Reading): void {
     findings.refuse('no_login', field, message)
   }
   if (phoneNumber !== undefined && !isStoredInE164(phoneNumber)) {
-    const message = 'No phone number with a country code: the core stores it as it is.'
+    const message = 'Not a phone number with a country code: the core stores it unchanged.'
     findings.warn('phone_not_e164', `${field}.phoneNumber`, message)
   }
 }

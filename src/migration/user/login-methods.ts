@@ -39,7 +39,7 @@ function checkPrimaries(
   }
   if (primaries.length === 0 && methods.length > 1) {
     const message =
-      'Without isPrimary on one of them core 12 makes a user of each; 10.1 and 11.4 link them.'
+      'Without isPrimary on one of them, core 12 makes a user of each; 10.1 and 11.4 link them.'
     findings.warn('no_primary', 'loginMethods', message)
   }
   if (primaries.length > 0 && methods.length === 1 && lacks(context, 'account_linking')) {

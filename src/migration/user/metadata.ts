@@ -19,7 +19,7 @@ const CREDENTIAL = new RegExp(
 
 /**
  * Warns of members at any depth that are named like credentials: applications read metadata. Refuses
- * what goes too deep, and half a surrogate pair. NUL is stored, for JSON escapes it.
+ * what goes too deep, and lone surrogates. NUL is no error here: JSON escapes it.
  */
 export function checkMetadata(metadata: JsonObject, findings: Findings): void {
   if (checkInside({ value: metadata, field: 'userMetadata', level: LEVEL_OF_MEMBERS }, findings))

@@ -1,15 +1,15 @@
 import type { Findings } from './findings.js'
 
-/** Refuses half a surrogate pair: the core stores a question mark, so that two texts become one. */
+/** Refuses a lone surrogate: the core stores a question mark for it, so different texts become equal. */
 export function checkUnicode(text: string, field: string, findings: Findings): void {
   if (text.isWellFormed()) return
-  const message = 'Half a surrogate pair is no character: the core would store a question mark.'
+  const message = 'A lone surrogate is not a character: the core would store a question mark.'
   findings.refuse('not_unicode', field, message)
 }
 
-/** Refuses NUL as well, which Postgres stores in no text: the row would never leave the core's job. */
+/** Also refuses NUL, which Postgres cannot store in a text: the row would stay `PROCESSING` for good. */
 export function checkText(text: string, field: string, findings: Findings): void {
   checkUnicode(text, field, findings)
   if (!text.includes('\0')) return
-  findings.refuse('nul', field, 'NUL (U+0000) cannot be stored by the database of the core.')
+  findings.refuse('nul', field, 'The database of the core cannot store NUL (U+0000).')
 }

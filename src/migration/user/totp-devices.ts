@@ -27,9 +27,10 @@ export function readTotpDevices(record: Reading, context: UserContext): void {
   }
 }
 
-const TWICE = 'The record has a device of this name before: the core would store only one of them.'
+const TWICE =
+  'An earlier device of the record has the same name: the core would store only one of them.'
 
-/** Its name. */
+/** Returns the name of the device. */
 function readDevice(reading: Reading): string | undefined {
   const { field, findings } = reading
   const secretKey = required(reading, 'secretKey', 'string')

@@ -22,7 +22,7 @@ export function readUserRoles(record: Reading, context: UserContext): ReadRole[]
   })
 }
 
-/** `pairs`: each role and tenant that the record has before. */
+/** `pairs`: the pairs of role and tenant before this role, which adds its own. */
 function readRole(reading: Reading, context: UserContext, pairs: Set<string>): ReadRole {
   const { field, findings } = reading
   const role = required(reading, 'role', 'string')
@@ -56,7 +56,7 @@ function checkRepeated(
   }
 }
 
-const TWICE = 'The record has this role in this tenant before: the import fails.'
+const TWICE = 'The record has this role in this tenant twice: the import fails.'
 
 function checkRole(role: string, { field, findings }: Reading, { roles }: UserContext): void {
   const place = `${field}.role`

@@ -51,11 +51,11 @@ export async function judgeCorrections(
 interface CorrectedRecords {
   readonly corrected: Corrected
   readonly open: OpenCorrections
-  /** Of the corrected records, with their lines. */
+  /** Logins of the corrected records, with the lines of the corrections. */
   readonly logins: LoginIndex
 }
 
-/** All records are read once more, and none of them is stored. */
+/** Reads all records once more, rather than keep their logins in memory. */
 async function assertLoginsFree(
   work: Work,
   { corrected: { replaced, leftOut }, open, logins }: CorrectedRecords,
@@ -85,11 +85,10 @@ async function* replacements(
   }
 }
 
-/** `where`: the other record. */
-const loginTwice = (where: string): UserFinding => ({
+const loginTwice = (otherRecord: string): UserFinding => ({
   field: 'loginMethods',
   code: 'login_twice',
-  message: `${where} has the same login, and an account has a login for itself.`,
+  message: `${otherRecord} has the same login, and a login belongs to one account.`,
 })
 
 const loginTaken = (heldBy: string): UserFinding => ({

@@ -12,14 +12,14 @@ export interface TalliedFinding {
 
 /** Findings of many records: one of each kind, with the first line and how many records have it. */
 export interface FindingTally {
-  /** Findings that are counted together, so that the record is counted once. */
+  /** Counts the findings of one record together, so that the record counts once. */
   add(findings: readonly UserFinding[], record: SurveyedRecord): void
   all(): readonly TalliedFinding[]
 }
 
-/** A source of one mistake has few kinds; more than these are one that names the rest. */
+/** Beyond this number, records are counted by the code of their first finding. */
 const MAX_KINDS = 200
-/** Of a record with more findings the report of its identity has all. */
+/** Findings in one message. The report of the identity has all of them. */
 const MAX_TEXTS = 3
 
 interface Tallied extends TalliedFinding {

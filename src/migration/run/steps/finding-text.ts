@@ -3,6 +3,6 @@ import { OWN_ERROR_CODES, USER_WARNING_CODES, type UserFinding } from '../../use
 
 const OWN_CODES: ReadonlySet<string> = new Set([...OWN_ERROR_CODES, ...USER_WARNING_CODES])
 
-/** What a finding says, without account data. Texts that are not the core's quote nothing. */
+/** The message of a finding, without account data. Only the core's texts can quote any. */
 export const findingText = ({ code, message }: UserFinding, record: unknown): string =>
   OWN_CODES.has(code) ? message : withoutAccountData(message, record)

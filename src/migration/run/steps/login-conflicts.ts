@@ -8,15 +8,15 @@ import type { LoginIndex } from './login-index.js'
 
 type Records = Iterable<SurveyedRecord> | AsyncIterable<SurveyedRecord>
 
-/** What the core has of some records. */
+/** The accounts that the core has for some records, by ordinal. */
 export interface LoginLookUp {
-  /** Records that have their account. */
+  /** Records whose account exists. */
   readonly accounts: ReadonlySet<number>
-  /** Records of which another account holds a login, with the core's id of that account. */
+  /** Records with a login of another account, and the core's id of that account. */
   readonly taken: ReadonlyMap<number, string>
 }
 
-/** One such record fails at the core, and fails other records of its chunk with it. */
+/** Looks up the account and the logins of each record, `lookUps` records at once. */
 export async function lookUpLogins(
   { core, settings, signal }: Pick<Work, 'core' | 'settings' | 'signal'>,
   records: Records,
@@ -36,8 +36,8 @@ export async function lookUpLogins(
 }
 
 /**
- * Records that have a login of a record before them, each with a sentence that names that record.
- * `logins` has the logins that are in use already, and gets those of the other records.
+ * Finds records with a login of an earlier record, each with a sentence that names that record. `logins`
+ * holds the logins in use, and the logins of all other records are added to it.
  */
 export async function findRepeatedLogins(
   work: Work,

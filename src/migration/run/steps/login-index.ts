@@ -3,11 +3,11 @@ import { loginKeysOf } from '../../user/login-keys.js'
 
 type LoginHolder = Parameters<typeof loginKeysOf>[0]
 
-/** Which record has a login first, in about 30 bytes a login. */
+/** The first record with each login. Takes about 30 bytes a login. */
 export interface LoginIndex {
-  /** `record`, an ordinal or a line, is stored for each login that has none yet. */
+  /** Adds the user's logins. A login that is there already keeps its record. `record`: an ordinal or a line. */
   add(user: LoginHolder, record: number): void
-  /** The record that has one of the user's logins. */
+  /** A record with one of the user's logins. */
   find(user: LoginHolder): number | undefined
 }
 

@@ -56,7 +56,7 @@ const missingProviders = ({ missingProviders: missing }: SourceNeeds): Preflight
     ...about,
   }))
 
-/** Tenants that a message names. */
+/** Tenants named in one message. */
 const MAX_TENANTS = 5
 
 function tenantsInWords(tenants: readonly string[]): string {

@@ -30,8 +30,8 @@ export async function preflight(work: Work): Promise<Preflight> {
   if (typeof rows !== 'number') return failed([rows])
   const catalogue = await readCatalogue(work)
   const examination = await examineSource(work, catalogue.tenants)
-  const toMend = [...foreignRows(work, rows), ...sourceFindings(examination, catalogue)]
-  const passed = toMend.every(({ severity }) => severity === 'notice')
+  const blockers = [...foreignRows(work, rows), ...sourceFindings(examination, catalogue)]
+  const passed = blockers.every(({ severity }) => severity === 'notice')
   const foreign = passed && rows > 0 ? await rowsWithOurIdentities(work) : []
   const conflicts = await findLoginConflicts(work, { passed, invalid: examination.invalid })
   const entries: Entry[] = [
@@ -41,7 +41,7 @@ export async function preflight(work: Work): Promise<Preflight> {
     ...chunks(foreign, ROWS_IN_AN_ENTRY).map((ids): Entry => ({ type: 'foreign_rows', rows: ids })),
     { type: 'found', by: 'account', of: writeOrdinals(inOrder(conflicts.accounts)) },
   ]
-  return { findings: [...toMend, ...conflictFindings(work, conflicts)], passed, entries }
+  return { findings: [...blockers, ...conflictFindings(work, conflicts)], passed, entries }
 }
 
 const ROWS_IN_AN_ENTRY = 500
@@ -53,7 +53,7 @@ interface LoginConflicts extends LoginLookUp {
   readonly twice: ReadonlyMap<number, string>
 }
 
-/** A preflight that fails is repeated: until it passes, the core is not asked for each record. */
+/** Looks records up only when nothing stops the run: a preflight that fails is repeated. */
 async function findLoginConflicts(
   work: Work,
   { passed, invalid }: { readonly passed: boolean; readonly invalid: readonly number[] },

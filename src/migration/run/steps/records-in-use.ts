@@ -3,7 +3,7 @@ import { stateOf } from '../state/run-state.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 
-/** None of these gets an account with the record that is there. */
+/** Identities that get no account from their current record. */
 const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.invalid,
   IDENTITY.failed,
@@ -11,7 +11,7 @@ const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.left_out,
 ])
 
-/** Records, of the source and of corrections, that have an account or are to get one. */
+/** Current records of the source and of corrections whose account exists or will exist. */
 export async function* recordsInUse(
   { survey, ledger: { state } }: Work,
   without: ReadonlySet<number>,

@@ -3,7 +3,7 @@ import { stateOf } from '../state/run-state.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 
-/** The records of identities in one of these states, of the source (0) or of corrections (from 1). */
+/** Records of identities in one of these states. `from`: 0 for the source, n for the n-th corrections. */
 export async function* recordsIn(
   { ledger: { state }, survey }: Pick<Work, 'ledger' | 'survey'>,
   from: number,

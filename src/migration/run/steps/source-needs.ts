@@ -8,7 +8,7 @@ interface Needed {
 }
 
 interface MissingProvider extends Needed {
-  /** That lack it. */
+  /** Tenants that do not list it. */
   readonly tenants: ReadonlySet<string>
 }
 

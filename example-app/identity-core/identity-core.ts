@@ -63,7 +63,7 @@ export interface IdentityCore {
 
 export const WEEK_SECONDS = 604_800
 
-/** As the server of a core: after so many requests it closes a connection. */
+/** The server of a core closes a connection after this many requests. */
 const CONNECTIONS = { maxRequestsPerSocket: 100 }
 
 /** Starts a stand-in for the identity core: for development and tests, never for production. */

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { BadInput } from './json-input.js'
 import { Refused } from './reply.js'
 
-/** The core whose behaviour is followed where cores differ. */
+/** The version of the core to imitate where versions differ. */
 export type CoreVersion = '10.1' | '11.4' | '12.1'
 
-/** By core: versions of its interface, which an SDK asks for first. */
+/** The interface versions (CDI) that each core supports. An SDK asks for this list first. */
 export const INTERFACE_VERSIONS: Readonly<Record<CoreVersion, readonly string[]>> = {
   '10.1': interfaceVersions('5.3'),
   '11.4': interfaceVersions('5.4'),
@@ -22,13 +22,13 @@ function interfaceVersions(newest: string): readonly string[] {
 /** The version of the interface that a request is written for. */
 export interface RequestedVersion {
   readonly text: string
-  /** Whether it is one of those that the core names, written as the core writes it. */
+  /** Whether the core lists it in exactly this spelling. */
   readonly isOffered: boolean
   isBefore(version: string): boolean
 }
 
 /**
- * The newest where the request names none.
+ * Returns the newest version when the request names none.
  * @throws {Refused | BadInput} when it is no version, or newer than the core
  */
 export function requestedVersion(
@@ -53,7 +53,7 @@ export function notSupported(version: string): BadInput {
   return new BadInput(`cdi-version ${version} not supported`)
 }
 
-/** Negative where `a` is the older one; a part that is not there is 0. */
+/** Negative when `a` is older. A missing part counts as 0. */
 function compare(a: string, b: string): number {
   const [left, right] = [a.split('.'), b.split('.')]
   const length = Math.max(left.length, right.length)

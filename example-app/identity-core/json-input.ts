@@ -8,7 +8,7 @@ export type JsonObject = Record<string, unknown>
 /** @throws {BadInput} */
 export function parseObject(text: string): JsonObject {
   try {
-    const body = asKept(JSON.parse(text), 0)
+    const body = asStored(JSON.parse(text), 0)
     if (isObject(body)) return body
   } catch {
     // Told below: text that is no JSON and JSON that is no object are the same to the core.
@@ -18,14 +18,17 @@ export function parseObject(text: string): JsonObject {
 
 const DEEPEST = 255
 
-/** Half of a surrogate pair is no character: the core writes `?` wherever it leaves its memory. */
-function asKept(value: unknown, depth: number): unknown {
+/** The core writes `?` for a lone surrogate when it stores or sends text. */
+function asStored(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return value.replaceAll(/\p{Surrogate}/gu, '?')
   if (typeof value !== 'object' || value === null) return value
   if (depth === DEEPEST) throw new BadInput('Invalid Json Input')
-  if (Array.isArray(value)) return value.map((element) => asKept(element, depth + 1))
+  if (Array.isArray(value)) return value.map((element) => asStored(element, depth + 1))
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [asKept(name, depth), asKept(member, depth + 1)]),
+    Object.entries(value).map(([name, member]) => [
+      asStored(name, depth),
+      asStored(member, depth + 1),
+    ]),
   )
 }
 

@@ -65,14 +65,14 @@ export function mintToken(request: MintRequest, key: SigningKey, nowMs: number):
   return signToken(claims, key)
 }
 
-/** What is no text has no place in an audience; a list of one is that one. */
+/** The core drops values that are not strings, and turns a list of one into its element. */
 function audienceOf(aud: unknown): string | string[] | undefined {
   const audience = [aud].flat().filter(isString)
   return audience.length > 1 ? audience : audience[0]
 }
 
 const TOO_LARGE = 2 ** 63
-/** From here on, `JSON.stringify` writes an exponent, and the core reads a double. */
+/** From this size on, `JSON.stringify` writes an exponent, and the core reads a double. */
 const DOUBLE_FROM = 1e21
 
 function hasTooLargeInteger(value: unknown): boolean {

@@ -3,10 +3,9 @@ import { BadInput } from './json-input.js'
 import { Refused } from './reply.js'
 
 /**
- * The body as text, read as a core reads it: by the `charset` of `Content-Type`, as ISO-8859-1
- * without one.
- * @throws {Refused} when the body is too large, has another charset than it says or an unknown one
- * @throws {BadInput} when the caller goes away
+ * Reads the body as text, like a core: in the `charset` of `Content-Type`, or in ISO-8859-1.
+ * @throws {Refused} when the body is too large, is not in its charset, or the charset is unknown
+ * @throws {BadInput} when the caller disconnects
  */
 export async function readBody(
   request: IncomingMessage,
@@ -38,7 +37,7 @@ const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const MEDIA_TYPE = new RegExp(`^\\s*${TOKEN}/${TOKEN}\\s*(?<parameters>(?:;.*)?)$`)
 const CHARSET = /;\s*charset\s*=\s*(?:"(?<quoted>[^"]*)"|(?<plain>[^;\s]*))/gi
 
-/** The last one counts. */
+/** The last `charset` counts. */
 function charsetIn(contentType = ''): string | undefined {
   const parameters = MEDIA_TYPE.exec(contentType)?.groups?.['parameters'] ?? ''
   const { quoted, plain } = [...parameters.matchAll(CHARSET)].at(-1)?.groups ?? {}
@@ -46,7 +45,7 @@ function charsetIn(contentType = ''): string | undefined {
 }
 
 function decode(bytes: Buffer, charset = 'iso-8859-1'): string {
-  // To `TextDecoder` both names mean windows-1252.
+  // `TextDecoder` takes both names for windows-1252.
   if (charset === 'iso-8859-1' || charset === 'latin1') return bytes.toString('latin1')
   const decodeBytes = decoderOf(charset)
   try {
@@ -58,7 +57,7 @@ function decode(bytes: Buffer, charset = 'iso-8859-1'): string {
 
 function decoderOf(charset: string): (bytes: Buffer) => string {
   try {
-    // Java reads UTF-16 without a byte order mark as big-endian, and keeps the mark of UTF-8.
+    // Java reads UTF-16 without a byte order mark as big-endian, and keeps the byte order mark of UTF-8.
     const label = charset === 'utf-16' ? 'utf-16be' : charset
     const decoder = new TextDecoder(label, { fatal: charset === 'utf-8', ignoreBOM: true })
     return (bytes) => decoder.decode(bytes)

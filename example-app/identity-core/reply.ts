@@ -29,7 +29,7 @@ export function toErrorReply(error: unknown): Reply {
   return { status: 500, body: 'Internal Error' }
 }
 
-/** After these, the server of the core closes the connection. */
+/** The server of the core closes the connection after these statuses. */
 const STATUSES_THAT_CLOSE = new Set([400, 408, 411, 413, 414, 500, 501, 503])
 /** The server of the core sends longer bodies in chunks. */
 const LARGEST_BUFFER_BYTES = 8192

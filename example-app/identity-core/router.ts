@@ -31,13 +31,13 @@ export interface Call {
 export interface Route {
   /** Whether it answers without an API key. */
   readonly isPublic?: boolean
-  /** Whether it answers each version of the interface that is not newer than the core. */
+  /** Whether it accepts each interface version up to the core's newest, listed or not. */
   readonly isOfEachVersion?: boolean
   /** `refused`: a tenant in the path is a 403, for the route belongs to the whole app. */
   readonly tenants: 'refused' | 'served'
   /** By method. */
   readonly answers: Readonly<Record<string, (call: Call) => Promise<Answer> | Answer>>
-  /** A limit as of a proxy before the core; the core has none. */
+  /** The limit of a proxy in front of the core; the core has none. */
   readonly largestBodyBytes?: number
 }
 
@@ -61,7 +61,7 @@ async function answer(request: IncomingMessage, options: HandlerOptions): Promis
   const [path = '', query = ''] = (request.url ?? '').split('?')
   const found = find(options.routes, normalised(path))
   const { route, appId, tenantId } = found
-  // An app that is not there has no key to ask for.
+  // An app that does not exist has no key to check.
   if (!route.isPublic && appId === 'public' && !presentsKey(request, options.apiKey)) {
     throw new Refused(401, 'Invalid API key')
   }
@@ -81,7 +81,7 @@ async function answer(request: IncomingMessage, options: HandlerOptions): Promis
   })
 }
 
-/** As by the server below the core: parameters, dots and doubled slashes do not count. */
+/** Like the core's server: drops path parameters, and resolves dots and doubled slashes. */
 function normalised(path: string): string {
   try {
     return posix.normalize(decodeURIComponent(path.replaceAll(/;[^/]*/g, ''))).toLowerCase()
@@ -96,7 +96,7 @@ interface Found {
   readonly tenantId: string
 }
 
-/** A parameter with a percent sign that begins no escape is dropped, as by the server of the core. */
+/** The core's server drops a parameter with an invalid percent escape. */
 function withoutBadEscapes(query: string): string {
   const isWellFormed = (part: string) => !/%(?![0-9a-f]{2})/i.test(part)
   return query.split('&').filter(isWellFormed).join('&')
@@ -112,7 +112,7 @@ function find(routes: HandlerOptions['routes'], path: string): Found {
   const [, tenantId = 'public', below = ''] = TENANT.exec(rest) ?? []
   const route = routes.get(below)
   if (route !== undefined && !NO_TENANTS.has(tenantId)) return { route, appId, tenantId }
-  // With nothing below them, an app and a tenant are what is not found.
+  // A path of only an app and a tenant keeps both: they are what was not found.
   const isWhole = rest === '' || (below === '' && TENANT.test(rest) && !NO_TENANTS.has(tenantId))
   const outside = isWhole ? { appId, tenantId } : { appId: 'public', tenantId: 'public' }
   const isRoot = rest === '' || rest === '/public'

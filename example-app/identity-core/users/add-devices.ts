@@ -28,7 +28,7 @@ export async function addDevices(
   const devices = owned.map(({ user, device: { secretKey, period, skew, deviceName } }) => {
     return { user_id: ownId(user), device_name: deviceName, secret_key: secretKey, period, skew }
   })
-  // Of two with one name the later is kept.
+  // The core stores the later of two devices with one name.
   const named = new Map(
     devices.map((device) => [`${device.user_id}\n${device.device_name}`, device]),
   )
@@ -43,7 +43,7 @@ export async function addDevices(
 
 const NO_MFA = 'E037: MFA feature is not enabled. Please contact support to enable it.'
 
-/** The database quotes the whole statement, its key too, and the core hands that on. */
+/** The core's error quotes the whole statement, the device's secret key included. */
 function textOf({ user, device }: OwnedDevice, entry: number, error: string, nowMs: number) {
   const { secretKey, period, skew, deviceName } = device
   const columns = 'app_id, user_id, device_name, secret_key, period, skew, verified, created_at'
@@ -56,7 +56,7 @@ function textOf({ user, device }: OwnedDevice, entry: number, error: string, now
   return `E036: ${batchText({ entry, statement, error })}`
 }
 
-/** What the database has against the device. */
+/** The error with which the database rejects the device. */
 function errorOf({ user, device }: OwnedDevice, nowMs: number): string | undefined {
   const { secretKey, period, skew, deviceName } = device
   if (!isStorable(deviceName)) return nulText(NAME_PARAMETER)

@@ -1,10 +1,10 @@
-/** What the database says of a value that it cannot hold, or holds already. */
+/** The class that the core names before an error of its database. */
 export const STORAGE_EXCEPTION = 'io.supertokens.pluginInterface.exceptions.StorageQueryException'
 
 /** How many statements the core sends at once. */
 export const STATEMENTS_OF_BATCH = 100
 
-/** No text of the database may hold it. */
+/** Postgres stores no text with this character. */
 const NUL = '\0'
 
 export function isStorable(text: string | undefined): boolean {
@@ -18,13 +18,13 @@ export interface BatchError {
   readonly error: string
 }
 
-/** The core hands on what the driver says, the statement with its values too. */
+/** The core passes on the driver's message, with the statement and its values. */
 export function batchText({ entry, statement, error }: BatchError): string {
   const end = 'Call getNextException to see other errors in the batch.'
   return `java.sql.BatchUpdateException: Batch entry ${entry} ${statement} was aborted: ERROR: ${error}  ${end}`
 }
 
-/** The values of a statement as the driver prints them: a text ends at its NUL. */
+/** The values of a statement as the driver prints them: a text is cut off after a NUL. */
 export function valuesText(values: readonly (string | undefined)[]): string {
   return values
     .map((value) => (value === undefined ? '(NULL)' : `('${printed(value)}')`))

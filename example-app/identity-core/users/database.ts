@@ -74,7 +74,7 @@ async function createIn(dataDir: string): Promise<PGlite> {
 
 function queryOf(on: PGlite | Transaction): Query {
   return async <Row>(sql: string, parameters: readonly unknown[] = []) => {
-    // What the import stores is looked at before: this is a text that is looked up.
+    // The import checks its texts itself, so only a text of a look-up can have a NUL here.
     if (parameters.some(hasNul)) throw new Refused(500, UNSTORABLE)
     const { rows } = await on.query<Row>(sql, [...parameters])
     return rows

@@ -32,7 +32,7 @@ function features(): readonly Feature[] {
   })
 }
 
-/** The switch that turns the job off, and the number of chunks, are settings of the core's own. */
+/** The job's switch and its number of chunks have the names of the core's own settings. */
 function jobFromEnvironment(): JobOptions {
   const interval = integerFrom('BULK_IMPORT_INTERVAL_MS', DEFAULT_INTERVAL_MS, {
     min: 1,

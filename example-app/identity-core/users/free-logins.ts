@@ -22,7 +22,7 @@ export async function assertPrimaryInfosFree(
   const wanted = users.flatMap((user) =>
     user.loginMethods.flatMap((method) =>
       heldBy(method, primaryInfosOf).map((held) => {
-        // Until 11.4 the users of a chunk do not see each other: all become primary.
+        // Up to 11.4 the core does not compare the users of a chunk with each other: all become primary.
         return { ...held, id: user.id, holder: reservesPrimaryInfos ? user.id : '' }
       }),
     ),
@@ -45,15 +45,15 @@ const RECIPES_IN_ORDER = ['emailpassword', 'thirdparty', 'passwordless']
 
 interface WantedLogin extends Wanted {
   readonly method: LoginMethod
-  /** Of the method among those of its recipe in the chunk. */
+  /** The position of the method among those of its recipe in the chunk. */
   readonly position: number
 }
 
 const HELD_LOGINS = 'select tenant_id, login from logins'
 
 /**
- * One batch of statements a recipe, which ends at its first conflict: one user is named. Until 11.4
- * it is about the first tenant of each method only.
+ * The core sends one batch of statements for each recipe. The batch ends at its first conflict, so one
+ * user is named. Up to 11.4 the batch has only the first tenant of each method.
  * @throws {BlamedFault | DatabaseFault}
  */
 export async function assertLoginsFree(
@@ -94,7 +94,7 @@ function faultOf(conflict: WantedLogin, { users, methods, rules }: OfRecipe): Er
         : `${STORAGE_EXCEPTION}: ${batchText({ entry, ...takenLogin(conflict) })}`,
     )
   }
-  // Beyond the first batch it is another user than the one in conflict.
+  // In a later batch the core names the wrong user: it counts from the beginning of the list.
   const blamed = methods[entry] ?? method
   const user = users.find(({ loginMethods }) => loginMethods.includes(blamed))
   const isOfPhone = value.startsWith('passwordless phone ')
@@ -110,7 +110,7 @@ function loginText(method: LoginMethod, isOfPhone: boolean): string {
     const pair = `thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`
     return `E005: A user with ${pair} already exists in thirdparty loginMethod.`
   }
-  // The core, too, prints null of a user who is blamed for another's login.
+  // The core prints null as well when it blames a user for the login of another.
   return isOfPhone
     ? `E007: A user with phoneNumber ${phoneNumber ?? null} already exists in passwordless loginMethod.`
     : `E006: A user with email ${email ?? null} already exists in passwordless loginMethod.`
@@ -144,7 +144,7 @@ function takenLogin({ method, value, tenant_id: tenantId }: WantedLogin) {
   }
 }
 
-/** The statement that writes the method, with the members that are its parameters. */
+/** The statement that inserts the method, and its text parameters. */
 function insertion(method: LoginMethod): { into: string; texts: (string | undefined)[] } {
   const { recipeId, superTokensUserId: id, email, phoneNumber, passwordHash } = method
   if (recipeId === 'thirdparty') {
@@ -165,7 +165,7 @@ function insertion(method: LoginMethod): { into: string; texts: (string | undefi
   }
 }
 
-/** @throws {DatabaseFault} when a text has a NUL: of the first such method */
+/** @throws {DatabaseFault} for the first method with a NUL in a text */
 function assertStorable(methods: readonly LoginMethod[], { rules }: ImportSettings): void {
   for (const [position, method] of methods.entries()) {
     const { into, texts } = insertion(method)
@@ -182,8 +182,8 @@ function assertStorable(methods: readonly LoginMethod[], { rules }: ImportSettin
 }
 
 /**
- * Until 11.4 a method comes to its other tenants one by one, after all are written.
- * @throws {BlamedFault} E014, E015 or E016, of each such method
+ * Up to 11.4 the core adds methods to their other tenants one by one, after all are inserted.
+ * @throws {BlamedFault} E014, E015 or E016 for each conflict
  */
 export async function assertOtherTenantsFree(
   query: Query,

@@ -1,15 +1,15 @@
 import type { Query } from './database.js'
 import type { LoginMethod } from './imported-user.js'
 
-/** Something that one login method, or one primary account, may hold in a tenant. */
+/** A value that only one login method, or one primary account, may have in a tenant. */
 export interface Held {
   readonly tenant_id: string
   readonly value: string
 }
 
 /**
- * What a method signs in with: nobody else may by the same recipe.
- * The order is that in which the core finds conflicts.
+ * The values with which somebody signs in by a method. They are unique for each recipe. The order is that in
+ * which the core finds conflicts.
  */
 export function loginsOf(method: LoginMethod): readonly string[] {
   const { recipeId, email, phoneNumber } = method
@@ -21,7 +21,7 @@ export function loginsOf(method: LoginMethod): readonly string[] {
   ]
 }
 
-/** By what the core tells primary accounts apart, whatever the recipe. */
+/** The values that no two primary accounts may share, whatever the recipe. */
 export function primaryInfosOf(method: LoginMethod): readonly string[] {
   const { email, phoneNumber, recipeId } = method
   return [
@@ -35,7 +35,7 @@ function providerPair({ thirdPartyId, thirdPartyUserId }: LoginMethod): string {
   return JSON.stringify([thirdPartyId, thirdPartyUserId])
 }
 
-/** What the method holds in these of its tenants, in all when none are given. */
+/** The values of a method in these of its tenants, by default in all. */
 export function heldBy(
   method: LoginMethod,
   valuesOf: (method: LoginMethod) => readonly string[],
@@ -46,11 +46,11 @@ export function heldBy(
 }
 
 export interface Wanted extends Held {
-  /** Who may name a thing twice: two methods of a primary account share their e-mail address. */
+  /** One holder may want a value twice: two methods of a primary account can have the same e-mail address. */
   readonly holder: string
 }
 
-/** Tells which of the values are taken: by the database, or by another holder before it. */
+/** Returns the values that are in the database already, or that an earlier holder wants. */
 export async function findConflicts<Want extends Wanted>(
   query: Query,
   wanted: readonly Want[],

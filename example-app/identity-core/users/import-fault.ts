@@ -1,4 +1,4 @@
-/** Users of a chunk who are blamed, with the core's text for each, by the id of their row. */
+/** The core blames these users of a chunk. `texts`: the core's text by the id of the row. */
 export class BlamedFault extends Error {
   override readonly name = 'BlamedFault'
   readonly texts: ReadonlyMap<string, string>
@@ -9,10 +9,10 @@ export class BlamedFault extends Error {
   }
 }
 
-/** A fault that the core blames on nobody: it fails the whole chunk with this text. */
+/** The core blames no user and fails the whole chunk with this text. */
 export class ChunkFault extends Error {
   override readonly name = 'ChunkFault'
-  /** The class of Java that direct import names before the text. */
+  /** The Java class that direct import names before the text. */
   readonly javaClass: string
 
   constructor(text: string, javaClass = 'java.lang.Exception') {
@@ -22,8 +22,8 @@ export class ChunkFault extends Error {
 }
 
 /**
- * What the core takes for a fault of its database: it changes no row of the chunk and tries it again
- * in each run. Direct import answers with the text.
+ * An error that the core takes for a fault of its database: it changes no row of the chunk, and tries
+ * the chunk again in each run. Direct import answers with the text.
  */
 export class DatabaseFault extends Error {
   override readonly name = 'DatabaseFault'

@@ -29,7 +29,7 @@ export interface ImportJobOptions {
   readonly contextFor: (query: Query) => Promise<ReadContext>
   readonly clock: () => number
   readonly rules: ImportRules
-  /** Chunks of a round. */
+  /** The number of chunks in a round. */
   readonly parallelism: number
   /** From the end of a run to the next; `off` runs only when it is told to. */
   readonly intervalMs: number | 'off'
@@ -67,8 +67,8 @@ export function startImportJob(options: ImportJobOptions): ImportJob {
 }
 
 /**
- * Each row that waits has one turn in a run. Until 11.4 those whom another's fault kept back wait for
- * the next run; later versions go on until nothing changes.
+ * Tries each waiting row once. Up to 11.4, rows that another row kept back wait for the next run; later
+ * versions repeat until nothing changes.
  */
 async function runRounds(
   options: ImportJobOptions,
@@ -108,7 +108,7 @@ async function runOnce(
   return hasChanged
 }
 
-/** Until 11.4 the core writes down what it is about to import. */
+/** Up to 11.4 the core marks the rows that it is about to import as `PROCESSING`. */
 async function claimRows({ database, clock, rules }: ImportJobOptions): Promise<string[]> {
   const rows = await database.query<{ id: string }>(
     `select id from bulk_import_users where status in ('NEW', 'PROCESSING')
@@ -200,7 +200,7 @@ interface Failing {
   readonly nowMs: number
 }
 
-/** The blamed have failed for good, the others wait for their next turn. */
+/** Rows with a text have failed for good. The others wait for the next run. */
 async function markRows(query: Query, { ids, texts, nowMs }: Failing): Promise<void> {
   const marks = ids.map((id) => ({ id, error_msg: texts.get(id) }))
   await query(

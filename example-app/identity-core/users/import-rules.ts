@@ -2,15 +2,15 @@ import type { CoreVersion } from '../interface-version.js'
 
 /** How a version of the core imports users, where versions differ. */
 export interface ImportRules {
-  /** Links several methods of a user of which none is primary, as if the oldest were. */
+  /** Links several methods of a user without a primary one, as if the oldest were primary. */
   readonly linksWithoutPrimary: boolean
-  /** Looks for conflicts of primary accounts before it writes logins, in the chunk as well. */
+  /** Checks primary accounts before it inserts logins, also against others of the chunk. */
   readonly reservesPrimaryInfos: boolean
-  /** Recipes of which a login that is taken names a user. Of another it is a fault of the database. */
+  /** For these recipes a taken login blames a user. For others it counts as a fault of the database. */
   readonly namedRecipes: readonly string[]
-  /** What direct import says of such a fault: the error of the database, or a word. */
+  /** The text of direct import for such a fault: the error of the database, or the word `translated`. */
   readonly unnamedText: 'database' | 'translated'
-  /** Whether an external id that is taken names a user. */
+  /** Whether a taken external id blames a user. */
   readonly namesExternalIds: boolean
   /** Whether an error shows the members of a login method, or only its class. */
   readonly printsMethods: boolean

@@ -157,7 +157,7 @@ interface GivenRole {
   readonly role: string
 }
 
-/** @throws {ChunkFault} of the first role that a user has twice in a tenant */
+/** @throws {ChunkFault} for the first role that a user has twice in a tenant */
 function assertGivenOnce(roles: readonly GivenRole[]): void {
   const given = new Set<string>()
   for (const [position, { tenant_id, user_id, role }] of roles.entries()) {

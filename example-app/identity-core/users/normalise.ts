@@ -7,7 +7,7 @@ export function normaliseEmail(email: string): string {
 
 const numbers = phone.PhoneNumberUtil.getInstance()
 
-/** What the core's library understands becomes E.164: without a trunk zero. Anything else stays. */
+/** In E.164 when the core's library can parse the number, which drops a trunk zero. Otherwise trimmed. */
 export function normalisePhoneNumber(phoneNumber: string): string {
   try {
     return numbers.format(numbers.parse(phoneNumber), phone.PhoneNumberFormat.E164)

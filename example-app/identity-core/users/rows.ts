@@ -81,7 +81,7 @@ export function rawUser({ raw_data }: Row): JsonObject {
   return JSON.parse(raw_data) as JsonObject
 }
 
-/** The core keeps no member that is null, of metadata neither. */
+/** The core drops members that are null, in metadata too. */
 function toRawData(user: ImportedUser): string {
   return JSON.stringify(user, (_, value) => value ?? undefined)
 }

@@ -65,7 +65,7 @@ create table if not exists logins (
 );
 create index if not exists logins_by_method on logins (method_id);
 
--- What a primary account holds in a tenant. The import makes some of which two hold the same.
+-- Unique values of primary accounts in a tenant. The import can give two accounts the same value.
 create table if not exists primary_infos (
   tenant_id text not null,
   info text not null,

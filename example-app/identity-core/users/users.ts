@@ -37,7 +37,7 @@ export interface UsersCore {
 export interface JobOptions {
   /** From the end of a run to the next: 300,000 by default. `off`: only when it is told to. */
   readonly intervalMs?: number | 'off' | undefined
-  /** Into how many chunks the rows of a round are cut; the core's default is its processors. */
+  /** The number of chunks in a round. A core has one for each processor by default. */
   readonly parallelism?: number | undefined
   readonly faults?: JobFaults | undefined
 }

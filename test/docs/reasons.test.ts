@@ -45,7 +45,10 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   Undecided: membersOf('UndecidedReason'),
   'Refused writes': membersOf('IdempotencyRefusal'),
   'Writes that were not decided': [...membersOf('Undone'), 'commit_refused'],
-  'Runs of a handler': ['reserved', 'replayed', 'transaction_used_late', ...membersOf('RunEnd')],
+  'Runs of a handler': [
+    ...['reserved', 'replayed', 'answer_unsent', 'transaction_used_late'],
+    ...membersOf('RunEnd'),
+  ],
   'Why an outcome is unknown': valuesOf('IdempotencyNews', 'found'),
   'Fetches of the key set': valuesOf('KeySetChange', 'type'),
   'Why a fetch has failed': membersOf('FetchFailureCode'),
@@ -73,6 +76,7 @@ describe('README, run-book and the page on calls', () => {
   it('tell of every reason that an idempotency event can have', () => {
     const literal = valuesOf('IdempotencyNews', 'reason')
     expect(literal.sort()).toEqual([
+      'answer_unsent',
       'commit_refused',
       'outcome_unknown',
       'replayed',

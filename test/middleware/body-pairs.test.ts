@@ -71,6 +71,12 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
     express.raw({ type: 'application/octet-stream' }),
   ]
   const BY_HAND_WITH_A_SHIM = [leave({}), drain, leave({})]
+  const BY_HAND_BEHIND_OTHERS = [express5.json(), express.json(), drain]
+  /** Somebody who reads these types by hand and leaves `{}` looks like their parser. */
+  const LOOKS_PARSED = new Map<RequestHandler[], string[]>([
+    [BY_HAND_WITH_A_SHIM, ['application/json', EMPTY_FORM.type]],
+    [BY_HAND_BEHIND_OTHERS, [EMPTY_FORM.type]],
+  ])
   const READERS: [string, RequestHandler[]][] = [
     ['nobody', []],
     ['nobody, with a shim', [leave({})]],
@@ -83,7 +89,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
     ['all four', all],
     ['all four, then by hand', [...all, drain]],
     ['all four and a shim, then by hand', [leave({}), ...all, drain, leave({})]],
-    ['parsers of the other major, then by hand', [express5.json(), express.json(), drain]],
+    ['parsers of the other major, then by hand', BY_HAND_BEHIND_OTHERS],
     ['by hand', [drain]],
     ['by hand, with a shim', BY_HAND_WITH_A_SHIM],
     ['an upload', [upload]],
@@ -103,10 +109,12 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
         },
       )
       const own = (post: Omit<Post, 'key'>) => route.post({ ...post, key: randomUUID() })
+      const looksParsed = ({ type = '' }: Omit<Post, 'key'>) =>
+        LOOKS_PARSED.get(readers)?.includes(type) === true
       await fc.assert(
         fc.asyncProperty(way, way, async (one, other) => {
           fc.pre(!isTooShortToTell(one) && !isTooShortToTell(other))
-          fc.pre(readers !== BY_HAND_WITH_A_SHIM || !looksParsed(one) || !looksParsed(other))
+          fc.pre(!looksParsed(one) || !looksParsed(other))
           const key = randomUUID()
           const first = await route.post({ ...one, key })
           const second = await route.post({ ...other, key })
@@ -129,7 +137,3 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
 /** Two octets that nobody has parsed look like the `{}` that somebody has left. */
 const isTooShortToTell = ({ body: sent, framing: framed }: Omit<Post, 'key'>): boolean =>
   framed === 'length' && Buffer.byteLength(sent) === 2 && sent !== '{}'
-
-/** Somebody who reads these by hand and leaves `{}` looks like their parser. */
-const looksParsed = ({ type = '' }: Omit<Post, 'key'>): boolean =>
-  ['application/json', 'application/x-www-form-urlencoded'].includes(type)

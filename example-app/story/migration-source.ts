@@ -47,7 +47,7 @@ export const SOURCE: readonly ImportUser[] = [
   { externalUserId: 'fay', loginMethods: [byPhone('+41446681800')] },
 ]
 
-/** What a person makes of the two that fail. */
+/** For the two whose login an earlier account has. */
 export const CORRECTIONS = [
   {
     replaces: 'eve',

@@ -6,7 +6,7 @@ import { numberInWords } from './migrate-counts.js'
 const SHOWN = 20
 
 /** The rows that still wait after a stall, as a table with a heading. */
-export function stalledRowLines(rows: readonly RowLeft[] = [], shown = SHOWN): string[] {
+export function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = SHOWN): string[] {
   if (rows.length === 0) return []
   const cells = rows
     .slice(0, shown)

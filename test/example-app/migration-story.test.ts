@@ -4,8 +4,8 @@ import { run } from './run.js'
 
 const STEPS = [
   'the preflight finds that a role is missing',
-  'six users in three calls, one reply is lost',
-  'two fail, each with a reason',
+  'four users in two calls, one reply is lost',
+  'two are not sent, each with a reason',
   'no row waits, and that is not complete',
   'a person corrects one and leaves one out',
   'each identity is looked up once more',

@@ -82,7 +82,7 @@ it('orders ends with one line when its port is in use', async () => {
 
 it('billing ends with one line when the core does not answer, or is none', async () => {
   expect(await complaint('billing/main.ts', { IDENTITY_CORE_URL: NOBODY })).toBe(
-    `billing: no service token: core_unreachable (the identity core is ${NOBODY})`,
+    `billing: no service token: core_unreachable, ECONNREFUSED (the identity core is ${NOBODY})`,
   )
   expect(await complaint('billing/main.ts', { IDENTITY_CORE_URL: taken.url })).toBe(
     `billing: no service token: core_rejected, status 404 (the identity core is ${taken.url})`,

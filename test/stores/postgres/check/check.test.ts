@@ -57,7 +57,7 @@ describe('a check', async () => {
     ['comment on schema service_auth is null', 'not of version 1'],
     ['drop table service_auth.used_token', 'service_auth.used_token is missing'],
     [
-      'drop function service_auth.begin_run(uuid, bytea, bigint, bigint, text, boolean)',
+      'drop function service_auth.begin_run(uuid, bytea, bigint, text, boolean)',
       'service_auth.begin_run is missing',
     ],
     ['revoke usage on schema service_auth from app', 'lacks in the schema service_auth: usage'],
@@ -66,7 +66,7 @@ describe('a check', async () => {
       'insert on idempotency, delete on used_token',
     ],
     [
-      'revoke execute on function service_auth.begin_run(uuid, bytea, bigint, bigint, text, boolean) from app',
+      'revoke execute on function service_auth.begin_run(uuid, bytea, bigint, text, boolean) from app',
       'execute on begin_run',
     ],
     ["alter role app set synchronous_commit = 'off'", 'synchronous_commit is off'],

@@ -19,19 +19,12 @@ export const USER_WARNING_CODES = [
  */
 export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
 
-/** Errors in records that the core accepts, and then changes or never imports: a closed list. */
-export const OWN_ERROR_CODES = [
-  /** A lone surrogate in a text. */
-  'not_unicode',
-  /** U+0000 in a text that the core's database stores as one. */
-  'nul',
-  /** The same role twice in a tenant, or two TOTP devices with one name. */
-  'duplicate',
-] as const
-
-/** Why a user is refused: a closed list. The core itself has only texts. */
+/**
+ * Why a user is refused: a closed list. The core itself has only texts, and accepts records with the last
+ * three: a lone surrogate, U+0000 in a text that its database stores as one, and the same role twice in a
+ * tenant or two TOTP devices with one name. It then changes such a record, or never imports it.
+ */
 export type UserErrorCode =
-  | (typeof OWN_ERROR_CODES)[number]
   | 'wrong_type'
   | 'required'
   | 'too_long'
@@ -50,6 +43,9 @@ export type UserErrorCode =
   | 'no_password'
   | 'unknown_algorithm'
   | 'invalid_hash'
+  | 'not_unicode'
+  | 'nul'
+  | 'duplicate'
 
 /** A finding of the validation. `message` has `…` where the core quotes a secret or a whole record. */
 export interface UserFinding<Code extends string = string> {

@@ -1,6 +1,7 @@
 import { withoutAccountData } from '../../reconcile/without-account-data.js'
-import { OWN_ERROR_CODES, USER_WARNING_CODES, type UserFinding } from '../../user/finding.js'
+import { USER_WARNING_CODES, type UserErrorCode, type UserFinding } from '../../user/finding.js'
 
+const OWN_ERROR_CODES: readonly UserErrorCode[] = ['not_unicode', 'nul', 'duplicate']
 const OWN_CODES: ReadonlySet<string> = new Set([...OWN_ERROR_CODES, ...USER_WARNING_CODES])
 
 /** The message of a finding, without account data. Only the core's texts can quote any. */

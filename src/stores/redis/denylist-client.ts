@@ -1,5 +1,5 @@
 import type { Cluster, ClusterNode, Redis, SentinelAddress } from 'ioredis'
-import { type Client, duplicateClient } from './own-client.js'
+import { type Client, duplicateClient, duplicateFollowing } from './own-client.js'
 
 /** To connect, the handshake and the question to a sentinel or to a node of a cluster included. */
 export const CONNECT_TIMEOUT_MS = 250
@@ -17,7 +17,7 @@ export interface ClientMaker {
 export function createClientMaker(users: Client, timeoutMs: number): ClientMaker {
   const template = duplicateClient(users, timeoutMs)
   const { make, note } = template.isCluster
-    ? clusterMaker(template as Cluster)
+    ? clusterMaker(template as Cluster, users as Cluster)
     : redisMaker(template as Redis, users.options as Redis['options'])
   return {
     note,
@@ -64,7 +64,7 @@ function redisMaker(
   }
 }
 
-function clusterMaker(template: Cluster): ClientMaker {
+function clusterMaker(template: Cluster, users: Cluster): ClientMaker {
   let known: ClusterNode[] = []
   let isByKnown = false
 
@@ -72,7 +72,7 @@ function clusterMaker(template: Cluster): ClientMaker {
     make() {
       // The nodes last seen may all have gone; those that the user named may be none of them any more.
       isByKnown = !isByKnown
-      return template.duplicate(isByKnown ? known : [], {
+      const options = {
         slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
         enableReadyCheck: false,
         clusterRetryStrategy: () => null,
@@ -81,9 +81,9 @@ function clusterMaker(template: Cluster): ClientMaker {
           ...CONNECTION_OPTIONS,
           // Who asks is no more patient, and ends the connection.
           socketTimeout: undefined,
-          replyMapping: 'legacy',
         },
-      })
+      } as const
+      return duplicateFollowing(users, options, { from: template, nodes: isByKnown ? known : [] })
     },
     note(client) {
       known = (client as Cluster).nodes().map(({ options: { host, port } }) => ({ host, port }))

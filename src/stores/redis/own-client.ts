@@ -1,4 +1,4 @@
-import type { Cluster, Redis } from 'ioredis'
+import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis'
 
 export type Client = Redis | Cluster
 
@@ -17,6 +17,40 @@ const reconnectDelay = (attempt: number): number =>
 
 /** After how long a connection on which nothing comes back is replaced. */
 export const patienceOf = (longestReplyMs: number): number => longestReplyMs + PATIENCE_MS
+
+const CREDENTIALS = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const
+
+/**
+ * Makes `options`, which a connection reads when it logs in, return what the user's client has at that
+ * moment: short-lived passwords are replaced there while the process runs.
+ */
+function followCredentials(options: RedisOptions, usersNow: () => RedisOptions): void {
+  for (const name of CREDENTIALS) {
+    Object.defineProperty(options, name, { get: () => usersNow()[name], enumerable: true })
+  }
+}
+
+/**
+ * A cluster's client like `users`, whose nodes log in with what `redisOptions` of `users` have at that
+ * moment, unless a startup node has credentials of its own.
+ */
+export function duplicateFollowing(
+  users: Cluster,
+  options: ClusterOptions,
+  { from = users, nodes = [] }: { from?: Cluster; nodes?: ClusterNode[] } = {},
+): Cluster {
+  const { username, password } = users.options.redisOptions ?? {}
+  const own = from.duplicate(nodes, {
+    ...options,
+    redisOptions: { ...options.redisOptions, username, password, replyMapping: 'legacy' },
+  })
+  own.on('+node', ({ options: node }: Redis) => {
+    const isShared =
+      (node.username ?? undefined) === username && (node.password ?? undefined) === password
+    if (isShared) followCredentials(node, () => users.options.redisOptions ?? {})
+  })
+  return own
+}
 
 /**
  * A client of the store's own for the same server, with the user's options but for those that its
@@ -39,6 +73,7 @@ export function duplicateRedis(users: Redis, longestReplyMs: number, keyPrefix?:
     enableReadyCheck: Boolean(users.options.sentinels),
     ...(keyPrefix !== undefined && { keyPrefix }),
   })
+  followCredentials(own.options, () => users.options)
   if (connectionName) {
     own.on('ready', () => own.client('SETNAME', connectionName).catch(() => {}))
   }
@@ -46,7 +81,7 @@ export function duplicateRedis(users: Redis, longestReplyMs: number, keyPrefix?:
 }
 
 function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
-  return users.duplicate([], {
+  return duplicateFollowing(users, {
     lazyConnect: true,
     enableOfflineQueue: false,
     enableReadyCheck: true,

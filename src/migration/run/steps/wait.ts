@@ -34,21 +34,25 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
   const stallMs = settings.stallMinutes * 60_000
   const stuckMs = Math.min(JOB_IS_QUIET_MS, stallMs / 2)
   let failingSince: number | undefined
-  let changedAt = timing.elapsedMs()
+  let quietMs = 0
+  let polledAt = timing.elapsedMs()
   let emptyPolls = 0
   let last: Poll | undefined
 
   /** Returns true when the wait is over. */
   async function isWaitOver(poll: Poll): Promise<boolean> {
     const isSame = JSON.stringify(poll) === JSON.stringify(last)
-    if (!isSame || failingSince !== undefined) changedAt = timing.elapsedMs()
+    const now = timing.elapsedMs()
+    // While polls or look-ups fail, nobody knows whether the core is quiet.
+    if (!isSame) quietMs = 0
+    else if (failingSince === undefined) quietMs += now - polledAt
+    polledAt = now
     last = poll
     emptyPolls = poll.new + poll.processing === 0 ? emptyPolls + 1 : 0
     if (emptyPolls === EMPTY_POLLS) {
       await endWait(work, [])
       return true
     }
-    const quietMs = timing.elapsedMs() - changedAt
     const isStalled = quietMs >= stallMs
     const { examined } = work
     const isNew = poll.processing !== examined.processing

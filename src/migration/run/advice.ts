@@ -95,9 +95,15 @@ const coreFaultAdvice = ({ code, records }: CoreFault): string =>
 function conflictAdvice(state: RunState, code: string): string | undefined {
   const records = countWith(state, code, IDENTITY.invalid)
   if (records === 0) return undefined
-  const other = code === 'login_taken' ? 'account is removed' : 'record is left out'
-  return `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: once the other ${other}, use correct --again ${code}.`
+  const beginning = `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: `
+  return code === 'login_taken'
+    ? `${beginning}once the other account is removed, use correct --again login_taken.`
+    : `${beginning}replace the login, or leave the record out. ${KEEP_LATER_RECORD}`
 }
+
+/** The first record usually has its account, and a record with an account cannot be left out. */
+const KEEP_LATER_RECORD =
+  'To keep this record instead of the other one, remove the account of the other one, reconcile, leave the other record out, then use correct --again login_twice.'
 
 const recordsInWords = (records: number): string =>
   records === 1 ? '1 record' : `${records} records`

@@ -303,6 +303,23 @@ describe('a login of two records', () => {
     })
   })
 
+  it('gets a later record by the advice that its report gives, when the first has its account', async () => {
+    const { name, open } = begin()
+    const records = [person(name('0')), { ...person(name('0')), externalUserId: name('1') }]
+    const migration = await open(records)
+    const { advice } = await migration.run()
+    expect(advice).toContain(
+      '1 record is login_twice: replace the login, or leave the record out. To keep this record instead of the other one, remove the account of the other one, reconcile, leave the other record out, then use correct --again login_twice.',
+    )
+    await removeAccount(await client.coreIdOf(name('0')))
+    expect(await migration.reconcile()).toMatchObject({ counts: { missing: 1, invalid: 1 } })
+    await migration.correct(sourceOf([{ leaveOut: name('0'), reason: 'the same person' }], 'fix'))
+    expect(await migration.correct({ again: ['login_twice'] })).toMatchObject({
+      state: 'complete',
+      counts: { left_out: 1, reconciled: 1 },
+    })
+  })
+
   it.each([
     ['with isPrimary', true],
     ['of several methods', undefined],

@@ -39,6 +39,7 @@ async function start(database, apiKey) {
     env: {
       ...process.env,
       IDENTITY_CORE_PORT: '0',
+      ISSUER_PORT: '0',
       IDENTITY_CORE_API_KEY: apiKey,
       IDENTITY_CORE_DATABASE: database,
       IDENTITY_CORE_KEYS_FILE: `${database}.keys.json`,

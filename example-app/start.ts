@@ -29,6 +29,7 @@ await launch('start', async () => {
   const stage = await setStage({
     ports: {
       identityCore: portFrom('IDENTITY_CORE_PORT', DEFAULT_PORTS.identityCore),
+      issuer: portFrom('ISSUER_PORT', DEFAULT_PORTS.issuer),
       orders: portFrom('ORDERS_PORT', DEFAULT_PORTS.orders),
       billing: portFrom('BILLING_PORT', DEFAULT_PORTS.billing),
     },
@@ -91,7 +92,8 @@ async function startMigration(isOnce: boolean) {
 
 function introduce({ core, ordersUrl, billingUrl, storeName }: Stage, terminal: Terminal): void {
   terminal.heading('express-service-auth: a story of three services')
-  terminal.line(`identity-core  ${core.url}   mints tokens, publishes keys`)
+  terminal.line(`identity-core  ${core.url}   mints tokens`)
+  terminal.line(`issuer         ${core.issuer}   the API domain: publishes keys`)
   terminal.line(`orders         ${ordersUrl}   the receiver, store: ${storeName}`)
   terminal.line(`billing        ${billingUrl}   the caller`)
   terminal.line()

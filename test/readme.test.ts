@@ -49,7 +49,12 @@ beforeAll(async () => {
     createDatabase(postgres),
   ])
   await ask(`${migration()}; create table orders (id uuid primary key, item text not null)`)
-  const environment = { ISSUER: core.url, REDIS_URL: redis.url, DATABASE_URL: database.url }
+  const environment = {
+    CORE_URL: core.url,
+    ISSUER: core.issuer,
+    REDIS_URL: redis.url,
+    DATABASE_URL: database.url,
+  }
   const started = APPS.map(
     async (heading) => [heading, await startBlock(readme, heading, environment)] as const,
   )
@@ -83,7 +88,8 @@ describe.concurrent('the programs of the README', () => {
 
   it('calls the write that runs once as told, the second time with the same result', async () => {
     const environment = {
-      ISSUER: core.url,
+      CORE_URL: core.url,
+      ISSUER: core.issuer,
       CORE_API_KEY: API_KEY,
       ORDERS_URL: appOf('A write that runs once').url,
     }
@@ -97,7 +103,7 @@ describe.concurrent("the README's first read", () => {
 
   async function read(claims: object): Promise<Response> {
     const bearer = await mintedBy(core.url, {
-      jwksDomain: core.url,
+      jwksDomain: core.issuer,
       payload: { ...CLAIMS, ...claims },
     })
     return fetch(`${app().url}/orders/1`, { headers: { authorization: `Bearer ${bearer}` } })
@@ -132,7 +138,7 @@ describe.concurrent("the README's write that runs once", () => {
 
   const token = (claims: object = {}): Promise<string> =>
     mintedBy(core.url, {
-      jwksDomain: core.url,
+      jwksDomain: core.issuer,
       payload: { ...CLAIMS, jti: String(Math.random()), ...claims },
     })
 
@@ -186,7 +192,7 @@ describe.concurrent("the README's write that runs once", () => {
 describe.concurrent("the README's write on Postgres", () => {
   async function order(item: unknown): Promise<Response> {
     const bearer = await mintedBy(core.url, {
-      jwksDomain: core.url,
+      jwksDomain: core.issuer,
       payload: { ...CLAIMS, jti: String(Math.random()) },
     })
     return fetch(`${appOf('Postgres').url}/orders`, {
@@ -246,7 +252,7 @@ describe.concurrent("the README's probes and shutdown", () => {
     (await fetch(`${app().url}${path}`)).status
 
   async function order(): Promise<number> {
-    const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload: CLAIMS })
+    const bearer = await mintedBy(core.url, { jwksDomain: core.issuer, payload: CLAIMS })
     const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
     const init = { method: 'POST', headers: { ...headers, 'idempotency-key': 'k' }, body: '{}' }
     return (await fetch(`${app().url}/orders`, init)).status
@@ -267,7 +273,7 @@ describe.concurrent("the README's log", () => {
 
   it('tells the reason, which the caller does not get', async () => {
     const payload = { ...CLAIMS, sub: 'stranger' }
-    const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload })
+    const bearer = await mintedBy(core.url, { jwksDomain: core.issuer, payload })
     const answer = await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })
     expect([answer.status, await answer.text()]).toEqual([403, expect.not.stringContaining('sub')])
     await until('it is logged', async () => app().complaints().includes('caller_not_approved'))
@@ -278,13 +284,13 @@ describe.concurrent("the README's denylist", () => {
   const app = (): RunningApp => appOf('Shutting out at once')
 
   it('shuts a caller out, and lets it in again', async () => {
-    const bearer = await mintedBy(core.url, { jwksDomain: core.url, payload: CLAIMS })
+    const bearer = await mintedBy(core.url, { jwksDomain: core.issuer, payload: CLAIMS })
     const status = async (): Promise<number> =>
       (await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })).status
     expect(await status()).toBe(404)
     const client = new Redis(redis.url, { lazyConnect: true })
     const denylist = redisDenylist(client)
-    const target = { issuer: core.url, kind: 'caller', value: 'billing' } as const
+    const target = { issuer: core.issuer, kind: 'caller', value: 'billing' } as const
     await denylist.deny({ ...target, reason: 'leaked', by: 'test', at: 1, until: null }, PATIENTLY)
     await until('it is shut out', async () => (await status()) === 403)
     await denylist.allow(target, PATIENTLY)
@@ -329,10 +335,10 @@ describe.concurrent("the README's endpoint for sessions too", () => {
   }
 
   const service = async (claims: object = {}) =>
-    bearer(await mintedBy(core.url, { jwksDomain: core.url, payload: { ...CLAIMS, ...claims } }))
+    bearer(await mintedBy(core.url, { jwksDomain: core.issuer, payload: { ...CLAIMS, ...claims } }))
 
   it('serves each side by its own verifier, and nobody who brings both or nothing', async () => {
-    const session = await sessionOf('alice', core.url)
+    const session = await sessionOf('alice', core)
     const cookie = `sAccessToken=${session}`
     expect(await read(await service())).toEqual([200, '{"id":"1","by":"billing"}'])
     expect(await read(bearer(session))).toEqual([200, '{"id":"1","by":"alice"}'])

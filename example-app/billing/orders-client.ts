@@ -22,8 +22,9 @@ export interface OrdersClient {
 }
 
 export interface OrdersClientOptions {
-  /** The identity core; its address is the API domain, too. */
   readonly coreUrl: string
+  /** The API domain: the `iss` of tokens. */
+  readonly issuer: string
   readonly apiKey: string
   readonly ordersUrl: string
   /** For the calls of orders. */
@@ -32,11 +33,11 @@ export interface OrdersClientOptions {
 
 /** Calls orders, and calls again while it is safe. */
 export function createOrdersClient(options: OrdersClientOptions): OrdersClient {
-  const { coreUrl, apiKey, ordersUrl, fetch } = options
+  const { coreUrl, issuer, apiKey, ordersUrl, fetch } = options
   const tokensFor = (permission: string, { singleUse }: { singleUse: boolean }) =>
     tokenSource({
       core: { baseUrl: coreUrl, apiKey },
-      apiDomain: coreUrl,
+      apiDomain: issuer,
       claims: {
         aud: 'orders',
         sub: 'billing',

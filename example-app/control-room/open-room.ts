@@ -26,14 +26,16 @@ export interface RoomOptions
  */
 export async function openRoom({ core, openIssuer, ...options }: RoomOptions): Promise<Room> {
   const startedAt = Date.now()
-  const mint = { url: core.url, apiKey: options.apiKey }
+  const { url: coreUrl, issuer } = core
+  const mint = { coreUrl, issuer, apiKey: options.apiKey }
   const feed = openFeed(stateOfNow)
   let callers: Callers | undefined
   // Before the receivers fetch the key set, so that its keys are in it.
   const catalogue = await openCatalogue({ core, ...(openIssuer && { openIssuer }) })
   const receivers = await openReceivers({
     ...options,
-    coreUrl: core.url,
+    coreUrl,
+    issuer,
     onTold(told) {
       const events = feed.hear(told)
       callers?.hear(events, told.requests)

@@ -4,7 +4,7 @@ import { openKeyRing, type PublishedKey } from './key-ring.js'
 import { createKeySetGate } from './key-set-gate.js'
 import { scheduleFor } from './rotation.js'
 import { createHandler, type Route } from './router.js'
-import { tokenRoutes } from './routes.js'
+import { keySetRoute, tokenRoutes } from './routes.js'
 import type { PublicJwk } from './signing-key.js'
 import { inMemoryRoutes } from './users/bulk-routes.js'
 import type { Query } from './users/database.js'
@@ -19,6 +19,8 @@ export interface IdentityCoreOptions {
   readonly apiKey: string
   /** 0, the default, takes a free port. */
   readonly port?: number
+  /** The port of `issuer`. 0, the default, takes a free port. */
+  readonly issuerPort?: number
   /** How long a dynamic key signs; the core's default is a week. */
   readonly rotationSeconds?: number
   /** Where the keys outlive a restart; without it they live in memory only. */
@@ -33,8 +35,13 @@ export interface IdentityCoreOptions {
 }
 
 export interface IdentityCore {
-  /** The address of the core, and the API domain: what its tokens should carry as `iss`. */
+  /** The address of the core. */
   readonly url: string
+  /**
+   * The API domain: what tokens carry as `iss`. It serves `/auth/jwt/jwks.json`, as the backend SDK
+   * does in production; the core itself publishes `/.well-known/jwks.json`.
+   */
+  readonly issuer: string
   /** Makes a dynamic key that signs from now on, and returns its id; the old stay published. */
   rotate(): Promise<string>
   /** Takes a key out of use and out of the published set; tells whether it was there. */
@@ -68,25 +75,26 @@ const CONNECTIONS = { maxRequestsPerSocket: 100 }
 
 /** Starts a stand-in for the identity core: for development and tests, never for production. */
 export async function startIdentityCore(options: IdentityCoreOptions): Promise<IdentityCore> {
-  const { apiKey, port = 0, rotationSeconds = WEEK_SECONDS, keysFile } = options
+  const { apiKey, port = 0, issuerPort = 0, rotationSeconds = WEEK_SECONDS, keysFile } = options
   const { version = '11.4', clock = Date.now } = options
   if (apiKey === '') throw new TypeError('apiKey must not be empty')
   const keyRing = await openKeyRing({ schedule: scheduleFor(rotationSeconds), clock, keysFile })
   const keySetGate = createKeySetGate()
   const users = options.users && (await openUsers(options.users, { version, clock }))
-  const own = tokenRoutes({ version, keyRing, clock, onKeySetRequest: keySetGate.pass })
-  const routes = new Map<string, Route>([...own, ...(users?.routes ?? withoutUsers())])
-  const handler = createHandler({ routes, apiKey, version })
-  const server = await listen(handler, port, CONNECTIONS).catch(async (error) => {
-    await users?.close()
-    throw error
-  })
+  const parts = { version, keyRing, clock, onKeySetRequest: keySetGate.pass }
+  const serve = (routes: [string, Route][], at: number) =>
+    listen(createHandler({ routes: new Map(routes), apiKey, version }), at, CONNECTIONS)
+  const routes = [...tokenRoutes(parts), ...(users?.routes ?? withoutUsers())]
+  const server = await serve(routes, port).catch(closing(users))
+  const apiDomain: [string, Route][] = [['/auth/jwt/jwks.json', keySetRoute(parts)]]
+  const issuer = await serve(apiDomain, issuerPort).catch(closing(server, users))
   const kept = () => {
     if (users === undefined) throw new Error('the core was started without users')
     return users
   }
   return {
     url: server.url,
+    issuer: issuer.url,
     rotate: keyRing.rotate,
     withdraw: keyRing.withdraw,
     setDown: (down, how = 'unavailable') => keySetGate.setAnswer(down ? how : 'serve'),
@@ -98,9 +106,18 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
     setFeatures: (features) => kept().setFeatures(features),
     query: (sql, parameters) => kept().query(sql, parameters),
     async close() {
+      await issuer.close()
       await server.close()
       await users?.close()
     },
+  }
+}
+
+/** Closes what was opened before a failure, and throws the failure again. */
+function closing(...opened: ({ close(): Promise<void> } | undefined)[]) {
+  return async (error: unknown): Promise<never> => {
+    for (const each of opened) await each?.close()
+    throw error
   }
 }
 

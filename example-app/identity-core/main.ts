@@ -12,11 +12,12 @@ await launch('identity-core', async () => {
   const rotation = { min: 1, max: WEEK_SECONDS }
   const core = await startIdentityCore({
     port: portFrom('IDENTITY_CORE_PORT', DEFAULT_PORTS.identityCore),
+    issuerPort: portFrom('ISSUER_PORT', DEFAULT_PORTS.issuer),
     apiKey: apiKeyFrom('IDENTITY_CORE_API_KEY'),
     rotationSeconds: integerFrom('KEY_ROTATION_SECONDS', WEEK_SECONDS, rotation),
     keysFile: textFrom('IDENTITY_CORE_KEYS_FILE') ?? DEFAULT_KEYS_FILE,
     ...usersFromEnvironment(),
   })
-  console.log(`identity-core: ${core.url}`)
+  console.log(`identity-core: ${core.url} (issuer: ${core.issuer})`)
   return core
 })

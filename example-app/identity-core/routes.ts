@@ -15,12 +15,6 @@ export interface CoreParts {
 
 /** The HTTP interface of the core, as far as service tokens and users' sessions need it. */
 export function tokenRoutes(parts: CoreParts): [string, Route][] {
-  const keySet: Route = {
-    isPublic: true,
-    isOfEachVersion: true,
-    tenants: 'served',
-    answers: { GET: () => publishKeySet(parts) },
-  }
   const keys: Route = {
     tenants: 'refused',
     answers: {
@@ -42,12 +36,22 @@ export function tokenRoutes(parts: CoreParts): [string, Route][] {
     ['/apiversion', apiVersion],
     ['/recipe/jwt', { ...post((text) => mint(text, parts)), tenants: 'refused' }],
     ['/recipe/jwt/jwks', keys],
-    ['/.well-known/jwks.json', keySet],
-    ['/auth/jwt/jwks.json', keySet],
+    ['/.well-known/jwks.json', keySetRoute(parts)],
+    ['/auth/jwt/jwks.json', keySetRoute(parts)],
     ['/recipe/session', post(sessions.create)],
     ['/recipe/session/verify', post(sessions.verify)],
     ['/recipe/session/remove', post(sessions.remove)],
   ]
+}
+
+/** The key set. The core and the API domain publish it at different paths. */
+export function keySetRoute(parts: CoreParts): Route {
+  return {
+    isPublic: true,
+    isOfEachVersion: true,
+    tenants: 'served',
+    answers: { GET: () => publishKeySet(parts) },
+  }
 }
 
 /** A route that answers 200, unless the body is none that the core takes. */

@@ -23,7 +23,8 @@ const MAX_SHUTDOWN_MS = 600_000
 
 await launch('orders', async () => {
   const port = portFrom('ORDERS_PORT', DEFAULT_PORTS.orders)
-  const issuer = addressFrom('IDENTITY_CORE_URL', POLICY.issuer)
+  const issuer = addressFrom('ISSUER', POLICY.issuer)
+  const coreUrl = addressFrom('IDENTITY_CORE_URL', `http://127.0.0.1:${DEFAULT_PORTS.identityCore}`)
   const serveOnMs = integerFrom('ORDERS_SERVE_ON_MS', 5000, { min: 0, max: MAX_SHUTDOWN_MS })
   const waitMs = integerFrom('ORDERS_WAIT_MS', 20_000, { min: 0, max: MAX_SHUTDOWN_MS })
   const billingUrl = addressFrom('BILLING_URL', `http://127.0.0.1:${DEFAULT_PORTS.billing}`)
@@ -32,11 +33,11 @@ await launch('orders', async () => {
   const complain = (complaint: string) => console.error(`orders: ${complaint}`)
   const opened = await openPersistence(addresses, { warn: complain, goOnWithout: complain })
   const { persistence, denylist, postgres } = opened
-  const verifySession = openSessions({ coreUrl: issuer })
+  const verifySession = openSessions({ coreUrl, issuer })
   const { app, ready, health, ...policy } = explainingOptions(() =>
     createOrders({ ...persistence, issuer, denylist, verifySession }),
   )
-  const tell = explainingOptions(() => tellBilling({ coreUrl: issuer, apiKey, billingUrl }))
+  const tell = explainingOptions(() => tellBilling({ coreUrl, issuer, apiKey, billingUrl }))
   await postgres?.outbox.deliver(tell)
   logDecisions(jsonLines)
   const server = createServer()

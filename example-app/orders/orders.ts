@@ -21,7 +21,7 @@ const BREAKS_ON_ITS_WAY = 'glass'
 const ITEM = /^\P{Cc}*$/u
 
 export interface OrdersOptions extends Persistence {
-  /** The API domain of the identity core, where it is not the one in the file of the policy. */
+  /** The API domain, where it is not the one in the file of the policy. */
   readonly issuer?: string
   /** Default: that of the issuer, refreshed as the package does by itself. */
   readonly keySet?: KeySet | undefined

@@ -4,19 +4,20 @@ import { verifySession } from 'supertokens-node/recipe/session/framework/express
 
 /** Where the sessions of users are made. */
 export interface SessionsOptions {
-  /** The identity core; its address is the API domain, too. */
   readonly coreUrl: string
+  /** The API domain: the `iss` of tokens. */
+  readonly issuer: string
   /** Who only verifies sessions needs none. */
   readonly apiKey?: string
 }
 
 /** Sets the backend SDK up, once a process, and gives its verifier of sessions. */
-export function openSessions({ coreUrl, apiKey }: SessionsOptions) {
+export function openSessions({ coreUrl, issuer, apiKey }: SessionsOptions) {
   supertokens.init({
     framework: 'express',
     telemetry: false,
     supertokens: { connectionURI: coreUrl, ...(apiKey !== undefined && { apiKey }) },
-    appInfo: { appName: 'orders', apiDomain: coreUrl, websiteDomain: coreUrl },
+    appInfo: { appName: 'orders', apiDomain: issuer, websiteDomain: issuer },
     recipeList: [session.init()],
   })
   return verifySession()

@@ -2,17 +2,18 @@ import { serviceFetch, tokenSource } from 'express-service-auth/client'
 import type { Tell } from './outbox.js'
 
 export interface TellBillingOptions {
-  /** The identity core; its address is the API domain, too. */
   readonly coreUrl: string
+  /** The API domain: the `iss` of tokens. */
+  readonly issuer: string
   readonly apiKey: string
   readonly billingUrl: string
 }
 
 /** Orders as a caller: what it may tell twice has one key, so that billing takes it once. */
-export function tellBilling({ coreUrl, apiKey, billingUrl }: TellBillingOptions): Tell {
+export function tellBilling({ coreUrl, issuer, apiKey, billingUrl }: TellBillingOptions): Tell {
   const tokens = tokenSource({
     core: { baseUrl: coreUrl, apiKey },
-    apiDomain: coreUrl,
+    apiDomain: issuer,
     claims: {
       aud: 'billing',
       sub: 'orders',

@@ -51,7 +51,7 @@ function curlCommands(stage: Stage, config: string): CurlLines['commands'] {
   printf '{"algorithm":"RS256","useStaticSigningKey":false,"validity":300,"jwksDomain":"%s",
     "payload":{"sub":"billing","aud":"orders","source":"microservice","token_type":"service-access",
     "permissions":["orders:read","orders:write"],"jti":"%s"}}' \\
-    ${core.url} "$(node -p 'crypto.randomUUID()')" |
+    ${core.issuer} "$(node -p 'crypto.randomUUID()')" |
     curl -K '${config}' -d @- |
     node -p 'JSON.parse(fs.readFileSync(0)).jwt'
 }`,

@@ -5,7 +5,7 @@ import type { Stage } from './stage.js'
 
 /** What an operator can do here, one command a line; `token` is the command of the curl lines. */
 export async function writeOperatorLines(stage: Stage, directory: string): Promise<string[]> {
-  const policy = await policyFile(stage.core.url, directory)
+  const policy = await policyFile(stage.core.issuer, directory)
   return [
     'npx service-auth check-store',
     `token | npx service-auth doctor --policy ${policy} --token-stdin`,
@@ -17,7 +17,7 @@ export async function writeOperatorLines(stage: Stage, directory: string): Promi
   ]
 }
 
-/** The receiver's own file, or, where the core is elsewhere, a copy that says so. */
+/** The receiver's own file, or, where the issuer is another one, a copy that says so. */
 async function policyFile(issuer: string, directory: string): Promise<string> {
   if (issuer === POLICY.issuer) return POLICY_PATH
   const path = join(directory, 'policy.json')

@@ -38,7 +38,7 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  readonly ports: Readonly<Record<'identityCore' | 'orders' | 'billing', number>>
+  readonly ports: Readonly<Record<'identityCore' | 'issuer' | 'orders' | 'billing', number>>
   readonly apiKey: string
   readonly addresses: Addresses
   readonly operator: Operator
@@ -55,24 +55,29 @@ export async function setStage({
 }: StageOptions): Promise<Stage> {
   const opened = await openPersistence(addresses, { warn: console.error })
   const { denylist, name: storeName, postgres } = opened
-  const core = await startIdentityCore({ port: ports.identityCore, apiKey })
+  const core = await startIdentityCore({
+    port: ports.identityCore,
+    issuerPort: ports.issuer,
+    apiKey,
+  })
+  const { url: coreUrl, issuer } = core
   await opened.persistence.book.seed(FIRST_ORDER)
   const wrapped = postgres && cutting(opened.persistence.book, postgres)
   const book = wrapped?.book ?? opened.persistence.book
   const persistence = { ...opened.persistence, book }
   const { onDecision } = operator
-  const verifySession = openSessions({ coreUrl: core.url, apiKey })
-  const receiver = { ...persistence, issuer: core.url, denylist, verifySession, onDecision }
+  const verifySession = openSessions({ coreUrl, issuer, apiKey })
+  const receiver = { ...persistence, issuer, denylist, verifySession, onDecision }
   const orders = createOrders(receiver)
   await orders.ready()
   const ordersServer = await listen(withProbes(orders.app, orders.health), ports.orders)
 
   const wire = lossyFetch()
-  const client = { coreUrl: core.url, apiKey, ordersUrl: ordersServer.url, fetch: wire.fetch }
-  const placed = createPlacedOrders({ issuer: core.url })
+  const client = { coreUrl, issuer, apiKey, ordersUrl: ordersServer.url, fetch: wire.fetch }
+  const placed = createPlacedOrders({ issuer })
   const billing = createBilling({ orders: createOrdersClient(client), placedOrders: placed.router })
   const billingServer = await listen(billing, ports.billing)
-  const told = { coreUrl: core.url, apiKey, billingUrl: billingServer.url }
+  const told = { coreUrl, issuer, apiKey, billingUrl: billingServer.url }
   await postgres?.outbox.deliver(tellBilling(told))
 
   return {
@@ -84,8 +89,8 @@ export async function setStage({
     countOrders: book.count,
     tokenOf: (sub, permissions, aud = 'orders') =>
       tokenSource({
-        core: { baseUrl: core.url, apiKey },
-        apiDomain: core.url,
+        core: { baseUrl: coreUrl, apiKey },
+        apiDomain: issuer,
         claims: { sub, aud, permissions, source: 'microservice', token_type: 'service-access' },
       }).token(),
     sessionOf,

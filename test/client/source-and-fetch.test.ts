@@ -46,7 +46,7 @@ async function startOrders(
   const effects = new Map<string, number>()
   const auth = serviceAuth({
     issuer: API_DOMAIN,
-    jwksUri: `${core.url}/auth/jwt/jwks.json`,
+    jwksUri: `${core.issuer}/auth/jwt/jwks.json`,
     audience,
     source: 'microservice',
     tokenType: 'service-access',

@@ -8,13 +8,13 @@ import type { PublicJwk } from '../../example-app/identity-core/signing-key.js'
 import { createTestIssuer } from '../support/test-issuer.js'
 
 const START = 1_800_000_000_000
-const URL_OF_CORE = 'http://127.0.0.1:3567'
+const ISSUER = 'http://127.0.0.1:3568'
 
 it('publishes its keys, and makes its tokens anew when they are older than a minute', async () => {
   let now = START
   const published: PublicJwk[] = []
   const catalogue = await openCatalogue({
-    core: { url: URL_OF_CORE, publishAlso: (keys) => published.push(...keys) },
+    core: { issuer: ISSUER, publishAlso: (keys) => published.push(...keys) },
     clock: () => now,
     openIssuer: createTestIssuer,
   })
@@ -33,7 +33,7 @@ it('publishes its keys, and makes its tokens anew when they are older than a min
   expect(second?.authorization).not.toBe(first?.authorization)
   const [, payload = ''] = second?.authorization.split('.') ?? []
   expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toMatchObject({
-    iss: URL_OF_CORE,
+    iss: ISSUER,
     nbf: now / 1000 + 3600 - (now % 1000) / 1000,
   })
   expect(catalogue.find('of nobody')).toBeUndefined()

@@ -35,14 +35,14 @@ export async function openRoomHere(options: Options = {}): Promise<RoomHere> {
   const log = createEventLog()
   let callers: Callers | undefined
   const receivers = await startReceiversHere({
-    coreUrl: core.url,
+    issuer: core.issuer,
     ...others,
     onTold(told) {
       onTold?.(told)
       callers?.hear(log.add(told.events), told.requests)
     },
   })
-  const mint = { url: core.url, apiKey: API_KEY }
+  const mint = { coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY }
   callers = openCallers({ mint, receivers, catalogue, ...(answerLimitMs && { answerLimitMs }) })
   return {
     core,

@@ -23,7 +23,7 @@ beforeAll(async () => {
   process.on('warning', onWarning)
   room = await openRoomHere({ onTold: ({ requests }) => ended.push(...requests) })
   load = openBackgroundLoad({
-    mint: { url: room.core.url, apiKey: API_KEY },
+    mint: { coreUrl: room.core.url, issuer: room.core.issuer, apiKey: API_KEY },
     receivers: room.receivers,
     // However busy the machine is, no call is cut: each of them must be answered.
     callLimitMs: 30_000,
@@ -73,7 +73,7 @@ it('piles nothing up before a receiver that is silent', async () => {
   onTestFinished(() => void server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const silent = openBackgroundLoad({
-    mint: { url: room.core.url, apiKey: API_KEY },
+    mint: { coreUrl: room.core.url, issuer: room.core.issuer, apiKey: API_KEY },
     receivers: { states: room.receivers.states, urlOf: () => url },
   })
   await silent.set({ callsPerSecond: 500 })

@@ -31,6 +31,7 @@ beforeAll(async () => {
   catalogue = await openCatalogue({ core, openIssuer: createTestIssuer })
   receivers = await openReceivers({
     coreUrl: core.url,
+    issuer: core.issuer,
     apiKey: API_KEY,
     programs: {
       receiver: await programOf('child/main.ts'),
@@ -41,7 +42,8 @@ beforeAll(async () => {
       callers?.hear(log.add(told.events), told.requests)
     },
   })
-  callers = openCallers({ mint: { url: core.url, apiKey: API_KEY }, receivers, catalogue })
+  const mint = { coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY }
+  callers = openCallers({ mint, receivers, catalogue })
 })
 afterAll(async () => {
   await receivers.close()
@@ -65,7 +67,7 @@ const ROOM_STEPS: Readonly<Record<string, readonly string[]>> = {
 const AT_ONCE = 20
 
 it('get what the catalogue of hostile tokens says, at the step that doctor names', async () => {
-  const policy = await temporaryFile(JSON.stringify({ ...POLICY, issuer: core.url }))
+  const policy = await temporaryFile(JSON.stringify({ ...POLICY, issuer: core.issuer }))
   const { cases } = catalogue
   const faults: string[] = []
   for (let at = 0; at < cases.length; at += AT_ONCE) {

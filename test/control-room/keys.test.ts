@@ -86,9 +86,9 @@ it('takes the key set down and up, and counts who asks', async () => {
   const before = keys.state().keySetRequests
   keys.takeDown({ isDown: true })
   expect(keys.state().isDown).toBe(true)
-  expect((await fetch(`${core.url}/auth/jwt/jwks.json`)).status).toBe(503)
+  expect((await fetch(`${core.issuer}/auth/jwt/jwks.json`)).status).toBe(503)
   keys.takeDown({ isDown: false })
-  expect((await fetch(`${core.url}/auth/jwt/jwks.json`)).status).toBe(200)
+  expect((await fetch(`${core.issuer}/auth/jwt/jwks.json`)).status).toBe(200)
   expect(keys.state()).toMatchObject({ isDown: false, keySetRequests: before + 2 })
 })
 

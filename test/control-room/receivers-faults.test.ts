@@ -162,7 +162,8 @@ describe.concurrent('receivers and their room', () => {
 
   test('do not begin where the store, or a process, cannot serve', async () => {
     const listeners = { onTold() {}, onChange() {} }
-    const common = { coreUrl: 'http://127.0.0.1:2', apiKey: 'k', ...listeners }
+    const nobody = 'http://127.0.0.1:2'
+    const common = { coreUrl: nobody, issuer: nobody, apiKey: 'k', ...listeners }
     const redisUrl = `redis://127.0.0.1:${await freePort()}`
     await expect(openReceivers({ ...common, redisUrl })).rejects.toThrow(StartError)
     const broken = { ...(await programs()), receiver: '/nowhere/main.mjs' }

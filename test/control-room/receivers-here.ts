@@ -33,7 +33,7 @@ export interface ReceiversHere extends Pick<Receivers, 'urlOf' | 'orders' | 'sta
 }
 
 interface Options {
-  readonly coreUrl: string
+  readonly issuer: string
   readonly onTold: (told: Told) => void
   readonly denylist?: LiveDenylist
   /** Stands before the store: one that fails, say. */
@@ -49,7 +49,7 @@ interface Sent {
 const TELL_MS = 10
 
 export async function startReceiversHere(options: Options): Promise<ReceiversHere> {
-  const { coreUrl, denylist, wrapStore = (store) => store } = options
+  const { issuer, denylist, wrapStore = (store) => store } = options
   const sent = new AsyncLocalStorage<Sent>()
   const books = new Map([[FIRST_ORDER.id, FIRST_ORDER]])
   const memory = memoryStore()
@@ -61,7 +61,7 @@ export async function startReceiversHere(options: Options): Promise<ReceiversHer
     RECEIVERS.map(async (receiver) => {
       const orders = createOrders({
         ...leasedPersistence(store, books),
-        issuer: coreUrl,
+        issuer,
         denylist,
         // Nobody sends a session here.
         verifySession: (_req: unknown, _res: unknown, next: () => void) => next(),

@@ -36,6 +36,7 @@ export async function openRoom(redisUrl?: string, compiled?: Programs) {
   const told: Told[] = []
   const receivers = await openReceivers({
     coreUrl: core.url,
+    issuer: core.issuer,
     apiKey: API_KEY,
     redisUrl,
     leaseSeconds: LEASE_SECONDS,
@@ -46,7 +47,7 @@ export async function openRoom(redisUrl?: string, compiled?: Programs) {
 
   async function headersOf(call: Call, permission: string): Promise<Record<string, string>> {
     const { caller = 'billing' } = call
-    const token = await serviceTokenBy(core.url, caller, { permissions: [permission] })
+    const token = await serviceTokenBy(core, caller, { permissions: [permission] })
     return {
       authorization: `Bearer ${token}`,
       ...(call.call !== undefined && { 'x-room-call': call.call }),

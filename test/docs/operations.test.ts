@@ -36,7 +36,8 @@ beforeAll(async () => {
     startIdentityCore({ apiKey: API_KEY }),
     startRedis({ config: { appendonly: 'yes' } }),
   ])
-  const env = { IDENTITY_CORE_URL: core.url, REDIS_URL: redis.url, ORDERS_SERVE_ON_MS: '0' }
+  const addresses = { IDENTITY_CORE_URL: core.url, ISSUER: core.issuer, REDIS_URL: redis.url }
+  const env = { ...addresses, ORDERS_SERVE_ON_MS: '0' }
   orders = await run('orders/main.ts', [], env)
   orders.child.stdout?.on('data', (chunk) => {
     log += chunk
@@ -44,10 +45,10 @@ beforeAll(async () => {
   ordersUrl = /http:\S+/.exec(await orders.printed('(store: '))?.[0] ?? ''
   await until('orders is ready', async () => (await fetch(`${ordersUrl}/readyz`)).status === 200)
   folder = await mkdtemp(join(tmpdir(), 'run-book-'))
-  await writeFile(join(folder, 'policy.json'), JSON.stringify({ ...POLICY, issuer: core.url }))
+  await writeFile(join(folder, 'policy.json'), JSON.stringify({ ...POLICY, issuer: core.issuer }))
   await putCommandOnPath()
   here.set('http://127.0.0.1:4001', ordersUrl)
-  here.set('http://127.0.0.1:3567', core.url)
+  here.set('http://127.0.0.1:3568', core.issuer)
   here.set('orders-1:4711', `${hostname()}:${orders.child.pid}`)
 })
 
@@ -66,7 +67,7 @@ async function putCommandOnPath(): Promise<void> {
 }
 
 const mint = (permission: string, aud = 'orders'): Promise<string> =>
-  serviceTokenBy(core.url, 'billing', { permissions: [permission], aud })
+  serviceTokenBy(core, 'billing', { permissions: [permission], aud })
 
 async function keepToken(token: string): Promise<void> {
   knowToken(token)

@@ -30,9 +30,11 @@ beforeAll(async () => {
 beforeEach(() => orders.script(CREATED))
 afterAll(() => Promise.all([core, orders, billing].map((server) => server.close())))
 
+const openClient = (coreUrl: string, apiKey: string) =>
+  createOrdersClient({ coreUrl, issuer: core.issuer, apiKey, ordersUrl: orders.url })
+
 function startBilling({ apiKey }: { apiKey: string }) {
-  const client = createOrdersClient({ coreUrl: core.url, apiKey, ordersUrl: orders.url })
-  return listen(createBilling({ orders: client }), 0)
+  return listen(createBilling({ orders: openClient(core.url, apiKey) }), 0)
 }
 
 async function putInvoice(id: string, body: string = '{"item":"desk","quantity":1}') {
@@ -59,7 +61,7 @@ describe('the token that billing sends', () => {
     expect(exp - iat).toBe(300)
     expect(jti).toMatch(/^[\w-]{22}$/)
     expect(claims).toEqual({
-      iss: core.url,
+      iss: core.issuer,
       sub: 'billing',
       aud: 'orders',
       source: 'microservice',
@@ -151,15 +153,16 @@ it('answers 502 and calls nobody when the core makes no token', async () => {
 })
 
 describe('at the start', () => {
-  const client = (coreUrl: string, apiKey: string) =>
-    createOrdersClient({ coreUrl, apiKey, ordersUrl: orders.url })
-
   it('is content with a core that takes its API key', async () => {
-    await client(core.url, API_KEY).ready()
+    await openClient(core.url, API_KEY).ready()
   })
 
   it('says that the core does not answer, or refuses the key', async () => {
-    await expect(client('http://127.0.0.1:2', API_KEY).ready()).rejects.toThrow('core_unreachable')
-    await expect(client(core.url, 'wrong').ready()).rejects.toThrow('api_key_refused, status 401')
+    await expect(openClient('http://127.0.0.1:2', API_KEY).ready()).rejects.toThrow(
+      'core_unreachable',
+    )
+    await expect(openClient(core.url, 'wrong').ready()).rejects.toThrow(
+      'api_key_refused, status 401',
+    )
   })
 })

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { knowToken } from '../support/secret-search/index.js'
 
 export const API_KEY = 'the-key-of-this-test'
@@ -32,26 +33,28 @@ export async function mintedBy(url: string, change: object = {}): Promise<string
   return jwt
 }
 
+type Addresses = Pick<IdentityCore, 'url' | 'issuer'>
+
 /** A service's token for orders, unless told otherwise, with a `jti` of its own. */
 export function serviceTokenBy(
-  url: string,
+  core: Addresses,
   caller: string,
   claims: { permissions: readonly string[]; aud?: string },
 ): Promise<string> {
   const kind = { aud: 'orders', source: 'microservice', token_type: 'service-access' }
   const payload = { ...kind, sub: caller, jti: randomUUID(), ...claims }
-  return mintedBy(url, { jwksDomain: url, payload })
+  return mintedBy(core.url, { jwksDomain: core.issuer, payload })
 }
 
 /** The token of a new session, as the core makes it for the backend SDK. */
-export async function sessionOf(user: string, url: string): Promise<string> {
-  const response = await fetch(`${url}/recipe/session`, {
+export async function sessionOf(user: string, core: Addresses): Promise<string> {
+  const response = await fetch(`${core.url}/recipe/session`, {
     method: 'POST',
     headers: { 'api-key': API_KEY, rid: 'session' },
     body: JSON.stringify({
       userId: user,
       enableAntiCsrf: false,
-      userDataInJWT: { iss: `${url}/auth` },
+      userDataInJWT: { iss: `${core.issuer}/auth` },
       userDataInDatabase: {},
     }),
   })
@@ -71,7 +74,7 @@ export function mintBody() {
 }
 
 export async function fetchKeySet(url: string) {
-  const response = await fetch(`${url}/auth/jwt/jwks.json`)
+  const response = await fetch(`${url}/.well-known/jwks.json`)
   const { keys } = (await response.json()) as { keys: Record<string, string>[] }
   const kids = keys.map(({ kid = '' }) => kid)
   return { keys, kids, cacheControl: response.headers.get('cache-control') }

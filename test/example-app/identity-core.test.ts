@@ -220,37 +220,50 @@ describe('the API key', () => {
 })
 
 describe('the key set', () => {
-  it.each(['/.well-known/jwks.json', '/auth/jwt/jwks.json'])(
-    'is public at %s, dynamic keys before static ones',
-    async (path) => {
-      const response = await fetch(`${core.url}${path}`)
-      expect(response.headers.get('content-type')).toBe('application/json;charset=UTF-8')
-      const member = {
-        kty: 'RSA',
-        n: expect.stringMatching(/^[\w-]{342}$/),
-        e: 'AQAB',
-        alg: 'RS256',
-        use: 'sig',
-      }
-      expect(await response.json()).toStrictEqual({
-        keys: [
-          { ...member, kid: `d-${NOW_MS}` },
-          { ...member, kid: expect.stringMatching(/^s-/) },
-        ],
-      })
-    },
-  )
+  it.each([
+    ['the core', '/.well-known/jwks.json', () => core.url],
+    ['the issuer', '/auth/jwt/jwks.json', () => core.issuer],
+  ] as const)('is public at %s: %s, dynamic keys before static ones', async (_, path, url) => {
+    const response = await fetch(`${url()}${path}`)
+    expect(response.headers.get('content-type')).toBe('application/json;charset=UTF-8')
+    const member = {
+      kty: 'RSA',
+      n: expect.stringMatching(/^[\w-]{342}$/),
+      e: 'AQAB',
+      alg: 'RS256',
+      use: 'sig',
+    }
+    expect(await response.json()).toStrictEqual({
+      keys: [
+        { ...member, kid: `d-${NOW_MS}` },
+        { ...member, kid: expect.stringMatching(/^s-/) },
+      ],
+    })
+  })
+
+  it('is all that the issuer serves', async () => {
+    for (const path of [
+      '/.well-known/jwks.json',
+      '/recipe/jwt',
+      '/apiversion',
+      '/recipe/session',
+    ]) {
+      const response = await fetch(`${core.issuer}${path}`, { headers: { 'api-key': API_KEY } })
+      expect([path, response.status]).toEqual([path, 404])
+    }
+  })
 
   it('answers 503 or hangs up while it is down, and counts the requests', async () => {
     const before = core.keySetRequests()
     core.setDown(true)
-    expect((await fetch(`${core.url}/auth/jwt/jwks.json`)).status).toBe(503)
+    const addresses = [`${core.url}/.well-known/jwks.json`, `${core.issuer}/auth/jwt/jwks.json`]
+    for (const address of addresses) expect((await fetch(address)).status).toBe(503)
     core.setDown(true, 'hang-up')
-    await expect(fetch(`${core.url}/auth/jwt/jwks.json`)).rejects.toThrow()
+    for (const address of addresses) await expect(fetch(address)).rejects.toThrow()
     expect(await mintedBy(core.url)).toBeTruthy()
     core.setDown(false)
-    expect((await fetch(`${core.url}/auth/jwt/jwks.json`)).status).toBe(200)
-    expect(core.keySetRequests() - before).toBeGreaterThanOrEqual(3)
+    for (const address of addresses) expect((await fetch(address)).status).toBe(200)
+    expect(core.keySetRequests() - before).toBeGreaterThanOrEqual(6)
   })
 })
 

@@ -41,7 +41,7 @@ afterAll(() => core.close())
 function openCaller(proxy: TcpProxy) {
   const tokens = tokenSource({
     core: { baseUrl: core.url, apiKey: API_KEY },
-    apiDomain: core.url,
+    apiDomain: core.issuer,
     claims: {
       aud: POLICY.audience,
       sub: 'billing',
@@ -85,7 +85,7 @@ describe.each([MEMORY, REDIS])('the example with its store in $name', ({ open })
     const book = new Book()
     const orders = createOrders({
       ...leasedPersistence(store, book),
-      issuer: core.url,
+      issuer: core.issuer,
       verifySession: noSessions,
     })
     await orders.ready()

@@ -29,10 +29,10 @@ let instances: RunningServer[] = []
 beforeAll(async () => {
   core = await startIdentityCore({ apiKey: API_KEY })
   // In no other file that shares a process: the SDK keeps the first core that it is given.
-  verifySession = openSessions({ coreUrl: core.url, apiKey: API_KEY })
+  verifySession = openSessions({ coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY })
   const start = async () => {
     const onDecision = (event: DecisionEvent) => events.push(event)
-    const options = { ...persistence, issuer: core.url, verifySession, onDecision }
+    const options = { ...persistence, issuer: core.issuer, verifySession, onDecision }
     const orders = createOrders(options)
     await orders.ready()
     return listen(orders.app, 0)
@@ -48,7 +48,7 @@ afterAll(async () => {
 })
 
 const tokenOf = (caller: string, ...permissions: string[]) =>
-  serviceTokenBy(core.url, caller, { permissions })
+  serviceTokenBy(core, caller, { permissions })
 
 const read = (token: string, id = CHAIR.id) =>
   fetch(`${instances[0]?.url}/orders/${id}`, { headers: { authorization: `Bearer ${token}` } })
@@ -155,7 +155,7 @@ describe('the tracking of an order', () => {
   })
 
   it('is shown to a user, by either way in which sessions travel', async () => {
-    const token = await sessionOf('alice', core.url)
+    const token = await sessionOf('alice', core)
     for (const headers of [bearer(token), { cookie: `sAccessToken=${token}` }]) {
       const shown = await track(headers)
       expect(await shown.json()).toMatchObject({ id: CHAIR.id, askedBy: 'user alice' })
@@ -163,7 +163,7 @@ describe('the tracking of an order', () => {
   })
 
   it('is shown to nobody who brings both, or nothing', async () => {
-    const cookie = `sAccessToken=${await sessionOf('alice', core.url)}`
+    const cookie = `sAccessToken=${await sessionOf('alice', core)}`
     expect((await track({ cookie, ...(await service('orders:read')) })).status).toBe(401)
     expect(events.at(-1)).toMatchObject({ by: 'acceptOneOf', reason: 'credentials_ambiguous' })
     expect((await track({})).status).toBe(401)
@@ -171,7 +171,7 @@ describe('the tracking of an order', () => {
   })
 
   it('opens nothing else to users', async () => {
-    const headers = bearer(await sessionOf('alice', core.url))
+    const headers = bearer(await sessionOf('alice', core))
     expect((await fetch(`${instances[0]?.url}/orders/${CHAIR.id}`, { headers })).status).toBe(401)
   })
 })
@@ -196,7 +196,7 @@ it('shuts out who is denied while it runs', async () => {
   onTestFinished(opened.close)
   const orders = createOrders({
     ...leasedPersistence(opened.store),
-    issuer: core.url,
+    issuer: core.issuer,
     denylist: opened.denylist,
     verifySession,
   })
@@ -208,7 +208,7 @@ it('shuts out who is denied while it runs', async () => {
     return (await fetch(`${server.url}/orders/o-0`, { headers: { authorization } })).status
   }
   expect(await status()).toBe(404)
-  const target = { issuer: core.url, kind: 'caller', value: 'billing' } as const
+  const target = { issuer: core.issuer, kind: 'caller', value: 'billing' } as const
   const at = Math.floor(Date.now() / 1000)
   await opened.denylist?.deny({ ...target, reason: 'a try', by: 'a test', at, until: null })
   await until('billing is shut out', async () => (await status()) === 403)

@@ -31,7 +31,7 @@ beforeAll(async () => {
   })
   const receiver = createOrders({
     ...coupledPersistence(opened),
-    issuer: core.url,
+    issuer: core.issuer,
     verifySession: noSessions,
   })
   await receiver.ready()
@@ -44,7 +44,7 @@ afterAll(async () => {
 })
 
 const authorization = async (permission: string): Promise<string> =>
-  `Bearer ${await serviceTokenBy(core.url, 'billing', { permissions: [permission] })}`
+  `Bearer ${await serviceTokenBy(core, 'billing', { permissions: [permission] })}`
 
 const write = async (key: string, body: object = LAMP): Promise<Response> =>
   fetch(`${orders.url}/orders`, {
@@ -100,12 +100,17 @@ it('refuses what Postgres cannot keep', async () => {
 })
 
 it('tells billing again when nobody knows whether it was told, and billing takes it once', async () => {
-  const placed = createPlacedOrders({ issuer: core.url })
+  const placed = createPlacedOrders({ issuer: core.issuer })
   const billing = await listen(
     createBilling({ orders: {} as never, placedOrders: placed.router }),
     0,
   )
-  const tell = tellBilling({ coreUrl: core.url, apiKey: API_KEY, billingUrl: billing.url })
+  const tell = tellBilling({
+    coreUrl: core.url,
+    issuer: core.issuer,
+    apiKey: API_KEY,
+    billingUrl: billing.url,
+  })
   const order = { id: 'o-9', item: 'lamp', quantity: 1, orderedBy: 'billing' }
   const id = 'a2f7b9f4-56e8-8e3b-a2bb-0d0f6d4ac1f5'
   await tell(order, id)

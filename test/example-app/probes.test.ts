@@ -39,7 +39,7 @@ async function openCore() {
 it('is alive and not ready without the core, and ready as soon as the core is there', async () => {
   const core = await openCore()
   core.down()
-  const orders = await startOrders({ IDENTITY_CORE_URL: core.url })
+  const orders = await startOrders({ ISSUER: core.url })
   const complained = once(orders.child.stderr as Readable, 'data')
   expect(await orders.probe('/livez')).toEqual({ status: 200, body: { phase: 'starting' } })
   expect(await orders.probe('/readyz')).toMatchObject({
@@ -60,7 +60,7 @@ it('is alive and not ready without the core, and ready as soon as the core is th
 })
 
 it('ends also when it has never been ready', async () => {
-  const orders = await startOrders({ IDENTITY_CORE_URL: await refusingOrigin() })
+  const orders = await startOrders({ ISSUER: await refusingOrigin() })
   orders.child.kill('SIGTERM')
   expect((await orders.finished).code).toBe(0)
 })
@@ -69,7 +69,7 @@ it('stays ready when Redis and the core go away', async () => {
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
   const core = await openCore()
-  const orders = await startOrders({ IDENTITY_CORE_URL: core.url, REDIS_URL: redis.url })
+  const orders = await startOrders({ ISSUER: core.url, REDIS_URL: redis.url })
   await orders.isReady()
   core.down()
   await redis.kill()
@@ -92,7 +92,7 @@ it('is not ready before it knows who is denied, and writes once Redis is there',
   onTestFinished(() => redis.stop())
   await redis.kill()
   const core = await openCore()
-  const orders = await startOrders({ IDENTITY_CORE_URL: core.url, REDIS_URL: redis.url })
+  const orders = await startOrders({ ISSUER: core.url, REDIS_URL: redis.url })
   expect(await orders.probe('/readyz')).toMatchObject({
     status: 503,
     body: { store: { state: 'down' }, denylists: [{ state: 'cold' }] },
@@ -118,7 +118,7 @@ it('is not ready before it knows who is denied, and writes once Redis is there',
 
 it('is alive and not ready while it stops, and goes on serving', async () => {
   const core = await openCore()
-  const orders = await startOrders({ IDENTITY_CORE_URL: core.url, ORDERS_SERVE_ON_MS: '8000' })
+  const orders = await startOrders({ ISSUER: core.url, ORDERS_SERVE_ON_MS: '8000' })
   await orders.isReady()
   orders.child.kill('SIGTERM')
   await orders.isStopping()

@@ -29,8 +29,8 @@ export async function run(
 ): Promise<Running> {
   knowEnvironment(env)
   const program = await compile(new URL(`../../example-app/${file}`, import.meta.url))
-  const services = { IDENTITY_CORE_PORT: '0', ORDERS_PORT: '0', BILLING_PORT: '0' }
-  const ports = { ...services, CONTROL_ROOM_PORT: '0' }
+  const services = { ORDERS_PORT: '0', BILLING_PORT: '0', CONTROL_ROOM_PORT: '0' }
+  const ports = { IDENTITY_CORE_PORT: '0', ISSUER_PORT: '0', ...services }
   const { REDIS_URL: _, DATABASE_URL: __, NODE_OPTIONS: ___, ...inherited } = process.env
   const child = spawn(process.execPath, [program, ...args], {
     cwd: ROOT,

@@ -37,7 +37,7 @@ async function complaint(
   return stderr.trimEnd()
 }
 
-it.each(['identity-core', 'orders', 'billing'])(
+it.each(['identity-core', 'issuer', 'orders', 'billing'])(
   'the story ends with one line when the port of %s is in use',
   async (service) => {
     const name = `${service.replace('-', '_').toUpperCase()}_PORT`

@@ -30,7 +30,7 @@ let core: IdentityCore
 const asked: Asked[] = []
 let sdks: Readonly<Record<AntiCsrf, BackendSdk>>
 
-const keySetUri = () => `${core.url}/auth/jwt/jwks.json`
+const keySetUri = () => `${core.issuer}/auth/jwt/jwks.json`
 const kidOf = (token: string) => JSON.parse(decodeToken(token).header).kid
 
 async function presentAt(url: string, sdk: BackendSdk): Promise<Presents> {

@@ -40,6 +40,7 @@ async function startCore(database: string): Promise<{ child: ChildProcess; url: 
   const env = {
     ...process.env,
     IDENTITY_CORE_PORT: String(port),
+    ISSUER_PORT: '0',
     IDENTITY_CORE_API_KEY: API_KEY,
     IDENTITY_CORE_DATABASE: database,
     BULK_IMPORT_INTERVAL_MS: '1000',

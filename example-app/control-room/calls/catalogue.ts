@@ -19,7 +19,7 @@ export interface Catalogue {
 }
 
 export interface CatalogueOptions {
-  readonly core: Pick<IdentityCore, 'url' | 'publishAlso'>
+  readonly core: Pick<IdentityCore, 'issuer' | 'publishAlso'>
   readonly clock?: () => number
   readonly openIssuer?: typeof createTestIssuer
 }
@@ -30,7 +30,7 @@ const MAX_AGE_MS = 60_000
 /** Makes keys and publishes them: before the receivers fetch their key set, or they learn of them late. */
 export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
   const { core, clock = Date.now, openIssuer = createTestIssuer } = options
-  const issuer = await openIssuer({ issuer: core.url, clock })
+  const issuer = await openIssuer({ issuer: core.issuer, clock })
   const keys = await keysOf(issuer)
   core.publishAlso(keys)
   let madeAt = clock()

@@ -4,7 +4,9 @@ import type { CallOrder } from '../protocol.js'
 
 /** Where tokens are minted. */
 export interface Mint {
-  readonly url: string
+  readonly coreUrl: string
+  /** The `iss` of the tokens. */
+  readonly issuer: string
   readonly apiKey: string
 }
 
@@ -12,14 +14,14 @@ type Claims = Pick<CallOrder, 'caller' | 'audience' | 'permissions'>
 
 /** A source of tokens with these claims: one for each call, or the same for as long as it is good. */
 export function sourceOf(
-  { url, apiKey }: Mint,
+  { coreUrl, issuer, apiKey }: Mint,
   { caller, audience, permissions }: Claims,
   singleUse: boolean,
 ): CoreTokenSource {
   const kind = { source: 'microservice', token_type: 'service-access' }
   return tokenSource({
-    core: { baseUrl: url, apiKey },
-    apiDomain: url,
+    core: { baseUrl: coreUrl, apiKey },
+    apiDomain: issuer,
     claims: { sub: caller, aud: audience, permissions, ...kind },
     singleUse,
   })

@@ -15,6 +15,7 @@ export interface Beginning {
   /** 0 takes a free one. */
   readonly port: number
   readonly coreUrl: string
+  readonly issuer: string
   readonly apiKey: string
   /** Absent: the parent keeps the records. */
   readonly redisUrl?: string

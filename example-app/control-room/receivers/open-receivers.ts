@@ -11,8 +11,10 @@ import { watchStore } from './watch-store.js'
 import { type Writes, watchWrites } from './writes.js'
 
 export interface ReceiversOptions {
-  /** The address of the core: what the receivers take for the issuer. */
+  /** The address of the core. */
   readonly coreUrl: string
+  /** The `iss` that the receivers trust; the key set is below it. */
+  readonly issuer: string
   readonly apiKey: string
   /** Absent: this process keeps the records and what is denied. */
   readonly redisUrl?: string | undefined
@@ -38,12 +40,12 @@ const LEASE_SECONDS = 10
  * @throws {StartError} when the store or a receiver cannot serve
  */
 export async function openReceivers(options: ReceiversOptions): Promise<Receivers> {
-  const { coreUrl, redisUrl, onChange } = options
+  const { issuer, redisUrl, onChange } = options
   const shared = await openShared(redisUrl)
   const { store, containment } = shared
   const book = createBook()
   const writes = watchWrites({ keeper: store, onChange })
-  const denials = watchDenials({ issuer: coreUrl, containment, onChange })
+  const denials = watchDenials({ issuer, containment, onChange })
   const storeWatch = watchStore(store, onChange)
   const parts: Parts = { shared, book, writes, denials }
   const receivers = RECEIVERS.map((name) => createOne(name, options, parts))
@@ -74,11 +76,17 @@ interface Parts {
 }
 
 function createOne(name: ReceiverName, options: ReceiversOptions, parts: Parts): Receiver {
-  const { coreUrl, apiKey, redisUrl, leaseSeconds = LEASE_SECONDS } = options
+  const { coreUrl, issuer, apiKey, redisUrl, leaseSeconds = LEASE_SECONDS } = options
   const { shared, book, writes, denials } = parts
   return createReceiver({
     name,
-    beginning: { coreUrl, apiKey, leaseSeconds, ...(redisUrl !== undefined && { redisUrl }) },
+    beginning: {
+      coreUrl,
+      issuer,
+      apiKey,
+      leaseSeconds,
+      ...(redisUrl !== undefined && { redisUrl }),
+    },
     program: options.programs?.receiver,
     handlers: (calls) => ({ ...shared.handlers(calls), ...book.handlers }),
     tellDenied: shared.tellDenied,

@@ -63,6 +63,7 @@ async function startKilledCore(database: string): Promise<KilledCore> {
   const env = {
     ...process.env,
     IDENTITY_CORE_PORT: String(port),
+    ISSUER_PORT: '0',
     IDENTITY_CORE_API_KEY: CORE_API_KEY,
     IDENTITY_CORE_DATABASE: database,
     BULK_IMPORT_INTERVAL_MS: '300',

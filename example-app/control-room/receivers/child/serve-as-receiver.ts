@@ -29,7 +29,7 @@ export async function serveAsReceiver(
   beginning: Beginning,
   listen: (hear: (message: ToReceiver) => void) => void,
 ): Promise<void> {
-  const { receiver, coreUrl, apiKey, port } = beginning
+  const { receiver, coreUrl, issuer, apiKey, port } = beginning
   const gate = createGate((state) => {
     // Whoever sees that a write is held may kill this process at once.
     teller.tell()
@@ -46,10 +46,10 @@ export async function serveAsReceiver(
   const { store, denylist } = shared
   const { app, ready, health } = createOrders({
     ...heldPersistence({ calls, gate, store, leaseSeconds: beginning.leaseSeconds }),
-    issuer: coreUrl,
-    keySet: remoteKeySet({ jwksUri: `${coreUrl}/auth/jwt/jwks.json`, ...KEY_SET_SECONDS }),
+    issuer,
+    keySet: remoteKeySet({ jwksUri: `${issuer}/auth/jwt/jwks.json`, ...KEY_SET_SECONDS }),
     denylist,
-    verifySession: openSessions({ coreUrl, apiKey }),
+    verifySession: openSessions({ coreUrl, issuer, apiKey }),
   })
   const read = () =>
     health() as ReturnType<typeof health> & { store: ReturnType<typeof store.health> }
@@ -58,7 +58,7 @@ export async function serveAsReceiver(
   const server = createServer(witnessed(app, receiver, teller))
   const url = await bindAgain(server, port)
   await Promise.race([Promise.allSettled([ready(), store.check()]), delay(READY_WITHIN_MS)])
-  watchHealth({ read, lists: () => denylist.lists(coreUrl), send })
+  watchHealth({ read, lists: () => denylist.lists(issuer), send })
   send({ type: 'serving', url })
 }
 

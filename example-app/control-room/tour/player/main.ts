@@ -21,7 +21,7 @@ endWithParent()
 
 const operator = createOperator()
 const stage = await setStage({
-  ports: { identityCore: 0, orders: 0, billing: 0 },
+  ports: { identityCore: 0, issuer: 0, orders: 0, billing: 0 },
   apiKey: API_KEY,
   // In memory: nothing that others could disturb, or be disturbed by.
   addresses: { databaseUrl: undefined, redisUrl: undefined },

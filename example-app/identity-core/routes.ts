@@ -37,7 +37,6 @@ export function tokenRoutes(parts: CoreParts): [string, Route][] {
     ['/recipe/jwt', { ...post((text) => mint(text, parts)), tenants: 'refused' }],
     ['/recipe/jwt/jwks', keys],
     ['/.well-known/jwks.json', keySetRoute(parts)],
-    ['/auth/jwt/jwks.json', keySetRoute(parts)],
     ['/recipe/session', post(sessions.create)],
     ['/recipe/session/verify', post(sessions.verify)],
     ['/recipe/session/remove', post(sessions.remove)],

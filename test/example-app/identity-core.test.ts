@@ -241,6 +241,14 @@ describe('the key set', () => {
     })
   })
 
+  it('is not served by the core at the path of the backend SDK', async () => {
+    for (const method of ['GET', 'POST']) {
+      const response = await fetch(`${core.url}/auth/jwt/jwks.json`, { method })
+      expect(response.status).toBe(404)
+      expect(await response.text()).toBe('Not found\n')
+    }
+  })
+
   it('is all that the issuer serves', async () => {
     for (const path of [
       '/.well-known/jwks.json',

@@ -7,6 +7,9 @@ import { countsOf, type RunState, stateOf } from './state/run-state.js'
 /** A chunk fails with these whichever records are in it: the core is at fault. */
 const CORE_FAULT_CODES = ['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040']
 
+/** The core gives no known reason: the record, the core or its database may be at fault. */
+const UNEXPLAINED_CODES = ['chunk_failed', 'unknown_conflict']
+
 const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
   preflight_failed: 'Correct what the findings name, then run again.',
   stalled:
@@ -45,11 +48,10 @@ export function adviceFor(
   { fault, faultCode }: Fault,
 ): string[] {
   const counts = countsOf(state)
-  const coreFaults = CORE_FAULT_CODES.map((code) => ({
-    code,
-    records: countWith(state, code, IDENTITY.failed),
-  })).filter(({ records }) => records > 0)
-  const toCorrect = counts.failed - coreFaults.reduce((sum, { records }) => sum + records, 0)
+  const coreFaults = failedWith(state, CORE_FAULT_CODES)
+  const unexplained = failedWith(state, UNEXPLAINED_CODES)
+  const others = [...coreFaults, ...unexplained].reduce((sum, { records }) => sum + records, 0)
+  const toCorrect = counts.failed - others
   const advice: (string | undefined)[] = [
     fault === undefined ? undefined : `The core: ${fault}`,
     BY_STATE[standing],
@@ -61,6 +63,7 @@ export function adviceFor(
       ? 'A call without reply may have taken effect since: reconcile once more.'
       : undefined,
     ...coreFaults.map(coreFaultAdvice),
+    ...unexplained.map(unexplainedAdvice),
     counts.invalid > 0 ? 'Correct the invalid records, or leave them out.' : undefined,
     ...(state.started
       ? ['login_taken', 'login_twice'].map((code) => conflictAdvice(state, code))
@@ -84,12 +87,20 @@ const faultAdvice = (code: string | undefined): string =>
     ? BY_FAULT[code as keyof typeof BY_FAULT]
     : 'Find out why the core does not answer as it should, then run again.'
 
-interface CoreFault {
+interface FailedRecords {
   readonly code: string
   readonly records: number
 }
 
-const coreFaultAdvice = ({ code, records }: CoreFault): string =>
+const failedWith = (state: RunState, codes: readonly string[]): FailedRecords[] =>
+  codes
+    .map((code) => ({ code, records: countWith(state, code, IDENTITY.failed) }))
+    .filter(({ records }) => records > 0)
+
+const unexplainedAdvice = ({ code, records }: FailedRecords): string =>
+  `${recordsInWords(records)} failed with ${code}: read the logs of the core, then correct the records, or fix the core and use correct --again ${code}.`
+
+const coreFaultAdvice = ({ code, records }: FailedRecords): string =>
   `${recordsInWords(records)} failed with ${code}, which is a fault of the core: fix the core, then use correct --again ${code}.`
 
 function conflictAdvice(state: RunState, code: string): string | undefined {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { DirectImport } from '../../../src/migration/core/core-client.js'
+import { CoreError } from '../../../src/migration/core/core-error.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { person, sourceOf } from './support/people.js'
 import { listOf, refusal, scene } from './support/scene.js'
@@ -156,6 +158,38 @@ describe('users whom the core has failed for another', () => {
     expect(journal.lines.join()).not.toContain('ada@example.com')
   })
 
+  it.each<[string, () => DirectImport]>([
+    [
+      'answers 500',
+      () => {
+        throw new CoreError('500', { code: 'server_error', outcome: 'unknown', status: 500 })
+      },
+    ],
+    [
+      'has a fault of its database',
+      () => ({ outcome: 'rejected', errors: ['PSQLException: FATAL: sorry, too many clients'] }),
+    ],
+  ])('are not blamed when the core %s once', async (_, fault) => {
+    const asked = new Set<string | undefined>()
+    const { open, simulated } = scene(
+      {
+        async importUser(user) {
+          if (asked.has(user.externalUserId)) return simulated.importUser(user)
+          asked.add(user.externalUserId)
+          return fault()
+        },
+      },
+      {},
+      { jobUsers: 5, blame: () => 'chunk' },
+    )
+    simulated.importLater(taker('user-3'))
+    expect(await (await open()).run()).toMatchObject({
+      state: 'to_correct',
+      counts: { failed: 1, reconciled: 9 },
+    })
+    expect(asked.size).toBe(4)
+  })
+
   it('wait for a person where the code blames the core', async () => {
     let isMended = false
     const { open, simulated } = scene(
@@ -226,6 +260,7 @@ describe('rows that the core never ends', () => {
     const [failed] = (await listOf(migration.identities())).filter(({ code }) => code !== undefined)
     expect(failed).toMatchObject({ externalUserId: 'user-7', code: 'chunk_failed' })
     expect(failed?.text).toContain('in a call of its own as well')
+    expect((await migration.status()).advice.join()).toContain('use correct --again chunk_failed')
     const left = { leaveOut: 'user-7', reason: 'the core cannot import it' }
     expect(await migration.correct(sourceOf([left], 'corrections'))).toMatchObject({
       state: 'complete',

@@ -5,6 +5,7 @@ import type { ImportUser } from '../../core/import-user.js'
 import { findTakenLogin } from '../../reconcile/holder.js'
 import { readRowError } from '../../reconcile/row-error.js'
 import { IDENTITY } from '../state/identity-state.js'
+import { countOf } from '../state/run-state.js'
 import type { SurveyedRecord } from '../survey.js'
 import type { Work } from '../work.js'
 import { inGrace } from './grace.js'
@@ -12,31 +13,45 @@ import { countLostCall } from './lost-calls.js'
 import { type Resolution, refusedFor, resolveEach } from './resolve-identities.js'
 
 const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with this code.'
-const REFUSED_DIRECTLY = 'The core refuses the user in a call of its own as well'
 
 /**
  * Imports each identity that is `to_import` directly, one user a call: a refusal can only be about this
  * user. The core refuses to import an identity twice, so a run that was killed repeats the calls whose
  * result it has not written down.
+ *
+ * A fault of the core or its database may look like a refusal. So a call that fails without a known
+ * reason is repeated once all others have been made.
  */
-export const importDirectly = (work: Work): Promise<void> =>
-  resolveEach(work, IDENTITY.to_import, async (record) => {
-    const { core, signal } = work
-    const { ordinal: of, externalUserId } = record
-    const answer = await answerOf(work, record)
-    const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
-    if (await hasAccount()) return { as: 'found', of }
-    if (!(answer instanceof CoreError)) {
-      work.lostInARow = 0
-      return refused(work, record, answer)
-    }
-    if (isAboutUser(answer)) return chunkFailed(record, answer.message)
-    if (answer.outcome === 'refused') throw answer
-    await work.timing.sleep(work.settings.settleSeconds * 1000, signal)
-    if (await hasAccount()) return { as: 'found', of }
-    countLostCall(work, answer)
-    return undefined
+export async function importDirectly(work: Work): Promise<void> {
+  const { ledger, settings, signal, timing } = work
+  await resolveEach(work, IDENTITY.to_import, async (record) => {
+    const resolution = await importOnce(work, record)
+    return isUnexplained(resolution) ? undefined : resolution
   })
+  if (countOf(ledger.state, IDENTITY.to_import) === 0) return
+  await timing.sleep(settings.settleSeconds * 1000, signal)
+  await resolveEach(work, IDENTITY.to_import, (record) => importOnce(work, record))
+}
+
+const isUnexplained = (resolution: Resolution | undefined): boolean =>
+  resolution?.as === 'refused' && resolution.code === 'chunk_failed'
+
+/** Returns `undefined` when there is no reply and no account. */
+async function importOnce(work: Work, record: SurveyedRecord): Promise<Resolution | undefined> {
+  const { core, signal } = work
+  const { ordinal: of, externalUserId } = record
+  const answer = await answerOf(work, record)
+  const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
+  if (!(answer instanceof CoreError)) work.lostInARow = 0
+  if (await hasAccount()) return { as: 'found', of }
+  if (!(answer instanceof CoreError)) return refused(work, record, answer)
+  if (isAboutUser(answer)) return chunkFailed(record, answer.message)
+  if (answer.outcome === 'refused') throw answer
+  await work.timing.sleep(work.settings.settleSeconds * 1000, signal)
+  if (await hasAccount()) return { as: 'found', of }
+  countLostCall(work, answer)
+  return undefined
+}
 
 async function answerOf(
   { core, signal }: Work,
@@ -79,6 +94,8 @@ async function refused(
     text: kind === 'login_taken' ? `${text} ${NO_ACCOUNT_FOUND}` : text,
   }
 }
+
+const REFUSED_DIRECTLY = 'The core refuses the user in a call of its own as well'
 
 const chunkFailed = ({ ordinal, line }: SurveyedRecord, why: string): Resolution => ({
   as: 'refused',

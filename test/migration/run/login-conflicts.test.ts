@@ -257,6 +257,31 @@ describe('a login of two records', () => {
     ])
   })
 
+  it('belongs to the later record when the hook makes its account meanwhile', async () => {
+    const { name, open, staged } = begin()
+    const twin = { ...person(name('0')), externalUserId: name('1') } as ImportUser
+    let account: string | undefined
+    const migration = await open([person(name('0')), twin, person(name('2'))], {
+      async onProgress({ type }) {
+        if (type !== 'waiting') return
+        account ??= await accountOf(twin)
+        await standIn.runJob()
+      },
+    })
+    expect(await migration.run()).toMatchObject({
+      state: 'to_correct',
+      counts: { failed: 1, reconciled: 2 },
+    })
+    expect(staged).toEqual([name('0'), name('2')])
+    const [first, later] = await listOf(migration.identities())
+    expect(first).toMatchObject({ state: 'failed', code: 'E003', heldBy: account })
+    const { externalUserId } = twin
+    const reconciled = { externalUserId, line: 2, state: 'reconciled', coreUserId: account }
+    expect(later).toEqual(reconciled)
+    const leftOut = [{ leaveOut: name('0'), reason: 'the same person' }]
+    expect(await migration.correct(sourceOf(leftOut, 'fix'))).toMatchObject({ state: 'complete' })
+  })
+
   it('is reported by a preflight that fails, and is forgotten once the source is corrected', async () => {
     const { name, open, journal } = begin()
     const twin = { ...person(name('0')), externalUserId: name('1') }

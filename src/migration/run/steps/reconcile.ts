@@ -38,14 +38,25 @@ async function reconcileFrom(work: Work, from: number, seen: AccountsSeen): Prom
   await flush()
 }
 
-/** Who has failed is looked up too: the hook may have made the account since. */
-const DUE: ReadonlySet<IdentityCode> = new Set([IDENTITY.staged, IDENTITY.found, IDENTITY.failed])
+/** Those who failed or are held back: the hook may have made the account since. */
+const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([IDENTITY.failed, IDENTITY.invalid])
 
-/** Leaves out identities whose rows still wait at the core after a stall. */
+const DUE: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY.staged,
+  IDENTITY.found,
+  ...WITHOUT_ACCOUNT,
+])
+
+/** Leaves out identities whose rows still wait at the core after a stall, and invalid records. */
 async function* dueRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
-  const waiting = new Set([...work.ledger.state.stalledRows.values()].map(({ of }) => of))
+  const { state } = work.ledger
+  const waiting = new Set([...state.stalledRows.values()].map(({ of }) => of))
   for await (const record of recordsIn(work, from, DUE)) {
-    if (!waiting.has(record.ordinal)) yield record
+    const { ordinal } = record
+    // A record without a code is not one that the core takes.
+    const isRefused =
+      stateOf(state, ordinal) === IDENTITY.invalid && state.failureCodes[ordinal] === 0
+    if (!waiting.has(ordinal) && !isRefused) yield record
   }
 }
 
@@ -57,7 +68,7 @@ interface LookUp {
 
 async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<void> {
   const { ordinal, externalUserId } = record
-  if (stateOf(work.ledger.state, ordinal) === IDENTITY.failed) {
+  if (WITHOUT_ACCOUNT.has(stateOf(work.ledger.state, ordinal))) {
     const coreUserId = await work.core.coreIdOf(externalUserId, { signal: work.signal })
     if (coreUserId === undefined) return
   }

@@ -117,7 +117,7 @@ describe('a run on the stand-in core', () => {
     [
       'asks to wait for longer than a call may take',
       { requests: 40, windowMs: 1500, headers: { 'retry-after': '60' } },
-      { timeoutMs: 500, stageTimeoutMs: 500 },
+      { timeoutMs: 3000, stageTimeoutMs: 3000 },
     ],
   ])('finishes, slower, before a proxy that %s', async (name, limit, at) => {
     const limiter = await startLimiter(standIn.url, limit)

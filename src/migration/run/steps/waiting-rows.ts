@@ -4,6 +4,7 @@ import { externalUserIdOf } from '../../user/external-user-id.js'
 import { forEachAtOnce } from '../at-once.js'
 import type { Entry, StalledRow } from '../state/entry.js'
 import type { Work } from '../work.js'
+import { chunks } from './login-conflicts.js'
 import { ownRowOf } from './own-row.js'
 
 /** A row of this run that waits at the core, and the result of its look-up. */
@@ -61,7 +62,7 @@ export async function decideDeletion(
   { ledger }: Work,
   rows: readonly Pick<StalledRow, 'row' | 'of'>[],
 ): Promise<void> {
-  const entries = chunksOf(rows).map(
+  const entries = chunks(rows, CHUNK).map(
     (chunk): Entry => ({ type: 'delete_decided', rows: chunk.map(({ row, of }) => [row, of]) }),
   )
   if (entries.length > 0) await ledger.write(...entries)
@@ -70,11 +71,8 @@ export async function decideDeletion(
 /** Writes down that the wait is over, and which rows still wait, in the order of the source. */
 export async function endWait({ ledger }: Work, rows: readonly StalledRow[]): Promise<void> {
   const inOrder = rows.toSorted((one, other) => one.of - other.of)
-  const entries = chunksOf(inOrder).map((chunk): Entry => ({ type: 'rows_stalled', rows: chunk }))
+  const entries = chunks(inOrder, CHUNK).map(
+    (chunk): Entry => ({ type: 'rows_stalled', rows: chunk }),
+  )
   await ledger.write(...entries, { type: 'waited' })
 }
-
-const chunksOf = <Item>(items: readonly Item[]): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, index) =>
-    items.slice(index * CHUNK, (index + 1) * CHUNK),
-  )

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { person } from './support/people.js'
 import { refusal, scene } from './support/scene.js'
 
 describe('a run that waits', () => {
@@ -14,6 +16,24 @@ describe('a run that waits', () => {
     const { open } = scene({ countRows: async (status) => (status === 'NEW' ? 3 : 0) })
     const migration = await open({ stallMinutes: 2, allowForeignRows: true })
     expect(await migration.run()).toMatchObject({ state: 'complete' })
+  })
+
+  it.each([
+    ['are all imported', new Set<string>(), { state: 'complete', counts: { reconciled: 10 } }],
+    ['wait', new Set(['user-7']), { state: 'stalled', counts: { staged: 10 } }],
+  ])('ends although others go on staging rows, when its own %s', async (_, poison, expected) => {
+    const { open, simulated, time } = scene(
+      {},
+      { stallMinutes: 10, allowForeignRows: true },
+      { jobEveryMs: 300_000, jobUsers: 50, poison, blame: () => 'nobody' },
+    )
+    let others = 0
+    time.every(10_000, () => {
+      others += 1
+      simulated.stageNow([person(`other-${others}`) as ImportUser])
+    })
+    expect(await (await open()).run()).toMatchObject(expected)
+    expect(time.elapsedMs()).toBeLessThan(30 * 60_000)
   })
 
   it('repeats polls that fail, until it has failed for so long', async () => {

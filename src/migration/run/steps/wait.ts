@@ -2,7 +2,7 @@ import { CoreError } from '../../core/core-error.js'
 import type { StalledRow } from '../state/entry.js'
 import type { Aim } from '../state/next-step.js'
 import type { Work } from '../work.js'
-import { decideDeletion, endWait, examineWaitingRows } from './waiting-rows.js'
+import { countWaitingRows, decideDeletion, endWait, examineWaitingRows } from './waiting-rows.js'
 
 /** The job takes rows between two polls: one moment without rows proves nothing. */
 const EMPTY_POLLS = 2
@@ -24,8 +24,8 @@ interface Poll {
  *
  * One row that cannot be imported keeps its whole chunk back, and the job tries a chunk once a run. So
  * the run looks for such rows when rows have failed and when nothing changes, and deletes them. When
- * nothing has changed for `stallMinutes`, it writes down the rows that still wait, and goes on with all
- * other identities.
+ * no row, or none of this run, has changed for `stallMinutes`, it writes down the rows that still wait,
+ * and goes on with all other identities.
  *
  * @throws CoreError when polls have failed for `stallMinutes`.
  */
@@ -38,6 +38,17 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
   let polledAt = timing.elapsedMs()
   let emptyPolls = 0
   let last: Poll | undefined
+  let ownRows = Number.POSITIVE_INFINITY
+  let ownRowsAt = timing.elapsedMs()
+
+  /** Rows of others change the counts, too: now and then the rows of this run are counted alone. */
+  async function areOwnRowsQuiet(): Promise<boolean> {
+    if (timing.elapsedMs() - ownRowsAt < stallMs) return false
+    const before = ownRows
+    ownRows = await countWaitingRows(work)
+    ownRowsAt = timing.elapsedMs()
+    return ownRows === before || ownRows === 0
+  }
 
   /** Returns true when the wait is over. */
   async function isWaitOver(poll: Poll): Promise<boolean> {
@@ -53,7 +64,7 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
       await endWait(work, [])
       return true
     }
-    const isStalled = quietMs >= stallMs
+    const isStalled = quietMs >= stallMs || (await areOwnRowsQuiet())
     const { examined } = work
     const isNew = poll.processing !== examined.processing
     const isOld = timing.elapsedMs() - examined.at >= JOB_HAS_RUN_MS

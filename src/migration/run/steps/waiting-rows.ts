@@ -54,6 +54,13 @@ async function* waitingRows(
   }
 }
 
+/** How many rows of this run wait at the core. */
+export async function countWaitingRows(work: Work): Promise<number> {
+  let count = 0
+  for await (const _ of waitingRows(work, undefined)) count += 1
+  return count
+}
+
 /** Rows written in one entry. */
 const CHUNK = 500
 

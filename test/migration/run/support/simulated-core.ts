@@ -33,6 +33,8 @@ export interface SimulatedCore extends CoreClient {
   readonly rows_: StagedRow[]
   readonly jobRuns: number
   runJob(most: number): void
+  /** Stages users without a call of the run. */
+  stageNow(users: readonly ImportUser[]): void
   importNow(user: ImportUser): boolean
   /** As the hook does after the preflight: when users are staged next. */
   importLater(user: ImportUser): void
@@ -220,6 +222,7 @@ export function simulatedCore({
       return jobRuns
     },
     runJob,
+    stageNow,
     importNow,
     importLater: (user) => later.push(user),
     stageUsers(users) {

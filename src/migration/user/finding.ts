@@ -10,6 +10,7 @@ export const USER_WARNING_CODES = [
   'phone_not_e164',
   'unknown_member',
   'credential_in_metadata',
+  'inexact_number',
 ] as const
 
 /**

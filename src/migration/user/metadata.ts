@@ -18,8 +18,9 @@ const CREDENTIAL = new RegExp(
 )
 
 /**
- * Warns of members at any depth that are named like credentials: applications read metadata. Refuses
- * what goes too deep, and lone surrogates. NUL is no error here: JSON escapes it.
+ * Warns of members at any depth that are named like credentials: applications read metadata. Warns of
+ * numbers that may have lost digits when they were parsed. Refuses what goes too deep, and lone
+ * surrogates. NUL is no error here: JSON escapes it.
  */
 export function checkMetadata(metadata: JsonObject, findings: Findings): void {
   if (checkInside({ value: metadata, field: 'userMetadata', level: LEVEL_OF_MEMBERS }, findings))
@@ -45,6 +46,9 @@ function checkInside({ value, field, level }: Part, findings: Findings): boolean
     if (!isList && isSaid(member) && CREDENTIAL.test(name)) {
       findings.warn('credential_in_metadata', place, MESSAGE)
     }
+    if (typeof member === 'number' && !isExact(member)) {
+      findings.warn('inexact_number', place, INEXACT)
+    }
     if (typeof member !== 'object' || member === null) continue
     if (!checkInside({ value: member, field: place, level: level + 1 }, findings)) return false
   }
@@ -52,6 +56,13 @@ function checkInside({ value, field, level }: Part, findings: Findings): boolean
 }
 
 const MESSAGE = 'Named like a credential: metadata is no place for one.'
+
+const INEXACT =
+  'Above 9007199254740991 JavaScript rounds an integer when it reads one: write the number as a text.'
+
+/** `JSON.parse` rounds larger integers, and a fraction keeps all the digits that a double has. */
+const isExact = (number: number): boolean =>
+  Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
 
 /** `hasPassword: true` tells no password. */
 const isSaid = (value: unknown): boolean =>

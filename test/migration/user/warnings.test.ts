@@ -216,4 +216,17 @@ describe('a warning', () => {
       'credential_in_metadata userMetadata["…"].password',
     ])
   })
+
+  it('of a number in metadata that has lost digits since the source was written', () => {
+    const metadata = '{"id":12345678901234567890,"list":[{"low":-9007199254740993}],"large":1e400}'
+    expect(ofMetadata(JSON.parse(metadata))).toEqual([
+      'inexact_number userMetadata.id',
+      'inexact_number userMetadata.list[0].low',
+      'inexact_number userMetadata.large',
+    ])
+  })
+
+  it('not of a number in metadata that is exact', () => {
+    expect(ofMetadata({ list: [9007199254740991, -9007199254740991, 0, 0.1, 1e-7] })).toEqual([])
+  })
 })

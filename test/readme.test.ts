@@ -27,7 +27,7 @@ const APPS = [
   'Endpoints for sessions too',
   'Late sign-ups',
 ]
-const PROGRAMS = ['A store of your own', 'Testing your own service']
+const PROGRAMS = ['A store of your own', 'Testing your own service', 'On a serverless platform']
 /** A program that calls one of the apps. */
 const CALLER = 'Calling another service'
 /** A program that runs until it is ended. */

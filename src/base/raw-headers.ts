@@ -29,6 +29,10 @@ export function headerValues(wire: WireHeaders, lowerCaseName: string): string[]
   return values
 }
 
+/** The option of serverless-http that corrects it. */
+const HOOK =
+  'request: (request) => { request.rawHeaders = Object.entries(request.headers).flat().map(String) }'
+
 /** Adapters that make requests without Node's server may fill `headers` only, in any case of names. */
 const isOnlyInHeaders = ({ rawHeaders, headers }: WireHeaders, lowerCaseName: string): boolean =>
   headers?.[lowerCaseName] !== undefined ||
@@ -36,5 +40,5 @@ const isOnlyInHeaders = ({ rawHeaders, headers }: WireHeaders, lowerCaseName: st
 
 const lacking = (name: string) =>
   wrongWiring(
-    `${name} cannot be read: the request's rawHeaders lack what its headers hold. Whatever makes or changes the request has to fill rawHeaders as Node does`,
+    `${name} cannot be read: the request's rawHeaders lack what its headers hold. Whatever makes or changes the request has to fill rawHeaders as Node does. serverless-http does so with the option ${HOOK}`,
   )

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { posix } from 'node:path'
+import { isOwnRequest } from '../own-page.js'
 import {
   type CoreVersion,
   notSupported,
@@ -58,6 +59,10 @@ export function createHandler(options: HandlerOptions): RequestListener {
 }
 
 async function answer(request: IncomingMessage, options: HandlerOptions): Promise<Answer> {
+  // A core does not care. This one's API key is published, so a page of another site could use it.
+  if (!isOwnRequest(request.headersDistinct, request.socket.localPort ?? 0)) {
+    throw new Refused(403, 'Not for you.')
+  }
   const [path = '', query = ''] = (request.url ?? '').split('?')
   const found = find(options.routes, normalised(path))
   const { route, appId, tenantId } = found

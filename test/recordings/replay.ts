@@ -104,7 +104,7 @@ function bytesOf(body: Json): string | Buffer {
 
 /** All that comes back on a connection, until it is closed or silent. */
 function exchange(raw: string, { url, apiKey }: Target): Promise<JsonObject> {
-  const { hostname, port } = new URL(url)
+  const { host, hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
     let received = ''
     const socket = connect(Number(port), hostname)
@@ -122,7 +122,7 @@ function exchange(raw: string, { url, apiKey }: Target): Promise<JsonObject> {
     socket.on('error', reject)
     socket.on('end', () => finish(true))
     socket.setTimeout(500, () => finish(false))
-    socket.write(raw.replaceAll('<key>', apiKey))
+    socket.write(raw.replaceAll('<key>', apiKey).replaceAll('Host: host', `Host: ${host}`))
   })
 }
 

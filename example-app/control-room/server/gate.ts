@@ -1,3 +1,5 @@
+import { type DistinctHeaders, isOwnRequest, onlyValue } from '../../own-page.js'
+
 /** What is asked of the room, by its path behind the key. */
 export type Route =
   | { readonly kind: 'file'; readonly name: string }
@@ -20,8 +22,7 @@ export interface AskedRequest {
   readonly method: string
   /** As it stands in the request line. */
   readonly target: string
-  /** All values of each header. */
-  readonly headers: Readonly<Record<string, readonly string[] | undefined>>
+  readonly headers: DistinctHeaders
 }
 
 export interface Gate {
@@ -44,21 +45,16 @@ export const NOTHING_HERE: Refusal = { status: 404, text: 'Nothing is here.' }
  * but it can guess the port, point a name of its own at this machine, and send requests blindly.
  */
 export function admitRequest(asked: AskedRequest, { port, isKey }: Gate): Admission {
-  const host = only(asked.headers['host'])
-  if (host === undefined || !hostsAt(port).includes(host)) return { refusal: FOREIGN }
+  if (!isOwnRequest(asked.headers, port)) return { refusal: FOREIGN }
   const [key, path] = splitTarget(asked.target)
   if (!isKey(key)) return { refusal: FOREIGN }
   const route = routeOf(path)
   if (route === undefined) return { refusal: NOTHING_HERE }
-  if (!comesFromPage(asked, route, host)) return { refusal: FOREIGN }
+  if (!comesFromPage(asked, route)) return { refusal: FOREIGN }
   const method = METHODS[route.kind]
   if (asked.method === method) return { route }
   return { refusal: { status: 405, text: 'Not this method.', headers: { Allow: method } } }
 }
-
-/** The page's hosts as browsers send them: without the port where it is that of the scheme. */
-const hostsAt = (port: number): string[] =>
-  ['127.0.0.1', 'localhost'].map((name) => new URL(`http://${name}:${port}`).host)
 
 /** The key, and the path behind it; a query counts for nothing. */
 function splitTarget(target: string): [key: string, path: string] {
@@ -77,11 +73,9 @@ function routeOf(path: string): Route | undefined {
   return name === undefined ? undefined : { kind: 'file', name }
 }
 
-function comesFromPage({ method, headers }: AskedRequest, route: Route, host: string): boolean {
-  const origin = only(headers['origin'])
-  if (origin === undefined && method === 'POST') return false
-  if (origin !== undefined && origin !== `http://${host}`) return false
-  const site = only(headers['sec-fetch-site'])
+function comesFromPage({ method, headers }: AskedRequest, route: Route): boolean {
+  if (headers['origin'] === undefined && method === 'POST') return false
+  const site = onlyValue(headers['sec-fetch-site'])
   if (site === undefined || site === 'same-origin') return true
   // A person has typed the address, or followed it from a terminal.
   return site === 'none' && isPage(route)
@@ -89,8 +83,3 @@ function comesFromPage({ method, headers }: AskedRequest, route: Route, host: st
 
 const isPage = (route: Route): boolean =>
   route.kind === 'slash-missing' || (route.kind === 'file' && route.name === PAGE)
-
-/** A header's only value; one that is there several times is as good as a wrong one. */
-function only(values: readonly string[] | undefined): string | undefined {
-  return values === undefined || values.length === 1 ? values?.[0] : 'several'
-}

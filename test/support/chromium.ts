@@ -1,4 +1,10 @@
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+  type Response,
+} from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { findChromium } from './chromium-binary.js'
 
@@ -40,11 +46,14 @@ export interface TestBrowser {
 export function useBrowser(): TestBrowser {
   let browser: Browser | undefined
   const faults: string[] = []
+  const texts: Promise<unknown>[] = []
 
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: findChromium(), args: ARGUMENTS })
   })
   afterEach(async () => {
+    // A text is gone with its page.
+    await Promise.all(texts.splice(0))
     await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
     expect(faults.splice(0)).toEqual([])
   })
@@ -57,6 +66,11 @@ export function useBrowser(): TestBrowser {
       context.setDefaultTimeout(PATIENCE_MS)
       const page = await context.newPage()
       watchConsole(page, options.mayComplainOf, faults)
+      page.on('response', (response) => {
+        if (isUnexpected(response, options.mayComplainOf)) {
+          texts.push(describe(response).then((text) => faults.push(text)))
+        }
+      })
       if (!options.mayAskElsewhere) watchRequests(page, new URL(address).origin, faults)
       await page.goto(address)
       return page
@@ -71,6 +85,17 @@ function watchConsole(page: Page, mayComplainOf: RegExp | undefined, faults: str
       faults.push(`console: ${message.text()}`)
   })
   page.on('pageerror', (error) => faults.push(`thrown: ${error.stack ?? error.message}`))
+}
+
+/** The console says no more than the status of such an answer. */
+const isUnexpected = (response: Response, mayComplainOf: RegExp | undefined): boolean =>
+  response.status() >= 400 && !mayComplainOf?.test(`status of ${response.status()}`)
+
+async function describe(response: Response): Promise<string> {
+  const request = response.request()
+  const text = await response.text().catch(() => 'without a text')
+  const asked = `${request.method()} ${request.url()} ${request.postData() ?? ''}`
+  return `answered ${response.status()} ${text} to ${asked}`
 }
 
 function watchRequests(page: Page, origin: string, faults: string[]): void {

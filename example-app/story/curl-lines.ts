@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { removeTemporaryFolder, temporaryFolder } from '../temporary-folder.js'
 import type { Stage } from './stage.js'
 
 export interface CurlLines {
@@ -17,13 +17,13 @@ export interface CurlLines {
  * API key is in a file for the owner's eyes only, the token comes on standard input.
  */
 export async function writeCurlLines(stage: Stage, apiKey: string): Promise<CurlLines> {
-  const directory = await mkdtemp(join(tmpdir(), 'express-service-auth-'))
+  const directory = await temporaryFolder('express-service-auth-')
   const config = join(directory, 'mint.curl')
   await writeFile(config, mintConfig(stage.core.url, apiKey), { mode: 0o600 })
   return {
     commands: curlCommands(stage, config),
     directory,
-    close: () => rm(directory, { recursive: true, force: true }),
+    close: () => removeTemporaryFolder(directory),
   }
 }
 

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import express from 'express'
 import { memoryStore } from 'express-service-auth'
@@ -16,6 +15,7 @@ import {
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { type IdentityCore, startIdentityCore } from '../identity-core/identity-core.js'
 import { listen } from '../listen.js'
+import { removeTemporaryFolder, temporaryFolder } from '../temporary-folder.js'
 import { EARLIER_ACCOUNTS, LATE_SIGN_UP, SOURCE } from './migration-source.js'
 
 /** The core, a migration into it and the endpoint for late sign-ups, in this process. */
@@ -46,7 +46,7 @@ export interface MigrationStageOptions {
 
 export async function setMigrationStage(options: MigrationStageOptions): Promise<MigrationStage> {
   const { apiKey, port } = options
-  const folder = await mkdtemp(join(tmpdir(), 'migration-story-'))
+  const folder = await temporaryFolder('migration-story-')
   const database = options.database ?? join(folder, 'database')
   const core = await startIdentityCore({
     apiKey,
@@ -100,7 +100,7 @@ export async function setMigrationStage(options: MigrationStageOptions): Promise
       await migration.close()
       await journal.close()
       await core.close()
-      await rm(folder, { recursive: true, force: true })
+      await removeTemporaryFolder(folder)
     },
   }
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -13,6 +12,7 @@ import { openDatabase } from '../../example-app/identity-core/users/database.js'
 import { lockFolder } from '../../example-app/identity-core/users/folder-lock.js'
 import { SCHEMA } from '../../example-app/identity-core/users/schema.js'
 import type { UsersOptions } from '../../example-app/identity-core/users/users.js'
+import { removeTemporaryFolder, temporaryFolder } from '../../example-app/temporary-folder.js'
 import { CACHE } from './cache.js'
 
 const CORE_API_KEY = 'the-key-of-the-stand-in-core'
@@ -52,14 +52,14 @@ export async function startStandInCore(options: StandInCoreOptions = {}): Promis
 
 /** A folder with a fresh database, for a core to open; the caller removes it. */
 export async function databaseFolder(): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'esa-core-'))
+  const home = await temporaryFolder('esa-core-')
   const folder = join(home, 'database')
   await cp(await template(), folder, { recursive: true })
   return folder
 }
 
 export async function removeDatabaseFolder(folder: string): Promise<void> {
-  await rm(dirname(folder), { recursive: true, force: true })
+  await removeTemporaryFolder(dirname(folder))
 }
 
 /** Runs the job again and again until no row changes any more. */

@@ -6,7 +6,7 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import { DEFAULT_SCHEMA, schemaName } from './names.js'
+import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
 import type { PostgresLimits } from './place.js'
 import type { Isolation, TransactionRunner } from './runner.js'
 
@@ -14,6 +14,11 @@ import type { Isolation, TransactionRunner } from './runner.js'
 export interface PostgresStoreOptions {
   /** The schema that `migration` has made: `[a-z_][a-z0-9_]{0,62}`. Default: `'service_auth'`. */
   readonly schema?: string | undefined
+  /**
+   * A role that may own the schema, its tables and its function, `[a-z_][a-z0-9_]{0,62}`. `check` trusts
+   * superusers, the owner of the database and the roles that its own belongs to without it. Default: none.
+   */
+  readonly schemaOwner?: string | undefined
   /** Milliseconds, 100 to 3,600,000: how long a whole run may take. Default: 30000. */
   readonly transactionMs?: number | undefined
   /** Milliseconds, 1 to 60,000: the wait for a connection. Default: 1000. */
@@ -38,6 +43,7 @@ const sweepSeconds = numberBetween(1, 86_400, 'seconds')
 
 const schema = optionsObject({
   schema: schemaName().default(DEFAULT_SCHEMA),
+  schemaOwner: roleName().optional(),
   transactionMs: integerBetween(100, 3_600_000).default(30_000),
   acquireMs: integerBetween(1, 60_000).default(1000),
   resolveMs: integerBetween(1, 60_000).default(3000),
@@ -54,6 +60,7 @@ const schema = optionsObject({
 /** Checked options. */
 export interface PostgresStoreSettings extends PostgresLimits {
   readonly schema: string
+  readonly schemaOwner?: string | undefined
   readonly sweepSeconds: number | false
 }
 

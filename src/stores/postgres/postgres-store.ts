@@ -73,7 +73,7 @@ export function postgresStore<Tx>(
     statements: createStatements(settings.schema),
     limits: settings,
   }
-  const { schema, acquireMs, sweepSeconds } = settings
+  const { schema, schemaOwner, acquireMs, sweepSeconds } = settings
   const sweeps = sweepSeconds !== false
   const swept = { runner, schema, acquireMs }
   const sweeper = sweeps
@@ -109,7 +109,9 @@ export function postgresStore<Tx>(
       }
       return effectIdOf(live.of(req, 'effectId').key, name)
     },
-    check: AsyncResource.bind(() => checkPostgres(runner, { schema, acquireMs, sweeps })),
+    check: AsyncResource.bind(() =>
+      checkPostgres(runner, { schema, schemaOwner, acquireMs, sweeps }),
+    ),
     sweep: (sweepOptions) => sweep(swept, sweepOptions),
     close() {
       isClosed = true

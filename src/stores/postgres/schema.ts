@@ -1,6 +1,7 @@
 import { optionsObject, parseOptions } from '../../base/options.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
+import { objectFaults } from './sql/object-faults.js'
 import {
   CONNECTION_CHECK,
   CONNECTION_CHECK_LIMIT,
@@ -36,7 +37,8 @@ const OPTIONS = optionsObject({
 /**
  * The SQL that makes the tables and the function, or brings them to the version of this package, and
  * grants the roles what they need. One statement: it does all or nothing, in a transaction or in none,
- * and may be run again. It refuses a schema of a later version, and one that is somebody else's.
+ * and may be run again. It refuses a schema of a later version, one that is not of this package, objects
+ * that the role which runs it does not own itself, and tables that are not as it makes them.
  *
  * @throws TypeError when a name does not match `[a-z_][a-z0-9_]{0,62}`.
  */
@@ -46,8 +48,15 @@ export function migration(options: MigrationOptions = {}): string {
   const parts = [start(schema), tables(name), beginRun(name), rights(name)]
   if (appRole !== undefined) parts.push(appRights(name, `"${appRole}"`))
   if (sweepRole !== undefined) parts.push(sweepRights(name, `"${sweepRole}"`))
+  parts.push(refusal(schema))
   return `${parts.join('\n')}end\n$migration$;\n`
 }
+
+/** Not a role that it belongs to: until Postgres 15 every role can make others members of itself. */
+const IS_OWN = 'owner.rolname OPERATOR(pg_catalog.=) current_user'
+
+const HINT =
+  'Another role may have made it to run code of its own with the rights of the app. Drop it, or, if it is yours, run this as its owner.'
 
 const start = (schema: string): string => `\
 -- What express-service-auth keeps in Postgres: version ${SCHEMA_VERSION} of the schema ${schema}. May be run again.
@@ -67,6 +76,12 @@ begin
   end if;
   if pg_catalog.to_regnamespace('${schema}') is null then
     create schema ${quotedSchema(schema)};
+  end if;
+  select owner.rolname into found from pg_catalog.pg_namespace
+    join pg_catalog.pg_roles owner on owner.oid OPERATOR(pg_catalog.=) nspowner
+    where nspname OPERATOR(pg_catalog.=) '${schema}' and not (${IS_OWN});
+  if found is not null then
+    raise exception 'the schema ${schema} belongs to %', found using hint = '${HINT}';
   end if;
   comment on schema ${quotedSchema(schema)} is '${COMMENT}${SCHEMA_VERSION}';
 `
@@ -135,4 +150,14 @@ const appRights = (schema: string, role: string): string => `\
 const sweepRights = (schema: string, role: string): string => `\
   grant usage on schema ${schema} to ${role};
   grant select (ctid, expires_at), delete on ${schema}.idempotency, ${schema}.used_token to ${role};
+`
+
+/** Comes last: what another role makes meanwhile is seen, and all is undone. */
+const refusal = (schema: string): string => `\
+  select pg_catalog.string_agg(fault, '; ') into found from (
+  ${objectFaults(schema, IS_OWN)}
+  ) faults;
+  if found is not null then
+    raise exception 'the schema ${schema} is not to be trusted: %', found using hint = '${HINT}';
+  end if;
 `

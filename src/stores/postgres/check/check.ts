@@ -1,14 +1,16 @@
 import { ServiceAuthError } from '../../../decision/fault.js'
 import type { Row, Statement, TransactionRunner } from '../runner.js'
 import { createStatements } from '../sql/statements.js'
-import { onlyRow } from '../sql/text-rows.js'
+import { onlyRow, textIn } from '../sql/text-rows.js'
 import { sqlStateOf } from '../sql-state.js'
 import { holdTogether } from './check-transaction.js'
-import { schemaFacts, schemaFaults } from './schema-facts.js'
+import { schemaFacts, schemaFaults, untrustedObjects } from './schema-facts.js'
 import { foreignServer, SERVER_FACTS, SERVER_NAME, serverFindings } from './server-facts.js'
 
 export interface CheckOptions {
   readonly schema: string
+  /** A role that may own the schema, beside those that are trusted anyway. */
+  readonly schemaOwner?: string | undefined
   /** The wait for a connection, in ms. */
   readonly acquireMs: number
   /** Whether the store sweeps, and so must be allowed to delete. */
@@ -25,7 +27,7 @@ const STATEMENT_MS = 5000
  */
 export async function checkPostgres<Tx>(
   runner: TransactionRunner<Tx>,
-  { schema, acquireMs, sweeps }: CheckOptions,
+  { schema, schemaOwner, acquireMs, sweeps }: CheckOptions,
 ): Promise<readonly string[]> {
   const limits = { acquireMs, statementMs: STATEMENT_MS }
   const ask = (text: string): Promise<readonly Row[]> =>
@@ -36,6 +38,8 @@ export async function checkPostgres<Tx>(
   if (foreign.length > 0) throw unfit(foreign)
   const server = serverFindings(onlyRow(await ask(SERVER_FACTS)))
   const faults = [...server.faults, ...schemaFaults(schema, await ask(schemaFacts(schema, sweeps)))]
+  const objects = await ask(untrustedObjects(schema, schemaOwner))
+  faults.push(...objects.map((row) => textIn(row, 'fault') ?? ''))
   const warnings = [...server.warnings]
   if (server.takesWrites) {
     const found = await inReach(holdTogether(runner, { acquireMs, transactionMs: STATEMENT_MS }))

@@ -1,8 +1,7 @@
 import type { Row } from '../runner.js'
 import { COMMENT, SCHEMA_VERSION } from '../schema.js'
+import { BEGIN_RUN_TYPES, objectFaults, TABLES } from '../sql/object-faults.js'
 import { textIn } from '../sql/text-rows.js'
-
-const TABLES = ['idempotency', 'used_token']
 
 /**
  * Asks for the comment of a schema and for the rights of the role of now, as rows of texts: `needed`,
@@ -17,7 +16,8 @@ export function schemaFacts(schema: string, sweeps: boolean): string {
       from pg_catalog.pg_namespace where nspname = '${schema}'`,
     `select 'execute on begin_run', (select pg_catalog.has_function_privilege(p.oid, 'execute')::text
       from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-      where n.nspname = '${schema}' and p.proname = 'begin_run' limit 1)`,
+      where n.nspname = '${schema}' and p.proname = 'begin_run'
+        and p.proargtypes::pg_catalog.text = '${BEGIN_RUN_TYPES}')`,
   ]
   for (const table of TABLES) {
     for (const right of rights) {
@@ -43,9 +43,36 @@ export function schemaFaults(schema: string, rows: readonly Row[]): readonly str
   const refused = things.filter(([, right]) => right === 'false').map(([needed]) => needed)
   const faults: string[] = []
   const lost = new Set(missing.map((needed) => needed?.split(' ').at(-1)))
-  for (const thing of lost) faults.push(`${schema}.${thing} is missing: run the SQL of migration()`)
+  for (const thing of lost) {
+    faults.push(`${schema}.${thing} is missing, or of another version: run the SQL of migration()`)
+  }
   if (refused.length > 0) {
     faults.push(`the role lacks in the schema ${schema}: ${refused.join(', ')}`)
   }
   return faults
+}
+
+/**
+ * Asks why the objects of a schema must not be trusted. Their owners may be a superuser, the owner of the
+ * database, `schemaOwner`, the role of now, and each role that it belongs to. A superuser belongs to no
+ * role by being one. Before Postgres 15 every role could make others members of itself, so that there only
+ * what a superuser or the owner of the database has granted counts.
+ */
+export function untrustedObjects(schema: string, schemaOwner: string | undefined): string {
+  const databaseOwner = `(select datdba from pg_catalog.pg_database
+      where datname OPERATOR(pg_catalog.=) pg_catalog.current_database())`
+  const ownRoles = `
+      with recursive own (role) as (
+        select oid from pg_catalog.pg_roles where rolname OPERATOR(pg_catalog.=) current_user
+        union select membership.roleid from own
+          join pg_catalog.pg_auth_members membership on membership.member OPERATOR(pg_catalog.=) role
+          left join pg_catalog.pg_roles giver on giver.oid OPERATOR(pg_catalog.=) membership.grantor
+          where pg_catalog.current_setting('server_version_num')::integer OPERATOR(pg_catalog.>=) 150000
+            or giver.rolsuper or giver.oid OPERATOR(pg_catalog.=) ${databaseOwner}
+      ) select role from own`
+  const named = ['pg_database_owner', ...(schemaOwner === undefined ? [] : [schemaOwner])]
+  const isTrusted = `owner.rolsuper or owner.oid OPERATOR(pg_catalog.=) ${databaseOwner}
+      or owner.rolname OPERATOR(pg_catalog.=) any (array[${named.map((name) => `'${name}'`)}])
+      or owner.oid OPERATOR(pg_catalog.=) any (array(${ownRoles}))`
+  return objectFaults(schema, isTrusted)
 }

@@ -59,8 +59,9 @@ export function createOpeningStatements(schema: string): OpeningStatements {
     open: (ids, { transactionMs, checksConnection }) => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${octetsLiteral(ids.fingerprint)}, ` +
-        `${lockLiteral(ids.keyLock)}, ` +
-        `${settingLiteral(transactionMs)}, ${checksConnection}) as opened`,
+        // With each type: a text without one would rather go to a function of this name that takes texts.
+        `${lockLiteral(ids.keyLock)}::bigint, ` +
+        `${settingLiteral(transactionMs)}::pg_catalog.text, ${checksConnection}) as opened`,
       values: [],
     }),
     readOpened(rows) {

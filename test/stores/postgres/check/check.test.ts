@@ -55,10 +55,13 @@ describe('a check', async () => {
     ['drop schema service_auth cascade', 'the schema service_auth is missing'],
     ["comment on schema service_auth is 'express-service-auth 2'", 'not of version 1'],
     ['comment on schema service_auth is null', 'not of version 1'],
-    ['drop table service_auth.used_token', 'service_auth.used_token is missing'],
+    [
+      'drop table service_auth.used_token',
+      'service_auth.used_token is missing, or of another version',
+    ],
     [
       'drop function service_auth.begin_run(uuid, bytea, bigint, text, boolean)',
-      'service_auth.begin_run is missing',
+      'service_auth.begin_run is missing, or of another version',
     ],
     ['revoke usage on schema service_auth from app', 'lacks in the schema service_auth: usage'],
     [

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { build } from 'esbuild'
-import type { ClientBase } from 'pg'
+import type { ClientBase, PoolConfig } from 'pg'
 import { CACHE } from './cache.js'
 
 const SCHEMA = `
@@ -54,12 +54,18 @@ const run = promisify(execFile)
 const require = createRequire(import.meta.url)
 
 /** A client of Prisma with its adapter for pg. */
-export async function openPrisma(connectionString: string, max: number): Promise<TestPrisma> {
+export async function openPrisma(
+  connectionString: string,
+  max: number,
+  config: PoolConfig = {},
+): Promise<TestPrisma> {
   const folder = await generatedPrisma()
   const { PrismaClient } = await import(join(folder, 'client.mjs'))
   // Prisma listens to a client only after it may have told of its end.
   const onConnect = (client: ClientBase) => void client.on('error', () => {})
-  return new PrismaClient({ adapter: new PrismaPg({ connectionString, max, onConnect }) })
+  return new PrismaClient({
+    adapter: new PrismaPg({ connectionString, max, onConnect, ...config }),
+  })
 }
 
 /** The folder of what Prisma generates: `client.mjs`, and in `client` its TypeScript. Made once for good. */

@@ -1,5 +1,6 @@
 import { noAnswer, noConnection, ROLLBACK_MS, within } from '../bounded.js'
 import type { Row, Statement, TransactionLimits, TransactionRunner } from '../runner.js'
+import { noteKeepsSilentConnections } from '../silent-connections.js'
 import { fromPg } from './pg.js'
 import { isPgPool, outliveClientErrors, type PgPoolLike } from './pg-pool.js'
 import { dropIfReadOnly } from './read-only.js'
@@ -41,7 +42,8 @@ interface Proof {
 /**
  * Runs transactions on drizzle 0.45 with node-postgres, by `db.transaction`; `transactionOf` gives what
  * that gives to its callback. `sql` is drizzle's own. The pool and its clients get a listener of their
- * `error` events, so that a lost connection does not end the process.
+ * `error` events, so that a lost connection does not end the process. drizzle keeps a connection whose reply
+ * never comes: give the pool the option `stream`.
  *
  * @throws TypeError for a database that is not on a pool, and for anything but drizzle's `sql`.
  */
@@ -70,7 +72,7 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
     return result?.rows ?? []
   }
 
-  return {
+  const runner: TransactionRunner<T> = {
     async transaction(work, limits) {
       const prove = async (tx: T): Promise<void> => {
         if (!proofs.get(tx as object)?.holds) await execute(tx, sql.raw('select 1'))
@@ -106,6 +108,8 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
       return rows
     },
   }
+  if (db.$client.options?.stream !== undefined) return runner
+  return noteKeepsSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
 /** A statement of a handler takes longer than a turn of the event loop. */

@@ -1,4 +1,5 @@
 import type { Isolation, Row, TransactionRunner } from '../runner.js'
+import { noteKeepsSilentConnections } from '../silent-connections.js'
 import { libraryRunner } from './library-runner.js'
 import { requireMembers } from './required-members.js'
 
@@ -40,7 +41,8 @@ interface KyselyQuery {
  * Runs a store on a `Kysely` instance (0.28) for Postgres: `fromKysely(db)`.
  *
  * Kysely listens to no error of the pool that it is given. An application has to, on the pool and on each of
- * its clients, or a connection that the server ends ends the process.
+ * its clients, or a connection that the server ends ends the process. Kysely keeps a connection whose reply
+ * never comes: give the pool the option `stream`.
  *
  * @throws TypeError when `db` is something else, or a transaction.
  */
@@ -53,7 +55,7 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
   ])
   if (db.isTransaction)
     throw new TypeError('fromKysely: expected a Kysely instance, no transaction')
-  return libraryRunner<Tx, KyselyExecutor>({
+  const runner = libraryRunner<Tx, KyselyExecutor>({
     transaction({ isolation }) {
       const builder = db.transaction()
       const begun = isolation ? builder.setIsolationLevel(isolation) : builder
@@ -67,6 +69,8 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
       return rows as readonly Row[]
     },
   })
+  // Its pool cannot be seen.
+  return noteKeepsSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
 const rawQuery = (sql: string, parameters: readonly unknown[]): KyselyQuery => ({

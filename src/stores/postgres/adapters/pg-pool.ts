@@ -6,6 +6,8 @@ import type { TypeParsers } from './pg-values.js'
 export interface PgPoolLike<T> {
   /** The pool's own: tells it from a client. */
   readonly totalCount: number
+  /** The pool's own: `stream` makes its sockets. */
+  readonly options?: { readonly stream?: unknown }
   /** The pool's own. */
   connect(): Promise<T>
   connect(

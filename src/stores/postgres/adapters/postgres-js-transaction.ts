@@ -7,8 +7,11 @@ import type { NameTransform, RawResult } from './postgres-js-rows.js'
 
 /** `sql` of postgres.js 3.4; `T` is what `sql.begin` gives to its callback. */
 export interface PostgresJsLike<T> {
-  /** The library's own: how it renames columns. */
-  readonly options: { readonly transform: { readonly column: { readonly from: NameTransform } } }
+  /** The library's own: how it renames columns, and what makes its sockets. */
+  readonly options: {
+    readonly transform: { readonly column: { readonly from: NameTransform } }
+    readonly socket?: unknown
+  }
   /** The library's own. */
   begin<R>(work: (sql: T) => R | Promise<R>): Promise<unknown>
   /** The library's own. */

@@ -6,6 +6,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
+import { noteKeepsSilentConnections } from '../silent-connections.js'
 import { isEndedByHandler } from '../sql/transaction-ended.js'
 import { rowsOf } from './postgres-js-rows.js'
 import {
@@ -28,7 +29,7 @@ const PROBE: Statement = { text: 'select 1', values: [] }
 
 /**
  * Runs transactions on postgres.js 3.4 by `sql.begin`; `transactionOf` gives what that gives to its
- * callback.
+ * callback. postgres.js keeps a connection whose reply never comes: give it the option `socket`.
  *
  * @throws TypeError for anything but what `postgres()` returns.
  */
@@ -123,7 +124,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     return transaction(work, { acquireMs, transactionMs: statementMs })
   }
 
-  return {
+  const runner: TransactionRunner<T> = {
     transaction,
     async query(tx, text, values, limits = DEFAULT_LIMITS) {
       if (tx === undefined) return queryAlone({ text, values }, limits)
@@ -137,6 +138,8 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
       await close(openOf(tx), statements)
     },
   }
+  if (sql.options.socket) return runner
+  return noteKeepsSilentConnections(runner, 'the option socket of postgres()')
 }
 
 /** What `begin` and `reserve` give has no `begin`. */

@@ -1,4 +1,5 @@
 import type { Isolation, Row, TransactionRunner } from '../runner.js'
+import { noteKeepsSilentConnections } from '../silent-connections.js'
 import { libraryRunner } from './library-runner.js'
 import { requireMembers } from './required-members.js'
 
@@ -43,7 +44,8 @@ const ISOLATION_LEVELS = {
  *
  * Prisma listens to a client's errors too late. The adapter needs
  * `onConnect: (client) => client.on('error', () => {})`, or a server that is stopped just as it lets a
- * connection in ends the process.
+ * connection in ends the process. Prisma keeps a connection whose reply never comes: give the adapter the
+ * option `stream`.
  *
  * @throws TypeError when `prisma` is something else, or the client of a transaction.
  */
@@ -53,7 +55,7 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
     '$transaction',
     '$queryRawUnsafe',
   ])
-  return libraryRunner<Tx, RawPrisma>({
+  const runner = libraryRunner<Tx, RawPrisma>({
     transaction({ acquireMs, transactionMs, isolation }) {
       const isolationLevel = isolation && ISOLATION_LEVELS[isolation]
       const limits = { maxWait: acquireMs, timeout: transactionMs }
@@ -70,4 +72,6 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
       return (await (on as RawPrisma).$queryRawUnsafe(text, ...values)) as readonly Row[]
     },
   })
+  // The options of its adapter cannot be seen.
+  return noteKeepsSilentConnections(runner, 'the option stream of PrismaPg')
 }

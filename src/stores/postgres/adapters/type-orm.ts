@@ -1,4 +1,5 @@
 import type { Isolation, Row, TransactionRunner } from '../runner.js'
+import type { Open } from './in-time.js'
 import { libraryRunner } from './library-runner.js'
 import { requireMembers } from './required-members.js'
 
@@ -11,11 +12,12 @@ export interface DataSourceLike<Tx> {
   /** TypeORM's own. */
   transaction<R>(isolation: Uppercase<Isolation>, run: (tx: Tx) => Promise<R>): Promise<R>
   /** TypeORM's own. */
-  createQueryRunner(): QueryRunnerLike
+  createQueryRunner(): QueryRunnerLike<Tx>
 }
 
-interface QueryRunnerLike {
-  readonly manager: EntityManagerLike
+interface QueryRunnerLike<Tx> {
+  readonly manager: EntityManagerLike & Pick<DataSourceLike<Tx>, 'transaction'>
+  /** Resolves to the client of pg. */
   connect(): Promise<unknown>
   query(
     text: string,
@@ -26,7 +28,12 @@ interface QueryRunnerLike {
 }
 
 interface EntityManagerLike {
-  readonly queryRunner?: QueryRunnerLike
+  readonly queryRunner?: Pick<QueryRunnerLike<unknown>, 'query'>
+}
+
+/** Of pg: destroys a connection on which a query is under way. */
+interface ClientLike {
+  end(): Promise<void>
 }
 
 /**
@@ -45,19 +52,15 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
   if (source.options.type !== 'postgres') throw new TypeError(`fromTypeOrm: expected ${expected}`)
   return libraryRunner<Tx, EntityManagerLike>({
     transaction({ isolation }) {
-      if (!isolation) return (use) => source.transaction(use)
-      const level = isolation.toUpperCase() as Uppercase<Isolation>
-      return (use) => source.transaction(level, use)
+      const level = isolation?.toUpperCase() as Uppercase<Isolation> | undefined
+      return (use, abandoned) =>
+        openConnection(source)(
+          ({ manager }) => (level ? manager.transaction(level, use) : manager.transaction(use)),
+          abandoned,
+        )
     },
-    connection: () => async (use) => {
-      const runner = source.createQueryRunner()
-      try {
-        await runner.connect()
-        return await use(runner.manager)
-      } finally {
-        await runner.release()
-      }
-    },
+    connection: () => (use, abandoned) =>
+      openConnection(source)(({ manager }) => use(manager), abandoned),
     async query(on, text, values) {
       const { queryRunner } = on as EntityManagerLike
       if (!queryRunner) throw new TypeError('This EntityManager is in no transaction')
@@ -66,4 +69,19 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
       return records as readonly Row[]
     },
   })
+}
+
+function openConnection<Tx>(source: DataSourceLike<Tx>): Open<QueryRunnerLike<Tx>> {
+  return async (use, abandoned) => {
+    const runner = source.createQueryRunner()
+    try {
+      const client = (await runner.connect()) as ClientLike
+      if (abandoned?.aborted) throw new Error('The connection came too late')
+      const destroy = (): void => void client.end()
+      abandoned?.addEventListener('abort', destroy)
+      return await use(runner).finally(() => abandoned?.removeEventListener('abort', destroy))
+    } finally {
+      await runner.release()
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import { ServiceAuthError } from '../../../decision/fault.js'
 import type { Row, Statement, TransactionRunner } from '../runner.js'
+import { silentConnectionWarnings } from '../silent-connections.js'
 import { createStatements } from '../sql/statements.js'
 import { onlyRow, textIn } from '../sql/text-rows.js'
 import { sqlStateOf } from '../sql-state.js'
@@ -40,7 +41,7 @@ export async function checkPostgres<Tx>(
   const faults = [...server.faults, ...schemaFaults(schema, await ask(schemaFacts(schema, sweeps)))]
   const objects = await ask(untrustedObjects(schema, schemaOwner))
   faults.push(...objects.map((row) => textIn(row, 'fault') ?? ''))
-  const warnings = [...server.warnings]
+  const warnings = [...server.warnings, ...silentConnectionWarnings(runner)]
   if (server.takesWrites) {
     const found = await inReach(holdTogether(runner, { acquireMs, transactionMs: STATEMENT_MS }))
     faults.push(...found.faults)

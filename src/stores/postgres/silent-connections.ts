@@ -1,0 +1,19 @@
+const SETTINGS = new WeakMap<object, string>()
+
+/**
+ * Notes that the library of a runner keeps a connection whose reply never comes, and offers no way to
+ * destroy it from outside. Only the named setting of the library does, by a socket with a time limit.
+ */
+export function noteKeepsSilentConnections<R extends object>(runner: R, setting: string): R {
+  SETTINGS.set(runner, setting)
+  return runner
+}
+
+/** What `check` warns of. */
+export function silentConnectionWarnings(runner: object): readonly string[] {
+  const setting = SETTINGS.get(runner)
+  if (setting === undefined) return []
+  return [
+    `a connection whose reply never comes stays in the pool for good, unless ${setting} makes sockets with a time limit`,
+  ]
+}

@@ -50,6 +50,16 @@ const targetSchema = z.discriminatedUnion(
 export const checkEntry = (input: unknown): DenylistEntry =>
   parseOptions('denylist entry', entrySchema, input)
 
+const MAX_LIST_LENGTH = 1000
+const LIST_ERROR = { error: `must be 1 to ${MAX_LIST_LENGTH} entries` }
+const entriesSchema = z.object({
+  entries: z.array(entrySchema, LIST_ERROR).min(1, LIST_ERROR).max(MAX_LIST_LENGTH, LIST_ERROR),
+})
+
+/** @throws TypeError as `checkEntry`, with the index of each faulty entry. */
+export const checkEntries = (input: unknown): DenylistEntry[] =>
+  parseOptions('denylist list', entriesSchema, { entries: input }).entries
+
 /** Takes an entry too. @throws TypeError as `checkEntry`. */
 export const checkTarget = (input: unknown): DenylistTarget =>
   parseOptions('denylist target', targetSchema, input)

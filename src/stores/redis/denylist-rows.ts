@@ -2,6 +2,7 @@ import { isText } from '../../denylist/check-entry.js'
 import type { DeniedKind, DenylistEntry, DenylistTarget } from '../../denylist/entry.js'
 import { NO_VERSION } from '../../denylist/life.js'
 import type { HeldEntry, ListVersion, ReadList } from '../../denylist/merge.js'
+import type { DamagedRow, DeniedEntry } from './denylist-operations.js'
 
 // What goes into the scripts of denylist-scripts.ts, and what comes out of them.
 
@@ -18,17 +19,71 @@ export const targetText = (target: DenylistTarget): string =>
     ? JSON.stringify([target.issuer, target.kind])
     : JSON.stringify([target.issuer, target.kind, target.value])
 
-export const targetOf = ({ issuer, kind, value }: DenylistEntry): DenylistTarget =>
+const targetOf = ({ issuer, kind, value }: DenylistEntry): DenylistTarget =>
   kind === 'issued-before' ? { issuer, kind } : { issuer, kind, value: String(value) }
 
 /** Redis keeps milliseconds. What is rounded lasts longer and denies more. */
 const secondsText = (seconds: number): string => String(Math.ceil(seconds * 1000) / 1000)
 
 /** End and cut-off of an entry. */
-export const limitTexts = ({ kind, value, until }: DenylistEntry): [string, string] => [
+const limitTexts = ({ kind, value, until }: DenylistEntry): [string, string] => [
   until === null ? '-' : secondsText(until),
   kind === 'issued-before' ? secondsText(Number(value)) : '-',
 ]
+
+/** What `DENY` takes of an entry. */
+export const entryTexts = (entry: DenylistEntry): string[] => [
+  targetText(targetOf(entry)),
+  ...limitTexts(entry),
+  reasonText(entry),
+]
+
+/** The entry that counts, from what `DENY` answers of it. @throws Malformed */
+export function readDenied(
+  input: DenylistEntry,
+  [ends, cutoff, reason]: readonly unknown[],
+): DeniedEntry {
+  const { endsAt, issuedBefore } = readLimits(ends, cutoff)
+  const until = endsAt === Number.POSITIVE_INFINITY ? null : endsAt
+  const value = input.kind === 'issued-before' ? issuedBefore : input.value
+  const isEarlier = reason !== reasonText(input)
+  return { entry: { ...input, ...readReason(String(reason)), value, until }, isEarlier }
+}
+
+interface ReadRows {
+  /** How many there are. */
+  readonly entries: number
+  readonly marks: number
+  readonly damaged: readonly DamagedRow[]
+}
+
+/** All rows of the list, from what `READ_ROWS` answers. @throws Malformed */
+export function readRows(reply: unknown): ReadRows {
+  const all = rowsOf(reply).map((row) => {
+    const [key, name, text, digest] = rowsOf(row).map(String)
+    return { key, name, text, digest } as DamagedRow
+  })
+  return {
+    entries: all.filter(({ key }) => key === 'entries').length,
+    marks: all.filter(({ key }) => key === 'marks').length,
+    damaged: all.filter(isDamaged),
+  }
+}
+
+const READERS: Record<DamagedRow['key'], (name: string, text: string) => unknown> = {
+  version: (_, text) => readVersion(text),
+  entries: readEntry,
+  marks: readMark,
+}
+
+function isDamaged({ key, name, text }: DamagedRow): boolean {
+  try {
+    READERS[key](name, text)
+    return false
+  } catch {
+    return true
+  }
+}
 
 /** @throws Malformed */
 export function readPoll(reply: unknown): { version: ListVersion; serverSeconds: number } {
@@ -51,11 +106,14 @@ export function readList(reply: unknown): ReadList {
     issuers.set(issuer, issuer)
     held.set(target, { ...entry, issuer })
   }
-  const numbers = pairsOf(marks).map(([target, row]): [string, number] => {
-    readTarget(target)
-    return [target, readNumber(matched(row, /^(\d{1,16})\|\d+\|[01]\|\S{1,64}$/)[0])]
-  })
+  const numbers = pairsOf(marks).map(([target, row]) => [target, readMark(target, row)] as const)
   return { ...readPoll(reply), entries: held, marks: new Map(numbers) }
+}
+
+/** The number of the version that allowed the target. @throws Malformed */
+function readMark(target: string, row: string): number {
+  readTarget(target)
+  return readNumber(matched(row, /^(\d{1,16})\|\d+\|[01]\|\S{1,64}$/)[0])
 }
 
 /** What people read of the list. @throws Malformed */
@@ -83,7 +141,7 @@ type Reason = Pick<DenylistEntry, 'reason' | 'by' | 'at'>
 /** An entry counts without its reason. */
 const REASON_LOST: Reason = { reason: '(lost)', by: '(lost)', at: 0 }
 
-export const reasonText = ({ reason, by, at }: Reason): string => JSON.stringify({ reason, by, at })
+const reasonText = ({ reason, by, at }: Reason): string => JSON.stringify({ reason, by, at })
 
 function readReason(text: string | undefined): Reason {
   const { reason, by, at } = parseJson(text ?? 'null') ?? REASON_LOST
@@ -101,7 +159,7 @@ function parseJson(text: string): Record<string, unknown> | undefined {
 }
 
 /** End and cut-off that a script has answered. @throws Malformed */
-export const readLimits = (ends: unknown, cutoff: unknown): LimitsOfEntry => ({
+const readLimits = (ends: unknown, cutoff: unknown): LimitsOfEntry => ({
   endsAt: ends === '-' ? Number.POSITIVE_INFINITY : readNumber(ends),
   issuedBefore: cutoff === '-' ? 0 : readNumber(cutoff),
 })

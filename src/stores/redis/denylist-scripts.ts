@@ -1,7 +1,7 @@
 import { type Script, script } from './script.js'
 
 /*
- * A denylist is five keys in one slot:
+ * A denylist is seven keys in one slot:
  *
  * - version: `number nonce`. The nonce is the attempt's that wrote it, so that who has lost a reply
  *   finds its own.
@@ -10,15 +10,19 @@ import { type Script, script } from './script.js'
  * - marks: target -> `number|second|whether it was listed|nonce`, left by allowing it: who asks again
  *   finds its own, and does not end what somebody has denied meanwhile.
  * - receivers: instance -> `version|highest number|silence allowed|seen|name`, times in ms.
+ * - entry-ends, mark-ends: sorted sets of all targets in entries and in marks, by the second at which
+ *   the row may be removed. A write finds the ended rows in them, and never reads all rows.
  *
  * A number lies above the last one, above the server's clock in µs, and above all that receivers have
  * seen: a server that has lost writes in a failover must not write numbers below theirs.
  *
  * A script that fails in the middle is not undone. What may be refused (a right that the user lacks, a
  * key of another type) comes before what counts: the entry that is written, or taken away, is the last.
+ * If a script fails, or another program adds or removes a row, an index has another size than its hash.
+ * A write then answers `unindexed`: the caller checks every row, and has the indexes built again.
  */
 const PRELUDE = `
-local VERSION, ENTRIES, REASONS, MARKS, RECEIVERS = unpack(KEYS)
+local VERSION, ENTRIES, REASONS, MARKS, RECEIVERS, ENTRY_ENDS, MARK_ENDS = unpack(KEYS)
 local MOST = 2^53 - 2
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1000000
@@ -72,6 +76,24 @@ end
 local function publish(number, nonce)
   redis.call('SET', VERSION, number .. ' ' .. nonce)
 end
+local function is_indexed()
+  return redis.call('HLEN', ENTRIES) == redis.call('ZCARD', ENTRY_ENDS)
+    and redis.call('HLEN', MARKS) == redis.call('ZCARD', MARK_ENDS)
+end
+local now_text = string.format('%.6f', now)
+local function count_live(index)
+  return redis.call('ZCOUNT', index, '(' .. now_text, '+inf')
+end
+local function remove_ended(index, ...)
+  local ended = redis.call('ZRANGEBYSCORE', index, '-inf', now_text, 'LIMIT', 0, 100)
+  for _, name in ipairs(ended) do
+    for _, hash in ipairs({ ... }) do redis.call('HDEL', hash, name) end
+    redis.call('ZREM', index, name)
+  end
+end
+local function second_of(ends)
+  return ends == '-' and '+inf' or ends
+end
 `
 
 /** Tells version and time. */
@@ -95,63 +117,145 @@ return { redis.call('GET', KEYS[1]), time[1], time[2],
 `)
 
 /**
- * ARGV: nonce, target, end, cut-off, reason, the most entries. Removes entries that have ended. It reads
- * every entry, to find the damaged and the ended ones: 20 ms of the server at the most that there may be.
+ * ARGV: nonce, the most entries, and of each entry target, end, cut-off, reason. Writes all or none. Of
+ * two entries with one target the later end and the later cut-off count. The reason changes only if one
+ * of them does. Removes up to 100 entries that have ended.
  */
 export const DENY: Script = script(`${WRITING}
-local nonce, target, ends, cutoff, reason, most = unpack(ARGV)
-local count, ended, old = 0, {}, nil
-for name, row in each(ENTRIES) do
+local nonce, most = ARGV[1], tonumber(ARGV[2])
+if not is_indexed() then return { 'unindexed' } end
+local planned, added, is_repeated = {}, 0, last_nonce == nonce
+local function stored(target)
+  local row = redis.call('HGET', ENTRIES, target)
+  if not row then return nil end
   local entry = parse_entry(row)
-  if not entry then return { 'malformed' } end
-  if entry.second and entry.second <= now then
-    ended[#ended + 1] = name
-  else
-    count = count + 1
-    if name == target then old = entry end
+  if not entry then return nil, true end
+  if entry.second and entry.second <= now then return nil end
+  entry.reason = redis.call('HGET', REASONS, target) or ''
+  return entry
+end
+for at = 3, #ARGV, 4 do
+  local target, ends, cutoff, reason = unpack(ARGV, at, at + 3)
+  local old, is_damaged = planned[target], false
+  if not old then old, is_damaged = stored(target) end
+  if is_damaged then return { 'unindexed' } end
+  is_repeated = is_repeated and old ~= nil
+  if ends ~= '-' and tonumber(ends) <= now and not is_repeated then
+    return { 'ended', tostring((at - 3) / 4) }
   end
+  local entry = { ends = ends, cutoff = cutoff, reason = reason }
+  if old then
+    entry.ends = later(old.ends, ends)
+    if cutoff ~= '-' then entry.cutoff = later(old.cutoff, cutoff) end
+    if entry.ends == old.ends and entry.cutoff == old.cutoff then entry.reason = old.reason end
+  else
+    added = added + 1
+  end
+  planned[target] = entry
 end
-if old and last_nonce == nonce then return { 'written', last_number, old.ends, old.cutoff } end
-if ends ~= '-' and tonumber(ends) <= now then return { 'ended' } end
-if not old and count >= tonumber(most) then return { 'full' } end
-if old then
-  ends = later(ends, old.ends)
-  if cutoff ~= '-' then cutoff = later(cutoff, old.cutoff) end
+if added > 0 and count_live(ENTRY_ENDS) + added > most then return { 'full' } end
+local number = is_repeated and last_number or next_number()
+if not is_repeated then
+  remove_ended(ENTRY_ENDS, ENTRIES, REASONS)
+  publish(number, nonce)
 end
-local number = next_number()
-for _, name in ipairs(ended) do
-  redis.call('HDEL', ENTRIES, name)
-  redis.call('HDEL', REASONS, name)
+local answer = { 'written', number }
+for at = 3, #ARGV, 4 do
+  local target = ARGV[at]
+  local entry = planned[target]
+  if not is_repeated then
+    redis.call('ZADD', ENTRY_ENDS, second_of(entry.ends), target)
+    if entry.reason ~= '' then redis.call('HSET', REASONS, target, entry.reason) end
+    redis.call('HSET', ENTRIES, target, number .. '|' .. entry.ends .. '|' .. entry.cutoff)
+  end
+  for _, text in ipairs({ entry.ends, entry.cutoff, entry.reason }) do answer[#answer + 1] = text end
 end
-publish(number, nonce)
-redis.call('HSET', REASONS, target, reason)
-redis.call('HSET', ENTRIES, target, number .. '|' .. ends .. '|' .. cutoff)
-return { 'written', number, ends, cutoff }
+return answer
 `)
 
-/** ARGV: nonce, target, for how many seconds a mark is kept, the most marks. */
+/**
+ * ARGV: nonce, target, for how many seconds a mark is kept, the most marks. Removes up to 100 marks that
+ * are older.
+ */
 export const ALLOW: Script = script(`${WRITING}
 local nonce, target, keep_seconds, most = unpack(ARGV)
-local others, old = 0, {}
-for name, row in each(MARKS) do
-  local number, second, listed, writer = string.match(row, '^(%d+)|(%d+)|([01])|(%S+)$')
-  if not second then return { 'malformed' } end
-  if name == target and writer == nonce then return { 'written', number, listed } end
-  if tonumber(second) + tonumber(keep_seconds) < now then
-    old[#old + 1] = name
-  elseif name ~= target then
-    others = others + 1
-  end
+if not is_indexed() then return { 'unindexed' } end
+local others = count_live(MARK_ENDS)
+local mark = redis.call('HGET', MARKS, target)
+if mark then
+  local number, second, listed, writer = string.match(mark, '^(%d+)|(%d+)|([01])|(%S+)$')
+  if not second then return { 'unindexed' } end
+  if writer == nonce then return { 'written', number, listed } end
+  if tonumber(second) + tonumber(keep_seconds) > now then others = others - 1 end
 end
 if others >= tonumber(most) then return { 'marks_full' } end
 local number = next_number()
-for _, name in ipairs(old) do redis.call('HDEL', MARKS, name) end
 local listed = redis.call('HEXISTS', ENTRIES, target)
 redis.call('HDEL', REASONS, target)
+remove_ended(MARK_ENDS, MARKS)
 publish(number, nonce)
+redis.call('ZADD', MARK_ENDS, time[1] + keep_seconds, target)
 redis.call('HSET', MARKS, target, table.concat({ number, time[1], listed, nonce }, '|'))
+redis.call('ZREM', ENTRY_ENDS, target)
 redis.call('HDEL', ENTRIES, target)
 return { 'written', number, tostring(listed) }
+`)
+
+/** Of version, each entry and each mark: the key, the name, the row, and a digest of the three. */
+const ROWS = `
+local function row_of(key, name, row)
+  return { key, name, row, redis.sha1hex(key .. '\\0' .. name .. '\\0' .. row) }
+end
+local function all_rows()
+  local rows = {}
+  local version = redis.call('GET', VERSION)
+  if version then rows[1] = row_of('version', '', version) end
+  for name, row in each(ENTRIES) do rows[#rows + 1] = row_of('entries', name, row) end
+  for name, row in each(MARKS) do rows[#rows + 1] = row_of('marks', name, row) end
+  return rows
+end
+`
+
+/** Returns every row as `ROWS` says. It reads the whole list. */
+export const READ_ROWS: Script = script(`${PRELUDE}${ROWS}
+return all_rows()
+`)
+
+/** ARGV: nonce, digests. Removes the rows with these digests and writes a new version. */
+export const REMOVE_ROWS: Script = script(`${WRITING}${ROWS}
+local is_named = {}
+for at = 2, #ARGV do is_named[ARGV[at]] = true end
+local number = next_number()
+publish(number, ARGV[1])
+local removed = 0
+for _, row in ipairs(all_rows()) do
+  local key, name = row[1], row[2]
+  if is_named[row[4]] then
+    removed = removed + 1
+    if key == 'entries' then redis.call('HDEL', REASONS, name) end
+    if key ~= 'version' then redis.call('HDEL', key == 'entries' and ENTRIES or MARKS, name) end
+  end
+end
+return { 'written', number, tostring(removed) }
+`)
+
+/**
+ * ARGV: for how many seconds a mark is kept, how many entries and how many marks were checked. Builds the
+ * indexes again, unless there are more or fewer rows by now.
+ */
+export const INDEX: Script = script(`${WRITING}
+local keep_seconds, entries, marks = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+if redis.call('HLEN', ENTRIES) ~= entries or redis.call('HLEN', MARKS) ~= marks then return 0 end
+redis.call('DEL', ENTRY_ENDS, MARK_ENDS)
+for name, row in each(ENTRIES) do
+  local entry = parse_entry(row)
+  if entry then redis.call('ZADD', ENTRY_ENDS, second_of(entry.ends), name) end
+end
+for name, row in each(MARKS) do
+  local second = string.match(row, '^%d+|(%d+)|')
+  if second then redis.call('ZADD', MARK_ENDS, second + keep_seconds, name) end
+end
+return 1
 `)
 
 /** ARGV: instance, version, highest number, silence allowed in ms, name. Removes who was silent longer. */

@@ -6,8 +6,9 @@ import { ServiceAuthError } from '../../decision/fault.js'
 import { isText } from '../../denylist/check-entry.js'
 import { createHeldList } from '../../denylist/held-list.js'
 import type { LiveDenylist } from '../../denylist/live-denylist.js'
+import { createOperations } from './create-denylist-operations.js'
 import { openDenylistConnection } from './denylist-connection.js'
-import { createOperations, type DenylistOperations } from './denylist-operations.js'
+import type { DenylistOperations } from './denylist-operations.js'
 import { createPoll } from './denylist-poll.js'
 import { createReports } from './denylist-reports.js'
 import { slotOf } from './hash-slot.js'
@@ -106,7 +107,8 @@ export function redisDenylist(
 
 /** They share one hash tag, so that a cluster holds them in one place. */
 function keysOf(redis: Client, prefix: string): readonly string[] {
-  const parts = ['version', 'entries', 'reasons', 'marks', 'receivers']
+  const hashes = ['entries', 'reasons', 'marks', 'receivers']
+  const parts = ['version', ...hashes, 'entry-ends', 'mark-ends']
   const keys = parts.map((part) => `${prefix}{denylist}:${part}`)
   const { keyPrefix = '' } = redis.options
   if (new Set(keys.map((key) => slotOf(keyPrefix + key))).size > 1) {

@@ -396,13 +396,14 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
     const server = await own()
     const direct = openDenylist(server)
     const { version, entry } = await direct.deny(entryOf(), PATIENTLY)
-    const keys = ['version', 'entries', 'reasons', 'marks', 'receivers'].map(
+    const hashes = ['entries', 'reasons', 'marks', 'receivers']
+    const keys = ['version', ...hashes, 'entry-ends', 'mark-ends'].map(
       (part) => `esa:{denylist}:${part}`,
     )
     const target = JSON.stringify([entry.issuer, entry.kind, entry.value])
     const redis = new Redis({ port: server.port })
     onTestFinished(() => redis.disconnect())
-    const allow = () => redis.eval(ALLOW.source, 5, ...keys, 'nonce', target, '60', '10')
+    const allow = () => redis.eval(ALLOW.source, keys.length, ...keys, 'nonce', target, '60', '10')
     const first = await allow()
     expect(first).toEqual(['written', expect.stringMatching(/^\d+$/), '1'])
     expect(await direct.entries()).toEqual([])

@@ -43,7 +43,7 @@ describe('what is denied', () => {
     await receiver.ready()
     expect(receiver.lists(ISSUER)).toEqual(EMPTY)
     const denied = await desk.deny(entry)
-    expect(denied).toEqual({ version: expect.any(Number), entry })
+    expect(denied).toEqual({ version: expect.any(Number), entry, isEarlier: false })
     await until('it is denied', async () => receiver.health().entries === 1)
     expect(receiver.lists(ISSUER)).toEqual(lists)
     expect(receiver.lists('https://other.example')).toEqual(EMPTY)
@@ -84,23 +84,36 @@ describe('what is denied', () => {
     expect(await server.command('HLEN', 'esa:{denylist}:reasons')).toBe('1')
   })
 
-  test('twice has the later end, and the reason given last', async () => {
+  test('twice has the later end, with the reason, author and time of the entry that counts', async () => {
     const soon = nowSeconds() + 100
-    await desk.deny(entryOf({ until: soon + 100 }))
+    const first = entryOf({ until: soon + 100 })
+    expect(await desk.deny(first)).toMatchObject({ entry: first, isEarlier: false })
     const again = entryOf({ until: soon, reason: 'again', by: 'you', at: 1_790_000_001 })
-    expect((await desk.deny(again)).entry).toEqual({ ...again, until: soon + 100 })
+    expect(await desk.deny(again)).toMatchObject({ entry: first, isEarlier: true })
+    expect(await desk.deny({ ...again, until: first.until })).toMatchObject({ entry: first })
+    expect(await desk.entries()).toEqual([first])
     const forever = { ...again, until: null }
-    expect((await desk.deny(forever)).entry).toEqual(forever)
-    expect((await desk.deny(again)).entry).toEqual(forever)
+    expect(await desk.deny(forever)).toMatchObject({ entry: forever, isEarlier: false })
+    const third = { ...again, at: again.at + 1 }
+    expect(await desk.deny(third)).toMatchObject({ entry: forever, isEarlier: true })
     expect(await desk.entries()).toEqual([forever])
+  })
+
+  test('twice with a lost reason does not get another author', async () => {
+    await desk.deny(entryOf())
+    await server.command('DEL', 'esa:{denylist}:reasons')
+    const { entry, isEarlier } = await desk.deny(entryOf({ by: 'you' }))
+    expect({ entry, isEarlier }).toMatchObject({ entry: { by: '(lost)' }, isEarlier: true })
   })
 
   test('by two cut-offs has the later one', async () => {
     const cutOff = entryOf({ kind: 'issued-before', value: 200, until: null })
     await desk.deny(cutOff)
-    expect((await desk.deny({ ...cutOff, value: 100.5 })).entry).toEqual(cutOff)
-    const later = { ...cutOff, value: 300.5 }
-    expect((await desk.deny(later)).entry).toEqual(later)
+    const earlier = { ...cutOff, value: 100.5, reason: 'earlier' }
+    expect(await desk.deny(earlier)).toMatchObject({ entry: cutOff, isEarlier: true })
+    const later = { ...cutOff, value: 300.5, reason: 'later', until: nowSeconds() + 100 }
+    expect(await desk.deny(later)).toMatchObject({ entry: { ...later, until: null } })
+    expect(await desk.entries()).toEqual([{ ...later, until: null }])
     const receiver = openDenylist(server)
     await receiver.ready()
     expect(receiver.lists(ISSUER)?.issuedBefore).toBe(300.5)
@@ -206,7 +219,8 @@ describe('the list', () => {
     await until('it has reported', async () => (await desk.receivers()).length === 1)
     const client = new Redis(server.port)
     onTestFinished(() => client.disconnect())
-    const parts = ['entries', 'marks', 'reasons', 'receivers', 'version']
+    const hashes = ['entries', 'entry-ends', 'mark-ends', 'marks', 'reasons', 'receivers']
+    const parts = [...hashes, 'version']
     expect((await client.keys('*')).sort()).toEqual(parts.map((part) => `esa:{denylist}:${part}`))
     expect(await client.hvals('esa:{denylist}:entries')).toEqual([
       expect.stringMatching(/^\d+\|-\|-$/),

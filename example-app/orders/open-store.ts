@@ -29,7 +29,7 @@ export async function openStore(
     redis.disconnect()
   }
   try {
-    await store.check()
+    for (const warning of await store.check()) console.warn(`orders: ${warning}`)
   } catch (error) {
     const complaint = `Redis at ${host} cannot serve: ${(error as Error).message}`
     const isOutOfReach = error instanceof ServiceAuthError && error.code === 'unavailable'

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { ServiceAuthError } from '../decision/fault.js'
-import { type Asking, checkNode } from '../stores/redis/check.js'
+import { type CheckOptions, checkNode } from '../stores/redis/check.js'
 import { openConnection } from '../stores/redis/connection.js'
 import { columns } from './columns.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
@@ -27,14 +27,14 @@ interface CheckedNode extends NodeFindings {
   readonly outage?: string
 }
 
-async function checkAll({ client, timeoutMs }: RedisAccess): Promise<CommandResult> {
+async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<CommandResult> {
   const connection = openConnection(client, timeoutMs)
   try {
     const masters = await connection.masters().catch((error: Error) => {
       throw outOfReach('store_unavailable', error.message, reportOf([]))
     })
     const nodes = await Promise.all(
-      masters.map((node) => checkOne(node, { connection, timeoutMs })),
+      masters.map((node) => checkOne(node, { connection, prefix, timeoutMs, waits: false })),
     )
     const report = reportOf(nodes)
     const outage = nodes.find((node) => node.outage !== undefined)?.outage
@@ -45,26 +45,35 @@ async function checkAll({ client, timeoutMs }: RedisAccess): Promise<CommandResu
   }
 }
 
-async function checkOne(node: Redis, asking: Asking): Promise<CheckedNode> {
+async function checkOne(node: Redis, options: CheckOptions): Promise<CheckedNode> {
   const { sentinels, path, host, port, name } = node.options
   const isBehindSentinel = sentinels !== undefined && sentinels !== null
   const known = isBehindSentinel ? `${name} by Sentinel` : (path ?? `${host}:${port}`)
   let unfit: readonly ServiceAuthError[] = []
+  let warnings: readonly string[] = []
   try {
-    await checkNode(node, asking)
+    warnings = await checkNode(node, options)
   } catch (error) {
     if (!(error instanceof ServiceAuthError)) throw error
     if (error.code !== 'unfit') return outOf(known, error.message)
     unfit = [error]
   }
   try {
-    const answers = await askNode(node, asking.timeoutMs)
+    const answers = await askNode(node, options.timeoutMs)
     const found = findingsOnNode(answers, { isBehindSentinel, nowMs: Date.now() })
     const faults = unfit.map(({ message }) => ({ code: 'unfit', message }))
     const { localAddress } = answers
     const isAt = isBehindSentinel && localAddress !== undefined
     const address = isAt ? `${localAddress} (${known})` : known
-    return { address, ...found, faults: [...faults, ...found.faults] }
+    return {
+      address,
+      facts: found.facts,
+      faults: [...faults, ...found.faults],
+      warnings: [
+        ...warnings.map((message) => ({ code: 'not_checked', message })),
+        ...found.warnings,
+      ],
+    }
   } catch (error) {
     return outOf(known, `Redis at ${known} is out of reach: ${(error as Error).message}`)
   }

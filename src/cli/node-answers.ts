@@ -3,7 +3,7 @@ import { attemptFor, persist, within } from '../stores/redis/attempt.js'
 
 /** What one node of Redis says of itself. */
 export interface NodeAnswers {
-  /** The fields of `INFO`. */
+  /** The fields of `INFO`; none if the user may not run it. */
   readonly info: ReadonlyMap<string, string>
   /** Those settings that it tells us. */
   readonly settings: ReadonlyMap<string, string>
@@ -32,7 +32,12 @@ export async function askNode(node: Redis, timeoutMs: number): Promise<NodeAnswe
   const askIfAllowed = <T>(question: () => Promise<T>): Promise<T | undefined> =>
     ask(question).catch(() => undefined)
 
-  const info = fieldsOf(await ask(() => node.info()))
+  const info = fieldsOf(
+    await ask(() => node.info()).catch((error: Error) => {
+      if (error.message.startsWith('NOPERM')) return ''
+      throw error
+    }),
+  )
   const roundTripsMs: number[] = []
   for (let count = 0; count < PINGS; count++) {
     const startedAt = performance.now()

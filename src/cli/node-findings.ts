@@ -27,14 +27,16 @@ const fact = found('fact')
 
 /** Reads a node's answers; what `store.check()` refuses is not looked at again. */
 export function findingsOnNode(answers: NodeAnswers, circumstances: Circumstances): NodeFindings {
-  const all = [
-    ...onVersion(answers),
-    ...onPersistence(answers, circumstances),
-    ...onReplicas(answers, circumstances),
-    ...onMemory(answers),
-    ...onLatency(answers),
-    ...onClock(answers),
-  ]
+  const isInfoKnown = answers.info.size > 0
+  const onInfo = isInfoKnown
+    ? [
+        ...onVersion(answers),
+        ...onPersistence(answers, circumstances),
+        ...onReplicas(answers, circumstances),
+        ...onMemory(answers),
+      ]
+    : []
+  const all = [...onInfo, ...onLatency(answers), ...onClock(answers)]
   const pick = (wanted: Found['kind']): Finding[] =>
     all.filter(({ kind }) => kind === wanted).map(({ finding }) => finding)
   return { faults: pick('fault'), warnings: pick('warning'), facts: pick('fact') }

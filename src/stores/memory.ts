@@ -10,10 +10,13 @@ import { type StoreHealth, watchHealth } from './health.js'
 /** What both kinds of stores of this package can do. */
 export interface Store extends SingleUseStore, IdempotencyStore, RecordKeeper {
   /**
-   * Rejects with a `ServiceAuthError` whose code is `unavailable` when the store is out of reach, and
-   * `unfit` when it is no place for reservations, naming the fault.
+   * Checks that the store can be trusted with reservations.
+   *
+   * @returns warnings, for the log
+   * @throws ServiceAuthError `unavailable` if the store cannot be reached; `unfit`, naming the fault, if it
+   * would lose reservations or denies its user a right.
    */
-  check(): Promise<void>
+  check(): Promise<readonly string[]>
   /** How the last call ended, from memory. */
   health(): StoreHealth
   /** Ends what the store has opened. What is asked of it afterwards is rejected. */
@@ -95,7 +98,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
     renew: (run) => open((now) => apply(run.key, records.renew(kept.get(run.key), run, now))),
     settle: (run, ending) =>
       open((now) => apply(run.key, records.settle(kept.get(run.key), { run, ending }, now))),
-    check: () => open(() => undefined),
+    check: () => open(() => []),
     health: health.read,
     close() {
       closed = true

@@ -94,7 +94,9 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
       return (await connection.run(call)) === 1
     },
     // It may open connections, which outlive who has asked.
-    check: AsyncResource.bind(() => checkMasters(connection, timeoutMs)),
+    check: AsyncResource.bind(() =>
+      checkMasters({ connection, timeoutMs, prefix, waits: replicas !== undefined }),
+    ),
     health: connection.health.read,
     close() {
       takeBacks.close()

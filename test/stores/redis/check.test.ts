@@ -1,8 +1,13 @@
 import { inspect } from 'node:util'
 import { ServiceAuthError } from 'express-service-auth'
+import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { TRY_COMMANDS } from '../../../src/stores/redis/check.js'
+import * as idempotency from '../../../src/stores/redis/idempotency-scripts.js'
+import * as records from '../../../src/stores/redis/record-scripts.js'
+import { CONSUME } from '../../../src/stores/redis/single-use.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import type { RedisConfig } from '../../support/redis-process.js'
 import { startReplica } from '../../support/redis-replica.js'
@@ -16,11 +21,21 @@ async function own(config: RedisConfig = {}): Promise<RedisServer> {
 }
 
 /** What a check rejects with. */
-async function faultOf(check: Promise<void>): Promise<ServiceAuthError> {
+async function faultOf(check: Promise<readonly string[]>): Promise<ServiceAuthError> {
   const { error } = await timed(check)
   if (!(error instanceof ServiceAuthError)) throw new Error(`not rejected so: ${error}`)
   return error
 }
+
+/** A store whose user may do everything but what the rule takes away. */
+async function openAs(redis: RedisServer, rule: string, options: RedisStoreOptions = {}) {
+  const rules = ['on', '>password-of-limited', '~*', '+@all', ...rule.split(' ')]
+  await redis.command('ACL', 'SETUSER', 'limited', 'reset', ...rules)
+  return openStore(redis, options, { username: 'limited', password: 'password-of-limited' })
+}
+
+const commandsIn = (source: string): string[] =>
+  [...source.matchAll(/redis\.p?call\('([A-Z]+)'/g)].map(([, name]) => String(name))
 
 describe('store.check', () => {
   let server: RedisServer
@@ -30,9 +45,9 @@ describe('store.check', () => {
   })
 
   test('resolves for a server that is fit, whatever it writes to disk', async () => {
-    await expect(openStore(server).store.check()).resolves.toBeUndefined()
+    await expect(openStore(server).store.check()).resolves.toEqual([])
     const durable = await own({ appendonly: 'yes' })
-    await expect(openStore(durable).store.check()).resolves.toBeUndefined()
+    await expect(openStore(durable).store.check()).resolves.toEqual([])
   })
 
   test('names a server that is down, and its address', async () => {
@@ -93,22 +108,47 @@ describe('store.check', () => {
     expect(inspect(fault, { depth: 9 })).not.toContain('a-secret')
   })
 
-  test('names a user of Redis who may not ask', async () => {
+  test('warns of a user who may not run INFO', async () => {
     const redis = await own()
-    await redis.command(
-      'ACL',
-      'SETUSER',
-      'limited',
-      'on',
-      '>secret-of-limited',
-      '~*',
-      '+@all',
-      '-info',
-    )
-    const { store } = openStore(redis, {}, { username: 'limited', password: 'secret-of-limited' })
+    const { store } = await openAs(redis, '-info')
+    const [warning, ...others] = await store.check()
+    expect(warning).toContain('does not let the user run INFO')
+    expect(others).toEqual([])
+  })
+
+  test.each([
+    ['-evalsha', 'run EVALSHA'],
+    ['-eval', 'run EVAL'],
+    ['-set', 'run SET in scripts'],
+    ['-get', 'run GET in scripts'],
+    ['-pexpire', 'run PEXPIRE in scripts'],
+    ['-pttl', 'run PTTL in scripts'],
+    ['-del', 'run DEL in scripts'],
+    ['-type', 'run TYPE in scripts'],
+    ['-time', 'run TIME in scripts'],
+    ['resetkeys ~other:*', 'access keys that begin with "esa:"'],
+  ])('names the right that a user with %s lacks', async (rule, right) => {
+    const { store } = await openAs(await own(), rule)
     const fault = await faultOf(store.check())
-    expect(fault.code).toBe('unavailable')
-    expect(fault.message).toContain('NOPERM')
+    expect(fault.code).toBe('unfit')
+    expect(fault.message).toContain(`does not let the user ${right}`)
+  })
+
+  test('names WAIT only where the store waits for replicas', async () => {
+    const redis = await own()
+    const { store } = await openAs(redis, '-wait')
+    await expect(store.check()).resolves.toEqual([])
+    const waiting = await openAs(redis, '-wait', { replicas: { min: 1, timeoutMs: 50 } })
+    const fault = await faultOf(waiting.store.check())
+    expect(fault).toMatchObject({ code: 'unfit' })
+    expect(fault.message).toContain('does not let the user run WAIT')
+  })
+
+  test('tries each command that a script of the store runs', () => {
+    const store = [...Object.values(idempotency), ...Object.values(records), CONSUME]
+    const used = store.flatMap(({ source }) => commandsIn(source))
+    const tried = [...TRY_COMMANDS.source.matchAll(/\{ '([A-Z]+)'/g)].map(([, name]) => name)
+    expect(new Set(used)).toEqual(new Set(tried))
   })
 
   test('outlives a connection that breaks meanwhile', async () => {
@@ -117,7 +157,7 @@ describe('store.check', () => {
     const { store } = openStore(proxy, { timeoutMs: 2000 })
     await store.check()
     proxy.loseReply()
-    await expect(store.check()).resolves.toBeUndefined()
+    await expect(store.check()).resolves.toEqual([])
     expect(proxy.opened).toBe(2)
   })
 

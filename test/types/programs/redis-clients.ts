@@ -9,7 +9,7 @@ redisStore(new Redis())
 redisStore(new Cluster(nodes))
 
 const store = redisStore(new Redis(), { prefix: 'orders:', timeoutMs: 500 })
-export const checked: Promise<void> = store.check()
+export const warnings: Promise<readonly string[]> = store.check()
 export const closed: Promise<void> | void = store.close()
 
 // @ts-expect-error a client is required

@@ -9,6 +9,7 @@ import {
   within,
 } from './attempt.js'
 import { CONNECT_TIMEOUT_MS, createClientMaker } from './denylist-client.js'
+import { confirmHandshake, connectionFault } from './handshake.js'
 import { isUnknownScript } from './link.js'
 import type { Client } from './own-client.js'
 import type { Script } from './script.js'
@@ -90,13 +91,19 @@ export function openDenylistConnection(
       const { lastNodeError: cause = error } = error
       if (cause.message !== '') faults.set(fresh, cause)
     })
+    const attempt = attemptFor(CONNECT_TIMEOUT_MS)
     try {
-      await within(fresh.connect(), attemptFor(CONNECT_TIMEOUT_MS))
+      await within(fresh.connect(), attempt)
+      const confirming = confirmHandshake(fresh)
+      if (confirming !== undefined) await within(confirming, attempt)
       maker.note(fresh)
       return fresh
     } catch (error) {
+      const cause = causeOf(error, fresh)
+      const text = connectionFault(fresh, cause instanceof Error ? cause : undefined)
       giveUp(fresh)
-      throw unanswered(causeOf(error, fresh), { mayHaveRun: false })
+      const { code } = unanswered(cause, { mayHaveRun: false })
+      throw new Unanswered(code, code === 'closed' ? 'the denylist is closed' : text, false)
     }
   }
 

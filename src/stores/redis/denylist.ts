@@ -11,6 +11,7 @@ import { openDenylistConnection } from './denylist-connection.js'
 import type { DenylistOperations } from './denylist-operations.js'
 import { createPoll } from './denylist-poll.js'
 import { createReports } from './denylist-reports.js'
+import { requireClient } from './handshake.js'
 import { slotOf } from './hash-slot.js'
 import { heldOpen } from './held-open.js'
 import type { Client } from './own-client.js'
@@ -62,9 +63,7 @@ export function redisDenylist(
   redis: Redis | Cluster,
   options: RedisDenylistOptions = {},
 ): RedisDenylist {
-  if (typeof redis?.duplicate !== 'function' || typeof redis.isCluster !== 'boolean') {
-    throw new TypeError('redisDenylist: redis must be a Redis or Cluster client of ioredis')
-  }
+  requireClient('redisDenylist', redis)
   const settings = parseOptions('redisDenylist options', schema, options)
   const keys = keysOf(redis, settings.prefix)
   const polling = openDenylistConnection(redis, { ...settings, keys })

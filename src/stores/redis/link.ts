@@ -3,12 +3,12 @@ import type { Redis } from 'ioredis'
 import {
   type Attempt,
   atDeadline,
-  faultText,
   isOver,
   isServersAnswer,
   NotConfirmed,
   within,
 } from './attempt.js'
+import { confirmHandshake, connectionFault } from './handshake.js'
 import type { Client } from './own-client.js'
 import type { Script } from './script.js'
 import { watchForSilence } from './silence.js'
@@ -53,6 +53,9 @@ interface Scripts {
 export const isUnknownScript = (error: unknown): boolean =>
   isServersAnswer(error) && error.message.startsWith('NOSCRIPT')
 
+/** Before a connection is replaced whose login or database Redis refuses. */
+const REFUSED_RETRY_MS = 500
+
 /** A connection on which a reply is due and nothing has come back for `patienceMs` is replaced. */
 export function openLink(client: Client, patienceMs: number): Link {
   const scripts = client as unknown as Scripts
@@ -64,6 +67,7 @@ export function openLink(client: Client, patienceMs: number): Link {
     : watchForSilence(patienceMs, () => client.disconnect(true))
   let endHandshake = (): void => {}
   let lastFault: Error | undefined
+  let isUsable = false
   let isClosed = false
 
   const connect = AsyncResource.bind(() => {
@@ -84,30 +88,51 @@ export function openLink(client: Client, patienceMs: number): Link {
   }
 
   // Faults reach whoever waits; without a listener they would be printed.
-  client.on('error', (error: Error) => {
-    lastFault = error
+  client.on('error', (error: Error & { readonly lastNodeError?: Error }) => {
+    lastFault = error.lastNodeError ?? error
   })
   client.on('connect', () => {
     void watch(new Promise<void>((resolve) => (endHandshake = resolve)))
   })
-  client.on('close', () => endHandshake())
+  client.on('close', () => {
+    isUsable = false
+    endHandshake()
+  })
   client.on('ready', () => {
     endHandshake()
+    const confirming = confirmHandshake(client)
+    if (confirming === undefined) becomeUsable()
+    else watch(confirming).then(becomeUsable, refuseConnection)
+  })
+
+  function becomeUsable(): void {
+    if (client.status !== 'ready') return
+    isUsable = true
     lastFault = undefined
     letWaitersProceed()
-  })
+  }
+
+  function refuseConnection(error: Error): void {
+    if (!isServersAnswer(error)) return
+    lastFault = error
+    const { stream } = client as Redis
+    const reconnect = (): void => {
+      if (!isClosed && (client as Redis).stream === stream) client.disconnect(true)
+    }
+    setTimeout(reconnect, REFUSED_RETRY_MS).unref()
+  }
 
   return {
     client,
     untilReady(attempt) {
       if (isClosed) throw new NotConfirmed('the store is closed', attempt.mayHaveRun, 'closed')
-      if (client.status === 'ready') return undefined
+      if (client.status === 'ready' && isUsable) return undefined
       if (client.status === 'wait' || client.status === 'end') connect()
       // Nothing of those who have given up may stay behind: an outage can be long.
       return new Promise((resolve, reject) => {
         const callOff = atDeadline(attempt, () => {
           waiters.delete(proceed)
-          reject(outOfReach(attempt, lastFault))
+          reject(outOfReach(attempt, client, lastFault))
         })
         const proceed = (): void => {
           callOff()
@@ -130,10 +155,13 @@ export function openLink(client: Client, patienceMs: number): Link {
   }
 }
 
-function outOfReach({ mayHaveRun }: Attempt, fault: Error | undefined): NotConfirmed {
-  const why = fault === undefined ? '' : `: ${faultText(fault)}`
+function outOfReach(
+  { mayHaveRun }: Attempt,
+  client: Client,
+  fault: Error | undefined,
+): NotConfirmed {
   const code = isServersAnswer(fault) ? 'server' : 'network'
-  return new NotConfirmed(`Redis is out of reach${why}`, mayHaveRun, code)
+  return new NotConfirmed(connectionFault(client, fault), mayHaveRun, code)
 }
 
 /** Commands of one tick leave in one packet: each would cost a system call of its own. */

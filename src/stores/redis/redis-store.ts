@@ -9,6 +9,7 @@ import type { Store } from '../memory.js'
 import { NotConfirmed } from './attempt.js'
 import { checkMasters } from './check.js'
 import { openConnection } from './connection.js'
+import { requireClient } from './handshake.js'
 import * as idempotency from './idempotency.js'
 import * as scripts from './idempotency-scripts.js'
 import { recordPlace } from './record-place.js'
@@ -51,9 +52,7 @@ const schema = optionsObject({
  * or out of its range.
  */
 export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = {}): Store {
-  if (typeof redis?.duplicate !== 'function' || typeof redis.isCluster !== 'boolean') {
-    throw new TypeError('redisStore: redis must be a Redis or Cluster client of ioredis')
-  }
+  requireClient('redisStore', redis)
   const { prefix, timeoutMs, replicas } = parseOptions('redisStore options', schema, options)
   const connection = openConnection(redis, timeoutMs)
   const reservations =

@@ -141,7 +141,9 @@ export function openDenylistConnection(
 
   /** Who waits is told that the connection was closed, and not why. */
   const causeOf = (error: unknown, lost: Client): unknown =>
-    isServersAnswer(error) ? error : (faults.get(lost) ?? error)
+    isServersAnswer(error) && !isServersAnswer(faults.get(lost))
+      ? error
+      : (faults.get(lost) ?? error)
 
   return {
     ask: AsyncResource.bind(ask),

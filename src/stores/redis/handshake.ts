@@ -1,3 +1,4 @@
+import { setImmediate as endOfTick } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 import type { Cluster, Redis } from 'ioredis'
 import { faultText, isServersAnswer } from './attempt.js'
@@ -30,14 +31,32 @@ const databaseOf = (client: Client): number =>
 export function confirmHandshake(client: Client): Promise<unknown> | undefined {
   if (client.isCluster) return undefined
   const redis = client as Redis
-  const db = databaseOf(redis)
-  if (db !== 0) return redis.select(db)
-  if (!redis.options.password) return undefined
-  return redis.ping().catch((error: unknown) => {
-    // A user without PING, and a server that is loading, have passed the login.
-    if (!isServersAnswer(error) || /^(WRONGPASS|NOAUTH)\b/.test(error.message)) throw error
-  })
+  if (databaseOf(redis) === 0 && !redis.options.password) return undefined
+  return confirm(redis)
 }
+
+async function confirm(redis: Redis): Promise<void> {
+  const db = databaseOf(redis)
+  let loginFault: Error | undefined
+  const note = (error: Error): void => {
+    if (error.message.startsWith('WRONGPASS')) loginFault = error
+  }
+  redis.on('error', note)
+  try {
+    await (db === 0 ? redis.ping() : redis.select(db))
+    // ioredis 5 emits the error of a login after it has settled what Redis replied next.
+    await endOfTick()
+  } catch (error) {
+    // A user without PING, and a server that is loading, have passed the login.
+    const isRefused = db !== 0 || !isServersAnswer(error) || NO_LOGIN.test(error.message)
+    if (isRefused) throw loginFault ?? error
+  } finally {
+    redis.off('error', note)
+  }
+  if (loginFault !== undefined) throw loginFault
+}
+
+const NO_LOGIN = /^(WRONGPASS|NOAUTH)\b/
 
 const TLS_FAULT = /before secure TLS connection|wrong version number|packet length too long|EPROTO/
 
@@ -59,6 +78,7 @@ export function connectionFault(client: Client, fault: Error | undefined): strin
 function isWithoutTls(client: Client, fault: Error | undefined): boolean {
   if (fault !== undefined && TLS_FAULT.test(fault.message)) return true
   if (client.isCluster) return false
-  const { stream } = client as Redis
+  const { options, stream } = client as Redis
+  if (options.tls && fault?.message === 'connect ETIMEDOUT') return true
   return stream instanceof TLSSocket && !stream.connecting && stream.getCipher() === undefined
 }

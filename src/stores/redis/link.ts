@@ -68,6 +68,7 @@ export function openLink(client: Client, patienceMs: number): Link {
   let endHandshake = (): void => {}
   let lastFault: Error | undefined
   let isUsable = false
+  let refusedStream: Redis['stream'] | undefined
   let isClosed = false
 
   const connect = AsyncResource.bind(() => {
@@ -90,6 +91,7 @@ export function openLink(client: Client, patienceMs: number): Link {
   // Faults reach whoever waits; without a listener they would be printed.
   client.on('error', (error: Error & { readonly lastNodeError?: Error }) => {
     lastFault = error.lastNodeError ?? error
+    if (error.message.startsWith('WRONGPASS')) refusedStream = (client as Redis).stream
   })
   client.on('connect', () => {
     void watch(new Promise<void>((resolve) => (endHandshake = resolve)))
@@ -106,7 +108,9 @@ export function openLink(client: Client, patienceMs: number): Link {
   })
 
   function becomeUsable(): void {
-    if (client.status !== 'ready') return
+    // ioredis 5 sends the confirmation again on the next connection, whose login may have failed, too.
+    const isRefused = refusedStream !== undefined && (client as Redis).stream === refusedStream
+    if (client.status !== 'ready' || isRefused) return
     isUsable = true
     lastFault = undefined
     letWaitersProceed()
@@ -114,7 +118,8 @@ export function openLink(client: Client, patienceMs: number): Link {
 
   function refuseConnection(error: Error): void {
     if (!isServersAnswer(error)) return
-    lastFault = error
+    // NOAUTH only follows from the login that failed before.
+    if (!isServersAnswer(lastFault)) lastFault = error
     const { stream } = client as Redis
     const reconnect = (): void => {
       if (!isClosed && (client as Redis).stream === stream) client.disconnect(true)

@@ -5,12 +5,17 @@ import type { CommandResult } from './command.js'
 import type { DenylistAccess } from './denylist-client.js'
 import { describeDuration } from './duration.js'
 import { outOfReach, type Report } from './failure.js'
+import { untilInterrupted } from './interrupt.js'
 
 /** How many receivers apply a version. `missing` names those that do not, each instance. */
 export interface Applying {
   readonly applied: number
   readonly of: number
   readonly missing: readonly string[]
+  /**
+   * Milliseconds from the reply to the write until the command has read the last report, or gives up. A
+   * receiver applies the list a little before it reports that.
+   */
   readonly tookMs: number
 }
 
@@ -25,21 +30,13 @@ interface Awaited {
 
 /**
  * Waits until all receivers apply the version, or the time is over. Without a receiver it waits too:
- * one that is there reports itself within seconds after Redis has lost its data. Ctrl-C ends the wait
- * alone, so that it is told what has been written and who applies it.
+ * one that is there reports itself within seconds after Redis has lost its data. Ctrl-C or SIGTERM ends
+ * only the wait: the command still says what is written and which receivers apply it.
  *
  * @throws CommandFailure (3), with what has been written.
  */
-export async function awaitReceivers(access: DenylistAccess, awaited: Awaited): Promise<Applying> {
-  const interrupted = new AbortController()
-  const interrupt = (): void => interrupted.abort()
-  process.once('SIGINT', interrupt)
-  try {
-    return await untilApplied(access, awaited, interrupted.signal)
-  } finally {
-    process.off('SIGINT', interrupt)
-  }
-}
+export const awaitReceivers = (access: DenylistAccess, awaited: Awaited): Promise<Applying> =>
+  untilInterrupted((signal) => untilApplied(access, awaited, signal))
 
 async function untilApplied(
   { denylist, asking }: DenylistAccess,

@@ -1,12 +1,12 @@
-import type { DenylistEntry } from '../denylist/entry.js'
+import type { DeniedEntry } from '../stores/redis/denylist-operations.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { columns } from './columns.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
 import { cutOffAt } from './cut-off.js'
 import { type DeniedThing, readKind, readThing } from './denied-thing.js'
+import { denyFile } from './deny-file.js'
 import { answered, withDenylist } from './denylist-client.js'
-import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './denylist-options.js'
-import { parseDuration } from './duration.js'
+import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, textOf } from './denylist-options.js'
 import type { Report } from './failure.js'
 import { readIssuer } from './policy-file.js'
 import { momentInWords } from './time-in-words.js'
@@ -20,6 +20,7 @@ export const deny: Command = {
     `caller|key VALUE ${NEEDED} [--unlisted]`,
     `token VALUE|--token-stdin ${NEEDED}`,
     `issued-before now|SECONDS|ISO-TIME ${NEEDED}`,
+    '--file FILE',
   ],
   maxValues: 2,
   options: {
@@ -33,6 +34,11 @@ export const deny: Command = {
       value: 'TIME',
       help: 'with issued-before now: how far clocks may differ, up to 59s (default: 5s)',
     },
+    file: {
+      kind: 'text',
+      value: 'FILE',
+      help: 'deny the entries of a file, all or none: 1 to 1000 lines, each a JSON object',
+    },
     unlisted: {
       kind: 'flag',
       help: 'deny what policy or key set lack (with --issuer callers are not checked)',
@@ -43,23 +49,22 @@ export const deny: Command = {
   examples: [
     'service-auth deny key d-1790000000000 --policy policy.json --for 7d --reason "leaked"',
     'service-auth deny token --token-stdin --policy policy.json --for 2h --reason "seen" < token.txt',
+    'service-auth deny --file stolen.ndjson --issuer https://core.example --for 2h --reason "seen"',
     'service-auth deny issued-before now --policy policy.json --for 2h --reason "core was open"',
   ],
   run,
 }
 
-/** Ten years. */
-const FOR_RANGE = { leastMs: 1000, mostMs: 3650 * 86_400_000 }
-
 async function run(context: CommandContext): Promise<CommandResult> {
   const given = context.arguments
+  const file = given.text('file')
+  if (file !== undefined) return await denyFile(context, file)
   // Without a kind the rest of the line may be meant otherwise.
   readKind(given.values[0])
   const named = await readIssuer(context)
   const issuer = textOf('the issuer', named.issuer)
   const author = readAuthor(context)
-  const lasts = given.required('for')
-  const forMs = lasts === 'forever' ? undefined : parseDuration('--for', lasts, FOR_RANGE)
+  const endAt = readEnd(given.required('for'))
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
     const thing = await readThing(context, named)
@@ -67,11 +72,10 @@ async function run(context: CommandContext): Promise<CommandResult> {
     const { serverSeconds } = await answered(denylist.version(asking))
     const { kind } = thing
     const value = deniedValue(thing, serverSeconds)
-    const until = forMs === undefined ? null : Math.ceil(serverSeconds + forMs / 1000)
     const at = Math.floor(serverSeconds)
-    const wanted = { issuer, kind, value, ...author, at, until }
-    const { version, entry } = await answered(denylist.deny(wanted, asking))
-    const written = reportOf(entry, version)
+    const wanted = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }
+    const { version, ...denied } = await answered(denylist.deny(wanted, asking))
+    const written = reportOf(denied, version)
     return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
   })
 }
@@ -79,7 +83,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
 const deniedValue = (thing: DeniedThing, serverSeconds: number): string | number =>
   thing.kind === 'issued-before' ? cutOffAt(thing.cutOff, serverSeconds) : thing.value
 
-function reportOf(entry: DenylistEntry, version: number): Report {
+function reportOf({ entry, isEarlier }: DeniedEntry, version: number): Report {
   const { issuer, kind, value, reason, by, until } = entry
   const rows = [
     [kind, typeof value === 'number' ? momentInWords(value) : value],
@@ -88,5 +92,8 @@ function reportOf(entry: DenylistEntry, version: number): Report {
     ['reason', reason],
     ['by', by],
   ]
-  return { lines: ['Denied', ...columns(rows, '  ')], json: { entry, version } }
+  const title = isEarlier ? EARLIER : 'Denied'
+  return { lines: [title, ...columns(rows, '  ')], json: { entry, isEarlier, version } }
 }
+
+const EARLIER = 'Denied already: the earlier entry ends later, and still counts'

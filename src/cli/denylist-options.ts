@@ -29,13 +29,23 @@ export function readAuthor({ arguments: given, env }: Given): { reason: string; 
 export const readWaitMs = ({ arguments: given }: Given): number =>
   parseDuration('--wait', given.text('wait') ?? '5s', { leastMs: 0, mostMs: 600_000 })
 
+/** Ten years. */
+const FOR_RANGE = { leastMs: 1000, mostMs: 3650 * 86_400_000 }
+
+/** When an entry of `--for` ends. @throws CommandFailure (2) */
+export function readEnd(lasts: string): (serverSeconds: number) => number | null {
+  if (lasts === 'forever') return () => null
+  const forMs = parseDuration('--for', lasts, FOR_RANGE)
+  return (serverSeconds) => Math.ceil(serverSeconds + forMs / 1000)
+}
+
 /** @throws CommandFailure (2), without the text. */
 export function textOf(name: string, text: string): string {
   if (isText(text)) return text
   throw wrong('usage', `${name} must be a well-formed text of 1 to 256 characters`)
 }
 
-function userName(env: CommandContext['env']): string {
+export function userName(env: CommandContext['env']): string {
   try {
     return userInfo().username || 'unknown'
   } catch {

@@ -3,20 +3,56 @@ import type { DenylistReceiver } from '../stores/redis/denylist-operations.js'
 import { columns } from './columns.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
 import { answered, withDenylist } from './denylist-client.js'
+import { wrong } from './failure.js'
 import { REDIS_OPTIONS } from './redis-client.js'
 import { durationInWords, momentInWords } from './time-in-words.js'
 
 export const denylist: Command = {
   name: 'denylist',
   summary: 'Shows what is denied, by whom and until when, and which receivers apply it',
-  usage: ['[--redis FILE] [--timeout TIME]'],
-  options: REDIS_OPTIONS,
-  oneMeans: 'nothing is denied',
-  examples: ['service-auth denylist', 'service-auth denylist --json'],
+  usage: ['[--redis FILE] [--timeout TIME]', '--repair [--yes]'],
+  options: {
+    repair: { kind: 'flag', help: 'show the rows in Redis that no receiver can read' },
+    yes: { kind: 'flag', help: 'with --repair: remove them' },
+    ...REDIS_OPTIONS,
+  },
+  oneMeans: 'nothing is denied; with --repair: rows are damaged, and were not removed',
+  examples: [
+    'service-auth denylist',
+    'service-auth denylist --json',
+    'service-auth denylist --repair',
+  ],
   run,
 }
 
-function run(context: CommandContext): Promise<CommandResult> {
+async function run(context: CommandContext): Promise<CommandResult> {
+  if (context.arguments.flag('repair')) return await repair(context)
+  if (context.arguments.flag('yes')) throw wrong('usage', '--yes goes with --repair')
+  return await show(context)
+}
+
+function repair(context: CommandContext): Promise<CommandResult> {
+  const isConfirmed = context.arguments.flag('yes')
+  return withDenylist(context, async ({ denylist: list, asking }) => {
+    const rows = await answered(list.damagedRows(asking))
+    const damaged = rows.map(({ key, name, text }) => ({ key, name, text }))
+    if (rows.length === 0) {
+      return { exitCode: 0, lines: ['No row is damaged.'], json: { damaged, removed: 0 } }
+    }
+    const table = damaged.map(({ key, name, text }) => [key, name, text])
+    const lines = [...columns([['key', 'name', 'row'], ...table]), '']
+    if (!isConfirmed) {
+      const advice = 'Each may have denied something: deny that again after --repair --yes.'
+      return { exitCode: 1, lines: [...lines, advice], json: { damaged, removed: 0 } }
+    }
+    const { removed, version } = await answered(list.removeRows(rows, asking))
+    const line = `Removed ${removed} damaged ${removed === 1 ? 'row' : 'rows'}.`
+    const exitCode = removed === rows.length ? 0 : 1
+    return { exitCode, lines: [...lines, line], json: { damaged, removed, version } }
+  })
+}
+
+function show(context: CommandContext): Promise<CommandResult> {
   return withDenylist(context, async ({ denylist: list, asking }) => {
     // The version first: a receiver that has it has at least what is shown.
     const { version, serverSeconds } = await answered(list.version(asking))

@@ -3,9 +3,9 @@ import { JOURNAL_FILE } from '../migration/journal/journal-folder.js'
 import type { MigrationReport } from '../migration/run/report.js'
 import type { Command, CommandContext, CommandResult } from './command.js'
 import { wrong } from './failure.js'
+import { untilInterrupted } from './interrupt.js'
 import { cleanAway, isThere } from './migrate-clean.js'
 import { readOrder } from './migrate-correct.js'
-import { untilInterrupted } from './migrate-interrupt.js'
 import { reportLines, summaryLines } from './migrate-lines.js'
 import {
   MIGRATE_OPTION_GROUPS,
@@ -73,14 +73,17 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
   try {
     const options = { settings, core, onProgress: view.onProgress, mayShare: step === 'status' }
     return await withMigration(parts, options, (session) =>
-      untilInterrupted(context, (signal) =>
-        act(session, { directory: settings.directory, signal }),
+      untilInterrupted(
+        (signal) => act(session, { directory: settings.directory, signal }),
+        () => context.note(INTERRUPTED),
       ),
     )
   } finally {
     view.end()
   }
 }
+
+const INTERRUPTED = 'interrupted: the work in progress ends; the same signal again ends at once'
 
 /** Any other step would make an empty journal where a path is misspelt. */
 const BEGINNING: readonly Step[] = ['check', 'run']

@@ -291,26 +291,154 @@ test('a reply that is lost once is asked for again', async () => {
   })
 })
 
-test('Ctrl-C ends the wait, and what is written is told', async () => {
-  const before = process.listenerCount('SIGINT')
-  const ending = change(['deny', 'caller', 'billing', ...WHY, '--wait', '5m'])
-  await until('it waits', async () => process.listenerCount('SIGINT') > before)
-  process.emit('SIGINT')
-  const ran = await ending
-  expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
-  expect(ran.stdout).toMatch(/^Denied\n/)
-  expect(ran.stdout).toContain('it is written, but nobody is known to apply it')
-  expect(process.listenerCount('SIGINT')).toBe(before)
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s ends the wait, and what is written is told',
+  async (signal) => {
+    const before = process.listenerCount(signal)
+    const ending = change(['deny', 'caller', 'billing', ...WHY, '--wait', '5m'])
+    await until('it waits', async () => process.listenerCount(signal) > before)
+    process.emit(signal)
+    const ran = await ending
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.stdout).toMatch(/^Denied\n/)
+    expect(ran.stdout).toContain('it is written, but nobody is known to apply it')
+    expect(process.listenerCount(signal)).toBe(before)
+  },
+)
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s ends the wait of a process, too, which then ends by itself',
+  async (signal) => {
+    const argv = ['deny', 'caller', 'billing', ...WHY, '--wait', '5m', '--policy', policy]
+    const { child, ended } = await startChild(argv, { stdin: '', env: { REDIS_URL: redis.url } })
+    await until('it is written', async () => !(await isUnchanged()))
+    // It has to see the reply, too, before it waits.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    child.kill(signal)
+    expect(await ended).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/^Denied\n/) })
+  },
+)
+
+describe('deny --file', () => {
+  const line = (changes: object = {}): string =>
+    JSON.stringify({ kind: 'caller', value: 'billing', reason: 'stolen', until: null, ...changes })
+  const denyFile = async (lines: readonly string[], more: readonly string[] = []): Promise<Ran> => {
+    const file = await temporaryFile(lines.join('\n'), 0o644)
+    return await change(['deny', '--file', file, '--wait=1s', ...more])
+  }
+
+  test('denies every line under one version, and names the entries that did not count', async () => {
+    const one = await receiver('one')
+    await change(['deny', 'key', 'd-1', '--for=forever', '--reason=earlier', '--by=anna'])
+    const cutOff = Math.floor(Date.now() / 1000)
+    const lines = [
+      line(),
+      line({ kind: 'key', value: 'd-1', issuer: POLICY.issuer, until: 99_999_999_999 }),
+      line({ kind: 'issued-before', value: cutOff, by: 'me', at: 5 }),
+      '',
+    ]
+    const ran = await denyFile(lines, ['--by', 'ops'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(masked(ran.stdout)).toMatch(/^Denied N entries\nAn earlier entry still counts for N of/)
+    expect(ran.stdout).toMatch(/\n {2}key {2}d-1 +https:.*for ever +anna +earlier\n/)
+    expect(one.lists(POLICY.issuer)).toMatchObject({ issuedBefore: cutOff })
+    const entries = await openDenylist(redis).entries()
+    expect(entries.map(({ by }) => by).toSorted()).toEqual(['anna', 'me', 'ops'])
+  })
+
+  test('takes issuer, end and reason of all lines from the options, and answers as JSON', async () => {
+    await receiver('one')
+    const bare = ['t1', 't2'].map((value) => JSON.stringify({ kind: 'token', value }))
+    const ran = await denyFile(bare, [...WHY, '--json'])
+    expect(ran.exitCode).toBe(0)
+    expect(ran.json()).toMatchObject({
+      version: expect.any(Number),
+      entries: ['t1', 't2'].map((value) => ({
+        entry: { issuer: POLICY.issuer, kind: 'token', value, by: 'ops', reason: 'its key leaked' },
+        isEarlier: false,
+      })),
+      receivers: { applied: 1, of: 1, missing: [] },
+    })
+  })
+
+  const ahead = Math.floor(Date.now() / 1000) + 600
+  test.each<[string, readonly string[], RegExp]>([
+    ['no line', [''], /--file must have 1 to 1000 lines/],
+    ['1001 lines', Array.from({ length: 1001 }, () => line()), /--file must have 1 to 1000 lines/],
+    ['no JSON', [line(), '{'], /line 2 of --file is not a JSON object/],
+    ['a list', [line(), '', '[]'], /line 3 of --file is not a JSON object/],
+    ['another kind', [line(), line({ kind: 'route' })], /line 2 of --file: kind must be/],
+    ['another member', [line({ note: 'x' })], /line 1 of --file: note is not an option/],
+    [
+      'an end that has passed',
+      [line(), line({ until: 5 })],
+      /line 2 of --file: until must be later/,
+    ],
+    ['a cut-off ahead', [line({ kind: 'issued-before', value: ahead })], /more than 60 s ahead/],
+  ])('changes nothing for %s', async (_what, lines, message) => {
+    const ran = await denyFile(lines)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(await isUnchanged()).toBe(true)
+  })
+
+  test('takes no kind beside it', async () => {
+    const ran = await denyFile([line()], ['caller', 'billing'])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('--file takes no kind and no value')
+  })
 })
 
-test('Ctrl-C ends the wait of a process, too, which then ends by itself', async () => {
-  const argv = ['deny', 'caller', 'billing', ...WHY, '--wait', '5m', '--policy', policy]
-  const { child, ended } = await startChild(argv, { stdin: '', env: { REDIS_URL: redis.url } })
-  await until('it is written', async () => !(await isUnchanged()))
-  // It has to see the reply, too, before it waits.
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  child.kill('SIGINT')
-  expect(await ended).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/^Denied\n/) })
+test('deny says that an earlier entry still counts, and shows that', async () => {
+  await receiver('one')
+  await change(['deny', 'caller', 'billing', '--for=forever', '--reason=stolen', '--by=anna'])
+  const ran = await change(['deny', 'caller', 'billing', ...WHY])
+  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(ran.stdout).toMatch(/^Denied already: the earlier entry ends later, and still counts\n/)
+  expect(ran.stdout).toMatch(/until +for ever\n {2}reason +stolen\n {2}by +anna\n/)
+  const json = await change(['deny', 'caller', 'billing', ...WHY, '--json'])
+  expect(json.json()).toMatchObject({ isEarlier: true, entry: { reason: 'stolen', by: 'anna' } })
+})
+
+describe('denylist --repair', () => {
+  const damage = async (): Promise<void> => {
+    await change(['deny', 'caller', 'billing', ...WHY])
+    await redis.command('HSET', 'esa:{denylist}:entries', 'orders', '1|-|-')
+  }
+
+  test('shows what it would remove, and removes it with --yes', async () => {
+    await damage()
+    const refused = await change(['deny', 'key', 'd-1', ...WHY])
+    expect(refused).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(refused.stderr).toContain('service-auth denylist --repair')
+    const shown = await service(['denylist', '--repair'])
+    expect(shown).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(shown.stdout).toMatch(/^key +name +row\nentries +orders +1\|-\|-\n\n.*--yes/)
+    expect((await service(['denylist'])).exitCode).toBe(3)
+    const repaired = await service(['denylist', '--repair', '--yes'])
+    expect(repaired).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(repaired.stdout).toContain('Removed 1 damaged row.')
+    expect(await openDenylist(redis).entries()).toHaveLength(1)
+    expect((await change(['deny', 'key', 'd-1', '--wait=0s', ...WHY])).stderr).toBe('')
+  })
+
+  test('says so where nothing is damaged, and as JSON', async () => {
+    const ran = await service(['denylist', '--repair', '--yes'])
+    expect(ran).toMatchObject({ exitCode: 0, stdout: 'No row is damaged.\n' })
+    expect(await isUnchanged()).toBe(true)
+    await damage()
+    const shown = await service(['denylist', '--repair', '--json'])
+    const damaged = [{ key: 'entries', name: 'orders', text: '1|-|-' }]
+    expect(shown.json()).toEqual({ command: 'denylist', ok: false, damaged, removed: 0 })
+    const repaired = await service(['denylist', '--repair', '--yes', '--json'])
+    expect(repaired.json()).toMatchObject({ ok: true, damaged, removed: 1 })
+  })
+
+  test('--yes goes with it alone', async () => {
+    const ran = await service(['denylist', '--yes'])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('--yes goes with --repair')
+  })
 })
 
 describe('allow', () => {

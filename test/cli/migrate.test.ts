@@ -88,7 +88,7 @@ describe('a run', () => {
     process.emit('SIGINT')
     const ran = await running
     expect(ran).toMatchObject({ exitCode: 130 })
-    expect(ran.stderr).toContain('interrupted: what is under way is ended')
+    expect(ran.stderr).toContain('interrupted: the work in progress ends')
     expect(ran.stdout).toMatch(/^State +interrupted$/m)
     expect(process.listenerCount('SIGINT')).toBe(before)
     await idle.runJob()

@@ -28,7 +28,8 @@ interface ReportsOptions {
   readonly maxStaleSeconds: number
 }
 
-const LEAST_INTERVAL_MS = 2000
+/** Between a report and a proof: a server that fails often is not written to at each look. */
+const PROOF_INTERVAL_MS = 2000
 const INTERVAL_MS = 5000
 const LEAVE_WITHIN_MS = 1000
 const LEAVE_RETRY_MS = 50
@@ -53,8 +54,9 @@ export function createReports(
     if (reported === undefined) return true
     const ageMs = performance.now() - reported.at
     isProofOwed ||= isProof
-    const isNews = isProofOwed || reported.version !== version.number
-    return ageMs >= INTERVAL_MS || (isNews && ageMs >= LEAST_INTERVAL_MS)
+    // Operators wait for it. There is at most one new version at each look.
+    if (!isProof && reported.version !== version.number) return true
+    return ageMs >= INTERVAL_MS || (isProofOwed && ageMs >= PROOF_INTERVAL_MS)
   }
 
   async function report({ version, highestNumber }: Applied): Promise<void> {
@@ -74,10 +76,12 @@ export function createReports(
 
   return {
     async reportIfDue(applied) {
-      if (underWay === undefined) {
-        if (hasLeft || !isDue(applied)) return
-        underWay = report(applied).finally(() => (underWay = undefined))
+      while (underWay !== undefined) {
+        await underWay
+        if (applied.isProof) return
       }
+      if (hasLeft || !isDue(applied)) return
+      underWay = report(applied).finally(() => (underWay = undefined))
       await underWay
     },
     async leave() {

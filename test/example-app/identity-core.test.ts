@@ -281,7 +281,7 @@ it.each([
   ['GET', '/nothing', 404, 'Not found'],
   ['POST', '/recipe/jwt/jwks', 405, 'Method not supported'],
   ['PUT', '/recipe/jwt', 405, 'Method not supported'],
-  ['POST', '/auth/jwt/jwks.json', 405, 'Method not supported'],
+  ['POST', '/.well-known/jwks.json', 405, 'Method not supported'],
 ])('answers %s %s with %d', async (method, path, status, text) => {
   const response = await fetch(`${core.url}${path}`, { method, headers: { 'api-key': API_KEY } })
   expect([response.status, await response.text()]).toEqual([status, `${text}\n`])

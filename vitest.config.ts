@@ -4,6 +4,20 @@ import { defineConfig } from 'vitest/config'
 
 const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
+/** What the package is called, to those that use it as its users do. */
+export const alias = [
+  { find: /^express-service-auth$/, replacement: source('index.ts') },
+  { find: /^express-service-auth\/redis$/, replacement: source('stores/redis/index.ts') },
+  {
+    find: /^express-service-auth\/postgres$/,
+    replacement: source('stores/postgres/index.ts'),
+  },
+  { find: /^express-service-auth\/otel$/, replacement: source('otel/index.ts') },
+  { find: /^express-service-auth\/client$/, replacement: source('client/index.ts') },
+  { find: /^express-service-auth\/migration$/, replacement: source('migration/index.ts') },
+  { find: /^express-service-auth\/testing$/, replacement: source('testing/index.ts') },
+]
+
 /** Where `.ci/run` wants the results as JSON, so that it can count them. */
 const report = process.env['VITEST_REPORT']
 
@@ -52,20 +66,7 @@ const OF_THE_CODE = {
 }
 
 export default defineConfig({
-  resolve: {
-    alias: [
-      { find: /^express-service-auth$/, replacement: source('index.ts') },
-      { find: /^express-service-auth\/redis$/, replacement: source('stores/redis/index.ts') },
-      {
-        find: /^express-service-auth\/postgres$/,
-        replacement: source('stores/postgres/index.ts'),
-      },
-      { find: /^express-service-auth\/otel$/, replacement: source('otel/index.ts') },
-      { find: /^express-service-auth\/client$/, replacement: source('client/index.ts') },
-      { find: /^express-service-auth\/migration$/, replacement: source('migration/index.ts') },
-      { find: /^express-service-auth\/testing$/, replacement: source('testing/index.ts') },
-    ],
-  },
+  resolve: { alias },
   test: {
     // Most tests wait for servers more than they work.
     maxWorkers: 2 * availableParallelism(),

@@ -56,6 +56,10 @@ describe('a judgement', () => {
       reason: 'claim_missing',
       evidence: { claim: 'source', keyId: 'k' },
     })
+    expect(judged({ sub: 'nobody' })).toMatchObject({
+      reason: 'caller_not_approved',
+      evidence: { claim: 'sub', caller: 'nobody', keyId: 'k' },
+    })
     expect(judged({}, { permissions: ['write'] })).toMatchObject({
       reason: 'permission_missing',
       evidence: { permission: 'write', caller: 'billing', keyId: 'k' },
@@ -101,6 +105,52 @@ describe('a judgement', () => {
     for (const claim of [...Object.keys(CLAIMS), 'nbf', 'jti']) {
       expect(reasonOf({ [claim]: null })).toBe('claim_invalid')
     }
+  })
+
+  test('needs a caller with a name, and permissions that are all text', () => {
+    const wrong = { sub: '', permissions: ['read', 1] }
+    for (const [claim, value] of Object.entries(wrong)) {
+      expect(judged({ [claim]: value })).toMatchObject({
+        reason: 'claim_invalid',
+        evidence: { claim },
+      })
+    }
+    expect(reasonOf({ permissions: [1, 'read'] })).toBe('claim_invalid')
+  })
+
+  const TIMES = { clockToleranceSeconds: 5, maxLifetimeSeconds: 600 }
+
+  test.each([
+    ['token_expired', 'exp', { iat: NOW - 600, exp: NOW - 4 }, { iat: NOW - 600, exp: NOW - 5 }],
+    ['token_not_yet_valid', 'nbf', { nbf: NOW + 5 }, { nbf: NOW + 6 }],
+    ['token_not_yet_valid', 'iat', { iat: NOW + 5 }, { iat: NOW + 6 }],
+    ['token_lifetime_too_long', 'exp', { iat: NOW - 305 }, { iat: NOW - 306 }],
+    [
+      'token_lifetime_too_long',
+      'exp',
+      { iat: NOW + 5, exp: NOW + 605 },
+      { iat: NOW + 5, exp: NOW + 606 },
+    ],
+    [
+      'token_lifetime_too_long',
+      'exp',
+      { iat: undefined, exp: NOW + 605 },
+      { iat: undefined, exp: NOW + 606 },
+    ],
+  ])('is %s by %s only beyond the clock tolerance', (reason, claim, last, first) => {
+    expect(reasonOf(last, TIMES)).toBe('accepted')
+    expect(judged(first, TIMES)).toMatchObject({ reason, evidence: { claim } })
+  })
+
+  test.each([
+    ['nbf', { nbf: NOW + 1 }, NOW + 1],
+    ['iat', {}, NOW - 10],
+    ['the longest lifetime', { iat: undefined }, NOW - 300],
+  ])('holds from %s on, with the clock tolerance, until exp', (_name, claims, earliest) => {
+    const decision = judged(claims, TIMES)
+    if (!decision.ok) throw new Error(decision.reason)
+    const { validFrom, validUntil } = decision.value
+    expect([validFrom, validUntil]).toEqual([earliest - 5, NOW + 300])
   })
 
   test('would be passed again exactly within the span that it names', () => {

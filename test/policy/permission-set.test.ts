@@ -65,6 +65,13 @@ describe('a set of permissions', () => {
     expect([...permissionSet(['a', 'b'])]).toEqual(['a', 'b'])
   })
 
+  test('is kept for a few hundred lists, and no more', () => {
+    const first = permissionSet(['kept for a while'])
+    expect(permissionSet(['kept for a while'])).toBe(first)
+    for (let n = 0; n < 256; n += 1) permissionSet([`another ${n}`])
+    expect(permissionSet(['kept for a while'])).not.toBe(first)
+  })
+
   test('takes nothing from a prototype that somebody has changed', () => {
     const prototype = Array.prototype as { toJSON?: () => string }
     prototype.toJSON = () => 'list'

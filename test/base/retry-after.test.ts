@@ -15,6 +15,7 @@ describe('Retry-After', () => {
     ['Thu, 01 Jan 2026 00:00:03 GMT', 3000],
     ['Thursday, 01-Jan-26 00:00:03 GMT', 3000],
     ['Thu Jan  1 00:00:03 2026', 3000],
+    ['Thu Jan 15 00:00:00 2026', 14 * 24 * 3600_000],
     ['Wed, 31 Dec 2025 23:59:59 GMT', 0],
   ])('%j asks for %s ms', (value, expected) => {
     expect(waitFor(value)).toBe(expected)
@@ -33,6 +34,13 @@ describe('Retry-After', () => {
     'Thu, 01 Jan 2026 00:00:03',
     'Thu, 01 Jan 2026 00:00:03 +0100',
     'Thu, 41 Foo 2026 00:00:03 GMT',
+    // `Date.parse` would read these.
+    '(x) Thu, 01 Jan 2026 00:00:03 GMT',
+    'Thu, 01 Jan 2026 00:00:03 GMT (x)',
+    '(x) Thursday, 01-Jan-26 00:00:03 GMT',
+    'Thursday, 01-Jan-26 00:00:03 GMT (x)',
+    '(x) Thu Jan  1 00:00:03 2026',
+    'Thu Jan  1 00:00:03 2026 (x)',
   ])('%j is malformed', (value) => {
     expect(waitFor(value)).toBeUndefined()
   })

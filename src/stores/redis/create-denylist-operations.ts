@@ -57,10 +57,9 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
    */
   async function checkAndIndex(leftMs: () => number): Promise<void> {
     try {
-      const found = rows.readRows(await ask({ script: scripts.READ_ROWS }, leftMs()))
-      // A write replaces the version.
-      if (found.damaged.some(({ key }) => key !== 'version')) throw new rows.Malformed('a row')
-      const args = [MARK_SECONDS, found.entries, found.marks].map(String)
+      // A write replaces the version, so a damaged one does not count.
+      const { entries, marks } = rows.readHashes(await ask({ script: scripts.READ }, leftMs()))
+      const args = [MARK_SECONDS, entries.size, marks.size].map(String)
       await ask({ script: scripts.INDEX, args }, leftMs())
     } catch (error) {
       if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, false)
@@ -113,8 +112,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
       }))
     },
     entries: (options = {}) => read(scripts.READ_WITH_REASONS, options, rows.readRecords),
-    damagedRows: (options = {}) =>
-      read(scripts.READ_ROWS, options, (reply) => rows.readRows(reply).damaged),
+    damagedRows: (options = {}) => read(scripts.READ_ROWS, options, rows.readDamaged),
     removeRows(damaged, options = {}) {
       const args = [randomUUID(), ...damaged.map(({ digest }) => digest)]
       return write({ script: scripts.REMOVE_ROWS, args }, options, ([number, removed]) => ({

@@ -50,25 +50,14 @@ export function readDenied(
   return { entry: { ...input, ...readReason(String(reason)), value, until }, isEarlier }
 }
 
-interface ReadRows {
-  /** How many there are. */
-  readonly entries: number
-  readonly marks: number
-  readonly damaged: readonly DamagedRow[]
-}
-
-/** All rows of the list, from what `READ_ROWS` answers. @throws Malformed */
-export function readRows(reply: unknown): ReadRows {
-  const all = rowsOf(reply).map((row) => {
-    const [key, name, text, digest] = rowsOf(row).map(String)
-    return { key, name, text, digest } as DamagedRow
-  })
-  return {
-    entries: all.filter(({ key }) => key === 'entries').length,
-    marks: all.filter(({ key }) => key === 'marks').length,
-    damaged: all.filter(isDamaged),
-  }
-}
+/** The rows that cannot be read, from what `READ_ROWS` answers. @throws Malformed */
+export const readDamaged = (reply: unknown): DamagedRow[] =>
+  rowsOf(reply)
+    .map((row) => {
+      const [key, name, text, digest] = rowsOf(row).map(String)
+      return { key, name, text, digest } as DamagedRow
+    })
+    .filter(isDamaged)
 
 const READERS: Record<DamagedRow['key'], (name: string, text: string) => unknown> = {
   version: (_, text) => readVersion(text),
@@ -95,7 +84,10 @@ export function readPoll(reply: unknown): { version: ListVersion; serverSeconds:
 }
 
 /** @throws Malformed */
-export function readList(reply: unknown): ReadList {
+export const readList = (reply: unknown): ReadList => ({ ...readPoll(reply), ...readHashes(reply) })
+
+/** Entries and marks of a list, whatever its version is. @throws Malformed */
+export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'marks'> {
   const [, , , entries, marks] = rowsOf(reply)
   const issuers = new Map<string, string>()
   const held = new Map<string, HeldEntry>()
@@ -107,7 +99,7 @@ export function readList(reply: unknown): ReadList {
     held.set(target, { ...entry, issuer })
   }
   const numbers = pairsOf(marks).map(([target, row]) => [target, readMark(target, row)] as const)
-  return { ...readPoll(reply), entries: held, marks: new Map(numbers) }
+  return { entries: held, marks: new Map(numbers) }
 }
 
 /** The number of the version that allowed the target. @throws Malformed */

@@ -176,7 +176,9 @@ describe('what will hurt', () => {
   test('is not hidden by a user who may ask little', async () => {
     const own = await startRedis({ config: { appendonly: 'yes' } })
     onTestFinished(() => own.stop())
-    await own.command('ACL', 'SETUSER', 'little', 'on', `>${PASSWORD}`, '+info', '+ping', '+time')
+    const rights = 'info ping time eval evalsha get set del type pttl pexpire'.split(' ')
+    const rules = ['on', `>${PASSWORD}`, '~esa:*', ...rights.map((name) => `+${name}`)]
+    await own.command('ACL', 'SETUSER', 'little', ...rules)
     const { exitCode, nodes } = await check({
       url: `redis://little:${PASSWORD}@127.0.0.1:${own.port}`,
     })
@@ -185,6 +187,37 @@ describe('what will hurt', () => {
       code: 'replicas',
       message: '0 connected, min-replicas-to-write unknown',
     })
+  })
+})
+
+describe('a user without a right', () => {
+  const RIGHTS = 'ping time eval evalsha get set del type pttl pexpire'
+
+  async function checkAs(rights: string, prefix = 'esa:') {
+    const own = await startRedis()
+    onTestFinished(() => own.stop())
+    const rules = ['on', `>${PASSWORD}`, '~esa:*', ...rights.split(' ').map((name) => `+${name}`)]
+    await own.command('ACL', 'SETUSER', 'limited', ...rules)
+    const url = `redis://limited:${PASSWORD}@127.0.0.1:${own.port}`
+    return runHere(['check-store', '--json', '--prefix', prefix], { env: { REDIS_URL: url } })
+  }
+
+  test('is warned of without INFO', async () => {
+    const ran = await checkAs(RIGHTS)
+    expect(ran.exitCode).toBe(0)
+    const [node] = ran.json()['nodes'] as { warnings: unknown[] }[]
+    expect(node?.warnings).toEqual([
+      { code: 'not_checked', message: expect.stringContaining('does not let the user run INFO') },
+    ])
+  })
+
+  test('is unfit, and the right is named', async () => {
+    const withoutSet = await checkAs(`info ${RIGHTS.replace('set ', '')}`)
+    expect(withoutSet.exitCode).toBe(1)
+    expect(withoutSet.stdout).toContain('does not let the user run SET in scripts')
+    const elsewhere = await checkAs(`info ${RIGHTS}`, 'other:')
+    expect(elsewhere.exitCode).toBe(1)
+    expect(elsewhere.stdout).toContain('access keys that begin with')
   })
 })
 

@@ -60,7 +60,7 @@ export function createHandler(options: HandlerOptions): RequestListener {
 
 async function answer(request: IncomingMessage, options: HandlerOptions): Promise<Answer> {
   // A core does not care. This one's API key is published, so a page of another site could use it.
-  if (!isOwnRequest(request.headersDistinct, request.socket.localPort ?? 0)) {
+  if (!isOwnRequest(request.headersDistinct)) {
     throw new Refused(403, 'Not for you.')
   }
   const [path = '', query = ''] = (request.url ?? '').split('?')

@@ -32,7 +32,6 @@ function keySetFor(url: string, path: string, host: string, headers: string[]): 
 const FOREIGN: [name: string, host: string, headers: string[]][] = [
   ['a page behind a rebound name', 'rebound.example:PORT', ['Origin: http://rebound.example:PORT']],
   ['a rebound name without Origin', 'rebound.example:PORT', []],
-  ['another port', '127.0.0.1:1', []],
   ['two Hosts', '127.0.0.1:PORT', ['Host: 127.0.0.1:PORT']],
   ["another site's page", '127.0.0.1:PORT', ['Origin: http://evil.example']],
   ['a page without an origin', '127.0.0.1:PORT', ['Origin: null']],
@@ -56,7 +55,8 @@ describe('the core of the example', () => {
   })
 
   it('mints for programs of this machine, by either of its names', async () => {
-    for (const host of ['127.0.0.1:PORT', 'localhost:PORT']) {
+    // A proxy of this machine may have another port.
+    for (const host of ['127.0.0.1:PORT', 'localhost:PORT', '127.0.0.1:1', 'localhost']) {
       expect(await mint(host)).toMatch(/^HTTP\/1.1 200 [\s\S]*"status":"OK"/)
       expect(await mint(host, [`Origin: http://${host}`])).toMatch(/^HTTP\/1.1 200 /)
       expect(await keySetFor(core.issuer, '/auth/jwt/jwks.json', host, [])).toContain(' 200 ')

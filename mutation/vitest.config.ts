@@ -6,12 +6,12 @@ export default defineConfig({
   resolve: { alias },
   test: {
     include: [
-      'test/**/{decision,policy,token,credential,denylist}/*.test.ts',
-      'test/**/key-set/{life,life.properties,search,screen,freshness,budget}.test.ts',
-      'test/**/held-response/phase.test.ts',
+      'test/{base/decision,verification/{policy,token,credential,denylist}}/*.test.ts',
+      'test/**/key-set/{key-set-state,key-set-state.properties,find-key-step,usable-keys,cache-control,refetch-budget}.test.ts',
+      'test/**/buffered-response/phase.test.ts',
       'test/**/leased/{record,resolution}.test.ts',
-      'test/**/postgres/run/{life,failure}.test.ts',
-      'test/**/client/{next-step,outcome,token-life}.test.ts',
+      'test/**/postgres/run/{run-stage,statement-failure}.test.ts',
+      'test/client/*/{retry-decision,attempt-outcome,token-state}.test.ts',
       'test/**/admit.test.ts',
       'test/**/{back-off,retry-after}.test.ts',
       'test/**/migration/run/next-step.test.ts',

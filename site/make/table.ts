@@ -168,7 +168,7 @@ export const GROUPS: readonly Group[] = [
   { name: 'Reference', pages: [] },
   {
     name: 'How it is built',
-    pages: [{ path: 'inside', name: 'Rooms and files', holds: ['README.md#how-it-is-built'] }],
+    pages: [{ path: 'architecture', holds: ['docs/architecture.md#*'] }],
   },
 ]
 

@@ -1,4 +1,4 @@
-import { wrongWiring } from '../decision/fault.js'
+import { wrongWiring } from './decision/service-auth-error.js'
 
 /** Names and values in turn, as they came on the wire. */
 export type RawHeaders = readonly string[]

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { run } from './run.js'
+import { run } from './run-command.js'
 
 /** 128 and the number of the signal, as a shell says it. */
 const EXIT_AFTER_SIGINT = 130

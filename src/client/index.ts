@@ -1,16 +1,20 @@
-export type { ApiKey } from '../core-client/api-key.js'
-export type { ServiceClaims } from './asked-token.js'
+export type { ApiKey } from './core/api-key.js'
 export {
   type AttemptError,
   type AttemptReport,
   type CallObserver,
   type CallReport,
   reportOf,
-} from './call-report.js'
-export type { TokenSourceHealth } from './health.js'
-export { ServiceCallError, type ServiceCallErrorCode } from './service-call-error.js'
-export { serviceFetch } from './service-fetch.js'
-export type { ServiceFetchOptions } from './service-fetch-options.js'
-export type { TokenSource } from './source.js'
-export { type CoreTokenSource, type TokenSourceOptions, tokenSource } from './token-source.js'
-export { TokenSourceError, type TokenSourceErrorCode } from './token-source-error.js'
+} from './service-fetch/call-report.js'
+export { ServiceCallError, type ServiceCallErrorCode } from './service-fetch/service-call-error.js'
+export { serviceFetch } from './service-fetch/service-fetch.js'
+export type { ServiceFetchOptions } from './service-fetch/service-fetch-options.js'
+export type { ServiceClaims } from './token-source/token-request.js'
+export {
+  type CoreTokenSource,
+  type TokenSourceOptions,
+  tokenSource,
+} from './token-source/token-source.js'
+export { TokenSourceError, type TokenSourceErrorCode } from './token-source/token-source-error.js'
+export type { TokenSourceHealth } from './token-source/token-source-health.js'
+export type { TokenSource } from './token-source/token-source-interface.js'

@@ -5,10 +5,10 @@ import {
   type DecisionEvent,
   type DecisionObserver,
   isObserved,
-} from '../decision/event.js'
-import { faultOf } from '../decision/fault.js'
-import { type Decision, deny, type UndecidedReason } from '../decision/reason.js'
-import { Unavailable } from '../decision/unavailable.js'
+} from '../base/decision/decision-event.js'
+import { type Decision, deny, type UndecidedReason } from '../base/decision/reason.js'
+import { faultOf } from '../base/decision/service-auth-error.js'
+import { Unavailable } from '../base/decision/unavailable.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
 import { refuse, verdictOf } from './refusals.js'
 import { requestIdOf } from './request-id.js'

@@ -1,7 +1,6 @@
 import type { Response } from 'express'
-import type { Verdict } from '../decision/event.js'
-import { wrongWiring } from '../decision/fault.js'
-import type { Reason, RefusalReason, UndecidedReason } from '../decision/reason.js'
+import type { Verdict } from '../base/decision/decision-event.js'
+import type { IdempotencyRefusal } from '../base/decision/idempotency-event.js'
 import {
   blank,
   challenge,
@@ -10,9 +9,10 @@ import {
   problemType,
   type Refusal,
   refusal,
-} from '../decision/refusal.js'
-import { keepHeadInOrder } from '../held-response/queued-head.js'
-import type { IdempotencyRefusal } from '../idempotency/event.js'
+} from '../base/decision/problem.js'
+import type { Reason, RefusalReason, UndecidedReason } from '../base/decision/reason.js'
+import { wrongWiring } from '../base/decision/service-auth-error.js'
+import { keepHeadInOrder } from '../idempotency/buffered-response/queued-head.js'
 
 const NO_TOKEN = refusal(401, blank('Unauthorized'), challenge(''))
 const FORBIDDEN = refusal(403, blank('Forbidden'), challenge(', error="insufficient_scope"'))

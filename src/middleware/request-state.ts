@@ -1,8 +1,8 @@
 import type { Request } from 'express'
-import type { DecisionObserver } from '../decision/event.js'
-import { wrongWiring } from '../decision/fault.js'
-import type { IdempotencyContext } from '../idempotency/context.js'
-import type { ServiceIdentity } from '../policy/identity.js'
+import type { DecisionObserver } from '../base/decision/decision-event.js'
+import { wrongWiring } from '../base/decision/service-auth-error.js'
+import type { IdempotencyContext } from '../idempotency/idempotency-context.js'
+import type { ServiceIdentity } from '../verification/policy/identity.js'
 
 /** What `serviceAuth` has established about a request. */
 export interface Admission {

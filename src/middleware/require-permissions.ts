@@ -1,4 +1,4 @@
-import { allow, deny } from '../decision/reason.js'
+import { allow, deny } from '../base/decision/reason.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
 

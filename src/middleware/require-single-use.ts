@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { readClock } from '../base/clock.js'
+import type { DecisionObserver } from '../base/decision/decision-event.js'
+import { allow, type Decision, deny } from '../base/decision/reason.js'
 import {
   functionOf,
   hasFunctions,
@@ -7,10 +9,8 @@ import {
   parseOptions,
   storeWith,
 } from '../base/options.js'
-import type { CoupledStore } from '../coupled/store.js'
-import type { DecisionObserver } from '../decision/event.js'
-import { allow, type Decision, deny } from '../decision/reason.js'
-import { consumeToken, type SingleUseStore } from '../replay/single-use.js'
+import type { CoupledStore } from '../idempotency/coupled/coupled-store.js'
+import { consumeToken, type SingleUseStore } from '../idempotency/single-use.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
 import type { Admission } from './request-state.js'

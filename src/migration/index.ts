@@ -1,4 +1,4 @@
-export type { ApiKey } from '../core-client/api-key.js'
+export type { ApiKey } from '../client/core/api-key.js'
 export type {
   AccountInfo,
   CallOptions,
@@ -25,7 +25,6 @@ export type {
   StagedRow,
   StagedUser,
 } from './core/reply.js'
-export { type ImportOneResult, importOne } from './direct/import-one.js'
 export type { MigrationConnection, MigrationRecipe } from './endpoint/allowlist.js'
 export type {
   MigrationAcceptance,
@@ -34,6 +33,8 @@ export type {
   MigrationRefusal,
   MigrationUndecided,
 } from './endpoint/decision.js'
+export type { MigrationEndpointOptions } from './endpoint/endpoint-options.js'
+export type { TokenList } from './endpoint/hook-tokens.js'
 export type { MigrationIssuer } from './endpoint/issuer-options.js'
 export type {
   LegacyLogin,
@@ -44,10 +45,18 @@ export type {
 export type { MigrationLimiter } from './endpoint/limit.js'
 export { migrationEndpoint } from './endpoint/migration-endpoint.js'
 export type { LegacyIdentity } from './endpoint/migration-request.js'
-export type { MigrationEndpointOptions } from './endpoint/options.js'
-export type { TokenList } from './endpoint/tokens.js'
+export { type ImportOneResult, importOne } from './import-one/import-one.js'
 export { fileJournal } from './journal/file-journal.js'
 export type { Journal } from './journal/journal.js'
+export type {
+  UserError,
+  UserErrorCode,
+  UserFinding,
+  UserWarning,
+  UserWarningCode,
+} from './record-validation/user-finding.js'
+export { type UserValidation, validateUser } from './record-validation/validate-user.js'
+export type { Names, UserContext } from './record-validation/validation-context.js'
 export type { Migration, MigrationOptions, StepOptions } from './run/migration.js'
 export { MigrationError, type MigrationErrorCode } from './run/migration-error.js'
 export { openMigration } from './run/open-migration.js'
@@ -62,12 +71,3 @@ export type {
   RowLeft,
 } from './run/report.js'
 export type { Source } from './source/source.js'
-export type { Names, UserContext } from './user/context.js'
-export type {
-  UserError,
-  UserErrorCode,
-  UserFinding,
-  UserWarning,
-  UserWarningCode,
-} from './user/finding.js'
-export { type UserValidation, validateUser } from './user/validate-user.js'

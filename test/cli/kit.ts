@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import type { Command } from '../../src/cli/command.js'
-import { run } from '../../src/cli/run.js'
+import type { Command } from '../../src/cli/frame/command.js'
+import { run } from '../../src/cli/run-command.js'
 import { compile } from '../support/compile.js'
 
 /** What a run of the command has left. */

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { afterAll } from 'vitest'
-import { serviceFetch } from '../../src/client/service-fetch.js'
-import type { ServiceFetchOptions } from '../../src/client/service-fetch-options.js'
+import { serviceFetch } from '../../src/client/service-fetch/service-fetch.js'
+import type { ServiceFetchOptions } from '../../src/client/service-fetch/service-fetch-options.js'
 import { knowToken } from '../support/secret-search/index.js'
 import { serve } from '../support/serve.js'
 

@@ -9,7 +9,7 @@ import {
   serviceOf,
 } from 'express-service-auth'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createForge } from '../../src/testing/forge.js'
+import { createForge } from '../../src/testing/hostile-tokens/forge.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'

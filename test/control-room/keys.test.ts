@@ -6,7 +6,7 @@ import {
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
 import type { PublicJwk } from '../../example-app/identity-core/signing-key.js'
-import { publicJwk } from '../../src/testing/issuer-keys.js'
+import { publicJwk } from '../../src/testing/issuer/issuer-keys.js'
 import { fetchKeySet, mintedBy } from '../example-app/core-client.js'
 import { decodeToken } from '../example-app/decode-token.js'
 import { takeKey } from '../support/spare-keys.js'

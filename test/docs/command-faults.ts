@@ -1,6 +1,6 @@
-import { readArguments } from '../../src/cli/arguments.js'
 import { COMMANDS } from '../../src/cli/commands.js'
-import { STEPS } from '../../src/cli/migrate-options.js'
+import { readArguments } from '../../src/cli/frame/arguments.js'
+import { STEPS } from '../../src/cli/migrate/migrate-options.js'
 
 /** A program with the words that it was started with. */
 export type Call = readonly string[]

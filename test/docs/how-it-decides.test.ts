@@ -1,7 +1,7 @@
 import express from 'express'
 import { type DecisionEvent, serviceAuth } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
-import type { Reason } from '../../src/decision/reason.js'
+import type { Reason } from '../../src/base/decision/reason.js'
 import { verdictOf } from '../../src/middleware/refusals.js'
 import { rawRequest } from '../support/raw-exchange.js'
 import { serve } from '../support/serve.js'

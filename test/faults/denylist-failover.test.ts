@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { expect, type TestContext, test } from 'vitest'
-import { slotOf } from '../../src/stores/redis/hash-slot.js'
+import { slotOf } from '../../src/stores/redis/connection/hash-slot.js'
 import type { RedisServer } from '../support/redis.js'
 import { startCluster } from '../support/redis-cluster.js'
 import { startSentinel } from '../support/redis-sentinel.js'

@@ -1,6 +1,6 @@
 import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import type { TestIssuer } from 'express-service-auth/testing'
-import type { DenylistEntry } from '../../src/denylist/entry.js'
+import type { DenylistEntry } from '../../src/verification/denylist/denylist-entry.js'
 import { launch } from '../support/launch.js'
 import { knowToken } from '../support/secret-search/index.js'
 import { createTestIssuer } from '../support/test-issuer.js'

@@ -2,8 +2,8 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import type { Request } from 'express'
 import { describe, expect, test, vi } from 'vitest'
-import { ServiceAuthError } from '../../src/decision/fault.js'
-import type { IdempotencyContext } from '../../src/idempotency/context.js'
+import { ServiceAuthError } from '../../src/base/decision/service-auth-error.js'
+import type { IdempotencyContext } from '../../src/idempotency/idempotency-context.js'
 import {
   type Admission,
   admittedState,

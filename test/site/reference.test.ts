@@ -11,7 +11,7 @@ import { shapeOf } from '../../site/reference/shape.js'
 import { brokenSignature } from '../../site/reference/signature.js'
 import { tidyPage } from '../../site/reference/tidy-page.js'
 import { COMMANDS } from '../../src/cli/commands.js'
-import { helpOn, helpOnAll } from '../../src/cli/help.js'
+import { helpOn, helpOnAll } from '../../src/cli/frame/help.js'
 
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const entries = entryPointsOf(JSON.parse(await readFile(root('package.json'), 'utf8')))

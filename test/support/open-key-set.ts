@@ -1,6 +1,6 @@
 import { type KeySet, type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
 import { onTestFinished } from 'vitest'
-import { type KeySource, sourceOf } from '../../src/key-set/key-set.js'
+import { type KeySource, sourceOf } from '../../src/verification/key-set/key-set.js'
 import { type Behaviour, type KeySetServer, startKeySetServer } from './key-set-server.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
 

@@ -1,7 +1,7 @@
 import { verify as verifySignature } from 'node:crypto'
 import type { RequestHandler } from 'express'
 import type { TestIssuer } from 'express-service-auth/testing'
-import { keyRingOf } from '../../src/testing/issuer.js'
+import { keyRingOf } from '../../src/testing/issuer/issuer.js'
 import { knowToken } from './secret-search/index.js'
 
 export const COOKIE = 'sAccessToken'

@@ -1,6 +1,6 @@
 import { type KeyObject, randomBytes } from 'node:crypto'
-import { compactToken, rs256 } from '../../src/testing/compact-token.js'
-import { publicJwk } from '../../src/testing/issuer-keys.js'
+import { compactToken, rs256 } from '../../src/testing/issuer/compact-token.js'
+import { publicJwk } from '../../src/testing/issuer/issuer-keys.js'
 import { knowToken } from './secret-search/index.js'
 import { takeKey } from './spare-keys.js'
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { createSigningKey, type SigningKey } from '../../src/testing/issuer-keys.js'
+import { createSigningKey, type SigningKey } from '../../src/testing/issuer/issuer-keys.js'
 import { CACHE, writeCached } from './cache.js'
 
 const FILE = `${CACHE}/spare-keys.json`

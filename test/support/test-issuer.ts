@@ -1,5 +1,5 @@
 import type { TestIssuer, TestIssuerOptions } from 'express-service-auth/testing'
-import { startIssuer } from '../../src/testing/issuer.js'
+import { startIssuer } from '../../src/testing/issuer/issuer.js'
 import { takeKey } from './spare-keys.js'
 
 /** As users call it, with keys that are there already. */

@@ -1,7 +1,7 @@
 import type { DecisionEvent } from 'express-service-auth'
-import { createForge, type Forge } from '../../src/testing/forge.js'
-import type { HostileToken } from '../../src/testing/hostile-case.js'
-import { createTestIssuer } from '../../src/testing/issuer.js'
+import { createForge, type Forge } from '../../src/testing/hostile-tokens/forge.js'
+import type { HostileToken } from '../../src/testing/hostile-tokens/hostile-case.js'
+import { createTestIssuer } from '../../src/testing/issuer/issuer.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 

@@ -1,8 +1,8 @@
-import type { CoreAnswer } from '../../core-client/exchange.js'
-import type { CoreFailure, CoreFailureCode } from '../../core-client/failure.js'
+import type { CoreAnswer } from '../../client/core/call-core.js'
+import type { CoreFailure, CoreFailureCode } from '../../client/core/core-failure.js'
 import { CoreError, type CoreErrorCode } from './core-error.js'
-import { plainRefusalIn, saysInMemory, saysNotFound } from './core-texts.js'
-import type { Operation } from './operation.js'
+import { plainRefusalIn, saysInMemory, saysNotFound } from './core-messages.js'
+import type { Operation } from './core-operation.js'
 
 /** Why an attempt has come to nothing, and whether another may come to more without harm. */
 export interface Fault {

@@ -1,5 +1,5 @@
 import { isRecord } from '../../base/options.js'
-import { blamesTheUser, duplicateIn, isValidationText, writtenCodeOf } from './core-texts.js'
+import { blamesTheUser, duplicateIn, isValidationText, writtenCodeOf } from './core-messages.js'
 
 const CUT = '…'
 

@@ -1,5 +1,5 @@
 import type { AccountInfo } from './core-client.js'
-import { formed, MAX_ANSWER_BYTES, MAX_RECORDS_BYTES, type Operation } from './operation.js'
+import { formed, MAX_ANSWER_BYTES, MAX_RECORDS_BYTES, type Operation } from './core-operation.js'
 import type { CoreTenant, CoreTotpDevice, CoreUser } from './reply.js'
 import * as schemas from './reply-schemas.js'
 

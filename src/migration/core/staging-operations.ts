@@ -1,13 +1,13 @@
 import type { DirectImport, RowQuery, Staging } from './core-client.js'
-import { cutSecrets, secretsOf } from './cut-secrets.js'
-import type { ImportUser } from './import-user.js'
 import {
   type Accepted,
   formed,
   MAX_ANSWER_BYTES,
   MAX_RECORDS_BYTES,
   type Operation,
-} from './operation.js'
+} from './core-operation.js'
+import { cutSecrets, secretsOf } from './cut-secrets.js'
+import type { ImportUser } from './import-user.js'
 import type { RowStatus, StagedRow } from './reply.js'
 import * as schemas from './reply-schemas.js'
 

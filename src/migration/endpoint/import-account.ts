@@ -1,9 +1,9 @@
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
 import type { CoreUser } from '../core/reply.js'
-import { importOne } from '../direct/import-one.js'
-import { holdsLoginOf } from './held-login.js'
-import { faultsOf, refused, undecided, type Verdict } from './verdict.js'
+import { importOne } from '../import-one/import-one.js'
+import { faultsOf, refused, undecided, type Verdict } from './endpoint-result.js'
+import { holdsLoginOf } from './has-login.js'
 
 /** Makes the account, or finds it. Never rejects. */
 export async function importAccount(core: CoreClient, user: ImportUser): Promise<Verdict> {

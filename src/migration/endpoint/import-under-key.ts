@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { callStore } from '../../decision/store-call.js'
-import { keepLease } from '../../leased/lease.js'
+import { callStore } from '../../base/decision/store-call.js'
 import type {
   Ending,
   IdempotencyStore,
   Reservation,
   ReservationRequest,
   Run,
-} from '../../leased/store.js'
+} from '../../idempotency/leased/idempotency-store.js'
+import { keepLease } from '../../idempotency/leased/lease.js'
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
-import { keptAnswer } from './answer.js'
-import { type Course, need } from './course.js'
+import { refused, retrySeconds, type Verdict } from './endpoint-result.js'
 import { findAccount, importAccount } from './import-account.js'
-import { refused, retrySeconds, type Verdict } from './verdict.js'
+import { type Course, need } from './request-context.js'
+import { keptAnswer } from './send-answer.js'
 
 /** Above the time that a core client may take for one user. */
 const MAX_RUN_MS = 3_600_000

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { isRecord, nonEmptyString, optionsObject } from '../../base/options.js'
-import { coreTenantId } from '../user/tenant-ids.js'
+import { coreTenantId } from '../record-validation/tenant-ids.js'
 import {
   type Allowlist,
   allowlistOf,
   type MigrationConnection,
   repeatedConnections,
 } from './allowlist.js'
-import { isToken, type TokenHolder, type TokenList, tokenDigests } from './tokens.js'
+import { isToken, type TokenHolder, type TokenList, tokenDigests } from './hook-tokens.js'
 
 /** A legacy issuer whose users may come over. */
 export interface MigrationIssuer {

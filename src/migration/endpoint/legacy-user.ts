@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { optionsObject } from '../../base/options.js'
 import type { ImportLoginMethod, ImportTotpDevice, ImportUserRole } from '../core/import-user.js'
+import { faultsOf } from './endpoint-result.js'
 import type { LegacyIdentity } from './migration-request.js'
-import { faultsOf } from './verdict.js'
 
 /** A login as the legacy store knows it. Tenants, recipe and provider are the allowlist's to say. */
 export interface LegacyLogin

@@ -1,5 +1,5 @@
 import { digestOfParts } from '../../base/digest.js'
-import { retrySeconds } from './verdict.js'
+import { retrySeconds } from './endpoint-result.js'
 
 /**
  * Limits how often something may happen, as the limiters of `rate-limiter-flexible` do. A rejection

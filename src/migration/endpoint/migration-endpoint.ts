@@ -1,18 +1,18 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
+import { faultOf } from '../../base/decision/service-auth-error.js'
 import { withinTimeLimit } from '../../base/time-limit.js'
-import { faultOf } from '../../decision/fault.js'
 import { requestIdOf } from '../../middleware/request-id.js'
-import { answer } from './answer.js'
-import type { Course } from './course.js'
 import { announceMigrationDecision, type MigrationDecision } from './decision.js'
-import { judge } from './judge.js'
 import {
   type MigrationEndpointOptions,
   type ParsedEndpointOptions,
   parseEndpointOptions,
-} from './options.js'
-import { REFUSALS } from './refusals.js'
-import { Undecided, type Verdict } from './verdict.js'
+} from './endpoint-options.js'
+import { REFUSALS } from './endpoint-refusals.js'
+import { Undecided, type Verdict } from './endpoint-result.js'
+import { judge } from './handle-request.js'
+import type { Course } from './request-context.js'
+import { answer } from './send-answer.js'
 
 /**
  * What a legacy provider's login-time hook calls, so that a user who signs in there has an account in

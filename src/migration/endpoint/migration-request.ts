@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { readJsonObject } from '../../base/compact-jws.js'
-import { externalUserIdOf, LONGEST_EXTERNAL_USER_ID } from '../user/external-user-id.js'
+import {
+  externalUserIdOf,
+  LONGEST_EXTERNAL_USER_ID,
+} from '../record-validation/external-user-id.js'
 
 /** One login of a user at the legacy issuer. */
 export interface LegacyIdentity {

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 import type { Journal } from './journal.js'
 import { checkFile, JOURNAL_FILE, unusable } from './journal-folder.js'
-import { linesOf, readUnits, writtenSize } from './read-units.js'
+import { linesOf, readUnits, writtenSize } from './read-frames.js'
 
 /**
  * A journal that another process may have open and go on with: each `read` tells what it holds then.

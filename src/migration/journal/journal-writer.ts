@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { MigrationError } from '../run/migration-error.js'
-import type { Unit } from './read-units.js'
-import { bodyOf, encodeUnit } from './unit.js'
+import { bodyOf, encodeUnit } from './frame.js'
+import type { Unit } from './read-frames.js'
 
 /** Appends to an open journal. */
 export interface JournalWriter {

@@ -1,9 +1,9 @@
+import { externalUserIdOf } from '../record-validation/external-user-id.js'
 import type { OpenCorrections } from '../source/corrections.js'
-import { externalUserIdOf } from '../user/external-user-id.js'
-import type { Ledger } from './ledger.js'
+import type { SurveyedSource } from './index-source.js'
+import type { Ledger } from './journaled-state.js'
 import { MigrationError } from './migration-error.js'
-import type { SurveyedRecord } from './survey.js'
-import type { SurveyedSource } from './survey-source.js'
+import type { SurveyedRecord } from './source-index.js'
 
 /** The users of corrections, in their order. */
 export async function* correctedRecords(

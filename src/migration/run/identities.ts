@@ -1,11 +1,11 @@
-import { validateUser } from '../user/validate-user.js'
+import { validateUser } from '../record-validation/validate-user.js'
 import { type IdentityDetails, readDetails } from './identity-details.js'
-import type { Ledger } from './ledger.js'
+import type { Ledger } from './journaled-state.js'
 import type { IdentityReport } from './report.js'
+import type { Survey, SurveyedRecord } from './source-index.js'
 import { COUNTED_AS } from './state/identity-state.js'
 import { stateOf } from './state/run-state.js'
 import { findingText } from './steps/finding-text.js'
-import type { Survey, SurveyedRecord } from './survey.js'
 
 /** Identities of which details are in memory at once; the journal is read once for each so many. */
 const WINDOW = 20_000

@@ -1,7 +1,7 @@
-import type { Ledger } from './ledger.js'
+import type { Ledger } from './journaled-state.js'
 import type { IdentityReport } from './report.js'
-import type { Entry, EntryOf } from './state/entry.js'
-import { readOrdinals } from './state/ordinals.js'
+import type { Entry, EntryOf } from './state/journal-entry.js'
+import { readOrdinals } from './state/record-indexes.js'
 import { sizeOf } from './state/run-state.js'
 
 type Details = Partial<Omit<IdentityReport, 'externalUserId' | 'state'>>

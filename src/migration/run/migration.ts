@@ -1,7 +1,7 @@
 import type { CoreClient } from '../core/core-client.js'
 import type { Journal } from '../journal/journal.js'
+import type { UserWarningCode } from '../record-validation/user-finding.js'
 import type { Source } from '../source/source.js'
-import type { UserWarningCode } from '../user/finding.js'
 import type { MigrationProgress } from './progress.js'
 import type { IdentityReport, MigrationReport } from './report.js'
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { CoreClient } from '../core/core-client.js'
 import type { Source } from '../source/source.js'
 import { MigrationError } from './migration-error.js'
-import type { EntryOf, Origin } from './state/entry.js'
+import type { EntryOf, Origin } from './state/journal-entry.js'
 
 /** By what a journal knows a source again. */
 export function originOf(source: Source, digest: string): Origin {

@@ -1,8 +1,8 @@
 import { adviceFor } from './advice.js'
 import type { MigrationReport, RowLeft } from './report.js'
+import type { Ending } from './run-steps.js'
 import { countsOf, type RunState, sizeOf } from './state/run-state.js'
-import { standingOf } from './state/standing.js'
-import type { Ending } from './walk.js'
+import { standingOf } from './state/run-status.js'
 
 export function reportOf(state: RunState, { ending, now }: ReportInput): MigrationReport {
   const standing = ending?.state ?? standingOf(state)

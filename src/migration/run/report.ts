@@ -1,5 +1,5 @@
 import type { RowStatus } from '../core/reply.js'
-import type { UserFinding } from '../user/finding.js'
+import type { UserFinding } from '../record-validation/user-finding.js'
 
 /** Where a run stands: a closed list. */
 export type MigrationState =

@@ -11,8 +11,8 @@ import {
 } from '../../base/options.js'
 import type { CoreClient } from '../core/core-client.js'
 import type { Journal } from '../journal/journal.js'
+import { USER_WARNING_CODES } from '../record-validation/user-finding.js'
 import type { Source } from '../source/source.js'
-import { USER_WARNING_CODES } from '../user/finding.js'
 import type { MigrationOptions } from './migration.js'
 import type { MigrationProgress } from './progress.js'
 

@@ -1,3 +1,4 @@
+export type { PostgresEvent } from '../../base/decision/postgres-event.js'
 export { type DrizzleLike, fromDrizzle, type SqlTag } from './adapters/drizzle.js'
 export { fromKysely, type KyselyLike } from './adapters/kysely.js'
 export { fromPg } from './adapters/pg.js'
@@ -6,9 +7,7 @@ export { fromPostgresJs } from './adapters/postgres-js.js'
 export type { PostgresJsLike } from './adapters/postgres-js-transaction.js'
 export { fromPrisma, type PrismaLike } from './adapters/prisma.js'
 export { type DataSourceLike, fromTypeOrm } from './adapters/type-orm.js'
-export type { PostgresEvent } from './event.js'
-export { TransactionEndedError } from './handle/transaction-ended-error.js'
-export type { PostgresStoreOptions } from './options.js'
+export type { PostgresStoreOptions } from './postgres-options.js'
 export { type PostgresStore, postgresStore } from './postgres-store.js'
 export type {
   Isolation,
@@ -20,3 +19,4 @@ export type {
 } from './runner.js'
 export { type MigrationOptions, migration } from './schema.js'
 export type { SweepOptions } from './sweep.js'
+export { TransactionEndedError } from './transaction-proxy/transaction-ended-error.js'

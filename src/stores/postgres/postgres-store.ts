@@ -1,18 +1,22 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
-import type { CoupledStore } from '../../coupled/store.js'
-import { ServiceAuthError } from '../../decision/fault.js'
-import type { SingleUseStore } from '../../replay/single-use.js'
-import { checkPostgres } from './check/check.js'
+import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
+import type { SingleUseStore } from '../../idempotency/single-use.js'
+import { checkPostgres } from './check/check-postgres.js'
 import { effectIdOf } from './effect-id.js'
-import { assertRunner, type PostgresStoreOptions, parsePostgresOptions } from './options.js'
-import { ask, type Place } from './place.js'
+import {
+  assertRunner,
+  type PostgresStoreOptions,
+  parsePostgresOptions,
+} from './postgres-options.js'
+import { consumeWithin } from './run/consume-token.js'
+import { createRun } from './run/create-run.js'
 import { createLiveRuns } from './run/live-runs.js'
-import { createRun } from './run/run.js'
-import { consumeWithin } from './run/single-use.js'
 import type { TransactionRunner } from './runner.js'
 import { tokenIds } from './sql/record-ids.js'
 import { createStatements } from './sql/statements.js'
+import { ask, type Place } from './store-context.js'
 import { type SweepOptions, sweep } from './sweep.js'
 import { startSweeper } from './sweeper.js'
 

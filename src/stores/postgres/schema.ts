@@ -1,14 +1,14 @@
 import { optionsObject, parseOptions } from '../../base/options.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
-import { lockLiteral, quotedSchema } from './sql/literals.js'
-import { objectFaults } from './sql/object-faults.js'
 import {
   CONNECTION_CHECK,
   CONNECTION_CHECK_LIMIT,
   lower,
   TIMEOUTS,
   tryLock,
-} from './sql/opening-statements.js'
+} from './sql/begin-statements.js'
+import { lockLiteral, quotedSchema } from './sql/literals.js'
+import { objectFaults } from './sql/object-faults.js'
 import { schemaLock } from './sql/record-ids.js'
 import { recordText } from './sql/record-statements.js'
 

@@ -1,8 +1,8 @@
 import { integerBetween, optionsObject, parseOptions } from '../../base/options.js'
 import type { TransactionRunner } from './runner.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
+import { onlyRow, textIn } from './sql/read-columns.js'
 import { schemaLock } from './sql/record-ids.js'
-import { onlyRow, textIn } from './sql/text-rows.js'
 
 /** How much one sweep deletes. */
 export interface SweepOptions {

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import { announcePostgres } from './event.js'
+import { announcePostgres } from '../../base/decision/postgres-event.js'
 import { sqlStateOf } from './sql-state.js'
 
 /** Sweeps from time to time. */

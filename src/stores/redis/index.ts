@@ -1,9 +1,4 @@
-export { DenylistUnconfirmed } from '../../denylist/unconfirmed.js'
-export {
-  type RedisDenylist,
-  type RedisDenylistOptions,
-  redisDenylist,
-} from './denylist.js'
+export { DenylistUnconfirmed } from '../../verification/denylist/denylist-unconfirmed.js'
 export type {
   AllowResult,
   DamagedRow,
@@ -15,5 +10,10 @@ export type {
   DenylistVersion,
   DenyResult,
   RemoveResult,
-} from './denylist-operations.js'
-export { type RedisStoreOptions, redisStore } from './redis-store.js'
+} from './denylist/operations.js'
+export {
+  type RedisDenylist,
+  type RedisDenylistOptions,
+  redisDenylist,
+} from './denylist/redis-denylist.js'
+export { type RedisStoreOptions, redisStore } from './store/redis-store.js'

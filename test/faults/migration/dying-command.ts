@@ -1,5 +1,5 @@
-import { migrateWith } from '../../../src/cli/migrate.js'
-import { run } from '../../../src/cli/run.js'
+import { migrateWith } from '../../../src/cli/migrate/migrate.js'
+import { run } from '../../../src/cli/run-command.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import type { Journal } from '../../../src/migration/journal/journal.js'

@@ -6,9 +6,9 @@ import type { CoreVersion } from '../../../example-app/identity-core/interface-v
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
+import { USER_WARNING_CODES } from '../../../src/migration/record-validation/user-finding.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport, MigrationReport } from '../../../src/migration/run/report.js'
-import { USER_WARNING_CODES } from '../../../src/migration/user/finding.js'
 import { seededRandom } from '../../fuzz/random.js'
 import {
   accountsByExternalId,

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
-import { linesOf, runUntilStalled, userNamed } from '../../cli/migrate-kit.js'
+import { linesOf, runUntilStalled, userNamed } from '../../cli/migrate/migrate-kit.js'
 import { accountsByExternalId, startStandInCore } from '../../support/stand-in-core.js'
 import { type Ended, type Place, startStep, writeProject } from './kit.js'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import type { PostgresStoreOptions } from '../../../src/stores/postgres/options.js'
+import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import {
   type CoupledReceiver,
   createLedger,

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
-import type { PostgresStoreOptions } from '../../../src/stores/postgres/options.js'
+import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import { type PostgresStore, postgresStore } from '../../../src/stores/postgres/postgres-store.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
 import { CREATE_PAYMENT } from '../../stores/postgres/adapters/libraries.js'

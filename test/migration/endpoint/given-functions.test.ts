@@ -1,7 +1,7 @@
 import { memoryStore } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
-import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/options.js'
+import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/endpoint-options.js'
 import {
   API_KEY,
   bodyAbout,

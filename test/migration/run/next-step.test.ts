@@ -1,10 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyEntry } from '../../../src/migration/run/state/apply-entry.js'
-import { begunEntry, type Entry, type EntryOf } from '../../../src/migration/run/state/entry.js'
+import {
+  begunEntry,
+  type Entry,
+  type EntryOf,
+} from '../../../src/migration/run/state/journal-entry.js'
 import { nextStep } from '../../../src/migration/run/state/next-step.js'
 import { countsOf, createRunState } from '../../../src/migration/run/state/run-state.js'
-import { restingState } from '../../../src/migration/run/state/standing.js'
+import { restingState } from '../../../src/migration/run/state/run-status.js'
 
 const IDENTITIES = 4
 const begun = begunEntry({

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { CallOptions } from '../../../src/migration/core/core-client.js'
-import { addressOf } from '../../../src/migration/core/operation.js'
+import { addressOf } from '../../../src/migration/core/core-operation.js'
 import { person, sourceOf } from './support/people.js'
 import { listOf, scene } from './support/scene.js'
 

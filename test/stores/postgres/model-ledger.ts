@@ -1,4 +1,4 @@
-import type { CoupledOutcome } from '../../../src/coupled/store.js'
+import type { CoupledOutcome } from '../../../src/idempotency/coupled/coupled-store.js'
 import { recordIds } from '../../../src/stores/postgres/sql/record-ids.js'
 import type { ModelDatabase, ModelRow } from './model-database.js'
 import type { Call, Plan } from './model-story.js'

@@ -1,5 +1,5 @@
+import type { createRun } from '../../../src/stores/postgres/run/create-run.js'
 import type { LiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
-import type { createRun } from '../../../src/stores/postgres/run/run.js'
 import type { Operation, Operations } from './model-database.js'
 import { atOnce, keepWith, lookFor, OPERATIONS } from './model-operations.js'
 import type { Connection } from './model-runner.js'

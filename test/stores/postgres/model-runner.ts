@@ -1,4 +1,4 @@
-import { noAnswer, within } from '../../../src/stores/postgres/bounded.js'
+import { noAnswer, within } from '../../../src/stores/postgres/deadline.js'
 import type { Row, Statement, TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import type { ModelDatabase, Reply, Session } from './model-database.js'
 

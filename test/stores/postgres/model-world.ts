@@ -1,10 +1,14 @@
-import type { CoupledEnding, CoupledOutcome, CoupledRun } from '../../../src/coupled/store.js'
-import type { Place } from '../../../src/stores/postgres/place.js'
+import type {
+  CoupledEnding,
+  CoupledOutcome,
+  CoupledRun,
+} from '../../../src/idempotency/coupled/coupled-store.js'
+import { consumeWithin } from '../../../src/stores/postgres/run/consume-token.js'
+import { createRun } from '../../../src/stores/postgres/run/create-run.js'
 import { createLiveRuns, type LiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
-import { createRun } from '../../../src/stores/postgres/run/run.js'
-import { consumeWithin } from '../../../src/stores/postgres/run/single-use.js'
 import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import { recordIds, tokenIds } from '../../../src/stores/postgres/sql/record-ids.js'
+import type { Place } from '../../../src/stores/postgres/store-context.js'
 import { ModelDatabase, ModelError } from './model-database.js'
 import { effectOf, ModelLedger, resultOf, SEEDED_FENCE, type Start } from './model-ledger.js'
 import type { Mutant } from './model-mutants.js'

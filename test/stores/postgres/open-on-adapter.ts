@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { onTestFinished } from 'vitest'
-import type { PostgresStoreOptions } from '../../../src/stores/postgres/options.js'
+import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import { type PostgresStore, postgresStore } from '../../../src/stores/postgres/postgres-store.js'
 import type { Adapter, OpenAdapter } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'

@@ -1,7 +1,7 @@
 import { MigrationError } from '../migration-error.js'
-import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY } from './identity-state.js'
-import { isOrdinal, readOrdinals } from './ordinals.js'
+import type { Entry, EntryOf } from './journal-entry.js'
+import { isOrdinal, readOrdinals } from './record-indexes.js'
 import { awaitRest, type RunState, setIdentity, sizeOf, type UndecidedBatch } from './run-state.js'
 
 type BatchEntry = Extract<Entry, { readonly batch: number }>

@@ -2,9 +2,9 @@ import { MigrationError } from '../migration-error.js'
 import { applyBatch } from './apply-batch.js'
 import { applyLookUps } from './apply-look-ups.js'
 import { applyRows, deleteRowsOfUnfailed, numberOf } from './apply-rows.js'
-import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode, type LoginConflictCode } from './identity-state.js'
-import { assertOrdinal, readOrdinals } from './ordinals.js'
+import type { Entry, EntryOf } from './journal-entry.js'
+import { assertOrdinal, readOrdinals } from './record-indexes.js'
 import { awaitRest, mayBeginAnew, type RunState, setIdentity, sizeOf } from './run-state.js'
 
 /** Adds an entry to the state that those before it have made. */

@@ -1,7 +1,7 @@
 import { deleteRowsOfUnfailed } from './apply-rows.js'
-import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode } from './identity-state.js'
-import { assertOrdinal } from './ordinals.js'
+import type { Entry, EntryOf } from './journal-entry.js'
+import { assertOrdinal } from './record-indexes.js'
 import { awaitRest, countOf, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
 
 type LookUpEntry = Extract<Entry, { readonly type: 'looked_up' | 'reconciled' | 'reconcile_asked' }>

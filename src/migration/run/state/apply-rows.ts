@@ -1,6 +1,6 @@
-import type { Entry, EntryOf } from './entry.js'
 import { IDENTITY, type IdentityCode } from './identity-state.js'
-import { assertOrdinal, readOrdinals } from './ordinals.js'
+import type { Entry, EntryOf } from './journal-entry.js'
+import { assertOrdinal, readOrdinals } from './record-indexes.js'
 import { awaitRest, type RunState, setIdentity, sizeOf, stateOf } from './run-state.js'
 
 type RowEntry = Extract<

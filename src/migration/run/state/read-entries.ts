@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Journal } from '../../journal/journal.js'
 import { MigrationError } from '../migration-error.js'
-import { type Entry, FORMAT } from './entry.js'
+import { type Entry, FORMAT } from './journal-entry.js'
 
 const count = z.int().min(0)
 const text = z.string()

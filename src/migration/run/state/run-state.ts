@@ -1,6 +1,6 @@
 import type { MigrationCounts } from '../report.js'
-import type { EntryOf, Origin, StalledRow } from './entry.js'
 import { COUNTED_AS, type IdentityCode } from './identity-state.js'
+import type { EntryOf, Origin, StalledRow } from './journal-entry.js'
 
 /** A call that was begun and of which the journal does not tell the end. */
 export interface UndecidedBatch {

@@ -1,6 +1,6 @@
 import { CoreError } from '../../core/core-error.js'
-import type { Work } from '../work.js'
-import { inGrace } from './grace.js'
+import type { Work } from '../migration-context.js'
+import { inGrace } from './finish-in-flight.js'
 import { resolveDeletion } from './resolve-deletion.js'
 
 /** Rows in a call: the core's limit. */

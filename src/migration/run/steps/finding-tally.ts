@@ -1,5 +1,5 @@
-import type { UserFinding } from '../../user/finding.js'
-import type { SurveyedRecord } from '../survey.js'
+import type { UserFinding } from '../../record-validation/user-finding.js'
+import type { SurveyedRecord } from '../source-index.js'
 import { findingText } from './finding-text.js'
 
 export interface TalliedFinding {

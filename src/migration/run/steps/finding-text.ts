@@ -1,5 +1,9 @@
-import { withoutAccountData } from '../../reconcile/without-account-data.js'
-import { USER_WARNING_CODES, type UserErrorCode, type UserFinding } from '../../user/finding.js'
+import { withoutAccountData } from '../../account/without-account-data.js'
+import {
+  USER_WARNING_CODES,
+  type UserErrorCode,
+  type UserFinding,
+} from '../../record-validation/user-finding.js'
 
 const OWN_ERROR_CODES: readonly UserErrorCode[] = ['not_unicode', 'nul', 'duplicate']
 const OWN_CODES: ReadonlySet<string> = new Set([...OWN_ERROR_CODES, ...USER_WARNING_CODES])

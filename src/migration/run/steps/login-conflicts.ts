@@ -1,9 +1,9 @@
+import { findHolder } from '../../account/conflicting-account.js'
 import type { ImportUser } from '../../core/import-user.js'
-import { findHolder } from '../../reconcile/holder.js'
-import { forEachAtOnce } from '../at-once.js'
-import type { Entry } from '../state/entry.js'
-import type { SurveyedRecord } from '../survey.js'
-import type { Work } from '../work.js'
+import { forEachAtOnce } from '../for-each-concurrently.js'
+import type { Work } from '../migration-context.js'
+import type { SurveyedRecord } from '../source-index.js'
+import type { Entry } from '../state/journal-entry.js'
 import type { LoginIndex } from './login-index.js'
 
 type Records = Iterable<SurveyedRecord> | AsyncIterable<SurveyedRecord>

@@ -1,5 +1,5 @@
+import { loginKeysOf } from '../../record-validation/login-keys.js'
 import { createDigestTable } from '../../source/digest-table.js'
-import { loginKeysOf } from '../../user/login-keys.js'
 
 type LoginHolder = Parameters<typeof loginKeysOf>[0]
 

@@ -1,4 +1,4 @@
-import type { Entry, EntryOf } from '../state/entry.js'
+import type { Entry, EntryOf } from '../state/journal-entry.js'
 
 /** Results of looking identities up, until they are written down together. */
 export interface LookUps {

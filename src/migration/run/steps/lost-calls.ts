@@ -1,5 +1,5 @@
 import type { CoreError } from '../../core/core-error.js'
-import type { Work } from '../work.js'
+import type { Work } from '../migration-context.js'
 
 /** Calls without reply in a row after which a run gives up; the next one goes on. */
 const MOST_LOST_IN_A_ROW = 3

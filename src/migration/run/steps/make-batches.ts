@@ -1,5 +1,5 @@
 import type { ImportUser } from '../../core/import-user.js'
-import type { SurveyedRecord } from '../survey.js'
+import type { SurveyedRecord } from '../source-index.js'
 
 /** Records that go in one call, in their order. */
 export type Batch = readonly SurveyedRecord[]

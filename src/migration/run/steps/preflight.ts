@@ -1,10 +1,10 @@
 import { CoreError } from '../../core/core-error.js'
-import { externalUserIdOf } from '../../user/external-user-id.js'
+import { externalUserIdOf } from '../../record-validation/external-user-id.js'
+import type { Work } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
-import type { Entry } from '../state/entry.js'
-import { writeOrdinals } from '../state/ordinals.js'
-import type { SurveyedRecord } from '../survey.js'
-import type { Work } from '../work.js'
+import type { SurveyedRecord } from '../source-index.js'
+import type { Entry } from '../state/journal-entry.js'
+import { writeOrdinals } from '../state/record-indexes.js'
 import { examineSource } from './examine-source.js'
 import {
   chunks,

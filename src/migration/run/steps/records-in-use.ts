@@ -1,7 +1,7 @@
+import type { Work } from '../migration-context.js'
+import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
-import type { SurveyedRecord } from '../survey.js'
-import type { Work } from '../work.js'
 
 /** Identities that get no account from their current record. */
 const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([

@@ -1,7 +1,7 @@
+import type { Work } from '../migration-context.js'
+import type { SurveyedRecord } from '../source-index.js'
 import type { IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
-import type { SurveyedRecord } from '../survey.js'
-import type { Work } from '../work.js'
 
 /** Records of identities in one of these states. `from`: 0 for the source, n for the n-th corrections. */
 export async function* recordsIn(

@@ -1,10 +1,10 @@
 import type { CoreError } from '../../core/core-error.js'
-import { forEachAtOnce } from '../at-once.js'
-import { writeOrdinals } from '../state/ordinals.js'
+import { forEachAtOnce } from '../for-each-concurrently.js'
+import type { Work } from '../migration-context.js'
+import { writeOrdinals } from '../state/record-indexes.js'
 import type { UndecidedBatch } from '../state/run-state.js'
-import type { Work } from '../work.js'
+import { ownRowOf } from './identity-of-row.js'
 import { countLostCall } from './lost-calls.js'
-import { ownRowOf } from './own-row.js'
 
 interface Lost {
   /** By `timing.elapsedMs`. */

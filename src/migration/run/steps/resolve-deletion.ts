@@ -1,5 +1,5 @@
 import type { CoreError } from '../../core/core-error.js'
-import type { Work } from '../work.js'
+import type { Work } from '../migration-context.js'
 import { countLostCall } from './lost-calls.js'
 
 /**

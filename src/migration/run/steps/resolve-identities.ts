@@ -1,11 +1,11 @@
+import { findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
 import type { ImportUser } from '../../core/import-user.js'
-import { findTakenLogin, type TakenLogin } from '../../reconcile/holder.js'
-import { forEachAtOnce } from '../at-once.js'
-import type { Entry, Refusal } from '../state/entry.js'
+import { forEachAtOnce } from '../for-each-concurrently.js'
+import type { Work } from '../migration-context.js'
+import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
-import { writeOrdinals } from '../state/ordinals.js'
-import type { SurveyedRecord } from '../survey.js'
-import type { Work } from '../work.js'
+import type { Entry, Refusal } from '../state/journal-entry.js'
+import { writeOrdinals } from '../state/record-indexes.js'
 import { recordsIn } from './records-in.js'
 
 /** What became of an identity that no longer has a row. */

@@ -1,8 +1,8 @@
+import { withoutAccountData } from '../../account/without-account-data.js'
 import { CoreError } from '../../core/core-error.js'
-import { withoutAccountData } from '../../reconcile/without-account-data.js'
-import { writeOrdinals } from '../state/ordinals.js'
-import type { Work } from '../work.js'
-import { inGrace } from './grace.js'
+import type { Work } from '../migration-context.js'
+import { writeOrdinals } from '../state/record-indexes.js'
+import { inGrace } from './finish-in-flight.js'
 import { type Batch, usersOf } from './make-batches.js'
 import { resolveBatch } from './resolve-batch.js'
 

@@ -1,5 +1,5 @@
 import type { CoreTenant } from '../../core/reply.js'
-import type { UserNeeds } from '../../user/needs.js'
+import type { UserNeeds } from '../../record-validation/requirements.js'
 
 interface Needed {
   /** Of the first record that needs it. */

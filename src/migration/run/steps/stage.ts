@@ -1,11 +1,11 @@
+import type { Work } from '../migration-context.js'
+import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
-import type { SurveyedRecord } from '../survey.js'
-import type { Work } from '../work.js'
 import { type Batch, makeBatches } from './make-batches.js'
 import { recordsIn } from './records-in.js'
 import { sendBatch } from './send-batch.js'
-import { withoutKnown } from './without-known.js'
+import { withoutKnown } from './skip-existing.js'
 
 /** Stages whatever has not been sent: of the source, then of the corrections in their order. */
 export async function stage(work: Work): Promise<void> {

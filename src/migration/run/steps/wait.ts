@@ -1,7 +1,7 @@
 import { CoreError } from '../../core/core-error.js'
-import type { StalledRow } from '../state/entry.js'
+import type { Work } from '../migration-context.js'
+import type { StalledRow } from '../state/journal-entry.js'
 import type { Aim } from '../state/next-step.js'
-import type { Work } from '../work.js'
 import { countWaitingRows, decideDeletion, endWait, examineWaitingRows } from './waiting-rows.js'
 
 /** The job takes rows between two polls: one moment without rows proves nothing. */

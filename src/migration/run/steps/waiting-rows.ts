@@ -1,11 +1,11 @@
+import { findHolder } from '../../account/conflicting-account.js'
 import type { StagedRow } from '../../core/reply.js'
-import { findHolder } from '../../reconcile/holder.js'
-import { externalUserIdOf } from '../../user/external-user-id.js'
-import { forEachAtOnce } from '../at-once.js'
-import type { Entry, StalledRow } from '../state/entry.js'
-import type { Work } from '../work.js'
+import { externalUserIdOf } from '../../record-validation/external-user-id.js'
+import { forEachAtOnce } from '../for-each-concurrently.js'
+import type { Work } from '../migration-context.js'
+import type { Entry, StalledRow } from '../state/journal-entry.js'
+import { ownRowOf } from './identity-of-row.js'
 import { chunks } from './login-conflicts.js'
-import { ownRowOf } from './own-row.js'
 
 /** A row of this run that waits at the core, and the result of its look-up. */
 export interface ExaminedRow extends StalledRow {

@@ -1,4 +1,4 @@
-import { noAnswer, noConnection, ROLLBACK_MS, within } from '../bounded.js'
+import { noAnswer, noConnection, ROLLBACK_MS, within } from '../deadline.js'
 import type { Row, Statement, TransactionLimits, TransactionRunner } from '../runner.js'
 import { noteKeepsSilentConnections } from '../silent-connections.js'
 import { fromPg } from './pg.js'

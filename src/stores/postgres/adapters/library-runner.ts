@@ -1,6 +1,6 @@
-import { noAnswer, ROLLBACK_MS } from '../bounded.js'
+import { noAnswer, ROLLBACK_MS } from '../deadline.js'
 import type { Row, StatementLimits, TransactionLimits, TransactionRunner } from '../runner.js'
-import { type Open, openInTime } from './in-time.js'
+import { type Open, openInTime } from './acquire-in-time.js'
 import { dropIfReadOnly } from './read-only.js'
 
 /** A library that has a transaction function of its own and runs a statement at a time. */

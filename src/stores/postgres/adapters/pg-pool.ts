@@ -1,4 +1,4 @@
-import { noConnection, within } from '../bounded.js'
+import { noConnection, within } from '../deadline.js'
 import type { PgExchange } from './pg-exchange.js'
 import type { TypeParsers } from './pg-values.js'
 

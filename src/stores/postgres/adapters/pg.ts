@@ -1,4 +1,4 @@
-import { noAnswer, ROLLBACK_MS, within } from '../bounded.js'
+import { noAnswer, ROLLBACK_MS, within } from '../deadline.js'
 import type {
   Row,
   Statement,
@@ -6,7 +6,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { type Conversation, converse } from './pg-conversation.js'
+import { type Conversation, converse } from './pg-pipeline.js'
 import { borrow, isPgPool, type Loan, outliveIdleErrors, type PgPoolLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'
 import { isReadOnly } from './read-only.js'

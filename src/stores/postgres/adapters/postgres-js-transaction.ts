@@ -1,4 +1,4 @@
-import { noAnswer, noConnection, ROLLBACK_MS, within } from '../bounded.js'
+import { noAnswer, noConnection, ROLLBACK_MS, within } from '../deadline.js'
 import type { TransactionLimits } from '../runner.js'
 import { endedByHandler } from '../sql/transaction-ended.js'
 import { sqlStateOf } from '../sql-state.js'

@@ -1,4 +1,4 @@
-import { noAnswer, within } from '../bounded.js'
+import { noAnswer, within } from '../deadline.js'
 import type {
   Row,
   Statement,

@@ -1,4 +1,4 @@
-import { noAnswer, ROLLBACK_MS, within } from '../bounded.js'
+import { noAnswer, ROLLBACK_MS, within } from '../deadline.js'
 import { sqlStateOf } from '../sql-state.js'
 
 const READ_ONLY_SQL_TRANSACTION = '25006'

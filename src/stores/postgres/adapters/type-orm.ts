@@ -1,5 +1,5 @@
 import type { Isolation, Row, TransactionRunner } from '../runner.js'
-import type { Open } from './in-time.js'
+import type { Open } from './acquire-in-time.js'
 import { libraryRunner } from './library-runner.js'
 import { requireMembers } from './required-members.js'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Row, TransactionLimits, TransactionRunner } from '../runner.js'
 import { lockLiteral } from '../sql/literals.js'
-import { onlyRow, textIn } from '../sql/text-rows.js'
+import { onlyRow, textIn } from '../sql/read-columns.js'
 import { sqlStateOf } from '../sql-state.js'
 import type { Findings } from './server-facts.js'
 

@@ -1,7 +1,7 @@
 import type { Row } from '../runner.js'
 import { COMMENT, SCHEMA_VERSION } from '../schema.js'
 import { BEGIN_RUN_TYPES, objectFaults, TABLES } from '../sql/object-faults.js'
-import { textIn } from '../sql/text-rows.js'
+import { textIn } from '../sql/read-columns.js'
 
 /**
  * Asks for the comment of a schema and for the rights of the role of now, as rows of texts: `needed`,

@@ -1,5 +1,5 @@
 import type { Row } from '../runner.js'
-import { textIn } from '../sql/text-rows.js'
+import { textIn } from '../sql/read-columns.js'
 
 /** What a server and its settings must be, as text columns. For servers that pass `foreignServer`. */
 export const SERVER_FACTS = `select

@@ -1,8 +1,8 @@
-import type { CoupledRequest } from '../../../coupled/store.js'
-import { wrongWiring } from '../../../decision/fault.js'
-import { type RevocableHandle, revocableHandle } from '../handle/handle.js'
+import { wrongWiring } from '../../../base/decision/service-auth-error.js'
+import type { CoupledRequest } from '../../../idempotency/coupled/coupled-store.js'
 import { sqlStateOf } from '../sql-state.js'
-import { isServerFailure } from './failure.js'
+import { type RevocableHandle, revocableHandle } from '../transaction-proxy/transaction-proxy.js'
+import { isServerFailure } from './statement-failure.js'
 
 /** A token that a run has used up inside its transaction. */
 export interface UsedToken {

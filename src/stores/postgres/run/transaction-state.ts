@@ -1,10 +1,10 @@
-import { noAnswer, within } from '../bounded.js'
-import type { Place } from '../place.js'
+import { noAnswer, within } from '../deadline.js'
 import { isEndedByHandler } from '../sql/statements.js'
 import { sqlStateOf } from '../sql-state.js'
-import { failureAt } from './failure.js'
-import type { Life } from './life.js'
+import type { Place } from '../store-context.js'
 import type { ServerFailure } from './live-runs.js'
+import type { Life } from './run-stage.js'
+import { failureAt } from './statement-failure.js'
 
 /**
  * The state of a run's transaction when its handler has answered.

@@ -1,7 +1,7 @@
 import type { Row, Statement } from '../runner.js'
 import { fenceLiteral, momentIn, octetsLiteral, quotedSchema, uuidLiteral } from './literals.js'
+import { textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
-import { textIn } from './text-rows.js'
 import { inTransaction } from './transaction-ended.js'
 
 /** What a record says to a request. */

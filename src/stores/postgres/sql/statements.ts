@@ -1,4 +1,4 @@
-import { createOpeningStatements, type OpeningStatements } from './opening-statements.js'
+import { createOpeningStatements, type OpeningStatements } from './begin-statements.js'
 import { createRecordStatements, type RecordStatements } from './record-statements.js'
 import { createTokenStatements, type TokenStatements } from './token-statements.js'
 
@@ -13,6 +13,6 @@ export function createStatements(schema: string): Statements {
   }
 }
 
-export type { Opened } from './opening-statements.js'
+export type { Opened } from './begin-statements.js'
 export type { KeptRecord } from './record-statements.js'
 export { isEndedByHandler } from './transaction-ended.js'

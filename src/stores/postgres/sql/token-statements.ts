@@ -1,7 +1,7 @@
 import type { Row, Statement } from '../runner.js'
 import { lockLiteral, momentIn, quotedSchema, settingLiteral, uuidLiteral } from './literals.js'
+import { textIn } from './read-columns.js'
 import type { TokenIds } from './record-ids.js'
-import { textIn } from './text-rows.js'
 
 /** What is asked of the table of used tokens. */
 export interface TokenStatements {

@@ -7,8 +7,8 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
-import { revocableHandle } from '../../../../src/stores/postgres/handle/handle.js'
-import { TransactionEndedError } from '../../../../src/stores/postgres/handle/transaction-ended-error.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/transaction-ended-error.js'
+import { revocableHandle } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest'
-import { transactionRunnerCases } from '../../../../src/testing/transaction-runner.js'
+import { transactionRunnerCases } from '../../../../src/testing/transaction-runner/transaction-runner-cases.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 import { testCases } from '../../../support/store-cases.js'
 import { ALL_RUNNERS, type AnyRunner } from './all-runners.js'

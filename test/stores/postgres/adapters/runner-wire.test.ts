@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { transactionRunnerCases } from '../../../../src/testing/transaction-runner.js'
+import { transactionRunnerCases } from '../../../../src/testing/transaction-runner/transaction-runner-cases.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 import { type PostgresProxy, startPostgresProxy } from '../../../support/postgres-proxy.js'
 import { testCases } from '../../../support/store-cases.js'

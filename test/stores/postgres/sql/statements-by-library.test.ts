@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { checkPostgres } from '../../../../src/stores/postgres/check/check.js'
+import { checkPostgres } from '../../../../src/stores/postgres/check/check-postgres.js'
 import type { Statement } from '../../../../src/stores/postgres/runner.js'
 import { migration } from '../../../../src/stores/postgres/schema.js'
 import { recordIds, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'

@@ -1,0 +1,28 @@
+import { channel } from 'node:diagnostics_channel'
+
+/** Why a live denylist could not be read: a closed list, for operators. */
+export type DenylistFailureCode = 'timeout' | 'network' | 'server' | 'malformed' | 'closed'
+
+/** What operators see of a live denylist, on the diagnostics channel `express-service-auth:denylist`. */
+export type DenylistEvent =
+  /** Another version is in force; the numbers count entries. */
+  | {
+      readonly type: 'changed'
+      readonly version: number
+      readonly added: number
+      readonly removed: number
+    }
+  /** It has not been confirmed of late (`stale`), or for longer than it may be used (`expired`). */
+  | { readonly type: 'stale' | 'expired'; readonly reason: DenylistFailureCode }
+  /** It is confirmed again. */
+  | { readonly type: 'recovered' }
+  /** The list has lost entries, which stay in force here; `kept` counts them. */
+  | { readonly type: 'regressed'; readonly kept: number }
+
+const denylist = channel('express-service-auth:denylist')
+
+/** Tells what has happened. If nobody listens, it is not even worked out. */
+export function announceDenylist(tell: () => Iterable<DenylistEvent>): void {
+  if (!denylist.hasSubscribers) return
+  for (const event of tell()) denylist.publish(Object.freeze(event))
+}

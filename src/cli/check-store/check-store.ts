@@ -1,0 +1,110 @@
+import type { Redis } from 'ioredis'
+import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import { type CheckOptions, checkNode } from '../../stores/redis/connection/check-nodes.js'
+import { openConnection } from '../../stores/redis/connection/redis-connection.js'
+import type { Command, CommandContext, CommandResult } from '../frame/command.js'
+import { outOfReach, type Report } from '../frame/command-failure.js'
+import { columns } from '../output/columns.js'
+import { findingLines } from '../output/finding-lines.js'
+import { REDIS_OPTIONS, type RedisAccess, withRedis } from '../redis/redis-client.js'
+import { askNode } from './node-facts.js'
+import { findingsOnNode, type NodeFindings } from './node-findings.js'
+
+export const checkStore: Command = {
+  name: 'check-store',
+  summary: 'Looks whether Redis can be trusted with what the package keeps there',
+  usage: ['[--redis FILE] [--timeout TIME]'],
+  options: REDIS_OPTIONS,
+  oneMeans: 'a node is unfit',
+  examples: ['service-auth check-store', 'service-auth check-store --redis redis.json --json'],
+  run: (context: CommandContext) => withRedis(context, checkAll),
+}
+
+/** A node that takes writes. */
+interface CheckedNode extends NodeFindings {
+  readonly address: string
+  /** Why it could not be asked. */
+  readonly outage?: string
+}
+
+async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<CommandResult> {
+  const connection = openConnection(client, timeoutMs)
+  try {
+    const masters = await connection.masters().catch((error: Error) => {
+      throw outOfReach('store_unavailable', error.message, reportOf([]))
+    })
+    const nodes = await Promise.all(
+      masters.map((node) => checkOne(node, { connection, prefix, timeoutMs, waits: false })),
+    )
+    const report = reportOf(nodes)
+    const outage = nodes.find((node) => node.outage !== undefined)?.outage
+    if (outage !== undefined) throw outOfReach('store_unavailable', outage, report)
+    return { ...report, exitCode: nodes.every(({ faults }) => faults.length === 0) ? 0 : 1 }
+  } finally {
+    connection.close()
+  }
+}
+
+async function checkOne(node: Redis, options: CheckOptions): Promise<CheckedNode> {
+  const { sentinels, path, host, port, name } = node.options
+  const isBehindSentinel = sentinels !== undefined && sentinels !== null
+  const known = isBehindSentinel ? `${name} by Sentinel` : (path ?? `${host}:${port}`)
+  let unfit: readonly ServiceAuthError[] = []
+  let warnings: readonly string[] = []
+  try {
+    warnings = await checkNode(node, options)
+  } catch (error) {
+    if (!(error instanceof ServiceAuthError)) throw error
+    if (error.code !== 'unfit') return outOf(known, error.message)
+    unfit = [error]
+  }
+  try {
+    const answers = await askNode(node, options.timeoutMs)
+    const found = findingsOnNode(answers, { isBehindSentinel, nowMs: Date.now() })
+    const faults = unfit.map(({ message }) => ({ code: 'unfit', message }))
+    const { localAddress } = answers
+    const isAt = isBehindSentinel && localAddress !== undefined
+    const address = isAt ? `${localAddress} (${known})` : known
+    return {
+      address,
+      facts: found.facts,
+      faults: [...faults, ...found.faults],
+      warnings: [
+        ...warnings.map((message) => ({ code: 'not_checked', message })),
+        ...found.warnings,
+      ],
+    }
+  } catch (error) {
+    return outOf(known, `Redis at ${known} is out of reach: ${(error as Error).message}`)
+  }
+}
+
+const outOf = (address: string, outage: string): CheckedNode => ({
+  address,
+  faults: [],
+  warnings: [],
+  facts: [],
+  outage,
+})
+
+const INDENT = '  '
+
+function reportOf(nodes: readonly CheckedNode[]): Report {
+  const lines = nodes.flatMap((node, index) => [
+    ...(index === 0 ? [] : ['']),
+    node.address,
+    ...(node.outage === undefined ? [] : [`${INDENT}out of reach`]),
+    ...columns(
+      node.facts.map(({ code, message }) => [code, message]),
+      INDENT,
+    ),
+    ...findingLines(node, INDENT),
+  ])
+  const json = nodes.map(({ address, faults, warnings, facts }) => ({
+    address,
+    faults,
+    warnings,
+    facts,
+  }))
+  return { lines, json: { nodes: json } }
+}

@@ -1,0 +1,167 @@
+import type { Finding, Findings } from '../output/finding-lines.js'
+import { durationInWords } from '../output/format-time.js'
+import type { NodeAnswers } from './node-facts.js'
+
+/** What is known of a node: what is wrong, what will hurt, and the rest. */
+export interface NodeFindings extends Findings {
+  readonly facts: readonly Finding[]
+}
+
+interface Circumstances {
+  readonly isBehindSentinel: boolean
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
+interface Found {
+  readonly kind: 'fault' | 'warning' | 'fact'
+  readonly finding: Finding
+}
+
+const found =
+  (kind: Found['kind']) =>
+  (code: string, message: string): Found => ({ kind, finding: { code, message } })
+const fault = found('fault')
+const warning = found('warning')
+const fact = found('fact')
+
+/** Reads a node's answers; what `store.check()` refuses is not looked at again. */
+export function findingsOnNode(answers: NodeAnswers, circumstances: Circumstances): NodeFindings {
+  const isInfoKnown = answers.info.size > 0
+  const onInfo = isInfoKnown
+    ? [
+        ...onVersion(answers),
+        ...onPersistence(answers, circumstances),
+        ...onReplicas(answers, circumstances),
+        ...onMemory(answers),
+      ]
+    : []
+  const all = [...onInfo, ...onLatency(answers), ...onClock(answers)]
+  const pick = (wanted: Found['kind']): Finding[] =>
+    all.filter(({ kind }) => kind === wanted).map(({ finding }) => finding)
+  return { faults: pick('fault'), warnings: pick('warning'), facts: pick('fact') }
+}
+
+function onVersion({ info }: NodeAnswers): Found[] {
+  const valkey = info.get('valkey_version')
+  const version = valkey === undefined ? `Redis ${info.get('redis_version')}` : `Valkey ${valkey}`
+  const mode = info.get('redis_mode') ?? info.get('server_mode')
+  return [fact('version', mode === undefined ? version : `${version}, ${mode}`)]
+}
+
+function onPersistence({ info, settings }: NodeAnswers, { nowMs }: Circumstances): Found[] {
+  const isAppending = info.get('aof_enabled') === '1'
+  const fsync = settings.get('appendfsync')
+  const appending = isAppending
+    ? `AOF on${fsync === undefined ? '' : ` (fsync ${fsync})`}`
+    : 'AOF off'
+  const schedule = settings.get('save')
+  const savedAt = Number(info.get('rdb_last_save_time') ?? 0)
+  const shown = [fact('persistence', `${appending}, ${savingInWords(schedule, savedAt, nowMs)}`)]
+  if (info.get('aof_last_write_status') === 'err') {
+    shown.push(fault('aof_failing', 'the last write to the AOF failed: writes are refused'))
+  }
+  if (info.get('rdb_last_bgsave_status') === 'err') {
+    shown.push(fault('rdb_failing', 'the last RDB failed: by default writes are refused'))
+  }
+  if (isAppending) return shown
+  const what = 'a restart forgets tokens, records and denials'
+  if (schedule === '') shown.push(warning('no_persistence', `neither AOF nor RDB: ${what}`))
+  if (schedule === undefined) {
+    shown.push(
+      warning(
+        'persistence_unknown',
+        `AOF is off, and whether RDB is on cannot be read; if not, ${what}`,
+      ),
+    )
+  }
+  return shown
+}
+
+/** Where nothing was ever saved, Redis gives the time of its start as that of the last RDB. */
+function savingInWords(schedule: string | undefined, savedAt: number, nowMs: number): string {
+  if (schedule === undefined) return 'RDB unknown'
+  if (schedule === '') return 'RDB off'
+  return savedAt === 0
+    ? 'last RDB never'
+    : `last RDB ${durationInWords(nowMs / 1000 - savedAt)} ago`
+}
+
+function onReplicas({ info, settings }: NodeAnswers, { isBehindSentinel }: Circumstances): Found[] {
+  const count = Number(info.get('connected_slaves') ?? 0)
+  const demanded = demandedReplicas({ info, settings })
+  const shown = [fact('replicas', `${count} connected, min-replicas-to-write ${demanded}`)]
+  const good = info.get('min_slaves_good_slaves')
+  if (good !== undefined && Number(good) < Number(demanded)) {
+    shown.push(fault('too_few_replicas', `${good} good replicas: writes are refused`))
+  }
+  if (!isBehindSentinel) return shown
+  if (count === 0) {
+    shown.push(warning('no_replica', 'no replica is connected: a failover has nowhere to go'))
+  }
+  const why = `${MIN_REPLICAS_SHOULD_BE} a denial does not reach its clients`
+  if (demanded === 'unknown') {
+    shown.push(warning('min_replicas_unknown', `min-replicas-to-write cannot be read; ${why}`))
+  } else if (demanded === '0') {
+    shown.push(warning('min_replicas', `min-replicas-to-write is 0; ${why}`))
+  }
+  return shown
+}
+
+const MIN_REPLICAS_SHOULD_BE =
+  'below 1 an old primary that is cut off keeps answering after a failover, and'
+
+/** `INFO` counts good replicas only where some are demanded. */
+function demandedReplicas({ info, settings }: Pick<NodeAnswers, 'info' | 'settings'>): string {
+  const setting = settings.get('min-replicas-to-write')
+  // A lag of 0 turns the demand off.
+  if (settings.get('min-replicas-max-lag') === '0') return '0'
+  if (setting !== undefined) return setting
+  return info.has('min_slaves_good_slaves') ? 'at least 1' : 'unknown'
+}
+
+const NEARLY_FULL = 0.9
+
+function onMemory({ info }: NodeAnswers): Found[] {
+  const used = Number(info.get('used_memory') ?? 0)
+  const max = Number(info.get('maxmemory') ?? 0)
+  const policy = info.get('maxmemory_policy')
+  const limit = max === 0 ? 'no maxmemory' : `of ${megabytes(max)}`
+  const shown = [fact('memory', `${megabytes(used)} used, ${limit}, ${policy ?? 'policy unknown'}`)]
+  if (max === 0 || used < max * NEARLY_FULL) return shown
+  const share = `${Math.floor((used / max) * 100)}% of maxmemory is used`
+  shown.push(
+    used >= max
+      ? fault('memory_full', `${share}: writes are refused`)
+      : warning('memory_nearly_full', `${share}: at 100% writes are refused`),
+  )
+  return shown
+}
+
+const megabytes = (octets: number): string => `${(octets / 1024 / 1024).toFixed(1)} MiB`
+
+/** Receivers wait 250 ms for a reply by default. */
+const SLOW_MS = 100
+
+function onLatency({ roundTripsMs }: NodeAnswers): Found[] {
+  const sorted = roundTripsMs.toSorted((one, other) => one - other)
+  const median = sorted[Math.floor(sorted.length / 2)] ?? 0
+  const max = sorted.at(-1) ?? 0
+  const words = `${median.toFixed(1)} ms median, ${max.toFixed(1)} ms at most, of ${sorted.length} PING`
+  const shown = [fact('latency', words)]
+  if (max >= SLOW_MS) {
+    shown.push(warning('slow', `a PING took ${max.toFixed(0)} ms; receivers give up after 250 ms`))
+  }
+  return shown
+}
+
+const CLOCK_TOLERANCE_MS = 5000
+
+function onClock({ clockOffsetMs: offset }: NodeAnswers): Found[] {
+  const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} ours`
+  const shown = [fact('clock', offset === 0 ? 'agrees with ours' : apart)]
+  if (Math.abs(offset) > CLOCK_TOLERANCE_MS) {
+    shown.push(warning('clock_apart', `its clock is ${apart}: denials and leases go by it`))
+  }
+  return shown
+}

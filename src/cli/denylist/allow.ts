@@ -1,0 +1,65 @@
+import type { DeniedKind, DenylistTarget } from '../../verification/denylist/denylist-entry.js'
+import type { Command, CommandContext, CommandResult } from '../frame/command.js'
+import { wrong } from '../frame/command-failure.js'
+import { readIssuer } from '../input/policy-file.js'
+import { columns } from '../output/columns.js'
+import { awaitReceivers, resultOf } from './await-receivers.js'
+import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './change-options.js'
+import { readKind } from './deny-target.js'
+import { answered, withDenylist } from './denylist-access.js'
+
+const WHY = '--policy FILE --reason TEXT'
+
+export const allow: Command = {
+  name: 'allow',
+  summary: 'Ends an entry of the denylist, in every receiver',
+  usage: [`caller|key|token VALUE ${WHY}`, `issued-before ${WHY}`],
+  maxValues: 2,
+  options: CHANGE_OPTIONS,
+  oneMeans: 'it was not listed, a receiver does not apply it yet, or there is none',
+  examples: [
+    'service-auth allow caller billing --policy policy.json --reason "its key is replaced"',
+    'service-auth allow issued-before --issuer https://core.example --reason "all is renewed"',
+  ],
+  run,
+}
+
+async function run(context: CommandContext): Promise<CommandResult> {
+  const kind = readKind(context.arguments.values[0])
+  const { issuer } = await readIssuer(context)
+  const target = readTarget(context, kind, textOf('the issuer', issuer))
+  const author = readAuthor(context)
+  const waitMs = readWaitMs(context)
+  return await withDenylist(context, async (access) => {
+    const { version, wasListed } = await answered(access.denylist.allow(target, access.asking))
+    const { kind } = target
+    const rows = [
+      [kind, kind === 'issued-before' ? 'any cut-off' : target.value],
+      ['issuer', issuer],
+      ['reason', author.reason],
+      ['by', author.by],
+    ]
+    const written = {
+      lines: [wasListed ? 'Allowed again' : NOT_LISTED, ...columns(rows, '  ')],
+      json: { entry: { ...target, ...author }, version, wasListed },
+    }
+    const result = resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
+    return wasListed ? result : { ...result, exitCode: 1 }
+  })
+}
+
+const NOT_LISTED = 'Nothing was listed. A mark ends it wherever a receiver still holds it'
+
+function readTarget(
+  { arguments: { values } }: CommandContext,
+  kind: DeniedKind,
+  issuer: string,
+): DenylistTarget {
+  const [, value] = values
+  if (kind === 'issued-before') {
+    if (value !== undefined) throw wrong('usage', 'allow issued-before takes no value')
+    return { issuer, kind }
+  }
+  if (value === undefined) throw wrong('usage', `${kind} needs a value`)
+  return { issuer, kind, value: textOf(`the value of ${kind}`, value) }
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
+import type { CommandResult } from '../frame/command.js'
+import { outOfReach, type Report } from '../frame/command-failure.js'
+import { describeDuration } from '../frame/duration.js'
+import { untilInterrupted } from '../frame/interrupt.js'
+import type { DenylistAccess } from './denylist-access.js'
+
+/** How many receivers apply a version. `missing` names those that do not, each instance. */
+export interface Applying {
+  readonly applied: number
+  readonly of: number
+  readonly missing: readonly string[]
+  /**
+   * Milliseconds from the reply to the write until the command has read the last report, or gives up. A
+   * receiver applies the list a little before it reports that.
+   */
+  readonly tookMs: number
+}
+
+const POLL_MS = 100
+
+interface Awaited {
+  readonly version: number
+  readonly waitMs: number
+  /** What has been written, in case that the receivers cannot be asked any more. */
+  readonly written: Report
+}
+
+/**
+ * Waits until all receivers apply the version, or the time is over. Without a receiver it waits too:
+ * one that is there reports itself within seconds after Redis has lost its data. Ctrl-C or SIGTERM ends
+ * only the wait: the command still says what is written and which receivers apply it.
+ *
+ * @throws CommandFailure (3), with what has been written.
+ */
+export const awaitReceivers = (access: DenylistAccess, awaited: Awaited): Promise<Applying> =>
+  untilInterrupted((signal) => untilApplied(access, awaited, signal))
+
+async function untilApplied(
+  { denylist, asking }: DenylistAccess,
+  { version, waitMs, written }: Awaited,
+  interrupted: AbortSignal,
+): Promise<Applying> {
+  const startedAt = performance.now()
+  for (;;) {
+    const receivers = await denylist.receivers(asking).catch((error: unknown) => error)
+    const tookMs = Math.round(performance.now() - startedAt)
+    const isOver = interrupted.aborted || tookMs + POLL_MS > waitMs
+    if (Array.isArray(receivers)) {
+      const applying = applyingOf(receivers, version, tookMs)
+      if (isOver || (applying.of > 0 && applying.applied === applying.of)) return applying
+    } else if (isOver) {
+      throw unknownToWhom(receivers, written)
+    }
+    await sleep(POLL_MS)
+  }
+}
+
+function unknownToWhom(error: unknown, written: Report): unknown {
+  if (!(error instanceof ServiceAuthError)) return error
+  const message = `it is written; which receivers apply it is not known: ${error.message}`
+  return outOfReach('store_unavailable', message, written)
+}
+
+function applyingOf(
+  receivers: readonly DenylistReceiver[],
+  version: number,
+  tookMs: number,
+): Applying {
+  const missing = receivers.filter((receiver) => receiver.version < version)
+  return {
+    applied: receivers.length - missing.length,
+    of: receivers.length,
+    missing: missing.map(({ name }) => name).toSorted(),
+    tookMs,
+  }
+}
+
+/** The lines on the receivers. */
+function applyingLines({ applied, of, missing, tookMs }: Applying): string[] {
+  const after = describeDuration(tookMs)
+  if (of === 0) {
+    return ['', 'No receiver has reported itself: it is written, but nobody is known to apply it.']
+  }
+  const line = `${applied} of ${of} ${of === 1 ? 'receiver applies' : 'receivers apply'} it, after ${after}.`
+  if (missing.length === 0) return ['', line]
+  return [
+    '',
+    `${line} It is written; these do not apply it yet, or are out of reach:`,
+    ...missing.map((name) => `  ${name}`),
+  ]
+}
+
+/** The end of a command that has changed the list. */
+export function resultOf(written: Report, applying: Applying): CommandResult {
+  return {
+    exitCode: applying.of > 0 && applying.applied === applying.of ? 0 : 1,
+    lines: [...written.lines, ...applyingLines(applying)],
+    json: { ...written.json, receivers: applying },
+  }
+}

@@ -1,0 +1,55 @@
+import { userInfo } from 'node:os'
+import { isText } from '../../verification/denylist/check-entry.js'
+import type { OptionSpecs } from '../frame/arguments.js'
+import type { CommandContext } from '../frame/command.js'
+import { wrong } from '../frame/command-failure.js'
+import { parseDuration } from '../frame/duration.js'
+import { ISSUER_OPTION, POLICY_OPTION } from '../input/policy-file.js'
+import { REDIS_OPTIONS } from '../redis/redis-client.js'
+
+/** What `deny` and `allow` have in common. */
+export const CHANGE_OPTIONS: OptionSpecs = {
+  ...ISSUER_OPTION,
+  ...POLICY_OPTION,
+  reason: { kind: 'text', value: 'TEXT', help: 'why, for people; required' },
+  by: { kind: 'text', value: 'NAME', help: 'who (default: the user who runs this)' },
+  wait: { kind: 'text', value: 'TIME', help: 'how long to wait for the receivers (default: 5s)' },
+  ...REDIS_OPTIONS,
+}
+
+type Given = Pick<CommandContext, 'arguments' | 'env'>
+
+/** @throws CommandFailure (2) */
+export function readAuthor({ arguments: given, env }: Given): { reason: string; by: string } {
+  const reason = textOf('--reason', given.required('reason'))
+  return { reason, by: textOf('--by', given.text('by') ?? userName(env)) }
+}
+
+/** @throws CommandFailure (2) */
+export const readWaitMs = ({ arguments: given }: Given): number =>
+  parseDuration('--wait', given.text('wait') ?? '5s', { leastMs: 0, mostMs: 600_000 })
+
+/** Ten years. */
+const FOR_RANGE = { leastMs: 1000, mostMs: 3650 * 86_400_000 }
+
+/** When an entry of `--for` ends. @throws CommandFailure (2) */
+export function readEnd(lasts: string): (serverSeconds: number) => number | null {
+  if (lasts === 'forever') return () => null
+  const forMs = parseDuration('--for', lasts, FOR_RANGE)
+  return (serverSeconds) => Math.ceil(serverSeconds + forMs / 1000)
+}
+
+/** @throws CommandFailure (2), without the text. */
+export function textOf(name: string, text: string): string {
+  if (isText(text)) return text
+  throw wrong('usage', `${name} must be a well-formed text of 1 to 256 characters`)
+}
+
+export function userName(env: CommandContext['env']): string {
+  try {
+    return userInfo().username || 'unknown'
+  } catch {
+    // The user of a container may have no name.
+    return env['USER'] || 'unknown'
+  }
+}

@@ -1,0 +1,132 @@
+import { isRecord } from '../../base/options.js'
+import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
+import { checkEntry } from '../../verification/denylist/check-entry.js'
+import type { DenylistEntry } from '../../verification/denylist/denylist-entry.js'
+import type { CommandContext, CommandResult } from '../frame/command.js'
+import { type Report, wrong } from '../frame/command-failure.js'
+import { readIssuer } from '../input/policy-file.js'
+import { readFileOf } from '../input/private-file.js'
+import { columns } from '../output/columns.js'
+import { momentInWords } from '../output/format-time.js'
+import { awaitReceivers, resultOf } from './await-receivers.js'
+import { readEnd, readWaitMs, textOf, userName } from './change-options.js'
+import { answered, withDenylist } from './denylist-access.js'
+import { cutOffAt } from './issued-before.js'
+
+const MAX_LINES = 1000
+
+/**
+ * Denies the entries of a file, all or none. Members that a line lacks come from the options.
+ *
+ * @throws CommandFailure (2) with the line that is wrong, (3) when the denylist is out of reach.
+ */
+export async function denyFile(context: CommandContext, file: string): Promise<CommandResult> {
+  const { arguments: given } = context
+  const alone = ['token-stdin', 'tolerance', 'unlisted'].some((name) => given.flag(name))
+  if (given.values.length > 0 || alone) {
+    throw wrong(
+      'usage',
+      '--file takes no kind and no value, --token-stdin, --tolerance or --unlisted',
+    )
+  }
+  const lines = linesOf(await readFileOf('--file', file, 'public'))
+  const defaultsAt = await readDefaults(context)
+  const waitMs = readWaitMs(context)
+  return await withDenylist(context, async (access) => {
+    const { denylist, asking } = access
+    const { serverSeconds } = await answered(denylist.version(asking))
+    const defaults = defaultsAt(serverSeconds)
+    const entries = lines.map((line) => entryOf(line, { ...defaults, ...line.json }, serverSeconds))
+    const denied = await answered(denylist.deny(entries, asking))
+    const { version } = denied
+    const written = reportOf(denied.entries, version)
+    return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
+  })
+}
+
+interface Line {
+  /** Counted from 1. */
+  readonly number: number
+  readonly json: Readonly<Record<string, unknown>>
+}
+
+/** Empty lines are skipped. @throws CommandFailure (2) */
+function linesOf(text: string): Line[] {
+  const texts = text.split(/\r?\n/).map((line, index) => ({ line, number: index + 1 }))
+  const filled = texts.filter(({ line }) => line.trim() !== '')
+  if (filled.length < 1 || filled.length > MAX_LINES) {
+    throw wrong('file', `the file of --file must have 1 to ${MAX_LINES} lines`)
+  }
+  return filled.map(({ line, number }) => ({ number, json: objectOf(line, number) }))
+}
+
+function objectOf(line: string, number: number): Record<string, unknown> {
+  let json: unknown
+  try {
+    json = JSON.parse(line)
+  } catch {
+    json = undefined
+  }
+  if (isRecord(json)) return json
+  throw wrong('file', `line ${number} of --file is not a JSON object`)
+}
+
+type Defaults = (serverSeconds: number) => Partial<DenylistEntry>
+
+/** @throws CommandFailure (2) */
+async function readDefaults(context: CommandContext): Promise<Defaults> {
+  const { arguments: given, env } = context
+  const names = ['issuer', 'policy'].some((name) => given.text(name) !== undefined)
+  const issuer = names ? textOf('the issuer', (await readIssuer(context)).issuer) : undefined
+  const reason = given.text('reason')
+  const lasts = given.text('for')
+  const endAt = lasts === undefined ? undefined : readEnd(lasts)
+  const by = given.text('by') ?? userName(env)
+  return (serverSeconds) => ({
+    by,
+    at: Math.floor(serverSeconds),
+    ...(issuer !== undefined && { issuer }),
+    ...(reason !== undefined && { reason }),
+    ...(endAt !== undefined && { until: endAt(serverSeconds) }),
+  })
+}
+
+/** @throws CommandFailure (2) with the number of the line, without its text. */
+function entryOf({ number }: Line, input: unknown, serverSeconds: number): DenylistEntry {
+  const entry = checked(number, input)
+  if (entry.until !== null && entry.until <= serverSeconds) {
+    throw wrong('file', `line ${number} of --file: until must be later than now`)
+  }
+  // A later cut-off would deny tokens that are not issued yet.
+  if (typeof entry.value === 'number')
+    cutOffAt({ kind: 'second', second: entry.value }, serverSeconds)
+  return entry
+}
+
+function checked(number: number, input: unknown): DenylistEntry {
+  try {
+    return checkEntry(input)
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    const fault = error.message.replace(/^denylist entry: /, '')
+    throw wrong('file', `line ${number} of --file: ${fault}`)
+  }
+}
+
+function reportOf(entries: readonly DeniedEntry[], version: number): Report {
+  const earlier = entries.filter(({ isEarlier }) => isEarlier)
+  const rows = earlier.map(({ entry: { kind, value, issuer, until, by, reason } }) => [
+    kind,
+    typeof value === 'number' ? momentInWords(value) : value,
+    issuer,
+    until === null ? 'for ever' : momentInWords(until),
+    by,
+    reason,
+  ])
+  const count = entries.length === 1 ? '1 entry' : `${entries.length} entries`
+  const lines = [`Denied ${count}`]
+  if (rows.length > 0) {
+    lines.push(`An earlier entry still counts for ${rows.length} of them:`, ...columns(rows, '  '))
+  }
+  return { lines, json: { entries, version } }
+}

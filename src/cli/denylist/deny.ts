@@ -1,0 +1,99 @@
+import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
+import type { Command, CommandContext, CommandResult } from '../frame/command.js'
+import type { Report } from '../frame/command-failure.js'
+import { readIssuer } from '../input/policy-file.js'
+import { columns } from '../output/columns.js'
+import { momentInWords } from '../output/format-time.js'
+import { awaitReceivers, resultOf } from './await-receivers.js'
+import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, textOf } from './change-options.js'
+import { denyFile } from './deny-file.js'
+import { type DeniedThing, readKind, readThing } from './deny-target.js'
+import { answered, withDenylist } from './denylist-access.js'
+import { cutOffAt } from './issued-before.js'
+
+const NEEDED = '--policy FILE --for TIME --reason TEXT'
+
+export const deny: Command = {
+  name: 'deny',
+  summary: 'Shuts a caller, a key, a token or all older tokens out of every receiver',
+  usage: [
+    `caller|key VALUE ${NEEDED} [--unlisted]`,
+    `token VALUE|--token-stdin ${NEEDED}`,
+    `issued-before now|SECONDS|ISO-TIME ${NEEDED}`,
+    '--file FILE',
+  ],
+  maxValues: 2,
+  options: {
+    for: { kind: 'text', value: 'TIME', help: 'for how long: 15m, 2h, 7d or forever; required' },
+    'token-stdin': {
+      kind: 'flag',
+      help: 'take the jti of the token on standard input, if its signature holds',
+    },
+    tolerance: {
+      kind: 'text',
+      value: 'TIME',
+      help: 'with issued-before now: how far clocks may differ, up to 59s (default: 5s)',
+    },
+    file: {
+      kind: 'text',
+      value: 'FILE',
+      help: 'deny the entries of a file, all or none: 1 to 1000 lines, each a JSON object',
+    },
+    unlisted: {
+      kind: 'flag',
+      help: 'deny what policy or key set lack (with --issuer callers are not checked)',
+    },
+    ...CHANGE_OPTIONS,
+  },
+  oneMeans: 'it is written, but a receiver does not apply it yet, or there is none',
+  examples: [
+    'service-auth deny key d-1790000000000 --policy policy.json --for 7d --reason "leaked"',
+    'service-auth deny token --token-stdin --policy policy.json --for 2h --reason "seen" < token.txt',
+    'service-auth deny --file stolen.ndjson --issuer https://core.example --for 2h --reason "seen"',
+    'service-auth deny issued-before now --policy policy.json --for 2h --reason "core was open"',
+  ],
+  run,
+}
+
+async function run(context: CommandContext): Promise<CommandResult> {
+  const given = context.arguments
+  const file = given.text('file')
+  if (file !== undefined) return await denyFile(context, file)
+  // Without a kind the rest of the line may be meant otherwise.
+  readKind(given.values[0])
+  const named = await readIssuer(context)
+  const issuer = textOf('the issuer', named.issuer)
+  const author = readAuthor(context)
+  const endAt = readEnd(given.required('for'))
+  const waitMs = readWaitMs(context)
+  return await withDenylist(context, async (access) => {
+    const thing = await readThing(context, named)
+    const { denylist, asking } = access
+    const { serverSeconds } = await answered(denylist.version(asking))
+    const { kind } = thing
+    const value = deniedValue(thing, serverSeconds)
+    const at = Math.floor(serverSeconds)
+    const wanted = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }
+    const { version, ...denied } = await answered(denylist.deny(wanted, asking))
+    const written = reportOf(denied, version)
+    return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
+  })
+}
+
+const deniedValue = (thing: DeniedThing, serverSeconds: number): string | number =>
+  thing.kind === 'issued-before' ? cutOffAt(thing.cutOff, serverSeconds) : thing.value
+
+function reportOf({ entry, isEarlier }: DeniedEntry, version: number): Report {
+  const { issuer, kind, value, reason, by, until } = entry
+  const rows = [
+    [kind, typeof value === 'number' ? momentInWords(value) : value],
+    ['issuer', issuer],
+    ['until', until === null ? 'for ever' : momentInWords(until)],
+    ['reason', reason],
+    ['by', by],
+  ]
+  const title = isEarlier ? EARLIER : 'Denied'
+  return { lines: [title, ...columns(rows, '  ')], json: { entry, isEarlier, version } }
+}
+
+const EARLIER = 'Denied already: the earlier entry ends later, and still counts'

@@ -1,0 +1,56 @@
+import type { Arguments } from '../frame/arguments.js'
+import { wrong } from '../frame/command-failure.js'
+import { parseDuration } from '../frame/duration.js'
+
+/** A cut-off that was asked for. `now` is the server's. */
+export type CutOff =
+  | { readonly kind: 'now'; readonly toleranceSeconds: number }
+  | { readonly kind: 'second'; readonly second: number }
+
+const SECONDS = /^\d{1,11}(?:\.\d{1,3})?$/
+const MILLISECONDS = /^\d{12,}$/
+const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
+const MAX_AHEAD_SECONDS = 60
+const TOLERANCE = { leastMs: 0, mostMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
+
+/** @throws CommandFailure (2) */
+export function readCutOff(text: string, given: Arguments): CutOff {
+  const tolerance = given.text('tolerance')
+  if (text === 'now') {
+    const toleranceMs = parseDuration('--tolerance', tolerance ?? '5s', TOLERANCE)
+    return { kind: 'now', toleranceSeconds: Math.ceil(toleranceMs / 1000) }
+  }
+  if (tolerance !== undefined) throw wrong('usage', '--tolerance is for issued-before now')
+  if (MILLISECONDS.test(text)) {
+    throw wrong('usage', 'issued-before takes seconds since the epoch, not milliseconds')
+  }
+  const second = SECONDS.test(text) ? Number(text) : secondOf(text)
+  if (!(second >= 0)) {
+    throw wrong(
+      'usage',
+      'issued-before takes now, seconds since the epoch, or a time with its zone such as ' +
+        '2027-01-31T12:00:00Z',
+    )
+  }
+  return { kind: 'second', second }
+}
+
+/** `NaN` for what is no moment: JavaScript takes 30 February for 2 March. */
+function secondOf(text: string): number {
+  const [, day] = ISO_TIME.exec(text) ?? []
+  const midnight = new Date(`${day}T00:00:00Z`)
+  const isRealDay = day !== undefined && Number.isFinite(midnight.getTime())
+  if (!isRealDay || !midnight.toISOString().startsWith(day)) return Number.NaN
+  return Date.parse(text) / 1000
+}
+
+/**
+ * The cut-off in seconds. `now` is the second after the server's, so that all of this one is denied.
+ *
+ * @throws CommandFailure (2) for one that would deny the tokens of the future.
+ */
+export function cutOffAt(cutOff: CutOff, serverSeconds: number): number {
+  if (cutOff.kind === 'now') return Math.floor(serverSeconds) + 1 + cutOff.toleranceSeconds
+  if (cutOff.second <= serverSeconds + MAX_AHEAD_SECONDS) return cutOff.second
+  throw wrong('usage', `the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)
+}

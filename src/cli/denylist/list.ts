@@ -1,0 +1,92 @@
+import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
+import type { DenylistEntry } from '../../verification/denylist/denylist-entry.js'
+import type { Command, CommandContext, CommandResult } from '../frame/command.js'
+import { wrong } from '../frame/command-failure.js'
+import { columns } from '../output/columns.js'
+import { durationInWords, momentInWords } from '../output/format-time.js'
+import { REDIS_OPTIONS } from '../redis/redis-client.js'
+import { answered, withDenylist } from './denylist-access.js'
+
+export const denylist: Command = {
+  name: 'denylist',
+  summary: 'Shows what is denied, by whom and until when, and which receivers apply it',
+  usage: ['[--redis FILE] [--timeout TIME]', '--repair [--yes]'],
+  options: {
+    repair: { kind: 'flag', help: 'show the rows in Redis that no receiver can read' },
+    yes: { kind: 'flag', help: 'with --repair: remove them' },
+    ...REDIS_OPTIONS,
+  },
+  oneMeans: 'nothing is denied; with --repair: rows are damaged, and were not removed',
+  examples: [
+    'service-auth denylist',
+    'service-auth denylist --json',
+    'service-auth denylist --repair',
+  ],
+  run,
+}
+
+async function run(context: CommandContext): Promise<CommandResult> {
+  if (context.arguments.flag('repair')) return await repair(context)
+  if (context.arguments.flag('yes')) throw wrong('usage', '--yes goes with --repair')
+  return await show(context)
+}
+
+function repair(context: CommandContext): Promise<CommandResult> {
+  const isConfirmed = context.arguments.flag('yes')
+  return withDenylist(context, async ({ denylist: list, asking }) => {
+    const rows = await answered(list.damagedRows(asking))
+    const damaged = rows.map(({ key, name, text }) => ({ key, name, text }))
+    if (rows.length === 0) {
+      return { exitCode: 0, lines: ['No row is damaged.'], json: { damaged, removed: 0 } }
+    }
+    const table = damaged.map(({ key, name, text }) => [key, name, text])
+    const lines = [...columns([['key', 'name', 'row'], ...table]), '']
+    if (!isConfirmed) {
+      const advice = 'Each may have denied something: deny that again after --repair --yes.'
+      return { exitCode: 1, lines: [...lines, advice], json: { damaged, removed: 0 } }
+    }
+    const { removed, version } = await answered(list.removeRows(rows, asking))
+    const line = `Removed ${removed} damaged ${removed === 1 ? 'row' : 'rows'}.`
+    const exitCode = removed === rows.length ? 0 : 1
+    return { exitCode, lines: [...lines, line], json: { damaged, removed, version } }
+  })
+}
+
+function show(context: CommandContext): Promise<CommandResult> {
+  return withDenylist(context, async ({ denylist: list, asking }) => {
+    // The version first: a receiver that has it has at least what is shown.
+    const { version, serverSeconds } = await answered(list.version(asking))
+    const entries = [...(await answered(list.entries(asking)))].sort(byAge)
+    const receivers = await answered(list.receivers(asking))
+    const lines = [...entryLines(entries, serverSeconds), '', ...receiverLines(receivers, version)]
+    return { exitCode: entries.length > 0 ? 0 : 1, lines, json: { version, entries, receivers } }
+  })
+}
+
+/** The oldest first; Redis keeps no order. */
+const byAge = (one: DenylistEntry, other: DenylistEntry): number =>
+  one.at - other.at || (String(one.value) < String(other.value) ? -1 : 1)
+
+function entryLines(entries: readonly DenylistEntry[], serverSeconds: number): string[] {
+  if (entries.length === 0) return ['Nothing is denied.']
+  const rows = entries.map(({ kind, value, issuer, until, by, reason, at }) => [
+    kind,
+    typeof value === 'number' ? momentInWords(value) : value,
+    issuer,
+    until === null ? 'for ever' : `${durationInWords(until - serverSeconds)} more`,
+    by,
+    at === 0 ? '(lost)' : momentInWords(at),
+    reason,
+  ])
+  return columns([['denied', 'value', 'issuer', 'until', 'by', 'since', 'reason'], ...rows])
+}
+
+function receiverLines(receivers: readonly DenylistReceiver[], version: number): string[] {
+  if (receivers.length === 0) return ['No receiver has reported itself.']
+  const rows = receivers.map((receiver) => [
+    receiver.name,
+    receiver.version >= version ? 'applies it' : 'is behind',
+    `${durationInWords(receiver.seenSecondsAgo)} ago`,
+  ])
+  return columns([['receiver', 'list', 'seen'], ...rows])
+}

@@ -1,0 +1,64 @@
+import { withoutQuery } from '../../base/decision/key-set-event.js'
+import { columns } from '../output/columns.js'
+import { findingLines } from '../output/finding-lines.js'
+import { daysUntil, durationInWords, momentInWords } from '../output/format-time.js'
+import type { Examination } from './examine.js'
+import { type PublishedKey, UNUSABLE } from './published-key.js'
+import type { KeySetAnswer } from './request-key-set.js'
+import { verdictLines } from './verdict-lines.js'
+
+const INDENT = '  '
+
+/** What the doctor has found, for people. */
+export function doctorLines(examination: Examination): string[] {
+  const { keys, findings, verdict, policy } = examination
+  const findingsShown = findingLines(findings)
+  return [
+    ...columns(summaryRows(examination)),
+    ...(keys.length === 0 ? [] : ['', 'Keys', ...columns(keys.map(keyRow), INDENT)]),
+    ...(findingsShown.length === 0 ? [] : ['', ...findingsShown]),
+    ...(verdict === undefined ? [] : ['', ...verdictLines(verdict, policy, examination.nowMs)]),
+  ]
+}
+
+function summaryRows({ answer, clockOffsetSeconds, tls, nowMs }: Examination): string[][] {
+  const { response } = answer
+  const rows = [['Key set', withoutQuery(answer.jwksUri)]]
+  if (response === undefined) return rows
+  rows.push(['Status', String(response.status)])
+  if (answer.outcome.ok) rows.push(['Cache', cacheInWords(answer)])
+  rows.push(['Clock', clockInWords(clockOffsetSeconds)])
+  if (tls === undefined) return rows
+  const left = `${daysUntil(tls.validUntil, nowMs)} days`
+  const until = `certificate until ${momentInWords(tls.validUntil)} (${left}), issued by ${tls.issuer}`
+  return [...rows, ['TLS', `${tls.protocol}, ${until}`]]
+}
+
+const MAX_SHOWN_LENGTH = 120
+
+function cacheInWords({ outcome, response }: KeySetAnswer): string {
+  const said = response?.headers.get('cache-control')?.slice(0, MAX_SHOWN_LENGTH)
+  const { leftSeconds } = outcome.ok ? outcome.freshness : { leftSeconds: undefined }
+  if (said === undefined) return 'no Cache-Control'
+  if (leftSeconds === undefined) return `${said}: says not how long it is fresh`
+  const age = response?.headers.get('age')?.slice(0, MAX_SHOWN_LENGTH)
+  const aged = age === undefined ? '' : `, ${age} s old (a cache stands in between)`
+  return `${said}${aged}: fresh for ${durationInWords(leftSeconds)}`
+}
+
+function clockInWords(offsetSeconds: number | undefined): string {
+  if (offsetSeconds === undefined) return 'no Date header to compare with'
+  if (offsetSeconds === 0) return 'agrees with ours'
+  const apart = durationInWords(Math.abs(offsetSeconds))
+  return `${apart} ${offsetSeconds > 0 ? 'ahead of' : 'behind'} ours`
+}
+
+function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): string[] {
+  return [
+    kid ?? '(no key id)',
+    kind,
+    bits === undefined ? '-' : `${bits} bits`,
+    ageSeconds === undefined ? '-' : `${durationInWords(ageSeconds)} old`,
+    usable || reason === undefined ? 'usable' : `not usable: ${UNUSABLE[reason]}`,
+  ]
+}

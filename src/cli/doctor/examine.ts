@@ -1,0 +1,51 @@
+import { Unavailable } from '../../base/decision/unavailable.js'
+import type { KeySource } from '../../verification/key-set/key-set.js'
+import type { Policy } from '../../verification/policy/policy.js'
+import type { Findings } from '../output/finding-lines.js'
+import { clockOffset } from './clock-offset.js'
+import { findingsOn, type KeySetFacts } from './key-set-findings.js'
+import { publishedKeys } from './published-key.js'
+import { askKeySet, type KeySetAnswer } from './request-key-set.js'
+import { shakeHands } from './tls-handshake.js'
+import { judgeText, type TokenVerdict } from './token-verdict.js'
+
+/** What the doctor has found. */
+export interface Examination extends KeySetFacts {
+  readonly findings: Findings
+  readonly verdict: TokenVerdict | undefined
+}
+
+/** Asks for the key set of a policy, looks at the answer, and judges the token by its keys. */
+export async function examine(policy: Policy, token: string | undefined): Promise<Examination> {
+  if (policy.keySet.kind !== 'own') throw new TypeError('a policy of JSON has no shared key set')
+  const { jwksUri } = policy.keySet
+  const isTls = new URL(jwksUri).protocol === 'https:'
+  const [answer, tls] = await Promise.all([
+    askKeySet(jwksUri),
+    isTls ? shakeHands(jwksUri) : undefined,
+  ])
+  const nowMs = Date.now()
+  const { outcome, response } = answer
+  const facts = {
+    answer,
+    tls,
+    policy,
+    nowMs,
+    clockOffsetSeconds: response && clockOffset(response),
+    keys: outcome.ok ? publishedKeys(outcome.document, outcome.screened, { policy, nowMs }) : [],
+  }
+  const verdict = token === undefined ? undefined : await judgeText(token, policy, sourceOf(answer))
+  return { ...facts, findings: findingsOn(facts), verdict }
+}
+
+/** The keys that were fetched a moment ago, so that none is looked for anew. */
+function sourceOf({ outcome }: KeySetAnswer): KeySource {
+  const keys = outcome.ok ? outcome.screened.keys : undefined
+  return {
+    current: (kid) => keys?.get(kid),
+    async find(kid) {
+      if (keys === undefined || keys.size === 0) throw new Unavailable('key_set', 'not fetched')
+      return keys.get(kid)
+    },
+  }
+}

@@ -1,0 +1,157 @@
+import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
+import { KEY_SET_PATHS } from '../../verification/key-set/address.js'
+import type { Policy } from '../../verification/policy/policy.js'
+import type { Finding, Findings } from '../output/finding-lines.js'
+import { daysUntil, durationInWords } from '../output/format-time.js'
+import { type PublishedKey, UNUSABLE } from './published-key.js'
+import type { KeySetAnswer, ObservedResponse } from './request-key-set.js'
+import type { TlsFacts } from './tls-handshake.js'
+
+/** Everything that is known of a key set. */
+export interface KeySetFacts {
+  readonly answer: KeySetAnswer
+  readonly tls: TlsFacts | undefined
+  readonly keys: readonly PublishedKey[]
+  readonly clockOffsetSeconds: number | undefined
+  readonly policy: Policy
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
+type Found = Finding & { readonly isFault: boolean }
+
+const fault = (code: string, message: string): Found[] => [{ code, message, isFault: true }]
+const warning = (code: string, message: string): Found[] => [{ code, message, isFault: false }]
+
+/** What has to be mended, and what will hurt. That it is out of reach is neither, but an error. */
+export function findingsOn(facts: KeySetFacts): Findings {
+  const found = [
+    ...findingsOnAnswer(facts.answer),
+    ...findingsOnTls(facts),
+    ...findingsOnKeys(facts),
+    ...findingsOnFreshness(facts.answer),
+    ...findingsOnClock(facts),
+  ]
+  const pick = (isFault: boolean): Finding[] =>
+    found
+      .filter((finding) => finding.isFault === isFault)
+      .map(({ code, message }) => ({ code, message }))
+  return { faults: pick(true), warnings: pick(false) }
+}
+
+const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
+  too_large: 'the document is larger than 64 KiB',
+  malformed: 'the document is no JSON in UTF-8 with a list of keys',
+  too_many_keys: 'the document has more than 32 keys',
+}
+
+function findingsOnAnswer({ outcome, response }: KeySetAnswer): Found[] {
+  if (outcome.ok) return []
+  const { code } = outcome.failure
+  if (code === 'status' && response !== undefined) return findingsOnStatus(response)
+  const message = ANSWER_FAULTS[code]
+  return message === undefined ? [] : fault(code, message)
+}
+
+function findingsOnStatus({ status, headers }: ObservedResponse): Found[] {
+  const location = headers.get('location')
+  if (location === null || status < 300 || status > 399) {
+    const hint = status === 404 ? `: look at issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}` : ''
+    return fault('status', `it answers with status ${status} and not with 200${hint}`)
+  }
+  const target = URL.canParse(location) ? new URL(location) : undefined
+  const where = target === undefined ? '' : ` to ${target.origin}${target.pathname}`
+  return fault(
+    'redirected',
+    `it redirects${where} (status ${status}), and redirects are refused: give jwksUri the last address`,
+  )
+}
+
+const LEAST_CERTIFICATE_DAYS = 14
+
+function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): Found[] {
+  const { protocol, hostname } = new URL(answer.jwksUri)
+  if (protocol === 'http:') {
+    const isLoopback = hostname === 'localhost' || /^(\[::1\]|127\.[\d.]+)$/.test(hostname)
+    if (isLoopback) return []
+    return warning('insecure_http', 'without TLS anybody in between can put in keys of their own')
+  }
+  if (tls?.fault !== undefined) {
+    return fault('certificate_refused', `the certificate is not trusted (${tls.fault})`)
+  }
+  const days = tls && daysUntil(tls.validUntil, nowMs)
+  if (days === undefined || days >= LEAST_CERTIFICATE_DAYS) return []
+  return warning('certificate_ending', `the certificate ends in ${days} days`)
+}
+
+function findingsOnKeys({ answer, keys, policy }: KeySetFacts): Found[] {
+  if (!answer.outcome.ok) return []
+  const unusable = keys.filter(isUnusableByItself).flatMap(({ kid, reason }) => {
+    const because = reason === undefined ? '' : `: ${UNUSABLE[reason]}`
+    const message = `key ${kid ?? 'without an id'} is left out${because}`
+    return reason === 'private' ? fault('key_private', message) : warning('key_unusable', message)
+  })
+  const good = keys.filter((key) => !isUnusableByItself(key))
+  return [...unusable, ...findingsOnGoodKeys(good, policy)]
+}
+
+const isUnusableByItself = ({ usable, reason }: PublishedKey): boolean =>
+  !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
+
+function findingsOnGoodKeys(good: readonly PublishedKey[], policy: Policy): Found[] {
+  if (good.length === 0) return fault('no_usable_key', 'no key may verify RS256 signatures')
+  if (good.every(({ kind }) => kind === 'static')) {
+    return policy.staticKeys === 'refuse'
+      ? fault('static_keys_only', 'only static keys, and the policy refuses them: no token passes')
+      : warning('static_keys_only', 'only static keys: they are never rotated')
+  }
+  if (good.every(({ usable }) => !usable)) {
+    return fault('keys_refused', 'the policy refuses every key: no token passes')
+  }
+  if (good.length > 1) return []
+  return warning('one_key', 'one key only: if it has to be denied, no token passes until the next')
+}
+
+const SHORT_SECONDS = 60
+/** The longest that the core says: its keys are rotated weekly. */
+const LONG_SECONDS = 604_800
+
+function findingsOnFreshness({ outcome }: KeySetAnswer): Found[] {
+  if (!outcome.ok) return []
+  const { leftSeconds, maxAgeSeconds = 0 } = outcome.freshness
+  if (leftSeconds === undefined) {
+    return warning(
+      'no_max_age',
+      'no max-age: receivers refresh it every 5 min and, in an outage, use it for up to 1 h',
+    )
+  }
+  if (leftSeconds < SHORT_SECONDS) {
+    const left = durationInWords(leftSeconds)
+    return warning(
+      'max_age_short',
+      `fresh for ${left} only: no receiver outlives a longer outage (the core says so little in ` +
+        'the last minute before a rotation: look again then)',
+    )
+  }
+  if (maxAgeSeconds <= LONG_SECONDS) return []
+  return warning(
+    'max_age_long',
+    'max-age of more than a week: a cache in between may keep old keys',
+  )
+}
+
+function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): Found[] {
+  if (offset === undefined || Math.abs(offset) <= policy.clockToleranceSeconds) return []
+  const apart = durationInWords(Math.abs(offset))
+  const tolerance = `more than the tolerance of ${policy.clockToleranceSeconds} s`
+  if (offset < 0) {
+    return warning(
+      'clock_behind',
+      `its clock is ${apart} behind ours, ${tolerance}: tokens end early`,
+    )
+  }
+  return fault(
+    'clock_ahead',
+    `its clock is ${apart} ahead of ours, ${tolerance}: new tokens are refused`,
+  )
+}

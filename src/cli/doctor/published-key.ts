@@ -1,0 +1,86 @@
+import type { SkipReason } from '../../base/decision/key-set-event.js'
+import { isRecord } from '../../base/options.js'
+import { isStaticKeyId, type Screened } from '../../verification/key-set/usable-keys.js'
+import type { Policy } from '../../verification/policy/policy.js'
+
+/** A member of a key set, as one receiver sees it. */
+export interface PublishedKey {
+  /** `null` where it is no text. */
+  readonly kid: string | null
+  readonly kind: 'dynamic' | 'static'
+  /** The size of the modulus; absent where there is none. */
+  readonly bits?: number
+  /** Since the core made it, where its id says when. */
+  readonly ageSeconds?: number
+  /** Whether it may verify tokens of this policy. */
+  readonly usable: boolean
+  readonly reason?: UnusableReason
+}
+
+/** Why a key verifies no token of this policy. */
+export type UnusableReason = SkipReason | 'static_key_refused' | 'key_denied'
+
+/** What the reason says, for people. */
+export const UNUSABLE: Record<UnusableReason, string> = {
+  malformed: 'it is no RSA key as RFC 7517 writes one',
+  key_id_invalid: 'its kid is not 1 to 256 visible ASCII characters',
+  key_id_repeated: 'a different key has the same kid',
+  not_rsa: 'it is no RSA key',
+  private: 'its private half is published: replace it at once',
+  not_for_signatures: 'its use or key_ops say that it is not for signatures',
+  other_algorithm: 'its alg is not RS256',
+  modulus_size: 'its modulus is not 2048 to 8192 bits',
+  exponent: 'its public exponent is not odd and at least 3',
+  static_key_refused: "the policy refuses static keys (staticKeys: 'refuse')",
+  key_denied: "the policy's denylist holds it",
+}
+
+/** The core names a dynamic key by when it made it, in milliseconds. */
+const DYNAMIC_KEY_ID = /^d-(\d{13})$/
+const MAX_SHOWN_LENGTH = 256
+
+/** The members of a key set's document in their order; `nowMs` since the epoch. */
+export function publishedKeys(
+  document: unknown,
+  { keys, skipped }: Screened,
+  { policy, nowMs }: { readonly policy: Policy; readonly nowMs: number },
+): PublishedKey[] {
+  const members = isRecord(document) && Array.isArray(document['keys']) ? document['keys'] : []
+  // The screening keeps the order.
+  const reasons = skipped.values()
+  return members.map((member: unknown): PublishedKey => {
+    const fields = isRecord(member) ? member : {}
+    const kid = typeof fields['kid'] === 'string' ? fields['kid'] : null
+    const isScreened = kid !== null && keys.has(kid)
+    const reason = isScreened ? policyReason(kid, policy) : reasons.next().value?.reason
+    const bits = modulusBits(fields)
+    const ageSeconds = ageOf(kid, nowMs)
+    return {
+      kid: kid?.slice(0, MAX_SHOWN_LENGTH) ?? null,
+      kind: kid !== null && isStaticKeyId(kid) ? 'static' : 'dynamic',
+      ...(bits !== undefined && { bits }),
+      ...(ageSeconds !== undefined && { ageSeconds }),
+      usable: reason === undefined,
+      ...(reason !== undefined && { reason }),
+    }
+  })
+}
+
+function policyReason(kid: string, policy: Policy): UnusableReason | undefined {
+  if (isStaticKeyId(kid) && policy.staticKeys === 'refuse') {
+    return 'static_key_refused'
+  }
+  return policy.denied.keys.has(kid) ? 'key_denied' : undefined
+}
+
+function modulusBits({ kty, n }: Record<string, unknown>): number | undefined {
+  if (kty !== 'RSA' || typeof n !== 'string') return undefined
+  const hex = Buffer.from(n, 'base64url').toString('hex')
+  return hex === '' ? undefined : BigInt(`0x${hex}`).toString(2).length
+}
+
+function ageOf(kid: string | null, nowMs: number): number | undefined {
+  const [, madeAtMs] = DYNAMIC_KEY_ID.exec(kid ?? '') ?? []
+  if (madeAtMs === undefined) return undefined
+  return Math.max(0, Math.round((nowMs - Number(madeAtMs)) / 1000))
+}

@@ -1,0 +1,70 @@
+import {
+  type ExchangeResult,
+  exchange,
+  FetchFailure,
+} from '../../verification/key-set/fetch-key-set.js'
+import { type Screened, screenKeySet } from '../../verification/key-set/usable-keys.js'
+
+/** What a key set answered to one request. */
+export interface KeySetAnswer {
+  readonly jwksUri: string
+  /** Absent when there was no answer. */
+  readonly response?: ObservedResponse
+  readonly outcome: KeySetOutcome
+}
+
+export interface ObservedResponse {
+  readonly status: number
+  readonly headers: Headers
+  /** Milliseconds since the epoch, by our clock. */
+  readonly askedAt: number
+  readonly answeredAt: number
+}
+
+type KeySetOutcome =
+  | {
+      readonly ok: true
+      readonly document: unknown
+      readonly screened: Screened
+      readonly freshness: ExchangeResult['freshness']
+    }
+  | { readonly ok: false; readonly failure: FetchFailure }
+
+/** What a receiver waits by default. */
+const TIMEOUT_MS = 3000
+
+/** Asks once for a key set, by the same code as a receiver; what came back is observed on the way. */
+export async function askKeySet(jwksUri: string): Promise<KeySetAnswer> {
+  let response: ObservedResponse | undefined
+  const observedFetch: typeof globalThis.fetch = async (input, init) => {
+    const askedAt = Date.now()
+    const answer = await globalThis.fetch(input, init)
+    response = { status: answer.status, headers: answer.headers, askedAt, answeredAt: Date.now() }
+    return answer
+  }
+  const outcome = await outcomeOf(jwksUri, observedFetch)
+  return { jwksUri, outcome, ...(response !== undefined && { response }) }
+}
+
+async function outcomeOf(
+  jwksUri: string,
+  fetch: typeof globalThis.fetch,
+): Promise<KeySetAnswer['outcome']> {
+  try {
+    const result = await exchange({
+      jwksUri,
+      fetch,
+      timeoutMs: TIMEOUT_MS,
+      clock: Date.now,
+      validators: undefined,
+      earlierMaxAgeSeconds: undefined,
+      signal: new AbortController().signal,
+    })
+    const document = result.kind === 'modified' ? result.document : undefined
+    const screened = screenKeySet(document, undefined)
+    return { ok: true, document, screened, freshness: result.freshness }
+  } catch (error) {
+    if (!(error instanceof FetchFailure)) throw error
+    return { ok: false, failure: error }
+  }
+}

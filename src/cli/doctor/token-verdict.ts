@@ -1,0 +1,86 @@
+import { type Denial, deny, type Reason } from '../../base/decision/reason.js'
+import { Unavailable } from '../../base/decision/unavailable.js'
+import { verdictOf } from '../../middleware/refusals.js'
+import { createAdmit } from '../../verification/admit.js'
+import type { KeySource } from '../../verification/key-set/key-set.js'
+import type { Policy } from '../../verification/policy/policy.js'
+import { screenToken } from '../../verification/token/parse-token.js'
+import { verifyToken } from '../../verification/token/verify.js'
+import { STEPS, type Step, stepOf } from './verdict-step.js'
+
+/** What a receiver decides on a token. JSON-serialisable. */
+export interface TokenVerdict {
+  readonly outcome: 'accepted' | 'refused' | 'undecided'
+  readonly reason?: Reason
+  /** What the caller gets. */
+  readonly status?: number
+  readonly steps: readonly { readonly step: Step; readonly result: StepResult }[]
+  /** What the token says, once its signature is verified. */
+  readonly claims?: Readonly<Record<string, unknown>>
+  /** The permission that the policy requires and the token does not grant. */
+  readonly missingPermission?: string
+}
+
+export type StepResult = 'passed' | 'failed' | 'not_reached'
+
+/** The claims that a policy judges. Of others a token may hold what nobody is to see. */
+export const JUDGED_CLAIMS: readonly Step[] = STEPS.slice(
+  STEPS.indexOf('iss'),
+  STEPS.indexOf('jti') + 1,
+)
+
+const SCHEME = /^bearer /i
+
+/**
+ * The verdict on a token, with or without `Bearer ` before it: what `admit` decides, and at which
+ * step.
+ */
+export async function judgeText(
+  text: string,
+  policy: Policy,
+  keySource: KeySource,
+): Promise<TokenVerdict> {
+  const authorization = SCHEME.test(text) ? text : `Bearer ${text}`
+  const denial = await denialOf(authorization, policy, keySource)
+  const failed = denial === undefined ? STEPS.length : STEPS.indexOf(stepOf(denial))
+  const isVerified = failed > STEPS.indexOf('payload')
+  const token = authorization.slice('Bearer '.length)
+  return {
+    ...(denial === undefined ? { outcome: 'accepted' } : verdictOf(denial.reason)),
+    steps: STEPS.map((step, index) => ({ step, result: resultAt(index, failed) })),
+    ...(isVerified && { claims: await claimsOf(token, keySource) }),
+    ...(denial?.evidence.permission !== undefined && {
+      missingPermission: denial.evidence.permission,
+    }),
+  }
+}
+
+function resultAt(index: number, failed: number): StepResult {
+  if (index === failed) return 'failed'
+  return index < failed ? 'passed' : 'not_reached'
+}
+
+async function denialOf(
+  authorization: string,
+  policy: Policy,
+  keySource: KeySource,
+): Promise<Denial | undefined> {
+  const admit = createAdmit(policy, keySource)
+  try {
+    const rawHeaders = ['Authorization', authorization]
+    const decision = await admit({ rawHeaders, headers: { authorization } })
+    return decision.ok ? undefined : decision
+  } catch (error) {
+    if (error instanceof Unavailable && error.what === 'key_set') return deny('key_set_unavailable')
+    throw error
+  }
+}
+
+/** Of a token that is verified; nothing where it is not. */
+async function claimsOf(token: string, keySource: KeySource): Promise<Record<string, unknown>> {
+  const screened = screenToken(token)
+  const verified = screened.ok ? await verifyToken(screened.value, keySource) : screened
+  const members = verified.ok ? verified.value.payload.members : {}
+  const judged = JUDGED_CLAIMS.filter((claim) => members[claim] !== undefined)
+  return Object.fromEntries(judged.map((claim) => [claim, members[claim]]))
+}

@@ -1,0 +1,176 @@
+import { parseArgs } from 'node:util'
+import { wrong } from './command-failure.js'
+
+/** An option of a command. */
+export interface OptionSpec {
+  readonly kind: 'text' | 'flag'
+  /** What stands for the value in the help, such as `FILE`. */
+  readonly value?: string
+  readonly help: string
+  /** Whether it may be given several times. */
+  readonly repeatable?: true
+  /** Whether its value may be the empty text. */
+  readonly mayBeEmpty?: true
+}
+
+export type OptionSpecs = Readonly<Record<string, OptionSpec>>
+
+/** Options that the help shows together. */
+export interface OptionGroup {
+  /** What they are of. */
+  readonly title: string
+  readonly options: OptionSpecs
+}
+
+/** What was given behind a command's name. */
+export interface Arguments {
+  /** The arguments that are no options. */
+  readonly values: readonly string[]
+  flag(name: string): boolean
+  text(name: string): string | undefined
+  texts(name: string): readonly string[]
+  /** @throws CommandFailure (2) when it was not given. */
+  required(name: string): string
+}
+
+/** Every command has these. */
+export const COMMON_OPTIONS: OptionSpecs = {
+  json: { kind: 'flag', help: 'print JSON instead' },
+  help: { kind: 'flag', help: 'show this' },
+  version: { kind: 'flag', help: 'show the version of the package' },
+}
+
+/** A password would be in the list of processes, and in the shell's history. */
+const REDIS_SCHEME = /\b(?:redis|valkey)/i
+const URL_WITH_PASSWORD = /:\/\/[^/@\s:]*:[^/@\s]*@/
+const TOKEN_HEADER = /\beyJ[\w-]/
+
+// Each match begins where a run of its characters begins: from every character the search would take time
+// that grows with the square of the length.
+const SCHEMES = /(?<![a-z+])[a-z+]+(?=:\/\/)/gi
+const FIRST_SEGMENTS = /(?<![\w-])[\w-]+(?=\.[\w-]+\.[\w-])/g
+
+const holdsRedisUrl = (text: string): boolean =>
+  Array.from(text.matchAll(SCHEMES)).some(([scheme]) => REDIS_SCHEME.test(scheme))
+
+const holdsToken = (text: string): boolean =>
+  Array.from(text.matchAll(FIRST_SEGMENTS)).some(([segment]) => TOKEN_HEADER.test(segment))
+
+/**
+ * Refuses secrets among the arguments, without a word of them.
+ *
+ * @throws CommandFailure (2)
+ */
+export function refuseSecrets(argv: readonly string[]): void {
+  if (argv.some((text) => holdsRedisUrl(text) || URL_WITH_PASSWORD.test(text))) {
+    throw wrong(
+      'usage',
+      'a URL of Redis, or one with a password, is no argument: others see it in the list of ' +
+        'processes. Give it in REDIS_URL, or in a file with --redis',
+    )
+  }
+  if (argv.some(holdsToken)) {
+    throw wrong(
+      'usage',
+      'a token is no argument: others see it in the list of processes. Give it on standard input',
+    )
+  }
+}
+
+/** What a command takes. */
+export interface Grammar {
+  readonly options: OptionSpecs
+  readonly maxValues: number
+  /** How many words of the whole line stand before these. Default: 0. */
+  readonly wordsBefore?: number
+  /** What is wrong with an option of another command, by its name: `undefined` where no command has it. */
+  readonly misplaced?: (name: string) => string | undefined
+}
+
+/**
+ * Reads options and values. What is wrong is told by its place: a word in the wrong place may be a
+ * secret, unless it is the name of another command's option.
+ *
+ * @throws CommandFailure (2)
+ */
+export function readArguments(
+  argv: readonly string[],
+  { options, maxValues, wordsBefore = 0, misplaced }: Grammar,
+): Arguments {
+  const specs: OptionSpecs = { ...options, ...COMMON_OPTIONS }
+  const given = new Map<string, string[]>()
+  const values: string[] = []
+  for (const token of tokensOf(argv, specs)) {
+    if (token.kind === 'positional') values.push(token.value)
+    if (token.kind !== 'option') continue
+    const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined
+    if (spec === undefined) {
+      const place = inPlace(token.index + wordsBefore)
+      throw wrong('usage', misplaced?.(token.name) ?? `unknown option${place}`)
+    }
+    const value = readValue(token, spec)
+    const earlier = given.get(token.name)
+    if (earlier !== undefined && spec.kind === 'text' && !spec.repeatable) {
+      throw wrong('usage', `--${token.name} is given more than once`)
+    }
+    given.set(token.name, [...(earlier ?? []), value])
+  }
+  if (values.length > maxValues) {
+    const expected = maxValues === 0 ? 'none' : `at most ${maxValues}`
+    throw wrong('usage', `${values.length} arguments besides the options, but it takes ${expected}`)
+  }
+  return argumentsOf(values, given)
+}
+
+/** Where a word stands on the command line, counted from 0, for a message. */
+export const inPlace = (index: number): string => ` (argument ${index + 1})`
+
+type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
+type OptionToken = Extract<Token, { kind: 'option' }>
+
+/** Strict mode would quote what it does not know. */
+function tokensOf(argv: readonly string[], specs: OptionSpecs): Token[] {
+  const options = Object.fromEntries(
+    Object.entries(specs).map(([name, { kind }]) => [
+      name,
+      { type: kind === 'flag' ? ('boolean' as const) : ('string' as const), multiple: true },
+    ]),
+  )
+  return parseArgs({
+    args: [...argv],
+    options: { ...options, help: { type: 'boolean', multiple: true, short: 'h' } },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  }).tokens
+}
+
+function readValue({ name, value, inlineValue }: OptionToken, spec: OptionSpec): string {
+  if (spec.kind === 'flag') {
+    if (value !== undefined) throw wrong('usage', `--${name} takes no value`)
+    return ''
+  }
+  const isNextOption = !inlineValue && value?.startsWith('-')
+  if (value === undefined || isNextOption || (value === '' && !spec.mayBeEmpty)) {
+    throw wrong('usage', `--${name} needs a value (--${name}=VALUE for one that begins with -)`)
+  }
+  return value
+}
+
+function argumentsOf(
+  values: readonly string[],
+  given: ReadonlyMap<string, readonly string[]>,
+): Arguments {
+  const texts = (name: string): readonly string[] => given.get(name) ?? []
+  return {
+    values,
+    texts,
+    flag: (name) => given.has(name),
+    text: (name) => texts(name)[0],
+    required(name) {
+      const [text] = texts(name)
+      if (text === undefined) throw wrong('usage', `--${name} is missing`)
+      return text
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import { wrong } from './command-failure.js'
+
+const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+const DURATION = /^(\d{1,9})(ms|s|m|h|d)$/
+
+/** Milliseconds. */
+export interface DurationRange {
+  readonly leastMs: number
+  readonly mostMs: number
+}
+
+/**
+ * Milliseconds of a text such as `250ms`, `5s`, `15m`, `2h` or `7d`. `name` is the option's, such as
+ * `--timeout`.
+ *
+ * @throws CommandFailure (2) for another form, or beyond the range.
+ */
+export function parseDuration(name: string, text: string, range: DurationRange): number {
+  const [, count, unit] = DURATION.exec(text) ?? []
+  if (count === undefined || unit === undefined) {
+    throw wrong('usage', `${name} must be a number and a unit, such as 250ms, 5s, 15m, 2h or 7d`)
+  }
+  const ms = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]
+  if (ms < range.leastMs || ms > range.mostMs) {
+    const bounds = `${describeDuration(range.leastMs)} to ${describeDuration(range.mostMs)}`
+    throw wrong('usage', `${name} must be from ${bounds}`)
+  }
+  return ms
+}
+
+/** The shortest exact text, in the form that `parseDuration` reads. */
+export function describeDuration(ms: number): string {
+  const whole = Object.entries(UNITS_MS).filter(([, size]) => ms >= size && ms % size === 0)
+  const [unit, size] = whole.at(-1) ?? ['ms', 1]
+  return `${ms / size}${unit}`
+}

@@ -1,0 +1,68 @@
+import { keySetAddressFaults } from '../../verification/policy/key-set-address.js'
+import { type Policy, parsePolicy } from '../../verification/policy/policy.js'
+import type { OptionSpecs } from '../frame/arguments.js'
+import type { CommandContext } from '../frame/command.js'
+import { wrong } from '../frame/command-failure.js'
+import { readFileOf } from './private-file.js'
+
+export const POLICY_OPTION: OptionSpecs = {
+  policy: { kind: 'text', value: 'FILE', help: 'the policy of the receiver, as JSON' },
+}
+
+/** For commands that take `--issuer` instead of `--policy`. */
+export const ISSUER_OPTION: OptionSpecs = {
+  issuer: { kind: 'text', value: 'URL', help: 'the exact iss of the tokens, instead of --policy' },
+}
+
+/**
+ * The policy that `--policy` names.
+ *
+ * @throws CommandFailure (2), in the policy's own words where it is invalid.
+ */
+export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
+  const text = await readFileOf('--policy', context.arguments.required('policy'), 'public')
+  let input: unknown
+  try {
+    input = JSON.parse(text)
+  } catch {
+    throw wrong('policy', 'the file of --policy is not JSON')
+  }
+  try {
+    return parsePolicy(input)
+  } catch (error) {
+    if (error instanceof TypeError) throw wrong('policy', error.message)
+    throw error
+  }
+}
+
+/** The issuer, and the policy where that is how it was named. */
+export interface NamedIssuer {
+  readonly issuer: string
+  readonly policy: Policy | undefined
+}
+
+/**
+ * The issuer that `--issuer` or `--policy` names.
+ *
+ * @throws CommandFailure (2) unless exactly one of them is given, and for an issuer that no receiver
+ * without a `jwksUri` may have: what is written for it would be of no effect.
+ */
+export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Promise<NamedIssuer> {
+  const issuer = context.arguments.text('issuer')
+  const isPolicyGiven = context.arguments.text('policy') !== undefined
+  if ((issuer !== undefined) === isPolicyGiven) {
+    throw wrong('usage', 'give either --issuer or --policy')
+  }
+  if (issuer !== undefined) return { issuer: checkedIssuer(issuer), policy: undefined }
+  const policy = await readPolicy(context)
+  return { issuer: policy.issuer, policy }
+}
+
+function checkedIssuer(issuer: string): string {
+  if (keySetAddressFaults({ issuer, allowInsecureHttp: true }).length === 0) return issuer
+  throw wrong(
+    'usage',
+    '--issuer must be an absolute http(s) URL without query, fragment or trailing slash; ' +
+      'where the iss of the tokens is another text, give --policy',
+  )
+}

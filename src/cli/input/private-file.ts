@@ -1,0 +1,65 @@
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { wrong } from '../frame/command-failure.js'
+
+/** A file of which nobody but its owner may read what is in it, or one that may be public. */
+export type Secrecy = 'secret' | 'public'
+
+const MAX_BYTES = 1024 * 1024
+const OPEN_TO_OTHERS = 0o077
+
+/**
+ * Reads a regular file of at most 1 MiB in UTF-8; links are followed. `name` is that of the option.
+ *
+ * @throws CommandFailure (2), without the path and without a word of the contents.
+ */
+export async function readFileOf(name: string, path: string, secrecy: Secrecy): Promise<string> {
+  const octets = await readOctets(name, path, secrecy)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(octets)
+  } catch {
+    throw wrong('file', `the file of ${name} is not text in UTF-8`)
+  }
+}
+
+/** As `readFileOf`, for a file of any octets. */
+export async function readOctets(name: string, path: string, secrecy: Secrecy): Promise<Buffer> {
+  // Without O_NONBLOCK, to open a FIFO would wait for whoever writes into it.
+  const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
+    ({ code }: NodeJS.ErrnoException) => {
+      throw wrong('file', `the file of ${name} cannot be opened${code ? ` (${code})` : ''}`)
+    },
+  )
+  try {
+    // Of the open file: its name may lead to another one by now.
+    const stats = await handle.stat()
+    const { mode, size } = stats
+    if (!stats.isFile()) throw wrong('file', `${name} must name a regular file`)
+    if (secrecy === 'secret' && isOpenToOthers(mode)) {
+      throw wrong('file', `others can read the file of ${name}, or change it: chmod 600`)
+    }
+    if (size > MAX_BYTES) throw wrong('file', `the file of ${name} is larger than 1 MiB`)
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(size), 0, size, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Windows has no such bits. */
+const isOpenToOthers = (mode: number): boolean =>
+  process.platform !== 'win32' && (mode & OPEN_TO_OTHERS) !== 0
+
+/**
+ * The JSON in a file.
+ *
+ * @throws CommandFailure (2), without a word of the contents.
+ */
+export async function readJsonFile(name: string, path: string, secrecy: Secrecy): Promise<unknown> {
+  const text = await readFileOf(name, path, secrecy)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw wrong('file', `the file of ${name} is not JSON`)
+  }
+}

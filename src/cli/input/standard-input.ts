@@ -1,0 +1,36 @@
+import type { CommandContext } from '../frame/command.js'
+import { wrong } from '../frame/command-failure.js'
+
+const MAX_BYTES = 64 * 1024
+
+/**
+ * The text on standard input to its end, without one trailing line break. `what` says what is asked
+ * for, such as `the token`.
+ *
+ * @throws CommandFailure (2) when it is empty, too long or not UTF-8; nothing of it is repeated.
+ */
+export async function readStandardInput(
+  { stdin, note }: Pick<CommandContext, 'stdin' | 'note'>,
+  what: string,
+): Promise<string> {
+  if (stdin.isTTY) note(`Type or paste ${what}, then Enter and Ctrl-D:`)
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stdin) {
+    const octets = Buffer.from(chunk as string)
+    size += octets.length
+    if (size > MAX_BYTES) throw wrong('input', `${what} on standard input is longer than 64 KiB`)
+    chunks.push(octets)
+  }
+  const text = decoded(Buffer.concat(chunks), what).replace(/\r?\n$/, '')
+  if (text === '') throw wrong('input', `standard input is empty; it must hold ${what}`)
+  return text
+}
+
+function decoded(octets: Buffer, what: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(octets)
+  } catch {
+    throw wrong('input', `${what} on standard input is not text in UTF-8`)
+  }
+}

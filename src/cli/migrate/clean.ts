@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { lstat, open, unlink } from 'node:fs/promises'
+import type { MigrationReport } from '../../migration/run/report.js'
+import type { CommandResult } from '../frame/command.js'
+import { wrong } from '../frame/command-failure.js'
+import { EXIT_CODES } from './exit-codes.js'
+import type { OriginFile } from './source-origins.js'
+
+/**
+ * Lists the source and the corrections, and deletes them when it is told to. A file that has their name
+ * and is none of them by its digest is not touched, nor is any other then. Nothing is overwritten: no
+ * program can know where a file system has written a file.
+ *
+ * @throws CommandFailure (2)
+ */
+export async function cleanAway(
+  named: readonly OriginFile[],
+  { state }: MigrationReport,
+  isTold: boolean,
+): Promise<CommandResult> {
+  if (state !== 'complete') {
+    return {
+      exitCode: EXIT_CODES[state],
+      lines: [],
+      json: { state },
+      complaint: `nothing was deleted: the migration is ${state}, not complete`,
+    }
+  }
+  const files = await filesThere(named)
+  if (files.length === 0) return resultOf(['Nothing is left to delete.'], files, isTold)
+  if (!isTold) {
+    const lines = [
+      'With --yes these are deleted, without being overwritten:',
+      ...files.map(indented),
+    ]
+    return resultOf(lines, files, isTold)
+  }
+  for (const file of files) await remove(file)
+  return resultOf(['Deleted, not overwritten:', ...files.map(indented)], files, isTold)
+}
+
+async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
+  const files = new Set<string>()
+  for (const { path, digest } of named) {
+    if (!(await isThere(path))) continue
+    if ((await digestOf(path)) !== digest) {
+      throw wrong('file', `nothing was deleted: ${path} is not the file that the journal knows`)
+    }
+    files.add(path)
+  }
+  return [...files]
+}
+
+/** Of a link the file behind it would stay, so one is not followed. */
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants
+  try {
+    const file = await open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+    for await (const octets of file.createReadStream()) hash.update(octets)
+  } catch (error) {
+    throw cannot('be looked at', path, error)
+  }
+  return hash.digest('hex')
+}
+
+const indented = (file: string): string => `  ${file}`
+
+const resultOf = (
+  lines: readonly string[],
+  files: readonly string[],
+  isDeleted: boolean,
+): CommandResult => ({ exitCode: 0, lines, json: { state: 'complete', files, isDeleted } })
+
+/** @throws CommandFailure (2) when nobody can tell. */
+export async function isThere(file: string): Promise<boolean> {
+  try {
+    await lstat(file)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw cannot('be looked at', file, error)
+  }
+}
+
+async function remove(file: string): Promise<void> {
+  await unlink(file).catch((error: unknown) => {
+    throw cannot('be deleted', file, error)
+  })
+}
+
+function cannot(what: string, file: string, error: unknown) {
+  const { code } = error as NodeJS.ErrnoException
+  return wrong('file', `${file} cannot ${what}${code ? ` (${code})` : ''}`)
+}

@@ -1,0 +1,219 @@
+import { resolve } from 'node:path'
+import {
+  USER_WARNING_CODES,
+  type UserWarningCode,
+} from '../../migration/record-validation/user-finding.js'
+import type { MigrationOptions } from '../../migration/run/migration.js'
+import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from '../frame/arguments.js'
+import { wrong } from '../frame/command-failure.js'
+import type { OptionNames } from '../frame/option-names.js'
+
+/** The steps of `migrate`, its first argument. */
+export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'unblock', 'clean'] as const
+export type Step = (typeof STEPS)[number]
+
+/** A whole number: of `openMigration`, unless it is one of the client's. */
+interface NumberOption {
+  readonly least: number
+  readonly most: number
+  readonly help: string
+}
+
+const MIGRATION_NUMBERS = {
+  batchUsers: { least: 1, most: 10_000, help: 'users in a call (default: 2000)' },
+  batchBytes: {
+    least: 65_536,
+    most: 67_108_864,
+    help: 'bytes of a call, and of the largest record (default: 1000000)',
+  },
+  settleSeconds: {
+    least: 0,
+    most: 600,
+    help: 'seconds after which a call without reply counts as ended (default: 60)',
+  },
+  pollSeconds: { least: 1, most: 3600, help: 'seconds between two counts (default: 15)' },
+  stallMinutes: {
+    least: 1,
+    most: 1440,
+    help: 'minutes without a change that are a stall (default: 30)',
+  },
+  lookUps: { least: 1, most: 64, help: 'look-ups at once (default: 8)' },
+} as const satisfies Partial<Record<keyof MigrationOptions, NumberOption>>
+
+const CLIENT_NUMBERS = {
+  timeoutMs: { least: 1, most: 300_000, help: 'milliseconds of a call (default: 10000)' },
+  stageTimeoutMs: {
+    least: 1,
+    most: 300_000,
+    help: 'milliseconds of a call that stages (default: 120000)',
+  },
+} as const satisfies Record<string, NumberOption>
+
+const kebab = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** The options of the command by the names that messages of the package use. */
+export const MIGRATE_OPTION_NAMES: OptionNames = new Map([
+  ['baseUrl', '--core'],
+  ['apiKey', 'the API key'],
+  ...['allowInsecureHttp', 'acceptWarnings', 'allowForeignRows']
+    .concat(Object.keys(MIGRATION_NUMBERS), Object.keys(CLIENT_NUMBERS))
+    .map((name): [string, string] => [name, `--${kebab(name)}`]),
+])
+
+const numberSpec = ({ help }: NumberOption): OptionSpec => ({ kind: 'text', value: 'N', help })
+
+/** In the order in which a person comes to the steps. */
+export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
+  {
+    title: 'Every step',
+    options: {
+      journal: {
+        kind: 'text',
+        value: 'DIR',
+        help: 'the folder of the journal, a record of what is done',
+      },
+      source: {
+        kind: 'text',
+        value: 'FILE',
+        help: 'the records: NDJSON in UTF-8; status and clean know it from the journal',
+      },
+    },
+  },
+  {
+    title: 'CORE, of check, run, correct, reconcile and unblock',
+    options: {
+      core: { kind: 'text', value: 'URL', help: 'where the core is, a path included' },
+      'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key; 0600' },
+      'api-key-stdin': { kind: 'flag', help: 'read the API key from standard input' },
+      'allow-insecure-http': { kind: 'flag', help: 'allow http: beyond this machine' },
+      'timeout-ms': numberSpec(CLIENT_NUMBERS.timeoutMs),
+      'look-ups': numberSpec(MIGRATION_NUMBERS.lookUps),
+    },
+  },
+  {
+    title: 'check, run and correct, which judge the records',
+    options: {
+      'accept-warnings': {
+        kind: 'text',
+        value: 'CODE',
+        help: 'a warning that stops nothing',
+        repeatable: true,
+      },
+      'allow-foreign-rows': { kind: 'flag', help: "start beside others' staged rows" },
+      'batch-bytes': numberSpec(MIGRATION_NUMBERS.batchBytes),
+    },
+  },
+  {
+    title: 'run and correct, which stage',
+    options: {
+      'batch-users': numberSpec(MIGRATION_NUMBERS.batchUsers),
+      'stage-timeout-ms': numberSpec(CLIENT_NUMBERS.stageTimeoutMs),
+    },
+  },
+  {
+    title: 'run, correct and reconcile, which wait for the core',
+    options: {
+      'settle-seconds': numberSpec(MIGRATION_NUMBERS.settleSeconds),
+      'poll-seconds': numberSpec(MIGRATION_NUMBERS.pollSeconds),
+      'stall-minutes': numberSpec(MIGRATION_NUMBERS.stallMinutes),
+    },
+  },
+  {
+    title: 'correct, one of the two',
+    options: {
+      corrections: { kind: 'text', value: 'FILE', help: 'one correction a line' },
+      again: {
+        kind: 'text',
+        value: 'CODE',
+        help: 'stage again the records that failed with it',
+        repeatable: true,
+      },
+    },
+  },
+  { title: 'unblock and clean', options: { yes: { kind: 'flag', help: 'delete what it lists' } } },
+]
+
+export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
+  {},
+  ...MIGRATE_OPTION_GROUPS.map(({ options }) => options),
+)
+
+/** Options of some steps only. */
+const OF_SOME_STEPS: Readonly<Record<string, readonly Step[]>> = {
+  corrections: ['correct'],
+  again: ['correct'],
+  yes: ['unblock', 'clean'],
+}
+
+/**
+ * The step that is named.
+ *
+ * @throws CommandFailure (2)
+ */
+export function readStep(given: Arguments): Step {
+  const [word] = given.values
+  const step = STEPS.find((name) => name === word)
+  if (step === undefined) {
+    const what = word === undefined ? 'a step is missing' : 'unknown step'
+    throw wrong('usage', `${what}: one of ${STEPS.join(', ')}`)
+  }
+  for (const [name, owners] of Object.entries(OF_SOME_STEPS)) {
+    if (owners.includes(step) || !given.flag(name)) continue
+    throw wrong('usage', `--${name} is for ${owners.join(' and ')} only`)
+  }
+  return step
+}
+
+/** What a step is told, without the core and the corrections. */
+export interface Settings
+  extends Omit<MigrationOptions, 'core' | 'journal' | 'source' | 'onProgress' | 'corrections'> {
+  /** Absolute. Without one the journal names it. */
+  readonly sourceFile: string | undefined
+  /** Absolute. */
+  readonly directory: string
+}
+
+/** @throws CommandFailure (2) */
+export function readSettings(given: Arguments): Settings {
+  const directory = resolve(given.required('journal'))
+  const source = given.text('source')
+  return {
+    sourceFile: source === undefined ? undefined : resolve(source),
+    directory,
+    ...readNumbers(given, MIGRATION_NUMBERS),
+    acceptWarnings: given.texts('accept-warnings').map(warningOf),
+    allowForeignRows: given.flag('allow-foreign-rows'),
+  }
+}
+
+/** Times of the client, where they are given. */
+export const readClientTimes = (
+  given: Arguments,
+): { readonly timeoutMs?: number; readonly stageTimeoutMs?: number } =>
+  readNumbers(given, CLIENT_NUMBERS)
+
+function readNumbers<Name extends string>(
+  given: Arguments,
+  numbers: Readonly<Record<Name, NumberOption>>,
+): { readonly [name in Name]?: number } {
+  const read: { [name in Name]?: number } = {}
+  for (const [name, range] of Object.entries<NumberOption>(numbers)) {
+    const option = kebab(name)
+    const text = given.text(option)
+    if (text !== undefined) read[name as Name] = wholeNumber(option, text, range)
+  }
+  return read
+}
+
+function wholeNumber(option: string, text: string, { least, most }: NumberOption): number {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw wrong('usage', `--${option} must be a whole number from ${least} to ${most}`)
+}
+
+function warningOf(text: string): UserWarningCode {
+  const code = USER_WARNING_CODES.find((one) => one === text)
+  if (code !== undefined) return code
+  throw wrong('usage', `--accept-warnings must be one of ${USER_WARNING_CODES.join(', ')}`)
+}

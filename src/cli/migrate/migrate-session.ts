@@ -1,0 +1,161 @@
+import type { CoreClient } from '../../migration/core/core-client.js'
+import { CoreError } from '../../migration/core/core-error.js'
+import type { Journal } from '../../migration/journal/journal.js'
+import type { Migration, MigrationOptions } from '../../migration/run/migration.js'
+import { MigrationError } from '../../migration/run/migration-error.js'
+import type { MigrationProgress } from '../../migration/run/progress.js'
+import type { CommandContext } from '../frame/command.js'
+import { outOfReach, wrong } from '../frame/command-failure.js'
+import { withOptionNames } from '../frame/option-names.js'
+import { readApiKey } from './core-key.js'
+import { MIGRATE_OPTION_NAMES, readClientTimes, type Settings } from './migrate-options.js'
+import { type OriginFile, type Origins, readOrigins } from './source-origins.js'
+
+/** What the command is a face of. */
+export interface MigrateParts {
+  coreClient(options: {
+    readonly baseUrl: string
+    readonly apiKey: string
+    readonly allowInsecureHttp?: boolean
+    readonly timeoutMs?: number
+    readonly stageTimeoutMs?: number
+  }): CoreClient
+  fileJournal(directory: string): Promise<Journal>
+  journalInUse(directory: string): Promise<Journal>
+  openMigration(options: MigrationOptions): Promise<Migration>
+}
+
+/** Which core, by which key. */
+export type Core = Parameters<MigrateParts['coreClient']>[0]
+
+/** For steps that ask no core. The name belongs to nobody (RFC 2606). */
+const UNASKED: Core = { baseUrl: 'https://core.invalid', apiKey: 'none', allowInsecureHttp: true }
+
+/** @throws CommandFailure (2) */
+export async function readCore(context: CommandContext): Promise<Core> {
+  const { arguments: given } = context
+  return {
+    baseUrl: given.required('core'),
+    apiKey: await readApiKey(context),
+    allowInsecureHttp: given.flag('allow-insecure-http'),
+    ...readClientTimes(given),
+  }
+}
+
+export interface SessionOptions {
+  readonly settings: Settings
+  /** `undefined` for steps that ask none. */
+  readonly core: Core | undefined
+  readonly onProgress: (event: MigrationProgress) => void
+  /** The step only looks, so it may do so beside another. */
+  readonly mayShare?: boolean
+}
+
+/** A migration that is open, and the files that it is of. */
+export interface Session {
+  readonly migration: Migration
+  /** Another step has the journal, and goes on: nothing may be written. */
+  readonly isShared: boolean
+  readonly files: readonly OriginFile[]
+}
+
+/**
+ * Runs the work on the migration of the settings, and closes it.
+ *
+ * @throws CommandFailure (2 or 3)
+ */
+export async function withMigration<Result>(
+  parts: MigrateParts,
+  options: SessionOptions,
+  work: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  const client = options.core && clientOf(parts, options.core)
+  try {
+    const { journal, isShared } = await openJournal(parts, options)
+    try {
+      const session = await openOn(parts, { ...options, journal, isShared, client })
+      try {
+        return await work(session)
+      } finally {
+        await session.migration.close()
+      }
+    } finally {
+      await journal.close()
+    }
+  } catch (error) {
+    throw asFailure(error)
+  }
+}
+
+interface OpenJournal extends Pick<Session, 'isShared'> {
+  readonly journal: Journal
+}
+
+async function openJournal(
+  parts: MigrateParts,
+  { settings: { directory }, mayShare = false }: SessionOptions,
+): Promise<OpenJournal> {
+  try {
+    return { journal: await parts.fileJournal(directory), isShared: false }
+  } catch (error) {
+    const isInUse = error instanceof MigrationError && error.code === 'journal_in_use'
+    if (!isInUse || !mayShare) throw error
+    return { journal: await parts.journalInUse(directory), isShared: true }
+  }
+}
+
+interface Opening extends SessionOptions, OpenJournal {
+  readonly client: CoreClient | undefined
+}
+
+async function openOn(
+  parts: MigrateParts,
+  { settings, onProgress, journal, isShared, client }: Opening,
+): Promise<Session> {
+  const { sourceFile, directory: _, ...options } = settings
+  const origins = await readOrigins(journal)
+  if (isShared && origins.source === undefined) {
+    throw wrong('journal_in_use', 'another step has the journal open, and no run has begun yet')
+  }
+  const source = sourceOf(sourceFile, origins)
+  const unasked = { ...UNASKED, ...(origins.core !== undefined && { baseUrl: origins.core }) }
+  const migration = await parts.openMigration({
+    ...options,
+    core: client ?? clientOf(parts, unasked),
+    source: { file: source },
+    journal,
+    corrections: origins.corrections.map(({ path }) => ({ file: path })),
+    onProgress,
+  })
+  const { digest = '' } = origins.source ?? {}
+  return { migration, isShared, files: [{ path: source, digest }, ...origins.corrections] }
+}
+
+/** A file may have been moved since; the journal knows it again by its digest. */
+function sourceOf(given: string | undefined, { source }: Origins): string {
+  const file = given ?? source?.path
+  if (file !== undefined) return file
+  throw wrong('usage', '--source is missing: the journal has no run yet')
+}
+
+function clientOf({ coreClient }: MigrateParts, core: Core): CoreClient {
+  try {
+    return coreClient(core)
+  } catch (error) {
+    if (error instanceof TypeError) throw wrong('usage', inCommandWords(error.message))
+    throw error
+  }
+}
+
+function asFailure(error: unknown): unknown {
+  if (error instanceof MigrationError) return wrong(error.code, inCommandWords(error.message))
+  if (error instanceof CoreError) {
+    const message = inCommandWords(error.message)
+    return outOfReach('core_fault', `${message}; the journal has all that was done`)
+  }
+  return error
+}
+
+/** A message of the package, with the options of this command. */
+export const inCommandWords = (message: string): string =>
+  withOptionNames(message, MIGRATE_OPTION_NAMES)

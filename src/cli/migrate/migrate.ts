@@ -1,0 +1,199 @@
+import { join } from 'node:path'
+import { JOURNAL_FILE } from '../../migration/journal/journal-folder.js'
+import type { MigrationReport } from '../../migration/run/report.js'
+import type { Command, CommandContext, CommandResult } from '../frame/command.js'
+import { wrong } from '../frame/command-failure.js'
+import { untilInterrupted } from '../frame/interrupt.js'
+import { cleanAway, isThere } from './clean.js'
+import { readOrder } from './correction-options.js'
+import { EXIT_CODES, type Verdict, verdictOfCheck, verdictOn } from './exit-codes.js'
+import {
+  MIGRATE_OPTION_GROUPS,
+  MIGRATE_OPTIONS,
+  readSettings,
+  readStep,
+  type Step,
+} from './migrate-options.js'
+import {
+  inCommandWords,
+  type MigrateParts,
+  readCore,
+  type Session,
+  withMigration,
+} from './migrate-session.js'
+import { reportLines, summaryLines } from './report-lines.js'
+import { showProgress } from './show-progress.js'
+import { listStalledRows } from './stalled-rows.js'
+import { type NeedingPerson, NOBODY, writeReports } from './write-reports.js'
+
+/** The command over its parts. */
+export const migrateWith = (parts: MigrateParts): Command => ({
+  name: 'migrate',
+  summary: 'Moves the accounts of an older identity service into the core, each exactly once',
+  usage: [
+    'check | run | reconcile CORE --source FILE --journal DIR [...]',
+    'correct CORE --source FILE --journal DIR --corrections FILE',
+    'correct CORE --source FILE --journal DIR --again CODE...',
+    'unblock CORE --source FILE --journal DIR [--yes]',
+    'status --journal DIR',
+    'clean --journal DIR [--yes]',
+  ],
+  maxValues: 1,
+  options: MIGRATE_OPTIONS,
+  optionGroups: MIGRATE_OPTION_GROUPS,
+  oneMeans: 'the preflight has objections; nothing was staged',
+  otherExitCodes: [
+    ['2', 'command, source, corrections or journal wrong, or in use'],
+    ['3', 'the core cannot be asked, or answers what it must not'],
+    ['4', 'records wait for corrections; see the report'],
+    ['5', 'not every identity is proved; see the report'],
+    ['6', 'nothing changes at the core; the report names the rows, which unblock deletes'],
+    ['130', 'interrupted; of status, or still under way'],
+    ['', 'after 1, 3, 6 and 130 run goes on where it was'],
+  ],
+  examples: [
+    'service-auth migrate run --core https://core --api-key-stdin --source users.ndjson --journal dir',
+    'service-auth migrate status --journal journal --json',
+    'service-auth migrate clean --journal journal --yes',
+  ],
+  run: (context) => runStep(parts, context),
+})
+
+async function runStep(parts: MigrateParts, context: CommandContext): Promise<CommandResult> {
+  const { arguments: given } = context
+  const step = readStep(given)
+  const act = actionOf(step, context)
+  const asksNoCore =
+    step === 'status' || step === 'clean' || (step === 'unblock' && !given.flag('yes'))
+  if (!asksNoCore) given.required('source')
+  const settings = readSettings(given)
+  if (!BEGINNING.includes(step)) await requireJournal(settings.directory)
+  const core = asksNoCore ? undefined : await readCore(context)
+  const view = showProgress(context)
+  try {
+    const options = { settings, core, onProgress: view.onProgress, mayShare: step === 'status' }
+    return await withMigration(parts, options, (session) =>
+      untilInterrupted(
+        (signal) => act(session, { directory: settings.directory, signal }),
+        () => context.note(INTERRUPTED),
+      ),
+    )
+  } finally {
+    view.end()
+  }
+}
+
+const INTERRUPTED = 'interrupted: the work in progress ends; the same signal again ends at once'
+
+/** Any other step would make an empty journal where a path is misspelt. */
+const BEGINNING: readonly Step[] = ['check', 'run']
+
+/** @throws CommandFailure (2) */
+async function requireJournal(directory: string): Promise<void> {
+  if (await isThere(join(directory, JOURNAL_FILE))) return
+  throw wrong('bad_journal', 'there is no journal in the folder of --journal')
+}
+
+interface Acting {
+  /** Of the journal. */
+  readonly directory: string
+  readonly signal: AbortSignal
+}
+
+type Action = (session: Session, acting: Acting) => Promise<CommandResult>
+
+/** @throws CommandFailure (2) */
+function actionOf(step: Step, { arguments: given }: CommandContext): Action {
+  switch (step) {
+    case 'check':
+      return async ({ migration }, { directory, signal }) => {
+        const report = await migration.check({ signal })
+        const verdict = signal.aborted ? verdictOn(report) : verdictOfCheck(report)
+        return reported(step, { report, verdict, migration, directory })
+      }
+    case 'run':
+    case 'reconcile':
+      return async ({ migration }, { directory, signal }) =>
+        reported(step, { report: await migration[step]({ signal }), migration, directory })
+    case 'status':
+      return async (session, { directory }) => statusOf(session, directory)
+    case 'correct': {
+      const order = readOrder(given)
+      return async ({ migration }, { directory, signal }) =>
+        reported(step, { report: await migration.correct(order, { signal }), migration, directory })
+    }
+    case 'unblock': {
+      const isConfirmed = given.flag('yes')
+      return async ({ migration }, { directory, signal }) =>
+        isConfirmed
+          ? reported(step, { report: await migration.unblock({ signal }), migration, directory })
+          : listStalledRows(await migration.status())
+    }
+    case 'clean': {
+      const isConfirmed = given.flag('yes')
+      return async ({ migration, files }) => cleanAway(files, await migration.status(), isConfirmed)
+    }
+  }
+}
+
+/** After `clean` there is no source to read identities from, and the files tell all of them. */
+async function statusOf(
+  { migration, files, isShared }: Session,
+  directory: string,
+): Promise<CommandResult> {
+  const report = await migration.status()
+  if (isShared) return underWay(report)
+  const [source] = files
+  const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
+  const needing = isCleaned ? NOBODY : undefined
+  return await reported('status', { report, migration, directory, ...(needing && { needing }) })
+}
+
+/** What the step before has ended with is no longer so, and the one that goes on writes the files. */
+const underWay = (report: MigrationReport): CommandResult => ({
+  exitCode: EXIT_CODES.interrupted,
+  lines: summaryLines(report, 'another step is under way'),
+  json: {
+    step: 'status',
+    underWay: true,
+    ...report,
+    state: 'interrupted',
+    findings: [],
+    advice: [],
+  },
+})
+
+interface Reported extends Pick<Session, 'migration'> {
+  readonly report: MigrationReport
+  readonly verdict?: Verdict
+  /** Where the files are not to be written anew. */
+  readonly needing?: NeedingPerson
+  readonly directory: string
+}
+
+async function reported(
+  step: Step,
+  { report: ended, verdict = verdictOn(ended), migration, directory, ...given }: Reported,
+): Promise<CommandResult> {
+  const report = { ...ended, advice: ended.advice.map(inCommandWords) }
+  const needing = given.needing ?? (await writeReports(directory, report, migration))
+  const shown = step === 'check' ? report : withoutInvalidRecords(report)
+  return {
+    exitCode: verdict.exitCode,
+    lines: reportLines({ report: shown, standing: verdict.words, needing, directory }),
+    json: { step, ...report },
+    ...complaintOf(report),
+  }
+}
+
+/** Of the core: what it is comes first among what a person is told. */
+const complaintOf = ({ state, advice: [first] }: MigrationReport): { complaint?: string } =>
+  state === 'core_fault' && first !== undefined ? { complaint: first } : {}
+
+/** The report lists each record with such a finding among the identities that need action. */
+const SHOWN_BY_IDENTITY: readonly string[] = ['record_invalid', 'login_taken', 'login_twice']
+
+const withoutInvalidRecords = (report: MigrationReport): MigrationReport => ({
+  ...report,
+  findings: report.findings.filter(({ code }) => !SHOWN_BY_IDENTITY.includes(code)),
+})

@@ -1,0 +1,34 @@
+import type { MigrationProgress } from '../../migration/run/progress.js'
+
+/** How far a part of a run is. */
+export interface Measure {
+  readonly phase: 'staging' | 'waiting' | 'reconciling'
+  readonly done: number
+  readonly total: number
+}
+
+/** `undefined` for what happens once. */
+export function measure({
+  type,
+  counts,
+  identities,
+  rows,
+}: MigrationProgress): Measure | undefined {
+  switch (type) {
+    case 'batch_staged':
+      return { phase: 'staging', done: identities - counts.pending, total: identities }
+    case 'waiting': {
+      const left = (rows?.new ?? 0) + (rows?.processing ?? 0)
+      // Others' rows are counted by the core as well.
+      const total = Math.max(counts.staged, left)
+      return { phase: 'waiting', done: total - left, total }
+    }
+    case 'reconciling': {
+      const { reconciled, missing, differs, shared, accepted, staged } = counts
+      const done = reconciled + missing + differs + shared + accepted
+      return { phase: 'reconciling', done, total: done + staged }
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,85 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { wrong } from '../frame/command-failure.js'
+
+/** Beside the journal. */
+export const REPORT_FILE = 'report.json'
+export const NEEDS_PERSON_FILE = 'report.ndjson'
+export const ACCOUNTS_FILE = 'accounts.ndjson'
+
+const FOR_ITS_OWNER_ALONE = 0o600
+
+/** One that only its owner can read. Takes its name when it is whole and on disk. */
+export interface FileAside {
+  append(text: string): Promise<void>
+  /** Replaces what had the name. */
+  finish(): Promise<void>
+  /** Leaves what had the name as it is. */
+  abandon(): Promise<void>
+}
+
+/** Text that is gathered before it is written, in characters. */
+const GATHERED = 64 * 1024
+
+/**
+ * A file of the journal's folder, written anew.
+ *
+ * @throws CommandFailure (2), and so do its functions.
+ */
+export async function writeAside(directory: string, name: string): Promise<FileAside> {
+  const path = join(directory, name)
+  const aside = `${path}.part`
+  const told = <T>(work: Promise<T>): Promise<T> => work.catch((error) => cannotWrite(name, error))
+  // What a killed process has left under this name is of no use.
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
+  const file = await told(
+    open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, FOR_ITS_OWNER_ALONE),
+  )
+  let gathered = ''
+  const flush = async (): Promise<void> => {
+    const text = gathered
+    gathered = ''
+    await told(file.writeFile(text))
+  }
+  return {
+    async append(text) {
+      gathered += text
+      if (gathered.length >= GATHERED) await flush()
+    },
+    async finish() {
+      await flush()
+      await told(settle(file, { aside, path, directory }))
+    },
+    abandon: () => file.close(),
+  }
+}
+
+interface Places {
+  readonly aside: string
+  readonly path: string
+  readonly directory: string
+}
+
+async function settle(file: FileHandle, { aside, path, directory }: Places): Promise<void> {
+  await file.sync()
+  await file.close()
+  await rename(aside, path)
+  // Windows opens no folders.
+  if (process.platform === 'win32') return
+  const folder = await open(directory)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+function cannotWrite(name: string, error: unknown): never {
+  const code = (error as NodeJS.ErrnoException).code
+  throw wrong(
+    'file',
+    `${name} cannot be written${code ? ` (${code})` : ''}; the journal has all that was done, ` +
+      'and `status` writes it again',
+  )
+}

@@ -1,0 +1,95 @@
+import { basename, join } from 'node:path'
+import type { IdentityReport, MigrationReport } from '../../migration/run/report.js'
+import { columns } from '../output/columns.js'
+import { durationInWords, momentInWords } from '../output/format-time.js'
+import { countsThatAre, numberInWords } from './format-counts.js'
+import { ACCOUNTS_FILE, NEEDS_PERSON_FILE, REPORT_FILE } from './report-files.js'
+import { stalledRowLines } from './stalled-rows.js'
+import type { NeedingPerson } from './write-reports.js'
+
+/** What a person is shown of a report. */
+export interface ShownReport {
+  readonly report: MigrationReport
+  /** Where the run stands, in words. */
+  readonly standing: string
+  readonly needing: NeedingPerson
+  /** Where the files of the report are. */
+  readonly directory: string
+}
+
+/** The report as a table. */
+export const reportLines = ({ report, standing, needing, directory }: ShownReport): string[] => [
+  ...summaryLines(report, standing),
+  ...findingLines(report.findings),
+  ...identityLines(needing),
+  ...spaced(stalledRowLines(report.rows)),
+  ...adviceLines(report),
+  '',
+  ...columns([
+    ['Report', join(directory, REPORT_FILE)],
+    ...(needing.count === 0 ? [] : [['Needs action', join(directory, NEEDS_PERSON_FILE)]]),
+    ['Accounts', join(directory, ACCOUNTS_FILE)],
+  ]),
+]
+
+/** Where the run stands, and how many identities are in which state. */
+export function summaryLines(
+  { identities, counts, startedAt, reportedAt }: MigrationReport,
+  standing: string,
+): string[] {
+  const lasted = durationInWords(Math.max(0, reportedAt - startedAt) / 1000)
+  return columns([
+    ['State', standing],
+    ['Begun', `${momentInWords(Math.floor(startedAt / 1000))}, ${lasted} before this report`],
+    ['Identities', numberInWords(identities)],
+    ...countsThatAre(counts).map(([name, count]) => [`  ${name}`, count]),
+  ])
+}
+
+/** What stops the run, or is worth knowing before it. */
+function findingLines(findings: MigrationReport['findings']): string[] {
+  if (findings.length === 0) return []
+  const rows = findings.map(({ severity, code, line, records, message }) => [
+    severity,
+    code,
+    line === undefined ? '' : `line ${line}`,
+    records === undefined || records === 1 ? '' : `${numberInWords(records)} records`,
+    message,
+  ])
+  return ['', ...columns(rows)]
+}
+
+function identityLines({ count, shown }: NeedingPerson): string[] {
+  if (count === 0) return []
+  const rows = shown.map((identity) => [
+    placeOf(identity),
+    identity.externalUserId,
+    identity.state,
+    whyOf(identity),
+  ])
+  const more = count - shown.length
+  return [
+    '',
+    ...columns([['line', 'external id', 'state', 'why'], ...rows]),
+    ...(more > 0 ? [`and ${numberInWords(more)} more`] : []),
+  ]
+}
+
+const placeOf = ({ line, corrections }: IdentityReport): string =>
+  corrections === undefined ? String(line) : `${basename(corrections)}:${line}`
+
+function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityReport): string {
+  const said = text ?? code
+  const parts = [
+    ...(said === undefined ? [] : [said]),
+    ...errors.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`)),
+    ...(differences.length === 0 ? [] : [differences.join(', ')]),
+    ...(heldBy === undefined ? [] : [`held by ${heldBy}`]),
+  ]
+  return parts.join('; ')
+}
+
+const adviceLines = ({ advice }: MigrationReport): string[] => spaced(advice)
+
+/** The lines after an empty one, or nothing. */
+const spaced = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', ...lines])

@@ -1,0 +1,35 @@
+import type { MigrationReport, RowLeft } from '../../migration/run/report.js'
+import type { CommandResult } from '../frame/command.js'
+import { columns } from '../output/columns.js'
+import { numberInWords } from './format-counts.js'
+
+const SHOWN = 20
+
+/** The rows that still wait after a stall, as a table with a heading. */
+export function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = SHOWN): string[] {
+  if (rows.length === 0) return []
+  const cells = rows
+    .slice(0, shown)
+    .map(({ id, externalUserId, status, heldBy }) => [
+      id,
+      externalUserId,
+      status,
+      heldBy === undefined ? '' : `held by ${heldBy}`,
+    ])
+  const more = rows.length - cells.length
+  return [
+    ...columns([['row', 'external id', 'status', ''], ...cells]),
+    ...(more > 0 ? [`and ${numberInWords(more)} more`] : []),
+  ]
+}
+
+/** Lists the rows that `unblock --yes` deletes. */
+export function listStalledRows({ state, rows = [] }: MigrationReport): CommandResult {
+  const json = { step: 'unblock', state, rows, isDeleted: false }
+  if (rows.length === 0) {
+    const complaint = 'no run has stalled: there are no rows to delete'
+    return { exitCode: 2, lines: [], json, complaint }
+  }
+  const heading = 'With --yes these rows are deleted, and each of their users is looked up:'
+  return { exitCode: 2, lines: [heading, ...stalledRowLines(rows, rows.length)], json }
+}

@@ -1,0 +1,149 @@
+import { COMMANDS } from './commands.js'
+import { type Arguments, inPlace, readArguments, refuseSecrets } from './frame/arguments.js'
+import type { Command, CommandIo, ExitCode, Screen } from './frame/command.js'
+import { CommandFailure, type FailureCode, type Report, wrong } from './frame/command-failure.js'
+import { helpOn, helpOnAll, packageVersion } from './frame/help.js'
+import { printable, printableJson } from './output/printable.js'
+
+interface Ending extends Report {
+  readonly exitCode: ExitCode
+  readonly complaint?: string
+  readonly error?: { readonly code: FailureCode; readonly message: string }
+}
+
+/** `command` is `undefined` where no command is named, or none that there is. */
+interface Request {
+  readonly argv: readonly string[]
+  readonly at: number
+  readonly command: Command | undefined
+  readonly isJson: boolean
+}
+
+/**
+ * Runs one command; `argv` is what stands behind `service-auth`. All that is shown goes through
+ * `printable`: much of it was written by others. An error is one line on standard error, with
+ * `--json` too.
+ */
+export async function run(
+  argv: readonly string[],
+  io: CommandIo,
+  commands: readonly Command[] = COMMANDS,
+): Promise<ExitCode> {
+  const request = readRequest(argv, commands)
+  const ending = await endingOf(() => answer(request, io, commands))
+  const error = ending.error && withHint(ending.error, request.command)
+  if (request.isJson) {
+    const ok = ending.exitCode === 0
+    const command = request.command?.name ?? null
+    io.stdout.write(`${printableJson({ command, ok, ...ending.json, ...(error && { error }) })}\n`)
+  } else {
+    for (const line of ending.lines) io.stdout.write(`${printable(line)}\n`)
+  }
+  const complaint = error?.message ?? ending.complaint
+  if (complaint !== undefined) io.stderr.write(`service-auth: ${printable(complaint)}\n`)
+  return ending.exitCode
+}
+
+function readRequest(argv: readonly string[], commands: readonly Command[]): Request {
+  const at = argv.findIndex((word) => !word.startsWith('-'))
+  const command = commands.find(({ name }) => name === argv[at])
+  const end = argv.indexOf('--')
+  const isJson = (end === -1 ? argv : argv.slice(0, end)).includes('--json')
+  return { argv, at, command, isJson }
+}
+
+async function answer(
+  { argv, at, command, isJson }: Request,
+  io: CommandIo,
+  commands: readonly Command[],
+): Promise<Ending> {
+  refuseSecrets(argv)
+  const isOption = (name: string): boolean =>
+    commands.some(({ options }) => Object.hasOwn(options, name))
+  const before = readArguments(at === -1 ? argv : argv.slice(0, at), {
+    options: {},
+    maxValues: 0,
+    misplaced: (name) =>
+      isOption(name) ? `no option --${name} goes before the command` : undefined,
+  })
+  if (at !== -1 && command === undefined) {
+    throw wrong('usage', `unknown command${inPlace(at)}`)
+  }
+  const given =
+    command &&
+    readArguments(argv.toSpliced(at, 1), {
+      options: command.options,
+      maxValues: command.maxValues ?? 0,
+      wordsBefore: 1,
+      misplaced: (name) => (isOption(name) ? `${command.name} has no option --${name}` : undefined),
+    })
+  const information = informationOn(command, given ?? before, commands)
+  if (information !== undefined) return information
+  if (command === undefined || given === undefined) throw wrong('usage', 'a command is missing')
+  const note = (line: string): void => {
+    if (!isJson) io.stderr.write(`${printable(line)}\n`)
+  }
+  const event = (json: object): void => {
+    if (isJson) io.stdout.write(`${printableJson(json)}\n`)
+  }
+  const screen = isJson ? undefined : screenOf(io)
+  return await command.run({ stdin: io.stdin, env: io.env, arguments: given, note, event, screen })
+}
+
+const DEFAULT_COLUMNS = 80
+const TO_LINE_START = '\r'
+const WIPE_TO_LINE_END = '\u001b[K'
+
+function screenOf({ stderr }: CommandIo): Screen | undefined {
+  if (!stderr.isTTY) return undefined
+  return {
+    // Some terminals do not know their width and report 0.
+    columns: stderr.columns || DEFAULT_COLUMNS,
+    draw: (line) => stderr.write(TO_LINE_START + printable(line) + WIPE_TO_LINE_END),
+  }
+}
+
+function informationOn(
+  command: Command | undefined,
+  given: Arguments,
+  commands: readonly Command[],
+): Ending | undefined {
+  if (given.flag('help')) {
+    const lines = command === undefined ? helpOnAll(commands) : helpOn(command)
+    return { exitCode: 0, lines, json: { help: lines.join('\n') } }
+  }
+  if (!given.flag('version')) return undefined
+  const version = packageVersion()
+  return { exitCode: 0, lines: [version], json: { version } }
+}
+
+async function endingOf(work: () => Promise<Ending>): Promise<Ending> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) {
+      return { exitCode: 3, lines: [], json: {}, error: defect(error) }
+    }
+    const { exitCode, code, message, report = { lines: [], json: {} } } = error
+    return { exitCode, ...report, error: { code, message } }
+  }
+}
+
+/** Its message may hold anything, so only its kind and its place are named. */
+function defect(error: unknown): { code: 'internal'; message: string } {
+  const kind = error instanceof Error ? error.name : typeof error
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const [, place] = /([\w.-]+\.[jt]s:\d+):\d+\)?$/m.exec(stack) ?? []
+  const where = place === undefined ? kind : `${kind} at ${place}`
+  const message = `a defect of service-auth (${where}); it is not known whether anything was changed`
+  return { code: 'internal', message }
+}
+
+function withHint(
+  error: NonNullable<Ending['error']>,
+  command: Command | undefined,
+): NonNullable<Ending['error']> {
+  if (error.code !== 'usage') return error
+  const name = command === undefined ? '' : ` ${command.name}`
+  return { ...error, message: `${error.message}; see service-auth${name} --help` }
+}

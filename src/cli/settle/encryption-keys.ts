@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { RecordKeeper } from '../../idempotency/leased/record-view.js'
+import {
+  type EncryptedStoreOptions,
+  encryptedStore,
+} from '../../stores/encrypted/encrypted-store.js'
+import type { Store } from '../../stores/memory-store.js'
+import type { Arguments, OptionSpecs } from '../frame/arguments.js'
+import { wrong } from '../frame/command-failure.js'
+import { readJsonFile } from '../input/private-file.js'
+
+export const KEYS_OPTIONS: OptionSpecs = {
+  keys: {
+    kind: 'text',
+    value: 'FILE',
+    help: 'the keys of an encrypted store: {"current", "keys": {id: base64url or null}}',
+  },
+  unencrypted: {
+    kind: 'flag',
+    help: 'keep the answer as it is; only readUnencrypted lets receivers give it',
+  },
+}
+
+/** The keys of an encrypted store, or what is to be done without them. */
+export type KeyAccess =
+  | { readonly type: 'keys'; readonly keys: EncryptedStoreOptions }
+  | { readonly type: 'unencrypted' }
+  | { readonly type: 'none' }
+
+const SHAPE =
+  'the file of --keys must hold { "current", "keys": { id: key } }, with keys of 32 octets in ' +
+  'base64url (null for one that is gone), and the id of a key as current'
+const KEY_OCTETS = 32
+
+const schema = z.strictObject({
+  current: z.string(),
+  keys: z.record(z.string(), z.union([z.string().transform(decodeKey), z.null()])),
+  // Where it is not said, a plain result counts as readable, and nothing is written over it.
+  readUnencrypted: z.boolean().exactOptional(),
+})
+
+/** Only one text stands for a key: without padding, blanks and bits that do not count. */
+function decodeKey(text: string, context: z.RefinementCtx): Uint8Array {
+  const octets = Buffer.from(text, 'base64url')
+  if (octets.toString('base64url') !== text) context.addIssue({ code: 'custom' })
+  return octets
+}
+
+/** @throws CommandFailure (2), without a word of a key. */
+export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
+  const path = given.text('keys')
+  const isUnencrypted = given.flag('unencrypted')
+  if (path !== undefined && isUnencrypted) {
+    throw wrong('usage', 'give either --keys or --unencrypted')
+  }
+  if (isUnencrypted && given.text('done') === undefined) {
+    throw wrong('usage', '--unencrypted goes with --done')
+  }
+  if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
+  const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))
+  if (!parsed.success || parsed.data.keys[parsed.data.current] === null) throw wrong('file', SHAPE)
+  // One that is gone opens nothing, and neither does a new one.
+  const keys = Object.entries(parsed.data.keys).map(([id, key]) => [
+    id,
+    key ?? randomBytes(KEY_OCTETS),
+  ])
+  return {
+    type: 'keys',
+    keys: { readUnencrypted: true, ...parsed.data, keys: Object.fromEntries(keys) },
+  }
+}
+
+/**
+ * The records of the store, as far as the keys lead.
+ *
+ * @throws CommandFailure (2) for keys that no encrypted store takes.
+ */
+export function keeperFor(store: Store, access: KeyAccess): RecordKeeper {
+  // The store itself takes no encrypted result for one that cannot be read.
+  if (access.type !== 'keys') return store
+  try {
+    return encryptedStore(store, access.keys)
+  } catch (error) {
+    if (error instanceof TypeError) throw wrong('file', SHAPE)
+    throw error
+  }
+}

@@ -1,0 +1,81 @@
+import { readKey } from '../../base/idempotency-key.js'
+import { operationOf, recordKey } from '../../idempotency/record-key.js'
+import type { OptionSpecs } from '../frame/arguments.js'
+import type { CommandContext } from '../frame/command.js'
+import { wrong } from '../frame/command-failure.js'
+import { ISSUER_OPTION, POLICY_OPTION, readIssuer } from '../input/policy-file.js'
+import { readStandardInput } from '../input/standard-input.js'
+
+/** What names a record by the key that a caller has sent. */
+const SCOPE_OPTIONS: OptionSpecs = {
+  audience: { kind: 'text', value: 'AUD', help: 'the exact aud (default: that of --policy)' },
+  caller: { kind: 'text', value: 'NAME', help: 'who has sent the key' },
+  operation: { kind: 'text', value: 'NAME', help: 'the operation, where the receiver names it' },
+  method: { kind: 'text', value: 'METHOD', help: 'else the method of the request' },
+  mount: {
+    kind: 'text',
+    value: 'PATH',
+    help: 'the path of the router as sent; empty without one',
+    mayBeEmpty: true,
+  },
+  route: { kind: 'text', value: 'PATTERN', help: 'the path of the route as the receiver wrote it' },
+  ...ISSUER_OPTION,
+  ...POLICY_OPTION,
+}
+
+export const RECORD_OPTIONS: OptionSpecs = {
+  'key-stdin': { kind: 'flag', help: 'name it by the key on standard input, and by:' },
+  ...SCOPE_OPTIONS,
+}
+
+const RECORD_FORM = /^[A-Za-z0-9_-]{24}$/
+
+type Named = Pick<CommandContext, 'arguments' | 'stdin' | 'note'>
+
+/**
+ * The name of the record that is meant.
+ *
+ * @throws CommandFailure (2)
+ */
+export async function readRecordName(context: Named): Promise<string> {
+  const given = context.arguments
+  const [record] = given.values
+  if (given.flag('key-stdin')) {
+    if (record === undefined) return await recordOfKey(context)
+    throw wrong('usage', 'give either a record or --key-stdin')
+  }
+  if (record === undefined) throw wrong('usage', 'a record or --key-stdin is missing')
+  const stray = Object.keys(SCOPE_OPTIONS).find((name) => given.text(name) !== undefined)
+  if (stray !== undefined) throw wrong('usage', `--${stray} goes with --key-stdin`)
+  if (RECORD_FORM.test(record)) return record
+  throw wrong(
+    'usage',
+    'a record is named by 24 characters of A-Za-z0-9_-, as in the events; a key goes to ' +
+      'standard input with --key-stdin',
+  )
+}
+
+async function recordOfKey(context: Named): Promise<string> {
+  const given = context.arguments
+  const operation = readOperation(given)
+  const caller = given.required('caller')
+  const { issuer, policy } = await readIssuer(context)
+  const audience = given.text('audience') ?? policy?.audience ?? given.required('audience')
+  const header = readKey([await readStandardInput(context, 'the key')])
+  if (header.type === 'key') {
+    return recordKey({ issuer, audience, caller, operation }, header.key)
+  }
+  throw wrong('input', 'standard input holds no key: 1 to 255 visible ASCII characters')
+}
+
+function readOperation(given: CommandContext['arguments']): string {
+  const operation = given.text('operation')
+  const parts = ['method', 'mount', 'route'].filter((name) => given.text(name) !== undefined)
+  if ((operation !== undefined) === parts.length > 0) {
+    throw wrong('usage', 'give either --operation or --method, --mount and --route')
+  }
+  if (operation !== undefined) return operation
+  // Node takes methods in capitals alone.
+  const method = given.required('method').toUpperCase()
+  return operationOf(method, given.required('mount'), given.required('route'))
+}

@@ -1,0 +1,104 @@
+import type { RecordView, Resolution } from '../../idempotency/leased/record-view.js'
+import { type CommandFailure, wrong } from '../frame/command-failure.js'
+import { durationInWords } from '../output/format-time.js'
+import type { KeyAccess } from './encryption-keys.js'
+
+type Ending = Resolution['type']
+
+/** Milliseconds for people, not less than there are. */
+export const leftInWords = (ms: number): string => durationInWords(Math.ceil(ms / 1000))
+
+/** What a record is, as the end of a sentence that begins with "it is". */
+export function stateInWords(view: RecordView): string {
+  const { state, leaseLeftMs = 0, recordVersion } = view
+  switch (state) {
+    case 'running':
+      return `running, and its lease has ${leftInWords(leaseLeftMs)} left`
+    case 'abandoned':
+      return 'abandoned: its run is gone, and nobody knows whether it has happened'
+    case 'finished':
+      return 'finished: it has its answer'
+    case 'not_stored':
+      return leaseLeftMs > 0
+        ? `not stored: its response still flows, and its lease has ${leftInWords(leaseLeftMs)} left`
+        : 'not stored: it has happened, but its answer was too large to keep, or was streamed'
+    case 'freed':
+      return 'freed: nothing has happened, and the next retry runs'
+    case 'unreadable':
+      if (recordVersion !== undefined) {
+        return `a record of version ${recordVersion}: use that version's command`
+      }
+      return isDamaged(view)
+        ? 'unreadable: the whole record is damaged'
+        : 'unreadable: it has happened, but its result cannot be opened'
+  }
+}
+
+/** Of such a record nothing is known but that there is one. */
+const isDamaged = ({ fence }: RecordView): boolean => fence === 0
+
+/** Why the record may not end so, as a whole sentence; `undefined` when it may. */
+export function obstacleTo(ending: Ending, view: RecordView): string | undefined {
+  const is = `it is ${stateInWords(view)}`
+  switch (view.state) {
+    case 'abandoned':
+      return undefined
+    case 'not_stored':
+      if (view.leaseLeftMs !== undefined) return is
+      return ending === 'finished' ? undefined : `${is}; only --done ends it`
+    case 'unreadable':
+      if (view.recordVersion !== undefined) return is
+      if (isDamaged(view)) return ending === 'freed' ? undefined : `${is}; only --free ends it`
+      return ending === 'finished' ? undefined : `${is}; only --done ends it`
+    default:
+      return is
+  }
+}
+
+/** Whether there is an encrypted result, but no keys that could tell whether it opens. */
+export const isSealedFor = (access: KeyAccess, { state, keyId }: RecordView): boolean =>
+  access.type !== 'keys' && state === 'finished' && keyId !== undefined
+
+/** Whether there are keys, but not that of the record. */
+export const lacksKeyOf = (access: KeyAccess, { keyId }: RecordView): boolean =>
+  access.type === 'keys' && keyId !== undefined && !Object.hasOwn(access.keys.keys, keyId)
+
+/** Whether there is a result that may be good: its key is not among those that are given. */
+export const isLockedFor = (access: KeyAccess, view: RecordView): boolean =>
+  view.state === 'unreadable' && lacksKeyOf(access, view)
+
+/**
+ * Whether there are keys, but the record is of a store that does not encrypt. Who reads the answer may
+ * have no keys either.
+ */
+export const isPlainFor = (access: KeyAccess, { keyId }: RecordView): boolean =>
+  access.type === 'keys' && keyId === undefined && access.keys.readUnencrypted !== false
+
+/** What is wrong with the keys that are, or are not, given beside `--done`. */
+export function faultOfKeys(access: KeyAccess, view: RecordView): CommandFailure | undefined {
+  const { keyId, state } = view
+  if (isPlainFor(access, view) && obstacleTo('finished', view) === undefined) {
+    return wrong(
+      'usage',
+      'the record is not of an encrypted store: leave out --keys or, where receivers give no ' +
+        'plain answer, say "readUnencrypted": false in its file',
+    )
+  }
+  if (isLockedFor(access, view)) {
+    return wrong(
+      'file',
+      `the file of --keys lacks ${keyId}, and only with it is it known whether the result opens`,
+    )
+  }
+  if (access.type === 'keys' || keyId === undefined) return undefined
+  if (!isSealedFor(access, view) && obstacleTo('finished', view) !== undefined) return undefined
+  if (state === 'finished' || state === 'unreadable') {
+    return wrong(
+      'usage',
+      `--done needs --keys: there is a result, encrypted by the key ${keyId}, and only with the ` +
+        'keys it is known whether it opens',
+    )
+  }
+  if (access.type === 'unencrypted') return undefined
+  return wrong('usage', `--done needs --keys or --unencrypted: the store encrypts by ${keyId}`)
+}

@@ -1,0 +1,93 @@
+import { isBodyless } from '../../idempotency/buffered-response/head.js'
+import {
+  decodeResult,
+  encodeResult,
+  NEVER_STORED_HEADERS,
+} from '../../idempotency/buffered-response/stored-result.js'
+import type { Arguments, OptionSpecs } from '../frame/arguments.js'
+import { wrong } from '../frame/command-failure.js'
+import { readOctets } from '../input/private-file.js'
+
+export const ORDER_OPTIONS: OptionSpecs = {
+  fence: { kind: 'text', value: 'N', help: 'change it, while its fence is the one that was shown' },
+  free: { kind: 'flag', help: 'nothing has happened: the next retry runs' },
+  done: { kind: 'text', value: 'STATUS', help: 'it has happened: retries get this answer' },
+  header: {
+    kind: 'text',
+    value: 'LINE',
+    help: 'a header of the answer, as name: value',
+    repeatable: true,
+  },
+  body: { kind: 'text', value: 'FILE', help: 'the body of the answer' },
+}
+
+/** What is to become of the record; `undefined` where it is only to be shown. */
+export type Order =
+  | { readonly type: 'freed'; readonly fence: number }
+  | { readonly type: 'finished'; readonly fence: number; readonly result: Uint8Array }
+
+const FENCE_FORM = /^(?:0|[1-9]\d*)$/
+const STATUS_FORM = /^\d{3}$/
+
+/** @throws CommandFailure (2) */
+export async function readOrder(given: Arguments): Promise<Order | undefined> {
+  const isFree = given.flag('free')
+  const status = given.text('done')
+  const isDone = status !== undefined
+  if (isFree && isDone) throw wrong('usage', 'give either --free or --done')
+  const ofDone = ['header', 'body'].find((name) => given.text(name) !== undefined)
+  if (ofDone !== undefined && !isDone) throw wrong('usage', `--${ofDone} goes with --done`)
+  const fence = readFence(given)
+  if (!isFree && !isDone) {
+    if (fence === undefined) return undefined
+    throw wrong('usage', '--fence goes with --free or --done')
+  }
+  if (fence === undefined) {
+    throw wrong('usage', `--${isFree ? 'free' : 'done'} needs the --fence that was shown`)
+  }
+  return isDone
+    ? { type: 'finished', fence, result: await readAnswer(status, given) }
+    : { type: 'freed', fence }
+}
+
+function readFence(given: Arguments): number | undefined {
+  const text = given.text('fence')
+  if (text === undefined) return undefined
+  const fence = Number(text)
+  if (FENCE_FORM.test(text) && Number.isSafeInteger(fence)) return fence
+  throw wrong('usage', '--fence must be an integer of at least 0, as shown')
+}
+
+/** The answer as a store keeps it. */
+async function readAnswer(statusText: string, given: Arguments): Promise<Uint8Array> {
+  const status = STATUS_FORM.test(statusText) ? Number(statusText) : 0
+  if (!isStorable(status)) throw wrong('usage', '--done must be a status from 200 to 999')
+  const headers = given.texts('header').map((line) => readHeader(line, status))
+  const path = given.text('body')
+  if (path !== undefined && isBodyless(status)) {
+    throw wrong('usage', `an answer with the status ${status} has no body`)
+  }
+  const body = path === undefined ? Buffer.alloc(0) : await readOctets('--body', path, 'public')
+  return encodeResult({ status, headers, body })
+}
+
+type Header = readonly [name: string, value: string]
+
+function readHeader(line: string, status: number): Header {
+  const colon = line.indexOf(':')
+  const name = line.slice(0, Math.max(colon, 0)).trim().toLowerCase()
+  const value = line.slice(colon + 1).trim()
+  if (name === 'content-length') {
+    throw wrong('usage', '--header must not be content-length, which follows from --body')
+  }
+  if (NEVER_STORED_HEADERS.test(name)) {
+    throw wrong('usage', '--header must not be set-cookie or a hop-by-hop header')
+  }
+  if (colon > 0 && isStorable(status, [[name, value]])) return [name, value]
+  throw wrong('usage', '--header must be a line such as content-type: application/json')
+}
+
+/** Whether a store can give such an answer back. */
+function isStorable(status: number, headers: readonly Header[] = []): boolean {
+  return decodeResult(encodeResult({ status, headers, body: Buffer.alloc(0) })) !== undefined
+}

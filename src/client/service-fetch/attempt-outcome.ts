@@ -1,0 +1,72 @@
+import { INVALID_TOKEN, PROBLEM_MEDIA_TYPE, problemType } from '../../base/decision/problem.js'
+import { retryAfterMs } from '../../base/retry-after.js'
+
+/** What came of an attempt, as far as it decides whether there will be another. */
+export type Outcome =
+  /** A kept result: it would come again. */
+  | { readonly type: 'replayed' }
+  /** `isOfContract`: to the byte what `serviceAuth` sends before any handler runs. */
+  | { readonly type: 'token_refused'; readonly isOfContract: boolean }
+  | { readonly type: 'unavailable'; readonly retryAfterMs: number }
+  | { readonly type: 'in_progress'; readonly retryAfterMs: number }
+  | { readonly type: 'answered' }
+  /** For a reason that may pass by itself. Nothing was sent. */
+  | { readonly type: 'no_token' }
+  | Failed
+
+export type Failed =
+  /** No answer, or a part of one. */
+  | { readonly type: 'network' }
+  /** The time of the whole call was over. */
+  | { readonly type: 'deadline' }
+
+/** An answer as it is judged. */
+export interface Judged {
+  readonly status: number
+  readonly headers: Headers
+  /** `undefined` of a body that flows. */
+  readonly body: Uint8Array | undefined
+}
+
+/** `now` is in ms since the epoch. */
+export function outcomeOf(answer: Judged, now: number): Outcome {
+  const { status, headers } = answer
+  if (headers.has('idempotent-replayed')) return { type: 'replayed' }
+  if (status === 401 && refusesToken(headers)) {
+    return { type: 'token_refused', isOfContract: isRefusalOfContract(answer) }
+  }
+  if (status !== 503 && status !== 409) return { type: 'answered' }
+  const waitMs = retryAfterMs(headers, now)
+  if (waitMs === undefined) return { type: 'answered' }
+  if (status === 503) return { type: 'unavailable', retryAfterMs: waitMs }
+  return isInProgress(answer) ? { type: 'in_progress', retryAfterMs: waitMs } : { type: 'answered' }
+}
+
+/** RFC 6750, section 3.1. */
+const REFUSES_TOKEN = /(?:^|[\s,])error="invalid_token"(?=$|[\s,])/i
+
+const refusesToken = (headers: Headers): boolean =>
+  REFUSES_TOKEN.test(headers.get('www-authenticate') ?? '')
+
+function isRefusalOfContract({ headers, body }: Judged): boolean {
+  if (body === undefined || headers.has('content-encoding')) return false
+  // Its length is that of its body, and need not be sent.
+  const expected = INVALID_TOKEN.headers.filter(([name]) => name !== 'Content-Length')
+  return (
+    expected.every(([name, value]) => headers.get(name) === value) &&
+    INVALID_TOKEN.body.equals(body)
+  )
+}
+
+const IN_PROGRESS = problemType('request-in-progress')
+
+function isInProgress({ headers, body }: Judged): boolean {
+  const [mediaType = ''] = (headers.get('content-type') ?? '').split(';', 1)
+  if (body === undefined || mediaType.trim().toLowerCase() !== PROBLEM_MEDIA_TYPE) return false
+  try {
+    const problem: unknown = JSON.parse(new TextDecoder().decode(body))
+    return (problem as { type?: unknown } | null)?.type === IN_PROGRESS
+  } catch {
+    return false
+  }
+}

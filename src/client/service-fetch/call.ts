@@ -1,0 +1,60 @@
+import type { AttemptReport, CallReport } from './call-report.js'
+import type { OutgoingRequest } from './outgoing-request.js'
+import type { Standing } from './retry-decision.js'
+import { ServiceCallError, type ServiceCallErrorCode } from './service-call-error.js'
+import type { CallPlan } from './service-fetch-options.js'
+
+/** A call under way. */
+export interface Call {
+  readonly plan: CallPlan
+  readonly request: OutgoingRequest
+  /** Of `performance.now()`, which no change of the clock moves. */
+  readonly startedAt: number
+  /** Those that are over. */
+  readonly attempts: AttemptReport[]
+  /** Before the attempt under way. */
+  waitedMs: number
+  hasChangedToken: boolean
+}
+
+export function startCall(plan: CallPlan, request: OutgoingRequest): Call {
+  const startedAt = performance.now()
+  return { plan, request, startedAt, attempts: [], waitedMs: 0, hasChangedToken: false }
+}
+
+export const leftMs = ({ plan, startedAt }: Call): number =>
+  startedAt + plan.deadlineMs - performance.now()
+
+/** Notes how an attempt has ended. */
+export function noteAttempt(call: Call, how: Omit<AttemptReport, 'waitedMs'>): void {
+  call.attempts.push(Object.freeze({ ...how, waitedMs: call.waitedMs }))
+}
+
+export function standingOf(call: Call): Standing {
+  const { plan, request } = call
+  return {
+    isRepeatable: !request.isWrite || request.idempotencyKey !== undefined,
+    attempts: call.attempts.length,
+    maxAttempts: plan.maxAttempts,
+    hasChangedToken: call.hasChangedToken,
+    leftMs: leftMs(call),
+    random: Math.random(),
+  }
+}
+
+export function reportOn(call: Call, replayed = false): CallReport {
+  const { idempotencyKey } = call.request
+  return Object.freeze({
+    attempts: Object.freeze([...call.attempts]),
+    replayed,
+    totalMs: performance.now() - call.startedAt,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  })
+}
+
+export const failureOf = (
+  call: Call,
+  code: ServiceCallErrorCode,
+  cause?: unknown,
+): ServiceCallError =>
+  new ServiceCallError(code, reportOn(call), cause === undefined ? undefined : { cause })

@@ -1,0 +1,115 @@
+import type { Judged } from './attempt-outcome.js'
+import { lostAnswer } from './network-error.js'
+import { cancel, type OctetReader, readOctets } from './read-bytes.js'
+
+/** An answer as far as it is read within its attempt. */
+export type Answer =
+  /** To HEAD, or with a status such as 204. */
+  | { readonly type: 'bodiless'; readonly response: Response }
+  | { readonly type: 'kept'; readonly response: Response; readonly body: Uint8Array<ArrayBuffer> }
+  /** Server-sent events, or more than is kept. */
+  | {
+      readonly type: 'flowing'
+      readonly response: Response
+      readonly beginning: readonly Uint8Array[]
+      readonly rest: OctetReader
+    }
+
+/**
+ * Reads the body of a response, so that one that is cut in its middle counts as lost.
+ *
+ * @throws what the body fails with.
+ */
+export async function receive(response: Response, maxBytes: number): Promise<Answer> {
+  const { body } = response
+  if (body === null) return { type: 'bodiless', response }
+  const reader: OctetReader = body.getReader()
+  if (flowsFromTheStart(response.headers, maxBytes)) {
+    return { type: 'flowing', response, beginning: [], rest: reader }
+  }
+  const read = await readOctets(reader, maxBytes)
+  return read.isWhole
+    ? { type: 'kept', response, body: read.octets }
+    : { type: 'flowing', response, beginning: read.beginning, rest: read.rest }
+}
+
+function flowsFromTheStart(headers: Headers, maxBytes: number): boolean {
+  if (Number(headers.get('content-length')) > maxBytes) return true
+  return /^text\/event-stream *(?:;|$)/i.test(headers.get('content-type') ?? '')
+}
+
+const NO_OCTETS = new Uint8Array(0)
+
+export function judgedOf(answer: Answer): Judged {
+  const { status, headers } = answer.response
+  if (answer.type === 'flowing') return { status, headers, body: undefined }
+  return { status, headers, body: answer.type === 'kept' ? answer.body : NO_OCTETS }
+}
+
+/** An answer that is not handed over: what is left of it is not waited for. */
+export function discard(answer: Answer): void {
+  if (answer.type === 'flowing') cancel(answer.rest)
+}
+
+/** The answer as the caller of `fetch` gets it; `signal` ends a body that flows. */
+export function handOver(answer: Answer, signal: AbortSignal | undefined): Response {
+  if (answer.type === 'bodiless') return answer.response
+  const body = answer.type === 'kept' ? answer.body.buffer : flow(answer, signal)
+  const { url, status, statusText, headers } = answer.response
+  const isConstructible = status >= 200 && status <= 599
+  const response = new Response(body, {
+    headers,
+    status: isConstructible ? status : 200,
+    statusText: PHRASE.test(statusText) ? statusText : '',
+  })
+  Object.defineProperty(response, 'url', { value: url })
+  if (!isConstructible) {
+    Object.defineProperties(response, { status: { value: status }, ok: { value: false } })
+  }
+  return response
+}
+
+/** What `Response` takes as a `statusText`; servers may send more. */
+const PHRASE = /^[\t\x20-\x7e]*$/
+
+function flow(
+  { beginning, rest }: Extract<Answer, { type: 'flowing' }>,
+  signal: AbortSignal | undefined,
+): ReadableStream<Uint8Array> {
+  const chunks = [...beginning]
+  let abort: (() => void) | undefined
+  const leave = (): void => {
+    if (abort !== undefined) signal?.removeEventListener('abort', abort)
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        abort = () => {
+          controller.error(signal?.reason)
+          cancel(rest, signal?.reason)
+        }
+        if (signal?.aborted) abort()
+        else signal?.addEventListener('abort', abort, { once: true })
+      },
+      async pull(controller) {
+        const chunk = chunks.shift()
+        if (chunk !== undefined) return controller.enqueue(chunk)
+        try {
+          const { done, value } = await rest.read()
+          if (signal?.aborted) return
+          if (!done) return controller.enqueue(value)
+          controller.close()
+          leave()
+        } catch (error) {
+          leave()
+          throw lostAnswer(error)
+        }
+      },
+      cancel(reason) {
+        leave()
+        return rest.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

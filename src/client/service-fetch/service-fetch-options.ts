@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import { addressFault } from '../../base/http-address.js'
+import {
+  flag,
+  functionOf,
+  hasFunctions,
+  integerBetween,
+  numberBetween,
+  optionsObject,
+  parseOptions,
+} from '../../base/options.js'
+import type { TokenSource } from '../token-source/token-source-interface.js'
+import type { CallObserver } from './call-report.js'
+
+/** Options of `serviceFetch`. */
+export interface ServiceFetchOptions {
+  /**
+   * The origins that may be called, such as `https://orders.example.com`, 1 to 16: whoever gets the
+   * token could send it on to its audience.
+   */
+  readonly origins: readonly string[]
+  /** Milliseconds, 100 to 600,000: for the whole call, all attempts and waits. Default: 30,000. */
+  readonly deadlineMs?: number | undefined
+  /** Milliseconds, 100 to 600,000: for one attempt, its answer's body included. Default: 10,000. */
+  readonly attemptTimeoutMs?: number | undefined
+  /** 1 to 10. Default: 4. */
+  readonly maxAttempts?: number | undefined
+  /**
+   * `'auto'` gives each write that has no `Idempotency-Key` one of its own, so that it may be repeated.
+   * Every write route behind this fetch must then have `requireIdempotencyKey`: where the key is
+   * ignored, a repeated write happens twice. Default: `false`.
+   */
+  readonly idempotencyKey?: 'auto' | false | undefined
+  /** Bytes, from 0: the largest body that is sent. Default: 1,048,576. */
+  readonly maxBodyBytes?: number | undefined
+  /** Bytes, from 0: the largest answer that is read within its attempt. Default: 1,048,576. */
+  readonly maxResponseBytes?: number | undefined
+  /** Told of each call when it is over. */
+  readonly onCall?: CallObserver | undefined
+  /** Whether origins other than this machine may be `http:`. Default: `false`. */
+  readonly allowInsecureHttp?: boolean | undefined
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+const LEAST_MS = 100
+const MOST_MS = 600_000
+const MEBIBYTE = 1024 * 1024
+
+const duration = () => numberBetween(LEAST_MS, MOST_MS, 'ms')
+const size = () => integerBetween(0, Number.MAX_SAFE_INTEGER)
+const ORIGINS = 'must be a list of 1 to 16 origins'
+
+const schema = optionsObject({
+  origins: z
+    .array(z.string({ error: 'must be an origin' }), { error: ORIGINS })
+    .min(1, { error: ORIGINS })
+    .max(16, { error: ORIGINS }),
+  deadlineMs: duration().default(30_000),
+  attemptTimeoutMs: duration().default(10_000),
+  maxAttempts: integerBetween(1, 10).default(4),
+  idempotencyKey: z
+    .union([z.literal('auto'), z.literal(false)], { error: "must be 'auto' or false" })
+    .default(false),
+  maxBodyBytes: size().default(MEBIBYTE),
+  maxResponseBytes: size().default(MEBIBYTE),
+  onCall: functionOf<CallObserver>().optional(),
+  allowInsecureHttp: flag().default(false),
+  fetch: functionOf<typeof globalThis.fetch>().optional(),
+})
+
+/** What a `serviceFetch` goes by. */
+export interface CallPlan {
+  readonly source: Pick<TokenSource, 'token'>
+  readonly origins: ReadonlySet<string>
+  readonly deadlineMs: number
+  readonly attemptTimeoutMs: number
+  readonly maxAttempts: number
+  readonly idempotencyKey: 'auto' | false
+  readonly maxBodyBytes: number
+  readonly maxResponseBytes: number
+  readonly onCall?: CallObserver | undefined
+  readonly fetch: typeof globalThis.fetch
+  /** Which takes no `Request` but the global one. */
+  readonly isGlobalFetch: boolean
+}
+
+/** @throws TypeError naming what is wrong. */
+export function planOf(source: Pick<TokenSource, 'token'>, options: ServiceFetchOptions): CallPlan {
+  if (!hasFunctions(source, ['token'])) {
+    throw new TypeError('serviceFetch: the source must be a token source with token')
+  }
+  const parsed = parseOptions('serviceFetch', schema, options, originFaults)
+  return {
+    ...parsed,
+    source,
+    origins: new Set(parsed.origins.map((origin) => new URL(origin).origin)),
+    fetch: parsed.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    isGlobalFetch: parsed.fetch === undefined || parsed.fetch === globalThis.fetch,
+  }
+}
+
+function originFaults(input: Readonly<Record<string, unknown>>): string[] {
+  const { origins, allowInsecureHttp } = input
+  if (!Array.isArray(origins)) return []
+  return origins.flatMap((origin, index) => {
+    const fault = typeof origin === 'string' ? originFault(origin, allowInsecureHttp === true) : ''
+    return fault ? [`origins[${index}] ${fault}`] : []
+  })
+}
+
+/** Does not repeat the origin, which may hold a secret where it is none. */
+function originFault(origin: string, allowInsecureHttp: boolean): string | undefined {
+  const fault = addressFault(origin, allowInsecureHttp)
+  if (fault !== undefined) return fault
+  const url = new URL(origin)
+  if (url.href === `${url.origin}/`) return undefined
+  return 'must be an origin such as https://orders.example.com'
+}

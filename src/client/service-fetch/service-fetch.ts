@@ -1,0 +1,92 @@
+import { pause } from '../../base/pause.js'
+import type { TokenSource } from '../token-source/token-source-interface.js'
+import { type Call, failureOf, leftMs, reportOn, standingOf, startCall } from './call.js'
+import { tellCall, withReport } from './call-report.js'
+import { outgoingRequest } from './outgoing-request.js'
+import { type Answer, discard, handOver } from './receive-response.js'
+import { nextStep } from './retry-decision.js'
+import { askForToken, send } from './send-attempt.js'
+import { ServiceCallError } from './service-call-error.js'
+import { planOf, type ServiceFetchOptions } from './service-fetch-options.js'
+import { TIME_IS_UP, within } from './step-deadline.js'
+
+/**
+ * A `fetch` that adds the service token and calls again where that cannot do harm: reads (GET, HEAD,
+ * OPTIONS), and writes with an `Idempotency-Key`. Redirects come back as they are. Answers up to
+ * `maxResponseBytes` are read before they are returned; larger ones and `text/event-stream` flow.
+ *
+ * The calls reject with a TypeError for what must not be sent, with a `ServiceCallError` when no answer
+ * came, with the reason of their signal when that aborts.
+ *
+ * @throws TypeError naming every option that is wrong.
+ */
+export function serviceFetch(
+  source: Pick<TokenSource, 'token'>,
+  options: ServiceFetchOptions,
+): typeof globalThis.fetch {
+  const plan = planOf(source, options)
+  return async (input, init) => {
+    const call = startCall(plan, outgoingRequest(plan, input, init))
+    try {
+      await readBody(call)
+      return deliver(call, await repeat(call))
+    } catch (error) {
+      if (error instanceof ServiceCallError) tellCall(plan.onCall, error.report)
+      else if (call.request.signal?.aborted) tellCall(plan.onCall, reportOn(call))
+      throw error
+    }
+  }
+}
+
+async function readBody(call: Call): Promise<void> {
+  const { request } = call
+  request.signal?.throwIfAborted()
+  if (!request.hasBody) return
+  try {
+    await within({ ms: leftMs(call), signal: request.signal }, request.readBody)
+  } catch (error) {
+    request.abandonBody()
+    throw error === TIME_IS_UP ? failureOf(call, 'deadline') : error
+  }
+}
+
+async function repeat(call: Call): Promise<Answer> {
+  let token = await askForToken(call)
+  for (;;) {
+    const attempt = await send(call, token)
+    const { answer } = attempt
+    const step = nextStep(attempt.outcome, standingOf(call))
+    if (step.type === 'end') {
+      if (answer !== undefined) return answer
+      throw failureOf(call, attempt.outcome.type, attempt.cause)
+    }
+    call.waitedMs = 0
+    if (step.type === 'again') {
+      if (answer !== undefined) discard(answer)
+      await pause(step.afterMs, call.request.signal)
+      call.waitedMs = step.afterMs
+      token = await askForToken(call)
+    } else if (answer !== undefined) {
+      const another = await askForToken(call, token).catch((error: unknown) => {
+        discard(answer)
+        throw error
+      })
+      if (another === token) return answer
+      discard(answer)
+      call.hasChangedToken = true
+      token = another
+    }
+  }
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+function deliver(call: Call, answer: Answer): Response {
+  if (call.request.refusesRedirects && REDIRECTS.has(answer.response.status)) {
+    discard(answer)
+    throw failureOf(call, 'network', new TypeError("the answer is a redirect: redirect is 'error'"))
+  }
+  const report = reportOn(call, answer.response.headers.has('idempotent-replayed'))
+  tellCall(call.plan.onCall, report)
+  return withReport(handOver(answer, call.request.signal), report)
+}

@@ -1,0 +1,91 @@
+import { isRecord } from '../../base/options.js'
+import { askCore, type Core, type CoreAnswer } from '../core/call-core.js'
+import { CoreFailure, type CoreFailureCode } from '../core/core-failure.js'
+import { type AskedClaims, nextClaims, type TokenTerms, unexpectedMember } from './token-request.js'
+import { TokenSourceError, type TokenSourceErrorCode } from './token-source-error.js'
+
+/** What a source asks, and of whom. */
+export interface Minting extends TokenTerms {
+  readonly core: Core
+  readonly timeoutMs: number
+}
+
+/** A token of the largest size that receivers take fits in twice. */
+const MAX_ANSWER_BYTES = 16 * 1024
+
+const CODES: Readonly<Record<CoreFailureCode, TokenSourceErrorCode>> = {
+  api_key_unavailable: 'api_key_unavailable',
+  timeout: 'core_timeout',
+  unreachable: 'core_unreachable',
+}
+
+/**
+ * A new token of the core, signed by its dynamic key (the operation `POST /recipe/jwt`).
+ *
+ * @throws TokenSourceError when there is none, or not the one that was asked for.
+ */
+export async function mint(minting: Minting, signal: AbortSignal): Promise<string> {
+  const claims = nextClaims(minting.claims)
+  const token = tokenIn(await answerTo(claims, minting, signal))
+  const member = unexpectedMember(token, claims, minting)
+  if (member !== undefined) throw new TokenSourceError('token_unexpected', { member })
+  return token
+}
+
+async function answerTo(
+  claims: AskedClaims,
+  { core, apiDomain, validitySeconds, timeoutMs }: Minting,
+  signal: AbortSignal,
+): Promise<CoreAnswer> {
+  // Explicit to the last field: the core's defaults are a static key and a hundred years.
+  const body = {
+    payload: claims,
+    useStaticSigningKey: false,
+    algorithm: 'RS256',
+    jwksDomain: apiDomain,
+    validity: validitySeconds,
+  }
+  const limits = { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES, signal }
+  const operation = { method: 'POST', path: '/recipe/jwt', headers: { rid: 'jwt' } } as const
+  try {
+    return await askCore(core, { ...operation, body, ...limits })
+  } catch (error) {
+    if (!(error instanceof CoreFailure)) throw error
+    const { code, systemCode } = error
+    throw new TokenSourceError(CODES[code], systemCode === undefined ? {} : { systemCode })
+  }
+}
+
+function tokenIn(answer: CoreAnswer): string {
+  const { status, text } = answer
+  if (status !== 200) throw refusalOf(answer)
+  const { status: outcome, jwt } = parsed(text)
+  if (outcome === 'UNSUPPORTED_ALGORITHM_ERROR') throw new TokenSourceError('algorithm_unsupported')
+  if (outcome !== 'OK' || typeof jwt !== 'string') throw new TokenSourceError('response_malformed')
+  return jwt
+}
+
+function refusalOf(answer: CoreAnswer): TokenSourceError {
+  const { status } = answer
+  const code = codeOfStatus(status)
+  const isQuoted = code === 'core_rejected' && answer.text !== undefined
+  return new TokenSourceError(code, {
+    coreStatus: status,
+    ...(isQuoted && answer.excerpt !== undefined && { coreText: answer.excerpt }),
+  })
+}
+
+function codeOfStatus(status: number): TokenSourceErrorCode {
+  if (status === 401) return 'api_key_refused'
+  if (status === 429) return 'core_busy'
+  return status >= 500 ? 'core_failed' : 'core_rejected'
+}
+
+function parsed(text: string | undefined): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = text === undefined ? undefined : JSON.parse(text)
+    return isRecord(value) ? value : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import {
+  flag,
+  functionOf,
+  integerBetween,
+  isRecord,
+  nonEmptyString,
+  numberBetween,
+  optionsObject,
+  parseOptions,
+} from '../../base/options.js'
+import type { ApiKey } from '../core/api-key.js'
+import { apiKeyOption, baseUrlFaults } from '../core/core-options.js'
+import { createHeldSource } from './cached-source.js'
+import { createSingleUseSource } from './single-use-source.js'
+import type { ServiceClaims } from './token-request.js'
+import { TokenSourceError } from './token-source-error.js'
+import type { TokenSourceHealth } from './token-source-health.js'
+import type { TokenSource } from './token-source-interface.js'
+
+/** Options of `tokenSource`. */
+export interface TokenSourceOptions {
+  /** The core that mints. */
+  readonly core: {
+    /** `https:`, or `http:` on loopback; it may have a path, but no user name, query or fragment. */
+    readonly baseUrl: string
+    /**
+     * 1 to 1024 visible ASCII characters, or a function that gives them: it is asked before each
+     * request, and once more after the core has answered 401.
+     */
+    readonly apiKey: ApiKey
+  }
+  /** The API domain: the `iss` of the tokens, to the letter what receivers have as `issuer`. */
+  readonly apiDomain: string
+  /** What every token of this source claims. */
+  readonly claims: ServiceClaims
+  /** Seconds, an integer from 30 to 3600. Default: 300. */
+  readonly validitySeconds?: number | undefined
+  /** A token of its own for every call, for receivers that take each once. Default: `false`. */
+  readonly singleUse?: boolean | undefined
+  /** Milliseconds for a request to the core, key and body included; 1 to 60,000. Default: 3000. */
+  readonly timeoutMs?: number | undefined
+  /** Allows `http:` beyond loopback. Default: `false`. */
+  readonly allowInsecureHttp?: boolean | undefined
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+  /** A monotonic time in milliseconds, from any zero. Default: `performance.now`. */
+  readonly clock?: (() => number) | undefined
+}
+
+/** A `TokenSource` that asks the identity core. */
+export interface CoreTokenSource extends TokenSource {
+  /** The state of the source, from memory. */
+  health(): TokenSourceHealth
+}
+
+const schema = optionsObject({
+  core: optionsObject({
+    baseUrl: nonEmptyString(),
+    apiKey: apiKeyOption(),
+  }),
+  apiDomain: nonEmptyString(),
+  claims: optionsObject({
+    aud: nonEmptyString(),
+    sub: nonEmptyString(),
+    source: nonEmptyString(),
+    token_type: nonEmptyString(),
+    permissions: z.array(nonEmptyString(), { error: 'must be a list of non-empty strings' }),
+  }),
+  validitySeconds: integerBetween(30, 3600).default(300),
+  singleUse: flag().default(false),
+  timeoutMs: numberBetween(1, 60_000, 'milliseconds').default(3000),
+  allowInsecureHttp: flag().default(false),
+  fetch: functionOf<typeof globalThis.fetch>().optional(),
+  clock: functionOf<() => number>().default(() => () => performance.now()),
+})
+
+/**
+ * Gets a service's tokens from the identity core: always RS256, signed by a dynamic key, with these
+ * claims, a `jti` of 128 random bits and an explicit validity. One token serves all calls until 80 %
+ * of its life; the next call starts a renewal and still gets it, until the smaller of 10 s and 10 %
+ * of its life before its end. Nothing is asked before the first call or `ready()`, and there are no
+ * timers. Failures back off; while there is no usable token calls fail at once with the last one.
+ *
+ * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ */
+export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
+  const parsed = parseOptions('tokenSource options', schema, options, addressFaults)
+  const { apiDomain, claims, validitySeconds, timeoutMs, clock } = parsed
+  const fetch = parsed.fetch ?? ((input, init) => globalThis.fetch(input, init))
+  const minting = { core: { ...parsed.core, fetch }, apiDomain, claims, validitySeconds, timeoutMs }
+  const closing = new AbortController()
+  const create = parsed.singleUse ? createSingleUseSource : createHeldSource
+  const inner = create({ minting, clock, closing: closing.signal })
+
+  async function token({ after }: { readonly after?: string } = {}): Promise<string> {
+    closing.signal.throwIfAborted()
+    if (after === undefined || typeof after === 'string') return inner.token(after)
+    throw new TypeError('after must be a token, as a string')
+  }
+
+  return Object.freeze({
+    token,
+    async ready() {
+      await token()
+    },
+    health: () => (closing.signal.aborted ? { state: 'closed' } : inner.health()),
+    close() {
+      closing.abort(new TokenSourceError('closed'))
+    },
+  } satisfies CoreTokenSource)
+}
+
+function addressFaults({ core, allowInsecureHttp }: Readonly<Record<string, unknown>>): string[] {
+  const baseUrl = isRecord(core) ? core['baseUrl'] : undefined
+  return baseUrlFaults('core.baseUrl', { baseUrl, allowInsecureHttp })
+}

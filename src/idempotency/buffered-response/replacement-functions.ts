@@ -1,0 +1,167 @@
+import type { ServerResponse } from 'node:http'
+import {
+  type Callback,
+  isContent,
+  lengthMismatch,
+  octetsOf,
+  writeAfterEnd,
+  writtenBy,
+} from './chunk.js'
+import { isLostBehind } from './client-connection.js'
+import { type Capture, complete, deliverEnd, finish, happen, keep, postpone } from './delivery.js'
+import { type Head, headOf, isBodyless, isEventStream } from './head.js'
+import { isHeld, isOpen } from './phase.js'
+import { call, send, sendAfter } from './sending.js'
+import { isHeadSent, postponeHead, refuseAfterHead } from './waiting-head.js'
+
+/*
+ * What the handler of a held response calls instead of Node's functions.
+ */
+
+type Interceptor = (capture: Capture, args: unknown[]) => unknown
+
+/** Nothing changes a head that waits, nor what the app sends in place of a discarded answer. */
+const unlessWaiting =
+  (name: 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader') =>
+  (capture: Capture, args: unknown[]): unknown => {
+    if (capture.phase === 'discarded') return capture.response
+    if (capture.waitingHead !== undefined) return refuseAfterHead(name, args)
+    return call(capture, name, args)
+  }
+
+export const setHeader: Interceptor = unlessWaiting('setHeader')
+export const setHeaders: Interceptor = unlessWaiting('setHeaders')
+export const appendHeader: Interceptor = unlessWaiting('appendHeader')
+const removeUnlessWaiting = unlessWaiting('removeHeader')
+
+export function removeHeader(capture: Capture, args: unknown[]): unknown {
+  const returned = removeUnlessWaiting(capture, args)
+  if (/^transfer-encoding$/i.test(String(args[0]))) capture.isChunkingRemoved = true
+  return returned
+}
+
+export function writeHead(capture: Capture, args: unknown[]): unknown {
+  const { response } = capture
+  if (capture.phase === 'discarded') return response
+  if (capture.waitingHead !== undefined) {
+    return isRepeated(response, args) ? response : refuseAfterHead('writeHead', args)
+  }
+  if (capture.head !== undefined || isHeadSent(response)) {
+    const isOfStatus = args.length === 1 && !isHeadSent(response)
+    const all = isOfStatus ? [...args, ...capture.argsBesideStatus] : args
+    return call(capture, 'writeHead', all)
+  }
+  const head = headOf(response, args, capture.keptHeaders)
+  capture.waitingHead = postponeHead(capture, args)
+  capture.head = head
+  if (isEventStream(head)) happen(capture, 'outgrown')
+  return response
+}
+
+/**
+ * Middlewares that ask Node itself whether it has the head (compression before 1.8 and
+ * express-session do) write it once more with each part of the body.
+ */
+const isRepeated = ({ statusCode }: ServerResponse, args: readonly unknown[]): boolean =>
+  args.length === 1 && args[0] === statusCode
+
+/** By way of the response, as Node does: an inner middleware may add its headers there. */
+function writeImplicitHead(capture: Capture): Head {
+  const { response } = capture
+  if (capture.head === undefined) response.writeHead(response.statusCode)
+  if (capture.head === undefined) writeHead(capture, [response.statusCode])
+  return capture.head as unknown as Head
+}
+
+export function flushHeaders(capture: Capture): void {
+  if (capture.phase === 'discarded') return
+  writeImplicitHead(capture)
+  if (capture.phase === 'flowing') send(capture, 'flushHeaders', [])
+}
+
+/** An outer middleware may wait before it ends the response, and then write by way of the response. */
+const isFromOutside = ({ depth, phase, response }: Capture): boolean =>
+  depth > 0 || (phase === 'delivered' && !response.finished)
+
+/**
+ * The app answers in place of what could not be sent. Where that fails, too, it was given the cause
+ * before, and Express would throw it where nobody catches it.
+ */
+function sendFromOutside(capture: Capture, name: 'write' | 'end', args: unknown[]): unknown {
+  if (capture.depth > 0 || !capture.hasFailed) return send(capture, name, args)
+  try {
+    return send(capture, name, args)
+  } catch {
+    call(capture, 'destroy', [])
+    return name === 'end' ? capture.response : false
+  }
+}
+
+export function write(capture: Capture, args: unknown[]): unknown {
+  if (isFromOutside(capture)) return sendFromOutside(capture, 'write', args)
+  const { chunk, encoding, callback } = writtenBy(args)
+  if (!isOpen(capture.phase)) return tooLate(callback)
+  if (capture.phase === 'flowing' || !isContent(chunk)) return send(capture, 'write', args)
+  const head = writeImplicitHead(capture)
+  if (capture.isHead || isBodyless(head.status)) {
+    if (callback !== undefined) process.nextTick(callback)
+    return true
+  }
+  const octets = octetsOf(chunk, encoding)
+  assertLength(capture, head, { added: octets.byteLength, isLast: false })
+  keep(capture, octets, callback)
+  return isHeld(capture.phase)
+}
+
+export function tooLate(callback: Callback | undefined): false {
+  if (callback !== undefined) process.nextTick(callback, writeAfterEnd())
+  return false
+}
+
+export function end(capture: Capture, args: unknown[]): unknown {
+  const { response, observer } = capture
+  if (isFromOutside(capture)) return sendFromOutside(capture, 'end', args)
+  const { chunk, encoding, callback } = writtenBy(args)
+  if (!isOpen(capture.phase)) {
+    tooLate(callback)
+    return response
+  }
+  if (chunk && !isContent(chunk)) return send(capture, 'end', args)
+  if (capture.phase === 'flowing') {
+    finish(capture)
+    sendAfter(capture, observer.flowed(), () => deliverEnd(capture, args))
+    return response
+  }
+  const octets = isContent(chunk) ? octetsOf(chunk, encoding) : NOTHING
+  const isLeftToEnd = capture.head === undefined
+  const head = writeImplicitHead(capture)
+  if (capture.waitingHead !== undefined) capture.waitingHead.isLeftToEnd = isLeftToEnd
+  capture.endCallback = callback
+  if (!capture.isHead && !isBodyless(head.status)) {
+    assertLength(capture, head, { added: octets.byteLength, isLast: true })
+    if (octets.byteLength > 0) keep(capture, octets, undefined)
+  }
+  if (isHeld(capture.phase)) complete(capture, head)
+  else finish(capture)
+  return response
+}
+
+const NOTHING = new Uint8Array()
+
+/** Node's own check comes too late: when the response is sent, it has been kept already. */
+function assertLength(
+  { keptBytes }: Capture,
+  { strictLength }: Head,
+  { added, isLast }: { added: number; isLast: boolean },
+): void {
+  if (strictLength === undefined) return
+  const length = keptBytes + added
+  if (length === strictLength || (length < strictLength && !isLast)) return
+  throw lengthMismatch(length, strictLength)
+}
+
+export function destroy(capture: Capture, args: unknown[]): unknown {
+  if (postpone(capture, () => call(capture, 'destroy', args))) return capture.response
+  happen(capture, isLostBehind(capture.response, args[0]) ? 'disconnected' : 'destroyed')
+  return call(capture, 'destroy', args)
+}

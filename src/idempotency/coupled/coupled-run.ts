@@ -1,0 +1,102 @@
+import type { ServerResponse } from 'node:http'
+import { captureResponse } from '../buffered-response/buffer-response.js'
+import type { CaptureObserver } from '../buffered-response/delivery.js'
+import { encodeResult } from '../buffered-response/stored-result.js'
+import type { IdempotencyContext } from '../idempotency-context.js'
+import { endingOf } from './answer-ending.js'
+import type { CoupledEnding, CoupledRun } from './coupled-store.js'
+
+export interface CoupledRunOptions {
+  readonly run: CoupledRun
+  /** The caller's key, unquoted. */
+  readonly key: string
+  readonly response: ServerResponse
+  /** The largest body that is kept. */
+  readonly maxBytes: number
+  readonly storedHeaders: ReadonlySet<string>
+  /** Told why the answer could not be sent. */
+  onUnsent(error: unknown): void
+}
+
+/** The answer of a handler that runs inside a transaction, held back until the transaction has ended. */
+export interface HeldAnswer {
+  readonly context: IdempotencyContext
+  /** Resolves when the handler has answered, or nobody is left who could. */
+  readonly ending: Promise<CoupledEnding>
+  /** The status of the answer; `undefined` while there is none. */
+  readonly status: number | undefined
+  readonly isReleased: boolean
+  /** Whether the answer could be kept. */
+  readonly isKept: boolean
+  /** Lets it go to the caller. */
+  send(): void
+  /** Throws it away: `false` when a byte of it has been sent, or there is nobody to send to. */
+  discard(): boolean
+}
+
+/** Holds the answer of a run's handler back. */
+export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
+  const { run, key, response, maxBytes, storedHeaders: keptHeaders, onUnsent } = options
+  const isHead = response.req.method === 'HEAD'
+  let isReleased = false
+  let isKept = false
+  let status: number | undefined
+  let send = (): void => {}
+  let tellEnding: (ending: CoupledEnding) => void
+  const ending = new Promise<CoupledEnding>((resolve) => {
+    tellEnding = resolve
+  })
+
+  /** Resolves when the answer may be sent. */
+  function end(as: CoupledEnding): Promise<void> {
+    run.answered()
+    const sent = new Promise<void>((resolve) => {
+      send = resolve
+    })
+    tellEnding(isReleased ? { type: 'roll_back' } : as)
+    return sent
+  }
+
+  const observer: CaptureObserver = {
+    complete(result) {
+      status = result.status
+      isKept = true
+      return end(endingOf({ status, result: isReleased ? undefined : encodeResult(result) }))
+    },
+    flow() {
+      status = response.statusCode
+      return end(endingOf({ status, result: undefined }))
+    },
+    flowed: async () => {},
+    cutOff() {
+      void end({ type: 'roll_back' })
+    },
+    unsent: onUnsent,
+  }
+  const held = captureResponse({ response, isHead, maxBytes, keptHeaders }, observer)
+
+  return {
+    context: {
+      key,
+      fence: run.fence,
+      get signal() {
+        return run.signal
+      },
+      release() {
+        isReleased = true
+      },
+    },
+    ending,
+    get status() {
+      return status
+    },
+    get isReleased() {
+      return isReleased
+    },
+    get isKept() {
+      return isKept
+    },
+    send: () => send(),
+    discard: () => held.discard(),
+  }
+}

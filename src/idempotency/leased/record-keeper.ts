@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import { isRecord } from '../../base/options.js'
+import { decodeResult } from '../buffered-response/stored-result.js'
+import type { CanRead, RecordKeeper, Resolution } from './record-view.js'
+import {
+  type Finding,
+  type KeptRecord,
+  type ResolvedRecord,
+  resolve,
+  viewOf,
+} from './resolution.js'
+import { keyIdOfResult } from './sealed-result.js'
+
+/** A record as a store has it, with the moment by the store's clock. */
+export interface Seen {
+  readonly record: KeptRecord
+  readonly now: number
+}
+
+/** Where a store has its records. */
+export interface RecordPlace<S extends Seen> {
+  look(record: string): Promise<S | undefined>
+  /**
+   * One atomic step: `false`, and nothing changes, when the record is not as it was seen any more, or
+   * its run has renewed its lease meanwhile.
+   */
+  replace(record: string, seen: S, next: ResolvedRecord): Promise<boolean>
+}
+
+/** What an operator can do with the records of a store. */
+export function createRecordKeeper<S extends Seen>(place: RecordPlace<S>): RecordKeeper {
+  return {
+    async inspect(record, canRead = mayBeReadable) {
+      checkRecord(record)
+      const seen = await place.look(record)
+      return seen && viewOf(await judge(seen, canRead))
+    },
+    async resolve(record, fence, as) {
+      checkRecord(record)
+      checkFence(fence)
+      checkResolution(as)
+      const seen = await place.look(record)
+      if (seen === undefined) return false
+      const canRead = (as.type === 'finished' ? as.canRead : undefined) ?? mayBeReadable
+      const next = resolve(await judge(seen, canRead), { fence, as, owner: randomUUID() })
+      return next !== undefined && place.replace(record, seen, next)
+    },
+  }
+}
+
+/** An encrypted one may be good: only the store around this one can tell. */
+const mayBeReadable: CanRead = (result) =>
+  keyIdOfResult(result) !== undefined || decodeResult(result) !== undefined
+
+async function judge({ record, now }: Seen, canRead: CanRead): Promise<Finding> {
+  const { state } = record
+  const isResultReadable =
+    state !== 'finished' || (await canRead(record.result, record.fingerprint))
+  return { record, now, isResultReadable }
+}
+
+function checkRecord(record: unknown): void {
+  if (typeof record !== 'string' || record === '') {
+    throw new TypeError('record must be a non-empty string')
+  }
+}
+
+function checkFence(fence: unknown): void {
+  if (!Number.isSafeInteger(fence) || (fence as number) < 0) {
+    throw new TypeError('fence must be a safe integer of at least 0')
+  }
+}
+
+function checkResolution(as: Resolution): void {
+  if (!isRecord(as) || (as.type !== 'freed' && as.type !== 'finished')) {
+    throw new TypeError("as.type must be 'freed' or 'finished'")
+  }
+  if (as.type === 'finished' && !(as.result instanceof Uint8Array)) {
+    throw new TypeError('as.result must be a Uint8Array')
+  }
+}

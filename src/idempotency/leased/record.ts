@@ -1,0 +1,139 @@
+import type { Ending, Reservation, ReservationRequest, Run } from './idempotency-store.js'
+
+/**
+ * What a store keeps of a key. A record that is `running` without a lease is abandoned; one that is
+ * `unstored` has a lease for as long as its response flows. Times in ms.
+ */
+export type IdempotencyRecord = {
+  readonly owner: string
+  readonly fence: number
+  readonly fingerprint: string
+  /**
+   * How long it is kept beyond its lease: what its run has asked for, and what a mark had left that the
+   * run has replaced.
+   */
+  readonly retentionMs: number
+  /** When the record may be forgotten. */
+  readonly expiresAt: number
+} & (
+  | { readonly state: 'running' | 'unstored'; readonly leaseUntil: number }
+  | { readonly state: 'finished'; readonly result: Uint8Array }
+  | { readonly state: 'freed' }
+)
+
+/** An answer, and the record that a store has to keep from then on. */
+export interface Step<Answer> {
+  readonly answer: Answer
+  readonly record: IdempotencyRecord | undefined
+}
+
+type Known = IdempotencyRecord | undefined
+
+/** An expired record counts as absent. */
+export const alive = (record: Known, now: number): Known =>
+  record !== undefined && now < record.expiresAt ? record : undefined
+
+const running = (run: Run, now: number, markMs: number): IdempotencyRecord => ({
+  state: 'running',
+  owner: run.owner,
+  fence: run.fence,
+  fingerprint: run.fingerprint,
+  retentionMs: run.retentionMs + markMs,
+  leaseUntil: now + run.leaseMs,
+  expiresAt: now + run.leaseMs + run.retentionMs + markMs,
+})
+
+/** What is left of the mark of a freed key in the record of a run that has taken the key. */
+const markIn = (record: Known, { retentionMs }: Pick<Run, 'retentionMs'>): number =>
+  record === undefined ? 0 : Math.max(0, record.retentionMs - retentionMs)
+
+/** Reserves the key where it is free. `leastFence` is above every fence that has been forgotten. */
+export function reserve(
+  stored: Known,
+  { rerunAbandoned, ...request }: ReservationRequest,
+  { now, leastFence }: { now: number; leastFence: number },
+): Step<Reservation> {
+  const record = alive(stored, now)
+  const refuse = (answer: Reservation): Step<Reservation> => ({ answer, record })
+  const take = (): Step<Reservation> => {
+    const fence = Math.max(leastFence, (record?.fence ?? 0) + 1)
+    const markMs = record?.state === 'freed' ? record.expiresAt - now : markIn(record, request)
+    const taken = running({ ...request, fence }, now, markMs)
+    return { answer: { outcome: 'reserved', fence }, record: taken }
+  }
+  if (record === undefined) return take()
+  const isOwn = record.owner === request.owner
+  // The reservation was taken back before it arrived: it comes too late.
+  if (record.state === 'freed')
+    return isOwn ? refuse({ outcome: 'running', leaseLeftMs: 0 }) : take()
+  if (record.fingerprint !== request.fingerprint) return refuse({ outcome: 'mismatch' })
+  if (record.state === 'finished') return refuse({ outcome: 'finished', result: record.result })
+  if (record.state === 'unstored') return refuse({ outcome: 'result_not_stored' })
+  // The reply to an earlier attempt was lost.
+  if (isOwn) return refuse({ outcome: 'reserved', fence: record.fence })
+  const leaseLeftMs = record.leaseUntil - now
+  if (leaseLeftMs > 0) return refuse({ outcome: 'running', leaseLeftMs })
+  return rerunAbandoned ? take() : refuse({ outcome: 'abandoned' })
+}
+
+const belongsTo = (record: IdempotencyRecord, run: Run): boolean =>
+  record.owner === run.owner && record.fence === run.fence
+
+/** Extends the lease of a run that still has the key. */
+export function renew(stored: Known, run: Run, now: number): Step<boolean> {
+  const record = alive(stored, now)
+  const isHeld = record === undefined || (record.state === 'running' && belongsTo(record, run))
+  if (!isHeld) return { answer: false, record }
+  return { answer: true, record: running(run, now, markIn(record, run)) }
+}
+
+/** Ends a run that still has the key. */
+export function settle(
+  stored: Known,
+  { run, ending }: { run: Run; ending: Ending },
+  now: number,
+): Step<boolean> {
+  const record = alive(stored, now)
+  const end = (): Step<boolean> => {
+    const markMs = markIn(record, run)
+    return { answer: true, record: ended(run, ending, { now, markMs }) }
+  }
+  if (record === undefined) return end()
+  if (!belongsTo(record, run)) return { answer: false, record }
+  if (record.state === 'finished' || record.state === 'freed') {
+    // The same ending again, because its reply was lost, is confirmed; any other comes too late.
+    const said = record.state === 'finished' ? 'finished' : 'released'
+    return { answer: ending.type === said, record }
+  }
+  // Bytes have been sent: `abandoned`, which may lead to a rerun, comes too late.
+  if (record.state === 'unstored' && ending.type === 'abandoned') return { answer: false, record }
+  return end()
+}
+
+function ended(
+  run: Run,
+  ending: Ending,
+  { now, markMs }: { now: number; markMs: number },
+): IdempotencyRecord {
+  const { owner, fence, fingerprint, leaseMs } = run
+  const retentionMs = run.retentionMs + markMs
+  const base = { owner, fence, fingerprint, retentionMs, expiresAt: now + retentionMs }
+  switch (ending.type) {
+    case 'finished':
+      return { ...base, state: 'finished', result: ending.result }
+    case 'streaming':
+      return {
+        ...base,
+        state: 'unstored',
+        leaseUntil: now + leaseMs,
+        expiresAt: now + leaseMs + retentionMs,
+      }
+    case 'streamed':
+      return { ...base, state: 'unstored', leaseUntil: now }
+    case 'abandoned':
+      return { ...base, state: 'running', leaseUntil: now }
+    case 'released':
+      // A mark: a late call of this run, or of one before it, must not write the record anew.
+      return { ...base, state: 'freed', expiresAt: now + Math.max(leaseMs, markMs) }
+  }
+}

@@ -1,0 +1,56 @@
+import { allow, type Decision, deny } from '../base/decision/reason.js'
+import { callStore } from '../base/decision/store-call.js'
+import { Unavailable } from '../base/decision/unavailable.js'
+import { digestOfParts } from '../base/digest.js'
+
+/** Remembers used tokens; shared by all instances of a receiver. */
+export interface SingleUseStore {
+  /**
+   * Records `id` for at least `ttlMs`, unless it is recorded: `true` when this call has recorded it,
+   * `false` when it was recorded before. One atomic step; of calls that race, one gets `true`.
+   * Rejects when it cannot tell.
+   */
+  consume(id: string, ttlMs: number): Promise<boolean>
+}
+
+/** What identifies a verified token, and how long it may be accepted. */
+export interface UsedToken {
+  readonly issuer: string
+  readonly caller: string
+  readonly tokenId: string | undefined
+  /** Seconds since the epoch until which the token may be accepted anywhere, tolerance included. */
+  readonly acceptableUntil: number
+}
+
+const MAX_TOKEN_ID_LENGTH = 256
+/** Two receivers' clocks may each be a minute off, in opposite directions. */
+const CLOCK_DRIFT_SECONDS = 120
+
+/**
+ * Accepts the first use of a token, known by `iss`, `sub` and `jti` (RFC 7519, section 4.1.7), and
+ * refuses every other. `now` is in seconds since the epoch.
+ *
+ * @throws Unavailable when the store fails.
+ */
+export async function consumeToken(
+  token: UsedToken,
+  store: SingleUseStore,
+  now: number,
+): Promise<Decision<true>> {
+  const { tokenId } = token
+  if (tokenId === undefined || tokenId === '' || tokenId.length > MAX_TOKEN_ID_LENGTH) {
+    return deny('token_id_missing', { claim: 'jti' })
+  }
+  // The token was valid when it was verified, but a record made now could be gone before its next use.
+  if (now >= token.acceptableUntil) return deny('token_expired', { claim: 'exp' })
+  const ttlMs = Math.ceil((token.acceptableUntil - now + CLOCK_DRIFT_SECONDS) * 1000)
+  const id = digestOfParts([token.issuer, token.caller, tokenId])
+  let first: boolean
+  try {
+    first = await callStore('consume', () => store.consume(id, ttlMs))
+  } catch (error) {
+    throw new Unavailable('store', 'the single-use store failed', { cause: error })
+  }
+  if (typeof first !== 'boolean') throw new TypeError('store.consume must resolve to a boolean')
+  return first ? allow(true) : deny('token_replayed', { claim: 'jti' })
+}

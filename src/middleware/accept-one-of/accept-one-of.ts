@@ -1,0 +1,57 @@
+import type { Request } from 'express'
+import type { DecisionObserver } from '../../base/decision/decision-event.js'
+import { functionOf, optionsObject, parseOptions } from '../../base/options.js'
+import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
+import { type AcceptedCredential, beginState, credentialBy } from '../request-state.js'
+import { enter } from './accept-request.js'
+import { type AnyChoice, type CredentialOf, parseChoices } from './choice.js'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The credential that an `acceptOneOf` has accepted; `credentialOf` knows its type. */
+      credential?: AcceptedCredential
+    }
+  }
+}
+
+/** The middleware that `acceptOneOf` returns. */
+export interface AcceptOneOf<Credential> extends AnyRouteHandler {
+  /**
+   * The credential that this middleware has accepted, and whose it is.
+   *
+   * @throws ServiceAuthError when this middleware has not accepted the request.
+   */
+  credentialOf(request: Request): Credential
+}
+
+/** Options of `acceptOneOf`. */
+export interface AcceptOneOfOptions {
+  /** Told of every decision of this middleware. */
+  readonly onDecision?: DecisionObserver | undefined
+}
+
+const schema = optionsObject({ onDecision: functionOf<DecisionObserver>().optional() })
+
+/**
+ * Accepts a request by one of several credentials, for endpoints that serve people and services. Which
+ * one it is, is decided before any of them is verified; its own verifier's answer is final, and its own
+ * `authorize` follows. No credential is the 401 without a token, more than one that of an invalid one.
+ *
+ * @throws TypeError when there is no choice, two of one name, or one that is incomplete, and when an
+ * option is unknown or of the wrong type.
+ */
+export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyChoice[]]>(
+  choices: Choices,
+  options: AcceptOneOfOptions = {},
+): AcceptOneOf<CredentialOf<Choices[number]>> {
+  const checked = parseChoices(choices)
+  const { onDecision } = parseOptions('acceptOneOf options', schema, options)
+  const observers = onDecision === undefined ? [] : [onDecision]
+  const gate = fitAnyRoute((request, response, next) =>
+    enter(checked, { gate, observers, state: beginState(request), request, response, next }),
+  )
+  const credentialOf = (request: Request) =>
+    credentialBy(gate, request) as CredentialOf<Choices[number]>
+  return Object.assign(gate, { credentialOf })
+}

@@ -1,0 +1,114 @@
+import type { Request, RequestHandler } from 'express'
+import { z } from 'zod'
+import { functionOf, nonEmptyString, optionsObject, parseOptions } from '../../base/options.js'
+import type { ServiceIdentity } from '../../verification/policy/identity.js'
+import { serviceOf } from '../request-state.js'
+import { isServiceAuth, type ServiceAuth } from '../service-auth.js'
+
+/** What a credential's owner is known as: anything but a promise, which nobody would wait for. */
+export type NoPromise =
+  | string
+  | number
+  | bigint
+  | boolean
+  | symbol
+  | null
+  | undefined
+  | (object & { readonly then?: never })
+
+/** One kind of credential: how a request is known to bring it, and who verifies it. */
+export interface Choice<Identity = NoPromise> {
+  /** What `credentialOf` and operators call it. */
+  readonly name: string
+  /** Whether the request brings it, right or wrong. Asked before anything is verified. */
+  presented(request: Request): boolean
+  /**
+   * Verifies it. Nothing but one `next()` is a pass; a verifier that returns a promise is judged when
+   * that has settled.
+   */
+  readonly verify: RequestHandler
+  /** Whose credential `verify` has accepted; for `undefined` and `null` the request is refused. */
+  identity(request: Request): Identity
+  /** Runs after it, for requests with this credential only. */
+  readonly authorize?: RequestHandler | readonly RequestHandler[] | undefined
+}
+
+/** A choice whose verifier is a `serviceAuth`: the identity is `serviceOf`. */
+export interface ServiceChoice extends Omit<Choice, 'verify' | 'identity'> {
+  /** What `serviceAuth` returned. */
+  readonly verify: ServiceAuth
+  /** Not given: it is `serviceOf`. */
+  readonly identity?: undefined
+}
+
+/** What `acceptOneOf` takes one or more of. */
+export type AnyChoice = Choice | ServiceChoice
+
+/** A choice, checked. */
+export interface CheckedChoice {
+  readonly name: string
+  presented(request: Request): unknown
+  readonly verify: RequestHandler
+  identity(request: Request): unknown
+  readonly authorize: readonly RequestHandler[]
+}
+
+/** What `credentialOf` gives for these choices, told apart by `name`. */
+export type CredentialOf<OneOf extends AnyChoice> = OneOf extends {
+  readonly name: infer Name
+  identity(request: Request): infer Identity
+}
+  ? { readonly name: Name; readonly identity: NonNullable<Identity> }
+  : { readonly name: OneOf['name']; readonly identity: ServiceIdentity }
+
+/** Express passes over a handler of errors, so that it would check nothing. */
+const HANDLER_ERROR = { error: 'must be a handler of request, response and next' }
+
+const requestHandler = z.custom<RequestHandler>(
+  (value) => typeof value === 'function' && value.length <= 3,
+  HANDLER_ERROR,
+)
+
+const choiceSchema = optionsObject({
+  name: nonEmptyString(),
+  presented: functionOf<CheckedChoice['presented']>(),
+  verify: requestHandler,
+  identity: functionOf<CheckedChoice['identity']>().optional(),
+  authorize: z
+    .union([requestHandler, z.array(requestHandler)], {
+      error: 'must be a handler of request, response and next, or a list of them',
+    })
+    .default([]),
+})
+
+/** @throws TypeError when there is no choice, two of one name, or one that is incomplete. */
+export function parseChoices(input: unknown): readonly CheckedChoice[] {
+  if (!Array.isArray(input)) throw new TypeError('acceptOneOf choices: must be a list')
+  if (input.length === 0) throw new TypeError('acceptOneOf choices: must not be empty')
+  // `Array.from` also visits the holes of a sparse list.
+  const choices = Array.from(input, parseChoice)
+  const names = choices.map(({ name }) => name)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (repeated === undefined) return choices
+  throw new TypeError(`acceptOneOf choices: must not have two of the name ${repeated}`)
+}
+
+function parseChoice(input: unknown, index: number): CheckedChoice {
+  const subject = `acceptOneOf choices[${index}]`
+  const { name, presented, verify, identity, authorize } = parseOptions(
+    subject,
+    choiceSchema,
+    input,
+  )
+  if (identity === undefined && !isServiceAuth(verify)) {
+    throw new TypeError(`${subject}: identity must be a function`)
+  }
+  return {
+    name,
+    // A choice may be an object of a class.
+    presented: presented.bind(input),
+    verify,
+    identity: identity?.bind(input) ?? serviceOf,
+    authorize: [authorize].flat(),
+  }
+}

@@ -1,0 +1,32 @@
+import type { Request } from 'express'
+import { readAuthorization } from '../../verification/credential/authorization.js'
+import type { ServiceIdentity } from '../../verification/policy/identity.js'
+import { serviceOf } from '../request-state.js'
+import { isServiceAuth, type ServiceAuth } from '../service-auth.js'
+
+/** The part of a choice that says which credential it is. `acceptOneOf` wants a name beside it. */
+export interface ServiceCredential {
+  /** Whether the request brings an `Authorization` header that is not a session's. */
+  presented(request: Request): boolean
+  /** The `serviceAuth` that was given. */
+  readonly verify: ServiceAuth
+  /** The caller that it has accepted. */
+  identity(request: Request): ServiceIdentity
+}
+
+/**
+ * A service's token, for `acceptOneOf`: every `Authorization` header that is not a session's, verified
+ * by this `serviceAuth`.
+ *
+ * @throws TypeError when it is given anything but what `serviceAuth` returns.
+ */
+export function serviceCredential(auth: ServiceAuth): ServiceCredential {
+  if (!isServiceAuth(auth)) {
+    throw new TypeError('serviceCredential: must be given what serviceAuth returns')
+  }
+  return {
+    presented: (request) => readAuthorization(request).type === 'service',
+    verify: auth,
+    identity: serviceOf,
+  }
+}

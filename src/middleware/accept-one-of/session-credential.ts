@@ -1,0 +1,133 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { z } from 'zod'
+import { type Denial, deny } from '../../base/decision/reason.js'
+import {
+  functionOf,
+  hasFunctions,
+  nonEmptyString,
+  optionsObject,
+  parseOptions,
+} from '../../base/options.js'
+import { findSession } from '../../verification/credential/find-session.js'
+import { keyDenialNow } from '../../verification/policy/denial.js'
+import {
+  type DenylistOption,
+  type Denylists,
+  denylistOption,
+} from '../../verification/policy/denylist-option.js'
+import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
+import { wake } from '../live-denylists.js'
+import type { NoPromise } from './choice.js'
+import { CredentialRefused } from './credential-refused.js'
+
+/** What a session is known by, unless its type is told. */
+export interface FrontendSession {
+  /** What the session is called, the same for as long as it lives. */
+  getHandle(): string
+}
+
+/** A verifier of sessions: an Express handler that calls `next()` for a good one. */
+export type SessionVerifier<Session> = (
+  request: Request & { session?: Session },
+  response: Response,
+  next: NextFunction,
+) => unknown
+
+/** Options of `sessionCredential`. */
+export interface SessionCredentialOptions<Session> {
+  /** The name of the cookie. Default: `sAccessToken`. */
+  readonly cookie?: string | undefined
+  /** Default: `request.session`, where that has a function `getHandle`. */
+  readonly identity?: ((request: Request) => Session) | undefined
+  /**
+   * Sessions are refused whose tokens were signed by a key on it, before they are verified. What else
+   * it denies concerns service tokens only. While a live denylist is unknown, sessions get the 503.
+   */
+  readonly denylist?: DenylistOption | undefined
+  /** Whose keys a live denylist is asked for: the `issuer` that its entries name. */
+  readonly issuer?: string | undefined
+}
+
+/** The part of a choice that says which credential it is. `acceptOneOf` wants a name beside it. */
+export interface SessionCredential<Session> {
+  /** Whether the request brings a session, right or wrong. */
+  presented(request: Request): boolean
+  /** The verifier, behind what is refused without asking it. */
+  readonly verify: AnyRouteHandler
+  /** The session that `verify` has accepted. */
+  identity(request: Request): Session
+}
+
+/** RFC 6265, section 4.1.1; a percent sign would be decoded by some readers. */
+const COOKIE_NAME = /^[!#$&'*+.^_`|~0-9A-Za-z-]+$/
+
+const schema = optionsObject({
+  cookie: z
+    .string({ error: 'must be the name of a cookie' })
+    .regex(COOKIE_NAME, { error: 'must be the name of a cookie' })
+    .default('sAccessToken'),
+  identity: functionOf<(request: Request) => never>().optional(),
+  denylist: denylistOption.prefault({}),
+  issuer: nonEmptyString().optional(),
+})
+
+/**
+ * A frontend's session, for `acceptOneOf`: a bearer token whose header has the member `version`, or the
+ * cookie. Refuses with the 401 of an invalid token, and without asking `verify`, a cookie beside an
+ * `Authorization` header, one that readers may read differently, and one that holds no session token.
+ *
+ * @throws TypeError when an option is unknown or of the wrong type, or a live denylist has no issuer.
+ */
+export function sessionCredential<Session extends NoPromise = FrontendSession>(
+  verify: SessionVerifier<Session>,
+  options: SessionCredentialOptions<Session> = {},
+): SessionCredential<Session> {
+  if (typeof verify !== 'function') {
+    throw new TypeError('sessionCredential: must be given a verifier of sessions')
+  }
+  const settings = parseOptions('sessionCredential options', schema, options)
+  const { cookie, identity = sessionOf } = settings
+  const denylists = withIssuer(settings)
+  for (const denylist of denylists.liveDenylists) wake(denylist, denylists.issuer)
+  return {
+    presented: (request) => findSession(request, cookie).type !== 'absent',
+    verify: fitAnyRoute((request, response, next) => {
+      const denial = objectionTo(request, cookie, denylists)
+      if (denial !== undefined) return next(new CredentialRefused(denial))
+      return verify(request, response, next) as ReturnType<RequestHandler>
+    }),
+    identity: identity as (request: Request) => Session,
+  }
+}
+
+interface IssuersDenylists extends Denylists {
+  readonly issuer: string
+}
+
+function withIssuer({ denylist, issuer }: z.output<typeof schema>): IssuersDenylists {
+  if (issuer !== undefined) return { ...denylist, issuer }
+  if (denylist.liveDenylists.length === 0) return { ...denylist, issuer: '' }
+  throw new TypeError('sessionCredential options: issuer is required with a live denylist')
+}
+
+/** What can be said against a session before its token is verified. */
+function objectionTo(
+  request: Request,
+  cookie: string,
+  denylists: IssuersDenylists,
+): Denial | undefined {
+  const found = findSession(request, cookie)
+  if (found.type === 'refused') return deny(found.reason)
+  if (found.type === 'absent') return deny('session_token_malformed')
+  const isAnyKeyDenied = denylists.denied.keys.size > 0 || denylists.liveDenylists.length > 0
+  if (!isAnyKeyDenied) return undefined
+  const { kid } = found.header
+  // Without it nobody could tell whether the key is denied.
+  if (typeof kid !== 'string') return deny('session_token_malformed')
+  return keyDenialNow(kid, denylists)
+}
+
+function sessionOf(request: Request): unknown {
+  const { session } = request as { session?: unknown }
+  return hasFunctions(session, ['getHandle']) ? session : undefined
+}

@@ -1,0 +1,82 @@
+import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import type { HeldAnswer } from '../../idempotency/coupled/coupled-run.js'
+import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
+import { refuse } from '../refusals.js'
+import type { Tell } from './idempotency-events.js'
+import type { Attempt } from './idempotent-exchange.js'
+
+/** A run that is over. */
+interface Ended {
+  readonly fence: number
+  /** What the handler has answered. */
+  readonly answer: HeldAnswer
+  readonly outcome: CoupledOutcome
+  /** Answers with what another run has left. */
+  answerFound(found: CoupledFinding): void
+}
+
+/** Sends the answer of a handler, or what has to be said instead. */
+export function answerRun(attempt: Attempt, ended: Ended): void {
+  const { response, next } = attempt
+  const tell = quietly(attempt.tell)
+  const { answer, fence, outcome } = ended
+  const status = answer.status === undefined ? {} : { status: answer.status }
+  const accepted = { outcome: 'accepted', fence, ...status } as const
+  switch (outcome.outcome) {
+    case 'committed':
+      answer.send()
+      tell({ ...accepted, reason: answer.isKept ? 'result_kept' : 'result_too_large' })
+      if (!outcome.usedTransaction && (answer.status ?? 0) < 400) {
+        tell({ ...accepted, reason: 'transaction_unused' })
+      }
+      return
+    case 'refusal_kept':
+      answer.send()
+      tell({ ...accepted, reason: 'refusal_kept' })
+      return
+    case 'refusal_lost':
+      answer.send()
+      tell({ ...accepted, reason: outcome.to === 'conflict' ? 'conflict' : 'result_lost' })
+      return
+    case 'rolled_back':
+      answer.send()
+      tell({ ...accepted, reason: answer.isReleased ? 'released' : 'rolled_back' })
+      return
+    case 'uncoupled':
+      answer.send()
+      tell({ ...accepted, reason: 'uncoupled' })
+      return
+    case 'overtaken':
+      tell({ outcome: 'accepted', reason: 'conflict', fence })
+      if (answer.discard()) ended.answerFound(outcome.by)
+      return
+    case 'undone': {
+      const { reason, sqlState } = outcome
+      tell({ outcome: 'undecided', reason, status: 503, ...(sqlState && { sqlState }), fence })
+      if (answer.discard()) {
+        refuse(response, 'store_unavailable', outcome.mayRetryNow ? 0 : undefined)
+      }
+      return
+    }
+    case 'commit_refused': {
+      const { cause, sqlState } = outcome
+      tell({ outcome: 'undecided', reason: 'commit_refused', ...(sqlState && { sqlState }), fence })
+      const message = 'the database has refused to commit what the handler had written'
+      if (answer.discard()) next(new ServiceAuthError('commit_refused', message, { cause }))
+      return
+    }
+    default:
+      throw new TypeError('store.run resolved to an outcome without a run, and there was one')
+  }
+}
+
+/** What is told is built of the app's request, which may throw; by now that must change nothing. */
+export function quietly(tell: Tell): Tell {
+  return (event) => {
+    try {
+      tell(event)
+    } catch {
+      // The answer counts.
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import type { Request } from 'express'
+import {
+  announceIdempotency,
+  type IdempotencyEvent,
+} from '../../base/decision/idempotency-event.js'
+import { requestIdOf } from '../request-id.js'
+
+/** Tells observers what becomes of a request. */
+export type Tell = (event: Told) => void
+/** What is not the same in all that is told of a request. */
+type Told = IdempotencyEvent extends infer Event
+  ? Event extends IdempotencyEvent
+    ? Omit<Event, 'by' | 'caller' | 'requestId'>
+    : never
+  : never
+
+/** `record` names the key's record, once there is a key. */
+export function teller(request: Request, caller: string, record?: string): Tell {
+  return (event) =>
+    announceIdempotency(() => {
+      const requestId = requestIdOf(request)
+      return {
+        ...event,
+        by: 'requireIdempotencyKey',
+        caller,
+        ...(record !== undefined && { record }),
+        ...(requestId !== undefined && { requestId }),
+      }
+    })
+}

@@ -1,0 +1,206 @@
+import type { RequestHandler } from 'express'
+import { z } from 'zod'
+import {
+  functionOf,
+  hasFunctions,
+  integerBetween,
+  isRecord,
+  numberBetween,
+  optionsObject,
+  parseOptions,
+  storeWith,
+} from '../../base/options.js'
+import { NEVER_STORED_HEADERS } from '../../idempotency/buffered-response/stored-result.js'
+import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
+import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
+import { requireSingleUse } from '../require-single-use.js'
+import type { RequestNamer } from './idempotent-request.js'
+
+/** What `requireIdempotencyKey` can be told with any store. */
+interface CommonOptions {
+  /** Seconds, 1 to 31,536,000: how long a record is kept from the end of its run. Default: 86400. */
+  readonly retentionSeconds?: number | undefined
+  /** Bytes, from 0; with a coupled store at most 67,108,864: the largest body kept. Default: 262144. */
+  readonly maxResponseBytes?: number | undefined
+  /**
+   * Names the operation that a key is scoped to, beside issuer, audience and caller. Without a route
+   * (`app.use`) it has to be given. Default: method, mount path and route pattern.
+   */
+  readonly operation?: string | RequestNamer | undefined
+  /**
+   * What must be identical in a retry. Where no parser has read the body, or JSON cannot hold it, it has
+   * to be given. Default: method, path, query, media type and body.
+   */
+  readonly fingerprint?: RequestNamer | undefined
+  /**
+   * The response headers kept with the result, names in any case. `content-type` and
+   * `content-encoding` always are; `set-cookie` and hop-by-hop headers are refused. Default:
+   * `content-type`, `content-language`, `content-disposition`, `content-location`, `location`, `etag`,
+   * `last-modified`, `link`.
+   */
+  readonly storedHeaders?: readonly string[] | undefined
+}
+
+/** Options of `requireIdempotencyKey` with a store that leases keys, such as `redisStore`. */
+export interface LeasedIdempotencyOptions extends CommonOptions {
+  /** Where keys are reserved; all instances of the receiver must share it. */
+  readonly store: IdempotencyStore
+  /** Seconds, 1 to 3600: how long a handler is trusted to be alive without renewing. Default: 30. */
+  readonly leaseSeconds?: number | undefined
+  /** Seconds, 1 to 86,400: how long a handler may run before its first byte. Default: 3600. */
+  readonly maxRunSeconds?: number | undefined
+  /**
+   * What a retry gets when an earlier run ended without a result: `'refuse'` answers 409, `'rerun'`
+   * runs the handler again. Default: `'refuse'`.
+   */
+  readonly whenAbandoned?: 'refuse' | 'rerun' | undefined
+}
+
+/**
+ * Options of `requireIdempotencyKey` with a store whose records commit with what the handler writes, or
+ * with one that may be of either kind.
+ */
+export interface CoupledIdempotencyOptions extends CommonOptions {
+  /** Where the handler's transaction is opened. */
+  readonly store: CoupledStore | IdempotencyStore
+  /** A transaction has no lease. */
+  readonly leaseSeconds?: never
+  /** The store bounds its transactions. */
+  readonly maxRunSeconds?: never
+  /** A run that ends without a result has written nothing. */
+  readonly whenAbandoned?: never
+}
+
+/** Options of `requireIdempotencyKey`. */
+export type IdempotencyOptions = LeasedIdempotencyOptions | CoupledIdempotencyOptions
+
+const DEFAULT_STORED_HEADERS = [
+  'content-type',
+  'content-language',
+  'content-disposition',
+  'content-location',
+  'location',
+  'etag',
+  'last-modified',
+  'link',
+]
+/** Without them the body cannot be read. */
+const ALWAYS_STORED_HEADERS = ['content-type', 'content-encoding']
+const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+
+const headerName = z
+  .string({ error: 'must be a header name' })
+  .toLowerCase()
+  .regex(FIELD_NAME, { error: 'must be a header name' })
+  .refine((name) => !NEVER_STORED_HEADERS.test(name), {
+    error: 'must not be set-cookie or a hop-by-hop header',
+  })
+
+/** The largest body of a record in Postgres: it is a value of one column, in memory more than once. */
+const MOST_COUPLED_BYTES = 67_108_864
+
+const LEASED = ['reserve', 'renew', 'settle'] as const
+const COUPLED = ['run', 'consumeWithin', 'consume'] as const
+
+const common = {
+  retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
+  operation: z
+    .custom<string | RequestNamer>(
+      (value) => typeof value === 'function' || (typeof value === 'string' && value !== ''),
+      { error: 'must be a non-empty string or a function' },
+    )
+    .optional(),
+  fingerprint: functionOf<RequestNamer>().optional(),
+  storedHeaders: z
+    .array(headerName, { error: 'must be a list of header names' })
+    .default(DEFAULT_STORED_HEADERS),
+}
+
+const leasedSchema = optionsObject({
+  ...common,
+  store: storeWith<IdempotencyStore>(LEASED),
+  leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
+  maxRunSeconds: numberBetween(1, 86_400, 'seconds').default(3600),
+  whenAbandoned: z
+    .enum(['refuse', 'rerun'], { error: "must be 'refuse' or 'rerun'" })
+    .default('refuse'),
+  maxResponseBytes: integerBetween(0, Number.MAX_SAFE_INTEGER).default(262_144),
+})
+
+const coupledSchema = optionsObject({
+  ...common,
+  store: storeWith<CoupledStore>(COUPLED),
+  maxResponseBytes: integerBetween(0, MOST_COUPLED_BYTES).default(262_144),
+})
+
+interface CommonSettings {
+  readonly retentionMs: number
+  readonly maxBytes: number
+  readonly operation: string | RequestNamer | undefined
+  readonly fingerprint: RequestNamer | undefined
+  readonly storedHeaders: ReadonlySet<string>
+}
+
+/** Checked options for a store that leases keys, in milliseconds. */
+export interface LeasedSettings extends CommonSettings {
+  readonly kind: 'leased'
+  readonly store: IdempotencyStore
+  readonly leaseMs: number
+  readonly maxRunMs: number
+  readonly rerunAbandoned: boolean
+}
+
+/** Checked options for a coupled store. */
+export interface CoupledSettings extends CommonSettings {
+  readonly kind: 'coupled'
+  readonly store: CoupledStore
+  /** What stands between a retry and a result whose run has used a token up. */
+  readonly tokenGate: RequestHandler
+}
+
+/** Checked options. */
+export type IdempotencySettings = LeasedSettings | CoupledSettings
+
+const milliseconds = (seconds: number): number => Math.round(seconds * 1000)
+const SUBJECT = 'requireIdempotencyKey options'
+
+/** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
+export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
+  const store = isRecord(input) ? input['store'] : undefined
+  if (!hasFunctions(store, ['run'])) return leasedSettings(input)
+  if (!LEASED.some((name) => hasFunctions(store, [name]))) return coupledSettings(input)
+  throw new TypeError(`${SUBJECT}: store must be leased or coupled, and this one is both`)
+}
+
+function leasedSettings(input: unknown): LeasedSettings {
+  const options = parseOptions(SUBJECT, leasedSchema, input)
+  return {
+    kind: 'leased',
+    ...commonSettings(options),
+    store: options.store,
+    leaseMs: milliseconds(options.leaseSeconds),
+    maxRunMs: milliseconds(options.maxRunSeconds),
+    rerunAbandoned: options.whenAbandoned === 'rerun',
+  }
+}
+
+function coupledSettings(input: unknown): CoupledSettings {
+  const options = parseOptions(SUBJECT, coupledSchema, input)
+  const { store } = options
+  return {
+    kind: 'coupled',
+    ...commonSettings(options),
+    store,
+    tokenGate: requireSingleUse({ store }),
+  }
+}
+
+const commonSettings = (
+  options: z.output<typeof coupledSchema> | z.output<typeof leasedSchema>,
+): CommonSettings => ({
+  retentionMs: milliseconds(options.retentionSeconds),
+  maxBytes: options.maxResponseBytes,
+  operation: options.operation,
+  fingerprint: options.fingerprint,
+  storedHeaders: new Set([...ALWAYS_STORED_HEADERS, ...options.storedHeaders]),
+})

@@ -1,0 +1,79 @@
+import type { NextFunction, Request, Response } from 'express'
+import type { IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
+import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import { decodeResult } from '../../idempotency/buffered-response/stored-result.js'
+import { refuse } from '../refusals.js'
+import type { AdmittedState } from '../request-state.js'
+import type { Tell } from './idempotency-events.js'
+import { replayResult } from './replay-result.js'
+
+/** A request with a key, and how to tell observers what becomes of it. */
+export interface Attempt {
+  readonly state: AdmittedState
+  readonly request: Request
+  readonly response: Response
+  readonly next: NextFunction
+  /** The caller's key, unquoted. */
+  readonly key: string
+  /** The digest of the key and its scope. */
+  readonly record: string
+  readonly fingerprint: string
+  readonly tell: Tell
+}
+
+/** Answers with a kept result, or says that it cannot be read. */
+export function replay(attempt: Attempt, encoded: Uint8Array): void {
+  const { response, tell } = attempt
+  const result = decodeResult(encoded)
+  if (result === undefined) {
+    outcomeUnknown(attempt, 'unreadable')
+    return
+  }
+  const { status } = result
+  try {
+    replayResult(response, result)
+  } catch (error) {
+    answerUnsent(attempt, { error, status })
+    return
+  }
+  tell({ outcome: 'accepted', reason: 'replayed', status })
+}
+
+interface Unsent {
+  readonly error: unknown
+  readonly status: number
+  /** Of the run; a replay has none. */
+  readonly fence?: number
+}
+
+/** Tells that a kept answer could not be sent, and gives the app the cause. */
+export function answerUnsent(
+  { next, tell }: Pick<Attempt, 'next' | 'tell'>,
+  { error, ...known }: Unsent,
+): void {
+  try {
+    tell({ outcome: 'accepted', reason: 'answer_unsent', ...known })
+  } finally {
+    const message = 'requireIdempotencyKey could not send the answer'
+    next(new ServiceAuthError('internal', message, { cause: error }))
+  }
+}
+
+/** Answers with a problem, and the whole seconds after which a retry may be of use. */
+export function turnDown(
+  { response, tell }: Pick<Attempt, 'response' | 'tell'>,
+  reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>,
+  retryAfterMs?: number,
+): void {
+  const seconds =
+    retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000))
+  tell({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
+}
+
+export function outcomeUnknown(
+  { response, tell }: Attempt,
+  found: 'abandoned' | 'unreadable',
+): void {
+  const reason = 'outcome_unknown'
+  tell({ outcome: 'refused', reason, found, status: refuse(response, reason) })
+}

@@ -1,0 +1,49 @@
+import type { ImportUser } from '../core/import-user.js'
+import { trimmed } from '../record-validation/core-trim.js'
+import { coreTenantIds } from '../record-validation/tenant-ids.js'
+import type { Account } from './account.js'
+import { compareLoginMethods } from './compare-login-methods.js'
+import { compareMetadata } from './compare-metadata.js'
+
+/**
+ * In what an account differs from its record, as paths of the record without values. `loginMethods`
+ * alone stands for a method that the record does not have. Roles, metadata and devices that only the
+ * account has are no difference, for people sign in meanwhile. Passwords cannot be read back.
+ */
+export function compareAccount(user: ImportUser, account: Account): string[] {
+  return [
+    ...compareMetadata(user.userMetadata ?? {}, account.metadata),
+    ...compareRoles(user, account),
+    ...compareTotpDevices(user, account),
+    ...compareLoginMethods(user.loginMethods, account.user.loginMethods),
+  ]
+}
+
+function compareRoles({ userRoles = [] }: ImportUser, { roles }: Account): string[] {
+  return userRoles.flatMap(({ role, tenantIds }, index) => {
+    const name = trimmed(role)
+    const isThere = coreTenantIds(tenantIds).every((id) => roles.get(id)?.includes(name))
+    return isThere ? [] : [`userRoles[${index}]`]
+  })
+}
+
+/** What the core takes for a device whose record does not say it. */
+const DEFAULT_PERIOD_SECONDS = 30
+const DEFAULT_SKEW = 1
+
+function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account): string[] {
+  const left = new Map(account.totpDevices.map((device) => [device.name, device]))
+  return totpDevices.flatMap((device, index) => {
+    const field = `totpDevices[${index}]`
+    const name = trimmed(device.deviceName ?? '')
+    const found = left.get(name)
+    // The core stores only one of two devices with the same name.
+    left.delete(name)
+    if (found === undefined) return [field]
+    const { period = DEFAULT_PERIOD_SECONDS, skew = DEFAULT_SKEW } = device
+    const differences: string[] = []
+    if (found.period !== Math.trunc(period)) differences.push(`${field}.period`)
+    if (found.skew !== Math.trunc(skew)) differences.push(`${field}.skew`)
+    return differences
+  })
+}

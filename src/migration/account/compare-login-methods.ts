@@ -1,0 +1,92 @@
+import type { ImportLoginMethod } from '../core/import-user.js'
+import type { CoreLoginMethod } from '../core/reply.js'
+import { coreInteger } from '../record-validation/core-number.js'
+import { lowerCased } from '../record-validation/core-trim.js'
+import { corePhoneNumber } from '../record-validation/phone-number.js'
+import { coreTenantIds } from '../record-validation/tenant-ids.js'
+
+/** A method of a record, as the core will show it. */
+interface WantedMethod {
+  readonly recipeId: string
+  readonly tenantIds: readonly string[]
+  readonly verified: boolean
+  /** Not compared where the record has none: then it is the time of the import. */
+  readonly timeJoined: number | undefined
+  readonly email: string | undefined
+  readonly phoneNumber: string | undefined
+  readonly thirdPartyId: string | undefined
+  readonly thirdPartyUserId: string | undefined
+}
+
+/** Login methods have no order. One that only the account has is a difference as well. */
+export function compareLoginMethods(
+  record: readonly ImportLoginMethod[],
+  account: readonly CoreLoginMethod[],
+): string[] {
+  const left = [...account]
+  const differences = record.flatMap((method, index) => {
+    const field = `loginMethods[${index}]`
+    const wanted = wantedOf(method)
+    const place = placeOf(wanted, left)
+    const [found] = place === undefined ? [] : left.splice(place, 1)
+    return found === undefined ? [field] : differencesOf(wanted, found, field)
+  })
+  return left.length === 0 ? differences : [...differences, 'loginMethods']
+}
+
+function wantedOf(method: ImportLoginMethod): WantedMethod {
+  const { recipeId, email, timeJoinedInMSSinceEpoch: timeJoined } = method
+  const isThirdParty = recipeId === 'thirdparty'
+  const phoneNumber = recipeId === 'passwordless' ? method.phoneNumber : undefined
+  return {
+    recipeId,
+    tenantIds: coreTenantIds(method.tenantIds),
+    // A phone number without e-mail reads as verified, whatever the record says.
+    verified: (phoneNumber !== undefined && email === undefined) || method.isVerified === true,
+    timeJoined: timeJoined === undefined ? undefined : coreInteger(timeJoined, 64),
+    email: email === undefined ? undefined : lowerCased(email),
+    phoneNumber: phoneNumber === undefined ? undefined : corePhoneNumber(phoneNumber),
+    thirdPartyId: isThirdParty ? method.thirdPartyId : undefined,
+    thirdPartyUserId: isThirdParty ? method.thirdPartyUserId : undefined,
+  }
+}
+
+/** A login may stand in several tenants as several methods: the one of the same tenants comes first. */
+function placeOf(wanted: WantedMethod, methods: readonly CoreLoginMethod[]): number | undefined {
+  let first: number | undefined
+  for (const [place, method] of methods.entries()) {
+    if (!isSameLogin(wanted, method)) continue
+    if (areSameTenants(wanted.tenantIds, method.tenantIds)) return place
+    first ??= place
+  }
+  return first
+}
+
+function isSameLogin(wanted: WantedMethod, method: CoreLoginMethod): boolean {
+  if (wanted.recipeId !== method.recipeId) return false
+  const { email, phoneNumber, thirdPartyId, thirdPartyUserId } = wanted
+  if (wanted.recipeId === 'thirdparty') {
+    const { thirdParty } = method
+    return thirdParty?.id === thirdPartyId && thirdParty?.userId === thirdPartyUserId
+  }
+  if (email !== undefined && method.email === email) return true
+  return phoneNumber !== undefined && method.phoneNumber === phoneNumber
+}
+
+function differencesOf(wanted: WantedMethod, found: CoreLoginMethod, field: string): string[] {
+  const { tenantIds, verified, timeJoined, email, phoneNumber } = wanted
+  const differences: string[] = []
+  if (!areSameTenants(tenantIds, found.tenantIds)) differences.push(`${field}.tenantIds`)
+  // More is no difference: signing in by a code that came by e-mail verifies the address.
+  if (verified && !found.verified) differences.push(`${field}.isVerified`)
+  if (timeJoined !== undefined && found.timeJoined !== timeJoined) {
+    differences.push(`${field}.timeJoinedInMSSinceEpoch`)
+  }
+  if ((found.email ?? undefined) !== email) differences.push(`${field}.email`)
+  if ((found.phoneNumber ?? undefined) !== phoneNumber) differences.push(`${field}.phoneNumber`)
+  return differences
+}
+
+const areSameTenants = (some: readonly string[], others: readonly string[]): boolean =>
+  some.every((tenantId) => others.includes(tenantId)) &&
+  others.every((tenantId) => some.includes(tenantId))

@@ -1,0 +1,41 @@
+import { blamesTheUser, duplicateIn, errorCodeOf, saysLoginIsTaken } from '../core/core-messages.js'
+import { withoutAccountData } from './without-account-data.js'
+
+/** The parsed error of a row that has failed. */
+export interface RowError {
+  /** The core's code, such as `E003`. `chunk_failed` for an unknown text; none for texts of the validation. */
+  readonly code?: string
+  /** The core's text without account data. */
+  readonly text: string
+  /**
+   * `login_taken`: another account has a login of the user, which `findHolder` finds. `blames_user`: the
+   * record must be corrected. `validation`: a check of the core fails that passed at staging.
+   * `chunk_failed`: all rows of a chunk fail with such a text, so this row may be innocent.
+   */
+  readonly kind: 'login_taken' | 'blames_user' | 'validation' | 'chunk_failed'
+}
+
+/** Reads the `errorMessage` of a row: a text with a code, or a list of texts of the validation. */
+export function readRowError(message: string, row: unknown): RowError {
+  const code = errorCodeOf(message)
+  if (code !== undefined) return { code, text: codedText(code, message, row), kind: kindOf(code) }
+  const [, list] = /^\[([\s\S]*)\]$/.exec(message) ?? []
+  if (list !== undefined) return { text: withoutAccountData(list, row), kind: 'validation' }
+  return { code: 'chunk_failed', text: plainText(message, row), kind: 'chunk_failed' }
+}
+
+function kindOf(code: string): RowError['kind'] {
+  if (saysLoginIsTaken(code)) return 'login_taken'
+  return blamesTheUser(code) ? 'blames_user' : 'chunk_failed'
+}
+
+function codedText(code: string, message: string, row: unknown): string {
+  const place = message.indexOf(`${code}: `)
+  // A text that names a violated constraint has no code in it.
+  const rest = place < 0 ? message : message.slice(place + code.length + ': '.length)
+  return `${code}: ${plainText(rest, row)}`
+}
+
+/** Of a failed statement only the violated constraint: the rest quotes account data. */
+const plainText = (text: string, row: unknown): string =>
+  duplicateIn(text) ?? withoutAccountData(text, row)

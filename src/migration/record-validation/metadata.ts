@@ -1,0 +1,69 @@
+import type { Findings } from './collect-findings.js'
+import { fieldOf } from './field.js'
+import { LEVEL_OF_MEMBERS, MOST_LEVELS, TOO_DEEP } from './nesting-limit.js'
+import type { JsonObject } from './read-field.js'
+import { checkUnicode } from './stored-text.js'
+
+/** How names of credentials end: `resetToken`, but not `tokenCount`. */
+const CREDENTIAL = new RegExp(
+  [
+    '(?:pass(?:word|wd|phrase|code)|pwd|secret|token|credential)s?$',
+    '(?:api|private|secret|access|signing|encryption)[-_ ]?keys?$',
+    '(?:recovery|backup)[-_ ]?codes?$',
+    '(?:pass(?:word|wd|phrase)?|pwd)[-_ ]?(?:hash|digest|salt|plain)$',
+    '(?:totp|otp|mfa)[-_ ]?(?:seed|key)$',
+    '^(?:pin|otp|salt|seed|bcrypt|argon2|scrypt)$',
+  ].join('|'),
+  'i',
+)
+
+/**
+ * Warns of members at any depth that are named like credentials: applications read metadata. Warns of
+ * numbers that may have lost digits when they were parsed. Refuses what goes too deep, and lone
+ * surrogates. NUL is no error here: JSON escapes it.
+ */
+export function checkMetadata(metadata: JsonObject, findings: Findings): void {
+  if (checkInside({ value: metadata, field: 'userMetadata', level: LEVEL_OF_MEMBERS }, findings))
+    return
+  findings.refuse('too_deep', 'userMetadata', TOO_DEEP)
+}
+
+interface Part {
+  readonly value: object
+  readonly field: string
+  readonly level: number
+}
+
+/** Whether it went to the end. */
+function checkInside({ value, field, level }: Part, findings: Findings): boolean {
+  if (level > MOST_LEVELS) return false
+  const isList = Array.isArray(value)
+  for (const name of Object.keys(value)) {
+    const member: unknown = (value as JsonObject)[name]
+    const place = isList ? `${field}[${name}]` : fieldOf(field, name)
+    if (!isList) checkUnicode(name, place, findings)
+    if (typeof member === 'string') checkUnicode(member, place, findings)
+    if (!isList && isSaid(member) && CREDENTIAL.test(name)) {
+      findings.warn('credential_in_metadata', place, MESSAGE)
+    }
+    if (typeof member === 'number' && !isExact(member)) {
+      findings.warn('inexact_number', place, INEXACT)
+    }
+    if (typeof member !== 'object' || member === null) continue
+    if (!checkInside({ value: member, field: place, level: level + 1 }, findings)) return false
+  }
+  return true
+}
+
+const MESSAGE = 'Named like a credential: metadata is no place for one.'
+
+const INEXACT =
+  'Above 9007199254740991 JavaScript rounds an integer when it reads one: write the number as a text.'
+
+/** `JSON.parse` rounds larger integers, and a fraction keeps all the digits that a double has. */
+const isExact = (number: number): boolean =>
+  Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
+
+/** `hasPassword: true` tells no password. */
+const isSaid = (value: unknown): boolean =>
+  value !== null && value !== '' && typeof value !== 'boolean'

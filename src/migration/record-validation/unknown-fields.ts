@@ -1,0 +1,56 @@
+import type { RecipeId } from '../core/import-user.js'
+import { fieldOf } from './field.js'
+import { isTooDeep, LEVEL_OF_MEMBERS, TOO_DEEP } from './nesting-limit.js'
+import type { Reading } from './read-field.js'
+
+const OF_EVERY_METHOD = [
+  'recipeId',
+  'tenantIds',
+  'isVerified',
+  'isPrimary',
+  'timeJoinedInMSSinceEpoch',
+]
+const OF_PASSWORDS = ['passwordHash', 'hashingAlgorithm', 'plainTextPassword']
+const OF_THIRD_PARTIES = ['thirdPartyId', 'thirdPartyUserId']
+
+/** Of a role, a device or a login method, each of which is an object in a list. */
+const LEVEL_OF_INNER_MEMBERS = LEVEL_OF_MEMBERS + 2
+
+type Part = 'user' | 'role' | 'totpDevice' | RecipeId | 'method'
+
+/** What the core reads of each part of a record. */
+const KNOWN: Readonly<Record<Part, ReadonlySet<string>>> = {
+  user: new Set(['externalUserId', 'userMetadata', 'userRoles', 'totpDevices', 'loginMethods']),
+  role: new Set(['role', 'tenantIds']),
+  totpDevice: new Set(['secretKey', 'period', 'skew', 'deviceName']),
+  emailpassword: new Set([...OF_EVERY_METHOD, 'email', ...OF_PASSWORDS]),
+  thirdparty: new Set([...OF_EVERY_METHOD, 'email', ...OF_THIRD_PARTIES]),
+  passwordless: new Set([...OF_EVERY_METHOD, 'email', 'phoneNumber']),
+  /** Of a method that is of no recipe. */
+  method: new Set([
+    ...OF_EVERY_METHOD,
+    'email',
+    'phoneNumber',
+    ...OF_PASSWORDS,
+    ...OF_THIRD_PARTIES,
+  ]),
+}
+
+/** Warns of each member that the core leaves unread, and refuses what it cannot even skip. */
+export function checkUnknown(reading: Reading, part: Part): void {
+  const known = KNOWN[part]
+  for (const name of Object.keys(reading.object)) {
+    if (known.has(name)) continue
+    warnOf(name, known, reading)
+    const level = reading.field === '' ? LEVEL_OF_MEMBERS : LEVEL_OF_INNER_MEMBERS
+    if (!isTooDeep(reading.object[name], level)) continue
+    reading.findings.refuse('too_deep', fieldOf(reading.field, name), TOO_DEEP)
+  }
+}
+
+function warnOf(name: string, known: ReadonlySet<string>, { field, findings }: Reading): void {
+  const meant = [...known].find((member) => member.toLowerCase() === name.toLowerCase())
+  const advice = meant === undefined ? '' : ` It reads ${meant}.`
+  const message = `The core does not read this member.${advice}`
+  findings.warn('unknown_member', fieldOf(field, name), message)
+}

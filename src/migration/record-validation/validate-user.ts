@@ -1,0 +1,99 @@
+import { isRecord } from '../../base/options.js'
+import type { ImportUser } from '../core/import-user.js'
+import { type Findings, openFindings } from './collect-findings.js'
+import { LONGEST_EXTERNAL_USER_ID } from './external-user-id.js'
+import { repeatedMethodsOf } from './login-keys.js'
+import type { ReadMethod } from './login-method.js'
+import { readLoginMethods } from './login-methods.js'
+import { checkMetadata } from './metadata.js'
+import { memberOf, optional, type Reading } from './read-field.js'
+import { PUBLIC_TENANT } from './tenant-ids.js'
+import { readTotpDevices } from './totp-devices.js'
+import { checkUnknown } from './unknown-fields.js'
+import type { UserError, UserWarning } from './user-finding.js'
+import { type ReadRole, readUserRoles } from './user-roles.js'
+import { checkContext, type UserContext } from './validation-context.js'
+
+/** What `validateUser` has found. */
+export type UserValidation =
+  /** `user` is the value itself, unchanged: the core normalises what it takes. */
+  | { readonly ok: true; readonly user: ImportUser; readonly warnings: readonly UserWarning[] }
+  /** The core refuses the user. */
+  | {
+      readonly ok: false
+      /** At most 1000. */
+      readonly errors: readonly UserError[]
+      readonly warnings: readonly UserWarning[]
+    }
+
+/**
+ * Checks a user as the core does when it stages or imports one, with its texts in its order; and
+ * warns of what the core takes and punishes later. `value` is what `JSON.parse` gives. What
+ * `context` does not name is not checked; nor can be whether the tenants of a user share a database,
+ * and whether its external id is another user's as well. Never throws for a value.
+ *
+ * @throws TypeError where a member of `context` is neither a list nor a set.
+ * @see SuperTokens core, `BulkImportUserUtils`
+ */
+export function validateUser(value: unknown, context: UserContext = {}): UserValidation {
+  checkContext(context)
+  const findings = openFindings()
+  const { errors, warnings } = findings
+  if (!isRecord(value)) {
+    findings.refuse('wrong_type', '', 'A user should be of type object.')
+    return { ok: false, errors, warnings }
+  }
+  readUser({ object: value, field: '', suffix: '.', findings }, context)
+  if (errors.length > 0) return { ok: false, errors, warnings }
+  const user = value as unknown as ImportUser
+  warnOfRepeated(user, findings)
+  return { ok: true, user, warnings }
+}
+
+/** In the core's order. */
+function readUser(record: Reading, context: UserContext): void {
+  const { findings } = record
+  const externalUserId = optional(record, 'externalUserId', 'string')
+  const metadata = optional(record, 'userMetadata', 'object')
+  if (metadata !== undefined) checkMetadata(metadata, findings)
+  const roles = readUserRoles(record, context)
+  readTotpDevices(record, context)
+  const methods = readLoginMethods(record, context)
+  checkExternalUserId(externalUserId, findings)
+  checkTenants(roles, methods, findings)
+  checkUnknown(record, 'user')
+}
+
+function checkExternalUserId(id: string | undefined, findings: Findings): void {
+  if (id === undefined || id.length <= LONGEST_EXTERNAL_USER_ID) return
+  const message = `externalUserId ${id} is too long. Max length is 128.`
+  findings.refuse('too_long', 'externalUserId', message)
+}
+
+function checkTenants(
+  roles: readonly ReadRole[],
+  methods: readonly ReadMethod[],
+  findings: Findings,
+): void {
+  for (const { field, tenantIds } of roles) {
+    for (const tenantId of tenantIds) {
+      if (tenantId === PUBLIC_TENANT) continue
+      if (methods.some((method) => method.tenantIds.includes(tenantId))) continue
+      const message = `TenantId ${tenantId} for a user role does not exist in loginMethods.`
+      findings.refuse('tenant_without_login', memberOf(field, 'tenantIds'), message)
+    }
+  }
+  for (const { field, tenantIds } of methods) {
+    if (tenantIds.length > 0) continue
+    const message = "LoginMethod '…' has no tenantId"
+    findings.refuse('no_tenant', memberOf(field, 'tenantIds'), message)
+  }
+}
+
+function warnOfRepeated(user: ImportUser, findings: Findings): void {
+  if (user.loginMethods.length < 2) return
+  for (const index of repeatedMethodsOf(user)) {
+    const message = 'The record has this login in a method before: the import fails.'
+    findings.warn('login_twice', `loginMethods[${index}]`, message)
+  }
+}

@@ -1,0 +1,95 @@
+import { crc32 } from 'node:zlib'
+import { externalUserIdOf } from '../record-validation/external-user-id.js'
+import { createIdentityIndex, type IdentityIndex } from '../source/identity-index.js'
+import { type OpenSource, openSource } from '../source/open-source.js'
+import type { SourceRecord } from '../source/source.js'
+import { type GrowingNumbers, growingNumbers } from './growing-numbers.js'
+import type { Ledger } from './journaled-state.js'
+import { MigrationError } from './migration-error.js'
+import { assertSameOrigin, coreAddressOf, originOf } from './origin.js'
+import type { MigrationSettings } from './settings.js'
+import type { SurveyedRecord } from './source-index.js'
+import { begunEntry } from './state/journal-entry.js'
+import { mayBeginAnew } from './state/run-state.js'
+import type { Timing } from './timing.js'
+
+export interface Surveying {
+  readonly settings: MigrationSettings
+  readonly ledger: Ledger
+  readonly timing: Timing
+  readonly signal: AbortSignal
+}
+
+/** What one reading of the source has left in memory: some octets a record. */
+export interface SurveyedSource {
+  readonly index: IdentityIndex
+  readonly lines: GrowingNumbers
+  records(signal?: AbortSignal): AsyncGenerator<SurveyedRecord>
+}
+
+/**
+ * Reads the whole source, and begins the journal or finds that it is the journal's source.
+ *
+ * @throws MigrationError `bad_source`, `bad_journal`.
+ */
+export async function surveySource(surveying: Surveying): Promise<SurveyedSource> {
+  const { settings, signal } = surveying
+  const source = openSource(settings.source, { maxRecordOctets: settings.batchBytes })
+  const index = createIdentityIndex()
+  const lines = growingNumbers()
+  const checks = growingNumbers()
+  const pass = source.pass({ signal })
+  for await (const record of pass) {
+    const earlier = index.add(identityOf(record), lines.length)
+    if (earlier !== undefined) {
+      const message = `its externalUserId is that of line ${lines.at(earlier)}`
+      throw new MigrationError('bad_source', message, record.line)
+    }
+    lines.push(record.line)
+    checks.push(crc32(record.text))
+  }
+  await begin(surveying, { digest: pass.digest(), identities: lines.length })
+  return { index, lines, records: (underWay) => sameRecords(source, checks, underWay) }
+}
+
+/** Whatever has changed since is not sent: it was never validated. */
+async function* sameRecords(
+  source: OpenSource,
+  checks: GrowingNumbers,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<SurveyedRecord> {
+  let ordinal = 0
+  for await (const record of source.pass(signal && { signal })) {
+    if (ordinal >= checks.length || crc32(record.text) !== checks.at(ordinal)) {
+      throw new MigrationError(
+        'bad_source',
+        'the source has changed since it was first read',
+        record.line,
+      )
+    }
+    yield { ...record, ordinal, externalUserId: identityOf(record) }
+    ordinal += 1
+  }
+}
+
+function identityOf({ value, line }: SourceRecord): string {
+  const externalUserId = externalUserIdOf(value)
+  if (externalUserId !== undefined) return externalUserId
+  const message = 'the record needs an externalUserId, a text of 1 to 128 characters'
+  throw new MigrationError('bad_source', message, line)
+}
+
+async function begin(
+  { settings, ledger, timing }: Surveying,
+  { digest, identities }: { readonly digest: string; readonly identities: number },
+): Promise<void> {
+  const source = originOf(settings.source, digest)
+  const core = coreAddressOf(settings.core)
+  const { begun } = ledger.state
+  if (begun !== undefined && !mayBeginAnew(ledger.state)) return assertSameOrigin(begun, source)
+  if (begun?.source.digest === digest && begun.core === core) return
+  const at = timing.now()
+  await ledger.write(
+    begunEntry({ at, identities, source, ...(core === undefined ? {} : { core }) }),
+  )
+}

@@ -1,0 +1,126 @@
+import { CoreError, type CoreErrorCode } from '../core/core-error.js'
+import type { Work } from './migration-context.js'
+import { MigrationError } from './migration-error.js'
+import type { MigrationState, PreflightFinding } from './report.js'
+import { IDENTITY } from './state/identity-state.js'
+import { type Aim, nextStep, type Step } from './state/next-step.js'
+import { countOf } from './state/run-state.js'
+import { restingState } from './state/run-status.js'
+import { collect } from './steps/collect.js'
+import { deleteRows } from './steps/delete-rows.js'
+import { importDirectly } from './steps/import-directly.js'
+import { preflight } from './steps/preflight.js'
+import { reconcile } from './steps/reconcile.js'
+import { resolveBatch } from './steps/resolve-batch.js'
+import { resolveDeletion } from './steps/resolve-deletion.js'
+import { resolveIdentities } from './steps/resolve-identities.js'
+import { stage } from './steps/stage.js'
+import { wait } from './steps/wait.js'
+import { decideDeletion } from './steps/waiting-rows.js'
+
+/** What a walk has come to. */
+export interface Ending {
+  readonly state: MigrationState
+  readonly findings: readonly PreflightFinding[]
+  /** Why the core is at fault. */
+  readonly fault?: string
+  readonly faultCode?: CoreErrorCode
+}
+
+/** Takes step after step until none is left, or one cannot be taken. */
+export async function walk(work: Work, aim: Aim): Promise<Ending> {
+  return endingOf(work, async () => {
+    const findings: PreflightFinding[] = []
+    if (work.ledger.state.stalledRows.size > 0) await work.ledger.write({ type: 'rows_appeared' })
+    for (;;) {
+      work.signal.throwIfAborted()
+      const step = nextStep(work.ledger.state, aim)
+      if (step === 'end') return { state: restingState(work.ledger.state), findings }
+      const stop = await STEPS[step](work, findings, aim)
+      if (stop !== undefined) return { state: stop, findings }
+    }
+  })
+}
+
+/** Preflight alone. */
+export const check = async (work: Work): Promise<Ending> =>
+  endingOf(work, async () => {
+    const { findings, passed, entries } = await preflight(work)
+    if (entries.length > 0 && !work.ledger.state.started) await work.ledger.write(...entries)
+    return { state: passed ? restingState(work.ledger.state) : 'preflight_failed', findings }
+  })
+
+/**
+ * Looks each identity up anew.
+ *
+ * @throws MigrationError `bad_journal` before the first run.
+ */
+export async function lookAnew(work: Work): Promise<Ending> {
+  if (!work.ledger.state.started) {
+    const message = 'nothing has been staged yet: run comes before reconcile'
+    throw new MigrationError('bad_journal', message)
+  }
+  await work.ledger.write({ type: 'reconcile_asked' })
+  return walk(work, 'look')
+}
+
+/**
+ * Deletes the rows that still waited when the run stalled, and looks up what became of their identities.
+ *
+ * @throws MigrationError `bad_journal` when the run has not stalled.
+ */
+export async function unblock(work: Work): Promise<Ending> {
+  const { state } = work.ledger
+  const isUnderWay = state.toResolve.size > 0 || countOf(state, IDENTITY.unresolved) > 0
+  if (state.stalledRows.size === 0 && !isUnderWay) {
+    throw new MigrationError('bad_journal', 'no run has stalled: there are no rows to delete')
+  }
+  await decideDeletion(work, [...state.stalledRows.values()])
+  return walk(work, 'unblock')
+}
+
+type TakeStep = (
+  work: Work,
+  findings: PreflightFinding[],
+  aim: Aim,
+) => Promise<MigrationState | undefined>
+
+const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
+  async preflight(work, found) {
+    const { findings, passed, entries } = await preflight(work)
+    found.push(...findings)
+    if (passed) await work.ledger.write(...entries, { type: 'started' })
+    else if (entries.length > 0) await work.ledger.write(...entries)
+    return passed ? undefined : 'preflight_failed'
+  },
+  /** After a crash nobody knows when the call was given up: it counts from now. */
+  resolve_batch: (work) => done(resolveBatch(work, { givenUpAt: work.timing.elapsedMs() })),
+  resolve_deletion: (work) => done(resolveDeletion(work, { givenUpAt: work.timing.elapsedMs() })),
+  delete_rows: (work) => done(deleteRows(work)),
+  resolve_identities: (work) => done(resolveIdentities(work)),
+  stage: (work) => done(stage(work)),
+  wait: (work, _, aim) => done(wait(work, aim)),
+  collect: (work) => done(collect(work)),
+  import_directly: (work) => done(importDirectly(work)),
+  reconcile: (work) => done(reconcile(work)),
+}
+
+const done = (step: Promise<void>): Promise<undefined> => step.then(() => undefined)
+
+export async function endingOf(work: Work, walked: () => Promise<Ending>): Promise<Ending> {
+  try {
+    return await walked()
+  } catch (error) {
+    if (work.signal.aborted && isOf(error, work.signal))
+      return { state: 'interrupted', findings: [] }
+    if (error instanceof CoreError) {
+      const { message, code } = error
+      return { state: 'core_fault', findings: [], fault: message, faultCode: code }
+    }
+    throw error
+  }
+}
+
+/** A call that fails while a run is told to end has failed because of it. */
+const isOf = (error: unknown, signal: AbortSignal): boolean =>
+  error === signal.reason || error instanceof CoreError

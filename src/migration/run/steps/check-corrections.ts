@@ -1,0 +1,156 @@
+import type { ImportUser } from '../../core/import-user.js'
+import { trimmed } from '../../record-validation/core-trim.js'
+import type { UserFinding } from '../../record-validation/user-finding.js'
+import { validateUser } from '../../record-validation/validate-user.js'
+import type { Correction, OpenCorrections } from '../../source/corrections.js'
+import type { Work } from '../migration-context.js'
+import { MigrationError } from '../migration-error.js'
+import type { SurveyedRecord } from '../source-index.js'
+import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
+import type { EntryOf } from '../state/journal-entry.js'
+import { stateOf } from '../state/run-state.js'
+import { findingText } from './finding-text.js'
+import { lookUpLogins, placeOf } from './login-conflicts.js'
+import { createLoginIndex, type LoginIndex } from './login-index.js'
+import { readCatalogue } from './preflight.js'
+import { recordsInUse } from './records-in-use.js'
+import { assertCorrectable } from './retry-failed.js'
+
+type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
+
+/**
+ * Judges all corrections before any of them counts.
+ *
+ * @throws MigrationError `bad_corrections` at the first that does not fit its identity, or whose user
+ * the core would not take.
+ */
+export async function judgeCorrections(
+  work: Work,
+  open: OpenCorrections,
+): Promise<Corrected & { readonly digest: string }> {
+  assertCorrectable(work)
+  const logins = createLoginIndex()
+  const judge = await userJudge(work, logins)
+  const corrected: Corrected = { replaced: [], leftOut: [], accepted: [] }
+  const pass = open.pass({ signal: work.signal })
+  for await (const correction of pass) {
+    const line = lineOf(correction)
+    const ordinal = ordinalOf(work, correction, line)
+    if (correction.type === 'replace') {
+      judge(correction.record.value, line)
+      corrected.replaced.push([ordinal, line])
+    } else {
+      const list = correction.type === 'accept' ? corrected.accepted : corrected.leftOut
+      list.push([ordinal, line, correction.reason])
+    }
+  }
+  await assertLoginsFree(work, { corrected, open, logins })
+  return { ...corrected, digest: pass.digest() }
+}
+
+interface CorrectedRecords {
+  readonly corrected: Corrected
+  readonly open: OpenCorrections
+  /** Logins of the corrected records, with the lines of the corrections. */
+  readonly logins: LoginIndex
+}
+
+/** Reads all records once more, rather than keep their logins in memory. */
+async function assertLoginsFree(
+  work: Work,
+  { corrected: { replaced, leftOut }, open, logins }: CorrectedRecords,
+): Promise<void> {
+  if (replaced.length === 0) return
+  const ordinals = new Set([...replaced, ...leftOut].map(([ordinal]) => ordinal))
+  for await (const { ordinal, value } of recordsInUse(work, ordinals)) {
+    const line = logins.find(value as unknown as ImportUser)
+    if (line !== undefined) throw objection(loginTwice(placeOf(work, ordinal)), line)
+  }
+  const { taken } = await lookUpLogins(work, replacements(work, open))
+  const [first] = replaced.filter(([ordinal]) => taken.has(ordinal))
+  if (first === undefined) return
+  const [ordinal, line] = first
+  throw objection(loginTaken(taken.get(ordinal) ?? ''), line)
+}
+
+async function* replacements(
+  { survey, signal }: Work,
+  open: OpenCorrections,
+): AsyncGenerator<SurveyedRecord> {
+  for await (const correction of open.pass({ signal })) {
+    if (correction.type !== 'replace') continue
+    const externalUserId = trimmed(correction.externalUserId)
+    const ordinal = survey.ordinalOf(externalUserId)
+    if (ordinal !== undefined) yield { ...correction.record, ordinal, externalUserId }
+  }
+}
+
+const loginTwice = (otherRecord: string): UserFinding => ({
+  field: 'loginMethods',
+  code: 'login_twice',
+  message: `${otherRecord} has the same login, and a login belongs to one account.`,
+})
+
+const loginTaken = (heldBy: string): UserFinding => ({
+  field: 'loginMethods',
+  code: 'login_taken',
+  message: `The account ${heldBy} has a login of the record.`,
+})
+
+const objection = ({ code, field, message }: UserFinding, line: number): MigrationError =>
+  new MigrationError('bad_corrections', `${code} in ${field}: ${message}`, line)
+
+const lineOf = (correction: Correction): number =>
+  correction.type === 'replace' ? correction.record.line : correction.line
+
+const NOT_TAKEN: readonly IdentityCode[] = [IDENTITY.invalid, IDENTITY.failed, IDENTITY.missing]
+
+const FITTING: Readonly<Record<Correction['type'], readonly IdentityCode[]>> = {
+  replace: NOT_TAKEN,
+  leaveOut: NOT_TAKEN,
+  accept: [IDENTITY.differs, IDENTITY.shared],
+}
+
+const FITTING_IN_WORDS: Readonly<Record<Correction['type'], string>> = {
+  replace: 'replaced: it is neither invalid, failed nor missing',
+  leaveOut: 'left out: it is neither invalid, failed nor missing',
+  accept: 'accepted: it neither differs nor is shared',
+}
+
+function ordinalOf(work: Work, { type, externalUserId }: Correction, line: number): number {
+  const ordinal = work.survey.ordinalOf(trimmed(externalUserId))
+  if (ordinal === undefined) {
+    throw new MigrationError('bad_corrections', 'the source has no such identity', line)
+  }
+  if (!FITTING[type].includes(stateOf(work.ledger.state, ordinal))) {
+    const message = `this identity cannot be ${FITTING_IN_WORDS[type]}`
+    throw new MigrationError('bad_corrections', message, line)
+  }
+  return ordinal
+}
+
+type JudgeUser = (value: Readonly<Record<string, unknown>>, line: number) => void
+
+async function userJudge(work: Work, logins: LoginIndex): Promise<JudgeUser> {
+  const { tenants, roles, features } = await readCatalogue(work)
+  const context = {
+    tenants: new Set(tenants.map(({ tenantId }) => tenantId)),
+    roles: new Set(roles),
+    features: new Set(features),
+  }
+  const accepted = new Set<string>(work.settings.acceptWarnings)
+  return (value, line) => {
+    const validation = validateUser(value, context)
+    const [first] = [
+      ...(validation.ok ? [] : validation.errors),
+      ...validation.warnings.filter(({ code }) => !accepted.has(code)),
+    ]
+    if (first !== undefined) {
+      throw objection({ ...first, message: findingText(first, value) }, line)
+    }
+    if (!validation.ok) return
+    const earlier = logins.find(validation.user)
+    if (earlier !== undefined) throw objection(loginTwice(`Line ${earlier}`), line)
+    logins.add(validation.user, line)
+  }
+}

@@ -1,0 +1,96 @@
+import type { ImportUser } from '../../core/import-user.js'
+import type { Work } from '../migration-context.js'
+import { MigrationError } from '../migration-error.js'
+import type { SurveyedRecord } from '../source-index.js'
+import { numberOf } from '../state/apply-rows.js'
+import { IDENTITY } from '../state/identity-state.js'
+import { writeOrdinals } from '../state/record-indexes.js'
+import { stateOf } from '../state/run-state.js'
+import { conflictEntries, findRepeatedLogins, lookUpLogins } from './login-conflicts.js'
+import { createLoginIndex, type LoginIndex } from './login-index.js'
+import { recordsInUse } from './records-in-use.js'
+
+/**
+ * Stages the records again that failed or were held back with one of these codes. Leaves out records
+ * whose login another account or another record has: they would fail again, and others of their chunk too.
+ *
+ * @throws MigrationError `bad_corrections` when there is no record to stage.
+ */
+export async function sendAgain(work: Work, codes: readonly string[]): Promise<void> {
+  assertCorrectable(work)
+  const asked = withCode(work, codes)
+  if (asked.size === 0) {
+    throw new MigrationError(
+      'bad_corrections',
+      `no record has failed or was held back with ${codes.join(' or ')}`,
+    )
+  }
+  const { taken } = await lookUpLogins(work, recordsOf(work, asked))
+  const free = new Set([...asked].filter((ordinal) => !taken.has(ordinal)))
+  const twice = await findRepeatedLogins(
+    work,
+    recordsOf(work, free),
+    await loginsInUse(work, asked),
+  )
+  const ordinals = [...free].filter((ordinal) => !twice.has(ordinal))
+  const isHeldBack = ([ordinal]: readonly [number, string]): boolean =>
+    stateOf(work.ledger.state, ordinal) === IDENTITY.invalid
+  const entries = conflictEntries(
+    new Map([...taken].filter(isHeldBack)),
+    new Map([...twice].filter(isHeldBack)),
+  )
+  if (ordinals.length > 0) {
+    entries.push({ type: 'again', codes: [...codes], of: writeOrdinals(ordinals) })
+  }
+  if (entries.length > 0) await work.ledger.write(...entries)
+  if (ordinals.length === 0) {
+    const message =
+      'other accounts or other records still have a login of each of them: correct the records'
+    throw new MigrationError('bad_corrections', message)
+  }
+  work.tell('corrected', { users: ordinals.length })
+}
+
+/** The ordinals in ascending order. */
+function withCode({ ledger: { state } }: Work, codes: readonly string[]): ReadonlySet<number> {
+  const numbers = new Set(codes.map(numberOf))
+  const ordinals = new Set<number>()
+  state.failureCodes.forEach((number, ordinal) => {
+    if (number === 0 || !numbers.has(number)) return
+    const code = stateOf(state, ordinal)
+    if (code === IDENTITY.failed || code === IDENTITY.invalid) ordinals.add(ordinal)
+  })
+  return ordinals
+}
+
+async function loginsInUse(work: Work, without: ReadonlySet<number>): Promise<LoginIndex> {
+  const logins = createLoginIndex()
+  for await (const { ordinal, value } of recordsInUse(work, without)) {
+    logins.add(value as unknown as ImportUser, ordinal)
+  }
+  return logins
+}
+
+async function* recordsOf(
+  { survey, ledger: { state } }: Work,
+  asked: ReadonlySet<number>,
+): AsyncGenerator<SurveyedRecord> {
+  if (asked.size === 0) return
+  for (let from = 0; from <= state.corrections.length; from++) {
+    for await (const record of survey.records(from)) {
+      if (asked.has(record.ordinal) && state.recordsFrom[record.ordinal] === from) yield record
+    }
+  }
+}
+
+/** @throws MigrationError `bad_corrections` when corrections cannot be taken now. */
+export function assertCorrectable({ ledger }: Work): void {
+  const { started, blocked } = ledger.state
+  if (!started) {
+    const message = 'nothing has been staged yet: correct the source itself, then run'
+    throw new MigrationError('bad_corrections', message)
+  }
+  if (!blocked) return
+  const message = 'a deletion did not account for each row: reconcile before anything is corrected'
+  throw new MigrationError('bad_corrections', message)
+}

@@ -1,0 +1,51 @@
+import { hasFunctions } from '../../base/options.js'
+import { decodeResult } from '../../idempotency/buffered-response/stored-result.js'
+import type { CanRead, RecordKeeper } from '../../idempotency/leased/record-view.js'
+import { keyIdOfResult } from '../../idempotency/leased/sealed-result.js'
+import type { ResultCipher } from './result-cipher.js'
+
+export const isRecordKeeper = (store: object): store is RecordKeeper =>
+  hasFunctions(store, ['inspect', 'resolve'])
+
+interface Opening extends ResultCipher {
+  readonly keys: ReadonlyMap<string, unknown>
+}
+
+/** The inner store cannot read what is encrypted: it is told what opens. */
+export function encryptedKeeper(store: RecordKeeper, { open, seal, keys }: Opening): RecordKeeper {
+  const opens =
+    (record: string, canRead: CanRead = isResult): CanRead =>
+    async (kept, fingerprint) => {
+      const result = await open(kept, { record, fingerprint })
+      return result !== undefined && canRead(result, fingerprint)
+    }
+
+  /** Who has the key may be able to read it. */
+  const isOfAnotherKey = (kept: Uint8Array): boolean => {
+    const keyId = keyIdOfResult(kept)
+    return keyId !== undefined && !keys.has(keyId)
+  }
+
+  return {
+    async inspect(record, canRead = isResult) {
+      const sizes: { resultBytes?: number } = {}
+      const measure: CanRead = (result, fingerprint) => {
+        sizes.resultBytes = result.byteLength
+        return canRead(result, fingerprint)
+      }
+      const view = await store.inspect(record, opens(record, measure))
+      return view && { ...view, ...sizes }
+    },
+    async resolve(record, fence, as) {
+      if (as.type !== 'finished') return store.resolve(record, fence, as)
+      // Where there is no fingerprint nothing can be ended so: the inner store says it.
+      const { fingerprint = '' } = (await store.inspect(record)) ?? {}
+      const result = await seal(as.result, { record, fingerprint })
+      const canReadOpened = opens(record, as.canRead)
+      const canRead: CanRead = (kept, of) => isOfAnotherKey(kept) || canReadOpened(kept, of)
+      return store.resolve(record, fence, { type: 'finished', result, canRead })
+    },
+  }
+}
+
+const isResult: CanRead = (result) => decodeResult(result) !== undefined

@@ -1,0 +1,98 @@
+import { noAnswer, within } from '../deadline.js'
+import type { Statement, TransactionLimits } from '../runner.js'
+import { PgExchange, type StatementResult } from './pg-exchange.js'
+import type { PgClientLike } from './pg-pool.js'
+import { OWN_PARSERS } from './pg-values.js'
+
+/** What is said to the server in one transaction. */
+export interface Conversation {
+  /** In one round trip, `begin` included when nothing was sent before. */
+  send(statements: readonly Statement[]): Promise<readonly StatementResult[]>
+  /** Sends `begin` now, unless it is under way. */
+  openUnlessOpened(): void
+  /** The same, then `commit`. Nothing when it has committed; rejects when a commit before it failed. */
+  commit(statements?: readonly Statement[]): Promise<void>
+  rollBack(): Promise<void>
+}
+
+type Send = (statements: readonly Statement[]) => Promise<readonly StatementResult[]>
+
+export function converse(client: PgClientLike, limits: TransactionLimits): Conversation {
+  const { isolation, transactionMs } = limits
+  const begin = { text: isolation ? `begin isolation level ${isolation}` : 'begin', values: [] }
+  const takesExchanges = client.connection !== undefined && client.pipeline !== true
+  const send = takesExchanges ? sendExchange(client, begin) : sendEach(client, begin)
+  let committing: Promise<void> | undefined
+
+  return {
+    send: send.after,
+    openUnlessOpened: send.open,
+    commit(statements = []) {
+      const exchange = [...statements, { text: 'commit', values: [] }]
+      // Nobody cancels it; a server that never answers is given up.
+      const tooLate = (): Error => noAnswer(transactionMs)
+      committing ??= within(transactionMs, send.after(exchange), { tooLate }).then(checkCommit)
+      return committing
+    },
+    async rollBack() {
+      await send.after([{ text: 'rollback', values: [] }])
+    },
+  }
+}
+
+/** After an error that was swallowed, `commit` rolls back without an error of its own. */
+function checkCommit(results: readonly StatementResult[]): void {
+  const command = results.at(-1)?.command
+  if (command !== 'COMMIT') throw new Error(`Postgres answered ${command} to a COMMIT.`)
+}
+
+interface Sender {
+  readonly after: Send
+  readonly open: () => void
+}
+
+/**
+ * An exchange that sends nothing yet stands first among the client's queries: whatever a handler
+ * queries comes after `begin`, though `begin` waits for the first statements to go with it.
+ */
+function sendExchange(client: PgClientLike, begin: Statement): Sender {
+  let opening: PgExchange | undefined = new PgExchange()
+  const opened = opening.settled
+  client.query(opening)
+
+  const open = (statements: readonly Statement[] = []): void => {
+    opening?.send([begin, ...statements])
+    opening = undefined
+  }
+  return {
+    open,
+    async after(statements) {
+      if (opening) {
+        open(statements)
+        return (await opened).slice(1)
+      }
+      const exchange = new PgExchange(statements)
+      client.query(exchange)
+      return exchange.settled
+    },
+  }
+}
+
+/** For clients that take no exchange: a query each, sent without waiting for those before. */
+function sendEach(client: PgClientLike, begin: Statement): Sender {
+  const sendOne = async ({ text, values }: Statement): Promise<StatementResult> => {
+    const { rows, command } = await client.query({ text, values, types: OWN_PARSERS })
+    return { rows, command }
+  }
+  const opened = sendOne(begin)
+  opened.catch(() => {})
+  return {
+    open: () => {},
+    async after(statements) {
+      const sent = await Promise.allSettled([opened, ...statements.map(sendOne)])
+      const failed = sent.find((each) => each.status === 'rejected')
+      if (failed) throw failed.reason
+      return sent.slice(1).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    },
+  }
+}

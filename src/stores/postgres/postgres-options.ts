@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import {
+  hasFunctions,
+  integerBetween,
+  numberBetween,
+  optionsObject,
+  parseOptions,
+} from '../../base/options.js'
+import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
+import type { Isolation, TransactionRunner } from './runner.js'
+import type { PostgresLimits } from './store-context.js'
+
+/** Options of `postgresStore`. */
+export interface PostgresStoreOptions {
+  /** The schema that `migration` has made: `[a-z_][a-z0-9_]{0,62}`. Default: `'service_auth'`. */
+  readonly schema?: string | undefined
+  /**
+   * A role that may own the schema, its tables and its function, `[a-z_][a-z0-9_]{0,62}`. `check` trusts
+   * superusers, the owner of the database and the roles that its own belongs to without it. Default: none.
+   */
+  readonly schemaOwner?: string | undefined
+  /** Milliseconds, 100 to 3,600,000: how long a whole run may take. Default: 30000. */
+  readonly transactionMs?: number | undefined
+  /** Milliseconds, 1 to 60,000: the wait for a connection. Default: 1000. */
+  readonly acquireMs?: number | undefined
+  /**
+   * Milliseconds, 1 to 60,000: to learn what a COMMIT did that nobody has heard of, and beyond
+   * `acquireMs` for what is asked before a handler begins. Default: 3000.
+   */
+  readonly resolveMs?: number | undefined
+  /**
+   * Seconds, 1 to 86,400: the pause between sweeps of expired rows; `false`: this store sweeps only
+   * when it is told to. Default: 60.
+   */
+  readonly sweepSeconds?: number | false | undefined
+  /** How isolated a handler's transaction is. Default: the server's. */
+  readonly isolation?: Isolation | undefined
+}
+
+const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as const
+
+const sweepSeconds = numberBetween(1, 86_400, 'seconds')
+
+const schema = optionsObject({
+  schema: schemaName().default(DEFAULT_SCHEMA),
+  schemaOwner: roleName().optional(),
+  transactionMs: integerBetween(100, 3_600_000).default(30_000),
+  acquireMs: integerBetween(1, 60_000).default(1000),
+  resolveMs: integerBetween(1, 60_000).default(3000),
+  sweepSeconds: z
+    .union([sweepSeconds, z.literal(false)], {
+      error: 'must be a number of seconds from 1 to 86400, or false',
+    })
+    .default(60),
+  isolation: z
+    .enum(ISOLATIONS, { error: `must be one of ${ISOLATIONS.map((one) => `'${one}'`).join(', ')}` })
+    .optional(),
+})
+
+/** Checked options. */
+export interface PostgresStoreSettings extends PostgresLimits {
+  readonly schema: string
+  readonly schemaOwner?: string | undefined
+  readonly sweepSeconds: number | false
+}
+
+/** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
+export const parsePostgresOptions = (input: unknown): PostgresStoreSettings =>
+  parseOptions('postgresStore options', schema, input)
+
+/** @throws TypeError when it is no runner. */
+export function assertRunner(runner: unknown): asserts runner is TransactionRunner<unknown> {
+  if (hasFunctions(runner, ['transaction', 'query'])) return
+  throw new TypeError(
+    'postgresStore: the runner must be a TransactionRunner, such as fromPg(pool) returns',
+  )
+}

@@ -1,0 +1,213 @@
+import { types } from 'node:util'
+import { type CallObserver, createPendingCalls, IGNORE } from './pending-calls.js'
+import { isCallback, isNativePromise, isThenable, leadsToTransaction } from './proxied-values.js'
+import { BEHIND, behind, isProxy, unwrap } from './proxy-target.js'
+import { PROMISE_FUNCTIONS, refuse, refuseCall } from './rejected-call.js'
+import { controlsTransaction } from './transaction-control.js'
+import { TransactionEndedError } from './transaction-ended-error.js'
+import { leadsElsewhere, takesListenerOff } from './unrelated-calls.js'
+
+export interface RevocableHandle<Tx> {
+  /** Does what `tx` does, until it is revoked. */
+  readonly handle: Tx
+  /**
+   * From now on no call can be made on it; what was made before may still be awaited, until `revoke`. Some
+   * libraries send a query only when it is awaited, which is a turn of the microtasks later.
+   */
+  stop(): void
+  /** From now on the handle, and all that was made from it, fails with `TransactionEndedError`. */
+  revoke(): void
+  /**
+   * Resolves when the calls that were made before have been answered. A library may send several statements
+   * for one of them, and goes on with those behind the handle.
+   */
+  ended(): Promise<void>
+}
+
+type Callable = (...values: unknown[]) => unknown
+
+/** A function, and the object that it was read from. */
+interface Member {
+  readonly owner: object | undefined
+  readonly name: PropertyKey
+}
+
+interface Given {
+  readonly self: unknown
+  readonly values: unknown[]
+}
+
+interface Callback {
+  /** What the library calls in its place. */
+  readonly guarded: Callable
+  /** Reject the calls that were given this callback. */
+  readonly abandon: Set<(reason: unknown) => void>
+}
+
+const CONTROL_REFUSED =
+  'The transaction of a request begins before its handler and ends with its answer: a handler neither begins, commits nor rolls it back, nor gives its connection away. Savepoints are allowed; to roll back, throw or answer with a status of 400 or more.'
+
+/**
+ * The library's own transaction object behind a membrane: whatever is read from it, returned by its
+ * functions or given to its callbacks, and has functions itself, is behind it too. Rows and other data
+ * are not. Calls that fail do so with a rejection, so that they fail no process whose code has a `catch`.
+ */
+export function revocableHandle<Tx>(tx: Tx, observer: CallObserver = IGNORE): RevocableHandle<Tx> {
+  const { wrap, ...ends } = createMembrane(observer)
+  const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
+  return { handle: isObject ? (wrap(tx) as Tx) : tx, ...ends }
+}
+
+function createMembrane(observer: CallObserver) {
+  let isStopped = false
+  let isRevoked = false
+  const objects = new WeakMap<object, object>()
+  const methods = new WeakMap<object, WeakMap<object, object>>()
+  const callbacks = new WeakMap<object, Callback>()
+  const pending = createPendingCalls(observer)
+
+  /** The same object is always behind the same proxy; a function, behind one for each owner. */
+  function wrap(target: object, member: Member = { owner: undefined, name: '' }): object {
+    if (isProxy(target)) return target
+    const cache = cacheOf(member.owner)
+    const known = cache.get(target)
+    if (known) return known
+    const proxy = createProxy(target, member)
+    cache.set(target, proxy)
+    return proxy
+  }
+
+  function cacheOf(owner: object | undefined): WeakMap<object, object> {
+    if (owner === undefined) return objects
+    const known = methods.get(owner) ?? new WeakMap<object, object>()
+    methods.set(owner, known)
+    return known
+  }
+
+  /** The proxy's own target is empty: a frozen one would forbid to stand before its members. */
+  function createProxy(target: object, member: Member): object {
+    const own = behind(target)
+    return new Proxy(typeof target === 'function' ? () => {} : {}, {
+      apply: (_empty, self, values) => call(target as Callable, member, { self, values }),
+      get: (_empty, name) =>
+        name === BEHIND ? own : memberOf(target, name, Reflect.get(target, name, target)),
+      set: (_empty, name, value) => {
+        if (isStopped) throw late()
+        return Reflect.set(target, name, unwrap(value), target)
+      },
+      has: (_empty, name) => Reflect.has(target, name),
+      ownKeys: () => Reflect.ownKeys(target),
+      deleteProperty: (_empty, name) => Reflect.deleteProperty(target, name),
+      defineProperty: (_empty, name, descriptor) =>
+        Reflect.defineProperty(target, name, { ...descriptor, configurable: true }),
+      getPrototypeOf: () => Reflect.getPrototypeOf(target),
+      setPrototypeOf: () => false,
+      preventExtensions: () => false,
+      getOwnPropertyDescriptor: (_empty, name) => {
+        const own = Reflect.getOwnPropertyDescriptor(target, name)
+        if (own === undefined) return undefined
+        const value = memberOf(target, name, Reflect.get(target, name, target))
+        const { enumerable = false } = own
+        return { value, enumerable, writable: true, configurable: true }
+      },
+    })
+  }
+
+  function memberOf(owner: object, name: PropertyKey, value: unknown): unknown {
+    if (name === 'constructor') return value
+    if (!leadsToTransaction(value)) {
+      // A function of a prototype that is called on the handle would work on this data, such as a queue.
+      if (isStopped && typeof value === 'object' && value !== null) throw late()
+      return value
+    }
+    return typeof value === 'function' ? wrap(value, { owner, name }) : wrap(value)
+  }
+
+  function call(target: Callable, { owner, name }: Member, given: Given): unknown {
+    const isListening = PROMISE_FUNCTIONS.has(name) && given.values.some(isCallback)
+    const refusing = { name, values: given.values }
+    const isLate = isListening ? isRevoked : isStopped
+    if (isLate && !takesListenerOff(owner, name)) {
+      if (!isListening) return refuseCall(late(), refusing)
+      const refused = refuse(late())
+      return Reflect.apply(Reflect.get(refused, name), refused, given.values)
+    }
+    const self = owner ?? unwrap(given.self)
+    // What a promise resolves to is a result: its listeners get it as it is.
+    if (isListening) {
+      const listening = { name, listeners: given.values }
+      return pending.listen(listening, (listeners) => Reflect.apply(target, self, listeners))
+    }
+    const values = given.values.map(argumentOf)
+    if (controlsTransaction({ owner: self, name, arguments: values })) {
+      return refuseCall(new Error(CONTROL_REFUSED), refusing)
+    }
+    const result = Reflect.apply(target, self, values)
+    if (leadsElsewhere(self, name)) return result
+    if (!isNativePromise(result)) return wrapIfNeeded(result)
+    // What TypeORM's query runner connects to is its connection, not a result.
+    const settled = name === 'connect' ? result.then(wrapIfNeeded) : result
+    const asked = given.values.filter(isOwnCallback)
+    return asked.length === 0 ? pending.count(settled) : untilAbandoned(settled, asked)
+  }
+
+  function late(): TransactionEndedError {
+    observer.refused()
+    return new TransactionEndedError()
+  }
+
+  const wrapIfNeeded = (value: unknown): unknown =>
+    leadsToTransaction(value) ? wrap(value) : value
+
+  const argumentOf = (value: unknown): unknown =>
+    isOwnCallback(value) ? callbackOf(value).guarded : unwrap(value)
+
+  /** The same for the same function: what was added as a listener can be taken off again. */
+  function callbackOf(original: Callable): Callback {
+    const known = callbacks.get(original)
+    if (known) return known
+    const abandon: Callback['abandon'] = new Set()
+    function guarded(this: unknown, ...values: unknown[]): unknown {
+      // Of pg, which calls back with its error first.
+      if (types.isNativeError(values[0])) observer.failed(values[0])
+      const result = unwrap(original.apply(wrapIfNeeded(this), values.map(wrapIfNeeded)))
+      return isThenable(result) ? unlessEnded(result) : result
+    }
+    const unlessEnded = (result: PromiseLike<unknown>): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const pass = (settle: (value: unknown) => void) => (value: unknown) => {
+          if (!isStopped) return settle(unwrap(value))
+          // The library would end a savepoint now, on a connection that is another request's.
+          for (const rejectCall of abandon) rejectCall(new TransactionEndedError())
+        }
+        result.then(pass(resolve), pass(reject))
+      })
+    const callback = { guarded, abandon }
+    callbacks.set(original, callback)
+    return callback
+  }
+
+  function untilAbandoned(result: Promise<unknown>, asked: Callable[]): Promise<unknown> {
+    const lists = asked.map((original) => callbackOf(original).abandon)
+    return new Promise((resolve, reject) => {
+      for (const list of lists) list.add(reject)
+      const forget = (): void => {
+        for (const list of lists) list.delete(reject)
+      }
+      void result.then(resolve, reject).then(forget)
+    })
+  }
+
+  const stop = (): void => {
+    isStopped = true
+  }
+  const revoke = (): void => {
+    isStopped = true
+    isRevoked = true
+  }
+  return { wrap, stop, revoke, ended: pending.ended }
+}
+
+function isOwnCallback(value: unknown): value is Callable {
+  return isCallback(value) && !isProxy(value)
+}

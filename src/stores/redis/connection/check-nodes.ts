@@ -1,0 +1,142 @@
+import type { Cluster, Redis } from 'ioredis'
+import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
+import { slotOf } from './hash-slot.js'
+import type { Connection } from './redis-connection.js'
+import { attemptFor, faultText, persist, within } from './redis-deadline.js'
+import { script } from './script.js'
+
+/** What a check needs to know of the store. */
+export interface CheckOptions {
+  readonly connection: Connection
+  /** Milliseconds that each command may take. */
+  readonly timeoutMs: number
+  readonly prefix: string
+  /** Whether the store waits for replicas. */
+  readonly waits: boolean
+}
+
+/**
+ * Checks every node that takes writes. Persistence is the operator's choice and is not checked.
+ *
+ * @returns warnings
+ * @throws ServiceAuthError `unavailable` if a node cannot be reached or does not serve at present,
+ * `unfit` if it would lose reservations, takes no writes, or denies the user a right that the store needs.
+ */
+export async function checkMasters(options: CheckOptions): Promise<readonly string[]> {
+  const masters = await options.connection.masters().catch((error: Error) => {
+    throw unavailable(error.message)
+  })
+  const warnings = await Promise.all(masters.map((node) => checkNode(node, options)))
+  return warnings.flat()
+}
+
+/** Checks one node as `checkMasters` does. */
+export async function checkNode(node: Redis, options: CheckOptions): Promise<readonly string[]> {
+  const name = nameOf(node)
+  const info = await run(node, options, () => node.info()).catch((error) => {
+    if (error instanceof ServiceAuthError && error.code === 'unfit') return undefined
+    throw error
+  })
+  if (info !== undefined) checkInfo(name, info)
+  if (options.connection.link.client.isCluster || info?.includes('cluster_enabled:1')) {
+    const state = await run(node, options, () => node.cluster('INFO'))
+    if (!String(state).includes('cluster_state:ok')) {
+      throw unavailable(`${name} says that its cluster is down`)
+    }
+  }
+  await checkRights(node, options)
+  if (info !== undefined) return []
+  return [
+    `${name} does not let the user run INFO: role, maxmemory-policy and loading are not checked`,
+  ]
+}
+
+function checkInfo(name: string, info: string): void {
+  const field = (key: string): string | undefined =>
+    new RegExp(`^${key}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+  if (field('role') === 'slave') throw unfit(`${name} is a read-only replica`)
+  const policy = field('maxmemory_policy')
+  if (policy !== undefined && policy !== 'noeviction') {
+    throw unfit(`${name} may evict keys: maxmemory-policy is ${policy}, and must be noeviction`)
+  }
+  if (field('loading') === '1') throw unavailable(`${name} is still loading its data`)
+}
+
+/**
+ * Runs each command that the store's scripts use, on a key that expires at once, and returns the errors
+ * as pairs of command and text.
+ */
+export const TRY_COMMANDS = script(`
+local key, refused = KEYS[1], {}
+for _, call in ipairs({
+  { 'SET', key, '', 'PX', 1 }, { 'GET', key }, { 'TYPE', key }, { 'PTTL', key },
+  { 'PEXPIRE', key, 1 }, { 'DEL', key }, { 'TIME' },
+}) do
+  local reply = redis.pcall(unpack(call))
+  if type(reply) == 'table' and reply.err then refused[#refused + 1] = { call[1], reply.err } end
+end
+return refused
+`)
+
+/** How Redis says so outside and inside a script, from 6.2 on. */
+const NO_PERMISSION = /^NOPERM|no permissions|can't run this command|can't access at least one/i
+
+async function checkRights(node: Redis, options: CheckOptions): Promise<void> {
+  const { connection, prefix, waits } = options
+  const key = keyOn(node, connection.link.client as Redis | Cluster, prefix)
+  // A slot of this node that the prefix leads to: without one, the store never writes to it.
+  if (key === undefined) return
+  const call = { script: TRY_COMMANDS, key, args: [] }
+  await run(node, options, () => connection.link.evaluateSource(call))
+  const refused = await run(node, options, () => connection.link.evaluateKnown(call))
+  for (const [command, text] of (refused as Buffer[][]).map((pair) => pair.map(String))) {
+    if (NO_PERMISSION.test(String(text))) {
+      throw unfit(`${nameOf(node)} does not let the user run ${command} in scripts`)
+    }
+  }
+  if (waits) await run(node, options, () => node.wait(0, 1))
+}
+
+const MAX_TRIES = 20_000
+
+/** A key with the prefix that the node serves; `undefined` if there is none. */
+function keyOn(node: Redis, client: Redis | Cluster, prefix: string): string | undefined {
+  const base = `${prefix}t:check`
+  if (!client.isCluster) return base
+  const { slots, options } = client as Cluster
+  const address = `${node.options.host}:${node.options.port}`
+  for (let count = 0; count < MAX_TRIES; count++) {
+    const key = `${base}-${count}`
+    if (slots[slotOf((options.keyPrefix ?? '') + key)]?.[0] === address) return key
+  }
+  return undefined
+}
+
+async function run<T>(node: Redis, options: CheckOptions, send: () => Promise<T>): Promise<T> {
+  const { connection, timeoutMs, prefix } = options
+  const attempt = attemptFor(timeoutMs)
+  try {
+    return await connection.watch(persist(attempt, () => within(send(), attempt)))
+  } catch (error) {
+    const { message } = error as Error
+    if (!message.startsWith('NOPERM')) {
+      throw unavailable(`${nameOf(node)} is out of reach: ${faultText(error as Error)}`)
+    }
+    const [, command] = /run the '([^']+)' command/.exec(message) ?? []
+    const right =
+      command === undefined
+        ? `access keys that begin with ${JSON.stringify(prefix)}`
+        : `run ${command.replace('|', ' ').toUpperCase()}`
+    throw unfit(`${nameOf(node)} does not let the user ${right}`)
+  }
+}
+
+const unavailable = (message: string): ServiceAuthError =>
+  new ServiceAuthError('unavailable', message)
+
+const unfit = (message: string): ServiceAuthError => new ServiceAuthError('unfit', message)
+
+function nameOf({ options }: Redis): string {
+  if (options.sentinels) return `the primary that sentinels call ${options.name}`
+  return `Redis at ${options.path ?? `${options.host}:${options.port}`}`
+}

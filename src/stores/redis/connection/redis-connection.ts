@@ -1,0 +1,66 @@
+import type { Cluster, Redis } from 'ioredis'
+import { type HealthWatch, watchHealth } from '../../store-health.js'
+import { type Client, duplicateClient, patienceOf } from './dedicated-client.js'
+import { type Call, evaluate, type Link, openLink } from './link.js'
+import { type Attempt, attemptFor, NotConfirmed, persist, within } from './redis-deadline.js'
+
+/** Runs scripts on a connection of the store's own, each within `timeoutMs`. */
+export interface Connection {
+  readonly link: Link
+  readonly health: HealthWatch
+  /**
+   * Repeats a call whose reply was lost, which must have no further effect.
+   *
+   * @throws NotConfirmed when there was no reply in time, or an Error with what Redis said.
+   */
+  run(call: Call, attempt?: Attempt): Promise<unknown>
+  /** The nodes that take writes, as they are now. @throws NotConfirmed when that is not known in time. */
+  masters(): Promise<readonly Redis[]>
+  /** Lets the health tell how this ends, and returns it. */
+  watch<T>(answer: Promise<T>): Promise<T>
+  close(): void
+}
+
+export function openConnection(usersClient: Client, timeoutMs: number): Connection {
+  const link = openLink(duplicateClient(usersClient, timeoutMs), patienceOf(timeoutMs))
+  const { client } = link
+  const health = watchHealth()
+
+  const failed = (error: unknown): void => {
+    health.down(error instanceof NotConfirmed ? error.code : 'server')
+  }
+  const watch = <T>(answer: Promise<T>): Promise<T> => {
+    answer.then(health.up, failed)
+    return answer
+  }
+
+  return {
+    link,
+    health,
+    watch,
+    run(call, attempt = attemptFor(timeoutMs)) {
+      return watch(persist(attempt, () => evaluate(link, call, attempt)))
+    },
+    masters() {
+      const attempt = attemptFor(timeoutMs)
+      return watch(
+        persist(attempt, async () => {
+          await link.untilReady(attempt)
+          if (!client.isCluster) return [client as Redis]
+          return await within(freshMasters(client as Cluster), attempt)
+        }),
+      )
+    },
+    close() {
+      link.close()
+      health.down('closed')
+    },
+  }
+}
+
+async function freshMasters(cluster: Cluster): Promise<readonly Redis[]> {
+  await new Promise<void>((resolve, reject) => {
+    cluster.refreshSlotsCache((error) => (error ? reject(error) : resolve()))
+  })
+  return cluster.nodes('master')
+}

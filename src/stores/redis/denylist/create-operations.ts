@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
+import { integerBetween, optionsObject, parseOptions } from '../../../base/options.js'
+import {
+  checkEntries,
+  checkEntry,
+  checkTarget,
+} from '../../../verification/denylist/check-entry.js'
+import type { DenylistEntry } from '../../../verification/denylist/denylist-entry.js'
+import { DenylistUnconfirmed } from '../../../verification/denylist/denylist-unconfirmed.js'
+import { type DenylistConnection, type Question, Unanswered } from './denylist-connection.js'
+import type {
+  DenyListResult,
+  DenylistCallOptions,
+  DenylistOperations,
+  DenylistReceiver,
+  DenyResult,
+} from './operations.js'
+import { createRetries, LEAST_TRY_MS } from './retry-call.js'
+import * as rows from './rows.js'
+import * as scripts from './scripts.js'
+
+const MAX_ENTRIES = 10_000
+/** Receivers read all marks with the entries: without a bound they could not read the list in time. */
+const MAX_MARKS = 10_000
+/** The largest `maxStaleSeconds`: no receiver holds an entry for longer without the list. */
+const MARK_SECONDS = 604_800
+const schema = optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) })
+
+export function createOperations(connection: DenylistConnection): DenylistOperations {
+  const ask = createRetries(connection)
+
+  async function write<T>(
+    question: Omit<Question, 'timeoutMs'>,
+    options: unknown,
+    parse: (answer: readonly unknown[]) => T,
+  ): Promise<T> {
+    const deadline = performance.now() + timeoutOf(options)
+    const leftMs = (): number => Math.max(LEAST_TRY_MS, deadline - performance.now())
+    try {
+      for (;;) {
+        const [outcome, ...answer] = rows.rowsOf(await ask(question, leftMs()))
+        if (outcome === 'written') return parse(answer)
+        if (outcome !== 'unindexed') throw new TypeError(refusalText(outcome, answer))
+        await checkAndIndex(leftMs)
+        if (performance.now() >= deadline) throw new DenylistUnconfirmed(CHANGING, false)
+      }
+    } catch (error) {
+      if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, true)
+      throw error instanceof Unanswered
+        ? new DenylistUnconfirmed(error.message, error.mayHaveRun)
+        : error
+    }
+  }
+
+  /**
+   * Another program has added or removed rows, or a script failed in the middle. The only step of a write
+   * that reads all rows.
+   *
+   * @throws DenylistUnconfirmed when a row is damaged or Redis does not answer; nothing was written.
+   */
+  async function checkAndIndex(leftMs: () => number): Promise<void> {
+    try {
+      // A write replaces the version, so a damaged one does not count.
+      const { entries, marks } = rows.readHashes(await ask({ script: scripts.READ }, leftMs()))
+      const args = [MARK_SECONDS, entries.size, marks.size].map(String)
+      await ask({ script: scripts.INDEX, args }, leftMs())
+    } catch (error) {
+      if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, false)
+      throw error instanceof Unanswered ? new DenylistUnconfirmed(error.message, false) : error
+    }
+  }
+
+  async function read<T>(
+    script: Question['script'],
+    options: unknown,
+    parse: (reply: unknown) => T,
+  ): Promise<T> {
+    try {
+      return parse(await ask({ script }, timeoutOf(options)))
+    } catch (error) {
+      if (error instanceof rows.Malformed) throw unreadable(DAMAGED)
+      throw error instanceof Unanswered ? unreadable(error.message) : error
+    }
+  }
+
+  function deny(entry: DenylistEntry, options?: DenylistCallOptions): Promise<DenyResult>
+  function deny(
+    entries: readonly DenylistEntry[],
+    options?: DenylistCallOptions,
+  ): Promise<DenyListResult>
+  async function deny(
+    input: DenylistEntry | readonly DenylistEntry[],
+    options: DenylistCallOptions = {},
+  ): Promise<DenyResult | DenyListResult> {
+    const isList = Array.isArray(input)
+    const entries = isList ? checkEntries(input) : [checkEntry(input)]
+    const texts = entries.flatMap(rows.entryTexts)
+    const args = [randomUUID(), String(MAX_ENTRIES), ...texts]
+    const denied = await write({ script: scripts.DENY, args }, options, ([number, ...answer]) => ({
+      version: rows.readNumber(number),
+      entries: entries.map((entry, index) => rows.readDenied(entry, answer.slice(index * 3))),
+    }))
+    const [only] = denied.entries
+    return isList || only === undefined ? denied : { version: denied.version, ...only }
+  }
+
+  return {
+    deny,
+    async allow(input, options = {}) {
+      const target = checkTarget(input)
+      const args = [randomUUID(), rows.targetText(target), String(MARK_SECONDS), String(MAX_MARKS)]
+      return await write({ script: scripts.ALLOW, args }, options, ([number, listed]) => ({
+        version: rows.readNumber(number),
+        wasListed: listed === '1',
+      }))
+    },
+    entries: (options = {}) => read(scripts.READ_WITH_REASONS, options, rows.readRecords),
+    damagedRows: (options = {}) => read(scripts.READ_ROWS, options, rows.readDamaged),
+    removeRows(damaged, options = {}) {
+      const args = [randomUUID(), ...damaged.map(({ digest }) => digest)]
+      return write({ script: scripts.REMOVE_ROWS, args }, options, ([number, removed]) => ({
+        version: rows.readNumber(number),
+        removed: rows.readNumber(removed),
+      }))
+    },
+    receivers: (options = {}) =>
+      read(scripts.RECEIVERS, options, (reply) => rows.rowsOf(reply).map(receiverOf)),
+    version: (options = {}) =>
+      read(scripts.POLL, options, (reply) => {
+        const { version, serverSeconds } = rows.readPoll(reply)
+        return { version: version.number, serverSeconds }
+      }),
+  }
+}
+
+const timeoutOf = (options: unknown): number =>
+  parseOptions('denylist options', schema, options).timeoutMs
+
+const DAMAGED =
+  'its keys in Redis have damaged rows, which no receiver can read; ' +
+  '`service-auth denylist --repair` shows them'
+const CHANGING = 'another program adds or removes rows of the list'
+
+function refusalText(outcome: unknown, [index]: readonly unknown[]): string {
+  if (outcome === 'ended') return `denylist entry: until must be later than now (index ${index})`
+  if (outcome === 'full') return `denylist entry: the list is full, it has ${MAX_ENTRIES} entries`
+  return `denylist target: ${MAX_MARKS} others were allowed within the last 7 days`
+}
+
+const unreadable = (fault: string): ServiceAuthError =>
+  new ServiceAuthError('unavailable', `the denylist cannot be read: ${fault}`)
+
+function receiverOf(row: unknown): DenylistReceiver {
+  const [name, version, silentMs] = rows.rowsOf(row)
+  return {
+    name: String(name),
+    version: rows.readNumber(version),
+    seenSecondsAgo: rows.readNumber(silentMs) / 1000,
+  }
+}

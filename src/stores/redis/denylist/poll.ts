@@ -1,0 +1,137 @@
+import { AsyncResource } from 'node:async_hooks'
+import type { DenylistFailureCode } from '../../../base/decision/denylist-event.js'
+import { currentMoment, type Moment } from '../../../verification/denylist/clock-reading.js'
+import { isSameVersion, type Life } from '../../../verification/denylist/list-state.js'
+import type { HeldList } from '../../../verification/denylist/local-denylist.js'
+import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
+import { type DenylistConnection, Unanswered } from './denylist-connection.js'
+import type { Reports } from './receiver-reports.js'
+import { Malformed, readList, readPoll } from './rows.js'
+import { POLL, READ } from './scripts.js'
+
+/** Looks at the list again and again. */
+export interface Poll {
+  /** Begins, unless it has begun. */
+  begin(): void
+  /** Resolves after the look that is under way, or the next. */
+  looked(): Promise<void>
+  close(): void
+}
+
+interface PollOptions {
+  readonly held: HeldList
+  readonly reports: Reports
+  readonly pollMs: number
+  readonly timeoutMs: number
+}
+
+interface ReadVersion {
+  readonly version: ListVersion
+}
+
+const READ_TIMEOUT_MS = 500
+/** A damaged list may be mended without a new version, and is long: it is not read at every look. */
+const MALFORMED_PAUSE_MS = 2000
+
+/**
+ * One look at a time: the version, and the list if that has changed. A report follows if it is due. The
+ * timer never holds the process open, and runs in the async context in which this was called.
+ */
+export function createPoll(
+  connection: DenylistConnection,
+  { held, reports, pollMs, timeoutMs }: PollOptions,
+): Poll {
+  const waiting: (() => void)[] = []
+  let hasBegun = false
+  let isClosed = false
+  let timer: NodeJS.Timeout | undefined
+  let malformed: { readonly version: ListVersion; readonly at: number } | undefined
+
+  async function look(): Promise<void> {
+    const beganAt = performance.now()
+    try {
+      await readWhatIsNew()
+      void report()
+    } catch (error) {
+      fail(error)
+    }
+    for (const resolve of waiting.splice(0)) resolve()
+    if (isClosed) return
+    timer = setTimeout(() => void look(), Math.max(0, beganAt + pollMs - performance.now()))
+    timer.unref()
+  }
+
+  /** The next look does not wait for it: what is denied meanwhile would be in force later by as much. */
+  async function report(): Promise<void> {
+    if (isClosed) return
+    await reports.reportIfDue({ ...held.life, isProof: false }).catch(fail)
+  }
+
+  function fail(error: unknown): void {
+    if (!isClosed) held.apply({ type: 'failed', at: currentMoment(), code: codeOf(error) })
+  }
+
+  async function readWhatIsNew(): Promise<void> {
+    const askedAt = currentMoment()
+    const polled = readPoll(await connection.ask({ script: POLL, timeoutMs }))
+    const { life } = held
+    const isFirst = life.confirmedAt === undefined
+    const isNew = isFirst || !isSameVersion(polled.version, life.version)
+    const list = isNew ? await readAll(polled.version) : undefined
+    if (isFirst || life.trouble !== undefined) await reports.reportIfDue(proofOf(life, polled))
+    if (isClosed) return
+    if (list !== undefined) held.apply({ type: 'read', at: currentMoment(), ...list })
+    else held.apply({ type: 'unchanged', at: currentMoment(), askedAt, ...polled })
+  }
+
+  async function readAll(version: ListVersion) {
+    const isPause =
+      malformed !== undefined &&
+      isSameVersion(malformed.version, version) &&
+      performance.now() - malformed.at < MALFORMED_PAUSE_MS
+    if (isPause) throw new Malformed('the list')
+    const askedAt: Moment = currentMoment()
+    const reply = await connection.ask({ script: READ, timeoutMs: READ_TIMEOUT_MS })
+    try {
+      const list = readList(reply)
+      malformed = undefined
+      return { askedAt, list }
+    } catch (error) {
+      malformed = { version, at: performance.now() }
+      throw error
+    }
+  }
+
+  const lookInOwnContext = AsyncResource.bind((): void => void look())
+
+  return {
+    begin() {
+      if (hasBegun || isClosed) return
+      hasBegun = true
+      lookInOwnContext()
+    },
+    looked() {
+      if (isClosed) return Promise.resolve()
+      return new Promise((resolve) => waiting.push(resolve))
+    },
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      for (const resolve of waiting.splice(0)) resolve()
+      held.apply({ type: 'failed', at: currentMoment(), code: 'closed' })
+    },
+  }
+}
+
+/**
+ * A master that is cut off answers questions, and refuses what is written. What was just read is not yet
+ * applied, and never will be if the answer to this is lost.
+ */
+const proofOf = ({ version: applied, highestNumber }: Life, { version }: ReadVersion) => ({
+  version: applied,
+  highestNumber: Math.max(highestNumber, version.number),
+  isProof: true,
+})
+
+const codeOf = (error: unknown): DenylistFailureCode =>
+  error instanceof Unanswered ? error.code : 'malformed'

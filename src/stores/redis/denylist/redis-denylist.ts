@@ -1,0 +1,122 @@
+import { hostname } from 'node:os'
+import type { Cluster, Redis } from 'ioredis'
+import { z } from 'zod'
+import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
+import {
+  integerBetween,
+  numberBetween,
+  optionsObject,
+  parseOptions,
+} from '../../../base/options.js'
+import { isText } from '../../../verification/denylist/check-entry.js'
+import type { LiveDenylist } from '../../../verification/denylist/live-denylist.js'
+import { createHeldList } from '../../../verification/denylist/local-denylist.js'
+import type { Client } from '../connection/dedicated-client.js'
+import { requireClient } from '../connection/handshake.js'
+import { slotOf } from '../connection/hash-slot.js'
+import { heldOpen } from '../connection/keep-alive.js'
+import { createOperations } from './create-operations.js'
+import { openDenylistConnection } from './denylist-connection.js'
+import type { DenylistOperations } from './operations.js'
+import { createPoll } from './poll.js'
+import { createReports } from './receiver-reports.js'
+
+/** Options of `redisDenylist`. */
+export interface RedisDenylistOptions {
+  /** Before the name of every key. Default: `esa:`. */
+  readonly prefix?: string | undefined
+  /** Milliseconds, 50 to 250, after which a question counts as failed. Default: 250. */
+  readonly timeoutMs?: number | undefined
+  /** Milliseconds, 50 to 250, between two questions whether the list has changed. Default: 250. */
+  readonly pollMs?: number | undefined
+  /** Seconds, 10 to 604,800, for which a list that is not confirmed stays known. Default: 3600. */
+  readonly maxStaleSeconds?: number | undefined
+  /** What becomes of requests while the list is not known. Default: `'refuse'`, with a 503. */
+  readonly whenUnknown?: 'refuse' | 'accept' | undefined
+  /** Tells receivers apart, 1 to 256 characters. Default: host and process id. */
+  readonly name?: string | undefined
+}
+
+/** A live denylist on Redis. It polls from the first call of `lists` or `ready` on. */
+export interface RedisDenylist extends LiveDenylist, DenylistOperations {}
+
+/** As long as a list that was read counts as fresh. */
+const READY_TIMEOUT_MS = 1500
+
+const schema = optionsObject({
+  prefix: z.string({ error: 'must be a string' }).default('esa:'),
+  timeoutMs: integerBetween(50, 250).default(250),
+  pollMs: integerBetween(50, 250).default(250),
+  maxStaleSeconds: numberBetween(10, 604_800, 'seconds').default(3600),
+  whenUnknown: z
+    .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
+    .default('refuse'),
+  name: z
+    .custom<string>(isText, { error: 'must be a well-formed text of 1 to 256 characters' })
+    .default(() => `${hostname()}:${process.pid}`),
+})
+
+/**
+ * A denylist on Redis that all instances of a receiver apply within a second. It opens connections of
+ * its own with the options of `redis`: one that polls, and one for `deny` and the like. They hold the
+ * process open until `close()`.
+ *
+ * @throws TypeError when `redis` is no client of ioredis, an option is unknown, of the wrong type or
+ * out of its range, or the prefix would spread the keys over a cluster.
+ */
+export function redisDenylist(
+  redis: Redis | Cluster,
+  options: RedisDenylistOptions = {},
+): RedisDenylist {
+  requireClient('redisDenylist', redis)
+  const settings = parseOptions('redisDenylist options', schema, options)
+  const keys = keysOf(redis, settings.prefix)
+  const polling = openDenylistConnection(redis, { ...settings, keys })
+  const writing = openDenylistConnection(redis, { ...settings, keys })
+  const held = createHeldList(settings)
+  const reports = createReports(polling, settings)
+  const poll = createPoll(polling, { ...settings, held, reports })
+  const isAccepting = settings.whenUnknown === 'accept'
+  let isClosed = false
+
+  async function ready(): Promise<void> {
+    poll.begin()
+    const deadline = performance.now() + READY_TIMEOUT_MS
+    while (!held.isKnown() && !isClosed && performance.now() < deadline) {
+      await poll.looked()
+      if (isAccepting) return
+    }
+    if (held.isKnown() || isAccepting) return
+    const { lastError } = held.health()
+    throw new ServiceAuthError('unavailable', `the denylist could not be read: ${lastError}`)
+  }
+
+  return {
+    ...createOperations(writing),
+    ready: () => heldOpen(ready),
+    lists(issuer) {
+      poll.begin()
+      return held.lists(issuer)
+    },
+    health: held.health,
+    close() {
+      if (isClosed) return
+      isClosed = true
+      poll.close()
+      writing.close()
+      void reports.leave().finally(polling.close)
+    },
+  }
+}
+
+/** They share one hash tag, so that a cluster holds them in one place. */
+function keysOf(redis: Client, prefix: string): readonly string[] {
+  const hashes = ['entries', 'reasons', 'marks', 'receivers']
+  const parts = ['version', ...hashes, 'entry-ends', 'mark-ends']
+  const keys = parts.map((part) => `${prefix}{denylist}:${part}`)
+  const { keyPrefix = '' } = redis.options
+  if (new Set(keys.map((key) => slotOf(keyPrefix + key))).size > 1) {
+    throw new TypeError('redisDenylist options: prefix must not begin a hash tag that is empty')
+  }
+  return keys
+}

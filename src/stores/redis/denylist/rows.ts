@@ -1,0 +1,219 @@
+import { isText } from '../../../verification/denylist/check-entry.js'
+import type {
+  DeniedKind,
+  DenylistEntry,
+  DenylistTarget,
+} from '../../../verification/denylist/denylist-entry.js'
+import { NO_VERSION } from '../../../verification/denylist/list-state.js'
+import type {
+  HeldEntry,
+  ListVersion,
+  ReadList,
+} from '../../../verification/denylist/merge-entries.js'
+import type { DamagedRow, DeniedEntry } from './operations.js'
+
+// What goes into the scripts of denylist-scripts.ts, and what comes out of them.
+
+/** Somebody else has written to the denylist's keys, or what answers is no denylist of this kind. */
+export class Malformed extends Error {
+  override readonly name = 'Malformed'
+}
+
+const KINDS: readonly unknown[] = ['caller', 'key', 'token'] satisfies DeniedKind[]
+
+/** The name of a target in Redis: one text for each target. */
+export const targetText = (target: DenylistTarget): string =>
+  target.kind === 'issued-before'
+    ? JSON.stringify([target.issuer, target.kind])
+    : JSON.stringify([target.issuer, target.kind, target.value])
+
+const targetOf = ({ issuer, kind, value }: DenylistEntry): DenylistTarget =>
+  kind === 'issued-before' ? { issuer, kind } : { issuer, kind, value: String(value) }
+
+/** Redis keeps milliseconds. What is rounded lasts longer and denies more. */
+const secondsText = (seconds: number): string => String(Math.ceil(seconds * 1000) / 1000)
+
+/** End and cut-off of an entry. */
+const limitTexts = ({ kind, value, until }: DenylistEntry): [string, string] => [
+  until === null ? '-' : secondsText(until),
+  kind === 'issued-before' ? secondsText(Number(value)) : '-',
+]
+
+/** What `DENY` takes of an entry. */
+export const entryTexts = (entry: DenylistEntry): string[] => [
+  targetText(targetOf(entry)),
+  ...limitTexts(entry),
+  reasonText(entry),
+]
+
+/** The entry that counts, from what `DENY` answers of it. @throws Malformed */
+export function readDenied(
+  input: DenylistEntry,
+  [ends, cutoff, reason]: readonly unknown[],
+): DeniedEntry {
+  const { endsAt, issuedBefore } = readLimits(ends, cutoff)
+  const until = endsAt === Number.POSITIVE_INFINITY ? null : endsAt
+  const value = input.kind === 'issued-before' ? issuedBefore : input.value
+  const isEarlier = reason !== reasonText(input)
+  return { entry: { ...input, ...readReason(String(reason)), value, until }, isEarlier }
+}
+
+/** The rows that cannot be read, from what `READ_ROWS` answers. @throws Malformed */
+export const readDamaged = (reply: unknown): DamagedRow[] =>
+  rowsOf(reply)
+    .map((row) => {
+      const [key, name, text, digest] = rowsOf(row).map(String)
+      return { key, name, text, digest } as DamagedRow
+    })
+    .filter(isDamaged)
+
+const READERS: Record<DamagedRow['key'], (name: string, text: string) => unknown> = {
+  version: (_, text) => readVersion(text),
+  entries: readEntry,
+  marks: readMark,
+}
+
+function isDamaged({ key, name, text }: DamagedRow): boolean {
+  try {
+    READERS[key](name, text)
+    return false
+  } catch {
+    return true
+  }
+}
+
+/** @throws Malformed */
+export function readPoll(reply: unknown): { version: ListVersion; serverSeconds: number } {
+  const [version, seconds, microseconds] = rowsOf(reply)
+  return {
+    version: readVersion(version),
+    serverSeconds: readNumber(seconds) + readNumber(microseconds) / 1_000_000,
+  }
+}
+
+/** @throws Malformed */
+export const readList = (reply: unknown): ReadList => ({ ...readPoll(reply), ...readHashes(reply) })
+
+/** Entries and marks of a list, whatever its version is. @throws Malformed */
+export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'marks'> {
+  const [, , , entries, marks] = rowsOf(reply)
+  const issuers = new Map<string, string>()
+  const held = new Map<string, HeldEntry>()
+  for (const [target, row] of pairsOf(entries)) {
+    const entry = readEntry(target, row)
+    // One text for all entries of an issuer, instead of one each.
+    const issuer = issuers.get(entry.issuer) ?? entry.issuer
+    issuers.set(issuer, issuer)
+    held.set(target, { ...entry, issuer })
+  }
+  const numbers = pairsOf(marks).map(([target, row]) => [target, readMark(target, row)] as const)
+  return { entries: held, marks: new Map(numbers) }
+}
+
+/** The number of the version that allowed the target. @throws Malformed */
+function readMark(target: string, row: string): number {
+  readTarget(target)
+  return readNumber(matched(row, /^(\d{1,16})\|\d+\|[01]\|\S{1,64}$/)[0])
+}
+
+/** What people read of the list. @throws Malformed */
+export function readRecords(reply: unknown): DenylistEntry[] {
+  const { entries, serverSeconds } = readList(reply)
+  const reasons = new Map(pairsOf(rowsOf(reply)[5]))
+  return [...entries]
+    .filter(([, { endsAt }]) => endsAt > serverSeconds)
+    .map(([target, entry]) => recordOf(entry, reasons.get(target)))
+}
+
+function recordOf(entry: HeldEntry, reasonText: string | undefined): DenylistEntry {
+  const { issuer, kind, value, issuedBefore, endsAt } = entry
+  return {
+    issuer,
+    kind,
+    value: kind === 'issued-before' ? issuedBefore : value,
+    ...readReason(reasonText),
+    until: endsAt === Number.POSITIVE_INFINITY ? null : endsAt,
+  }
+}
+
+type Reason = Pick<DenylistEntry, 'reason' | 'by' | 'at'>
+
+/** An entry counts without its reason. */
+const REASON_LOST: Reason = { reason: '(lost)', by: '(lost)', at: 0 }
+
+const reasonText = ({ reason, by, at }: Reason): string => JSON.stringify({ reason, by, at })
+
+function readReason(text: string | undefined): Reason {
+  const { reason, by, at } = parseJson(text ?? 'null') ?? REASON_LOST
+  return isText(reason) && isText(by) && Number.isFinite(at)
+    ? { reason, by, at: Number(at) }
+    : REASON_LOST
+}
+
+function parseJson(text: string): Record<string, unknown> | undefined {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
+
+/** End and cut-off that a script has answered. @throws Malformed */
+const readLimits = (ends: unknown, cutoff: unknown): LimitsOfEntry => ({
+  endsAt: ends === '-' ? Number.POSITIVE_INFINITY : readNumber(ends),
+  issuedBefore: cutoff === '-' ? 0 : readNumber(cutoff),
+})
+
+type LimitsOfEntry = Pick<HeldEntry, 'endsAt' | 'issuedBefore'>
+
+const ENTRY_ROW = /^(\d{1,16})\|(-|\d{1,11}(?:\.\d{1,3})?)\|(-|\d{1,11}(?:\.\d{1,3})?)$/
+
+function readEntry(target: string, row: string): HeldEntry {
+  const named = readTarget(target)
+  const [number, ends, cutoff] = matched(row, ENTRY_ROW)
+  if ((cutoff === '-') === (named.kind === 'issued-before')) throw new Malformed('a cut-off')
+  return { ...named, number: readNumber(number), ...readLimits(ends, cutoff) }
+}
+
+function readTarget(text: string): Pick<HeldEntry, 'issuer' | 'kind' | 'value'> {
+  const parts = Object.values(parseJson(text) ?? {})
+  const [issuer, kind, value] = parts
+  const isCutOff = kind === 'issued-before' && parts.length === 2
+  const isNamed = KINDS.includes(kind) && isText(value) && parts.length === 3
+  if (!isText(issuer) || !(isCutOff || isNamed) || JSON.stringify(parts) !== text) {
+    throw new Malformed('a target')
+  }
+  return { issuer, kind: kind as DeniedKind, value: isCutOff ? '' : (value as string) }
+}
+
+function readVersion(text: unknown): ListVersion {
+  if (text === null) return NO_VERSION
+  const [number, nonce] = matched(text, /^(\d{1,16}) (\S{1,64})$/)
+  return { number: readNumber(number), nonce: nonce as string }
+}
+
+/** @throws Malformed */
+export function readNumber(text: unknown): number {
+  const number = typeof text === 'string' ? Number(text) : Number.NaN
+  if (!Number.isFinite(number) || number > Number.MAX_SAFE_INTEGER) throw new Malformed('a number')
+  return number
+}
+
+function matched(text: unknown, form: RegExp): string[] {
+  const found = typeof text === 'string' ? form.exec(text) : null
+  if (found === null) throw new Malformed('a row')
+  return found.slice(1)
+}
+
+/** @throws Malformed */
+export function rowsOf(reply: unknown): unknown[] {
+  if (!Array.isArray(reply)) throw new Malformed('a reply')
+  return reply
+}
+
+function pairsOf(reply: unknown): [string, string][] {
+  const flat = rowsOf(reply)
+  const pairs: [string, string][] = []
+  for (let at = 0; at < flat.length; at += 2) pairs.push([String(flat[at]), String(flat[at + 1])])
+  return pairs
+}

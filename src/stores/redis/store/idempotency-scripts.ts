@@ -1,0 +1,137 @@
+import { type Script, script } from '../connection/script.js'
+
+/*
+ * The transitions of leased/record.ts, each as one atomic step. A record is
+ * `1|state|fence|retention|size of owner|size of fingerprint|` and then owner, fingerprint and
+ * result. The lease is in its time to live: a running record lives for the lease and the retention,
+ * so that what is left beyond the retention is the lease, by the server's clock alone. To the retention
+ * that the caller asks for is added what is left of the mark of a freed key that it takes. A script
+ * gets the record as the caller would write it: one argument costs ioredis less than many.
+ */
+const PRELUDE = `
+local FORM = '^1|([rduf])|(%d+)|(%d+)|(%d+)|(%d+)|()'
+local function parse(value)
+  local state, fence, retention, owner_size, fingerprint_size, start = string.match(value, FORM)
+  if not state or tonumber(fence) >= 2^53 - 1 or tonumber(retention) >= 2^53 then return true end
+  local middle = start + owner_size
+  local rest = middle + fingerprint_size
+  if rest - 1 > #value then return true end
+  return { state = state, fence = fence, retention = retention, value = value, rest = rest,
+    owner = string.sub(value, start, middle - 1), fingerprint = string.sub(value, middle, rest - 1) }
+end
+local function parse_own(value)
+  local mine = parse(value)
+  if mine == true then error('fence or retention is out of range', 0) end
+  return mine
+end
+local function read()
+  local value = redis.pcall('GET', KEYS[1])
+  if type(value) == 'table' then
+    if string.find(value.err, 'WRONGTYPE', 1, true) then return true end
+    return nil, value
+  end
+  if value then return parse(value) end
+end
+local function write(value, ttl)
+  return redis.pcall('SET', KEYS[1], value, 'PX', ttl)
+end
+local function mark_in(record, mine)
+  return math.max(0, record.retention - mine.retention)
+end
+local function marked(value, mine, mark)
+  if mark == 0 then return value end
+  local retention = string.format('%.0f', mine.retention + mark)
+  return (string.gsub(value, '^(1|%a|%d+|)%d+', '%1' .. retention, 1))
+end
+local record, fault = read()
+if fault then return fault end
+`
+
+/** ARGV: the record from behind its fence, time to live, rerun. */
+export const RESERVE: Script = script(`${PRELUDE}
+if record == true then return { 'unreadable' } end
+local behind, ttl, rerun = unpack(ARGV)
+local mine = parse_own('1|r|0' .. behind)
+local time = redis.call('TIME')
+local fence = time[1] * 1000000 + time[2]
+local mark = 0
+if record then
+  local own = record.owner == mine.owner
+  if record.state == 'f' then
+    if own then return { 'running', 0 } end
+    mark = math.max(0, redis.call('PTTL', KEYS[1]))
+  else
+    if record.fingerprint ~= mine.fingerprint then return { 'mismatch' } end
+    if record.state == 'd' then return { 'finished', string.sub(record.value, record.rest) } end
+    if record.state == 'u' then return { 'result_not_stored' } end
+    local left = redis.call('PTTL', KEYS[1])
+    if left < 0 then return { 'unreadable' } end
+    if own then
+      redis.call('PEXPIRE', KEYS[1], left)
+      return { 'reserved', record.fence }
+    end
+    left = left - record.retention
+    if left > 0 then return { 'running', left } end
+    if rerun ~= '1' then return { 'abandoned' } end
+    mark = mark_in(record, mine)
+  end
+  fence = math.max(fence, record.fence + 1)
+end
+fence = string.format('%.0f', fence)
+local written = write(marked('1|r|' .. fence .. behind, mine, mark), ttl + mark)
+if written.err then return written end
+return { 'reserved', fence }
+`)
+
+/** ARGV: the record, time to live. */
+export const RENEW: Script = script(`${PRELUDE}
+if record == true then return 0 end
+local value, ttl = unpack(ARGV)
+if record then
+  local mine = parse_own(value)
+  if record.state ~= 'r' or record.owner ~= mine.owner or record.fence ~= mine.fence then return 0 end
+  return redis.call('PEXPIRE', KEYS[1], ttl + mark_in(record, mine))
+end
+local written = write(value, ttl)
+if written.err then return written end
+return 1
+`)
+
+/** ARGV: the record, time to live. A server that is full can still free a key without a mark. */
+export const SETTLE: Script = script(`${PRELUDE}
+if record == true then return 0 end
+local value, ttl = unpack(ARGV)
+local mine = parse_own(value)
+local mark = 0
+if record then
+  if record.owner ~= mine.owner or record.fence ~= mine.fence then return 0 end
+  if record.state == 'd' or record.state == 'f' then return record.state == mine.state and 1 or 0 end
+  if record.state == 'u' and mine.state == 'r' then return 0 end
+  mark = mark_in(record, mine)
+end
+ttl = mine.state == 'f' and math.max(ttl, mark) or ttl + mark
+local written = write(marked(value, mine, mark), ttl)
+if written.err and mine.state == 'f' and mark == 0 then return redis.call('DEL', KEYS[1]) and 1 end
+if written.err then return written end
+return 1
+`)
+
+/**
+ * Takes back a reservation whose fence nobody has learned. ARGV: the record from behind its fence,
+ * time to live. What is left for a while turns away a reservation of this owner that arrives even
+ * later.
+ */
+export const TAKE_BACK: Script = script(`${PRELUDE}
+if record == true then return 0 end
+local behind, ttl = unpack(ARGV)
+local fence, mark = '0', 0
+if record then
+  local mine = parse_own('1|f|0' .. behind)
+  if record.owner ~= mine.owner then return 0 end
+  fence, mark = record.fence, mark_in(record, mine)
+end
+local written = write('1|f|' .. fence .. behind, math.max(ttl, mark))
+if written.err and mark > 0 then return written end
+if written.err then redis.call('DEL', KEYS[1]) end
+return 1
+`)

@@ -1,0 +1,106 @@
+import { AsyncResource } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
+import type { Cluster, Redis } from 'ioredis'
+import { z } from 'zod'
+import { integerBetween, optionsObject, parseOptions } from '../../../base/options.js'
+import type { ReservationRequest } from '../../../idempotency/leased/idempotency-store.js'
+import { createRecordKeeper } from '../../../idempotency/leased/record-keeper.js'
+import type { Store } from '../../memory-store.js'
+import { checkMasters } from '../connection/check-nodes.js'
+import { requireClient } from '../connection/handshake.js'
+import { openConnection } from '../connection/redis-connection.js'
+import { NotConfirmed } from '../connection/redis-deadline.js'
+import { openReplicated } from '../replicas/replicated-runs.js'
+import { createTakeBacks } from './compensation.js'
+import { CONSUME, isConsumed } from './consume-script.js'
+import * as scripts from './idempotency-scripts.js'
+import { recordPlace } from './record-access.js'
+import * as idempotency from './reservation.js'
+
+/** Options of `redisStore`. */
+export interface RedisStoreOptions {
+  /** Before the name of every key. Default: `esa:`. */
+  readonly prefix?: string | undefined
+  /** Milliseconds, 1 to 60,000, that a request waits for Redis in whatever state it is. Default: 250. */
+  readonly timeoutMs?: number | undefined
+  /**
+   * Reservations count only when at least `min` replicas (1 or more) have acknowledged them, waited for at most
+   * `timeoutMs` (1 to 60,000) on top of the store's. Default: none, so that a failover may forget one.
+   */
+  readonly replicas?: { readonly min: number; readonly timeoutMs: number } | undefined
+}
+
+/** A token is recorded for at least this long, whatever the clocks say. */
+const LEAST_TTL_MS = 1000
+const MAX_TIMEOUT_MS = 60_000
+
+const schema = optionsObject({
+  prefix: z.string({ error: 'must be a string' }).default('esa:'),
+  timeoutMs: integerBetween(1, MAX_TIMEOUT_MS).default(250),
+  replicas: optionsObject({
+    min: integerBetween(1, Number.MAX_SAFE_INTEGER),
+    timeoutMs: integerBetween(1, MAX_TIMEOUT_MS),
+  }).optional(),
+})
+
+/**
+ * A store on Redis, shared by all instances of a receiver. It opens connections of its own with the
+ * options of `redis`, so that neither waits behind the other's commands, and that options which
+ * would break its bounds do not apply to them. They hold the process open until `close()`.
+ *
+ * @throws TypeError when `redis` is no client of ioredis, or an option is unknown, of the wrong type
+ * or out of its range.
+ */
+export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = {}): Store {
+  requireClient('redisStore', redis)
+  const { prefix, timeoutMs, replicas } = parseOptions('redisStore options', schema, options)
+  const connection = openConnection(redis, timeoutMs)
+  const reservations =
+    replicas === undefined ? connection : openReplicated(redis, connection, { timeoutMs, replicas })
+  const tokenKey = (id: string): string => `${prefix}t:${id}`
+  const recordKey = (key: string): string => `${prefix}k:${key}`
+  const takeBacks = createTakeBacks((request: ReservationRequest) => {
+    const args = idempotency.takeBackArguments(request)
+    return connection.run({ script: scripts.TAKE_BACK, key: recordKey(request.key), args })
+  })
+
+  return {
+    ...createRecordKeeper(recordPlace(connection, { timeoutMs, keyOf: recordKey })),
+    async consume(id, ttlMs) {
+      const args = [randomUUID(), String(Math.max(LEAST_TTL_MS, Math.ceil(ttlMs)))]
+      const call = { script: CONSUME, key: tokenKey(id), args, isReserved: isConsumed }
+      return isConsumed(await reservations.run(call))
+    },
+    async reserve(request) {
+      const args = idempotency.reserveArguments(request)
+      const { isReserved } = idempotency
+      const call = { script: scripts.RESERVE, key: recordKey(request.key), args, isReserved }
+      try {
+        return idempotency.readReservation(await reservations.run(call))
+      } catch (error) {
+        if (error instanceof NotConfirmed && error.mayHaveRun) takeBacks.add(request.owner, request)
+        throw error
+      }
+    },
+    async renew(run) {
+      const args = idempotency.renewArguments(run)
+      const call = { script: scripts.RENEW, key: recordKey(run.key), args }
+      return (await connection.run(call)) === 1
+    },
+    async settle(run, ending) {
+      const args = idempotency.settleArguments(run, ending)
+      const call = { script: scripts.SETTLE, key: recordKey(run.key), args }
+      return (await connection.run(call)) === 1
+    },
+    // It may open connections, which outlive who has asked.
+    check: AsyncResource.bind(() =>
+      checkMasters({ connection, timeoutMs, prefix, waits: replicas !== undefined }),
+    ),
+    health: connection.health.read,
+    close() {
+      takeBacks.close()
+      if (reservations !== connection) reservations.close()
+      connection.close()
+    },
+  }
+}

@@ -1,0 +1,130 @@
+import type { DecisionEvent } from '../../base/decision/decision-event.js'
+import type { DenylistEvent } from '../../base/decision/denylist-event.js'
+import type { IdempotencyEvent, RunEnd } from '../../base/decision/idempotency-event.js'
+import type { KeySetEvent } from '../../base/decision/key-set-event.js'
+import type { PostgresEvent } from '../../base/decision/postgres-event.js'
+import type { StoreEvent } from '../../base/decision/store-call.js'
+
+export type Level = 'info' | 'warn' | 'error'
+
+/** A line of the log, and the reason and the caller by which lines are counted. */
+export interface Line {
+  readonly level: Level
+  /** Holds nothing that a caller chose: that is in the event. */
+  readonly message: string
+  readonly reason: string
+  readonly caller?: string | undefined
+  readonly jwksUri?: string
+}
+
+/** `undefined` for what the log does not tell. */
+export type Told = Line | undefined
+
+export function lineOfDecision(event: DecisionEvent): Line {
+  const { by, caller } = event
+  switch (event.outcome) {
+    case 'accepted':
+      return { level: 'info', message: `${by} accepted a request.`, reason: 'accepted', caller }
+    case 'refused': {
+      const message = `${by} refused a request: ${event.reason}.`
+      return { level: 'warn', message, reason: event.reason, caller }
+    }
+    case 'undecided': {
+      const message = `${by} could not decide on a request: ${event.reason}.`
+      return { level: 'error', message, reason: event.reason, caller }
+    }
+  }
+}
+
+type AcceptedReason = RunEnd | 'reserved' | 'replayed' | 'transaction_used_late' | 'answer_unsent'
+
+/** Ends after which a retry gets another answer than the first request are warned about. */
+const RUN_ENDS: Record<AcceptedReason, readonly [Level, string]> = {
+  reserved: ['info', 'A write has reserved its key.'],
+  replayed: ['info', 'A retry has got the kept result.'],
+  result_kept: ['info', 'A write has ended, and its result is kept.'],
+  released: ['info', 'A write has ended and freed its key.'],
+  result_too_large: ['warn', 'A write has ended, and its result is too large to be kept.'],
+  abandoned: ['warn', 'A write has ended without a response: its outcome is unknown.'],
+  key_lost: ['warn', 'A write has ended after another had taken its key.'],
+  result_lost: ['error', 'A write has ended, and the store could not be told.'],
+  refusal_kept: ['info', 'A write was refused and rolled back, and its answer is kept.'],
+  rolled_back: ['info', 'A write was rolled back, and nothing is kept.'],
+  conflict: ['warn', 'A write has ended after another run of its key had committed.'],
+  uncoupled: ['error', 'A handler has ended its transaction itself.'],
+  transaction_used_late: ['error', 'A handler has used its transaction after its answer.'],
+  transaction_unused: ['warn', 'A handler has answered without its transaction.'],
+  answer_unsent: ['error', 'The answer to a write could not be sent.'],
+}
+
+export function lineOfIdempotency(event: IdempotencyEvent): Line {
+  const { caller, reason } = event
+  switch (event.outcome) {
+    case 'accepted': {
+      const [level, message] = RUN_ENDS[event.reason]
+      return { level, message, reason, caller }
+    }
+    case 'refused':
+      return { level: 'warn', message: `A write was refused: ${reason}.`, reason, caller }
+    case 'undecided': {
+      const message = `A write could not be decided on: ${reason}.`
+      return { level: 'error', message, reason, caller }
+    }
+  }
+}
+
+export function lineOfKeySet(event: KeySetEvent): Told {
+  const line = (level: Level, message: string): Line => {
+    return { level, message, reason: `key_set_${event.type}`, jwksUri: event.jwksUri }
+  }
+  switch (event.type) {
+    case 'fetched': {
+      const changes = event.added.length + event.replaced.length + event.removed.length
+      return changes === 0 ? undefined : line('info', 'The key set has changed.')
+    }
+    case 'not_modified':
+      return undefined
+    case 'failed':
+      return line('error', `The key set could not be fetched: ${event.reason}.`)
+    case 'key_skipped':
+      return line('warn', `A key of the key set is not usable: ${event.reason}.`)
+    case 'budget_exhausted':
+      return line('warn', 'Unknown key ids cause no more fetches of the key set for now.')
+    case 'expired':
+      return line('error', 'The key set is too old to be used.')
+  }
+}
+
+export function lineOfDenylist(event: DenylistEvent): Line {
+  const reason = `denylist_${event.type}`
+  switch (event.type) {
+    case 'changed':
+      return { level: 'info', message: 'The denylist has changed.', reason }
+    case 'stale': {
+      const message = `The denylist is not confirmed any more: ${event.reason}.`
+      return { level: 'error', message, reason }
+    }
+    case 'expired': {
+      const message = `The denylist is too old to be used: ${event.reason}.`
+      return { level: 'error', message, reason }
+    }
+    case 'recovered':
+      return { level: 'info', message: 'The denylist is confirmed again.', reason }
+    case 'regressed': {
+      const message = 'The denylist has lost entries, which stay in force here.'
+      return { level: 'error', message, reason }
+    }
+  }
+}
+
+/** The other calls that fail are told by what became of their requests. */
+export function lineOfStore({ operation, ok }: StoreEvent): Told {
+  if (ok || operation !== 'renew') return undefined
+  const message = 'The lease of a write could not be renewed.'
+  return { level: 'error', message, reason: 'renew_failed' }
+}
+
+export function lineOfPostgres({ type }: PostgresEvent): Told {
+  if (type === 'swept') return undefined
+  return { level: 'error', message: 'Expired rows could not be deleted.', reason: type }
+}

@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import type { DecisionEvent } from '../../base/decision/decision-event.js'
+import type { DenylistEvent } from '../../base/decision/denylist-event.js'
+import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
+import type { KeySetEvent } from '../../base/decision/key-set-event.js'
+import { listenTo } from '../../base/decision/listen.js'
+import type { PostgresEvent } from '../../base/decision/postgres-event.js'
+import type { StoreEvent } from '../../base/decision/store-call.js'
+import { flag, integerBetween, optionsObject, parseOptions } from '../../base/options.js'
+import { limitBursts } from './bursts.js'
+import {
+  type Level,
+  lineOfDecision,
+  lineOfDenylist,
+  lineOfIdempotency,
+  lineOfKeySet,
+  lineOfPostgres,
+  lineOfStore,
+  type Told,
+} from './line.js'
+
+/** What `logDecisions` writes to: pino, `console`, or anything else with these functions. */
+export interface Logger {
+  /** Each takes an event, as the channels tell it, and a sentence that says what it means. */
+  info(event: object, message: string): unknown
+  /** Refusals, and writes whose retry will get another answer. */
+  warn(event: object, message: string): unknown
+  /** Faults of this side. */
+  error(event: object, message: string): unknown
+}
+
+/** Options of `logDecisions`. */
+export interface LogOptions {
+  /** Writes at `info` what was accepted, too. Default: `false`. */
+  readonly accepted?: boolean | undefined
+  /** How many lines of one reason and caller are written in `everySeconds`, 1 to 1000. Default: 10. */
+  readonly burst?: number | undefined
+  /** Seconds, an integer from 1 to 3600. Default: 10. */
+  readonly everySeconds?: number | undefined
+}
+
+/** When each of them was written is remembered. */
+const MAX_BURST = 1000
+const MAX_SECONDS = 3600
+
+const schema = optionsObject({
+  accepted: flag().default(false),
+  burst: integerBetween(1, MAX_BURST).default(10),
+  everySeconds: integerBetween(1, MAX_SECONDS).default(10),
+})
+
+const LEVELS: readonly Level[] = ['info', 'warn', 'error']
+
+const loggerSchema = optionsObject({
+  logger: z.custom<Logger>(isLogger, { error: 'must have the functions info, warn and error' }),
+})
+
+function isLogger(value: unknown): boolean {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
+  return LEVELS.every((level) => typeof (value as Partial<Logger>)[level] === 'function')
+}
+
+/**
+ * Writes to a log what the package tells on its channels: refusals at `warn`, faults of this side at
+ * `error`, changes of keys and denylists at `info`. Of one reason and caller it writes at most `burst`
+ * lines in any `everySeconds`, then one that says how many were left out. Call it once in a process: each
+ * call writes everything. What the logger throws has no effect.
+ *
+ * Returns a function that stops it, and first writes how much was left out so far.
+ *
+ * @throws TypeError when the logger lacks a function, or an option is unknown or of the wrong type.
+ */
+export function logDecisions(logger: Logger, options: LogOptions = {}): () => void {
+  parseOptions('logDecisions', loggerSchema, { logger })
+  const { accepted, burst, everySeconds } = parseOptions('logDecisions options', schema, options)
+
+  function write(level: Level, event: object, message: string): void {
+    try {
+      const returned = logger[level](event, message)
+      if (typeof returned === 'object') Promise.resolve(returned).catch(() => {})
+    } catch {
+      // A log that cannot be written to changes nothing.
+    }
+  }
+
+  const bursts = limitBursts({
+    burst,
+    everyMs: everySeconds * 1000,
+    report(level, leftOut) {
+      const { lines, reason } = leftOut
+      write(level, leftOut, `Left out ${lines} more in ${everySeconds} s: ${reason}.`)
+    },
+  })
+
+  function log(event: object, line: Told): void {
+    if (line !== undefined && bursts.admit(line)) write(line.level, event, line.message)
+  }
+
+  const listening = [
+    listenTo<DecisionEvent>('decision', (event) => {
+      if (accepted || event.outcome !== 'accepted') log(event, lineOfDecision(event))
+    }),
+    listenTo<IdempotencyEvent>('idempotency', (event) => {
+      const line = lineOfIdempotency(event)
+      if (accepted || line.level !== 'info') log(event, line)
+    }),
+    listenTo<KeySetEvent>('keys', (event) => log(event, lineOfKeySet(event))),
+    listenTo<DenylistEvent>('denylist', (event) => log(event, lineOfDenylist(event))),
+    listenTo<StoreEvent>('store', (event) => log(event, lineOfStore(event))),
+    listenTo<PostgresEvent>('postgres', (event) => log(event, lineOfPostgres(event))),
+  ]
+  return () => {
+    for (const stop of listening) stop()
+    bursts.flush()
+  }
+}

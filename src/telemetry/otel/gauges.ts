@@ -1,0 +1,114 @@
+import type { Attributes, BatchObservableCallback, Meter, Observable } from '@opentelemetry/api'
+import type { StopListening } from '../../base/decision/listen.js'
+import type { DenylistHealth } from '../../verification/denylist/live-denylist.js'
+import { addressOf } from '../../verification/key-set/address.js'
+import type { KeySetHealth } from '../../verification/key-set/key-set.js'
+import { ATTRIBUTE, METRIC } from './names.js'
+
+/** What the gauges ask of a `serviceAuth`. */
+export interface ObservedServiceAuth {
+  /** Its state, from memory. */
+  health(): {
+    readonly keySet: KeySetHealth
+    readonly denylists?: readonly DenylistHealth[] | undefined
+    readonly tokenCache?: { readonly hits: number; readonly misses: number } | undefined
+  }
+}
+
+/** Shows the states of these policies, asked for whenever metrics are collected. */
+export function observeHealth(
+  meter: Meter,
+  serviceAuths: readonly ObservedServiceAuth[],
+): StopListening {
+  const gauges = createGauges(meter)
+  const observables = Object.values(gauges)
+  const observe: BatchObservableCallback = (result) => {
+    const readings = createReadings()
+    for (const auth of serviceAuths) {
+      try {
+        read(auth, readings)
+      } catch {
+        // The others are still worth showing.
+      }
+    }
+    for (const name of GAUGES) {
+      for (const { value, attributes } of readings[name].values()) {
+        result.observe(gauges[name], value, attributes)
+      }
+    }
+  }
+  meter.addBatchObservableCallback(observe, observables)
+  return () => meter.removeBatchObservableCallback(observe, observables)
+}
+
+const GAUGES = [
+  'keySetAge',
+  'keySetKeys',
+  'denylistAge',
+  'denylistEntries',
+  'tokenCacheRequests',
+] as const
+
+type Gauge = (typeof GAUGES)[number]
+
+function createGauges(meter: Meter): Record<Gauge, Observable> {
+  const gauge = (name: string, unit: string, description: string): Observable =>
+    meter.createObservableGauge(name, { unit, description })
+  return {
+    keySetAge: gauge(METRIC.keySetAge, 's', 'Time since the last successful fetch.'),
+    keySetKeys: gauge(METRIC.keySetKeys, '{key}', 'Keys that can be used.'),
+    denylistAge: gauge(METRIC.denylistAge, 's', 'Time since the denylist was last confirmed.'),
+    denylistEntries: gauge(METRIC.denylistEntries, '{entry}', 'Denied entries in force.'),
+    tokenCacheRequests: meter.createObservableCounter(METRIC.tokenCacheRequests, {
+      unit: '{request}',
+      description: 'Requests whose token was remembered (hit) or verified (miss).',
+    }),
+  }
+}
+
+interface Reading {
+  readonly value: number
+  readonly attributes: Attributes
+}
+
+/** Of one series there can be one value, while several policies may have the same attributes. */
+type Readings = Record<Gauge, Map<unknown, Reading>>
+
+const createReadings = (): Readings => ({
+  keySetAge: new Map(),
+  keySetKeys: new Map(),
+  denylistAge: new Map(),
+  denylistEntries: new Map(),
+  tokenCacheRequests: new Map(),
+})
+
+type Merge = (earlier: number, value: number) => number
+
+const sum: Merge = (earlier, value) => earlier + value
+
+/** Adds the state of one policy. Of two values of one series the worse is shown; requests add up. */
+function read(auth: ObservedServiceAuth, readings: Readings): void {
+  const { keySet, denylists, tokenCache } = auth.health()
+  const add = (gauge: Gauge, merge: Merge, { value, attributes }: Reading): void => {
+    const series = Object.values(attributes)[0]
+    const earlier = readings[gauge].get(series)?.value
+    const merged = earlier === undefined ? value : merge(earlier, value)
+    readings[gauge].set(series, { value: merged, attributes })
+  }
+  const address = addressOf(auth)
+  const ofKeySet: Attributes = address === undefined ? {} : { [ATTRIBUTE.keySetUrl]: address }
+  const { ageSeconds, keys } = keySet
+  if (ageSeconds !== undefined) {
+    add('keySetAge', Math.max, { value: ageSeconds, attributes: ofKeySet })
+  }
+  add('keySetKeys', Math.min, { value: keys.length, attributes: ofKeySet })
+  for (const [index, { ageSeconds: age, entries }] of (denylists ?? []).entries()) {
+    const attributes = { [ATTRIBUTE.denylistIndex]: index }
+    if (age !== undefined) add('denylistAge', Math.max, { value: age, attributes })
+    add('denylistEntries', Math.min, { value: entries, attributes })
+  }
+  if (tokenCache === undefined) return
+  const { hits, misses } = tokenCache
+  add('tokenCacheRequests', sum, { value: hits, attributes: { [ATTRIBUTE.result]: 'hit' } })
+  add('tokenCacheRequests', sum, { value: misses, attributes: { [ATTRIBUTE.result]: 'miss' } })
+}

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto'
+import { compactToken, type Part, rs256, type Signer } from '../issuer/compact-token.js'
+import { keyRingOf, type TestIssuer } from '../issuer/issuer.js'
+import { createSigningKey, type SigningKey } from '../issuer/issuer-keys.js'
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Makes tokens that an issuer would never make, with its keys or with an attacker's. */
+export interface Forge {
+  readonly key: SigningKey
+  readonly staticKey: SigningKey
+  readonly attacker: SigningKey
+  /** The claims of a valid token. */
+  readonly claims: Members
+  readonly header: Members
+  /** A valid token, always the same. */
+  readonly good: string
+  /** A token of these parts, correctly signed unless a signer is given. */
+  token(parts: { header?: Part; payload?: Part; signer?: Signer }): string
+  /** Correctly signed, with these claims in place of the good ones. */
+  withClaims(claims: Members): string
+  /** Correctly signed, with these members in place of the header's. */
+  withHeader(header: Members): string
+  /** Correctly signed, with raw JSON text in place of one claim. */
+  withRawClaim(name: string, json: string): string
+}
+
+let attacker: SigningKey | undefined
+
+export function createForge(issuer: TestIssuer): Forge {
+  const ring = keyRingOf(issuer)
+  const key = ring.current()
+  attacker ??= createSigningKey(`d-${randomUUID()}`)
+  const good = issuer.token()
+  const claims = decode(good.split('.')[1])
+  const header = { kid: key.kid, typ: 'JWT', alg: 'RS256' }
+  const token: Forge['token'] = (parts) =>
+    compactToken(
+      parts.header ?? header,
+      parts.payload ?? claims,
+      parts.signer ?? rs256(key.privateKey),
+    )
+  return {
+    key,
+    staticKey: ring.staticKey,
+    attacker,
+    claims,
+    header,
+    good,
+    token,
+    withClaims: (changed) => token({ payload: { ...claims, ...changed } }),
+    withHeader: (changed) => token({ header: { ...header, ...changed } }),
+    withRawClaim(name, json) {
+      const rest = JSON.stringify({ ...claims, [name]: undefined }).slice(1, -1)
+      return token({ payload: `{${rest},${JSON.stringify(name)}:${json}}` })
+    },
+  }
+}
+
+function decode(segment = ''): Members {
+  return JSON.parse(Buffer.from(segment, 'base64url').toString())
+}

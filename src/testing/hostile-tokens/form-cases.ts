@@ -1,0 +1,164 @@
+import { rs256 } from '../issuer/compact-token.js'
+import type { Forge } from './forge.js'
+import { type Draft, group, type HostileToken } from './hostile-case.js'
+
+const MAX_TOKEN_LENGTH = 8192
+/** The deepest that fits: closed again within a token of 8 KiB, left open within Node's 16 KiB. */
+const CLOSED_DEPTH = 2000
+const OPEN_DEPTH = 10_000
+
+/** Malformed tokens, with a correct signature wherever one is possible. */
+export function formCases(forge: Forge): HostileToken[] {
+  return [
+    ...group('A compact JWS has three segments', segmentCases(forge)),
+    ...group('A token is at most 8 KiB long', sizeCases(forge)),
+    ...group('Segments are base64url, without padding, in one spelling only', encodingCases(forge)),
+    ...group('Header and payload are JSON objects in UTF-8', jsonCases(forge)),
+  ]
+}
+
+function segmentCases({ good }: Forge): Draft[] {
+  const [header, payload, signature] = good.split('.')
+  return [
+    ['one segment', header ?? ''],
+    ['two segments', `${header}.${payload}`],
+    ['two segments and a dot', `${header}.${payload}.`],
+    ['four segments', `${good}.${signature}`],
+    ['four segments, the last empty', `${good}.`],
+    ['a dot before the token', `.${good}`],
+    ['nothing but dots', '..'],
+    ['one dot', '.'],
+    ['four thousand segments', Array.from({ length: 4000 }, () => 'a').join('.')],
+    ['an empty header segment', `.${payload}.${signature}`],
+    ['an empty payload segment', `${header}..${signature}`],
+    ['JSON serialisation', JSON.stringify({ protected: header, payload, signature })],
+  ]
+}
+
+function sizeCases(forge: Forge): Draft[] {
+  const permissions = Array.from({ length: 1200 }, (_, index) => `p${index}`)
+  return [
+    ['8 KiB and one character', tokenOfLength(forge, MAX_TOKEN_LENGTH + 1)],
+    ['thousands of permissions', forge.withClaims({ permissions })],
+    ['a run of 12,000 characters', 'A'.repeat(12_000)],
+  ]
+}
+
+/** A valid token, padded to this many characters. */
+export function tokenOfLength(forge: Forge, length: number): string {
+  // Base64url has no text of some lengths; headers of other lengths make up for it.
+  for (const typ of ['JWT', 'JWT-', 'JWT--']) {
+    const make = (filler: number): string =>
+      forge.token({
+        header: { ...forge.header, typ },
+        payload: { ...forge.claims, filler: 'x'.repeat(filler) },
+      })
+    const start = Math.floor(((length - make(0).length) * 3) / 4)
+    for (const filler of [start - 1, start, start + 1]) {
+      const token = make(Math.max(0, filler))
+      if (token.length === length) return token
+    }
+  }
+  throw new RangeError(`no good token has ${length} characters`)
+}
+
+function encodingCases({ good, token }: Forge): Draft[] {
+  const [header = '', payload = '', signature = ''] = good.split('.')
+  const odd = ['+', '/', '%', '~', '*', '!', '\\', ',', ';', ':', '@', '\u00e9', '\u00a0']
+  return [
+    ...odd.map(
+      (sign): Draft => [
+        `a character that is not base64url: ${JSON.stringify(sign)}`,
+        `${header}.${sign}${payload.slice(1)}.${signature}`,
+      ],
+    ),
+    [
+      'a blank within the payload',
+      `${header}.${payload.slice(0, 8)} ${payload.slice(8)}.${signature}`,
+    ],
+    [
+      'a tab within the signature',
+      `${header}.${payload}.${signature.slice(0, 8)}\t${signature.slice(8)}`,
+    ],
+    ['padding after the header', `${header}=.${payload}.${signature}`],
+    ['padding after the payload', `${header}.${payload}=.${signature}`],
+    ['padding after the signature', `${good}==`],
+    [
+      'padding amid the signature',
+      `${header}.${payload}.${signature.slice(0, 8)}=${signature.slice(9)}`,
+    ],
+    [
+      'a signature in another spelling of the same octets',
+      `${header}.${payload}.${respell(signature)}`,
+    ],
+    ['a header of a length that base64url does not have', oddLength(token)],
+    [
+      'standard base64 instead of base64url',
+      good.replaceAll('-', '+').replaceAll('_', '/').concat('+'),
+    ],
+  ]
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/** Sets a bit of the last character that does not count; 256 octets leave four of them. */
+function respell(signature: string): string {
+  const last = ALPHABET.indexOf(signature.charAt(signature.length - 1))
+  return signature.slice(0, -1) + ALPHABET.charAt(last | 1)
+}
+
+/** One character too many: decoders that drop it read the same header. */
+function oddLength(token: Forge['token']): string {
+  const [header = '', ...rest] = token({ header: pad({ alg: 'RS256' }) }).split('.')
+  return [`${header}A`, ...rest].join('.')
+}
+
+/** Header text whose encoding ends with a whole group, so that one more character is one too many. */
+function pad(header: object): string {
+  const text = JSON.stringify(header)
+  return text.padEnd(Math.ceil(text.length / 3) * 3)
+}
+
+function jsonCases({ token, header, claims, attacker }: Forge): Draft[] {
+  const headerText = JSON.stringify(header)
+  const payloadText = JSON.stringify(claims)
+  const values = ['null', '[]', `[${payloadText}]`, '1', '"text"', 'true', '{}', '""']
+  const bom = '\ufeff'
+  const broken = Buffer.concat([
+    Buffer.from('{"x":"'),
+    Buffer.from([0xff, 0xc0]),
+    Buffer.from('",'),
+  ])
+  const brokenUtf8 = (text: string): Uint8Array =>
+    Buffer.concat([broken, Buffer.from(text.slice(1))])
+  const nested = `${'['.repeat(CLOSED_DEPTH)}${']'.repeat(CLOSED_DEPTH)}`
+  return [
+    ...values.map(
+      (json): Draft => [`a header that is ${json.slice(0, 8)}`, token({ header: json })],
+    ),
+    ...values.map(
+      (json): Draft => [`a payload that is ${json.slice(0, 8)}`, token({ payload: json })],
+    ),
+    ['a header cut off', token({ header: headerText.slice(0, -1) })],
+    ['a payload cut off', token({ payload: payloadText.slice(0, -1) })],
+    ['a header with more behind it', token({ header: `${headerText}{}` })],
+    ['a payload with more behind it', token({ payload: `${payloadText}{}` })],
+    ['a header of raw octets', token({ header: Buffer.from([0, 1, 2, 255]) })],
+    ['a header with a byte order mark', token({ header: `${bom}${headerText}` })],
+    ['a payload with a byte order mark', token({ payload: `${bom}${payloadText}` })],
+    ['a header of invalid UTF-8', token({ header: brokenUtf8(headerText) })],
+    ['a payload of invalid UTF-8', token({ payload: brokenUtf8(payloadText) })],
+    ['a header of UTF-16', token({ header: Buffer.from(headerText, 'utf16le') })],
+    ['a payload of UTF-16', token({ payload: Buffer.from(payloadText, 'utf16le') })],
+    ['a header that nests deeply', token({ header: nested })],
+    [
+      'a header with a member that nests deeply, signed by a stranger',
+      token({
+        header: `{"deep":${nested},${headerText.slice(1)}`,
+        signer: rs256(attacker.privateKey),
+      }),
+    ],
+    ['a payload that nests deeply', token({ payload: nested })],
+    ['a payload that nests 10,000 deep', token({ payload: '['.repeat(OPEN_DEPTH) })],
+  ]
+}

@@ -1,0 +1,150 @@
+import type { KeySet } from '../../verification/key-set/key-set.js'
+import { remoteKeySet } from '../../verification/key-set/remote-key-set.js'
+import type { ServiceAuthPolicy } from '../../verification/policy/policy.js'
+import { compactToken, rs256 } from './compact-token.js'
+import { createKeyRing, createSigningKey, type KeyRing, type SigningKey } from './issuer-keys.js'
+import { inProcessFetch, type Publication, startKeySetServer } from './issuer-server.js'
+import { claimsOf, parseSettings, policyOf, type TestIssuerOptions } from './issuer-settings.js'
+
+/** An issuer of service tokens, with its own keys, in the process of a test. */
+export interface TestIssuer {
+  /** The `iss` of its tokens. */
+  readonly url: string
+  /** The address of its key set. Nothing listens there when `http` is `false`. */
+  readonly jwksUri: string
+  /** A `remoteKeySet` for `policy.keySet`; works without HTTP too. `close()` closes it. */
+  readonly keySet: KeySet
+  /** The id of the key that signs now. */
+  readonly kid: string
+  /** The id of the static key that is published beside it. */
+  readonly staticKid: string
+  /** How many requests for the key set there were, failed ones included. */
+  readonly fetches: number
+  /** A policy that accepts `token()`; `overrides` replace its fields. */
+  policy(overrides?: Partial<ServiceAuthPolicy>): ServiceAuthPolicy
+  /**
+   * A signed token (RS256) that `policy()` accepts. `claims` and `header` replace its
+   * defaults; `undefined` leaves a member out. It is signed with the issuer's key that `header.kid`
+   * names, be it removed since, otherwise with the current one.
+   */
+  token(
+    claims?: Readonly<Record<string, unknown>>,
+    header?: Readonly<Record<string, unknown>>,
+  ): string
+  /**
+   * Makes a new key, which signs from now on; the earlier ones stay published. Returns its id. After
+   * tokens with unknown key ids (`hostileTokens` has some) a receiver may take 30 s to find it, for it
+   * limits the fetches that they cause: give such a test a receiver of its own.
+   */
+  rotate(): string
+  /**
+   * Withdraws a key from the key set. Receivers notice at their next refresh, or when a token with
+   * an unknown `kid` makes them fetch. Returns whether it was there.
+   */
+  remove(kid: string): boolean
+  /** From now on, requests for the key set have their connection cut. */
+  down(): void
+  /** Ends `down()` and `slow()`. A receiver whose fetch failed waits for its back-off first. */
+  up(): void
+  /** From now on, the key set answers after this many milliseconds. */
+  slow(ms: number): void
+  /** Ends the server and the key set. May be called again. */
+  close(): Promise<void>
+}
+
+const JWKS_PATH = '/auth/jwt/jwks.json'
+const MAX_DELAY_MS = 600_000
+
+const rings = new WeakMap<TestIssuer, KeyRing>()
+
+/**
+ * The keys of an issuer, for tokens that `token()` cannot make.
+ *
+ * @throws TypeError when it was not made by `createTestIssuer`.
+ */
+export function keyRingOf(issuer: TestIssuer): KeyRing {
+  const ring = rings.get(issuer)
+  if (ring === undefined) throw new TypeError('the issuer must be made by createTestIssuer')
+  return ring
+}
+
+/**
+ * Starts an issuer for tests: its key set on loopback HTTP, a policy that matches it and tokens that
+ * match the policy. It does not hold the process open, and works with any test runner.
+ *
+ * @throws TypeError (as a rejection) when an option is unknown, of the wrong type or out of range.
+ */
+export async function createTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
+  return startIssuer(options, createSigningKey)
+}
+
+/** The same with keys that are made in another way. */
+export async function startIssuer(
+  options: TestIssuerOptions,
+  makeKey: (kid: string) => SigningKey,
+): Promise<TestIssuer> {
+  const settings = parseSettings(options)
+  const ring = createKeyRing(makeKey)
+  const { document } = ring
+  const { maxAgeSeconds } = settings
+  const publication = { document, maxAgeSeconds, isDown: false, delayMs: 0, fetches: 0 }
+  const server = settings.http ? await startKeySetServer(publication) : undefined
+  const url = settings.issuer ?? server?.url ?? 'https://issuer.test'
+  const jwksUri = `${server?.url ?? 'https://issuer.test'}${JWKS_PATH}`
+  const keySet = remoteKeySet({
+    jwksUri,
+    clock: settings.clock,
+    ...(server === undefined && { fetch: inProcessFetch(publication) }),
+  })
+  const issuer: TestIssuer = {
+    url,
+    jwksUri,
+    keySet,
+    get kid() {
+      return ring.current().kid
+    },
+    staticKid: ring.staticKey.kid,
+    get fetches() {
+      return publication.fetches
+    },
+    policy: (overrides) => policyOf({ url, jwksUri, keySet, ...settings }, overrides),
+    token: (claims, header) => tokenOf(ring, { ...claimsOf(url, settings), ...claims }, header),
+    rotate: () => ring.rotate().kid,
+    remove: (kid) => ring.remove(kid),
+    ...controlsOf(publication),
+    async close() {
+      keySet.close()
+      await server?.close()
+    },
+  }
+  rings.set(issuer, ring)
+  return issuer
+}
+
+function controlsOf(publication: Publication): Pick<TestIssuer, 'down' | 'up' | 'slow'> {
+  return {
+    down() {
+      publication.isDown = true
+    },
+    up() {
+      publication.isDown = false
+      publication.delayMs = 0
+    },
+    slow(ms) {
+      if (typeof ms !== 'number' || !(ms >= 0 && ms <= MAX_DELAY_MS)) {
+        throw new TypeError(`slow: ms must be a number from 0 to ${MAX_DELAY_MS}`)
+      }
+      publication.delayMs = ms
+    },
+  }
+}
+
+function tokenOf(
+  ring: KeyRing,
+  claims: Record<string, unknown>,
+  overrides: Readonly<Record<string, unknown>> = {},
+): string {
+  const header = { kid: ring.current().kid, typ: 'JWT', alg: 'RS256', ...overrides }
+  const named = typeof header.kid === 'string' ? ring.find(header.kid) : undefined
+  return compactToken(header, claims, rs256((named ?? ring.current()).privateKey))
+}

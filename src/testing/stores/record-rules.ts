@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import type {
+  Ending,
+  IdempotencyStore,
+  ReservationRequest,
+  Run,
+} from '../../idempotency/leased/idempotency-store.js'
+import type { RecordKeeper, RecordView, Resolution } from '../../idempotency/leased/record-view.js'
+import { begin, requestWith, retryOf } from './reservation-rules.js'
+import type { StoreRules } from './store-case.js'
+
+/**
+ * A store of keys that an operator can look into.
+ *
+ * @inline
+ */
+export type KeptStore = IdempotencyStore & RecordKeeper
+
+/** What a slow machine may take between two calls. */
+export const SLACK_MS = 60_000
+
+/** Results as the middleware encodes them. */
+const RUNS_RESULT = Buffer.from('[201,[["content-type","text/plain"]],3]\nrun')
+export const OPERATORS_RESULT: Uint8Array = Buffer.from('[200,[],8]\noperator')
+
+export const FREED: Resolution = { type: 'freed' }
+export const FINISHED: Resolution = { type: 'finished', result: OPERATORS_RESULT }
+export const RESOLUTIONS: readonly Resolution[] = [FREED, FINISHED]
+
+export const RESULT_KEPT: Ending = { type: 'finished', result: RUNS_RESULT }
+export const ENDINGS: readonly Ending[] = [
+  RESULT_KEPT,
+  { type: 'streaming' },
+  { type: 'streamed' },
+  { type: 'abandoned' },
+  { type: 'released' },
+]
+
+interface Kept {
+  readonly ending?: Ending
+  readonly state: RecordView['state']
+  readonly holdsLease?: true
+  readonly mayBecome: readonly Resolution[]
+}
+
+/** How a run stands, what an operator is shown of it, and what may be made of it. */
+const STANDS: Readonly<Record<string, Kept>> = {
+  'is under way': { state: 'running', holdsLease: true, mayBecome: [] },
+  'has a result': { ending: RESULT_KEPT, state: 'finished', mayBecome: [] },
+  'sends its response': {
+    ending: { type: 'streaming' },
+    state: 'not_stored',
+    holdsLease: true,
+    mayBecome: [],
+  },
+  'has sent its response': {
+    ending: { type: 'streamed' },
+    state: 'not_stored',
+    mayBecome: [FINISHED],
+  },
+  'was abandoned': {
+    ending: { type: 'abandoned' },
+    state: 'abandoned',
+    mayBecome: RESOLUTIONS,
+  },
+  'was released': { ending: { type: 'released' }, state: 'freed', mayBecome: [] },
+}
+
+export async function abandoned(
+  store: KeptStore,
+  changes: Partial<ReservationRequest> = {},
+): Promise<{ request: ReservationRequest; run: Run }> {
+  const request = requestWith(changes)
+  const run = await begin(store, request)
+  assert.equal(await store.settle(run, { type: 'abandoned' }), true)
+  return { request, run }
+}
+
+export async function seen(store: KeptStore, { key }: { key: string }): Promise<RecordView> {
+  const view = await store.inspect(key)
+  assert.ok(view !== undefined, 'there is a record')
+  return view
+}
+
+/** What stays the same while nobody touches the record. */
+export async function lasting(store: KeptStore, run: Run): Promise<Partial<RecordView>> {
+  const { leaseLeftMs: _, expiresInMs: __, ...view } = await seen(store, run)
+  return view
+}
+
+export async function expectReplayed(store: KeptStore, request: ReservationRequest): Promise<void> {
+  const found = await store.reserve(retryOf(request, { rerunAbandoned: true }))
+  assert.equal(found.outcome, 'finished')
+  assert.deepEqual(Buffer.from(found.result), OPERATORS_RESULT)
+}
+
+export async function expectResolved(store: KeptStore, run: Run, as: Resolution): Promise<void> {
+  assert.equal(await store.resolve(run.key, run.fence, as), true, as.type)
+  const { state, fence } = await seen(store, run)
+  assert.deepEqual({ state, fence }, { state: as.type, fence: run.fence })
+}
+
+export async function expectUnchanged(store: KeptStore, run: Run, as: Resolution): Promise<void> {
+  const before = await lasting(store, run)
+  assert.equal(await store.resolve(run.key, run.fence, as), false, as.type)
+  assert.deepEqual(await lasting(store, run), before)
+}
+
+const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
+  Object.entries(STANDS).map(([name, { ending, state, holdsLease, mayBecome }]) => [
+    `a run that ${name} is shown, and can be resolved only where nobody else can end it`,
+    async (store) => {
+      for (const as of RESOLUTIONS) {
+        const request = requestWith()
+        const run = await begin(store, request)
+        if (ending) assert.equal(await store.settle(run, ending), true)
+        const view = await seen(store, run)
+        assert.equal(view.state, state)
+        assert.equal(view.fence, run.fence)
+        assert.equal(view.fingerprint, run.fingerprint)
+        assert.equal(view.leaseLeftMs !== undefined, holdsLease === true)
+        const bytes = ending?.type === 'finished' ? RUNS_RESULT.byteLength : undefined
+        assert.equal(view.resultBytes, bytes)
+        for (const fence of [run.fence - 1, run.fence + 1, 0]) {
+          assert.equal(await store.resolve(run.key, fence, as), false, `fence ${fence}`)
+        }
+        if (mayBecome.includes(as)) await expectResolved(store, run, as)
+        else await expectUnchanged(store, run, as)
+      }
+    },
+  ]),
+)
+
+export const RECORD_RULES: StoreRules<KeptStore> = {
+  ...STATE_RULES,
+
+  'a record that there is not is not shown, and not made': async (store) => {
+    const request = requestWith()
+    assert.equal(await store.inspect(request.key), undefined)
+    for (const as of RESOLUTIONS) {
+      for (const fence of [0, 1]) assert.equal(await store.resolve(request.key, fence, as), false)
+    }
+    assert.equal(await store.inspect(request.key), undefined)
+    await begin(store, request)
+  },
+
+  'a record tells its times': async (store) => {
+    const now = Date.now()
+    const request = requestWith({ leaseMs: 60_000, retentionMs: 600_000 })
+    const {
+      leaseLeftMs = 0,
+      expiresInMs = 0,
+      begunAt = 0,
+    } = await begin(store, request).then((run) => seen(store, run))
+    assert.ok(leaseLeftMs > 0 && leaseLeftMs <= 60_000, `a lease of ${leaseLeftMs} ms`)
+    assert.ok(expiresInMs > 600_000 && expiresInMs <= 660_000, `forgotten in ${expiresInMs} ms`)
+    assert.ok(Math.abs(begunAt * 1000 - now) < SLACK_MS, `begun at ${begunAt}`)
+  },
+
+  'a result is read as whoever reads them says': async (store) => {
+    const request = requestWith()
+    const run = await begin(store, request)
+    await store.settle(run, RESULT_KEPT)
+    const told: unknown[] = []
+    const canRead = async (result: Uint8Array, fingerprint: string): Promise<boolean> => {
+      told.push([Buffer.from(result).toString(), fingerprint])
+      return false
+    }
+    const view = await store.inspect(run.key, canRead)
+    assert.deepEqual([view?.state, view?.fence], ['unreadable', run.fence])
+    assert.deepEqual(told, [[RUNS_RESULT.toString(), run.fingerprint]])
+    const resolve = (as: Resolution): Promise<boolean> => store.resolve(run.key, run.fence, as)
+    assert.equal(await resolve({ ...FINISHED, canRead: () => true }), false)
+    assert.equal(await resolve(FREED), false)
+    assert.equal(await resolve({ ...FINISHED, canRead }), true)
+    await expectReplayed(store, request)
+  },
+
+  'what is not of the right type is a TypeError': async (store) => {
+    const { run } = await abandoned(store)
+    const { key, fence } = run
+    const isTypeError = (error: unknown) => error instanceof TypeError
+    const wrongRecords = [undefined, 7, '', {}] as unknown[]
+    for (const record of wrongRecords) {
+      await assert.rejects(async () => store.inspect(record as string), isTypeError)
+      await assert.rejects(async () => store.resolve(record as string, fence, FREED), isTypeError)
+    }
+    for (const wrong of [undefined, '1', -1, 1.5, Number.NaN, 2 ** 53] as unknown[]) {
+      await assert.rejects(async () => store.resolve(key, wrong as number, FREED), isTypeError)
+    }
+    const wrongEnds = [undefined, null, 'freed', {}, { type: 'released' }, { type: 'finished' }]
+    for (const wrong of [...wrongEnds, { type: 'finished', result: 'text' }] as unknown[]) {
+      await assert.rejects(async () => store.resolve(key, fence, wrong as Resolution), isTypeError)
+    }
+    assert.equal((await seen(store, run)).state, 'abandoned')
+  },
+}

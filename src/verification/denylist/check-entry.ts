@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { parseOptions } from '../../base/options.js'
+import type { DenylistEntry, DenylistTarget } from './denylist-entry.js'
+
+const MAX_TEXT_LENGTH = 256
+/** A larger number is one of milliseconds. */
+const LATEST_SECOND = 99_999_999_999
+
+const TEXT_ERROR = { error: `must be a well-formed text of 1 to ${MAX_TEXT_LENGTH} characters` }
+const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
+const KIND_ERROR = { error: "must be 'caller', 'key', 'token' or 'issued-before'" }
+
+export const isText = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  value.length >= 1 &&
+  value.length <= MAX_TEXT_LENGTH &&
+  value.isWellFormed()
+
+const text = z.custom<string>(isText, TEXT_ERROR)
+const seconds = z.number(SECONDS_ERROR).min(0, SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR)
+const namedKind = z.enum(['caller', 'key', 'token'])
+
+const record = {
+  issuer: text,
+  reason: text,
+  by: text,
+  at: seconds,
+  until: z.union([seconds, z.null()], {
+    error: 'must be a number of seconds (not ms) since the epoch, or null for no end',
+  }),
+}
+const entrySchema = z.discriminatedUnion(
+  'kind',
+  [
+    z.strictObject({ ...record, kind: namedKind, value: text }),
+    z.strictObject({ ...record, kind: z.literal('issued-before'), value: seconds }),
+  ],
+  KIND_ERROR,
+)
+const targetSchema = z.discriminatedUnion(
+  'kind',
+  [
+    z.object({ issuer: text, kind: namedKind, value: text }),
+    z.object({ issuer: text, kind: z.literal('issued-before') }),
+  ],
+  KIND_ERROR,
+)
+
+/** @throws TypeError naming every faulty path and what it should have been. */
+export const checkEntry = (input: unknown): DenylistEntry =>
+  parseOptions('denylist entry', entrySchema, input)
+
+const MAX_LIST_LENGTH = 1000
+const LIST_ERROR = { error: `must be 1 to ${MAX_LIST_LENGTH} entries` }
+const entriesSchema = z.object({
+  entries: z.array(entrySchema, LIST_ERROR).min(1, LIST_ERROR).max(MAX_LIST_LENGTH, LIST_ERROR),
+})
+
+/** @throws TypeError as `checkEntry`, with the index of each faulty entry. */
+export const checkEntries = (input: unknown): DenylistEntry[] =>
+  parseOptions('denylist list', entriesSchema, { entries: input }).entries
+
+/** Takes an entry too. @throws TypeError as `checkEntry`. */
+export const checkTarget = (input: unknown): DenylistTarget =>
+  parseOptions('denylist target', targetSchema, input)

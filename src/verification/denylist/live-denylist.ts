@@ -1,0 +1,43 @@
+import type { DenylistFailureCode } from '../../base/decision/denylist-event.js'
+/** What is denied of one issuer's tokens at this moment. */
+export interface DeniedLists {
+  /** Callers (`sub`). */
+  readonly callers: ReadonlySet<string>
+  /** Key ids. */
+  readonly keys: ReadonlySet<string>
+  /** Token ids (`jti`). */
+  readonly tokenIds: ReadonlySet<string>
+  /** Seconds since the epoch: tokens issued before, or without `iat`, are denied. */
+  readonly issuedBefore?: number
+}
+
+/** The state of a live denylist. JSON-serialisable. */
+export interface DenylistHealth {
+  /** `stale`: in force, but not confirmed of late. `cold` (never read) and `expired`: unknown. */
+  readonly state: 'cold' | 'fresh' | 'stale' | 'expired'
+  /** How many entries are in force. */
+  readonly entries: number
+  /** The version in force; 0 before the first. */
+  readonly version: number
+  /** Seconds since the list was last confirmed. */
+  readonly ageSeconds?: number
+  /** Entries are held that the list has lost (a failover, a flush). */
+  readonly regressed?: true
+  /** Why the last attempt to read it failed, until one succeeds. */
+  readonly lastError?: DenylistFailureCode
+}
+
+/** A denylist that changes while receivers run, judged from memory for each request. */
+export interface LiveDenylist {
+  /**
+   * What is denied of this issuer's tokens now, from memory; `undefined` when that is not known, and
+   * the request gets the 503. Asked for each request, after signature and claims.
+   */
+  lists(issuer: string): DeniedLists | undefined
+  /** Resolves once the list is known; rejects when it cannot be read. */
+  ready(): Promise<void>
+  /** Its state, from memory. */
+  health(): DenylistHealth
+  /** Ends what it has opened. */
+  close(): void
+}

@@ -1,0 +1,64 @@
+import { announceDenylist } from '../../base/decision/denylist-event.js'
+import { currentMoment } from './clock-reading.js'
+import {
+  advance,
+  COLD,
+  healthOf,
+  knownUntil,
+  type Life,
+  type LifeEvent,
+  stateOf,
+  tidings,
+} from './list-state.js'
+import { listsByIssuer, NOTHING_DENIED } from './lists-by-issuer.js'
+import type { DeniedLists, DenylistHealth } from './live-denylist.js'
+
+/** What holds while the list was never read, or not for `maxStaleSeconds`. */
+export type WhenUnknown = 'refuse' | 'accept'
+
+export interface HeldListOptions {
+  readonly maxStaleSeconds: number
+  readonly whenUnknown: WhenUnknown
+}
+
+/** The list of one receiver in memory: what has happened to it goes in, what is denied comes out. */
+export interface HeldList {
+  readonly life: Life
+  apply(event: LifeEvent): void
+  /** `undefined` when it is not known and requests are to be refused. */
+  lists(issuer: string): DeniedLists | undefined
+  isKnown(): boolean
+  health(): DenylistHealth
+}
+
+export function createHeldList({ maxStaleSeconds, whenUnknown }: HeldListOptions): HeldList {
+  const isRefusing = whenUnknown === 'refuse'
+  let life = COLD
+  let byIssuer: ReadonlyMap<string, DeniedLists> = new Map()
+  let knownUntilMs = Number.NEGATIVE_INFINITY
+
+  function isKnown(): boolean {
+    const state = stateOf(life, currentMoment(), maxStaleSeconds)
+    return state === 'fresh' || state === 'stale'
+  }
+
+  return {
+    get life() {
+      return life
+    },
+    apply(event) {
+      const before = life
+      life = advance(before, event, maxStaleSeconds)
+      if (life.held !== before.held) byIssuer = listsByIssuer(life.held.entries.values())
+      knownUntilMs = knownUntil(life, event.at, maxStaleSeconds)
+      announceDenylist(() => tidings(before, life))
+    },
+    lists(issuer) {
+      // Each request pays for this: it reads one clock. Both count at each look.
+      if (isRefusing && Date.now() > knownUntilMs) return undefined
+      return byIssuer.get(issuer) ?? NOTHING_DENIED
+    },
+    isKnown,
+    health: () => healthOf(life, currentMoment(), maxStaleSeconds),
+  }
+}

@@ -1,0 +1,37 @@
+import { isBackingOff, isRefreshDue, type Life } from './key-set-state.js'
+
+/** The fetches of a key set, numbered in the order in which they started; 0 is none. */
+export interface FetchNumbers {
+  readonly lastStarted: number
+  readonly lastSuccessful: number
+  readonly lastFailed: number
+}
+
+/** What a search for a key id depends on. */
+export interface SearchState {
+  readonly life: Life
+  /** Milliseconds of the key set's clock. */
+  readonly now: number
+  readonly fetches: FetchNumbers
+  readonly isClosed: boolean
+}
+
+/**
+ * What comes next for a key id that the set does not hold, while no fetch is under way.
+ *
+ * - `absent`: the core does not publish the key.
+ * - `unavailable`: whether it does cannot be known.
+ * - `fetch`: a fetch is called for anyway.
+ * - `fetch_within_budget`: a fetch would be made for this key id alone.
+ */
+export type SearchStep = 'absent' | 'unavailable' | 'fetch' | 'fetch_within_budget'
+
+/** A fetch answers a search only if it started after the search, so after `startedBefore`. */
+export function nextSearchStep(state: SearchState, startedBefore: number): SearchStep {
+  const { life, now, fetches, isClosed } = state
+  const isHeld = life.held !== undefined
+  if (isHeld && (isClosed || fetches.lastSuccessful > startedBefore)) return 'absent'
+  const hasFailed = fetches.lastFailed > startedBefore || isBackingOff(life, now)
+  if (isClosed || hasFailed) return 'unavailable'
+  return isHeld && !isRefreshDue(life, now) ? 'fetch_within_budget' : 'fetch'
+}

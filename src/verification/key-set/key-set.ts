@@ -1,0 +1,62 @@
+import type { KeyObject } from 'node:crypto'
+import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
+
+/** Where a receiver's keys come from; made by `remoteKeySet`. */
+export interface KeySet {
+  /**
+   * Resolves once the key set has been fetched. Rejects with a `ServiceAuthError` of the code
+   * `'unavailable'` when it could not be; a later call tries again.
+   */
+  ready(): Promise<void>
+  /** The state of the set, from memory, without key material. */
+  health(): KeySetHealth
+  /** Stops fetching for good. A set that is held stays in use until it expires. */
+  close(): void
+}
+
+/** The state of a key set. JSON-serialisable. */
+export interface KeySetHealth {
+  /** `stale`: in use, and a refresh is due. `cold` (never fetched) and `expired`: no key is usable. */
+  readonly state: 'cold' | 'fresh' | 'stale' | 'expired'
+  /** Seconds since the last successful fetch; of an `initial` set, since the key set was made. */
+  readonly ageSeconds?: number
+  /** The usable key ids. */
+  readonly keys: readonly string[]
+  /** Why the last fetch failed, until one succeeds. */
+  readonly lastError?: FetchFailureCode
+  /** Seconds since the epoch: until when the set can be used. */
+  readonly expiresAt?: number
+}
+
+/**
+ * A key that may verify RS256 signatures. A refresh that does not change a key keeps its object, so
+ * `===` tells whether a key is still in the set.
+ */
+export interface VerificationKey {
+  readonly kid: string
+  readonly thumbprint: string
+  readonly publicKey: KeyObject
+}
+
+/** What verification asks of a key set. */
+export interface KeySource {
+  /** The key with this id that may be used now; never waits. */
+  current(kid: string): VerificationKey | undefined
+  /**
+   * The same, after a fetch where one is needed; `undefined` when the core does not publish the key.
+   *
+   * @throws Unavailable when that cannot be known.
+   */
+  find(kid: string): Promise<VerificationKey | undefined>
+}
+
+const sources = new WeakMap<object, KeySource>()
+
+/** Attaches what verification asks to the object that users hold. */
+export function withSource(keySet: KeySet, source: KeySource): KeySet {
+  sources.set(keySet, source)
+  return keySet
+}
+
+export const sourceOf = (keySet: unknown): KeySource | undefined =>
+  typeof keySet === 'object' && keySet !== null ? sources.get(keySet) : undefined

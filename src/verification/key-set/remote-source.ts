@@ -1,0 +1,55 @@
+import { AsyncResource } from 'node:async_hooks'
+import { announceKeySet, withoutQuery } from '../../base/decision/key-set-event.js'
+import { Unavailable } from '../../base/decision/unavailable.js'
+import { reasonInWords } from './fetch-key-set.js'
+import { nextSearchStep, type SearchState } from './find-key-step.js'
+import type { KeySet, KeySource } from './key-set.js'
+import { healthOf } from './key-set-state.js'
+import { createRefetchBudget } from './refetch-budget.js'
+import { createRefresher, type RefresherOptions } from './refresher.js'
+
+/** A key set behind one address, as users and as verification see it. */
+export function createRemoteSource(options: RefresherOptions): KeySource & KeySet {
+  const refresher = createRefresher(options)
+  const tellExhausted = (): void => announceKeySet(options.jwksUri, { type: 'budget_exhausted' })
+  const budget = createRefetchBudget(AsyncResource.bind(tellExhausted))
+
+  return {
+    current: refresher.current,
+    async find(kid) {
+      const startedBefore = refresher.fetches.lastStarted
+      for (;;) {
+        const key = refresher.current(kid)
+        if (key !== undefined) return key
+        if (refresher.flight === undefined) {
+          const state = refresher.state()
+          const step = nextSearchStep(state, startedBefore)
+          if (step === 'absent') return undefined
+          if (step === 'unavailable') throw unavailable(options.jwksUri, state)
+          if (step === 'fetch_within_budget' && !budget.take(state.now)) return undefined
+          refresher.fetch()
+        }
+        await refresher.flight
+      }
+    },
+    async ready() {
+      const { fetches } = refresher
+      if (fetches.lastSuccessful === 0) refresher.fetch()
+      await refresher.flight
+      if (fetches.lastSuccessful === 0) throw unavailable(options.jwksUri, refresher.state())
+    },
+    health() {
+      const { life, now } = refresher.state()
+      return healthOf(life, now)
+    },
+    close: refresher.close,
+  }
+}
+
+function unavailable(jwksUri: string, { life }: SearchState): Unavailable {
+  const reason = life.trouble === undefined ? 'closed' : reasonInWords(life.trouble)
+  return new Unavailable(
+    'key_set',
+    `the key set at ${withoutQuery(jwksUri)} could not be fetched (reason: ${reason})`,
+  )
+}

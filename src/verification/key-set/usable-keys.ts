@@ -1,0 +1,135 @@
+import { createPublicKey, hash } from 'node:crypto'
+import type { SkipReason } from '../../base/decision/key-set-event.js'
+import { isRecord } from '../../base/options.js'
+import { FetchFailure } from './fetch-key-set.js'
+import type { VerificationKey } from './key-set.js'
+
+/** The core's static keys are told by their ids. */
+export const isStaticKeyId = (kid: string): boolean => kid.startsWith('s-')
+
+export interface SkippedKey {
+  readonly reason: SkipReason
+  readonly keyId?: string
+}
+
+export interface Screened {
+  readonly keys: ReadonlyMap<string, VerificationKey>
+  readonly skipped: readonly SkippedKey[]
+}
+
+const MAX_MEMBERS = 32
+const MIN_MODULUS_BITS = 2048
+const MAX_MODULUS_BITS = 8192
+const MAX_KEY_ID_LENGTH = 256
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** At most 256 visible ASCII characters (RFC 7517, section 4.5, leaves the form open). */
+export const isKeyId = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= MAX_KEY_ID_LENGTH && /^[\x21-\x7e]+$/.test(value)
+
+/**
+ * Returns the usable keys of a JWKS document. A key that `held` has unchanged keeps its object, by
+ * which cached tokens know that it is still in the set.
+ *
+ * @throws FetchFailure when the document is no key set or has too many members.
+ */
+export function screenKeySet(
+  document: unknown,
+  held: ReadonlyMap<string, VerificationKey> | undefined,
+): Screened {
+  const members = isRecord(document) ? document['keys'] : undefined
+  if (!Array.isArray(members)) throw new FetchFailure('malformed')
+  if (members.length > MAX_MEMBERS) throw new FetchFailure('too_many_keys')
+  const keys = new Map<string, VerificationKey>()
+  const skipped: SkippedKey[] = []
+  for (const member of members) {
+    const key = screenMember(member, members, held)
+    if ('reason' in key) skipped.push(key)
+    else keys.set(key.kid, key)
+  }
+  return { keys, skipped }
+}
+
+function screenMember(
+  member: unknown,
+  members: readonly unknown[],
+  held: ReadonlyMap<string, VerificationKey> | undefined,
+): VerificationKey | SkippedKey {
+  if (!isRecord(member)) return { reason: 'malformed' }
+  const { kid } = member
+  if (!isKeyId(kid)) return { reason: 'key_id_invalid' }
+  const isRepeated = members.some(
+    (other) => isRecord(other) && other['kid'] === kid && !isSameKey(other, member),
+  )
+  const reason = isRepeated ? 'key_id_repeated' : faultOfUse(member)
+  if (reason !== undefined) return { reason, keyId: kid }
+  const modulus = unsignedInteger(member['n'])
+  const exponent = unsignedInteger(member['e'])
+  if (modulus === undefined || exponent === undefined) return { reason: 'malformed', keyId: kid }
+  const fault = faultOfNumbers(modulus, exponent)
+  if (fault !== undefined) return { reason: fault, keyId: kid }
+  // Only the members that make the public key, in the order of RFC 7638: others, such as `ext` and
+  // `x5c`, must have no effect.
+  const e = exponent.toString('base64url')
+  const jwk = { e, kty: 'RSA', n: modulus.toString('base64url') }
+  const thumbprint = hash('sha256', JSON.stringify(jwk), 'base64url')
+  const known = held?.get(kid)
+  if (known?.thumbprint === thumbprint) return known
+  return Object.freeze({ kid, thumbprint, publicKey: createPublicKey({ key: jwk, format: 'jwk' }) })
+}
+
+/** The same key for the same use; members that have no say may differ. */
+function isSameKey(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
+  return (
+    ['kty', 'use', 'alg'].every((name) => one[name] === other[name]) &&
+    isSameList(one['key_ops'], other['key_ops']) &&
+    PRIVATE_MEMBERS.every((name) => Object.hasOwn(one, name) === Object.hasOwn(other, name)) &&
+    ['n', 'e'].every((name) => isSameInteger(one[name], other[name]))
+  )
+}
+
+const isSameList = (one: unknown, other: unknown): boolean =>
+  Array.isArray(one) && Array.isArray(other)
+    ? one.length === other.length && one.every((value, index) => value === other[index])
+    : one === other
+
+function isSameInteger(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  const number = unsignedInteger(one)
+  return number !== undefined && unsignedInteger(other)?.equals(number) === true
+}
+
+function faultOfUse(member: Record<string, unknown>): SkipReason | undefined {
+  const { kty, use, alg, key_ops: operations } = member
+  if (kty !== 'RSA') return 'not_rsa'
+  if (PRIVATE_MEMBERS.some((name) => Object.hasOwn(member, name))) return 'private'
+  if (alg !== undefined && alg !== 'RS256') return 'other_algorithm'
+  if (use !== undefined && use !== 'sig') return 'not_for_signatures'
+  if (operations !== undefined && !allowsVerify(operations)) return 'not_for_signatures'
+  return undefined
+}
+
+const allowsVerify = (operations: unknown): boolean =>
+  Array.isArray(operations) && operations.includes('verify')
+
+function faultOfNumbers(modulus: Buffer, exponent: Buffer): SkipReason | undefined {
+  const bits = bitLength(modulus)
+  if (bits < MIN_MODULUS_BITS || bits > MAX_MODULUS_BITS) return 'modulus_size'
+  return isOddFromThree(exponent) ? undefined : 'exponent'
+}
+
+/** Decodes a Base64urlUInt (RFC 7518, section 2); drops leading zeros, which some libraries write. */
+function unsignedInteger(value: unknown): Buffer | undefined {
+  if (typeof value !== 'string') return undefined
+  const octets = Buffer.from(value, 'base64url')
+  if (octets.toString('base64url') !== value) return undefined
+  const first = octets.findIndex((octet) => octet !== 0)
+  return first === -1 ? undefined : octets.subarray(first)
+}
+
+const bitLength = (octets: Buffer): number => octets.length * 8 - (Math.clz32(octets[0] ?? 0) - 24)
+
+function isOddFromThree(octets: Buffer): boolean {
+  const last = octets[octets.length - 1] ?? 0
+  return last % 2 === 1 && (octets.length > 1 || last >= 3)
+}

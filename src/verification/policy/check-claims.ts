@@ -1,0 +1,141 @@
+import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
+import { denialOf } from './denial.js'
+import { identityOf, type ServiceIdentity } from './identity.js'
+import { type PermissionSet, permissionSet } from './permission-set.js'
+import type { Policy } from './policy.js'
+
+/** What the core has signed, and with which key. */
+interface SignedClaims {
+  readonly keyId: string
+  /** The payload as parsed, without a prototype, and the JSON text that it was parsed from. */
+  readonly payload: { readonly members: Claims; readonly text: string }
+}
+
+/** An accepted token. */
+export interface Judgement {
+  readonly identity: ServiceIdentity
+  /** Seconds since the epoch: the judgement holds while `validFrom <= now < validUntil`. */
+  readonly validFrom: number
+  readonly validUntil: number
+}
+
+/**
+ * Judges a verified token by the policy (RFC 7519, section 4.1, and the claims `source`,
+ * `token_type` and `permissions`). `now` is in seconds since the epoch. The checks that end in a 401
+ * come before those that end in a 403.
+ */
+export function judge(token: SignedClaims, policy: Policy, now: number): Decision<Judgement> {
+  const { keyId, payload } = token
+  const read = readClaims(payload.members, policy)
+  if (!read.ok) return withKeyId(read, keyId)
+  const times = read.value
+  const fault = timeFault(times, policy, now)
+  if (fault !== undefined) return withKeyId(fault, keyId)
+  const { caller, tokenId, iat, exp } = times
+  const denial = denialOf({ name: caller, keyId, tokenId, issuedAt: iat }, policy)
+  if (denial !== undefined) return denial
+  const granted = grantedTo(caller, times.permissions, policy)
+  if (!granted.ok) return deny(granted.reason, { ...granted.evidence, caller, keyId })
+  const { issuer, audience } = policy
+  const identity = identityOf({
+    name: caller,
+    permissions: granted.value,
+    issuer,
+    audience,
+    tokenId,
+    issuedAt: iat,
+    expiresAt: exp,
+    keyId,
+    payload: payload.text,
+  })
+  return allow({ identity, ...validity(times, policy) })
+}
+
+const withKeyId = (denial: Denial, keyId: string): Denial =>
+  deny(denial.reason, { ...denial.evidence, keyId })
+
+interface ReadClaims {
+  readonly caller: string
+  readonly permissions: readonly string[]
+  readonly exp: number
+  readonly iat: number | undefined
+  readonly nbf: number | undefined
+  readonly tokenId: string | undefined
+}
+
+type Claims = Readonly<Record<string, unknown>>
+
+function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
+  const { sub, permissions, exp, iat, nbf, jti } = claims
+  const fault =
+    exactFault(claims, 'iss', policy.issuer) ??
+    exactFault(claims, 'aud', policy.audience) ??
+    exactFault(claims, 'source', policy.source) ??
+    exactFault(claims, 'token_type', policy.tokenType)
+  if (fault !== undefined) return fault
+  if (typeof sub !== 'string' || sub === '') return wrong('sub', sub)
+  if (!isStringList(permissions)) return wrong('permissions', permissions)
+  if (!isFiniteNumber(exp)) return wrong('exp', exp)
+  if (iat !== undefined && !isFiniteNumber(iat)) return wrong('iat', iat)
+  if (nbf !== undefined && !isFiniteNumber(nbf)) return wrong('nbf', nbf)
+  if (jti !== undefined && !isTokenId(jti)) return wrong('jti', jti)
+  return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti })
+}
+
+const exactFault = (claims: Claims, claim: string, expected: string): Denial | undefined =>
+  claims[claim] === expected ? undefined : wrong(claim, claims[claim])
+
+const wrong = (claim: string, value: unknown): Denial =>
+  deny(value === undefined ? 'claim_missing' : 'claim_invalid', { claim })
+
+const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
+
+/** A longer one could not be denied: an entry of a denylist holds as many characters. */
+const MAX_TOKEN_ID_LENGTH = 256
+
+const isTokenId = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= MAX_TOKEN_ID_LENGTH
+
+const isStringList = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((member) => typeof member === 'string')
+
+function timeFault({ exp, iat, nbf }: ReadClaims, policy: Policy, now: number): Denial | undefined {
+  const tolerance = policy.clockToleranceSeconds
+  if (now >= exp + tolerance) return deny('token_expired', { claim: 'exp' })
+  if (nbf !== undefined && nbf > now + tolerance)
+    return deny('token_not_yet_valid', { claim: 'nbf' })
+  if (iat !== undefined && iat > now + tolerance)
+    return deny('token_not_yet_valid', { claim: 'iat' })
+  const lifetime = exp - Math.min(iat ?? now, now)
+  if (lifetime > policy.maxLifetimeSeconds + tolerance) {
+    return deny('token_lifetime_too_long', { claim: 'exp' })
+  }
+  return undefined
+}
+
+/** The token's permissions, without those beyond the caller's ceiling. */
+function grantedTo(
+  caller: string,
+  permissions: readonly string[],
+  policy: Policy,
+): Decision<PermissionSet> {
+  if (!policy.ceilings.has(caller)) return deny('caller_not_approved', { claim: 'sub' })
+  const ceiling = policy.ceilings.get(caller)
+  const granted = ceiling === undefined ? permissions : permissions.filter((p) => ceiling.has(p))
+  const missing = policy.permissions.find((name) => !granted.includes(name))
+  return missing === undefined
+    ? allow(permissionSet(granted))
+    : deny('permission_missing', { permission: missing })
+}
+
+/**
+ * `nbf`, `iat` and the longest lifetime get the clock tolerance, as in `timeFault`. `exp` does not:
+ * between `exp` and the end of its tolerance every request is judged anew.
+ */
+function validity(
+  { exp, iat, nbf }: ReadClaims,
+  policy: Policy,
+): Pick<Judgement, 'validFrom' | 'validUntil'> {
+  const earliest = Math.max(nbf ?? -Infinity, iat ?? -Infinity, exp - policy.maxLifetimeSeconds)
+  return { validFrom: earliest - policy.clockToleranceSeconds, validUntil: exp }
+}

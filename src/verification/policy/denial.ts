@@ -1,0 +1,142 @@
+import { type Denial, deny } from '../../base/decision/reason.js'
+import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
+import type { ServiceIdentity } from './identity.js'
+import type { Policy } from './policy.js'
+
+/** What of a verified token can be denied. */
+export interface DeniableToken extends Pick<ServiceIdentity, 'name' | 'keyId'> {
+  readonly tokenId?: string | undefined
+  readonly issuedAt?: number | undefined
+}
+
+/** What ends in a 401 comes first; then what is a 403; at last what may be either, or none. */
+const REASONS = [
+  'key_denied',
+  'token_denied',
+  'token_issued_too_early',
+  'caller_denied',
+  'denylist_unavailable',
+] as const
+
+type DenylistReason = (typeof REASONS)[number]
+
+/**
+ * What the denylists of the policy have against a token whose signature and claims are right. They are
+ * judged as one list: what any of them denies is refused, though another is unknown.
+ *
+ * @throws ServiceAuthError when a live denylist throws or gives something else than lists.
+ */
+export const denialOf = (token: DeniableToken, policy: Policy): Denial | undefined =>
+  denialNow(token, policy, reasonIn(policy.denied, token))
+
+/**
+ * What the live denylists have against it, beside what the others have said: those never change, and need
+ * not be asked again.
+ *
+ * @throws ServiceAuthError as `denialOf` does.
+ */
+export function denialNow(
+  token: DeniableToken,
+  { issuer, liveDenylists }: Policy,
+  earlier?: DenylistReason,
+): Denial | undefined {
+  const reasonOf = (lists: DeniedLists) => reasonIn(lists, token)
+  let reason = earlier
+  for (const denylist of liveDenylists) {
+    reason = moreUrgent(reason, reasonNow(denylist, issuer, reasonOf))
+  }
+  return reason === undefined ? undefined : deny(reason, evidenceOf(reason, token))
+}
+
+/**
+ * What the denylists have against a key, whatever it has signed. No evidence: the key id is the
+ * caller's until its signature has been verified.
+ *
+ * @throws ServiceAuthError as `denialOf` does.
+ */
+export function keyDenialNow(
+  keyId: string,
+  { denied, issuer, liveDenylists }: Pick<Policy, 'denied' | 'issuer' | 'liveDenylists'>,
+): Denial | undefined {
+  const reasonOf = (lists: DeniedLists) => (isIn(lists.keys, keyId) ? 'key_denied' : undefined)
+  let reason: DenylistReason | undefined = reasonOf(denied)
+  for (const denylist of liveDenylists) {
+    reason = moreUrgent(reason, reasonNow(denylist, issuer, reasonOf))
+  }
+  return reason === undefined ? undefined : deny(reason)
+}
+
+function moreUrgent(
+  one: DenylistReason | undefined,
+  other: DenylistReason | undefined,
+): DenylistReason | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return REASONS.indexOf(one) <= REASONS.indexOf(other) ? one : other
+}
+
+function reasonNow(
+  denylist: LiveDenylist,
+  issuer: string,
+  reasonOf: (lists: DeniedLists) => DenylistReason | undefined,
+): DenylistReason | undefined {
+  let lists: DeniedLists | undefined
+  try {
+    lists = denylist.lists(issuer)
+    return lists === undefined ? 'denylist_unavailable' : reasonOf(lists)
+  } catch (error) {
+    ignoreRejection(lists)
+    // Always wrapped: a failure that says of itself that it is a 503 would become one.
+    throw new ServiceAuthError('internal', 'a live denylist of the policy has failed', {
+      cause: error,
+    })
+  }
+}
+
+/** Asks for all of it, whatever comes first: lists of another shape must not decide anything. */
+function reasonIn(lists: DeniedLists, token: DeniableToken): DenylistReason | undefined {
+  const isKeyDenied = isIn(lists.keys, token.keyId)
+  const isTokenDenied = isIn(lists.tokenIds, token.tokenId)
+  const isCallerDenied = isIn(lists.callers, token.name)
+  const isTooEarly = isBefore(token.issuedAt, lists.issuedBefore)
+  if (isKeyDenied) return 'key_denied'
+  if (isTokenDenied) return 'token_denied'
+  if (isTooEarly) return 'token_issued_too_early'
+  return isCallerDenied ? 'caller_denied' : undefined
+}
+
+const WRONG_SHAPE =
+  'a live denylist must return sets of callers, keys and tokenIds, and issuedBefore in seconds'
+
+function isIn(set: ReadonlySet<string>, name: string | undefined): boolean {
+  if (typeof set?.has !== 'function') throw new TypeError(WRONG_SHAPE)
+  if (name === undefined) return false
+  const found: unknown = set.has(name)
+  if (typeof found === 'boolean') return found
+  ignoreRejection(found)
+  throw new TypeError(WRONG_SHAPE)
+}
+
+function isBefore(issuedAt: number | undefined, cutOff: number | undefined): boolean {
+  if (cutOff === undefined) return false
+  if (!Number.isFinite(cutOff)) throw new TypeError(WRONG_SHAPE)
+  return issuedAt === undefined || issuedAt < cutOff
+}
+
+function evidenceOf(reason: DenylistReason, { keyId, name }: DeniableToken): Denial['evidence'] {
+  switch (reason) {
+    case 'token_denied':
+      return { claim: 'jti', keyId }
+    case 'token_issued_too_early':
+      return { claim: 'iat', keyId }
+    case 'caller_denied':
+      return { claim: 'sub', caller: name, keyId }
+    default:
+      return { keyId }
+  }
+}
+
+/** A function that should not be asynchronous may be so: its rejection would end the process. */
+export function ignoreRejection(returned: unknown): void {
+  Promise.resolve(returned).catch(() => {})
+}

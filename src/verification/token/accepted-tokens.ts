@@ -1,0 +1,74 @@
+import type { Decision } from '../../base/decision/reason.js'
+import { createTokenCache, digestOf } from './token-cache.js'
+
+interface Options<T> {
+  /** How many accepted tokens are remembered; 0 for none. */
+  readonly max: number
+  decide(token: string): Promise<Decision<T>>
+  /** Whether what was decided earlier still holds. */
+  holds(accepted: T): boolean
+}
+
+type Accepted<T> = Extract<Decision<T>, { readonly ok: true }>
+
+/** What the memory of verified tokens has been good for since it was made. JSON-serialisable. */
+export interface TokenCacheHealth {
+  /** How many tokens are remembered, of at most `max`. */
+  readonly entries: number
+  /** `tokenCache.max` of the policy. */
+  readonly max: number
+  /** How many requests brought a token that was remembered, and how many one that had to be verified. */
+  readonly hits: number
+  /** How many requests brought a token that had to be verified. */
+  readonly misses: number
+}
+
+/** Accepted tokens, remembered. */
+export interface AcceptedTokens<T> {
+  decide(token: string): Decision<T> | Promise<Decision<T>>
+  health(): TokenCacheHealth
+}
+
+/**
+ * Remembers which tokens were accepted, and lets equal tokens that arrive together share one
+ * decision. Refusals are not remembered: anybody could fill the memory with them.
+ */
+export function rememberAccepted<T extends object>({
+  max,
+  decide,
+  holds,
+}: Options<T>): AcceptedTokens<T> {
+  const cache = createTokenCache<Accepted<T>>(max)
+  const flights = new Map<string, Promise<Decision<T>>>()
+  let hits = 0
+  let misses = 0
+
+  async function decideOnce(token: string, digest: string): Promise<Decision<T>> {
+    try {
+      const decision = await decide(token)
+      if (decision.ok) cache.set(digest, decision, token.length)
+      return decision
+    } finally {
+      flights.delete(digest)
+    }
+  }
+
+  return {
+    decide(token) {
+      const digest = digestOf(token)
+      const known = cache.get(digest)
+      if (known !== undefined && holds(known.value)) {
+        hits += 1
+        return known
+      }
+      misses += 1
+      if (known !== undefined) cache.delete(digest)
+      const underWay = flights.get(digest)
+      if (underWay !== undefined) return underWay
+      const flight = decideOnce(token, digest)
+      flights.set(digest, flight)
+      return flight
+    },
+    health: () => ({ entries: cache.size, max, hits, misses }),
+  }
+}

@@ -1,0 +1,41 @@
+import { compactVerify, errors } from 'jose'
+import { type JsonObject, readJsonObject } from '../../base/compact-jws.js'
+import { allow, type Decision, deny } from '../../base/decision/reason.js'
+import type { KeySource, VerificationKey } from '../key-set/key-set.js'
+import type { ScreenedToken } from './parse-token.js'
+
+/** What the core has signed. */
+export interface VerifiedToken {
+  readonly key: VerificationKey
+  /** As parsed: of any type, with any member names, an own `__proto__` included. */
+  readonly payload: JsonObject
+}
+
+const ALGORITHMS = { algorithms: ['RS256'] }
+
+/**
+ * Verifies the signature with the key that `kid` selects, and reads the payload only then (RFC 7515,
+ * section 5.2).
+ *
+ * @throws Unavailable when the key set cannot tell whether it has the key.
+ */
+export async function verifyToken(
+  { token, kid }: ScreenedToken,
+  keySource: KeySource,
+): Promise<Decision<VerifiedToken>> {
+  const found = keySource.current(kid) ?? (await keySource.find(kid))
+  if (found === undefined) return deny('key_unknown')
+  let octets: Uint8Array
+  try {
+    octets = (await compactVerify(token, found.publicKey, ALGORITHMS)).payload
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return deny('signature_invalid', { keyId: kid })
+    throw error
+  }
+  // The set may have been swapped meanwhile: a key that has gone verifies nothing any more.
+  const key = keySource.current(kid) ?? (await keySource.find(kid))
+  if (key?.thumbprint !== found.thumbprint) return deny('key_unknown')
+  const payload = readJsonObject(octets)
+  if (payload === undefined) return deny('token_malformed', { keyId: kid })
+  return allow({ key, payload })
+}

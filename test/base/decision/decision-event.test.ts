@@ -1,0 +1,51 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { expect, onTestFinished, test } from 'vitest'
+import {
+  announceDecision,
+  type DecisionEvent,
+  isObserved,
+} from '../../../src/base/decision/decision-event.js'
+import { leaveChannels } from '../../support/secret-search/index.js'
+
+// Here it matters that nobody else listens.
+leaveChannels()
+
+const EVENT: DecisionEvent = { outcome: 'accepted', by: 'serviceAuth' }
+
+test('a decision is observed where somebody listens, on the channel or directly', () => {
+  expect(isObserved([])).toBe(false)
+  expect(isObserved([() => {}])).toBe(true)
+  const listener = (): void => {}
+  subscribe('express-service-auth:decision', listener)
+  expect(isObserved([])).toBe(true)
+  unsubscribe('express-service-auth:decision', listener)
+  expect(isObserved([])).toBe(false)
+})
+
+test('each observer is told, whatever the others do', async () => {
+  const rejections: unknown[] = []
+  const onRejection = (reason: unknown): number => rejections.push(reason)
+  process.on('unhandledRejection', onRejection)
+  onTestFinished(() => void process.off('unhandledRejection', onRejection))
+  const told: DecisionEvent[] = []
+  const published: unknown[] = []
+  const listener = (event: unknown): number => published.push(event)
+  subscribe('express-service-auth:decision', listener)
+  onTestFinished(() => void unsubscribe('express-service-auth:decision', listener))
+  const observers = [
+    () => {
+      throw new Error('thrown')
+    },
+    async () => Promise.reject(new Error('rejected')),
+    () => null,
+    (event: DecisionEvent) => told.push(event),
+  ]
+  announceDecision(observers, EVENT)
+  expect(told).toEqual([EVENT])
+  // What is searched on the channel is what observers get.
+  expect(published[0]).toBe(told[0])
+  expect(published).toEqual([EVENT])
+  // Unhandled rejections are reported after the microtasks of their turn.
+  await new Promise(setImmediate)
+  expect(rejections).toEqual([])
+})

@@ -1,0 +1,234 @@
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { ErrorRequestHandler, RequestHandler } from 'express'
+import {
+  type IdempotencyEvent,
+  type IdempotencyStore,
+  memoryStore,
+  type Reservation,
+} from 'express-service-auth'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { openOrders } from '../../support/order-receiver.js'
+import { leaveChannels } from '../../support/secret-search/index.js'
+import { until } from '../../support/until.js'
+import { watchedStore } from '../../support/watched-store.js'
+
+leaveChannels()
+
+function collect(): readonly IdempotencyEvent[] {
+  const events: IdempotencyEvent[] = []
+  const listen = (event: unknown): void => void events.push(event as IdempotencyEvent)
+  subscribe('express-service-auth:idempotency', listen)
+  onTestFinished(() => void unsubscribe('express-service-auth:idempotency', listen))
+  return events
+}
+
+describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }) => {
+  it('tells what became of each request, and never the key', async () => {
+    const events = collect()
+    const store = memoryStore()
+    const receiver = await openOrders({
+      express,
+      store,
+      outer: [
+        (req, _res, next) => {
+          Object.assign(req, { id: 'r-1' })
+          next()
+        },
+      ],
+      handler: (req, res) => void (req.query['end'] ? res.destroy() : res.status(201).json({})),
+    })
+    const key = newKey()
+    await call(receiver.port)
+    await call(receiver.port, { key: '"' })
+    await call(receiver.port, { key })
+    await call(receiver.port, { key })
+    await call(receiver.port, { key, path: '/orders/2' })
+    const other = { key: newKey(), path: '/orders/1?end=1' }
+    await call(receiver.port, other)
+    await call(receiver.port, other)
+    store.close()
+    await call(receiver.port, { key })
+    await receiver.close()
+
+    expect(events.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual([
+      'refused key_missing',
+      'refused key_invalid',
+      'accepted reserved',
+      'accepted result_kept',
+      'accepted replayed',
+      'refused key_reused',
+      'accepted reserved',
+      'accepted abandoned',
+      'refused outcome_unknown',
+      'undecided store_unavailable',
+    ])
+    for (const event of events) {
+      expect(event).toMatchObject({
+        by: 'requireIdempotencyKey',
+        caller: 'billing',
+        requestId: 'r-1',
+      })
+      expect(Object.isFrozen(event)).toBe(true)
+    }
+    expect(JSON.stringify(events)).not.toContain(key)
+
+    const records = events.map(({ record }) => record)
+    const [first, second] = [records[2], records[6]]
+    expect(first).toMatch(/^[\w-]{24}$/)
+    expect(second).toMatch(/^[\w-]{24}$/)
+    expect(second).not.toBe(first)
+    expect(records).toEqual([
+      ...[undefined, undefined, first, first, first, first],
+      ...[second, second, second, first],
+    ])
+    const found = events.map((event) => ('found' in event ? event.found : undefined))
+    expect(found.filter(Boolean)).toEqual(['abandoned'])
+    expect(found[8]).toBe('abandoned')
+  })
+
+  it.each<[string, Reservation, string]>([
+    ['a run that left no result', { outcome: 'abandoned' }, 'abandoned'],
+    ['a record that cannot be read', { outcome: 'unreadable' }, 'unreadable'],
+    [
+      'a result that cannot be read',
+      { outcome: 'finished', result: Buffer.from('x') },
+      'unreadable',
+    ],
+  ])('tells that %s was found', async (_what, reservation, found) => {
+    const events = collect()
+    const store = { ...memoryStore(), reserve: async () => reservation }
+    const receiver = await openOrders({ express, store, handler: (_req, res) => void res.end() })
+    onTestFinished(() => receiver.close())
+    expect((await call(receiver.port, { key: newKey() })).problem).toBe('outcome-unknown')
+    expect(events).toMatchObject([{ outcome: 'refused', reason: 'outcome_unknown', found }])
+  })
+
+  it('tells how a run ended in the context of its request, wherever its handler answers', async () => {
+    const storage = new AsyncLocalStorage<string>()
+    const contexts: unknown[] = []
+    const listen = (event: unknown): void => {
+      const { reason } = event as IdempotencyEvent
+      contexts.push([reason, storage.getStore()])
+    }
+    subscribe('express-service-auth:idempotency', listen)
+    onTestFinished(() => void unsubscribe('express-service-auth:idempotency', listen))
+    const elsewhere = new AsyncResource('elsewhere')
+    const receiver = await openOrders({
+      express,
+      store: memoryStore(),
+      outer: [(req, _res, next) => storage.run(`request ${req.path}`, next)],
+      handler: (req, res) =>
+        elsewhere.runInAsyncScope(() => {
+          if (req.query['end']) res.destroy()
+          else res.status(201).json({})
+        }),
+    })
+    onTestFinished(() => receiver.close())
+    await call(receiver.port, { key: newKey(), path: '/orders/1' })
+    await call(receiver.port, { key: newKey(), path: '/orders/2?end=1' })
+    await until('both have ended', async () => contexts.length === 4)
+    expect(contexts).toEqual([
+      ['reserved', 'request /orders/1'],
+      ['result_kept', 'request /orders/1'],
+      ['reserved', 'request /orders/2'],
+      ['abandoned', 'request /orders/2'],
+    ])
+  })
+
+  it('lets every run end where the id of a request cannot be read any more', async () => {
+    const events = collect()
+    const faults: unknown[] = []
+    const note = (error: unknown): number => faults.push(error)
+    process.on('unhandledRejection', note)
+    onTestFinished(() => void process.off('unhandledRejection', note))
+    const store = watchedStore(memoryStore())
+    const receiver = await openOrders({
+      express,
+      store,
+      handler(req, res) {
+        const get = (): never => {
+          throw new Error('gone')
+        }
+        Object.defineProperty(req, 'id', { get })
+        if (req.query['end']) res.destroy()
+        else res.status(201).json({})
+      },
+    })
+    onTestFinished(() => receiver.close())
+    expect((await call(receiver.port, { key: newKey() })).status).toBe(201)
+    await call(receiver.port, { key: newKey(), path: '/orders/1?end=1' })
+    await until('both have ended', async () => store.endings.length === 2)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(faults).toEqual([])
+    expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'reserved'])
+  })
+
+  it.each<[string, () => unknown]>([
+    ['a promise', async () => true],
+    ['no promise', () => true],
+    [
+      'nothing, but throws',
+      () => {
+        throw new Error('away')
+      },
+    ],
+  ])(
+    'tells an answer before the key is reserved as a fault, where settle returns %s',
+    async (_what, settle) => {
+      const own = { ...memoryStore(), settle: settle as IdempotencyStore['settle'] }
+      const { reserve } = own
+      const errors: unknown[] = []
+      let answerEarly = (): void => {}
+      const receiver = await openOrders({
+        express,
+        handler: (_req, res) => void res.end(),
+        store: {
+          ...own,
+          reserve(request) {
+            answerEarly()
+            return reserve(request)
+          },
+        },
+        outer: [
+          (_req, res, next) => {
+            answerEarly = () => void res.status(504).end()
+            next()
+          },
+        ],
+        finish: (app) =>
+          app.use(((error, _req, _res, _next) => errors.push(error)) satisfies ErrorRequestHandler),
+      })
+      onTestFinished(() => receiver.close())
+      expect((await call(receiver.port, { key: newKey() })).status).toBe(504)
+      await until('the fault is told', async () => errors.length > 0)
+      expect(errors[0]).toMatchObject({
+        code: 'wrong_wiring',
+        message: expect.stringContaining('had begun'),
+      })
+    },
+  )
+
+  it('makes no event while nobody listens', async () => {
+    let asked = 0
+    const countReads: RequestHandler = (req, _res, next) => {
+      Object.defineProperty(req, 'id', { get: () => (asked += 1) })
+      next()
+    }
+    const handler: RequestHandler = (_req, res) => void res.status(201).json({})
+    const store = memoryStore()
+    const receiver = await openOrders({ express, store, outer: [countReads], handler })
+    onTestFinished(() => receiver.close())
+    const key = newKey()
+    await call(receiver.port, { key })
+    await call(receiver.port, { key })
+    await call(receiver.port)
+    await call(receiver.port, { key, claims: { sub: 'stranger' } })
+    expect(asked).toBe(0)
+    collect()
+    await call(receiver.port, { key })
+    expect(asked).toBe(1)
+  })
+})

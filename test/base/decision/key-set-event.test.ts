@@ -1,0 +1,38 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { expect, it } from 'vitest'
+import { announceKeySet, changesBetween } from '../../../src/base/decision/key-set-event.js'
+
+const keys = (entries: Record<string, string>): ReadonlyMap<string, { thumbprint: string }> =>
+  new Map(Object.entries(entries).map(([kid, thumbprint]) => [kid, { thumbprint }]))
+
+it('reaches who listens on express-service-auth:keys', () => {
+  const seen: unknown[] = []
+  const listen = (event: unknown): unknown => seen.push(event)
+  subscribe('express-service-auth:keys', listen)
+  announceKeySet('https://api.example.com/jwks.json?key=s3cret', {
+    type: 'failed',
+    reason: 'timeout',
+  })
+  unsubscribe('express-service-auth:keys', listen)
+  announceKeySet('https://api.example.com/jwks.json', { type: 'expired' })
+  const jwksUri = 'https://api.example.com/jwks.json'
+  expect(seen).toEqual([{ type: 'failed', reason: 'timeout', jwksUri }])
+})
+
+it('names what was added, replaced and removed', () => {
+  const before = keys({ stays: '1', changes: '2', goes: '3' })
+  const after = keys({ stays: '1', changes: 'other', comes: '4' })
+  expect(changesBetween(before, after)).toEqual({
+    added: ['comes'],
+    replaced: ['changes'],
+    removed: ['goes'],
+  })
+})
+
+it('counts all keys of a first set as added', () => {
+  expect(changesBetween(undefined, keys({ a: '1', b: '2' }))).toEqual({
+    added: ['a', 'b'],
+    replaced: [],
+    removed: [],
+  })
+})

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import {
+  faultOf,
+  ServiceAuthError,
+  wrongWiring,
+} from '../../../src/base/decision/service-auth-error.js'
+
+test('whatever is thrown is wrapped, so that nothing of it speaks to Express', () => {
+  const odd = Object.assign(new Error('odd'), { status: 200, headers: {} })
+  for (const thrown of [odd, 'text', undefined, null, { statusCode: 200 }]) {
+    const fault = faultOf('serviceAuth', thrown)
+    expect(fault).toBeInstanceOf(ServiceAuthError)
+    expect(fault).toMatchObject({ name: 'ServiceAuthError', code: 'internal' })
+    expect(fault.cause).toBe(thrown)
+    expect('status' in fault || 'statusCode' in fault || 'headers' in fault).toBe(false)
+    expect(fault.message).toContain('serviceAuth')
+  }
+})
+
+test('a fault of our own stays what it is', () => {
+  const wiring = wrongWiring('x needs y')
+  expect(wiring).toMatchObject({ code: 'wrong_wiring', message: 'x needs y' })
+  expect(faultOf('serviceAuth', wiring)).toBe(wiring)
+})

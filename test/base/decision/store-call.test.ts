@@ -1,0 +1,124 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setTimeout as delay } from 'node:timers/promises'
+import express from 'express'
+import { memoryStore, requireSingleUse, type StoreEvent } from 'express-service-auth'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { callStore } from '../../../src/base/decision/store-call.js'
+import { issuer } from '../../support/issuer.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { type OrdersOptions, openOrders } from '../../support/order-receiver.js'
+import { authFor, type Receiver, startReceiver } from '../../support/receiver.js'
+import { leaveChannels } from '../../support/secret-search/index.js'
+import { until } from '../../support/until.js'
+import { watchedStore } from '../../support/watched-store.js'
+
+leaveChannels()
+
+function collect(): readonly StoreEvent[] {
+  const events: StoreEvent[] = []
+  const listen = (event: unknown): void => void events.push(event as StoreEvent)
+  subscribe('express-service-auth:store', listen)
+  onTestFinished(() => void unsubscribe('express-service-auth:store', listen))
+  return events
+}
+
+const toldOf = (events: readonly StoreEvent[]): string[] =>
+  events.map(({ operation, ok }) => `${operation} ${ok ? 'ok' : 'failed'}`)
+
+describe('a call of a store', () => {
+  it('is not timed while nobody listens', async () => {
+    const now = vi.spyOn(performance, 'now')
+    expect(await callStore('consume', async () => true)).toBe(true)
+    await expect(callStore('consume', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    expect(now).not.toHaveBeenCalled()
+  })
+
+  it('is told with the milliseconds that it took, whatever its answer is', async () => {
+    const events = collect()
+    expect(await callStore('consume', () => delay(50, false))).toBe(false)
+    expect(events).toHaveLength(1)
+    expect(Object.keys(events[0] ?? {})).toEqual(['operation', 'ok', 'durationMs'])
+    expect(events[0]).toMatchObject({ operation: 'consume', ok: true })
+    // A timer may be a millisecond early.
+    expect(events[0]?.durationMs).toBeGreaterThan(48)
+    expect(events[0]?.durationMs).toBeLessThan(5000)
+    expect(Object.isFrozen(events[0])).toBe(true)
+  })
+
+  it('is told when it fails, at once too, and fails with the same error', async () => {
+    const events = collect()
+    const error = new Error('away')
+    const throwing = (): never => {
+      throw error
+    }
+    await expect(callStore('reserve', () => Promise.reject(error))).rejects.toBe(error)
+    await expect(callStore('settle', throwing)).rejects.toBe(error)
+    expect(toldOf(events)).toEqual(['reserve failed', 'settle failed'])
+    for (const { durationMs } of events) expect(durationMs).toBeGreaterThanOrEqual(0)
+  })
+})
+
+async function open(options: Partial<OrdersOptions>): Promise<Receiver> {
+  const handler: OrdersOptions['handler'] = (_req, res) => void res.status(201).json({})
+  const receiver = await openOrders({ express, handler, ...options })
+  onTestFinished(() => receiver.close())
+  return receiver
+}
+
+describe('what operators see of a store of the user', () => {
+  it('is each use of a token, also one that the store cannot decide on', async () => {
+    const events = collect()
+    let isDown = false
+    const memory = memoryStore()
+    const store = {
+      consume: (id: string, ttlMs: number) =>
+        isDown ? Promise.reject(new Error('away')) : memory.consume(id, ttlMs),
+    }
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy()), requireSingleUse({ store })),
+    })
+    const token = issuer.token()
+    expect((await receiver.call(token)).status).toBe(200)
+    expect((await receiver.call(token)).status).toBe(401)
+    isDown = true
+    expect((await receiver.call(issuer.token())).status).toBe(503)
+    expect(toldOf(events)).toEqual(['consume ok', 'consume ok', 'consume failed'])
+  })
+
+  it('is each reservation and each ending, also those that fail', async () => {
+    const events = collect()
+    const store = watchedStore(memoryStore())
+    const receiver = await open({ store })
+    const key = newKey()
+    await call(receiver.port, { key })
+    await call(receiver.port, { key })
+    store.fail('settle')
+    await call(receiver.port, { key: newKey() })
+    store.fail('reserve')
+    expect((await call(receiver.port, { key: newKey() })).status).toBe(503)
+    const told = ['reserve ok', 'settle ok', 'reserve ok', 'reserve ok', 'settle failed']
+    expect(toldOf(events)).toEqual([...told, 'reserve failed'])
+  })
+
+  it('is each renewal of a lease, with its duration, also one that fails', async () => {
+    const events = collect()
+    const store = watchedStore(memoryStore())
+    let answer = (): void => {}
+    const receiver = await open({
+      store,
+      options: { leaseSeconds: 1 },
+      handler(_req, res) {
+        answer = () => void res.status(201).json({})
+      },
+    })
+    const answered = call(receiver.port, { key: newKey() })
+    const renewals = (): string[] => toldOf(events).filter((told) => told.startsWith('renew'))
+    await until('a renewal has been told', async () => renewals().includes('renew ok'))
+    store.fail('renew')
+    await until('a failed one too', async () => renewals().includes('renew failed'))
+    answer()
+    expect((await answered).status).toBe(201)
+    expect(toldOf(events).at(-1)).toBe('settle ok')
+  })
+})

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { Unavailable } from '../../../src/base/decision/unavailable.js'
+
+test('it says what is out of reach, and why', () => {
+  const cause = new Error('refused')
+  const error = new Unavailable('store', 'the store failed', { cause })
+  expect(error).toMatchObject({ code: 'unavailable', what: 'store', message: 'the store failed' })
+  expect(error.cause).toBe(cause)
+})

@@ -1,0 +1,363 @@
+import { chmod } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type RedisServer, startRedis } from '../../support/redis.js'
+import { startCluster } from '../../support/redis-cluster.js'
+import { startReplica } from '../../support/redis-replica.js'
+import { startSentinel } from '../../support/redis-sentinel.js'
+import { startTcpProxy } from '../../support/tcp-proxy.js'
+import { runChild, runHere, temporaryFile } from '../kit.js'
+
+const PASSWORD = 'hunter2hunter2hunter2'
+
+let redis: RedisServer
+/** With a password; `default` needs it too. */
+let closed: RedisServer
+
+beforeAll(async () => {
+  ;[redis, closed] = await Promise.all([
+    startRedis({ config: { appendonly: 'yes' } }),
+    startRedis({ config: { appendonly: 'yes', requirepass: PASSWORD } }),
+  ])
+})
+
+afterAll(() => Promise.all([redis.stop(), closed.stop()]))
+
+interface Checked {
+  readonly url?: string
+  readonly file?: object
+  readonly options?: readonly string[]
+}
+
+interface Found {
+  readonly code: string
+  readonly message: string
+}
+
+interface Node {
+  readonly address: string
+  readonly faults: readonly Found[]
+  readonly warnings: readonly Found[]
+  readonly facts: readonly Found[]
+}
+
+async function check({ url, file, options = [] }: Checked) {
+  const place = file && ['--redis', await temporaryFile(JSON.stringify(file))]
+  const argv = ['check-store', ...(place ?? []), ...options]
+  const env = url === undefined ? {} : { REDIS_URL: url }
+  const [ran, asJson] = await Promise.all([
+    runHere(argv, { env }),
+    runHere([...argv, '--json'], { env }),
+  ])
+  expect(asJson.exitCode).toBe(ran.exitCode)
+  expect(ran.stdout + ran.stderr + asJson.stdout + asJson.stderr).not.toContain('hunter2')
+  const object = asJson.json()
+  return { ...ran, object, nodes: (object['nodes'] ?? []) as Node[] }
+}
+
+const codesOf = (findings: readonly Found[] | undefined) => findings?.map(({ code }) => code)
+
+describe('a store that is fit', () => {
+  test('is shown, and ends with 0', async () => {
+    const { exitCode, stdout, stderr, object, nodes } = await check({ url: redis.url })
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(object).toMatchObject({ command: 'check-store', ok: true })
+    const facts = ['version', 'persistence', 'replicas', 'memory', 'latency', 'clock']
+    expect(nodes.map((node) => [node.address, codesOf(node.facts)])).toEqual([
+      [`127.0.0.1:${redis.port}`, facts],
+    ])
+    expect(nodes[0]).toMatchObject({ faults: [], warnings: [] })
+    expect(stdout.replaceAll(/\d+(\.\d+)*/g, 'N')).toBe(
+      [
+        'N:N',
+        '  version      Redis N, standalone',
+        '  persistence  AOF on (fsync everysec), RDB off',
+        '  replicas     N connected, min-replicas-to-write N',
+        '  memory       N MiB used, no maxmemory, noeviction',
+        '  latency      N ms median, N ms at most, of N PING',
+        '  clock        agrees with ours',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test.each<[string, () => Checked]>([
+    ['REDIS_URL', () => ({ url: `redis://:${PASSWORD}@127.0.0.1:${closed.port}` })],
+    [
+      'a file with a URL',
+      () => ({ file: { url: `redis://:${PASSWORD}@127.0.0.1:${closed.port}` } }),
+    ],
+    ['a URL and options', () => ({ file: { url: closed.url, password: PASSWORD } })],
+    ['options', () => ({ file: { host: '127.0.0.1', port: closed.port, password: PASSWORD } })],
+    [
+      'a file rather than REDIS_URL',
+      () => ({
+        url: 'redis://127.0.0.1:1',
+        file: { host: '127.0.0.1', port: closed.port, password: PASSWORD },
+      }),
+    ],
+  ])('is found by %s', async (_what, checked) => {
+    const { exitCode, nodes } = await check(checked())
+    expect({ exitCode, nodes: nodes.length }).toEqual({ exitCode: 0, nodes: 1 })
+  })
+
+  test('is no child process that has to be ended', async () => {
+    const ran = await runChild(['check-store', '--json'], {
+      env: { REDIS_URL: redis.url },
+      stdin: '',
+    })
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.json()).toMatchObject({ ok: true })
+  })
+})
+
+describe('what will hurt', () => {
+  async function withConfig(
+    settings: Record<string, string>,
+  ): Promise<Awaited<ReturnType<typeof check>>> {
+    const own = await startRedis({ config: settings })
+    onTestFinished(() => own.stop())
+    return await check({ url: own.url })
+  }
+
+  test('is a warning, which leaves the exit code 0', async () => {
+    const { exitCode, nodes, stdout } = await withConfig({})
+    expect(exitCode).toBe(0)
+    expect(codesOf(nodes[0]?.warnings)).toEqual(['no_persistence'])
+    expect(stdout).toMatch(/^ {2}warning {2}no_persistence {2}neither AOF nor RDB: /m)
+  })
+
+  test('is memory that is nearly full, and a fault once it is', async () => {
+    const own = await startRedis({ config: { appendonly: 'yes' } })
+    onTestFinished(() => own.stop())
+    // Beside so much, what connections take does not count.
+    await own.command('SET', 'ballast', 'a'.repeat(20 * 1024 * 1024))
+    const used = Number(/used_memory:(\d+)/.exec(await own.command('INFO', 'memory'))?.[1])
+    await own.command('CONFIG', 'SET', 'maxmemory', String(Math.floor(used * 1.05)))
+    expect(codesOf((await check({ url: own.url })).nodes[0]?.warnings)).toEqual([
+      'memory_nearly_full',
+    ])
+    await own.command('CONFIG', 'SET', 'maxmemory', String(Math.floor(used / 2)))
+    const full = await check({ url: own.url })
+    expect(full.exitCode).toBe(1)
+    expect(codesOf(full.nodes[0]?.faults)).toEqual(['memory_full'])
+  })
+
+  test('is a fault where check() refuses the store', async () => {
+    const { exitCode, nodes, stdout } = await withConfig({
+      appendonly: 'yes',
+      'maxmemory-policy': 'allkeys-lru',
+    })
+    expect(exitCode).toBe(1)
+    expect(codesOf(nodes[0]?.faults)).toEqual(['unfit'])
+    expect(stdout).toMatch(/^ {2}fault {2}unfit {2}Redis at .* may evict keys: /m)
+  })
+
+  test('is a replica in place of a primary', async () => {
+    const replica = await startReplica(redis)
+    onTestFinished(() => replica.stop())
+    const { exitCode, nodes } = await check({ url: replica.url })
+    expect(exitCode).toBe(1)
+    expect(nodes[0]?.faults).toMatchObject([
+      { message: expect.stringContaining('read-only replica') },
+    ])
+  })
+
+  test('is a slow connection', async () => {
+    const proxy = await startTcpProxy(redis)
+    onTestFinished(() => proxy.close())
+    proxy.delayReplies(120)
+    const { exitCode, nodes } = await check({ url: `redis://127.0.0.1:${proxy.port}` })
+    expect({ exitCode, warnings: codesOf(nodes[0]?.warnings) }).toEqual({
+      exitCode: 0,
+      warnings: ['slow'],
+    })
+  })
+
+  test('is not hidden by a user who may ask little', async () => {
+    const own = await startRedis({ config: { appendonly: 'yes' } })
+    onTestFinished(() => own.stop())
+    const rights = 'info ping time eval evalsha get set del type pttl pexpire'.split(' ')
+    const rules = ['on', `>${PASSWORD}`, '~esa:*', ...rights.map((name) => `+${name}`)]
+    await own.command('ACL', 'SETUSER', 'little', ...rules)
+    const { exitCode, nodes } = await check({
+      url: `redis://little:${PASSWORD}@127.0.0.1:${own.port}`,
+    })
+    expect({ exitCode, faults: nodes[0]?.faults }).toEqual({ exitCode: 0, faults: [] })
+    expect(nodes[0]?.facts).toContainEqual({
+      code: 'replicas',
+      message: '0 connected, min-replicas-to-write unknown',
+    })
+  })
+})
+
+describe('a user without a right', () => {
+  const RIGHTS = 'ping time eval evalsha get set del type pttl pexpire'
+
+  async function checkAs(rights: string, prefix = 'esa:') {
+    const own = await startRedis()
+    onTestFinished(() => own.stop())
+    const rules = ['on', `>${PASSWORD}`, '~esa:*', ...rights.split(' ').map((name) => `+${name}`)]
+    await own.command('ACL', 'SETUSER', 'limited', ...rules)
+    const url = `redis://limited:${PASSWORD}@127.0.0.1:${own.port}`
+    return runHere(['check-store', '--json', '--prefix', prefix], { env: { REDIS_URL: url } })
+  }
+
+  test('is warned of without INFO', async () => {
+    const ran = await checkAs(RIGHTS)
+    expect(ran.exitCode).toBe(0)
+    const [node] = ran.json()['nodes'] as { warnings: unknown[] }[]
+    expect(node?.warnings).toEqual([
+      { code: 'not_checked', message: expect.stringContaining('does not let the user run INFO') },
+    ])
+  })
+
+  test('is unfit, and the right is named', async () => {
+    const withoutSet = await checkAs(`info ${RIGHTS.replace('set ', '')}`)
+    expect(withoutSet.exitCode).toBe(1)
+    expect(withoutSet.stdout).toContain('does not let the user run SET in scripts')
+    const elsewhere = await checkAs(`info ${RIGHTS}`, 'other:')
+    expect(elsewhere.exitCode).toBe(1)
+    expect(elsewhere.stdout).toContain('access keys that begin with')
+  })
+})
+
+describe('Redis behind Sentinel', () => {
+  test('is warned of without min-replicas-to-write', async () => {
+    const set = await startSentinel()
+    onTestFinished(() => set.stop())
+    const file = { sentinels: set.sentinels, name: set.name }
+    const { exitCode, nodes } = await check({ file })
+    expect(exitCode).toBe(0)
+    expect(nodes[0]?.address).toBe(`127.0.0.1:${set.primary.port} (orders by Sentinel)`)
+    expect(codesOf(nodes[0]?.warnings)).toContain('min_replicas')
+    await set.primary.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
+    const mended = await check({ file })
+    expect(codesOf(mended.nodes[0]?.warnings)).not.toContain('min_replicas')
+  })
+})
+
+describe('a cluster', () => {
+  test('is shown master by master', async () => {
+    const cluster = await startCluster()
+    onTestFinished(() => cluster.stop())
+    const nodes = cluster.startupNodes
+    const checked = await check({ file: { cluster: nodes.slice(0, 1) } })
+    expect(checked.exitCode).toBe(0)
+    expect(checked.nodes).toHaveLength(cluster.masters.length)
+    const urls = await check({ file: { cluster: [`redis://127.0.0.1:${nodes[0]?.port}`] } })
+    const addresses = (of: readonly Node[]) => of.map(({ address }) => address).toSorted()
+    expect(addresses(urls.nodes)).toEqual(addresses(checked.nodes))
+  })
+})
+
+describe('Redis out of reach', () => {
+  test.each<[string, () => Checked, RegExp]>([
+    ['nobody listens', () => ({ url: 'redis://127.0.0.1:1' }), /ECONNREFUSED/],
+    [
+      'the password is wrong',
+      () => ({ url: `redis://:hunter2x@127.0.0.1:${closed.port}` }),
+      /WRONGPASS/,
+    ],
+    ['the password is missing', () => ({ url: closed.url }), /NOAUTH/],
+  ])('ends with 3 when %s', async (_what, checked, why) => {
+    const options = ['--timeout', '500ms']
+    const { exitCode, stderr, object } = await check({ ...checked(), options })
+    expect(exitCode).toBe(3)
+    expect(stderr).toMatch(/^service-auth: .*\n$/)
+    expect(stderr).toMatch(why)
+    expect(object).toMatchObject({ ok: false, error: { code: 'store_unavailable' } })
+  })
+
+  test('ends with 3 when it hangs, after --timeout', async () => {
+    const own = await startRedis()
+    onTestFinished(async () => {
+      own.resume()
+      await own.stop()
+    })
+    own.pause()
+    const startedAt = performance.now()
+    const { exitCode, stderr } = await check({ url: own.url, options: ['--timeout', '300ms'] })
+    expect(exitCode).toBe(3)
+    expect(stderr).toContain('no reply in time')
+    expect(performance.now() - startedAt).toBeLessThan(5000)
+  })
+})
+
+describe('what says where Redis is', () => {
+  test.each<[string, string | object, RegExp]>([
+    ['not JSON', '{ "url": hunter2 }', /the file of --redis is not JSON/],
+    ['no object', '"redis://:hunter2@host"', /must hold one of \{ "url" \}/],
+    ['empty', {}, /must hold one of/],
+    ['without a host', { port: 6379, password: PASSWORD }, /must hold one of/],
+    ['two places', { url: 'redis://h', host: 'h' }, /must hold one of/],
+    ['a URL that is none', { url: `:${PASSWORD}@host` }, /"url" in the file of --redis must be/],
+    [
+      'a URL of another kind',
+      { url: `https://:${PASSWORD}@host` },
+      /must be a redis: or rediss: URL/,
+    ],
+    ['a cluster without nodes', { cluster: [] }, /must be a list of redis: URLs/],
+    ['a cluster of texts', { cluster: [PASSWORD] }, /must be a list of redis: URLs/],
+    ['a cluster at no port', { cluster: [{ host: 'h', port: 65_536 }] }, /must be a list of/],
+    ['a URL of no database', { url: `redis://:${PASSWORD}@h/x` }, /"url" in the file of --redis/],
+    ['a port that is none', { host: 'h', port: 99_999 }, /"port".* must be a port/],
+    ['a port in words', { host: 'h', port: PASSWORD }, /"port".* must be a port/],
+    ['a database in words', { host: 'h', db: PASSWORD }, /"db".* must be the number of a database/],
+    ['half a database', { host: 'h', db: 1.5 }, /"db".* must be the number of a database/],
+    ['a URL and half a database', { url: 'redis://h', db: 1.5 }, /"db".* must be the number/],
+    ['a host that is none', { host: 5 }, /"host".* must be a text/],
+    ['a socket that is none', { path: 5 }, /"path".* must be a text/],
+    ['a Sentinel of no port', { sentinels: [{ host: 'h', port: -1 }], name: 'a' }, /"sentinels"/],
+    ['no Sentinel', { sentinels: [], name: 'a' }, /"sentinels".* must be a list of/],
+  ])('is refused when the file is %s', async (_what, contents, message) => {
+    const text = typeof contents === 'string' ? contents : JSON.stringify(contents)
+    const ran = await runHere(['check-store', '--redis', await temporaryFile(text)])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(ran.stderr).not.toContain('hunter2')
+  })
+
+  test('is refused when others can read the file', async () => {
+    const path = await temporaryFile(JSON.stringify({ url: redis.url }))
+    await chmod(path, 0o640)
+    const ran = await runHere(['check-store', '--redis', path], { env: { REDIS_URL: redis.url } })
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('others can read the file of --redis')
+  })
+
+  test.each([
+    '',
+    `:${PASSWORD}@host:6379`,
+    `http://:${PASSWORD}@host`,
+    'redis://',
+    'host',
+    `redis://:${PASSWORD}@host/x`,
+    `redis://:${PASSWORD}@host/3x`,
+    `redis://:${PASSWORD}@host/1/2`,
+    `redis://:${PASSWORD}@host/-1`,
+    `redis://:${PASSWORD}@host?db=x`,
+    `redis://:${PASSWORD}@host?port=99999`,
+    `redis://:${PASSWORD}@host:99999`,
+  ])('is refused when REDIS_URL is %j', async (url) => {
+    const ran = await runHere(['check-store'], { env: { REDIS_URL: url } })
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/REDIS_URL/)
+    expect(ran.stderr).not.toContain('hunter2')
+  })
+
+  test.each(['', '/', '/0', '/3', '?db=3'])('may be a URL that ends in %j', async (end) => {
+    const { exitCode } = await runHere(['check-store'], { env: { REDIS_URL: redis.url + end } })
+    expect(exitCode).toBe(0)
+  })
+
+  test('may be options that are texts', async () => {
+    const file = { host: '127.0.0.1', port: String(redis.port), db: '3' }
+    const ran = await runHere(['check-store', '--redis', await temporaryFile(JSON.stringify(file))])
+    expect(ran.exitCode).toBe(0)
+  })
+
+  test.each(['5', '0ms', '61s', ''])('is not waited for %j', async (timeout) => {
+    const argv = ['check-store', `--timeout=${timeout}`]
+    expect((await runHere(argv, { env: { REDIS_URL: redis.url } })).exitCode).toBe(2)
+  })
+})

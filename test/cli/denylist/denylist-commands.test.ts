@@ -1,0 +1,491 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import type { RedisDenylist } from '../../../src/stores/redis/denylist/redis-denylist.js'
+import { openDenylist } from '../../stores/redis/denylist/denylist-kit.js'
+import {
+  type KeySetServer,
+  refusingUrl,
+  respond,
+  serve,
+  startKeySetServer,
+} from '../../support/key-set-server.js'
+import { type RedisServer, startRedis } from '../../support/redis.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../../support/signing-keys.js'
+import { startTcpProxy } from '../../support/tcp-proxy.js'
+import { until } from '../../support/until.js'
+import { type Ran, runChild, runHere, startChild, temporaryFile } from '../kit.js'
+
+const key = makeSigningKey('d-1')
+const stranger = makeSigningKey('d-1')
+const WHY = ['--for', '2h', '--reason', 'its key leaked', '--by', 'ops']
+
+let redis: RedisServer
+let keySet: KeySetServer
+let policy: string
+
+beforeAll(async () => {
+  redis = await startRedis()
+  keySet = await startKeySetServer(serve({ keys: [key.jwk] }))
+})
+beforeEach(async () => {
+  await redis.command('FLUSHALL')
+  policy = await policyAt(keySet.url)
+})
+afterAll(() => Promise.all([redis.stop(), keySet.close()]))
+
+const policyAt = (jwksUri: string): Promise<string> =>
+  temporaryFile(JSON.stringify({ ...POLICY, jwksUri }), 0o644)
+
+interface Options {
+  readonly stdin?: string
+  readonly url?: string
+}
+
+const service = (argv: readonly string[], { stdin = '', url = redis.url }: Options = {}) =>
+  runHere(argv, { stdin, env: { REDIS_URL: url } })
+
+const change = (argv: readonly string[], options: Options = {}): Promise<Ran> =>
+  service([...argv, '--policy', policy], options)
+
+async function receiver(name: string): Promise<RedisDenylist> {
+  const denylist = openDenylist(redis, { name })
+  await denylist.ready()
+  await until(`${name} is listed`, async () =>
+    (await denylist.receivers()).some((other) => other.name === name),
+  )
+  return denylist
+}
+
+const isUnchanged = async () =>
+  Number(await redis.command('EXISTS', 'esa:{denylist}:version')) === 0
+
+const masked = (text: string): string => text.replaceAll(/\d+/g, 'N')
+
+describe('deny', () => {
+  test('shows the entry and that all receivers apply it', async () => {
+    const one = await receiver('one')
+    await receiver('two')
+    const ran = await change(['deny', 'caller', 'billing', ...WHY])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(masked(ran.stdout)).toBe(
+      [
+        'Denied',
+        '  caller  billing',
+        '  issuer  https://core.example',
+        '  until   N-N-NTN:N:NZ',
+        '  reason  its key leaked',
+        '  by      ops',
+        '',
+        'N of N receivers apply it, after Nms.',
+        '',
+      ].join('\n'),
+    )
+    expect(one.lists(POLICY.issuer)?.callers).toEqual(new Set(['billing']))
+  })
+
+  test('tells the same as JSON', async () => {
+    await receiver('one')
+    const ran = await change(['deny', 'key', 'd-1', '--json', '--for=forever', '--reason=leaked'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.json()).toMatchObject({
+      command: 'deny',
+      ok: true,
+      entry: { issuer: POLICY.issuer, kind: 'key', value: 'd-1', reason: 'leaked', until: null },
+      version: expect.any(Number),
+      receivers: { applied: 1, of: 1, missing: [], tookMs: expect.any(Number) },
+    })
+  })
+
+  test('ends with 1 without a receiver, and the entry stands', async () => {
+    const ran = await change(['deny', 'caller', 'billing', ...WHY, '--wait', '0s'])
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.stdout).toContain('No receiver has reported itself')
+    expect(await openDenylist(redis).entries()).toHaveLength(1)
+  })
+
+  test('names the receiver that is cut off', async () => {
+    await receiver('one')
+    const proxy = await startTcpProxy(redis)
+    onTestFinished(() => proxy.close())
+    const cut = openDenylist(proxy, { name: 'cut off' })
+    await cut.ready()
+    await until('both are listed', async () => (await cut.receivers()).length === 2)
+    await proxy.fail('refused')
+    const ran = await change(['deny', 'caller', 'billing', ...WHY, '--wait', '3s'])
+    expect(ran.exitCode).toBe(1)
+    expect(ran.stdout).toMatch(/\n1 of 2 receivers apply it, after .*:\n {2}cut off\n$/)
+  })
+
+  test('takes the jti of a token that has expired', async () => {
+    await receiver('one')
+    const token = tokenFrom(key, { now: Date.now() - 86_400_000, claims: { jti: 'j-1' } })
+    const ran = await change(['deny', 'token', '--token-stdin', '--json', ...WHY], {
+      stdin: `Bearer ${token}\n`,
+    })
+    expect(ran.exitCode).toBe(0)
+    expect(ran.json()).toMatchObject({ entry: { kind: 'token', value: 'j-1' } })
+  })
+
+  test.each(['now', 'a second', 'an ISO time'])('takes %s as cut-off', async (form) => {
+    const second = Math.floor(Date.now() / 1000)
+    const iso = new Date(second * 1000).toISOString()
+    const value = { now: 'now', 'a second': String(second), 'an ISO time': iso }[form] ?? ''
+    const ran = await change(['deny', 'issued-before', value, '--json', '--wait=0s', ...WHY])
+    const { value: cutOff } = ran.json()['entry'] as { value: number }
+    const least = form === 'now' ? second + 6 : second
+    expect(cutOff).toBeGreaterThanOrEqual(least)
+    expect(cutOff).toBeLessThanOrEqual(form === 'now' ? least + 2 : least)
+  })
+
+  test('does so with --unlisted for what policy and key set lack', async () => {
+    policy = await policyAt(await refusingUrl())
+    for (const kind of ['caller', 'key']) {
+      const ran = await change(['deny', kind, 'gone', '--unlisted', '--wait=0s', ...WHY])
+      expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    }
+  })
+
+  test('ends by itself as a process', async () => {
+    await receiver('one')
+    const argv = ['deny', 'caller', 'billing', '--issuer', POLICY.issuer, ...WHY]
+    const ran = await runChild(argv, { env: { REDIS_URL: redis.url }, stdin: '' })
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  })
+})
+
+describe('bad input changes nothing', () => {
+  const ahead = String(Math.floor(Date.now() / 1000) + 600)
+  test.each<[string, string[], RegExp]>([
+    ['no kind', ['deny', ...WHY], /the first argument must be/],
+    ['another kind', ['deny', 'route', 'x', ...WHY], /the first argument must be/],
+    ['no value', ['deny', 'caller', ...WHY], /caller needs a value/],
+    ['an unknown caller', ['deny', 'caller', 'x', ...WHY], /no caller of this name; --unlisted/],
+    ['an unknown key', ['deny', 'key', 'd-9', ...WHY], /no key with this id/],
+    ['no end', ['deny', 'caller', 'billing', '--reason', 'x'], /--for is missing/],
+    ['an end that is now', ['deny', 'caller', 'billing', '--for=0s', '--reason=x'], /--for must/],
+    ['no reason', ['deny', 'caller', 'billing', '--for=1h'], /--reason is missing/],
+    [
+      'a long reason',
+      ['deny', 'caller', 'billing', '--for=1h', `--reason=${'x'.repeat(257)}`],
+      /--reason must be/,
+    ],
+    ['a long value', ['deny', 'token', 'x'.repeat(257), ...WHY], /the value of token must be/],
+    ['milliseconds', ['deny', 'issued-before', '1790000000000', ...WHY], /not milliseconds/],
+    ['no zone', ['deny', 'issued-before', '2026-01-01T00:00:00', ...WHY], /with its zone/],
+    ['no date', ['deny', 'issued-before', '2026-13-01T00:00:00Z', ...WHY], /with its zone/],
+    ['a cut-off ahead', ['deny', 'issued-before', ahead, ...WHY], /more than 60 s ahead/],
+    [
+      'a large tolerance',
+      ['deny', 'issued-before', 'now', '--tolerance=61s', ...WHY],
+      /--tolerance must/,
+    ],
+    [
+      'a tolerance of a caller',
+      ['deny', 'caller', 'billing', '--tolerance=1s', ...WHY],
+      /--tolerance is for/,
+    ],
+    ['a token twice', ['deny', 'token', 'j', '--token-stdin', ...WHY], /--token-stdin is for/],
+    ['a caller on stdin', ['deny', 'caller', '--token-stdin', ...WHY], /--token-stdin is for/],
+    ['unlisted tokens', ['deny', 'token', 'j', '--unlisted', ...WHY], /--unlisted is for/],
+    ['a cut-off to allow', ['allow', 'issued-before', 'now', '--reason=x'], /takes no value/],
+    ['allow without reason', ['allow', 'caller', 'x'], /--reason is missing/],
+  ])('%s', async (_what, argv, message) => {
+    const ran = await change([...argv, '--wait=0s'])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(await isUnchanged()).toBe(true)
+  })
+
+  test.each<[string, string, RegExp]>([
+    ['none', 'nonsense', /no service token/],
+    [
+      'signed by another',
+      tokenFrom(stranger, { claims: { jti: 'j' } }),
+      /not signed by the issuer/,
+    ],
+    ['of another issuer', tokenFrom(key, { claims: { jti: 'j', iss: 'x' } }), /another issuer/],
+    ['without a jti', tokenFrom(key), /has no jti .*issued-before/],
+  ])('a token that is %s', async (_what, stdin, message) => {
+    const ran = await change(['deny', 'token', '--token-stdin', ...WHY], { stdin })
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(ran.stderr).not.toContain(stdin)
+    expect(await isUnchanged()).toBe(true)
+  })
+
+  test('the 10,001st entry', async () => {
+    const client = new Redis({ port: redis.port })
+    onTestFinished(() => client.disconnect())
+    const fields = Array.from({ length: 10_000 }, (_, at) => [
+      JSON.stringify([POLICY.issuer, 'token', `t${at}`]),
+      '1|-|-',
+    ])
+    await client.hset('esa:{denylist}:entries', ...fields.flat())
+    // The first write checks and indexes 10,000 rows of another program.
+    const ran = await change(['deny', 'caller', 'billing', ...WHY, '--timeout=20s'])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('the list is full')
+    expect(await isUnchanged()).toBe(true)
+  })
+
+  test('a key set out of reach', async () => {
+    policy = await policyAt(await refusingUrl())
+    const ran = await change(['deny', 'key', 'd-1', ...WHY])
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toMatch(/nothing was changed\. --unlisted/)
+  })
+
+  test('a core in place of the backend, whose key set is elsewhere', async () => {
+    const core = await startKeySetServer(respond('404 Not Found', 'Not found\n'))
+    onTestFinished(core.close)
+    policy = await policyAt(core.url)
+    const ran = await change(['deny', 'key', 'd-1', ...WHY])
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toContain('status 404: a core itself publishes /.well-known/jwks.json')
+  })
+
+  test('Redis out of reach', async () => {
+    const ran = await change(['deny', 'caller', 'billing', ...WHY], { url: 'redis://127.0.0.1:1' })
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toContain('ECONNREFUSED')
+  })
+
+  test.each([
+    ['wrong', 'redis://ops:a-wrong-password-of-redis@127.0.0.1', /WRONGPASS/],
+    ['missing', 'redis://127.0.0.1', /NOAUTH/],
+  ])('a password of Redis that is %s', async (_what, url, fault) => {
+    const locked = await startRedis({ config: { requirepass: 'the-right-password-of-redis' } })
+    onTestFinished(() => locked.stop())
+    const options = { url: `${url}:${locked.port}` }
+    const runs = await Promise.all([
+      change(['deny', 'caller', 'billing', ...WHY], options),
+      change(['allow', 'caller', 'billing', '--reason=x'], options),
+      service(['denylist'], options),
+    ])
+    for (const ran of runs) {
+      expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+      expect(ran.stderr).toMatch(fault)
+      expect(ran.stderr).not.toContain('wrong-password')
+    }
+  })
+})
+
+test('a reply that is lost for good is not known to be written', async () => {
+  const proxy = await startTcpProxy(redis)
+  onTestFinished(() => proxy.close())
+  proxy.loseReplies('written')
+  const ran = await change(['deny', 'caller', 'billing', ...WHY], {
+    url: `redis://127.0.0.1:${proxy.port}`,
+  })
+  expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+  expect(ran.stderr).toContain('not known whether it was written')
+})
+
+test('a reply that is lost once is asked for again', async () => {
+  const proxy = await startTcpProxy(redis)
+  onTestFinished(() => proxy.close())
+  await receiver('one')
+  proxy.loseReply('written')
+  const url = `redis://127.0.0.1:${proxy.port}`
+  expect(await change(['deny', 'caller', 'billing', ...WHY], { url })).toMatchObject({
+    exitCode: 0,
+  })
+})
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s ends the wait, and what is written is told',
+  async (signal) => {
+    const before = process.listenerCount(signal)
+    const ending = change(['deny', 'caller', 'billing', ...WHY, '--wait', '5m'])
+    await until('it waits', async () => process.listenerCount(signal) > before)
+    process.emit(signal)
+    const ran = await ending
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.stdout).toMatch(/^Denied\n/)
+    expect(ran.stdout).toContain('it is written, but nobody is known to apply it')
+    expect(process.listenerCount(signal)).toBe(before)
+  },
+)
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s ends the wait of a process, too, which then ends by itself',
+  async (signal) => {
+    const argv = ['deny', 'caller', 'billing', ...WHY, '--wait', '5m', '--policy', policy]
+    const { child, ended } = await startChild(argv, { stdin: '', env: { REDIS_URL: redis.url } })
+    await until('it is written', async () => !(await isUnchanged()))
+    // It has to see the reply, too, before it waits.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    child.kill(signal)
+    expect(await ended).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/^Denied\n/) })
+  },
+)
+
+describe('deny --file', () => {
+  const line = (changes: object = {}): string =>
+    JSON.stringify({ kind: 'caller', value: 'billing', reason: 'stolen', until: null, ...changes })
+  const denyFile = async (lines: readonly string[], more: readonly string[] = []): Promise<Ran> => {
+    const file = await temporaryFile(lines.join('\n'), 0o644)
+    return await change(['deny', '--file', file, '--wait=1s', ...more])
+  }
+
+  test('denies every line under one version, and names the entries that did not count', async () => {
+    const one = await receiver('one')
+    await change(['deny', 'key', 'd-1', '--for=forever', '--reason=earlier', '--by=anna'])
+    const cutOff = Math.floor(Date.now() / 1000)
+    const lines = [
+      line(),
+      line({ kind: 'key', value: 'd-1', issuer: POLICY.issuer, until: 99_999_999_999 }),
+      line({ kind: 'issued-before', value: cutOff, by: 'me', at: 5 }),
+      '',
+    ]
+    const ran = await denyFile(lines, ['--by', 'ops'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(masked(ran.stdout)).toMatch(/^Denied N entries\nAn earlier entry still counts for N of/)
+    expect(ran.stdout).toMatch(/\n {2}key {2}d-1 +https:.*for ever +anna +earlier\n/)
+    expect(one.lists(POLICY.issuer)).toMatchObject({ issuedBefore: cutOff })
+    const entries = await openDenylist(redis).entries()
+    expect(entries.map(({ by }) => by).toSorted()).toEqual(['anna', 'me', 'ops'])
+  })
+
+  test('takes issuer, end and reason of all lines from the options, and answers as JSON', async () => {
+    await receiver('one')
+    const bare = ['t1', 't2'].map((value) => JSON.stringify({ kind: 'token', value }))
+    const ran = await denyFile(bare, [...WHY, '--json'])
+    expect(ran.exitCode).toBe(0)
+    expect(ran.json()).toMatchObject({
+      version: expect.any(Number),
+      entries: ['t1', 't2'].map((value) => ({
+        entry: { issuer: POLICY.issuer, kind: 'token', value, by: 'ops', reason: 'its key leaked' },
+        isEarlier: false,
+      })),
+      receivers: { applied: 1, of: 1, missing: [] },
+    })
+  })
+
+  const ahead = Math.floor(Date.now() / 1000) + 600
+  test.each<[string, readonly string[], RegExp]>([
+    ['no line', [''], /--file must have 1 to 1000 lines/],
+    ['1001 lines', Array.from({ length: 1001 }, () => line()), /--file must have 1 to 1000 lines/],
+    ['no JSON', [line(), '{'], /line 2 of --file is not a JSON object/],
+    ['a list', [line(), '', '[]'], /line 3 of --file is not a JSON object/],
+    ['another kind', [line(), line({ kind: 'route' })], /line 2 of --file: kind must be/],
+    ['another member', [line({ note: 'x' })], /line 1 of --file: note is not an option/],
+    [
+      'an end that has passed',
+      [line(), line({ until: 5 })],
+      /line 2 of --file: until must be later/,
+    ],
+    ['a cut-off ahead', [line({ kind: 'issued-before', value: ahead })], /more than 60 s ahead/],
+  ])('changes nothing for %s', async (_what, lines, message) => {
+    const ran = await denyFile(lines)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(await isUnchanged()).toBe(true)
+  })
+
+  test('takes no kind beside it', async () => {
+    const ran = await denyFile([line()], ['caller', 'billing'])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('--file takes no kind and no value')
+  })
+})
+
+test('deny says that an earlier entry still counts, and shows that', async () => {
+  await receiver('one')
+  await change(['deny', 'caller', 'billing', '--for=forever', '--reason=stolen', '--by=anna'])
+  const ran = await change(['deny', 'caller', 'billing', ...WHY])
+  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(ran.stdout).toMatch(/^Denied already: the earlier entry ends later, and still counts\n/)
+  expect(ran.stdout).toMatch(/until +for ever\n {2}reason +stolen\n {2}by +anna\n/)
+  const json = await change(['deny', 'caller', 'billing', ...WHY, '--json'])
+  expect(json.json()).toMatchObject({ isEarlier: true, entry: { reason: 'stolen', by: 'anna' } })
+})
+
+describe('denylist --repair', () => {
+  const damage = async (): Promise<void> => {
+    await change(['deny', 'caller', 'billing', ...WHY])
+    await redis.command('HSET', 'esa:{denylist}:entries', 'orders', '1|-|-')
+  }
+
+  test('shows what it would remove, and removes it with --yes', async () => {
+    await damage()
+    const refused = await change(['deny', 'key', 'd-1', ...WHY])
+    expect(refused).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(refused.stderr).toContain('service-auth denylist --repair')
+    const shown = await service(['denylist', '--repair'])
+    expect(shown).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(shown.stdout).toMatch(/^key +name +row\nentries +orders +1\|-\|-\n\n.*--yes/)
+    expect((await service(['denylist'])).exitCode).toBe(3)
+    const repaired = await service(['denylist', '--repair', '--yes'])
+    expect(repaired).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(repaired.stdout).toContain('Removed 1 damaged row.')
+    expect(await openDenylist(redis).entries()).toHaveLength(1)
+    expect((await change(['deny', 'key', 'd-1', '--wait=0s', ...WHY])).stderr).toBe('')
+  })
+
+  test('says so where nothing is damaged, and as JSON', async () => {
+    const ran = await service(['denylist', '--repair', '--yes'])
+    expect(ran).toMatchObject({ exitCode: 0, stdout: 'No row is damaged.\n' })
+    expect(await isUnchanged()).toBe(true)
+    await damage()
+    const shown = await service(['denylist', '--repair', '--json'])
+    const damaged = [{ key: 'entries', name: 'orders', text: '1|-|-' }]
+    expect(shown.json()).toEqual({ command: 'denylist', ok: false, damaged, removed: 0 })
+    const repaired = await service(['denylist', '--repair', '--yes', '--json'])
+    expect(repaired.json()).toMatchObject({ ok: true, damaged, removed: 1 })
+  })
+
+  test('--yes goes with it alone', async () => {
+    const ran = await service(['denylist', '--yes'])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('--yes goes with --repair')
+  })
+})
+
+describe('allow', () => {
+  test('ends an entry', async () => {
+    const one = await receiver('one')
+    await change(['deny', 'caller', 'billing', ...WHY])
+    const ran = await change(['allow', 'caller', 'billing', '--reason=replaced', '--by=ops'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.stdout).toMatch(/^Allowed again\n {2}caller {2}billing\n/)
+    expect(one.lists(POLICY.issuer)?.callers.size).toBe(0)
+  })
+
+  test('ends with 1 where nothing was listed', async () => {
+    await receiver('one')
+    const ran = await change(['allow', 'issued-before', '--reason=x', '--json'])
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.json()).toMatchObject({ wasListed: false, receivers: { applied: 1, of: 1 } })
+  })
+})
+
+describe('denylist', () => {
+  test('shows entries and receivers', async () => {
+    await receiver('one')
+    await change(['deny', 'caller', 'billing', ...WHY])
+    const ran = await service(['denylist'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const [head, row, , title, line] = masked(ran.stdout).split('\n')
+    expect(head?.split(/ +/)).toEqual([
+      'denied',
+      'value',
+      'issuer',
+      'until',
+      'by',
+      'since',
+      'reason',
+    ])
+    expect(row).toMatch(
+      /^caller {2}billing {2}https:\/\/core.example {2}N (h|min) more {2,}ops {2}/,
+    )
+    expect(title).toMatch(/^receiver +list +seen$/)
+    expect(line).toMatch(/^one +applies it +N s ago$/)
+  })
+
+  test('ends with 1 where nothing is denied', async () => {
+    const ran = await service(['denylist', '--json'])
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.json()).toMatchObject({ version: 0, entries: [], receivers: [] })
+  })
+})

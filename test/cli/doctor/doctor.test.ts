@@ -1,0 +1,300 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type Behaviour,
+  flood,
+  type KeySetServer,
+  MEBIBYTE,
+  redirectTo,
+  refusingUrl,
+  respond,
+  serve,
+  startKeySetServer,
+} from '../../support/key-set-server.js'
+import { makeSigningKey, POLICY, shapeOfKey, tokenFrom } from '../../support/signing-keys.js'
+import { runHere, temporaryFile } from '../kit.js'
+
+const DAY_MS = 86_400_000
+const first = makeSigningKey(`d-${Date.now() - 3 * DAY_MS}`)
+const second = makeSigningKey(`d-${Date.now() - 10 * DAY_MS}`)
+const stationary = makeSigningKey('s-0a1b2c')
+/** Half a minute more than an hour: a busy machine takes its time. */
+const GOOD = { 'cache-control': 'max-age=3630, must-revalidate' }
+const healthy = serve({ keys: [first.jwk, second.jwk, stationary.jwk] }, GOOD)
+const SECRET_QUERY = 'key=hunter2hunter2hunter2'
+
+let server: KeySetServer
+
+beforeAll(async () => {
+  server = await startKeySetServer(healthy)
+})
+
+afterAll(() => server.close())
+
+interface Examined {
+  readonly policy?: object
+  readonly options?: readonly string[]
+  readonly stdin?: string
+  readonly jwksUri?: string
+}
+
+async function examine(behaviour: Behaviour, examined: Examined = {}) {
+  server.behave(behaviour)
+  const jwksUri = examined.jwksUri ?? `${server.url}?${SECRET_QUERY}`
+  const path = await temporaryFile(
+    JSON.stringify({ ...POLICY, jwksUri, ...examined.policy }),
+    0o644,
+  )
+  const argv = ['doctor', '--policy', path, ...(examined.options ?? [])]
+  const { stdin = '' } = examined
+  const [ran, asJson] = await Promise.all([
+    runHere(argv, { stdin }),
+    runHere([...argv, '--json'], { stdin }),
+  ])
+  expect(asJson.exitCode).toBe(ran.exitCode)
+  expect(ran.stdout + ran.stderr + asJson.stdout + asJson.stderr).not.toContain('hunter2')
+  const json = asJson.json() as Printed
+  return { ...ran, object: json }
+}
+
+type Printed = { keySet: Record<string, unknown>; [member: string]: unknown }
+
+const codesOf = (findings: unknown): string[] =>
+  (findings as { code: string }[]).map(({ code }) => code)
+
+describe('a healthy key set', () => {
+  test('is shown with each key, and ends with 0, with --strict too', async () => {
+    const { exitCode, stdout, stderr, object } = await examine(healthy, { options: ['--strict'] })
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(object).toEqual({
+      command: 'doctor',
+      ok: true,
+      keySet: {
+        jwksUri: server.url,
+        status: 200,
+        maxAgeSeconds: 3630,
+        keys: [
+          {
+            kid: first.kid,
+            kind: 'dynamic',
+            bits: 2048,
+            ageSeconds: expect.closeTo(259_200, -2),
+            usable: true,
+          },
+          {
+            kid: second.kid,
+            kind: 'dynamic',
+            bits: 2048,
+            ageSeconds: expect.closeTo(864_000, -2),
+            usable: true,
+          },
+          {
+            kid: 's-0a1b2c',
+            kind: 'static',
+            bits: 2048,
+            usable: false,
+            reason: 'static_key_refused',
+          },
+        ],
+      },
+      warnings: [],
+      faults: [],
+    })
+    expect(stdout).toBe(
+      [
+        `Key set  ${server.url}`,
+        'Status   200',
+        'Cache    max-age=3630, must-revalidate: fresh for 60 min',
+        'Clock    no Date header to compare with',
+        '',
+        'Keys',
+        `  ${first.kid}  dynamic  2048 bits  3 days old   usable`,
+        `  ${second.kid}  dynamic  2048 bits  10 days old  usable`,
+        `  s-0a1b2c         static   2048 bits  -            not usable: the policy refuses static keys (staticKeys: 'refuse')`,
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('is asked as a receiver asks, once', async () => {
+    const asked = server.requests.length
+    await examine(healthy)
+    // Once for people and once as JSON.
+    expect(server.requests.length).toBe(asked + 2)
+    expect(server.requests.at(-1)?.headers.get('accept')).toContain('application/jwk-set+json')
+  })
+})
+
+describe('what will hurt', () => {
+  const two = { keys: [first.jwk, second.jwk] }
+  const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toUTCString()
+  test.each<[string, () => Behaviour, Examined?]>([
+    ['no_max_age', () => serve(two)],
+    ['no_max_age', () => serve(two, { 'cache-control': 'public' })],
+    ['max_age_short', () => serve(two, { 'cache-control': 'max-age=1' })],
+    ['max_age_short', () => serve(two, { 'cache-control': 'no-store' })],
+    ['max_age_short', () => serve(two, { ...GOOD, age: '3620' })],
+    ['max_age_long', () => serve(two, { 'cache-control': 'max-age=9999999' })],
+    ['one_key', () => serve({ keys: [first.jwk] }, GOOD)],
+    ['key_unusable', () => serve({ keys: [...two.keys, shapeOfKey('d-1', 1024)] }, GOOD)],
+    ['clock_behind', () => serve(two, { ...GOOD, date: inSeconds(-60) })],
+    [
+      'static_keys_only',
+      () => serve({ keys: [stationary.jwk] }, GOOD),
+      { policy: { staticKeys: 'accept' } },
+    ],
+  ])('is a warning (%s), which counts with --strict', async (code, behaviour, examined = {}) => {
+    const { exitCode, object, stdout } = await examine(behaviour(), examined)
+    expect({ exitCode, codes: codesOf(object['warnings']) }).toEqual({ exitCode: 0, codes: [code] })
+    expect(stdout).toMatch(new RegExp(`^warning  ${code}  \\S`, 'm'))
+    const strict = await examine(behaviour(), { ...examined, options: ['--strict'] })
+    expect(strict.exitCode).toBe(1)
+    expect(strict.object).toMatchObject({ ok: false })
+  })
+
+  test.each<[string, () => Behaviour, Examined?]>([
+    ['status', () => respond('500 Internal Server Error', '')],
+    ['status', () => respond('404 Not Found', '')],
+    ['redirected', () => redirectTo(`${server.url}/x?${SECRET_QUERY}`)],
+    ['redirected', () => redirectTo(`https://u:hunter2hunter2@elsewhere.example/x`)],
+    ['malformed', () => respond('200 OK', '{')],
+    ['malformed', () => serve({ keys: {} })],
+    ['too_large', () => flood(two, 2 * MEBIBYTE).behaviour],
+    ['too_many_keys', () => serve({ keys: Array(33).fill(first.jwk) })],
+    ['no_usable_key', () => serve({ keys: [] }, GOOD)],
+    ['static_keys_only', () => serve({ keys: [stationary.jwk] }, GOOD)],
+    [
+      'keys_refused',
+      () => serve(two, GOOD),
+      { policy: { denylist: { keys: [first.kid, second.kid] } } },
+    ],
+    [
+      'key_private',
+      () => serve({ keys: [...two.keys, { ...shapeOfKey('d-2', 2048), d: 'AQAB' }] }, GOOD),
+    ],
+    ['clock_ahead', () => serve(two, { ...GOOD, date: inSeconds(60) })],
+  ])('or a fault (%s), which ends with 1', async (code, behaviour, examined = {}) => {
+    const { exitCode, object, stdout, stderr } = await examine(behaviour(), examined)
+    expect(exitCode).toBe(1)
+    expect(codesOf(object['faults'])).toEqual([code])
+    expect(stdout).toMatch(new RegExp(`^fault +${code}  \\S`, 'm'))
+    expect(stderr).toBe('')
+  })
+
+  test('says at a 404 where a core and the backend SDK publish a key set', async () => {
+    const { stdout } = await examine(respond('404 Not Found', ''))
+    expect(stdout).toContain('a core itself publishes /.well-known/jwks.json')
+    expect(stdout).toContain('the backend SDK /auth/jwt/jwks.json')
+  })
+
+  test('is not a clock within the tolerance', async () => {
+    const { object } = await examine(serve(two, { ...GOOD, date: inSeconds(-4) }))
+    expect(object).toMatchObject({
+      keySet: { clockOffsetSeconds: expect.any(Number) },
+      warnings: [],
+    })
+  })
+
+  test('is said of every key that is left out', async () => {
+    const broken = [
+      null,
+      { ...first.jwk, kid: 'a\u001b[2J\n' },
+      { ...shapeOfKey('big', 8200) },
+      { ...first.jwk, kid: 'enc', use: 'enc' },
+      { kty: 'EC', kid: 'ec', crv: 'P-256', x: 'AA', y: 'AA' },
+      { ...first.jwk, kid: 'twice' },
+      { ...second.jwk, kid: 'twice' },
+    ]
+    const { exitCode, stdout, object } = await examine(
+      serve({ keys: [first.jwk, ...broken, second.jwk] }, GOOD),
+    )
+    expect(exitCode).toBe(0)
+    expect(object.keySet['keys']).toMatchObject([
+      { kid: first.kid, usable: true },
+      { kid: null, usable: false, reason: 'malformed' },
+      { kid: 'a\u001b[2J\n', bits: 2048, usable: false, reason: 'key_id_invalid' },
+      { kid: 'big', bits: 8200, usable: false, reason: 'modulus_size' },
+      { kid: 'enc', usable: false, reason: 'not_for_signatures' },
+      { kid: 'ec', usable: false, reason: 'not_rsa' },
+      { kid: 'twice', usable: false, reason: 'key_id_repeated' },
+      { kid: 'twice', usable: false, reason: 'key_id_repeated' },
+      { kid: second.kid, usable: true },
+    ])
+    expect(codesOf(object['warnings'])).toEqual(Array(7).fill('key_unusable'))
+    expect(stdout).toContain('  a\\u001b[2J\\u000a')
+    expect(stdout).not.toContain('\u001b')
+  })
+})
+
+describe('a key set out of reach', () => {
+  test('ends with 3, and the token is undecided', async () => {
+    const stdin = tokenFrom(first)
+    const options = ['--token-stdin']
+    const jwksUri = `${await refusingUrl()}?${SECRET_QUERY}`
+    const { exitCode, stderr, object } = await examine(healthy, { jwksUri, options, stdin })
+    expect(exitCode).toBe(3)
+    expect(stderr).toMatch(
+      /^service-auth: the key set at .* is out of reach \(network, ECONNREFUSED\)\n$/,
+    )
+    expect(object).toMatchObject({
+      ok: false,
+      keySet: { status: null, keys: [] },
+      error: { code: 'key_set_unavailable' },
+      verdict: { outcome: 'undecided', reason: 'key_set_unavailable', status: 503 },
+    })
+  })
+
+  test('is waited for no longer than a receiver waits', async () => {
+    const { exitCode, stderr } = await examine(() => {})
+    expect(exitCode).toBe(3)
+    expect(stderr).toContain('is out of reach (timeout)')
+  })
+})
+
+describe('a token', () => {
+  test.each(['', 'Bearer ', 'bearer '])('is judged with %j before it', async (scheme) => {
+    const token = tokenFrom(first)
+    const options = ['--token-stdin']
+    const accepted = await examine(healthy, { options, stdin: `${scheme}${token}\n` })
+    expect(accepted).toMatchObject({ exitCode: 0, object: { verdict: { outcome: 'accepted' } } })
+    expect(accepted.stdout).toContain('Token accepted\n  not asked: a live denylist')
+    expect(accepted.stdout).toMatch(/^ {2}sub +"billing"$/m)
+  })
+
+  test('that is refused ends with 1, and is not shown', async () => {
+    const token = tokenFrom(first, { claims: { aud: 'bil\u202eling' } })
+    const options = ['--token-stdin']
+    const refused = await examine(healthy, { options, stdin: token })
+    expect(refused.exitCode).toBe(1)
+    expect(refused.object).toMatchObject({
+      ok: false,
+      verdict: { outcome: 'refused', reason: 'claim_invalid', status: 401 },
+    })
+    expect(refused.stdout).toContain('Token refused: claim_invalid, the caller gets 401\n')
+    expect(refused.stdout).toMatch(/^ {2}aud +FAILED /m)
+    expect(refused.stdout).toMatch(/^ {2}aud +"bil\\u202eling" +the policy demands "orders"$/m)
+    for (const part of token.split('.')) {
+      expect(refused.stdout + JSON.stringify(refused.object)).not.toContain(part.slice(0, 16))
+    }
+  })
+
+  test('that is missing ends with 2 before anything is asked', async () => {
+    const asked = server.requests.length
+    const refused = await examine(healthy, { options: ['--token-stdin'] })
+    expect(refused).toMatchObject({ exitCode: 2, object: { error: { code: 'input' } } })
+    expect(server.requests.length).toBe(asked)
+  })
+})
+
+describe('a wrong policy', () => {
+  test('ends with 2, in its own words', async () => {
+    const { exitCode, stderr } = await examine(healthy, { policy: { audience: 5 } })
+    expect(exitCode).toBe(2)
+    expect(stderr).toBe('service-auth: serviceAuth policy: audience must be a non-empty string\n')
+  })
+
+  test('that is missing ends with 2', async () => {
+    for (const argv of [['doctor'], ['doctor', '--policy', '/nonexistent/policy.json']]) {
+      expect(await runHere(argv)).toMatchObject({ exitCode: 2, stdout: '' })
+    }
+  })
+})

@@ -1,0 +1,140 @@
+import { hostileTokens } from 'express-service-auth/testing'
+import { describe, expect, test } from 'vitest'
+import { Unavailable } from '../../../src/base/decision/unavailable.js'
+import { judgeText, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
+import { STEPS, type Step, stepOf } from '../../../src/cli/doctor/verdict-step.js'
+import { createAdmit } from '../../../src/verification/admit.js'
+import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
+import { screenKeySet } from '../../../src/verification/key-set/usable-keys.js'
+import { parsePolicy } from '../../../src/verification/policy/policy.js'
+import { issuer } from '../../support/issuer.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+
+const key = makeSigningKey('d-1')
+const other = makeSigningKey('d-1')
+const { keys } = screenKeySet({ keys: [key.jwk] }, undefined)
+const keySource: KeySource = {
+  current: (kid) => keys.get(kid),
+  find: async (kid) => keys.get(kid),
+}
+
+const policy = parsePolicy({
+  ...POLICY,
+  permissions: ['orders:read'],
+  denylist: { tokenIds: ['stolen'] },
+})
+const GOOD = { permissions: ['orders:read'], jti: 'a' }
+
+const judge = (text: string, source: KeySource = keySource): Promise<TokenVerdict> =>
+  judgeText(text, policy, source)
+
+/** What breaks each step, in the order of the steps. */
+const BREAKS: readonly [Step, string, Readonly<Record<string, unknown>>][] = [
+  ['iss', 'claim_invalid', { iss: 'https://x.example' }],
+  ['aud', 'claim_missing', { aud: undefined }],
+  ['source', 'claim_invalid', { source: 'x' }],
+  ['token_type', 'claim_invalid', { token_type: 'x' }],
+  ['sub', 'claim_missing', { sub: undefined }],
+  ['permissions', 'claim_invalid', { permissions: 'orders:read' }],
+  ['exp', 'claim_missing', { exp: undefined }],
+  ['iat', 'claim_invalid', { iat: 'now' }],
+  ['nbf', 'claim_invalid', { nbf: 'now' }],
+  ['jti', 'claim_invalid', { jti: 5 }],
+  ['times', 'token_expired', { exp: 5 }],
+  ['denylist', 'token_denied', { jti: 'stolen' }],
+  ['caller', 'caller_not_approved', { sub: 'stranger' }],
+  ['required_permissions', 'permission_missing', { permissions: [] }],
+]
+
+const resultsOf = (failed: Step): unknown[] =>
+  STEPS.map((step, index) => {
+    const at = STEPS.indexOf(failed)
+    if (index === at) return { step, result: 'failed' }
+    return { step, result: index < at ? 'passed' : 'not_reached' }
+  })
+
+describe('the verdict on a token', () => {
+  test('that is good is that every step is passed', async () => {
+    const verdict = await judge(tokenFrom(key, { claims: GOOD }))
+    expect(verdict.outcome).toBe('accepted')
+    expect(verdict.steps).toEqual(STEPS.map((step) => ({ step, result: 'passed' })))
+    expect(verdict.claims).toMatchObject({ sub: 'billing', aud: 'orders', jti: 'a' })
+  })
+
+  // Every later step is broken too, so that the order of the steps is that of the decision.
+  test.each(BREAKS.map(([step, reason], index) => [step, reason, index] as const))(
+    'that fails at %s (%s) and at all that follows ends there',
+    async (step, reason, index) => {
+      const later = BREAKS.slice(index).map(([, , claims]) => claims)
+      const claims = Object.assign({}, GOOD, ...later.reverse())
+      const verdict = await judge(tokenFrom(key, { claims }))
+      expect(verdict.reason).toBe(reason)
+      expect(verdict.steps).toEqual(resultsOf(step))
+      expect(verdict.claims).toBeDefined()
+    },
+  )
+
+  test('tells which permission is missing', async () => {
+    const verdict = await judge(tokenFrom(key, { claims: { ...GOOD, permissions: [] } }))
+    expect(verdict).toMatchObject({ status: 403, missingPermission: 'orders:read' })
+  })
+
+  test.each<[Step, string, string]>([
+    ['bearer', 'token_too_long', 'a'.repeat(9000)],
+    ['header', 'token_malformed', 'abc'],
+    ['header', 'token_malformed', `${tokenFrom(key)}\n`],
+    ['key', 'static_key_refused', withKid(tokenFrom(key), 's-1')],
+    ['key', 'key_unknown', withKid(tokenFrom(key), 'd-2')],
+    ['signature', 'signature_invalid', tokenFrom(other, { claims: GOOD })],
+  ])('shows no claim before the signature is verified: %s, %s', async (step, reason, text) => {
+    const verdict = await judge(text)
+    expect(verdict.reason).toBe(reason)
+    expect(verdict.steps).toEqual(resultsOf(step))
+    expect(verdict).not.toHaveProperty('claims')
+  })
+
+  test('is undecided when the key set is out of reach', async () => {
+    const away: KeySource = {
+      current: () => undefined,
+      find: () => Promise.reject(new Unavailable('key_set', 'away')),
+    }
+    const verdict = await judge(tokenFrom(key), away)
+    expect(verdict).toMatchObject({ outcome: 'undecided', reason: 'key_set_unavailable' })
+    expect(verdict.steps).toEqual(resultsOf('key'))
+    expect(verdict).not.toHaveProperty('claims')
+  })
+
+  test('shows no claim that the policy does not judge', async () => {
+    const claims = { ...GOOD, refreshTokenHash1: 'hunter2', __proto__: null, sessionHandle: 'x' }
+    const verdict = await judge(tokenFrom(key, { claims }))
+    expect(verdict.outcome).toBe('accepted')
+    expect(JSON.stringify(verdict)).not.toMatch(/hunter2|sessionHandle/)
+  })
+})
+
+describe('every hostile token', () => {
+  test('gets the verdict of admit, at a step that fits its reason', async () => {
+    const own = parsePolicy(issuer.policy())
+    const source = sourceOf(issuer.keySet)
+    if (source === undefined) throw new Error('the issuer has a key set')
+    const admit = createAdmit(own, source)
+    let judged = 0
+    for (const { name, authorization } of hostileTokens(issuer)) {
+      if (!/^bearer /i.test(authorization)) continue
+      const rawHeaders = ['Authorization', authorization]
+      const decision = await admit({ rawHeaders, headers: {} })
+      const verdict = await judgeText(authorization, own, source)
+      if (decision.ok) throw new Error(`${name} was accepted`)
+      expect([name, verdict.reason]).toEqual([name, decision.reason])
+      expect([name, verdict.steps]).toEqual([name, resultsOf(stepOf(decision))])
+      judged++
+    }
+    expect(judged).toBeGreaterThan(100)
+  })
+})
+
+describe('a reason of another guard', () => {
+  test('is no step of this one', () => {
+    expect(() => stepOf({ reason: 'token_replayed', evidence: {} })).toThrow('another guard')
+  })
+})

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import { readArguments } from '../../../src/cli/frame/arguments.js'
+import {
+  ISSUER_OPTION,
+  POLICY_OPTION,
+  readIssuer,
+  readPolicy,
+} from '../../../src/cli/input/policy-file.js'
+import { POLICY } from '../../support/signing-keys.js'
+import { temporaryFile } from '../kit.js'
+
+const contextOf = (...argv: string[]) => ({
+  arguments: readArguments(argv, { options: { ...POLICY_OPTION, ...ISSUER_OPTION }, maxValues: 0 }),
+})
+
+describe('a policy as JSON', () => {
+  test('is what serviceAuth would make of it; others may read it', async () => {
+    const path = await temporaryFile(JSON.stringify({ ...POLICY, staticKeys: 'accept' }), 0o644)
+    const policy = await readPolicy(contextOf('--policy', path))
+    expect(policy).toMatchObject({ issuer: POLICY.issuer, staticKeys: 'accept' })
+    expect(policy.keySet).toMatchObject({ jwksUri: `${POLICY.issuer}/auth/jwt/jwks.json` })
+  })
+
+  test.each([
+    ['not JSON', '{', 'the file of --policy is not JSON'],
+    ['no object', '[]', 'serviceAuth policy: the options must be an object'],
+    ['invalid', JSON.stringify({ ...POLICY, audience: '' }), 'audience must be a non-empty string'],
+    ['unknown in part', JSON.stringify({ ...POLICY, isuer: 1 }), 'isuer is not an option'],
+    ['with a denylist that is none', JSON.stringify({ ...POLICY, denylist: 'redis' }), 'denylist'],
+  ])('that is %s is refused in the policy’s own words', async (_what, text, message) => {
+    const read = readPolicy(contextOf('--policy', await temporaryFile(text)))
+    await expect(read).rejects.toMatchObject({ exitCode: 2, code: 'policy' })
+    await expect(read).rejects.toThrow(message)
+  })
+
+  test('is needed where it is asked for', async () => {
+    await expect(readPolicy(contextOf())).rejects.toThrow('--policy is missing')
+  })
+})
+
+describe('the issuer', () => {
+  test('is named by --issuer or by the policy', async () => {
+    const path = await temporaryFile(JSON.stringify(POLICY))
+    expect(await readIssuer(contextOf('--issuer', 'https://a'))).toEqual({
+      issuer: 'https://a',
+      policy: undefined,
+    })
+    expect(await readIssuer(contextOf('--policy', path))).toMatchObject({
+      issuer: POLICY.issuer,
+      policy: { audience: POLICY.audience },
+    })
+  })
+
+  test.each(['http://core.internal:3567', 'https://core.example/tenant'])(
+    'may be %s',
+    async (issuer) => {
+      expect(await readIssuer(contextOf('--issuer', issuer))).toMatchObject({ issuer })
+    },
+  )
+
+  test.each([
+    'core',
+    'core.example',
+    'https://core.example/',
+    'https://core.example?tenant=1',
+    'https://core.example#a',
+    'https://anna:hunter2@core.example',
+    'redis:core',
+    ' https://core.example',
+  ])('is not %j, which no policy without jwksUri may have', async (issuer) => {
+    const read = readIssuer(contextOf('--issuer', issuer))
+    await expect(read).rejects.toMatchObject({ exitCode: 2, code: 'usage' })
+    await expect(read).rejects.toThrow(/^--issuer must be an absolute http\(s\) URL without/)
+  })
+
+  test('is named by one of them', async () => {
+    const both = contextOf('--issuer', 'https://a', '--policy', 'x')
+    for (const context of [contextOf(), both]) {
+      await expect(readIssuer(context)).rejects.toThrow('give either --issuer or --policy')
+    }
+  })
+})

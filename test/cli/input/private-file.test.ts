@@ -1,0 +1,74 @@
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { readFileOf, readJsonFile, readOctets } from '../../../src/cli/input/private-file.js'
+import { temporaryFile, temporaryFolder } from '../kit.js'
+
+const MEBIBYTE = 1024 * 1024
+
+describe('a file with secrets', () => {
+  test('is read when only its owner may read it, through a link too', async () => {
+    const path = await temporaryFile('{ "a": 1 }')
+    const link = join(await temporaryFolder(), 'link')
+    await symlink(path, link)
+    await chmod(path, 0o400)
+    expect(await readJsonFile('--redis', path, 'secret')).toEqual({ a: 1 })
+    expect(await readJsonFile('--redis', link, 'secret')).toEqual({ a: 1 })
+  })
+
+  test.each([0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o777])(
+    'is refused with mode %o',
+    async (mode) => {
+      const path = await temporaryFile('{ "a": 1 }', mode)
+      await expect(readFileOf('--redis', path, 'secret')).rejects.toMatchObject({
+        exitCode: 2,
+        code: 'file',
+        message: 'others can read the file of --redis, or change it: chmod 600',
+      })
+      expect(await readFileOf('--policy', path, 'public')).toBe('{ "a": 1 }')
+    },
+  )
+})
+
+describe('any file', () => {
+  test('must be there', async () => {
+    const path = join(await temporaryFolder(), 'hunter2')
+    await expect(readFileOf('--policy', path, 'public')).rejects.toMatchObject({
+      exitCode: 2,
+      message: 'the file of --policy cannot be opened (ENOENT)',
+    })
+  })
+
+  test('must be a regular one: no folder, no device, no FIFO that nobody writes into', async () => {
+    const folder = await temporaryFolder()
+    const fifo = join(folder, 'fifo')
+    execFileSync('mkfifo', ['-m', '600', fifo])
+    await mkdir(join(folder, 'inner'), { mode: 0o700 })
+    for (const path of [fifo, join(folder, 'inner'), '/dev/null', '/dev/zero']) {
+      const read = readFileOf('--redis', path, 'secret')
+      await expect(read).rejects.toThrow('--redis must name a regular file')
+    }
+  })
+
+  test('is at most 1 MiB', async () => {
+    const path = await temporaryFile(Buffer.alloc(MEBIBYTE, ' '))
+    expect(await readOctets('--body', path, 'public')).toHaveLength(MEBIBYTE)
+    await writeFile(path, Buffer.alloc(MEBIBYTE + 1, ' '))
+    const read = readOctets('--body', path, 'public')
+    await expect(read).rejects.toThrow('the file of --body is larger than 1 MiB')
+  })
+
+  test('of text is in UTF-8', async () => {
+    const path = await temporaryFile(Buffer.from([0x22, 0xff, 0x22]))
+    await expect(readFileOf('--policy', path, 'public')).rejects.toThrow('not text in UTF-8')
+  })
+
+  test('of JSON is not quoted when it is none', async () => {
+    const path = await temporaryFile('{ "password": hunter2 }')
+    await expect(readJsonFile('--redis', path, 'secret')).rejects.toMatchObject({
+      exitCode: 2,
+      message: 'the file of --redis is not JSON',
+    })
+  })
+})

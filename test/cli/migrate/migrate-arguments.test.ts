@@ -1,0 +1,154 @@
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { migrateWith } from '../../../src/cli/migrate/migrate.js'
+import { MIGRATE_OPTIONS } from '../../../src/cli/migrate/migrate-options.js'
+import type { Core } from '../../../src/cli/migrate/migrate-session.js'
+import { knowSecret } from '../../support/secret-search/index.js'
+import { runHere, temporaryFile, temporaryFolder } from '../kit.js'
+
+const KEY = 'migration-key-0123456789'
+knowSecret('an API key', KEY)
+
+/** Runs the command up to the place where it would ask for the core. */
+async function reaching(argv: readonly string[], stdin = '') {
+  const reached: Core[] = []
+  const never = () => {
+    throw new Error('not asked for')
+  }
+  const command = migrateWith({
+    coreClient(core) {
+      reached.push(core)
+      throw new TypeError('coreClient: this is as far as it goes')
+    },
+    fileJournal: never,
+    journalInUse: never,
+    openMigration: never,
+  })
+  const ran = await runHere(['migrate', ...argv], { stdin, commands: [command] })
+  return { ...ran, core: reached[0] }
+}
+
+const WHERE = ['--core', 'https://core.example', '--source', 'users.ndjson', '--journal', 'journal']
+const RUN = ['run', '--api-key-stdin', ...WHERE]
+
+describe('the command line', () => {
+  test.each([
+    [
+      'no step',
+      [],
+      'a step is missing: one of check, run, status, correct, reconcile, unblock, clean',
+    ],
+    ['an unknown step', ['rum', ...WHERE], 'unknown step: one of check'],
+    ['two steps', ['run', 'run'], '2 arguments besides the options, but it takes at most 1'],
+    ['an unknown option', ['run', '--sauce', 'x'], 'unknown option (argument 3)'],
+    ['no core', ['run', '--source', 'a', '--journal', 'b'], '--core is missing'],
+    ['no source', ['run', '--core', 'https://a', '--journal', 'b'], '--source is missing'],
+    ['no journal', ['run', '--core', 'https://a', '--source', 'b'], '--journal is missing'],
+    ['no journal of status', ['status'], '--journal is missing'],
+    ['no key', ['run', ...WHERE], 'give either --api-key-file or --api-key-stdin'],
+    ['two keys', [...RUN, '--api-key-file', 'a'], 'give either --api-key-file or --api-key-stdin'],
+    ['no corrections', ['correct', ...WHERE], 'give either --corrections or --again'],
+    [
+      'two kinds of corrections',
+      ['correct', '--corrections', 'a', '--again', 'E019', ...WHERE],
+      'give either --corrections or --again',
+    ],
+    ['a code that is none', ['correct', '--again', 'E19', ...WHERE], '--again must be a code'],
+    ['a word that is none', ['correct', '--again', 'failed', ...WHERE], '--again must be a code'],
+    ['corrections of run', [...RUN, '--corrections', 'a'], '--corrections is for correct only'],
+    ['--again of run', [...RUN, '--again', 'E019'], '--again is for correct only'],
+    ['--yes of run', [...RUN, '--yes'], '--yes is for unblock and clean only'],
+    [
+      'a number',
+      [...RUN, '--batch-users', '10001'],
+      '--batch-users must be a whole number from 1 to 10000',
+    ],
+    [
+      'no number',
+      [...RUN, '--settle-seconds', '1m'],
+      '--settle-seconds must be a whole number from 0 to 600',
+    ],
+    ['a warning', [...RUN, '--accept-warnings', 'no_primari'], '--accept-warnings must be one of'],
+  ])('is refused with %s', async (_, argv, message) => {
+    const ran = await reaching(argv, KEY)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '', core: undefined })
+    expect(ran.stderr).toContain(`service-auth: ${message}`)
+    expect(ran.stderr).toMatch(/^.+; see service-auth migrate --help\n$/)
+  })
+
+  test('says in its help what each exit code means', async () => {
+    const { exitCode, stdout } = await reaching(['--help'])
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/^ {2}4 {4}records wait for corrections; see the report$/m)
+    expect(stdout).toMatch(/^ {2}130 {2}interrupted; of status, or still under way$/m)
+  })
+})
+
+test('the help shows each option once, with the steps that have it', async () => {
+  const { stdout } = await reaching(['--help'])
+  for (const name of [...Object.keys(MIGRATE_OPTIONS), 'json', 'help', 'version']) {
+    expect([name, stdout.split('\n').filter((line) => line.startsWith(`  --${name} `))]).toEqual([
+      name,
+      [expect.any(String)],
+    ])
+  }
+  const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).filter(Boolean)[0] ?? '')
+  const [from, to] = [lines.indexOf('correct, one of the two:'), lines.indexOf('Every command:')]
+  expect(lines.slice(from, to)).toEqual([
+    'correct, one of the two:',
+    '--corrections FILE',
+    '--again CODE',
+    '',
+    'unblock and clean:',
+    '--yes',
+    '',
+  ])
+})
+
+describe('the API key', () => {
+  test('comes from a file that only its owner can read', async () => {
+    const file = await temporaryFile(`${KEY}\n`)
+    const times = ['--timeout-ms', '500', '--stage-timeout-ms', '900', '--allow-insecure-http']
+    const { core } = await reaching(['run', '--api-key-file', file, ...WHERE, ...times])
+    expect(core).toEqual({
+      baseUrl: 'https://core.example',
+      apiKey: KEY,
+      allowInsecureHttp: true,
+      timeoutMs: 500,
+      stageTimeoutMs: 900,
+    })
+  })
+
+  test('comes from standard input', async () => {
+    expect((await reaching(RUN, `${KEY}\n`)).core).toMatchObject({ apiKey: KEY })
+  })
+
+  test.each([0o640, 0o644, 0o604])('is refused from a file with mode %o', async (mode) => {
+    const file = await temporaryFile(KEY, mode)
+    const link = join(await temporaryFolder(), 'key')
+    await symlink(file, link)
+    for (const path of [file, link]) {
+      const ran = await reaching(['run', '--api-key-file', path, ...WHERE])
+      expect(ran).toMatchObject({
+        exitCode: 2,
+        stderr:
+          'service-auth: others can read the file of --api-key-file, or change it: chmod 600\n',
+        core: undefined,
+      })
+    }
+  })
+
+  test.each(['', '\n', `${KEY} ${KEY}`, `${KEY}\n${KEY}`, `${KEY}\u00a0`])(
+    'is refused when it is none: %j',
+    async (text) => {
+      const file = await temporaryFile(text)
+      const fromFile = await reaching(['run', '--api-key-file', file, ...WHERE])
+      const fromInput = await reaching(RUN, text)
+      for (const ran of [fromFile, fromInput]) {
+        expect(ran).toMatchObject({ exitCode: 2, stdout: '', core: undefined })
+        expect(ran.stderr.split('\n')).toHaveLength(2)
+      }
+    },
+  )
+})

@@ -1,0 +1,303 @@
+import { readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { coreClient } from '../../../src/migration/core/open-core-client.js'
+import { fileJournal } from '../../../src/migration/journal/file-journal.js'
+import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
+import { until } from '../../support/until.js'
+import type { Ran } from '../kit.js'
+import { linesOf, type Project, projectOf as projectOn, userNamed } from './migrate-kit.js'
+
+let core: StandInCore
+
+beforeAll(async () => {
+  core = await startStandInCore({ job: { intervalMs: 20 } })
+})
+afterAll(() => core.close())
+
+/** So nothing has to be staged, and no job be waited for. */
+async function haveAccounts(...externalUserIds: readonly string[]): Promise<void> {
+  const client = coreClient({ baseUrl: core.url, apiKey: core.apiKey })
+  for (const id of externalUserIds) await client.importUser(userNamed(id))
+}
+
+const projectOf = (source: string | Buffer, apiKey = core.apiKey): Promise<Project> =>
+  projectOn(core, source, apiKey)
+
+const objectsIn = (text: string): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+describe('a run', () => {
+  test('tells its events with --json, a line each, and the report last', async () => {
+    const project = await projectOf(linesOf(userNamed('json-1'), userNamed('json-2')))
+    const ran = await project.migrate('run', '--json')
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const lines = objectsIn(ran.stdout)
+    expect(lines.slice(0, -1).map(({ by, type }) => [by, type])).toEqual(
+      expect.arrayContaining(
+        ['preflight', 'batch_staged', 'waiting', 'reconciling', 'ended'].map((type) => [
+          'migration',
+          type,
+        ]),
+      ),
+    )
+    expect(lines.at(-1)).toMatchObject({
+      command: 'migrate',
+      ok: true,
+      step: 'run',
+      state: 'complete',
+      counts: { reconciled: 2 },
+    })
+  })
+
+  test('leaves its reports beside the journal, for its owner alone', async () => {
+    await haveAccounts('files-1')
+    const project = await projectOf(linesOf(userNamed('files-1'), { externalUserId: 'files-2' }))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
+    const names = ['accounts.ndjson', 'report.json', 'report.ndjson']
+    expect(await readdir(project.journal)).toEqual(expect.arrayContaining(names))
+    const [accounts, report, needing] = await Promise.all(
+      names.map(async (name) => {
+        const file = join(project.journal, name)
+        expect((await stat(file)).mode & 0o777).toBe(0o600)
+        return await readFile(file, 'utf8')
+      }),
+    )
+    expect(objectsIn(accounts ?? '')).toMatchObject([
+      { externalUserId: 'files-1', state: 'reconciled' },
+    ])
+    expect(JSON.parse(report ?? '')).toMatchObject({ state: 'to_correct', identities: 2 })
+    expect(objectsIn(needing ?? '')).toMatchObject([
+      { externalUserId: 'files-2', line: 2, state: 'invalid' },
+    ])
+  })
+
+  test('ends with 130 at Ctrl-C, and the next one goes on', async () => {
+    const idle = await startStandInCore()
+    const project = (await projectOf(linesOf(userNamed('stop-1')))).at(idle.url)
+    const before = process.listenerCount('SIGINT')
+    const running = project.migrate('run')
+    await until(
+      'it waits',
+      async () => (await idle.query('select 1 from bulk_import_users')).length > 0,
+    )
+    expect(process.listenerCount('SIGINT')).toBe(before + 1)
+    process.emit('SIGINT')
+    const ran = await running
+    expect(ran).toMatchObject({ exitCode: 130 })
+    expect(ran.stderr).toContain('interrupted: the work in progress ends')
+    expect(ran.stdout).toMatch(/^State +interrupted$/m)
+    expect(process.listenerCount('SIGINT')).toBe(before)
+    await idle.runJob()
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+    await idle.close()
+  })
+})
+
+describe('a source that is none', () => {
+  test.each([
+    ['empty', '', 'the source holds no record'],
+    ['cut in mid-line', `${linesOf(userNamed('a'))}{"externalUserId":"b","log`, 'line 2: '],
+    ['an array', `[${JSON.stringify(userNamed('a'))}]\n`, 'line 1: '],
+    ['without an id', linesOf(userNamed('a'), { loginMethods: [] }), 'line 2: '],
+    ['with an id twice', linesOf(userNamed('a'), userNamed('a')), 'line 2: '],
+    ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d, 0x0a]), 'line 1: '],
+  ])('is refused in one line when it is %s', async (_, source, message) => {
+    const project = await projectOf(source)
+    for (const step of ['check', 'run']) {
+      const ran = await project.migrate(step)
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toContain(message)
+    }
+  })
+})
+
+/** The last line on standard error; those before it tell of progress. */
+const errorIn = ({ stderr }: Ran): string => {
+  const line = stderr.split('\n').at(-2) ?? ''
+  expect(line).toMatch(/^service-auth: /)
+  return line
+}
+
+describe('what stands in the way', () => {
+  test('is told in one line with its exit code, and nothing is lost', async () => {
+    await haveAccounts('way-1')
+    const project = await projectOf(linesOf(userNamed('way-1')))
+    const { migrate } = project
+
+    const { migrate: withWrongKey } = await projectOf(
+      linesOf(userNamed('way-1')),
+      'wrong-key-0123456789',
+    )
+    const refused = await withWrongKey('run')
+    expect(refused).toMatchObject({ exitCode: 3 })
+    expect(errorIn(refused)).toMatch(
+      /the core answered 401: it refuses the API key; check the key, or the file it is read from$/,
+    )
+
+    const nobody = await project.at('http://127.0.0.1:2').migrate('run')
+    expect(nobody).toMatchObject({ exitCode: 3 })
+    expect(errorIn(nobody)).toContain('the core')
+
+    const lost = await project.at(`${core.url}/elsewhere`).migrate('run')
+    expect(lost).toMatchObject({ exitCode: 3 })
+    expect(errorIn(lost)).toMatch(/core/i)
+
+    // Until something has been sent, the core may still be another.
+    expect(await migrate('run')).toMatchObject({ exitCode: 0 })
+    const other = await project.at('http://127.0.0.1:2').migrate('run')
+    expect(other).toMatchObject({ exitCode: 2 })
+    expect(errorIn(other)).toContain('the journal is of a core at another address')
+  })
+
+  test('a journal that another run has', async () => {
+    await haveAccounts('use-1')
+    const project = await projectOf(linesOf(userNamed('use-1')))
+    const held = await fileJournal(project.journal)
+    const ran = await project.migrate('run')
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(errorIn(ran)).toBe('service-auth: another step has the journal open')
+    await held.close()
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+  })
+
+  test('a journal that is damaged, and nothing in it is touched', async () => {
+    await haveAccounts('damaged-1')
+    const project = await projectOf(linesOf(userNamed('damaged-1')))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+    const file = join(project.journal, 'journal.ndjson')
+    const damaged = (await readFile(file, 'utf8')).replace('started', 'startet')
+    await writeFile(file, damaged)
+    for (const step of ['run', 'status', 'clean']) {
+      const ran = await project.migrate(step)
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toMatch(/journal|damaged/)
+    }
+    expect(await readFile(file, 'utf8')).toBe(damaged)
+  })
+
+  test('a source that has changed since, and one that is gone', async () => {
+    await haveAccounts('change-1')
+    const project = await projectOf(linesOf(userNamed('change-1'), { externalUserId: 'change-2' }))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
+    await writeFile(project.source, linesOf(userNamed('change-1'), userNamed('change-2')))
+    const changed = await project.migrate('run')
+    expect(changed).toMatchObject({ exitCode: 2 })
+    expect(errorIn(changed)).toContain('the source has changed since the run began')
+    await rm(project.source)
+    const gone = await project.migrate('run', '--json')
+    expect(gone).toMatchObject({ exitCode: 2 })
+    expect(errorIn(gone)).toContain('ENOENT')
+    expect(objectsIn(gone.stdout).at(-1)).toMatchObject({
+      ok: false,
+      error: { code: 'bad_source' },
+    })
+  })
+
+  test('a folder without a journal, and none is made there', async () => {
+    const project = await projectOf(linesOf(userNamed('none-1')))
+    for (const step of ['status', 'clean', 'reconcile', 'correct']) {
+      const ran = await project.migrate(step, ...(step === 'correct' ? ['--again', 'E003'] : []))
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toBe('service-auth: there is no journal in the folder of --journal')
+    }
+    expect(await readdir(project.folder)).toEqual(['users.ndjson'])
+  })
+})
+
+describe('a check', () => {
+  test('is no run that could be reconciled', async () => {
+    await haveAccounts('early-1')
+    const project = await projectOf(linesOf(userNamed('early-1')))
+    expect(await project.migrate('check')).toMatchObject({ exitCode: 0 })
+    const ran = await project.migrate('reconcile')
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(errorIn(ran)).toBe(
+      'service-auth: nothing has been staged yet: run comes before reconcile',
+    )
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+  })
+
+  test('may be repeated with a source that was mended', async () => {
+    await haveAccounts('mend-1', 'mend-2')
+    const project = await projectOf(linesOf(userNamed('mend-1'), { externalUserId: 'mend-2' }))
+    expect(await project.migrate('check')).toMatchObject({ exitCode: 4 })
+    await writeFile(project.source, linesOf(userNamed('mend-1'), userNamed('mend-2')))
+    const ran = await project.migrate('check')
+    expect(ran).toMatchObject({ exitCode: 0 })
+    expect(ran.stdout).toMatch(/^State +no objection$/m)
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+  })
+})
+
+describe('corrections', () => {
+  test('that do not fit are refused as a whole, with their line', async () => {
+    await haveAccounts('fix-1')
+    const project = await projectOf(linesOf(userNamed('fix-1'), { externalUserId: 'fix-2' }))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
+    const fix = join(project.folder, 'fix.ndjson')
+    const right = { leaveOut: 'fix-2', reason: 'a test' }
+    await writeFile(fix, linesOf(right, { leaveOut: 'fix-1', reason: 'a slip' }))
+    const refused = await project.migrate('correct', '--corrections', fix)
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(errorIn(refused)).toContain('line 2: ')
+    await writeFile(fix, linesOf(right))
+    expect(await project.migrate('correct', '--corrections', fix)).toMatchObject({ exitCode: 0 })
+    expect(await project.migrate('reconcile')).toMatchObject({ exitCode: 0 })
+  })
+})
+
+describe('clean', () => {
+  test('deletes no file but those that the journal knows, by their content', async () => {
+    await haveAccounts('own-1')
+    const project = await projectOf(linesOf(userNamed('own-1')))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+    const moved = join(project.folder, 'moved.ndjson')
+    await rename(project.source, moved)
+    const link = join(project.folder, 'link.ndjson')
+    await symlink(moved, link)
+    await writeFile(project.source, 'a newer export')
+    for (const source of [project.source, link, project.folder]) {
+      const ran = await project.migrate('clean', '--yes', '--source', source)
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toContain(source)
+    }
+    expect(await project.migrate('clean', '--yes')).toMatchObject({ exitCode: 2 })
+    expect(await readFile(project.source, 'utf8')).toBe('a newer export')
+    const ran = await project.migrate('clean', '--yes', '--source', moved)
+    expect(ran).toMatchObject({ exitCode: 0 })
+    await expect(stat(moved)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  test('deletes source and corrections when all is complete and it is told to', async () => {
+    await haveAccounts('clean-1')
+    const project = await projectOf(linesOf(userNamed('clean-1'), { externalUserId: 'clean-2' }))
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
+    const early = await project.migrate('clean', '--yes')
+    expect(early).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(errorIn(early)).toContain('nothing was deleted: the migration is to_correct')
+
+    const fix = join(project.folder, 'fix.ndjson')
+    await writeFile(fix, linesOf({ leaveOut: 'clean-2', reason: 'a test' }))
+    expect(await project.migrate('correct', '--corrections', fix)).toMatchObject({ exitCode: 0 })
+    const listed = await project.migrate('clean')
+    expect(listed.stdout).toContain(`  ${project.source}\n  ${fix}\n`)
+    expect((await readdir(project.folder)).sort()).toEqual([
+      'fix.ndjson',
+      'journal',
+      'users.ndjson',
+    ])
+
+    expect(await project.migrate('clean', '--yes')).toMatchObject({ exitCode: 0 })
+    expect(await readdir(project.folder)).toEqual(['journal'])
+    expect((await project.migrate('clean', '--yes')).stdout).toBe('Nothing is left to delete.\n')
+
+    const accounts = await readFile(join(project.journal, 'accounts.ndjson'), 'utf8')
+    const status = await project.migrate('status')
+    expect(status).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await readFile(join(project.journal, 'accounts.ndjson'), 'utf8')).toBe(accounts)
+  })
+})

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest'
+import { showProgress } from '../../../src/cli/migrate/show-progress.js'
+import type { MigrationProgress } from '../../../src/migration/run/progress.js'
+import type { MigrationCounts } from '../../../src/migration/run/report.js'
+import { NOTHING_COUNTED } from '../../../src/migration/run/state/run-state.js'
+
+const event = (
+  type: MigrationProgress['type'],
+  counts: Partial<MigrationCounts>,
+  more: Partial<MigrationProgress> = {},
+): MigrationProgress => ({
+  by: 'migration',
+  type,
+  identities: 4000,
+  counts: { ...NOTHING_COUNTED, ...counts },
+  ...more,
+})
+
+/** What is shown of events, each with the moment of its coming in milliseconds. */
+function shown(
+  events: readonly (readonly [at: number, event: MigrationProgress])[],
+  columns?: number,
+): string[] {
+  const lines: string[] = []
+  let now = 0
+  const screen =
+    columns === undefined ? undefined : { columns, draw: (line: string) => lines.push(line) }
+  const note = (line: string) => lines.push(line)
+  const view = showProgress({ note, screen, event: () => undefined }, () => now)
+  for (const [at, each] of events) {
+    now = at
+    view.onProgress(each)
+  }
+  view.end()
+  return lines
+}
+
+const staged = (count: number) =>
+  event('batch_staged', { staged: count, pending: 4000 - count }, { batch: 1 })
+
+describe('without a terminal', () => {
+  test('there is a line on each change, of what goes on one a second', () => {
+    expect(
+      shown([
+        [0, event('preflight', { pending: 4000 })],
+        [0, staged(1000)],
+        [500, staged(2000)],
+        [1000, staged(3000)],
+        [1001, event('reply_lost', {}, { batch: 4, users: 1000 })],
+        [1002, event('reply_resolved', {}, { batch: 4, users: 1000 })],
+        [2001, staged(3000)],
+        [3001, event('waiting', { staged: 4000 }, { rows: { new: 1000, processing: 50 } })],
+        [3002, event('row_failed', { staged: 3998, failed: 2 }, { users: 2 })],
+        [3003, event('reconciling', { staged: 1998, reconciled: 2000, failed: 2 })],
+        [4003, event('ended', { reconciled: 3998, failed: 2 })],
+      ]),
+    ).toEqual([
+      'preflight (4,000)',
+      'staging: 1,000 of 4,000; pending 3,000, staged 1,000',
+      'staging: 3,000 of 4,000; pending 1,000, staged 3,000',
+      'batch 4: no reply: whether the core has done it is looked up (1,000)',
+      'batch 4: the lost reply is resolved (1,000)',
+      'staging: 3,000 of 4,000; pending 1,000, staged 3,000',
+      'waiting: 2,950 of 4,000; staged 4,000',
+      'rows have failed (2)',
+      'reconciling: 2,000 of 3,998; failed 2, staged 1,998, reconciled 2,000',
+    ])
+  })
+})
+
+describe('in a terminal', () => {
+  test('one line tells done, total, rate, time left and counts, and is wiped in the end', () => {
+    const lines = shown(
+      [
+        [0, event('preflight', { pending: 4000 })],
+        [0, staged(0)],
+        [50, staged(500)],
+        [2000, staged(1000)],
+        [2050, staged(4000)],
+        [2060, event('waiting', { staged: 4000 }, { rows: { new: 4000, processing: 0 } })],
+        [62_060, event('waiting', { staged: 4000 }, { rows: { new: 3970, processing: 0 } })],
+      ],
+      120,
+    )
+    expect(lines).toEqual([
+      'preflight (4,000)',
+      'staging     [--------------------]  0 of 4,000  pending 4,000',
+      'staging     [#####---------------]  1,000 of 4,000  500/s, 6 s left  pending 3,000, staged 1,000',
+      'staging     [####################]  4,000 of 4,000  1,951/s, 0 s left  staged 4,000',
+      'waiting     [--------------------]  0 of 4,000  staged 4,000',
+      'waiting     [--------------------]  30 of 4,000  30/min, 2 h left  staged 4,000',
+      '',
+    ])
+  })
+
+  test('whatever does not fit the width is left out whole', () => {
+    const whole = 'staging     [######--------------]  1,234 of 4,000  617/s, 4 s left  '
+    const counts = ['invalid 60', 'pending 2,766', 'staged 1,174']
+    const events = [
+      [0, staged(0)],
+      [2000, event('batch_staged', { invalid: 60, pending: 2766, staged: 1174 })],
+    ] as const
+    for (let columns = 1; columns <= 130; columns++) {
+      const [, line = ''] = shown(events, columns)
+      expect(line.length).toBeLessThan(columns)
+      const numbers = line.match(/\d[\d,]*\d|\d/g) ?? []
+      expect(
+        ['1,234', '4,000', '617', '4', '60', '2,766', '1,174'].slice(0, numbers.length),
+      ).toEqual(numbers)
+      expect(line).toBe(line.trimEnd())
+    }
+    expect(shown(events, 130)[1]).toBe(whole + counts.join(', '))
+    expect(shown(events, 90)[1]).toBe(`${whole}invalid 60`)
+    expect(shown(events, 80)[1]).toBe(`${whole}invalid 60`)
+    expect(shown(events, 79)[1]).toBe(whole.trimEnd())
+    expect(shown(events, 40)[1]).toBe('staging  1,234 of 4,000')
+    expect(shown(events, 10)[1]).toBe('staging')
+    expect(shown([[0, event('preflight', {})]], 12)).toEqual(['', ''])
+  })
+})

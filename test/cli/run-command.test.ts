@@ -1,0 +1,247 @@
+import { describe, expect, test } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.js'
+import type { Command, CommandContext, CommandResult } from '../../src/cli/frame/command.js'
+import { outOfReach, wrong } from '../../src/cli/frame/command-failure.js'
+import { runHere } from './kit.js'
+
+const WELL: CommandResult = { exitCode: 0, lines: ['all well'], json: { answer: 42 } }
+
+function commandThat(run: (context: CommandContext) => unknown): readonly Command[] {
+  return [
+    {
+      name: 'probe',
+      summary: 'Probes',
+      usage: ['[--file FILE]', '--all'],
+      maxValues: 1,
+      options: {
+        file: { kind: 'text', value: 'FILE', help: 'a file' },
+        header: { kind: 'text', value: 'LINE', help: 'a header', repeatable: true },
+        prefix: { kind: 'text', value: 'TEXT', help: 'a prefix', mayBeEmpty: true },
+        all: { kind: 'flag', help: 'all' },
+      },
+      oneMeans: 'a fault',
+      examples: ['service-auth probe --all'],
+      run: async (context) => (await run(context)) as CommandResult,
+    },
+  ]
+}
+
+const probe = (argv: readonly string[], run: (context: CommandContext) => unknown = () => WELL) =>
+  runHere(argv, { commands: commandThat(run) })
+
+describe('a fault that a command has found', () => {
+  test('may be one line on standard error, with --json too', async () => {
+    const run = () => ({ exitCode: 1, lines: [], json: { answer: 41 }, complaint: 'not\ndone' })
+    const stderr = 'service-auth: not\\u000adone\n'
+    expect(await probe(['probe'], run)).toMatchObject({ exitCode: 1, stdout: '', stderr })
+    const asJson = await probe(['probe', '--json'], run)
+    expect(asJson).toMatchObject({ exitCode: 1, stderr })
+    expect(asJson.json()).toEqual({ command: 'probe', ok: false, answer: 41 })
+  })
+})
+
+describe('what a command gets', () => {
+  test('are its options and values, wherever they stand', async () => {
+    let seen: unknown
+    const words = ['probe', 'one', '--file=a', '--header', 'x: 1', '--header', 'y: 2', '--prefix=']
+    await probe([...words, '--all'], ({ arguments: given }) => {
+      const { values } = given
+      seen = [values, given.text('file'), given.texts('header'), given.text('prefix')]
+      return WELL
+    })
+    expect(seen).toEqual([['one'], 'a', ['x: 1', 'y: 2'], ''])
+  })
+
+  test.each([
+    'team:billing@site',
+    'team:a@h:1',
+    'redis:orders',
+    'https://core.example:8443/x',
+    'eyJ',
+    'd-1700000000000',
+  ])('may be %s, which is no secret', async (value) => {
+    expect(await probe(['probe', value])).toMatchObject({ exitCode: 0 })
+  })
+
+  test('is what stands behind -- as a value', async () => {
+    let seen: unknown
+    await probe(['probe', '--', '--json'], ({ arguments: given }) => {
+      seen = [given.values, given.flag('json')]
+      return WELL
+    })
+    expect(seen).toEqual([['--json'], false])
+  })
+})
+
+describe('the end of a command', () => {
+  test('is its lines and its exit code', async () => {
+    expect(await probe(['probe'])).toMatchObject({ exitCode: 0, stdout: 'all well\n', stderr: '' })
+  })
+
+  test('is one JSON object with --json', async () => {
+    const ran = await probe(['--json', 'probe'], () => ({ ...WELL, exitCode: 1 }))
+    expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
+    expect(ran.json()).toEqual({ command: 'probe', ok: false, answer: 42 })
+  })
+
+  test.each([
+    [2, wrong('file', 'it is wrong'), 'file', 'it is wrong'],
+    [3, outOfReach('store_unavailable', 'it is away'), 'store_unavailable', 'it is away'],
+  ])('is one line on standard error and exit code %d', async (exitCode, failure, code, message) => {
+    const fail = (): never => {
+      throw failure
+    }
+    const stderr = `service-auth: ${message}\n`
+    expect(await probe(['probe'], fail)).toMatchObject({ exitCode, stdout: '', stderr })
+    const ran = await probe(['probe', '--json'], fail)
+    expect(ran).toMatchObject({ exitCode, stderr })
+    expect(ran.json()).toEqual({ command: 'probe', ok: false, error: { code, message } })
+  })
+
+  test('shows what a failure has to show all the same', async () => {
+    const fail = (): never => {
+      throw outOfReach('store_unavailable', 'it is away', { lines: ['seen'], json: { seen: 1 } })
+    }
+    expect(await probe(['probe'], fail)).toMatchObject({ exitCode: 3, stdout: 'seen\n' })
+    expect((await probe(['probe', '--json'], fail)).json()).toMatchObject({ ok: false, seen: 1 })
+  })
+
+  test('is exit code 3 after a defect, of which only kind and place are told', async () => {
+    const ran = await probe(['probe', '--json'], () => {
+      throw new TypeError('a secret')
+    })
+    expect(ran.exitCode).toBe(3)
+    expect(ran.json()).toMatchObject({ error: { code: 'internal' } })
+    expect(ran.stderr).toMatch(
+      /^service-auth: a defect .*\(TypeError at run-command\.test\.ts:\d+\)/,
+    )
+    expect(ran.stdout + ran.stderr).not.toContain('a secret')
+  })
+
+  test('shows what others wrote in one line, and nothing that a terminal obeys', async () => {
+    const hostile = 'a\u001b[2J\nb\u202ec\u2028d\u0085e\u200bf\ud800g\u00a0h\u{e0001}i'
+    const show = () => ({ exitCode: 1, lines: [hostile, 'next'], json: { hostile } })
+    const escaped =
+      'a\\u001b[2J\\u000ab\\u202ec\\u2028d\\u0085e\\u200bf\\ud800g\\u00a0h\\udb40\\udc01i'
+    expect((await probe(['probe'], show)).stdout).toBe(`${escaped}\nnext\n`)
+    const ran = await probe(['probe', '--json'], show)
+    expect(ran.stdout).toMatch(/^[\x20-\x7e]+\n$/)
+    expect(ran.json()['hostile']).toBe(hostile)
+  })
+
+  test('holds notes to people on standard error, but not with --json', async () => {
+    const tell = ({ note }: CommandContext): CommandResult => {
+      note('please wait')
+      return WELL
+    }
+    expect((await probe(['probe'], tell)).stderr).toBe('please wait\n')
+    expect((await probe(['probe', '--json'], tell)).stderr).toBe('')
+  })
+})
+
+describe('a wrong command line', () => {
+  const SECRET = 'hunter2hunter2hunter2'
+  const LOWER_CASE = 'huntertwohunter'
+  const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJiaWxsaW5nIn0.c2lnbmF0dXJlc2lnbmF0dXJl'
+  test.each([
+    ['no command', [], 'a command is missing; see service-auth --help'],
+    ['an unknown command', ['prob'], 'unknown command (argument 1); see service-auth --help'],
+    ['a command that may be a secret', [SECRET], 'unknown command (argument 1); see service-auth'],
+    ['an option before the command', ['--all', 'probe'], 'no option --all goes before the command'],
+    ['an unknown option', ['probe', '--al'], 'unknown option (argument 2); see service-auth probe'],
+    [
+      'an option that may be a secret',
+      ['probe', 'x', `--${SECRET}`],
+      'unknown option (argument 3);',
+    ],
+    ['one in lower case', ['probe', `--${LOWER_CASE}`], 'unknown option (argument 2);'],
+    ['a command that may be one', [LOWER_CASE], 'unknown command (argument 1);'],
+    [
+      'an option with an unknown value',
+      ['probe', `--key=${SECRET}`],
+      'unknown option (argument 2)',
+    ],
+    ['an option of every object', ['probe', '--constructor'], 'unknown option (argument 2)'],
+    ['an unknown short option', ['probe', '-x'], 'unknown option (argument 2)'],
+    ['an option without its value', ['probe', '--file'], '--file needs a value'],
+    ['an option in place of a value', ['probe', '--file', '--all'], '--file needs a value'],
+    ['an empty value', ['probe', '--file', ''], '--file needs a value'],
+    ['an option twice', ['probe', '--file', 'a', '--file', 'b'], '--file is given more than once'],
+    ['a flag with a value', ['probe', '--all=yes'], '--all takes no value'],
+    ['too many values', ['probe', SECRET, 'b'], '2 arguments besides the options, but it takes at'],
+    ['a URL of Redis', ['probe', `redis://:${SECRET}@host`], 'a URL of Redis, or one with a'],
+    ['one in an option', ['probe', `--file=rediss://:${SECRET}@h`], 'a URL of Redis, or one with'],
+    ['one as a command', [`REDIS://x:${SECRET}@h:1`], 'a URL of Redis, or one with a password'],
+    ['one behind --', ['probe', '--', `valkeys://:${SECRET}@h`], 'a URL of Redis, or one with a'],
+    ['a URL with a password', ['probe', `https://u:${SECRET}@h/`], 'a URL of Redis, or one with'],
+    ['a token', ['probe', TOKEN], 'a token is no argument'],
+    ['a header with a token', ['probe', '--header', `Bearer ${TOKEN}`], 'a token is no argument'],
+  ])('of %s ends with 2 and one line that repeats no secret', async (_what, argv, message) => {
+    const ran = await probe(argv)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/^service-auth: .*; see service-auth( probe)? --help\n$/)
+    expect(ran.stderr).toContain(message)
+    const asJson = await probe(['--json', ...argv])
+    expect(asJson.exitCode).toBe(2)
+    expect(asJson.json()).toMatchObject({ ok: false, error: { code: 'usage' } })
+    expect(ran.stderr + asJson.stdout + asJson.stderr).not.toMatch(/hunter|eyJ/)
+  })
+})
+
+test.each([
+  [['denylist', '--policy', 'hunter2'], 'denylist has no option --policy; see'],
+  [['check-store', '--issuer=hunter2'], 'check-store has no option --issuer; see'],
+  [['--policy', 'hunter2', 'denylist'], 'no option --policy goes before the command; see'],
+  [['migrate', 'run', '--token-stdin'], 'migrate has no option --token-stdin; see'],
+])('an option of another command is named: %j', async (argv, message) => {
+  const ran = await runHere(argv)
+  expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(ran.stderr).toContain(`service-auth: ${message}`)
+  expect(ran.stderr).not.toContain('hunter2')
+})
+
+test.each([
+  ['deny', 'billing'],
+  ['deny'],
+  ['allow', 'billing'],
+  ['allow', 'billing', '--reason', 'x'],
+  ['deny', 'billing', '--policy', 'no-such-file'],
+])('%s %s asks for the kind before anything else', async (...argv) => {
+  const ran = await runHere(argv)
+  expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(ran.stderr).toContain('the first argument must be caller, key, token or issued-before')
+})
+
+describe('help and version', () => {
+  const version = /^\d+\.\d+\.\d+\n$/
+
+  test('list every command', async () => {
+    const ran = await runHere(['--help'])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    for (const { name } of COMMANDS) expect(ran.stdout).toContain(`  ${name} `)
+  })
+
+  test.each(COMMANDS.map(({ name }) => name))('tell of %s all that it takes', async (name) => {
+    const ran = await runHere([name, '--help'])
+    const command = COMMANDS.find((known) => known.name === name)
+    expect(ran.exitCode).toBe(0)
+    for (const option of Object.keys(command?.options ?? {})) {
+      expect(ran.stdout).toContain(`--${option}`)
+    }
+    expect(Math.max(...ran.stdout.split('\n').map((line) => line.length))).toBeLessThan(101)
+  })
+
+  test('have a form for people and one for programs', async () => {
+    expect((await runHere(['--version'])).stdout).toMatch(version)
+    expect((await runHere(['-h'])).stdout).toContain('Usage: service-auth')
+    expect((await runHere(['--version', '--json'])).json()).toMatchObject({
+      command: null,
+      ok: true,
+    })
+    const help = (await probe(['probe', '--help', '--json'])).json()
+    expect(help).toMatchObject({ command: 'probe', ok: true })
+    expect(help['help']).toContain(
+      'Usage: service-auth probe [--file FILE]\n       service-auth probe --all',
+    )
+  })
+})

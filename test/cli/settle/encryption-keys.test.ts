@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto'
+import {
+  encryptedStore,
+  type IdempotencyStore,
+  type RecordView,
+  type Store,
+} from 'express-service-auth'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { keeperFor } from '../../../src/cli/settle/encryption-keys.js'
+import { openStore } from '../../stores/redis/kit.js'
+import { type RedisServer, startRedis } from '../../support/redis.js'
+import { knowSecret } from '../../support/secret-search/index.js'
+import { temporaryFile } from '../kit.js'
+import { ANSWER, BODY, made, RESULT, settle } from './settle-kit.js'
+
+const KEYS = { june: randomBytes(32), july: randomBytes(32) }
+for (const key of Object.values(KEYS)) knowSecret('an encryption key', key)
+
+const textOf = (key: Uint8Array): string => Buffer.from(key).toString('base64url')
+/** A key that is `null` is gone. */
+type Keys = Readonly<Record<string, Uint8Array | null>>
+const fileOf = (keys: Keys, current: string): Promise<string> => {
+  const texts = Object.entries(keys).map(([id, key]) => [id, key && textOf(key)])
+  return temporaryFile(JSON.stringify({ current, keys: Object.fromEntries(texts) }))
+}
+
+let server: RedisServer
+let plain: Store
+let encrypted: IdempotencyStore
+beforeAll(async () => {
+  server = await startRedis()
+  return () => server.stop()
+})
+beforeEach(() => {
+  plain = openStore(server, { timeoutMs: 5000 }).store
+  encrypted = encryptedStore(plain, { keys: KEYS, current: 'june' })
+})
+
+const contentsOf = (record: string): Promise<string> => server.command('GET', `esa:k:${record}`)
+const viewFrom = async (record: string, ...options: string[]): Promise<RecordView> =>
+  (await settle(server, record, '--json', ...options)).json()['view'] as RecordView
+
+async function findAgain(store: IdempotencyStore, run: { key: string; fingerprint: string }) {
+  const [owner, leaseMs, retentionMs, rerunAbandoned] = ['b', 1000, 60_000, true] as const
+  const { key, fingerprint } = run
+  return store.reserve({ key, fingerprint, owner, leaseMs, retentionMs, rerunAbandoned })
+}
+
+describe('an abandoned record of an encrypted store', () => {
+  test('is not done without a word about its keys', async () => {
+    const { key, fence } = await made(encrypted, 'abandoned')
+    const { stdout } = await settle(server, key)
+    expect(stdout).toMatch(/^key +june$/m)
+    expect(stdout).toMatch(/--done STATUS .* --body FILE --keys FILE/)
+    const ran = await settle(server, key, '--fence', String(fence), ...ANSWER)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/^service-auth: --done needs --keys or --unencrypted: .*\n$/)
+    expect((await plain.inspect(key))?.state).toBe('abandoned')
+  })
+
+  test('is done with the keys, encrypted by the current one', async () => {
+    const run = await made(encrypted, 'abandoned')
+    const file = await fileOf(KEYS, 'july')
+    const body = ['--body', await temporaryFile(BODY)]
+    const options = ['--fence', String(run.fence), '--keys', file, ...ANSWER, ...body]
+    const ran = await settle(server, run.key, ...options)
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await contentsOf(run.key)).not.toContain(BODY)
+    expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
+    const { stdout } = await settle(server, run.key, '--keys', file)
+    expect(stdout).toMatch(/^state +finished: it has its answer$/m)
+    expect(stdout).toMatch(/^key +july$/m)
+  })
+
+  test('is done with --unencrypted as it stands', async () => {
+    const run = await made(encrypted, 'abandoned')
+    const options = ['--fence', String(run.fence), '--unencrypted', ...ANSWER]
+    expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
+    expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'unreadable' })
+    const during = encryptedStore(plain, { keys: KEYS, current: 'june', readUnencrypted: true })
+    expect(await findAgain(during, run)).toMatchObject({ outcome: 'finished' })
+  })
+
+  test('is freed without the keys', async () => {
+    const run = await made(encrypted, 'abandoned')
+    const ran = await settle(server, run.key, '--fence', String(run.fence), '--free')
+    expect(ran).toMatchObject({ exitCode: 0 })
+    expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'reserved' })
+  })
+})
+
+describe('an abandoned record of a store that does not encrypt', () => {
+  test('is not done with keys, which its receivers may lack', async () => {
+    const run = await made(plain, 'abandoned')
+    const before = await contentsOf(run.key)
+    const keys = ['--keys', await fileOf(KEYS, 'july')]
+    const { stdout } = await settle(server, run.key, ...keys)
+    expect(stdout).toMatch(/--body FILE /)
+    expect(stdout).not.toContain('--keys')
+    const options = ['--fence', String(run.fence), ...ANSWER]
+    const ran = await settle(server, run.key, ...options, ...keys)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/^service-auth: the record is not of an encrypted store: .*\n$/)
+    expect(await contentsOf(run.key)).toBe(before)
+    expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
+    expect(await findAgain(plain, run)).toMatchObject({ outcome: 'finished' })
+  })
+
+  test('is done with them where the file says that receivers give no plain answer', async () => {
+    const run = await made(plain, 'abandoned')
+    const keys = { june: textOf(KEYS.june) }
+    const contents = { current: 'june', keys, readUnencrypted: false }
+    const file = await temporaryFile(JSON.stringify(contents))
+    const options = ['--fence', String(run.fence), '--keys', file, ...ANSWER]
+    expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
+    expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
+  })
+})
+
+describe('a result that opens is never written over', () => {
+  test.each([
+    ['without keys', async () => [], 2],
+    ['with --unencrypted', async () => ['--unencrypted'], 2],
+    ['with the keys', async () => ['--keys', await fileOf(KEYS, 'july')], 1],
+  ] as const)('%s', async (_how, keys, exitCode) => {
+    const { key, fence } = await made(encrypted, 'finished')
+    const before = await contentsOf(key)
+    const ran = await settle(server, key, '--fence', String(fence), ...ANSWER, ...(await keys()))
+    expect(ran).toMatchObject({ exitCode, stdout: '' })
+    expect(ran.stderr).toMatch(
+      exitCode === 1 ? /it is finished: it has its answer$/m : /--done needs --keys: .* june,/,
+    )
+    expect(await contentsOf(key)).toBe(before)
+  })
+
+  test.each([
+    ['without keys', async () => []],
+    ['with --unencrypted', async () => ['--unencrypted']],
+    ['with the keys', async () => ['--keys', await fileOf(KEYS, 'july')]],
+    ['with other keys', async () => ['--keys', await fileOf({ x: KEYS.july }, 'x')]],
+  ] as const)('where it is plain, %s', async (_how, keys) => {
+    const { key, fence } = await made(plain, 'finished')
+    const before = await contentsOf(key)
+    const ran = await settle(server, key, '--fence', String(fence), ...ANSWER, ...(await keys()))
+    expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(await contentsOf(key)).toBe(before)
+  })
+
+  test('nor is one that its run has stored since the command looked', async () => {
+    const run = await made(encrypted, 'abandoned')
+    const keeper = keeperFor(plain, { type: 'unencrypted' })
+    expect(await keeper.inspect(run.key)).toMatchObject({ state: 'abandoned' })
+    expect(await encrypted.settle(run, { type: 'finished', result: RESULT })).toBe(true)
+    const before = await contentsOf(run.key)
+    const as = { type: 'finished', result: RESULT } as const
+    expect(await keeper.resolve(run.key, run.fence, as)).toBe(false)
+    expect(await contentsOf(run.key)).toBe(before)
+  })
+})
+
+describe('a result that does not open', () => {
+  test('because its key is not given is shown so, and not replaced', async () => {
+    const { key, fence } = await made(encrypted, 'finished')
+    expect((await viewFrom(key)).state).toBe('finished')
+    const unsure = await settle(server, key)
+    expect(unsure.stdout).toMatch(/^state +finished: it has its answer$/m)
+    expect(unsure.stdout).toMatch(/^key +june; with --keys it is known whether it opens$/m)
+    const withoutJune = ['--keys', await fileOf({ july: KEYS.july }, 'july')]
+    expect((await viewFrom(key, ...withoutJune)).state).toBe('unreadable')
+    const { stdout } = await settle(server, key, ...withoutJune)
+    expect(stdout).toMatch(/^key +june, which the file of --keys lacks$/m)
+    expect(stdout).toMatch(/add it to the file of --keys.*"june": null/s)
+    expect(stdout).not.toContain('--done')
+    const before = await contentsOf(key)
+    const options = ['--fence', String(fence), ...withoutJune]
+    const ran = await settle(server, key, ...options, ...ANSWER)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/^service-auth: the file of --keys lacks june, .*\n$/)
+    expect((await settle(server, key, ...options, '--free')).exitCode).toBe(1)
+    expect(await contentsOf(key)).toBe(before)
+  })
+
+  test('because its key is gone, as the file says, is done, and the key named', async () => {
+    const run = await made(encrypted, 'finished')
+    const file = await fileOf({ june: null, july: KEYS.july }, 'july')
+    const options = ['--fence', String(run.fence), '--keys', file]
+    const ran = await settle(server, run.key, ...options, ...ANSWER)
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.stdout).toMatch(/^finished: .*, instead of the one encrypted by june\n$/)
+    expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
+  })
+
+  test('is not replaced by one that its run stores between look and write', async () => {
+    const run = await made(encrypted, 'abandoned')
+    const keeper = encryptedStore(plain, { keys: { july: KEYS.july }, current: 'july' })
+    expect((await keeper.inspect(run.key))?.state).toBe('abandoned')
+    expect(await encrypted.settle(run, { type: 'finished', result: RESULT })).toBe(true)
+    const as = { type: 'finished', result: RESULT } as const
+    expect(await keeper.resolve(run.key, run.fence, as)).toBe(false)
+  })
+
+  test('because it is damaged is not done with --unencrypted', async () => {
+    const { key, fence } = await made(encrypted, 'finished')
+    await server.command('APPEND', `esa:k:${key}`, 'x')
+    const options = ['--fence', String(fence), ...ANSWER]
+    const ran = await settle(server, key, ...options, '--unencrypted')
+    expect(ran).toMatchObject({ exitCode: 2 })
+    const keys = ['--keys', await fileOf(KEYS, 'june')]
+    expect((await settle(server, key, ...options, ...keys)).exitCode).toBe(0)
+  })
+})
+
+describe('the file of --keys', () => {
+  const good = textOf(KEYS.june)
+  test.each<[string, unknown]>([
+    ['no object', [good]],
+    ['without current', { keys: { june: good } }],
+    ['without keys', { current: 'june' }],
+    ['without a key', { current: 'june', keys: {} }],
+    ['with a current that is none', { current: 'july', keys: { june: good } }],
+    ['with something else', { current: 'june', keys: { june: good }, more: good }],
+    ['with a key that is no text', { current: 'june', keys: { june: [good] } }],
+    ['with padding', { current: 'june', keys: { june: `${good}=` } }],
+    ['with a blank', { current: 'june', keys: { june: ` ${good}` } }],
+    ['with a key of 31 octets', { current: 'june', keys: { june: textOf(KEYS.june).slice(2) } }],
+    ['with a key in hex', { current: 'june', keys: { june: KEYS.june.toString('hex') } }],
+    ['with a current that is gone', { current: 'june', keys: { june: null, july: good } }],
+    ['with a bad id', { current: 'a b', keys: { 'a b': good } }],
+    ['with a key for an id', { current: good, keys: { [good]: 'june' } }],
+  ])('is refused %s', async (_what, contents) => {
+    const { key } = await made(encrypted, 'abandoned')
+    const file = await temporaryFile(JSON.stringify(contents))
+    const ran = await settle(server, key, '--keys', file)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/^service-auth: the file of --keys must hold .*\n$/)
+  })
+
+  test('is refused when it is not JSON, is not there, or others can read it', async () => {
+    const text = JSON.stringify({ current: 'june', keys: { june: good } })
+    for (const [file, why] of [
+      [await temporaryFile(text.slice(1)), 'is not JSON'],
+      ['/nowhere/keys.json', 'cannot be opened'],
+      [await temporaryFile(text, 0o640), 'others can read the file of --keys'],
+    ] as const) {
+      const ran = await settle(server, 'a'.repeat(24), '--keys', file)
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(ran.stderr).toContain(why)
+    }
+  })
+})

@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import type { Run, Store } from 'express-service-auth'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { operationOf, recordKey } from '../../../src/idempotency/record-key.js'
+import { begin, openStore, requestFor } from '../../stores/redis/kit.js'
+import { type RedisServer, startRedis } from '../../support/redis.js'
+import { knowSecret } from '../../support/secret-search/index.js'
+import { temporaryFile, temporaryFolder } from '../kit.js'
+import { made, settleBy } from './settle-kit.js'
+
+let server: RedisServer
+let store: Store
+let run: Run
+beforeAll(async () => {
+  server = await startRedis()
+  return () => server.stop()
+})
+beforeEach(async () => {
+  store = openStore(server, { timeoutMs: 5000 }).store
+  do run = await made(store, 'abandoned')
+  while (run.key.startsWith('-'))
+  onTestFinished(async () => {
+    expect((await store.inspect(run.key))?.state).toBe('abandoned')
+  })
+})
+
+const settle = (argv: readonly string[], stdin = '') => settleBy(server, argv, stdin)
+
+async function expectRefused(argv: readonly string[], why: string, stdin = ''): Promise<void> {
+  const ran = await settle(argv, stdin)
+  expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(ran.stderr).toMatch(/^service-auth: [^\n]*\n$/)
+  expect(ran.stderr).toContain(why)
+  expect(ran.stderr).not.toContain('hunter2')
+  const asJson = await settle([...argv, '--json'], stdin)
+  expect(asJson.json()).toMatchObject({ ok: false, error: { code: expect.any(String) } })
+}
+
+describe('what is wrong of an order ends with 2, one line, and nothing changed', () => {
+  test.each<[string, readonly string[], string]>([
+    ['--free without a fence', ['--free'], '--free needs the --fence that was shown'],
+    ['--done without a fence', ['--done', '201'], '--done needs the --fence that was shown'],
+    ['both', ['--fence', '1', '--free', '--done', '201'], 'give either --free or --done'],
+    ['a fence alone', ['--fence', '1'], '--fence goes with --free or --done'],
+    ['--header with --free', ['--fence', '1', '--free', '--header', 'a: b'], '--header goes with'],
+    ['--body with --free', ['--fence', '1', '--free', '--body', 'x'], '--body goes with --done'],
+    ['--unencrypted with --free', ['--fence', '1', '--free', '--unencrypted'], 'goes with --done'],
+    ['--unencrypted and --keys', ['--unencrypted', '--keys', 'x'], 'give either --keys or'],
+    ['a fence that is no number', ['--fence', 'hunter2', '--free'], '--fence must be an integer'],
+    ['a negative fence', ['--fence=-1', '--free'], '--fence must be an integer'],
+    ['a fence with a fraction', ['--fence', '1.5', '--free'], '--fence must be an integer'],
+    ['a fence too large', ['--fence', '9007199254740993', '--free'], '--fence must be an integer'],
+    ...['199', '1000', 'hunter2', '2e2', '0201', '+201', '100', '99'].map(
+      (status): [string, string[], string] => [
+        `the status ${status}`,
+        ['--fence', '1', '--done', status],
+        '--done must be a status from 200 to 999',
+      ],
+    ),
+    ...[
+      ['hunter2', '--header must be a line'],
+      [': hunter2', '--header must be a line'],
+      ['a b: hunter2', '--header must be a line'],
+      ['a: hunter2\nb: c', '--header must be a line'],
+      ['a: hunter2\u0107', '--header must be a line'],
+      ['Set-Cookie: hunter2=1', 'must not be set-cookie or a hop-by-hop header'],
+      ['Connection: hunter2', 'must not be set-cookie or a hop-by-hop header'],
+      ['transfer-encoding : hunter2', 'must not be set-cookie or a hop-by-hop header'],
+      ['Proxy-Authenticate: hunter2', 'must not be set-cookie or a hop-by-hop header'],
+      ['Content-Length: 7', '--header must not be content-length'],
+    ].map(([line = '', why = '']): [string, string[], string] => [
+      `the header ${JSON.stringify(line)}`,
+      ['--fence', '1', '--done', '201', '--header', 'x: y', '--header', line],
+      why,
+    ]),
+    ['a body that is not there', ['--fence', '1', '--done', '201', '--body', '/no'], 'of --body'],
+    ['a body with 204', ['--fence', '1', '--done', '204', '--body', '/no'], '204 has no body'],
+    ['a key where none goes', ['--caller', 'billing'], '--caller goes with --key-stdin'],
+    ['an empty mount', ['--mount', ''], '--mount goes with --key-stdin'],
+  ])('%s', async (_what, options, why) => {
+    await expectRefused([run.key, ...options], why)
+  })
+
+  test('a body that is a folder', async () => {
+    const body = ['--body', await temporaryFolder()]
+    await expectRefused([run.key, '--fence', '1', '--done', '201', ...body], 'a regular file')
+  })
+})
+
+describe('what names no record ends with 2', () => {
+  const scope = ['--audience', 'a', '--caller', 'c', '--issuer', 'https://i']
+  const byName = [...scope, '--operation', 'o']
+  test.each<[string, readonly string[], string, string?]>([
+    ['nothing', [], 'a record or --key-stdin is missing'],
+    ['a key', [randomUUID()], 'a record is named by 24 characters'],
+    ['a record that is too short', ['a'.repeat(23)], 'a record is named by 24 characters'],
+    ['a record with another character', [`${'a'.repeat(23)}/`], 'a record is named by 24'],
+    ['two records', ['a'.repeat(24), 'b'.repeat(24)], '2 arguments besides the options'],
+    ['both', ['a'.repeat(24), '--key-stdin', ...byName], 'either a record or --key-stdin'],
+    ['no operation', ['--key-stdin', ...scope], 'either --operation or --method'],
+    ['two operations', ['--key-stdin', ...byName, '--mount', ''], 'either --operation or --method'],
+    ['a part of one', ['--key-stdin', ...scope, '--mount', ''], '--method is missing'],
+    ['no mount', ['--key-stdin', ...scope, '--method', 'M', '--route', '/'], '--mount is missing'],
+    [
+      'no caller',
+      ['--key-stdin', '--operation', 'o', '--issuer', 'https://i'],
+      '--caller is missing',
+    ],
+    [
+      'no issuer',
+      ['--key-stdin', '--operation', 'o', '--caller', 'c', '--audience', 'a'],
+      'give either --issuer or --policy',
+    ],
+    [
+      'no audience',
+      ['--key-stdin', '--operation', 'o', '--caller', 'c', '--issuer', 'https://i'],
+      '--audience is missing',
+    ],
+    ['an empty key', ['--key-stdin', ...byName], 'standard input is empty'],
+    ['a key of two words', ['--key-stdin', ...byName], 'holds no key', 'hunter2 hunter2'],
+    ['a key on two lines', ['--key-stdin', ...byName], 'holds no key', 'hunter2\nhunter2'],
+    ['a key quoted badly', ['--key-stdin', ...byName], 'holds no key', '"hunter2'],
+    ['a key too long', ['--key-stdin', ...byName], 'holds no key', 'hunter2'.repeat(40)],
+  ])('%s', async (_what, argv, why, stdin = '') => {
+    await expectRefused(argv, why, stdin)
+  })
+
+  test('a policy that is invalid', async () => {
+    const policy = ['--policy', await temporaryFile('{}')]
+    const argv = ['--key-stdin', '--operation', 'o', '--caller', 'c', ...policy]
+    await expectRefused(argv, 'serviceAuth policy: issuer must be', 'a-key')
+  })
+})
+
+test.each([
+  ['a name', 'orders', ['--operation', 'orders']],
+  [
+    'method, mount and route',
+    operationOf('POST', '/v1', '/orders/:id'),
+    ['--method', 'post', '--mount', '/v1', '--route', '/orders/:id'],
+  ],
+])('a key is found by %s, and freed, without a word of it', async (_how, operation, options) => {
+  const key = randomUUID()
+  knowSecret('an idempotency key', key)
+  const scope = { issuer: 'https://core.test', audience: 'orders', caller: 'billing', operation }
+  const record = recordKey(scope, key)
+  const found = await begin(store, requestFor({ key: record }))
+  await store.settle(found, { type: 'abandoned' })
+  const { issuer, audience, caller } = scope
+  const named = ['--issuer', issuer, '--audience', audience, '--caller', caller, ...options]
+  const shown = await settle(['--key-stdin', '--json', ...named], `${key}\n`)
+  expect(shown.json()).toMatchObject({ record, view: { state: 'abandoned', fence: found.fence } })
+  const order = ['--fence', String(found.fence), '--free']
+  const ran = await settle(['--key-stdin', ...named, ...order], `"${key}"`)
+  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  expect((await store.inspect(record))?.state).toBe('freed')
+  expect(shown.stdout + ran.stdout).not.toContain(key)
+})

@@ -1,0 +1,228 @@
+import type { RecordView, Store } from 'express-service-auth'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { begin, openStore, retryOf } from '../../stores/redis/kit.js'
+import { type RedisServer, startRedis } from '../../support/redis.js'
+import { startTcpProxy } from '../../support/tcp-proxy.js'
+import { runChild, runHere } from '../kit.js'
+import { ANSWER, BODY, type Made, made, RESULT, settle } from './settle-kit.js'
+
+let server: RedisServer
+let store: Store
+beforeAll(async () => {
+  server = await startRedis()
+  return () => server.stop()
+})
+beforeEach(() => {
+  store = openStore(server, { timeoutMs: 5000 }).store
+})
+
+const nameOf = (record: string): string => `esa:k:${record}`
+const contentsOf = (record: string): Promise<string> => server.command('GET', nameOf(record))
+
+type State = Made | 'damaged' | 'of another version' | 'unreadable'
+
+/** The record's name and fence. */
+async function recordIn(state: State): Promise<{ record: string; fence: string }> {
+  const isFinished = state === 'unreadable'
+  const isBroken = isFinished || state === 'damaged' || state === 'of another version'
+  const run = await made(store, isBroken ? 'finished' : state)
+  const name = nameOf(run.key)
+  if (isFinished) await server.command('APPEND', name, 'x')
+  else if (isBroken) {
+    await server.command('SET', name, state === 'damaged' ? 'garbage' : '2|x', 'PX', '90000000')
+  }
+  return { record: run.key, fence: String(isBroken && !isFinished ? 0 : run.fence) }
+}
+
+const ACTIONS = { '--free': ['--free'], '--done': ANSWER } as const
+type Action = keyof typeof ACTIONS
+
+/** What each state says, and which actions end it. */
+const STATES: readonly [State, RegExp, readonly Action[]][] = [
+  ['running', /^running, and its lease has \d+ s left$/, []],
+  ['abandoned', /^abandoned: its run is gone, and nobody knows/, ['--free', '--done']],
+  ['finished', /^finished: it has its answer$/, []],
+  ['not_stored', /^not stored: it has happened, but/, ['--done']],
+  ['flowing', /^not stored: its response still flows, and its lease has \d+ s left$/, []],
+  ['freed', /^freed: nothing has happened, and the next retry runs$/, []],
+  ['unreadable', /^unreadable: it has happened, but its result cannot be opened$/, ['--done']],
+  ['damaged', /^unreadable: the whole record is damaged$/, ['--free']],
+  ['of another version', /^a record of version 2: use that version's command$/, []],
+]
+
+describe.each(STATES)('a record that is %s', (state, words, allowed) => {
+  test('is shown, with the lines that end it', async () => {
+    const { record, fence } = await recordIn(state)
+    const before = await contentsOf(record)
+    const ran = await settle(server, record)
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const rows = new Map(
+      ran.stdout.split('\n').flatMap((line) => {
+        const [, name, text] = /^(\w+) {2,}(.*)$/.exec(line) ?? []
+        return name === undefined ? [] : [[name, text] as const]
+      }),
+    )
+    expect(rows.get('record')).toBe(record)
+    expect(rows.get('state')).toMatch(words)
+    expect(rows.get('fence')).toBe(fence)
+    if (fence !== '0') expect(rows.get('begun')).toMatch(/^20\S+Z, \d+ s ago$/)
+    const lines = ran.stdout.split('\n').filter((line) => line.startsWith('  service-auth settle'))
+    expect(lines.map((line) => / (--free|--done) ?/.exec(line)?.[1])).toEqual(allowed)
+    for (const line of lines) expect(line).toContain(`--fence ${fence} `)
+    expect(ran.stdout).not.toContain(BODY)
+    const json = (await settle(server, record, '--json')).json()
+    expect(json).toMatchObject({ command: 'settle', ok: true, record })
+    expect(json).not.toHaveProperty('done')
+    expect((json['view'] as RecordView).fence).toBe(Number(fence))
+    expect(await contentsOf(record)).toBe(before)
+  })
+
+  test.each(['--free', '--done'] as const)(`and what comes of %s`, async (action) => {
+    const { record, fence } = await recordIn(state)
+    const before = await contentsOf(record)
+    const ran = await settle(server, record, '--fence', fence, ...ACTIONS[action])
+    if (allowed.includes(action)) {
+      const ending = action === '--free' ? 'freed' : 'finished'
+      expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+      expect(ran.stdout).toMatch(new RegExp(`^${ending}: .*\n$`))
+      expect((await store.inspect(record))?.state).toBe(ending)
+    } else {
+      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(ran.stderr).toMatch(/^service-auth: nothing was changed: it is .*\n$/)
+      const [why = ''] = ran.stderr.trim().split('it is ').slice(1)
+      expect(why.split('; only')[0]).toMatch(words)
+      expect(await contentsOf(record)).toBe(before)
+    }
+  })
+
+  test('is left alone where the fence is another one', async () => {
+    const { record, fence } = await recordIn(state)
+    const before = await contentsOf(record)
+    for (const action of Object.values(ACTIONS)) {
+      const ran = await settle(server, record, '--fence', '17', ...action)
+      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(ran.stderr).toContain(
+        `nothing was changed: it has another fence now, ${fence}, and is`,
+      )
+    }
+    expect(await contentsOf(record)).toBe(before)
+  })
+})
+
+describe('a record that there is not', () => {
+  test.each([[[]], [['--fence', '1', '--free']], [['--fence', '1', ...ANSWER]]])(
+    'ends with 1 (%j)',
+    async (options) => {
+      const record = 'a'.repeat(24)
+      const ran = await settle(server, record, ...options)
+      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(ran.stderr).toBe('service-auth: there is no such record, or not any more\n')
+      const json = (await settle(server, record, '--json', ...options)).json()
+      expect(json).toEqual({ command: 'settle', ok: false, record })
+    },
+  )
+})
+
+test('what was done is a member of the object', async () => {
+  for (const [action, ending] of [
+    [['--free'], 'freed'],
+    [ANSWER, 'finished'],
+  ] as const) {
+    const { key, fence } = await made(store, 'abandoned')
+    const ran = await settle(server, key, '--json', '--fence', String(fence), ...action)
+    expect(ran.json()).toMatchObject({ ok: true, view: { state: 'abandoned' }, done: ending })
+  }
+})
+
+test('the lines to copy name the same Redis and begin no option with the record', async () => {
+  const other = openStore(server, { prefix: "it's:" }).store
+  const { key } = await made(other, 'abandoned')
+  const { stdout } = await settle(server, key, '--prefix', "it's:")
+  const start = key.startsWith('-') ? '' : ` ${key}`
+  expect(stdout).toContain(`service-auth settle${start} --fence `)
+  expect(stdout).toContain("--prefix='it'\\''s:' --timeout=5s")
+  await server.command('SET', `${nameOf('-'.repeat(24))}`, 'garbage', 'PX', '60000')
+  expect((await settle(server, '-'.repeat(24))).stdout).toContain(
+    `service-auth settle --fence 0 --free --timeout=5s -- ${'-'.repeat(24)}\n`,
+  )
+})
+
+test('of two that settle at once one wins, and the other says how it is now', async () => {
+  for (let round = 0; round < 20; round++) {
+    const { key, fence } = await made(store, 'abandoned')
+    const options = ['--fence', String(fence)]
+    const ran = await Promise.all([
+      settle(server, key, ...options, '--free'),
+      settle(server, key, ...options, ...ANSWER),
+    ])
+    expect(ran.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1])
+    const winner = ran[0]?.exitCode === 0 ? 'freed' : 'finished'
+    expect((await store.inspect(key))?.state).toBe(winner)
+    const loser = ran.find(({ exitCode }) => exitCode === 1)
+    expect(loser?.stderr).toMatch(new RegExp(`^service-auth: nothing was changed: .*is ${winner}:`))
+  }
+})
+
+test('it is the same in a process of its own', async () => {
+  const { key, fence } = await made(store, 'abandoned')
+  const env = { REDIS_URL: server.url }
+  const argv = ['settle', '--timeout=9s', '--json', '--fence', String(fence), '--free', '--', key]
+  const ran = await runChild(argv, { env, stdin: '' })
+  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(ran.json()).toMatchObject({ ok: true, record: key, done: 'freed' })
+})
+
+describe('Redis out of reach', () => {
+  test('ends with 3, and nothing was changed', async () => {
+    for (const options of [[], ['--fence', '1', '--free']]) {
+      const argv = ['settle', '--timeout=50ms', ...options, 'a'.repeat(24)]
+      const ran = await runHere(argv, { env: { REDIS_URL: 'redis://127.0.0.1:1' } })
+      expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+      expect(ran.stderr).toMatch(/^service-auth: .*; nothing was changed\n$/)
+    }
+  })
+
+  test('while it writes ends with 3, and says that it is not known', async () => {
+    const proxy = await startTcpProxy(server)
+    onTestFinished(() => proxy.close())
+    const { key, fence } = await made(store, 'abandoned')
+    // What Redis answers to the write.
+    proxy.loseReplies(':1\r\n')
+    const options = ['--timeout=500ms', '--fence', String(fence), '--free', '--', key]
+    const env = { REDIS_URL: `redis://127.0.0.1:${proxy.port}` }
+    const ran = await runHere(['settle', ...options], { env })
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toMatch(/^service-auth: it is not known whether it was written; look again/)
+    expect((await store.inspect(key))?.state).toBe('freed')
+  })
+
+  test('because it is full ends with 3, and nothing was changed', async () => {
+    const { key, fence } = await made(store, 'abandoned')
+    await server.command('CONFIG', 'SET', 'maxmemory', '1')
+    const ran = await settle(server, key, '--fence', String(fence), ...ANSWER)
+    await server.command('CONFIG', 'SET', 'maxmemory', '0')
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toMatch(/OOM.*; nothing was changed\n$/)
+    expect((await store.inspect(key))?.state).toBe('abandoned')
+  })
+})
+
+test('a freed key runs again under a fence of its own', async () => {
+  const run = await made(store, 'abandoned')
+  await settle(server, run.key, '--fence', String(run.fence), '--free')
+  const next = await begin(store, retryOf({ ...run, rerunAbandoned: false }))
+  expect(next.fence).toBeGreaterThan(run.fence)
+  expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(false)
+})
+
+test('of a record whose sizes are damaged no body is shown', async () => {
+  const run = await made(store, 'finished')
+  const before = await contentsOf(run.key)
+  const size = String(Buffer.byteLength(run.fingerprint))
+  const damaged = before.replace(`|${size}|`, `|${Number(size) + 40}|`)
+  expect(damaged).not.toBe(before)
+  await server.command('SET', nameOf(run.key), damaged, 'PX', '90000000')
+  const ran = await settle(server, run.key, '--json')
+  expect(ran.json()['view']).toMatchObject({ fence: 0, state: 'unreadable' })
+  expect(ran.stdout + ran.stderr).not.toContain(BODY.slice(0, 16))
+})

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest'
+import type { Outcome } from '../../../src/client/service-fetch/attempt-outcome.js'
+import {
+  nextStep,
+  type Standing,
+  type Step,
+} from '../../../src/client/service-fetch/retry-decision.js'
+
+const FIRST: Standing = {
+  isRepeatable: true,
+  attempts: 1,
+  maxAttempts: 4,
+  hasChangedToken: false,
+  leftMs: 30_000,
+  random: 0,
+}
+
+const END: Step = { type: 'end' }
+const ANOTHER_TOKEN: Step = { type: 'another_token' }
+const again = (afterMs: number): Step => ({ type: 'again', afterMs })
+
+interface Row {
+  readonly came: Outcome
+  /** A read, or a write with a key. */
+  readonly repeatable: Step
+  readonly bareWrite: Step
+}
+
+const TABLE: Record<string, Row> = {
+  'a kept result': { came: { type: 'replayed' }, repeatable: END, bareWrite: END },
+  'the refusal of the contract': {
+    came: { type: 'token_refused', isOfContract: true },
+    repeatable: ANOTHER_TOKEN,
+    bareWrite: ANOTHER_TOKEN,
+  },
+  'another refusal of the token': {
+    came: { type: 'token_refused', isOfContract: false },
+    repeatable: ANOTHER_TOKEN,
+    bareWrite: END,
+  },
+  'a 503 with Retry-After': {
+    came: { type: 'unavailable', retryAfterMs: 5000 },
+    repeatable: again(5000),
+    bareWrite: END,
+  },
+  'a 409 of a request in progress': {
+    came: { type: 'in_progress', retryAfterMs: 1000 },
+    repeatable: again(1000),
+    bareWrite: END,
+  },
+  'no answer': { came: { type: 'network' }, repeatable: again(50), bareWrite: END },
+  'no token, for a reason that passes': {
+    came: { type: 'no_token' },
+    repeatable: again(1920),
+    bareWrite: again(1920),
+  },
+  'the deadline': { came: { type: 'deadline' }, repeatable: END, bareWrite: END },
+  'anything else': { came: { type: 'answered' }, repeatable: END, bareWrite: END },
+}
+
+describe.each(Object.entries(TABLE))('after %s', (_name, { came, repeatable, bareWrite }) => {
+  it('does with a read, or a write with a key, what the table says', () => {
+    expect(nextStep(came, FIRST)).toEqual(repeatable)
+  })
+
+  it('does with a write without a key what the table says', () => {
+    expect(nextStep(came, { ...FIRST, isRepeatable: false })).toEqual(bareWrite)
+  })
+
+  it('ends after the last attempt', () => {
+    expect(nextStep(came, { ...FIRST, attempts: 4 })).toEqual(END)
+  })
+
+  it('ends when the deadline has come', () => {
+    expect(nextStep(came, { ...FIRST, leftMs: 0 })).toEqual(END)
+  })
+})
+
+it.each([true, false])('asks for another token once in a call (repeatable: %s)', (isRepeatable) => {
+  const standing = { ...FIRST, attempts: 2, isRepeatable, hasChangedToken: true }
+  expect(nextStep({ type: 'token_refused', isOfContract: true }, standing)).toEqual(END)
+})
+
+it.each([
+  { leftMs: 5001, step: again(5000) },
+  { leftMs: 5000, step: END },
+])('begins no wait that would pass the deadline ($leftMs ms left)', ({ leftMs, step }) => {
+  const came: Outcome = { type: 'unavailable', retryAfterMs: 5000 }
+  expect(nextStep(came, { ...FIRST, leftMs })).toEqual(step)
+})
+
+it('waits at random between half and all of a time that doubles up to five seconds', () => {
+  const waits = (random: number) =>
+    [1, 2, 3, 7, 9].map((attempts) => {
+      const step = nextStep({ type: 'network' }, { ...FIRST, attempts, maxAttempts: 10, random })
+      return step.type === 'again' ? step.afterMs : undefined
+    })
+  expect(waits(0)).toEqual([50, 100, 200, 2500, 2500])
+  expect(waits(0.999_999)).toEqual([100, 200, 400, 5000, 5000])
+})
+
+it.each([
+  [4, 30_000, 15_000],
+  [4, 1000, 400],
+  [10, 30_000, 15_000],
+  [2, 30_000, 10_000],
+])(
+  'lets %d attempts to get a token reach over most of %d ms',
+  (maxAttempts, deadlineMs, leastMs) => {
+    for (const random of [0, 0.999_999]) {
+      let leftMs = deadlineMs
+      for (let attempts = 1; attempts < maxAttempts; attempts += 1) {
+        const standing = { ...FIRST, attempts, maxAttempts, leftMs, random }
+        const step = nextStep({ type: 'no_token' }, standing)
+        if (step.type !== 'again') throw new Error(`ends after ${attempts}`)
+        leftMs -= step.afterMs
+      }
+      expect(deadlineMs - leftMs).toBeGreaterThan(leastMs)
+      expect(leftMs).toBeGreaterThan(0.3 * deadlineMs)
+    }
+  },
+)

@@ -1,0 +1,374 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { type CallReport, reportOf } from '../../../src/client/service-fetch/call-report.js'
+import { ServiceCallError } from '../../../src/client/service-fetch/service-call-error.js'
+import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
+import type { ServiceFetchOptions } from '../../../src/client/service-fetch/service-fetch-options.js'
+import {
+  answer,
+  caller,
+  countingSource,
+  hangUp,
+  inProgress,
+  ok,
+  otherRefusal,
+  type Reply,
+  refusal,
+  silence,
+  startService,
+  unavailable,
+} from '../scripted-service.js'
+
+const READ: RequestInit = { method: 'GET' }
+const KEYED: RequestInit = { method: 'POST', body: 'x', headers: { 'idempotency-key': 'order-1' } }
+const BARE: RequestInit = { method: 'POST', body: 'x' }
+
+const replayed: Reply = answer(503, { 'idempotent-replayed': 'true', 'retry-after': '0' })
+
+interface Cell {
+  readonly what: string
+  readonly first: Reply
+  readonly firstStatus: number | 'network'
+  /** How many requests come, of a read or a write with a key, and of a write without. */
+  readonly repeatable: number
+  readonly bare: number
+}
+
+const CELLS: readonly Cell[] = [
+  { what: 'a kept result', first: replayed, firstStatus: 503, repeatable: 1, bare: 1 },
+  { what: 'the 401 of the contract', first: refusal, firstStatus: 401, repeatable: 2, bare: 2 },
+  { what: 'another 401', first: otherRefusal, firstStatus: 401, repeatable: 2, bare: 1 },
+  {
+    what: 'a 503 with Retry-After',
+    first: unavailable(),
+    firstStatus: 503,
+    repeatable: 2,
+    bare: 1,
+  },
+  { what: 'a 503 without', first: answer(503), firstStatus: 503, repeatable: 1, bare: 1 },
+  { what: 'a 409 in progress', first: inProgress, firstStatus: 409, repeatable: 2, bare: 1 },
+  {
+    what: 'another 409',
+    first: answer(409, { 'retry-after': '0' }),
+    firstStatus: 409,
+    repeatable: 1,
+    bare: 1,
+  },
+  { what: 'no answer', first: hangUp, firstStatus: 'network', repeatable: 2, bare: 1 },
+  ...[200, 302, 403, 404, 422, 429, 500, 502].map((status) => ({
+    ...{ what: `a ${status}`, first: answer(status, { 'retry-after': '0' }), firstStatus: status },
+    ...{ repeatable: 1, bare: 1 },
+  })),
+]
+
+describe.concurrent.each(CELLS)('after $what', ({ first, firstStatus, repeatable, bare }) => {
+  it.each([
+    ['a read', READ, repeatable],
+    ['a write with a key', KEYED, repeatable],
+    ['a write without', BARE, bare],
+  ])('%s', async (_name, init, expected) => {
+    const service = await startService(first, ok)
+    const seen = await settled(caller(service)(`${service.url}/orders`, init))
+    const statuses = [firstStatus, 200].slice(0, expected)
+    expect(seen.outcomes).toEqual(statuses)
+    expect(seen.last).toBe(statuses.at(-1))
+    expect(service.requests).toHaveLength(expected)
+    expect(new Set(service.tokens).size, 'a token for each attempt').toBe(expected)
+  })
+})
+
+/** A call with what it came to: a status, or the code of its error. */
+async function settled(call: Promise<Response>) {
+  const [last, report] = await call.then(
+    (response): [number | string, CallReport] => [response.status, reportOf(response)],
+    (error: ServiceCallError): [number | string, CallReport] => [error.code, error.report],
+  )
+  return { last, report, outcomes: report.attempts.map(({ status, error }) => status ?? error) }
+}
+
+describe.concurrent('a refused token', () => {
+  it('is named to the source, which gives another', async () => {
+    const service = await startService(refusal, ok)
+    const source = countingSource('named')
+    const call = serviceFetch(source, { origins: [service.url] })
+    expect((await call(service.url, BARE)).status).toBe(200)
+    expect(source.asked).toEqual([undefined, 'named-1-of-the-caller'])
+  })
+
+  it('that comes again makes the 401 the answer', async () => {
+    const service = await startService(otherRefusal, ok)
+    const call = serviceFetch(
+      { token: async () => 'always-the-same-token' },
+      { origins: [service.url] },
+    )
+    const response = await call(service.url)
+    expect(response.status).toBe(401)
+    expect(await response.text()).toBe('no')
+    expect(reportOf(response).attempts).toHaveLength(1)
+  })
+
+  it('is another one a second time: that 401 is the answer', async () => {
+    const service = await startService(refusal)
+    const response = await caller(service)(service.url)
+    expect(response.status).toBe(401)
+    expect(service.requests).toHaveLength(2)
+  })
+
+  it('may be refused after other faults, too', async () => {
+    const service = await startService(unavailable(), refusal, hangUp, ok)
+    const { outcomes } = await settled(caller(service)(service.url))
+    expect(outcomes).toEqual([503, 401, 'network', 200])
+  })
+})
+
+describe.concurrent('how often and how long', () => {
+  const repeated = async (options: Partial<ServiceFetchOptions>, ...replies: Reply[]) => {
+    const service = await startService(...replies)
+    return settled(caller(service, options)(service.url))
+  }
+
+  it('ends after maxAttempts, with the last answer or the last error', async () => {
+    const [answered, lost] = await Promise.all([
+      repeated({ maxAttempts: 3 }, unavailable()),
+      repeated({ maxAttempts: 2 }, hangUp),
+    ])
+    expect(answered).toMatchObject({ last: 503, outcomes: [503, 503, 503] })
+    expect(lost).toMatchObject({ last: 'network', outcomes: ['network', 'network'] })
+  })
+
+  it('begins no wait that would pass the deadline', async () => {
+    const { report, ...seen } = await repeated({ deadlineMs: 5000 }, unavailable('5'))
+    expect(seen).toEqual({ last: 503, outcomes: [503] })
+    expect(report.totalMs).toBeLessThan(5000)
+  })
+
+  it('waits what Retry-After says, in seconds or as a date', async () => {
+    const inTwoSeconds: Reply = (response) => {
+      const now = Math.floor(Date.now() / 1000) * 1000
+      response.setHeader('date', new Date(now).toUTCString())
+      return unavailable(new Date(now + 1000).toUTCString())(response)
+    }
+    const [seconds, date] = await Promise.all([
+      repeated({}, unavailable('1'), ok),
+      repeated({}, inTwoSeconds, ok),
+    ])
+    for (const { last, report } of [seconds, date]) {
+      expect(last).toBe(200)
+      expect(report.attempts).toEqual([
+        { status: 503, waitedMs: 0 },
+        { status: 200, waitedMs: 1000 },
+      ])
+      expect(report.totalMs).toBeGreaterThanOrEqual(999)
+    }
+  })
+
+  it('gives up an attempt that takes too long: network, and another attempt', async () => {
+    const { last, outcomes } = await repeated({ attemptTimeoutMs: 1000 }, silence, ok)
+    expect({ last, outcomes }).toEqual({ last: 200, outcomes: ['network', 200] })
+  })
+
+  it('gives up an answer whose body takes too long', async () => {
+    const slow: Reply = (response) => response.writeHead(200).write('half of')
+    const { last, outcomes } = await repeated({ attemptTimeoutMs: 1000 }, slow, ok)
+    expect({ last, outcomes }).toEqual({ last: 200, outcomes: ['network', 200] })
+  })
+
+  it('ends at the deadline within an attempt: deadline', async () => {
+    const { last, report, outcomes } = await repeated({ deadlineMs: 1000 }, silence)
+    expect({ last, outcomes }).toEqual({ last: 'deadline', outcomes: ['deadline'] })
+    expect(report.totalMs).toBeGreaterThanOrEqual(995)
+    // Sooner than the attempt would have ended by itself.
+    expect(report.totalMs).toBeLessThan(10_000)
+  })
+
+  it('does not wait for a fetch that ignores its signal', async () => {
+    const service = await startService()
+    const fetch = () => new Promise<Response>(() => {})
+    const call = caller(service, { fetch, attemptTimeoutMs: 100, maxAttempts: 1 })
+    expect((await settled(call(service.url))).last).toBe('network')
+  })
+})
+
+describe.concurrent('the source of tokens', () => {
+  const failing = (token: () => Promise<string>, options: Partial<ServiceFetchOptions> = {}) =>
+    serviceFetch({ token }, { origins: ['http://127.0.0.1:2'], ...options })
+
+  it('that fails ends the call: token', async () => {
+    const cause = new Error('the core is down')
+    const call = failing(() => Promise.reject(cause))('http://127.0.0.1:2/')
+    const error = await call.catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(ServiceCallError)
+    expect(error).toMatchObject({ name: 'ServiceCallError', code: 'token', cause })
+    expect((error as ServiceCallError).report.attempts).toEqual([{ error: 'token', waitedMs: 0 }])
+  })
+
+  it('that throws at once is no different', async () => {
+    const call = failing(() => {
+      throw new Error('at once')
+    })
+    expect((await settled(call('http://127.0.0.1:2/'))).last).toBe('token')
+  })
+
+  it.each([undefined, 7, '', 'two words', 'a line\nbreak', 'naïve'])(
+    'that gives %j, which is no token, ends the call without showing it',
+    async (given) => {
+      const call = failing(async () => given as string)('http://127.0.0.1:2/')
+      const error = (await call.catch((thrown: unknown) => thrown)) as ServiceCallError
+      expect(error.code).toBe('token')
+      if (typeof given === 'string' && given !== '')
+        expect(String(error.cause)).not.toContain(given)
+    },
+  )
+
+  it('that gives none in time ends the call: deadline', async () => {
+    const call = failing(() => new Promise(() => {}), { deadlineMs: 100 })
+    expect((await settled(call('http://127.0.0.1:2/'))).last).toBe('deadline')
+  })
+
+  it('that fails after a 401 ends the call with both in the report', async () => {
+    const service = await startService(otherRefusal)
+    const source = countingSource()
+    const token = (options?: { after?: string }) =>
+      options?.after === undefined ? source.token() : Promise.reject(new Error('no other'))
+    const call = serviceFetch({ token }, { origins: [service.url] })
+    const { last, outcomes } = await settled(call(service.url))
+    expect({ last, outcomes }).toEqual({ last: 'token', outcomes: [401, 'token'] })
+  })
+})
+
+describe.concurrent('answers', () => {
+  it('come as they are: status, phrase, headers, address, body', async () => {
+    const reply: Reply = (response) =>
+      response
+        .writeHead(418, 'Short and stout', [
+          ...['content-type', 'text/plain', 'x-pot', 'tea'],
+          ...['set-cookie', 'a=1', 'set-cookie', 'b=2'],
+        ])
+        .end('tip me over')
+    const service = await startService(reply)
+    const response = await caller(service)(`${service.url}/pot?of=tea#spout`)
+    expect(response).toBeInstanceOf(Response)
+    const { status, statusText, ok, redirected, url, bodyUsed } = response
+    const plain = await fetch(`${service.url}/pot?of=tea#spout`)
+    expect({ status, statusText, ok, redirected, url, bodyUsed }).toEqual({
+      ...{ status: 418, statusText: 'Short and stout', ok: false, redirected: false },
+      ...{ url: plain.url, bodyUsed: false },
+    })
+    expect(response.headers.get('x-pot')).toBe('tea')
+    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+    expect(await response.clone().text()).toBe('tip me over')
+    expect(await response.text()).toBe('tip me over')
+  })
+
+  it('are decoded as fetch does', async () => {
+    const packed = gzipSync(JSON.stringify({ of: 'tea' }))
+    const reply: Reply = (response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed)
+    const service = await startService(reply)
+    expect(await (await caller(service)(service.url)).json()).toEqual({ of: 'tea' })
+  })
+
+  it('may come in chunks, without a length', async () => {
+    const reply: Reply = async (response) => {
+      for (const part of ['one ', 'two ', 'three']) {
+        response.write(part)
+        await delay(5)
+      }
+      response.end()
+    }
+    const service = await startService(reply)
+    expect(await (await caller(service)(service.url)).text()).toBe('one two three')
+  })
+
+  it.each([
+    ['HEAD', 200],
+    ['GET', 204],
+    ['GET', 304],
+  ])('may have no body (%s, %s)', async (method, status) => {
+    const service = await startService(answer(status, { 'content-length': '7' }))
+    const response = await caller(service)(service.url, { method })
+    expect(response.status).toBe(status)
+    expect(response.body).toBeNull()
+    expect(reportOf(response).attempts).toEqual([{ status, waitedMs: 0 }])
+  })
+
+  it('may have an empty body', async () => {
+    const service = await startService(answer(200))
+    expect(await (await caller(service)(service.url)).text()).toBe('')
+  })
+
+  it.each([
+    [666, 'Odd'],
+    [200, 'Caf\u00e9'],
+  ])('may be odd (%s %s)', async (status, phrase) => {
+    const reply: Reply = (response) => {
+      const head = `HTTP/1.1 ${status} ${phrase}\r\ncontent-length: 2\r\n\r\n`
+      return response.socket?.write(`${head}ok`)
+    }
+    const service = await startService(reply)
+    const response = await caller(service)(service.url)
+    expect([response.status, response.ok]).toEqual([status, status === 200])
+    expect(await response.text()).toBe('ok')
+  })
+
+  it('that are cut in the middle count as lost', async () => {
+    const cut: Reply = async (response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('the first part')
+      await delay(20)
+      response.destroy()
+    }
+    const service = await startService(cut, ok)
+    const { last, outcomes } = await settled(caller(service)(service.url))
+    expect({ last, outcomes }).toEqual({ last: 200, outcomes: ['network', 200] })
+    const bare = await startService(cut, ok)
+    expect((await settled(caller(bare)(bare.url, BARE))).last).toBe('network')
+  })
+})
+
+describe.concurrent('what was done', () => {
+  it('is told of a replayed answer, with the key that was sent', async () => {
+    const service = await startService(hangUp, answer(201, { 'idempotent-replayed': 'true' }, 'x'))
+    const told: unknown[] = []
+    const call = caller(service, { onCall: (report) => told.push(report) })
+    const report = reportOf(await call(service.url, KEYED))
+    expect(report).toEqual({
+      attempts: [
+        { error: 'network', waitedMs: 0 },
+        { status: 201, waitedMs: expect.any(Number) },
+      ],
+      replayed: true,
+      totalMs: expect.any(Number),
+      idempotencyKey: 'order-1',
+    })
+    const { idempotencyKey: _key, ...withoutKey } = report
+    expect(told).toEqual([withoutKey])
+    expect(Object.isFrozen(report) && Object.isFrozen(report.attempts)).toBe(true)
+  })
+
+  it('is told of calls that fail, and of no call that was never made', async () => {
+    const service = await startService(hangUp)
+    const told: { attempts: readonly unknown[] }[] = []
+    const call = caller(service, { onCall: (report) => told.push(report), maxAttempts: 1 })
+    await expect(call(service.url)).rejects.toThrow(ServiceCallError)
+    await expect(call('http://127.0.0.1:2/')).rejects.toThrow(TypeError)
+    expect(told.map(({ attempts }) => attempts)).toEqual([[{ error: 'network', waitedMs: 0 }]])
+  })
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('of the observer')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('of the observer'))],
+  ])('to an observer that %s, which changes nothing', async (_name, onCall) => {
+    const service = await startService()
+    expect((await caller(service, { onCall })(service.url)).status).toBe(200)
+  })
+
+  it('is not known of other responses', () => {
+    expect(() => reportOf(new Response())).toThrow(TypeError)
+  })
+})

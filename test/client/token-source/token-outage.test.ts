@@ -1,0 +1,151 @@
+import type { RequestListener } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import type { ServiceCallError } from '../../../src/client/service-fetch/service-call-error.js'
+import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
+import { TokenSourceError } from '../../../src/client/token-source/token-source-error.js'
+import { freePort } from '../../support/free-port.js'
+import { serve } from '../../support/serve.js'
+import { sourceAt } from '../kit.js'
+import { answers, mints, startLyingCore } from '../lying-core.js'
+import { countingSource, ok, startService } from '../scripted-service.js'
+
+const CALLS = 50
+const BUSY = answers(429, 'slow down', { 'retry-after': '60' })
+
+/** What as many writes without a key come to, each with a token of its own. */
+async function outcomesOf(call: typeof fetch, url: string): Promise<readonly unknown[]> {
+  const each = async (_: unknown, index: number): Promise<unknown> => {
+    const answer = call(`${url}/orders/${index}`, { method: 'POST', body: '{}' })
+    return answer.then(
+      ({ status }) => status,
+      (error: unknown) => error,
+    )
+  }
+  return await Promise.all(Array.from({ length: CALLS }, each))
+}
+
+describe.concurrent('while no token can be had for a reason that passes', () => {
+  test('writes wait for a core that restarts', async ({ onTestFinished }) => {
+    const service = await startService(ok)
+    const port = await freePort()
+    const source = sourceAt(`http://127.0.0.1:${port}`, { singleUse: true }, onTestFinished)
+    const call = serviceFetch(source, { origins: [service.url] })
+    const outcomes = outcomesOf(call, service.url)
+    await sleep(5000)
+    const lying = await startLyingCore(mints(), onTestFinished)
+    const forwarded: RequestListener = async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const reply = await fetch(`${lying.url}${request.url}`, {
+        method: 'POST',
+        body: Buffer.concat(chunks),
+      })
+      response.writeHead(reply.status).end(await reply.text())
+    }
+    const core = await serve(forwarded, { port })
+    onTestFinished(core.close)
+    expect(new Set(await outcomes)).toEqual(new Set([200]))
+    expect(service.requests).toHaveLength(CALLS)
+    expect(new Set(service.tokens).size).toBe(CALLS)
+  })
+
+  test.for([
+    ['answers 500', answers(500, 'Internal Error')],
+    ['is busy', BUSY],
+  ] as const)('writes wait for a core that %s for 10 s', async ([, lie], { onTestFinished }) => {
+    const service = await startService(ok)
+    const core = await startLyingCore(lie, onTestFinished)
+    const source = sourceAt(core.url, { singleUse: true }, onTestFinished)
+    const call = serviceFetch(source, { origins: [service.url] })
+    const outcomes = outcomesOf(call, service.url)
+    await sleep(10_000)
+    core.lie(mints())
+    expect(new Set(await outcomes)).toEqual(new Set([200]))
+    expect(service.requests).toHaveLength(CALLS)
+  })
+
+  test('the report counts each attempt, and the last failure is thrown', async () => {
+    const service = await startService(ok)
+    const cause = new TokenSourceError('core_failed', { coreStatus: 503 })
+    let asked = 0
+    const source = {
+      async token() {
+        asked += 1
+        throw cause
+      },
+    }
+    const call = serviceFetch(source, { origins: [service.url], deadlineMs: 1000, maxAttempts: 3 })
+    const error: unknown = await call(service.url, { method: 'POST' }).catch((thrown) => thrown)
+    expect(error).toMatchObject({ name: 'ServiceCallError', code: 'token', cause })
+    const { attempts, totalMs } = (error as ServiceCallError).report
+    expect(attempts).toEqual([
+      { error: 'token', waitedMs: 0 },
+      { error: 'token', waitedMs: expect.any(Number) },
+      { error: 'token', waitedMs: expect.any(Number) },
+    ])
+    const waitedMs = attempts.reduce((sum, attempt) => sum + attempt.waitedMs, 0)
+    expect(waitedMs).toBeGreaterThan(400)
+    expect(totalMs).toBeGreaterThan(waitedMs - 5)
+    expect(totalMs).toBeLessThan(1000)
+    expect([asked, service.requests.length]).toEqual([3, 0])
+  })
+
+  test('a token that comes later is sent with the wait in the report', async () => {
+    const service = await startService(ok)
+    const good = countingSource()
+    let asked = 0
+    const token = async (): Promise<string> => {
+      asked += 1
+      if (asked === 1) throw new TokenSourceError('core_busy')
+      return good.token()
+    }
+    const reports: unknown[] = []
+    const call = serviceFetch(
+      { token },
+      { origins: [service.url], deadlineMs: 2000, onCall: (report) => reports.push(report) },
+    )
+    expect((await call(service.url, { method: 'POST' })).status).toBe(200)
+    expect(reports).toMatchObject([
+      {
+        attempts: [
+          { error: 'token', waitedMs: 0 },
+          { status: 200, waitedMs: expect.any(Number) },
+        ],
+      },
+    ])
+  })
+
+  test('an abort ends the wait', async () => {
+    const reason = new Error('no more')
+    const ending = new AbortController()
+    const token = async (): Promise<string> => {
+      setTimeout(() => ending.abort(reason), 50)
+      throw new TokenSourceError('core_unreachable')
+    }
+    const call = serviceFetch({ token }, { origins: ['https://orders.example'] })
+    const startedAt = performance.now()
+    await expect(call('https://orders.example', { signal: ending.signal })).rejects.toBe(reason)
+    expect(performance.now() - startedAt).toBeLessThan(1500)
+  })
+})
+
+test.each([
+  'core_rejected',
+  'api_key_refused',
+  'api_key_unavailable',
+  'algorithm_unsupported',
+  'response_malformed',
+  'token_unexpected',
+  'closed',
+] as const)('%s does not pass by itself, and ends the call at once', async (code) => {
+  const service = await startService(ok)
+  let asked = 0
+  const token = async (): Promise<string> => {
+    asked += 1
+    throw new TokenSourceError(code)
+  }
+  const call = serviceFetch({ token }, { origins: [service.url] })
+  await expect(call(service.url)).rejects.toMatchObject({ code: 'token' })
+  expect(asked).toBe(1)
+})

@@ -1,0 +1,227 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../../../example-app/identity-core/identity-core.js'
+import { decodeToken } from '../../example-app/decode-token.js'
+import { manualClock } from '../../support/manual-clock.js'
+import { API_KEY, CLAIMS } from '../claims.js'
+import { failure, sourceAt, tokenOf } from '../kit.js'
+import { hangs, mints, startLyingCore } from '../lying-core.js'
+
+const HOUR_MS = 3_600_000
+
+let core: IdentityCore
+/** Another core would only be another clock, and its keys take long to make. */
+let coreIsAheadMs = 0
+
+beforeAll(async () => {
+  core = await startIdentityCore({ apiKey: API_KEY, clock: () => Date.now() + coreIsAheadMs })
+})
+afterAll(() => core.close())
+
+/** A source of the core's, the requests that it has sent, and a way to cut it off. */
+function countedSource(more: Parameters<typeof sourceAt>[1] = {}) {
+  const clock = manualClock(0)
+  const seen = { requests: 0, isDown: false }
+  const counted: typeof fetch = async (input, init) => {
+    seen.requests += 1
+    if (seen.isDown) throw new TypeError('fetch failed')
+    return fetch(input, init)
+  }
+  return { source: sourceAt(core.url, { fetch: counted, clock, ...more }), clock, seen }
+}
+
+const headerOf = (token: string) => JSON.parse(decodeToken(token).header)
+const claimsOf = (token: string) => JSON.parse(decodeToken(token).payload)
+
+describe('a token of the core', () => {
+  it('has the claims that were asked for, an identifier and the validity', async () => {
+    const { source } = countedSource({ validitySeconds: 600 })
+    const token = await tokenOf(source)
+    expect(headerOf(token)).toEqual({ alg: 'RS256', kid: expect.stringMatching(/^d-/), typ: 'JWT' })
+    const claims = claimsOf(token)
+    expect(claims).toEqual({
+      iss: 'https://api.example.com',
+      aud: 'orders',
+      sub: 'billing',
+      source: 'microservice',
+      token_type: 'service-access',
+      permissions: ['orders:read', 'orders:write'],
+      jti: expect.stringMatching(/^[\w-]{22}$/),
+      iat: expect.any(Number),
+      exp: claims.iat + 600,
+    })
+  })
+
+  it.each(['aufträge', '€', '👩🏽‍🚀', 'طلبات', 'e\u0301', '\u00e9'])(
+    'keeps each character of its claims: %s',
+    async (text) => {
+      const claims = {
+        ...CLAIMS,
+        aud: text,
+        sub: `sub ${text}`,
+        source: `source ${text}`,
+        token_type: `type ${text}`,
+        permissions: [`read:${text}`],
+      }
+      expect(claimsOf(await tokenOf(countedSource({ claims }).source))).toMatchObject(claims)
+    },
+  )
+
+  it('serves all calls until 80 % of its life, and its renewal is one request', async () => {
+    const { source, clock, seen } = countedSource()
+    await source.ready()
+    const first = await tokenOf(source)
+    clock.advance(239)
+    expect(await source.token()).toBe(first)
+    expect(seen.requests).toBe(1)
+    clock.advance(1)
+    const during = await Promise.all(Array.from({ length: 1000 }, () => source.token()))
+    expect(new Set(during)).toEqual(new Set([first]))
+    expect(seen.requests).toBe(2)
+    await expect.poll(() => source.health().state).toBe('fresh')
+    expect(await tokenOf(source)).not.toBe(first)
+    expect(seen.requests).toBe(2)
+  })
+
+  it('is asked for once by a thousand calls that have none', async () => {
+    const { source, clock, seen } = countedSource()
+    for (const requests of [1, 2]) {
+      const tokens = await Promise.all(Array.from({ length: 1000 }, () => source.token()))
+      expect(new Set(tokens).size).toBe(1)
+      expect(seen.requests).toBe(requests)
+      clock.advance(290)
+    }
+  })
+
+  it.each([-5 * HOUR_MS, 5 * HOUR_MS])(
+    'does not mind a clock of the core that is off',
+    async (ms) => {
+      coreIsAheadMs = ms
+      const { source, clock, seen } = countedSource()
+      const token = await tokenOf(source)
+      coreIsAheadMs = 0
+      clock.advance(239)
+      expect(await source.token()).toBe(token)
+      expect(seen.requests).toBe(1)
+    },
+  )
+
+  it('is still given while its renewal fails, and then the failure is', async () => {
+    const { source, clock, seen } = countedSource()
+    const token = await tokenOf(source)
+    seen.isDown = true
+    for (const seconds of [240, 20, 29]) {
+      clock.advance(seconds)
+      expect(await source.token()).toBe(token)
+      await expect.poll(() => source.health().lastError).toBe('core_unreachable')
+    }
+    clock.advance(60)
+    await expect(source.token()).rejects.toMatchObject(failure('core_unreachable'))
+    seen.isDown = false
+    await expect(source.ready()).rejects.toMatchObject(failure('core_unreachable'))
+    clock.advance(30)
+    expect(await tokenOf(source)).not.toBe(token)
+    expect(source.health()).toEqual({ state: 'fresh', ageSeconds: 0, usableSeconds: 290 })
+  })
+})
+
+describe('a token that a receiver has refused', () => {
+  it('is replaced once for all calls that were refused', async () => {
+    const { source, seen } = countedSource()
+    const first = await tokenOf(source)
+    const kid = await core.rotate()
+    const others = await Promise.all(
+      Array.from({ length: 1000 }, () => source.token({ after: first })),
+    )
+    expect(new Set(others).size).toBe(1)
+    expect(others[0]).not.toBe(first)
+    expect(headerOf(await tokenOf(source)).kid).toBe(kid)
+    expect(seen.requests).toBe(2)
+    expect(await source.token({ after: first })).toBe(others[0])
+  })
+
+  it('is replaced at most every 5 s; between, the same one comes back', async () => {
+    const { source, clock, seen } = countedSource()
+    const first = await tokenOf(source)
+    const second = await tokenOf(source, first)
+    expect(await source.token({ after: second })).toBe(second)
+    clock.advance(4.999)
+    expect(await source.token({ after: second })).toBe(second)
+    expect(seen.requests).toBe(2)
+    clock.advance(0.001)
+    expect(await tokenOf(source, second)).not.toBe(second)
+    expect(seen.requests).toBe(3)
+  })
+
+  it('comes back where the core gives no other, and stays in use', async () => {
+    const { source, seen } = countedSource()
+    const token = await tokenOf(source)
+    seen.isDown = true
+    expect(await source.token({ after: token })).toBe(token)
+    expect(await source.token({ after: token })).toBe(token)
+    expect(await source.token()).toBe(token)
+    expect(seen.requests).toBe(2)
+    expect(source.health()).toMatchObject({ state: 'fresh', lastError: 'core_unreachable' })
+  })
+
+  it('has to be a text', async () => {
+    const { source } = countedSource()
+    await expect(source.token({ after: 7 as never })).rejects.toThrow(TypeError)
+  })
+})
+
+describe('close', () => {
+  it('ends the request under way, and rejects its calls and those after it', async () => {
+    const silent = await startLyingCore(hangs)
+    const source = sourceAt(silent.url)
+    const calls = [source.token(), source.token({ after: 'x' }), source.ready()]
+    await expect.poll(() => silent.requests.length).toBe(1)
+    source.close()
+    source.close()
+    for (const call of [...calls, source.token(), source.ready()]) {
+      await expect(call).rejects.toMatchObject(failure('closed'))
+    }
+    expect(source.health()).toEqual({ state: 'closed' })
+    expect(silent.requests).toHaveLength(1)
+  })
+
+  it('gives no token that is held', async () => {
+    const { source } = countedSource()
+    await source.ready()
+    source.close()
+    await expect(source.token()).rejects.toMatchObject(failure('closed'))
+  })
+
+  it('ends a forced renewal with the same code, not with the refused token', async () => {
+    const lying = await startLyingCore(mints())
+    const source = sourceAt(lying.url)
+    const token = await tokenOf(source)
+    lying.lie(hangs)
+    const call = source.token({ after: token })
+    source.close()
+    await expect(call).rejects.toMatchObject(failure('closed'))
+  })
+})
+
+it('requests run in the context in which the source was made', async () => {
+  const storage = new AsyncLocalStorage<string>()
+  const seen: (string | undefined)[] = []
+  const observed: typeof fetch = (input, init) => {
+    seen.push(storage.getStore())
+    return fetch(input, init)
+  }
+  const source = storage.run('the start', () => sourceAt(core.url, { fetch: observed }))
+  await storage.run('a request', () => tokenOf(source))
+  expect(seen).toEqual(['the start'])
+})
+
+it('a clock that gives no time is a TypeError, and does no harm once it does', async () => {
+  let now = Number.NaN
+  const { source } = countedSource({ clock: () => now })
+  await expect(source.token()).rejects.toThrow(TypeError)
+  now = 0
+  expect(await tokenOf(source)).toMatch(/^ey/)
+})

@@ -1,0 +1,194 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { gunzipSync } from 'node:zlib'
+import express, { type Request, type RequestHandler, type Response } from 'express'
+import { expect, it } from 'vitest'
+import { describeReceivers } from '../../support/each-receiver.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { until } from '../../support/until.js'
+import { atTheLastMoment, compress, endingLater, measuring, signing } from './outer-middlewares.js'
+
+describeReceivers('A response behind the key and among other middlewares', (bench) => {
+  const PLAIN = 'compress me '.repeat(40)
+
+  it.each([10, 262_144])(
+    'is compressed outside, and so is its replay (limit %i)',
+    async (limit) => {
+      for (const send of [
+        (res: Response) => void res.type('text').send(PLAIN),
+        (res: Response) => void res.end(PLAIN),
+        (res: Response) => void Readable.from([...(PLAIN.match(/.{1,12}/g) ?? [])]).pipe(res),
+      ]) {
+        const options = { maxResponseBytes: limit }
+        const receiver = await bench.start((_req, res) => send(res), options, { outer: [compress] })
+        const key = newKey()
+        const first = await call(receiver.port, { key })
+        expect(first.headers['content-encoding']).toEqual(['gzip'])
+        expect(gunzipSync(first.body).toString()).toBe(PLAIN)
+        const second = await call(receiver.port, { key })
+        if (limit === 10) expect(second.problem).toBe('result-not-stored')
+        else expect(gunzipSync(second.body).toString()).toBe(PLAIN)
+        if (limit !== 10) expect(second.headers['content-encoding']).toEqual(['gzip'])
+      }
+    },
+  )
+
+  it('leaves the functions of an outer middleware as they were once it flows', async () => {
+    const found: unknown[] = []
+    const note: RequestHandler = (_req, res, next) => {
+      found.push(res.on)
+      next()
+    }
+    const handler: RequestHandler = async (_req, res) => {
+      // More than the stream of the middleware takes at once.
+      res.write(randomBytes(200_000))
+      await once(res, 'drain')
+      found.push(res.on)
+      res.end()
+    }
+    const options = { maxResponseBytes: 10 }
+    const receiver = await bench.start(handler, options, { outer: [compress, note] })
+    await call(receiver.port, { key: newKey() })
+    expect(found[1]).toBe(found[0])
+  })
+
+  it('is stored compressed where that happens inside', async () => {
+    const receiver = await bench.start(
+      (_req, res) => void res.send(PLAIN),
+      {},
+      { inner: [compress] },
+    )
+    const key = newKey()
+    const first = await call(receiver.port, { key })
+    const second = await call(receiver.port, { key })
+    for (const answer of [first, second]) {
+      expect(answer.headers['content-encoding']).toEqual(['gzip'])
+      expect(gunzipSync(answer.body).toString()).toBe(PLAIN)
+    }
+  })
+
+  it('keeps the headers that an inner middleware adds at the last moment', async () => {
+    for (const send of [
+      (res: Response) => void res.end('x'),
+      (res: Response) => void res.write('x', () => res.end()),
+      (res: Response) => {
+        res.flushHeaders()
+        res.end('x')
+      },
+      (res: Response) => void res.writeHead(200, { etag: '"1"' }).end('x'),
+      (res: Response) => void res.json({}),
+    ]) {
+      const receiver = await bench.start(
+        (_req, res) => send(res),
+        {},
+        {
+          inner: [atTheLastMoment('Content-Language', 'cs')],
+          outer: [atTheLastMoment('X-Outer', '1')],
+        },
+      )
+      const key = newKey()
+      for (let time = 0; time < 2; time += 1) {
+        const { headers } = await call(receiver.port, { key })
+        expect(headers['content-language']).toEqual(['cs'])
+        expect(headers['x-outer']).toEqual(['1'])
+      }
+    }
+  })
+
+  it('passes an outer middleware that writes by way of the response itself', async () => {
+    const receiver = await bench.start(
+      (_req, res) => void res.end('body'),
+      {},
+      { outer: [signing] },
+    )
+    const key = newKey()
+    for (let time = 0; time < 2; time += 1) {
+      const answer = await call(receiver.port, { key })
+      expect(answer.body.toString()).toBe('body -- signed')
+    }
+    const bare = await bench.startBare((_req, res) => void res.end('body'), { outer: [signing] })
+    expect((await call(bare.port)).body.toString()).toBe('body -- signed')
+  })
+
+  it.each([0, 262_144])('ends with a body first, or none (limit %i)', async (limit) => {
+    const options = { maxResponseBytes: limit }
+    const handler: RequestHandler = (_req, res) => void res.end('body', () => {})
+    const receiver = await bench.start(handler, options, { outer: [measuring] })
+    for (const method of ['POST', 'HEAD']) {
+      const answer = await call(receiver.port, { method, key: newKey() })
+      expect(answer.status).toBe(200)
+      expect(answer.body.toString()).toBe(method === 'HEAD' ? '' : 'body')
+    }
+  })
+
+  it.each([0, 262_144])(
+    'passes what an outer middleware ends it with later (limit %i)',
+    async (limit) => {
+      const options = { maxResponseBytes: limit }
+      const handler: RequestHandler = (_req, res) => void res.write('a ', () => res.end('body'))
+      const receiver = await bench.start(handler, options, { outer: [endingLater] })
+      const key = newKey()
+      expect((await call(receiver.port, { key })).body.toString()).toBe('a body -- later')
+      if (limit === 0) return
+      const retry = await call(receiver.port, { key })
+      expect(retry.body.toString()).toBe('a body -- later')
+      expect(receiver.handled).toBe(1)
+    },
+  )
+
+  it.each<[string, (req: Request, res: Response) => void]>([
+    ['other headers', (req, res) => sendWith(res, () => Object.assign(req, { rawHeaders: [] }))],
+    ['no headers', (req, res) => sendWith(res, () => Reflect.deleteProperty(req, 'rawHeaders'))],
+    [
+      'another request',
+      (req, res) =>
+        sendWith(res, () => Object.assign(res, { req: new IncomingMessage(req.socket) })),
+    ],
+    ['no request', (_req, res) => sendWith(res, () => Object.assign(res, { req: null }))],
+    ['no listeners', (_req, res) => sendWith(res, () => res.removeAllListeners())],
+    ['a proxy', (_req, res) => void new Proxy(res, {}).end('x')],
+    ['an app for another request', (req, res) => forward(new IncomingMessage(req.socket), res)],
+    ['an app for a wrapper', (req, res) => forward(Object.create(req), res)],
+  ])('is kept whatever its handler replaces: %s', async (_what, handler) => {
+    const receiver = await bench.start(handler)
+    const key = newKey()
+    void call(receiver.port, { key })
+    await until('the end', async () => bench.store.endings.length > 0)
+    const retry = await call(receiver.port, { key })
+    expect(retry.headers['idempotent-replayed']).toEqual(['true'])
+    expect(receiver.handled).toBe(1)
+  })
+
+  it('breaks nothing but its own connection when an outer middleware throws', async () => {
+    const failing: RequestHandler = (_req, res, next) => {
+      const { end } = res
+      res.end = ((...args: []) => {
+        if (res.getHeader('x-fail')) throw new Error('outer')
+        return Reflect.apply(end, res, args)
+      }) as typeof res.end
+      next()
+    }
+    const receiver = await bench.start(
+      (_req, res) => void res.set('x-fail', '1').end('x'),
+      {},
+      { outer: [failing] },
+    )
+    const key = newKey()
+    expect((await call(receiver.port, { key })).isBroken).toBe(true)
+    const retry = await call(receiver.port, { key })
+    expect(retry.body.toString()).toBe('x')
+  })
+})
+
+function sendWith(res: Response, change: () => unknown): void {
+  change()
+  res.end('x')
+}
+
+/** To another app, which makes both its own. */
+function forward(req: IncomingMessage, res: Response): void {
+  const app = express().use((_request, response) => void response.json({ forwarded: true }))
+  app(Object.assign(req, { method: 'POST', url: '/' }) as Request, res, () => {})
+}

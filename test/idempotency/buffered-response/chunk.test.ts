@@ -1,0 +1,54 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import {
+  isContent,
+  lengthMismatch,
+  octetsOf,
+  writeAfterEnd,
+  writtenBy,
+} from '../../../src/idempotency/buffered-response/chunk.js'
+
+describe('What a response is written with', () => {
+  it('is a text or octets', () => {
+    for (const chunk of ['', 'a', Buffer.alloc(1), new Uint8Array(1)])
+      expect(isContent(chunk)).toBe(true)
+    for (const chunk of [null, undefined, 0, {}, [], new Uint16Array(1), new ArrayBuffer(1)]) {
+      expect(isContent(chunk)).toBe(false)
+    }
+  })
+
+  it('comes with its encoding and callback in any place', () => {
+    const callback = (): void => {}
+    expect(writtenBy([callback])).toEqual({ chunk: undefined, encoding: undefined, callback })
+    expect(writtenBy(['a', callback])).toEqual({ chunk: 'a', encoding: undefined, callback })
+    expect(writtenBy(['a', 'hex', callback])).toEqual({ chunk: 'a', encoding: 'hex', callback })
+    expect(writtenBy(['a', null, callback])).toEqual({ chunk: 'a', encoding: undefined, callback })
+    expect(writtenBy([])).toEqual({ chunk: undefined, encoding: undefined, callback: undefined })
+  })
+
+  it('is copied, so that its owner may use it again', () => {
+    const owned = Buffer.from('ab')
+    const octets = octetsOf(owned, undefined)
+    owned.fill(0)
+    expect(Buffer.from(octets).toString()).toBe('ab')
+    expect(octetsOf('ff', 'hex')).toEqual(Buffer.from([255]))
+  })
+
+  it('comes too late with the code that Node gives', () => {
+    expect(writeAfterEnd()).toMatchObject({ code: 'ERR_STREAM_WRITE_AFTER_END' })
+  })
+
+  it('has another length than was announced with the error that Node throws', () => {
+    const response = new ServerResponse(new IncomingMessage(new Socket()))
+    response.strictContentLength = true
+    response.setHeader('content-length', 2)
+    let ofNode: unknown
+    try {
+      response.end('abc')
+    } catch (error) {
+      ofNode = error
+    }
+    expect(ofNode).toMatchObject({ ...lengthMismatch(3, 2), message: lengthMismatch(3, 2).message })
+  })
+})

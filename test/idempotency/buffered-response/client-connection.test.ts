@@ -1,0 +1,194 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { watchConnection } from '../../../src/idempotency/buffered-response/client-connection.js'
+import { until } from '../../support/until.js'
+
+describe('watchConnection', () => {
+  let server: Server
+  afterEach(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+
+  /** Watches a response: how often it was told of what. */
+  function watch(response: ServerResponse, isDue = false) {
+    const postponed: (() => void)[] = []
+    const told = { destroyed: 0, closed: 0 }
+    const leave = watchConnection({
+      response,
+      postpones: (act) => isDue && postponed.push(act) > 0,
+      interrupted: () => {
+        told.destroyed += 1
+      },
+      disconnected: () => {
+        told.closed += 1
+      },
+    })
+    response.once?.('close', leave)
+    return { calls: () => told.destroyed, closings: () => told.closed, postponed }
+  }
+
+  /** A request on a socket of its own, and how often its response's watcher was called. */
+  async function ask(prepare: (server: Server) => void = () => {}, isDue = false) {
+    server = createServer({ connectionsCheckingInterval: 20 })
+    prepare(server)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    client.on('error', () => {})
+    client.resume().write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse]
+    return { client, request, response, ...watch(response, isDue) }
+  }
+
+  it('tells when this process destroys the connection', async () => {
+    const { request, response, calls } = await ask()
+    request.socket.destroy()
+    await once(response, 'close')
+    expect(calls()).toBe(1)
+  })
+
+  it.each(['end', 'destroySoon', 'resetAndDestroy'] as const)(
+    'tells when this process ends the connection in another way (%s)',
+    async (how) => {
+      const { request, response, calls } = await ask()
+      request.socket[how]()
+      await once(response, 'close')
+      expect(calls()).toBeGreaterThan(0)
+    },
+  )
+
+  it.each(['end', 'destroy', 'destroySoon', 'resetAndDestroy'] as const)(
+    'lets a response that is due be sent before this process ends the connection (%s)',
+    async (how) => {
+      const { client, request, response, calls, postponed } = await ask(() => {}, true)
+      let received = ''
+      client.on('data', (chunk) => {
+        received += chunk
+      })
+      request.socket[how]()
+      await new Promise(setImmediate)
+      response.end('due')
+      await until('the answer', async () => received.endsWith('due'))
+      expect(request.socket.closed).toBe(false)
+      for (const act of postponed) act()
+      await until('the end', async () => request.socket.closed)
+      expect(calls()).toBe(0)
+    },
+  )
+
+  it('does not wait with a timeout or the end of the server', async () => {
+    const struck = await ask((made) => made.setTimeout(20), true)
+    await once(struck.response, 'close')
+    server.close()
+    const closed = await ask(() => {}, true)
+    server.close()
+    server.closeAllConnections()
+    await once(closed.response, 'close')
+    expect([struck.postponed, closed.postponed]).toEqual([[], []])
+  })
+
+  it.each(['end', 'destroy', 'resetAndDestroy'] as const)(
+    'does not tell when the caller hangs up (%s)',
+    async (how) => {
+      const { client, response, calls } = await ask()
+      client[how]()
+      await once(response, 'close')
+      expect(calls()).toBe(0)
+    },
+  )
+
+  it.each([
+    ['of another size than announced', 'GET / HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n'],
+    ['that is no HTTP', 'what?\r\n\r\n'],
+    ['that is not finished in time', 'GET / HTTP/1.1\r\n'],
+  ])('does not tell when the caller sends another request %s', async (_what, sent) => {
+    const { client, response, calls } = await ask()
+    server.headersTimeout = 50
+    client.write(sent)
+    await once(response, 'close')
+    expect(calls()).toBe(0)
+  })
+
+  it('tells when this process destroys the connection for a reason of its own', async () => {
+    const { request, response, calls } = await ask()
+    request.socket.destroy(new Error('a reason'))
+    await once(response, 'close')
+    expect(calls()).toBeGreaterThan(0)
+  })
+
+  it('does not tell when a timeout strikes', async () => {
+    const { response, calls } = await ask((made) => made.setTimeout(20))
+    await once(response, 'close')
+    expect(calls()).toBe(0)
+  })
+
+  it('does not tell when the server closes', async () => {
+    const { response, calls } = await ask()
+    server.close()
+    server.closeAllConnections()
+    await once(response, 'close')
+    expect(calls()).toBe(0)
+  })
+
+  it('does not tell of what becomes of the connection after the response', async () => {
+    const { request, response, calls } = await ask()
+    response.end('done')
+    await once(response, 'close')
+    request.socket.destroy()
+    await until('the end', async () => request.socket.closed)
+    expect(calls()).toBe(0)
+  })
+
+  it('stands before the connection once, however many requests it carries', async () => {
+    const { client, request, response } = await ask()
+    const { destroy } = request.socket
+    response.end()
+    await once(response, 'close')
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    const [next, nextResponse] = (await once(server, 'request')) as [
+      IncomingMessage,
+      ServerResponse,
+    ]
+    const { calls } = watch(nextResponse)
+    expect(next.socket.destroy).toBe(destroy)
+    next.socket.destroy()
+    expect(calls()).toBe(1)
+  })
+
+  it('tells all responses on a connection when it has gone, none that was done before', async () => {
+    const { client, response, closings } = await ask()
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(2))
+    const behind: ServerResponse[] = []
+    server.on('request', (_request, further: ServerResponse) => behind.push(further))
+    await until('both', async () => behind.length === 2)
+    const watches = behind.map((each) => watch(each))
+    response.end()
+    await once(response, 'close')
+    client.destroy()
+    await until('the end', async () => response.req.socket.closed)
+    expect([closings(), ...watches.map((each) => each.closings())]).toEqual([0, 1, 1])
+    expect(watches.map((each) => each.calls())).toEqual([0, 0])
+  })
+
+  it('tells nobody of a destruction where several wait: whose error it was is not known', async () => {
+    const { client, request, response, calls } = await ask()
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    const [, behind] = (await once(server, 'request')) as [IncomingMessage, ServerResponse]
+    const another = watch(behind)
+    request.socket.destroy()
+    await once(response, 'close')
+    expect([calls(), another.calls()]).toEqual([0, 0])
+    expect(another.closings()).toBe(1)
+  })
+
+  it('bears a response without a real connection', () => {
+    const sockets = [undefined, {}, { readable: false, end() {}, destroy() {} }]
+    for (const socket of sockets) {
+      expect(() => watch({ req: { socket } } as unknown as ServerResponse)).not.toThrow()
+    }
+  })
+})

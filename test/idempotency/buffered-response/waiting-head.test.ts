@@ -1,0 +1,147 @@
+import type { RequestHandler, Response } from 'express'
+import { memoryStore } from 'express-service-auth'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import type { Receiver } from '../../support/open-receiver.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { openOrders } from '../../support/order-receiver.js'
+
+const INVALID = String.fromCharCode(10)
+
+/** What a handler does to a head, and what it sees of it. */
+const ACTS: Record<string, (res: Response, note: (value: unknown) => void) => void> = {
+  'sets a header behind it': (res) => res.writeHead(200).setHeader('a', '1'),
+  'sets headers behind it': (res) => res.writeHead(200).setHeaders(new Map([['a', '1']])),
+  'appends to a header behind it': (res) => res.writeHead(200).appendHeader('a', '1'),
+  'takes a header off behind it': (res) => res.writeHead(200).removeHeader('a'),
+  'writes it twice': (res) => res.writeHead(200).writeHead(201),
+  'writes it twice with headers': (res) => res.writeHead(200).writeHead(200, { a: '1' }),
+  'writes it with a status of none': (res) => res.writeHead(99),
+  'writes it with a status of text': (res) => res.writeHead('x' as unknown as number),
+  'writes it with an invalid value': (res) => res.writeHead(200, { b: '1', a: INVALID }),
+  'writes it with an invalid name': (res) => res.writeHead(200, { 'a b': '1' }),
+  'writes it with an invalid list': (res) => res.writeHead(200, ['a']),
+  'writes it with an invalid message': (res) => res.writeHead(200, INVALID),
+  'had an invalid message': (res) => {
+    res.statusMessage = INVALID
+    res.writeHead(200)
+  },
+  'announces trailers behind a length': (res) => {
+    res.setHeader('Content-Length', 7)
+    res.setHeader('Trailer', 'x-a').writeHead(200)
+  },
+  'announces trailers and has taken Transfer-Encoding off': (res) => {
+    res.setHeader('Transfer-Encoding', 'chunked').removeHeader('Transfer-Encoding')
+    res.setHeader('Trailer', 'x-a').writeHead(200)
+  },
+  'announces trailers in writeHead and has taken Transfer-Encoding off': (res) => {
+    res.removeHeader('transfer-encoding')
+    res.setHeader('a', '1').writeHead(200, { Trailer: 'x-a' })
+  },
+  'announces trailers, has taken Transfer-Encoding off, and ends': (res) => {
+    res.removeHeader('Transfer-Encoding')
+    res.setHeader('Trailer', 'x-a').end('the end')
+  },
+  'announces trailers, has taken Transfer-Encoding off, and writes': (res) => {
+    res.removeHeader('Transfer-Encoding')
+    res.setHeader('Trailer', 'x-a').write('the')
+  },
+  'announces trailers, has taken Transfer-Encoding off, and flushes': (res) => {
+    res.removeHeader('Transfer-Encoding')
+    res.setHeader('Trailer', 'x-a').flushHeaders()
+  },
+  'announces trailers and has put Transfer-Encoding back': (res) => {
+    res.removeHeader('Transfer-Encoding')
+    res.setHeader('Transfer-Encoding', 'chunked').setHeader('Trailer', 'x-a').writeHead(200)
+  },
+  'looks at it': (res, note) => {
+    note(res.headersSent)
+    const headers = { 'X-B': '1' }
+    res.writeHead(202, 'Taken', headers)
+    headers['X-B'] = '2'
+    note([res.headersSent, res.statusCode, res.statusMessage, res.getHeader('x-b')])
+    res.statusCode = 500
+    res.statusMessage = 'changed'
+  },
+  'looks at the message of its status': (res, note) => {
+    res.writeHead(404)
+    note([res.statusCode, res.statusMessage])
+  },
+}
+
+describe.each(EXPRESS_MAJORS)(
+  'A head that waits is to its handler as if sent, $major',
+  ({ express }) => {
+    const noted: unknown[] = []
+    const handler: RequestHandler = (req, res) => {
+      const seen: unknown[] = []
+      try {
+        ACTS[String(req.params['id'])]?.(res, (value) => seen.push(value))
+      } catch (error) {
+        const { name, code, message } = error as NodeJS.ErrnoException
+        seen.push({ name, code, message })
+      }
+      seen.push([res.headersSent, res.statusCode, res.statusMessage, res.getHeaders()])
+      noted.push(seen)
+      if (!res.headersSent) {
+        res.statusMessage = 'OK'
+        res.removeHeader('Trailer')
+      }
+      if (!res.writableEnded) res.end('the end')
+    }
+    let bare: Receiver
+    let guarded: Receiver
+    beforeAll(async () => {
+      bare = await openOrders({ express, handler })
+      guarded = await openOrders({ express, handler, store: memoryStore() })
+    })
+    afterAll(() => Promise.all([bare.close(), guarded.close()]))
+
+    it.each(Object.keys(ACTS))('who %s', async (act) => {
+      noted.length = 0
+      const path = `/orders/${encodeURIComponent(act)}`
+      const without = await call(bare.port, { path, key: newKey() })
+      const answer = await call(guarded.port, { path, key: newKey() })
+      expect(noted[1]).toEqual(noted[0])
+      expect(answer).toEqual(without)
+    })
+  },
+)
+
+describe.each(EXPRESS_MAJORS)('A head that waits, $major', ({ express }) => {
+  it('is written again by those who ask Node itself for it', async () => {
+    // As compression before 1.8 and express-session do.
+    const asking: RequestHandler = (_req, res, next) => {
+      const { write, end } = res
+      const ask = (): void => {
+        const inner = res as unknown as { _header: unknown; _implicitHeader(): void }
+        if (!inner._header) inner._implicitHeader()
+      }
+      res.write = ((...args: [string]) => {
+        ask()
+        return Reflect.apply(write, res, args)
+      }) as typeof res.write
+      res.end = ((...args: [string]) => {
+        ask()
+        return Reflect.apply(end, res, args)
+      }) as typeof res.end
+      next()
+    }
+    const receiver = await openOrders({
+      express,
+      handler: (_req, res) => {
+        res.status(201).write('a')
+        res.write('b')
+        res.end('c')
+      },
+      store: memoryStore(),
+      inner: [asking],
+    })
+    const key = newKey()
+    for (let time = 0; time < 2; time += 1) {
+      const { status, body } = await call(receiver.port, { key })
+      expect([status, body.toString()]).toEqual([201, 'abc'])
+    }
+    await receiver.close()
+  })
+})

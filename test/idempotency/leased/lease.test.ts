@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { keepLease } from '../../../src/idempotency/leased/lease.js'
+
+const LEASE_MS = 3000
+
+describe('A lease', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+  const keep = (renew: () => Promise<boolean>, maxRunMs = 60_000) =>
+    keepLease({ leaseMs: LEASE_MS, maxRunMs }, performance.now(), renew)
+
+  it('is renewed three times in its length, for as long as it is not stopped', async () => {
+    const renew = vi.fn(async () => true)
+    const lease = keep(renew)
+    await vi.advanceTimersByTimeAsync(10 * LEASE_MS)
+    expect(renew).toHaveBeenCalledTimes(30)
+    expect(lease.signal.aborted).toBe(false)
+    lease.stop()
+    await vi.advanceTimersByTimeAsync(10 * LEASE_MS)
+    expect(renew).toHaveBeenCalledTimes(30)
+    expect(lease.signal.aborted).toBe(false)
+  })
+
+  it('needs no timer once it has run out for good, until its response flows after all', async () => {
+    const renew = vi.fn(async () => true)
+    const lease = keep(renew, LEASE_MS)
+    await vi.advanceTimersByTimeAsync(4 * LEASE_MS)
+    const asked = renew.mock.calls.length
+    expect(lease.signal.aborted).toBe(true)
+    expect(vi.getTimerCount()).toBe(0)
+    lease.flow()
+    await vi.advanceTimersByTimeAsync(LEASE_MS)
+    expect(renew.mock.calls.length).toBeGreaterThan(asked)
+    lease.stop()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is lost at once when the store says so, and asked for no more', async () => {
+    const renew = vi.fn(async () => false)
+    const { signal } = keep(renew)
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3)
+    expect(signal.aborted).toBe(true)
+    await vi.advanceTimersByTimeAsync(LEASE_MS)
+    expect(renew).toHaveBeenCalledTimes(1)
+  })
+
+  it('is lost when it has run out, and not before, while the store is out of reach', async () => {
+    const renew = vi.fn(async (): Promise<boolean> => {
+      throw new Error('out of reach')
+    })
+    const { signal } = keep(renew)
+    await vi.advanceTimersByTimeAsync(LEASE_MS - 1)
+    expect(signal.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(signal.aborted).toBe(true)
+    expect(renew.mock.calls.length).toBeGreaterThan(1)
+  })
+
+  it('outlives a renewal that fails', async () => {
+    let isDown = true
+    const { signal } = keep(async () => {
+      if (isDown) throw new Error('out of reach')
+      return true
+    })
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 2)
+    isDown = false
+    await vi.advanceTimersByTimeAsync(5 * LEASE_MS)
+    expect(signal.aborted).toBe(false)
+  })
+
+  it('is lost, too, when the store never answers, which is asked once at a time', async () => {
+    const renew = vi.fn(() => new Promise<boolean>(() => {}))
+    const { signal } = keep(renew)
+    await vi.advanceTimersByTimeAsync(LEASE_MS)
+    expect(signal.aborted).toBe(true)
+    expect(renew).toHaveBeenCalledTimes(1)
+  })
+
+  it('is renewed no more after the longest run, unless it flows', async () => {
+    const renew = vi.fn(async () => true)
+    const stuck = keep(renew, LEASE_MS)
+    await vi.advanceTimersByTimeAsync(3 * LEASE_MS)
+    expect(stuck.signal.aborted).toBe(true)
+    const flowing = keep(async () => true, LEASE_MS)
+    flowing.flow()
+    await vi.advanceTimersByTimeAsync(10 * LEASE_MS)
+    expect(flowing.signal.aborted).toBe(false)
+  })
+
+  it('tells whatever is still at work when the run is abandoned', async () => {
+    const renew = vi.fn(async () => true)
+    const lease = keep(renew)
+    lease.abandon()
+    expect(lease.signal.aborted).toBe(true)
+    await vi.advanceTimersByTimeAsync(LEASE_MS)
+    expect(renew).not.toHaveBeenCalled()
+  })
+})

@@ -1,0 +1,195 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { OutgoingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { pipeline, Readable, Transform } from 'node:stream'
+import type { RequestHandler, Response } from 'express'
+import { expect, it } from 'vitest'
+import { describeReceivers, makeStage, problemOf } from '../../support/each-receiver.js'
+import { call, callRaw, newKey } from '../../support/order-calls.js'
+import { until } from '../../support/until.js'
+
+const CHANNEL = 'express-service-auth:idempotency'
+
+describeReceivers('A response that ends in another way than by its own functions', (bench) => {
+  it.each<[string, (res: Response) => unknown]>([
+    ['the prototype’s end', (res) => OutgoingMessage.prototype.end.call(res, 'around', 'utf8')],
+    ['end behind a head', (res) => ServerResponse.prototype.end.call(res.status(201), 'x', 'utf8')],
+    ['socket.destroy before the head', (res) => res.req.socket.destroy()],
+    ['socket.destroy with an error', (res) => res.req.socket.destroy(new Error('given up'))],
+    [
+      'socket.destroy with the error of another connection',
+      (res) =>
+        res.req.socket.destroy(
+          Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect' }),
+        ),
+    ],
+    [
+      'socket.destroy with the error of a response',
+      (res) =>
+        res.req.socket.destroy(Object.assign(new Error('sent'), { code: 'ERR_HTTP_HEADERS_SENT' })),
+    ],
+    ['socket.destroy with null', (res) => res.req.socket.destroy(null as unknown as Error)],
+    ['a pipeline into the socket that fails', (res) => failInto(res.req.socket)],
+    ['destroy with an error', (res) => res.destroy(new Error('given up'))],
+    ['socket.end before the head', (res) => res.req.socket.end()],
+    ['socket.destroySoon', (res) => res.req.socket.destroySoon()],
+    ['socket.resetAndDestroy', (res) => res.req.socket.resetAndDestroy()],
+    ['socket.end behind the head', (res) => res.writeHead(200).req.socket.end()],
+    ['socket.end with octets', (res) => res.socket?.end('HTTP/1.1 200 OK\r\n\r\n')],
+  ])('ends its run at once, the outcome unknown: %s', async (_way, endAround) => {
+    const told: unknown[] = []
+    const note = (event: unknown) => told.push((event as { reason: string }).reason)
+    subscribe(CHANNEL, note)
+    const receiver = await bench.start((_req, res) => void endAround(res), { leaseSeconds: 3600 })
+    const key = newKey()
+    await call(receiver.port, { key })
+    await until('the end', async () => bench.store.endings.length > 0)
+    expect(bench.store.endings).toEqual([{ type: 'abandoned', answer: true }])
+    expect(await problemOf(receiver.port, key)).toBe('outcome-unknown')
+    expect(receiver.handled).toBe(1)
+    unsubscribe(CHANNEL, note)
+    expect(told).toContain('abandoned')
+  })
+
+  it.each<[string, (res: Response) => unknown]>([
+    ['end of a longer body', (res) => res.set('content-length', '2').end('abc')],
+    ['end of a shorter body', (res) => res.set('content-length', '4').end('abc')],
+    ['a write beyond it', (res) => res.writeHead(200, { 'content-length': 2 }).write('abc')],
+    [
+      'an end after too little',
+      (res) => {
+        res.set('content-length', '5').write('abc')
+        res.end()
+      },
+    ],
+  ])(
+    'keeps no body of another length than the strict one: %s',
+    async (_way, send: (res: Response) => unknown) => {
+      const thrown: unknown[] = []
+      const handler: RequestHandler = (_req, res) => {
+        res.strictContentLength = true
+        try {
+          send(res)
+        } catch (error) {
+          thrown.push(error)
+          throw error
+        }
+      }
+      const bare = await bench.startBare(handler)
+      const without = await call(bare.port)
+      const receiver = await bench.start(handler)
+      const key = newKey()
+      const first = await call(receiver.port, { key })
+      expect(thrown).toHaveLength(2)
+      expect(thrown[1]).toMatchObject({ code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' })
+      expect((thrown[1] as Error).message).toBe((thrown[0] as Error).message)
+      expect(first.isBroken).toBe(without.isBroken)
+      const retry = await call(receiver.port, { key })
+      expect(retry.status).not.toBe(200)
+      expect(bench.store.endings[0]?.type).not.toBe('finished')
+    },
+  )
+
+  it('keeps a body of the strict length', async () => {
+    const receiver = await bench.start((_req, res) => {
+      res.strictContentLength = true
+      res.set('content-length', '3').write('ab')
+      res.end('c')
+    })
+    const key = newKey()
+    await call(receiver.port, { key })
+    const retry = await call(receiver.port, { key })
+    expect(retry.body.toString()).toBe('abc')
+    expect(retry.headers['idempotent-replayed']).toEqual(['true'])
+  })
+
+  it('is sent although its server closes while it is being stored', async () => {
+    const receiver = await bench.start((_req, res) => {
+      res.end('committed')
+      ended.push(res.writableEnded, res.headersSent)
+    })
+    const ended: boolean[] = []
+    const letGo = bench.store.hold('settle')
+    const raw = await callRaw(receiver.port, { key: newKey() })
+    await bench.store.asked('settle')
+    expect(ended).toEqual([true, true])
+    receiver.server.close()
+    letGo()
+    await Promise.race([
+      until('the answer', async () => raw.received().includes('committed')),
+      raw.closed,
+    ])
+    expect(raw.received()).toContain('committed')
+  })
+
+  it.each<[string, RequestHandler]>([
+    ['answers twice', (_req, res) => void res.end('committed').json({})],
+    ['fails behind its answer', (_req, res) => fail(res.end('committed'))],
+    ['destroys its response', (_req, res) => void res.end('committed').destroy()],
+    ['destroys its connection', (_req, res) => void res.end('committed').req.socket.destroy()],
+    [
+      'destroys its connection with an error',
+      (_req, res) => void res.end('committed').req.socket.destroy(new Error('given up')),
+    ],
+    ['ends its connection', (_req, res) => void res.end('committed').req.socket.end()],
+    ['closes its connection soon', (_req, res) => res.end('committed').req.socket.destroySoon()],
+  ])('is sent although its handler %s while it is being stored', async (_what, handler) => {
+    const bare = await bench.startBare(handler)
+    const without = await callRaw(bare.port, {})
+    await without.closed
+    expect(without.received()).toContain('committed')
+
+    const receiver = await bench.start(handler)
+    const key = newKey()
+    const letGo = bench.store.hold('settle')
+    const raw = await callRaw(receiver.port, { key })
+    await bench.store.asked('settle')
+    await new Promise(setImmediate)
+    letGo()
+    await raw.closed
+    expect(raw.received()).toContain('committed')
+    expect(bench.store.endings).toEqual([{ type: 'finished', answer: true }])
+    expect((await call(receiver.port, { key })).body.toString()).toBe('committed')
+  })
+
+  it('is not ended by the errors of others on its connection', async () => {
+    const stages = makeStage()
+    const unanswered: Response[] = []
+    const receiver = await bench.start(async (req, res) => {
+      if (req.params['id'] === 'first') {
+        stages.enter(res)
+        await stages.left
+        res.end('first')
+        return
+      }
+      unanswered.push(res)
+      res.req.socket.destroy()
+    })
+    const [first, second] = [newKey(), newKey()]
+    await callRaw(
+      receiver.port,
+      { key: first, path: '/orders/first' },
+      { key: second, path: '/orders/2' },
+    )
+    await stages.entered
+    await bench.store.asked('reserve', 2)
+    stages.leave()
+    await until('the end', async () => bench.store.endings.length > 0)
+    expect(bench.store.endings).toEqual([{ type: 'finished', answer: true }])
+    const retry = await call(receiver.port, { key: first, path: '/orders/first' })
+    expect(retry.body.toString()).toBe('first')
+    // Its run would renew its lease in the tests that follow.
+    for (const res of unanswered) res.end()
+  })
+})
+
+function fail(_res: Response): never {
+  throw new Error('behind the answer')
+}
+
+function failInto(socket: Socket): void {
+  pipeline(Readable.from(['HTTP/1.1 ']), failing(), socket, () => {})
+}
+
+const failing = (): Transform =>
+  new Transform({ transform: (_chunk, _encoding, done) => done(new Error('given up')) })

@@ -1,0 +1,237 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Ending, Reservation, Run } from '../../../src/idempotency/leased/idempotency-store.js'
+import {
+  type IdempotencyRecord,
+  renew,
+  reserve,
+  settle,
+} from '../../../src/idempotency/leased/record.js'
+
+const LEASE_MS = 100
+const RETENTION_MS = 1000
+
+interface Actor {
+  readonly owner: string
+  readonly fingerprint: string
+  /** As the middleware knows it: from the first reply that it got. */
+  run: Run | undefined
+  hasEnded: boolean
+}
+
+/** The record as a store keeps it, and what must be true of it whatever happens. */
+class World {
+  now = 0
+  leastFence = 0
+  record: IdempotencyRecord | undefined
+  readonly actors: Actor[] = ['a', 'b', 'c', 'd'].map((owner, index) => ({
+    owner,
+    fingerprint: index === 3 ? 'other' : 'same',
+    run: undefined,
+    hasEnded: false,
+  }))
+  /** Runs since the key was free for the last time: never used, released, or past its retention. */
+  runsOfKey = 0
+  highestFence = 0
+  /** The fence of the result that is kept. */
+  resultFence: number | undefined
+
+  readonly rerunAbandoned: boolean
+
+  constructor(rerunAbandoned: boolean) {
+    this.rerunAbandoned = rerunAbandoned
+  }
+
+  /** A record that is over is forgotten; a fence never is. */
+  private forget(): void {
+    if (this.record && this.now >= this.record.expiresAt) {
+      this.record = undefined
+      this.runsOfKey = 0
+      this.resultFence = undefined
+    }
+  }
+
+  reserve(actor: Actor, isReplyLost: boolean): void {
+    this.forget()
+    if (actor.run || actor.hasEnded) return
+    const before = this.record
+    this.leastFence += 1
+    const { answer, record } = reserve(
+      this.record,
+      {
+        key: 'k',
+        owner: actor.owner,
+        fingerprint: actor.fingerprint,
+        leaseMs: LEASE_MS,
+        retentionMs: RETENTION_MS,
+        rerunAbandoned: this.rerunAbandoned,
+      },
+      { now: this.now, leastFence: this.leastFence },
+    )
+    this.record = record
+    if (answer.outcome !== 'reserved') {
+      this.expectRefusalFits(actor, answer, before)
+      expect(record).toEqual(before)
+      return
+    }
+    const isRepeat = before?.state === 'running' && before.owner === actor.owner
+    if (!isRepeat) {
+      if (before?.state === 'freed') this.runsOfKey = 0
+      this.runsOfKey += 1
+      expect(answer.fence).toBeGreaterThan(this.highestFence)
+      this.highestFence = answer.fence
+      if (!this.rerunAbandoned) expect(this.runsOfKey).toBe(1)
+    } else expect(answer.fence).toBe(before.fence)
+    if (!isReplyLost) actor.run = this.runOf(actor, answer.fence)
+  }
+
+  private expectRefusalFits(
+    actor: Actor,
+    answer: Reservation,
+    before: IdempotencyRecord | undefined,
+  ): void {
+    expect(before).toBeDefined()
+    if (answer.outcome === 'mismatch') expect(before?.fingerprint).not.toBe(actor.fingerprint)
+    if (answer.outcome === 'finished') expect(before?.state).toBe('finished')
+    if (answer.outcome === 'abandoned') expect(this.rerunAbandoned).toBe(false)
+    if (answer.outcome === 'running') expect(answer.leaseLeftMs).toBeLessThanOrEqual(LEASE_MS)
+  }
+
+  private runOf({ owner, fingerprint }: Actor, fence: number): Run {
+    const times = { leaseMs: LEASE_MS, retentionMs: RETENTION_MS }
+    return { key: 'k', owner, fence, fingerprint, ...times }
+  }
+
+  renew(actor: Actor): void {
+    this.forget()
+    if (!actor.run || actor.hasEnded) return
+    const before = this.record
+    const { answer, record } = renew(this.record, actor.run, this.now)
+    if (before && before.owner !== actor.owner) expect([answer, record]).toEqual([false, before])
+    if (before?.state === 'finished' || before?.state === 'freed') expect(answer).toBe(false)
+    if (before?.state === 'unstored') expect(record).toEqual(before)
+    if (answer) expect(record).toMatchObject({ state: 'running', owner: actor.owner })
+    if (!before && answer) this.runsOfKey = 1
+    this.record = record
+  }
+
+  settle(actor: Actor, ending: Ending, isLast: boolean): void {
+    this.forget()
+    if (!actor.run) return
+    const before = this.record
+    const { answer, record } = settle(this.record, { run: actor.run, ending }, this.now)
+    if (before && before.owner !== actor.owner) expect([answer, record]).toEqual([false, before])
+    if (before?.state === 'finished' || before?.state === 'freed') expect(record).toEqual(before)
+    if (before?.state === 'unstored')
+      expect(['unstored', 'finished', 'freed']).toContain(record?.state)
+    if (!before) this.runsOfKey = 1
+    if (record?.state === 'finished' && record !== before) {
+      expect(record.fence).toBeGreaterThanOrEqual(this.resultFence ?? 0)
+      this.resultFence = record.fence
+    }
+    this.record = record
+    if (isLast) actor.hasEnded = true
+  }
+}
+
+const ENDINGS: Ending[] = [
+  { type: 'finished', result: Buffer.from('result') },
+  { type: 'streaming' },
+  { type: 'streamed' },
+  { type: 'abandoned' },
+  { type: 'released' },
+]
+
+type Step = (world: World) => void
+
+const actorOf = (world: World, index: number): Actor => world.actors[index] as Actor
+const actors = fc.nat({ max: 3 })
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.tuple(actors, fc.boolean()).map(([index, isLost]): Step => {
+    return (world) => world.reserve(actorOf(world, index), isLost)
+  }),
+  actors.map(
+    (index): Step =>
+      (world) =>
+        world.renew(actorOf(world, index)),
+  ),
+  fc
+    .tuple(actors, fc.constantFrom(...ENDINGS), fc.boolean())
+    .map(([index, ending, isLast]): Step => {
+      return (world) => world.settle(actorOf(world, index), ending, isLast)
+    }),
+  fc.constantFrom(1, 50, 99, 100, 101, 1000, 1101).map(
+    (ms): Step =>
+      (world) => {
+        world.now += ms
+      },
+  ),
+)
+
+describe('The record of a key', () => {
+  it.each([false, true])('holds its promises whatever happens (rerun: %s)', (rerunAbandoned) => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) => {
+        const world = new World(rerunAbandoned)
+        for (const take of steps) take(world)
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  const run: Run = {
+    key: 'k',
+    owner: 'a',
+    fence: 1,
+    fingerprint: 'same',
+    leaseMs: LEASE_MS,
+    retentionMs: RETENTION_MS,
+  }
+  const ask = (stored: IdempotencyRecord | undefined, now: number, over = {}) =>
+    reserve(stored, { ...run, owner: 'b', rerunAbandoned: false, ...over }, { now, leastFence: 1 })
+  const endedBy = (ending: Ending, stored?: IdempotencyRecord): IdempotencyRecord | undefined =>
+    settle(stored, { run, ending }, 0).record
+
+  it.each<[string, Ending | undefined, string]>([
+    ['is running', undefined, 'running'],
+    ['has finished', { type: 'finished', result: Buffer.from('r') }, 'finished'],
+    ['flows', { type: 'streaming' }, 'result_not_stored'],
+    ['has flowed', { type: 'streamed' }, 'result_not_stored'],
+    ['was abandoned', { type: 'abandoned' }, 'abandoned'],
+    ['was released', { type: 'released' }, 'reserved'],
+  ])('tells a retry that the run %s', (_name, ending, outcome) => {
+    const record = ending ? endedBy(ending) : ask(undefined, 0, { owner: 'a' }).record
+    expect(ask(record, 1).answer.outcome).toBe(outcome)
+  })
+
+  it('is kept from the end of the run, or of its lease, and not a moment longer', () => {
+    const kept: [Ending, number][] = [
+      [{ type: 'finished', result: Buffer.from('r') }, RETENTION_MS],
+      [{ type: 'streaming' }, LEASE_MS + RETENTION_MS],
+      [{ type: 'streamed' }, RETENTION_MS],
+      [{ type: 'abandoned' }, RETENTION_MS],
+    ]
+    for (const [ending, ms] of kept) {
+      expect(ask(endedBy(ending), ms - 1).answer.outcome).not.toBe('reserved')
+      expect(ask(endedBy(ending), ms).answer.outcome).toBe('reserved')
+    }
+    const { record } = ask(undefined, 0, { owner: 'a' })
+    expect(ask(record, LEASE_MS - 1).answer).toEqual({ outcome: 'running', leaseLeftMs: 1 })
+    expect(ask(record, LEASE_MS).answer.outcome).toBe('abandoned')
+    expect(ask(record, LEASE_MS + RETENTION_MS - 1).answer.outcome).toBe('abandoned')
+    expect(ask(record, LEASE_MS + RETENTION_MS).answer.outcome).toBe('reserved')
+  })
+
+  it('never lets what comes late make a run that has flowed one that may be rerun', () => {
+    const record = endedBy({ type: 'abandoned' }, endedBy({ type: 'streaming' }))
+    expect(record?.state).toBe('unstored')
+    expect(ask(record, 1, { rerunAbandoned: true }).answer.outcome).toBe('result_not_stored')
+  })
+
+  it('says again what was said when the reply was lost', () => {
+    for (const ending of ENDINGS) {
+      const record = endedBy(ending)
+      expect(settle(record, { run, ending }, 1).answer).toBe(true)
+    }
+  })
+})

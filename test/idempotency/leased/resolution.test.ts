@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest'
+import type { Ending, Run } from '../../../src/idempotency/leased/idempotency-store.js'
+import {
+  type IdempotencyRecord,
+  renew,
+  reserve,
+  settle,
+} from '../../../src/idempotency/leased/record.js'
+import type { RecordView, Resolution } from '../../../src/idempotency/leased/record-view.js'
+import { type Finding, resolve, viewOf } from '../../../src/idempotency/leased/resolution.js'
+import { sealedOwner } from '../../../src/idempotency/leased/sealed-owner.js'
+
+const NOW = 1000
+const DAY_MS = 86_400_000
+const RUN: Run = {
+  key: 'k',
+  owner: 'a',
+  fence: 1_700_000_000_999_999,
+  fingerprint: 'same',
+  leaseMs: 100,
+  retentionMs: 5000,
+}
+const FREED: Resolution = { type: 'freed' }
+const FINISHED: Resolution = { type: 'finished', result: Buffer.from('answer') }
+
+function recordAfter(ending?: Ending, run = RUN): IdempotencyRecord {
+  const { record } = ending ? settle(undefined, { run, ending }, NOW) : renew(undefined, run, NOW)
+  if (record === undefined) throw new Error('there is a record')
+  return record
+}
+
+const found = (
+  record: Finding['record'],
+  { now = NOW, isResultReadable = true } = {},
+): Finding => ({ record, now, isResultReadable })
+
+const UNREADABLE = { state: 'unreadable', leastFence: 77, expiresAt: NOW + 60_000 } as const
+
+const resolveAs = (finding: Finding, as: Resolution, fence = RUN.fence) =>
+  resolve(finding, { fence, as, owner: 'operator' })
+
+describe('what an operator is shown', () => {
+  test.each<[string, Finding, Partial<RecordView>]>([
+    ['running', found(recordAfter()), { leaseLeftMs: 100, expiresInMs: 5100 }],
+    ['abandoned', found(recordAfter(), { now: NOW + 100 }), { expiresInMs: 5000 }],
+    ['abandoned', found(recordAfter({ type: 'abandoned' })), { expiresInMs: 5000 }],
+    [
+      'finished',
+      found(recordAfter({ type: 'finished', result: Buffer.from('12345') })),
+      { expiresInMs: 5000, resultBytes: 5 },
+    ],
+    [
+      'unreadable',
+      found(recordAfter({ type: 'finished', result: Buffer.from('12345') }), {
+        isResultReadable: false,
+      }),
+      { expiresInMs: 5000, resultBytes: 5 },
+    ],
+    [
+      'not_stored',
+      found(recordAfter({ type: 'streaming' })),
+      { leaseLeftMs: 100, expiresInMs: 5100 },
+    ],
+    ['not_stored', found(recordAfter({ type: 'streamed' })), { expiresInMs: 5000 }],
+    ['freed', found(recordAfter({ type: 'released' })), { expiresInMs: 100 }],
+  ])('of a record that is %s', (state, finding, rest) => {
+    expect(viewOf(finding)).toEqual({
+      state,
+      fence: RUN.fence,
+      fingerprint: 'same',
+      begunAt: 1_700_000_000,
+      ...rest,
+    })
+  })
+
+  test('of one that cannot be read is little', () => {
+    expect(viewOf(found(UNREADABLE))).toEqual({
+      fence: 0,
+      state: 'unreadable',
+      expiresInMs: 60_000,
+    })
+    expect(viewOf(found({ ...UNREADABLE, version: '2' })).recordVersion).toBe('2')
+  })
+
+  test('has no end where the record has none, and no begin without a fence', () => {
+    const view = viewOf(
+      found({
+        ...recordAfter({ type: 'released' }),
+        fence: 0,
+        expiresAt: Number.POSITIVE_INFINITY,
+      }),
+    )
+    expect(view).toEqual({ fence: 0, state: 'freed', fingerprint: 'same' })
+    expect(JSON.parse(JSON.stringify(view))).toEqual(view)
+  })
+
+  test('tells by which key a result is, or would be, encrypted', () => {
+    const header = (kid: string): string =>
+      Buffer.from(JSON.stringify({ alg: 'dir', enc: 'A256GCM', kid })).toString('base64url')
+    const run = { ...RUN, owner: sealedOwner('june', 'a') }
+    const keyId = (text: string, of = run): string | undefined =>
+      viewOf(found(recordAfter({ type: 'finished', result: Buffer.from(text) }, of))).keyId
+    expect(viewOf(found(recordAfter(undefined, run))).keyId).toBe('june')
+    expect(keyId(`${header('july')}..iv.text.tag`)).toBe('july')
+    expect(keyId(`${header('july')}..iv.text.tag`, RUN)).toBe('july')
+    expect(keyId('{}..iv.text.tag')).toBe('june')
+    for (const none of ['', 'plain', '[201,[],0]\n', `${header('not a key id')}..iv.text.tag`]) {
+      expect(keyId(none, RUN)).toBeUndefined()
+    }
+  })
+})
+
+describe('what an operator can end', () => {
+  const abandoned = recordAfter({ type: 'abandoned' })
+  const damaged = found(recordAfter({ type: 'finished', result: Buffer.from('x') }), {
+    isResultReadable: false,
+  })
+
+  test.each<[string, Finding, boolean, boolean]>([
+    ['is running', found(recordAfter()), false, false],
+    ['is abandoned', found(abandoned), true, true],
+    ['has lost its lease', found(recordAfter(), { now: NOW + 100 }), true, true],
+    ['has a result', found(recordAfter(FINISHED as Ending)), false, false],
+    ['has a result that cannot be read', damaged, false, true],
+    ['sends its response', found(recordAfter({ type: 'streaming' })), false, false],
+    ['has sent it', found(recordAfter({ type: 'streamed' })), false, true],
+    ['lost its lease', found(recordAfter({ type: 'streaming' }), { now: NOW + 100 }), false, true],
+    ['is free', found(recordAfter({ type: 'released' })), false, false],
+  ])('of a record that %s', (_, finding, asFreed, asFinished) => {
+    expect(resolveAs(finding, FREED)?.state === 'freed').toBe(asFreed)
+    expect(resolveAs(finding, FINISHED)?.state === 'finished').toBe(asFinished)
+    for (const fence of [0, RUN.fence - 1, RUN.fence + 1]) {
+      for (const as of [FREED, FINISHED]) expect(resolveAs(finding, as, fence)).toBeUndefined()
+    }
+  })
+
+  test('of one that cannot be read is only that nothing has happened', () => {
+    expect(resolveAs(found(UNREADABLE), FREED, 0)).toEqual({
+      state: 'freed',
+      owner: 'operator',
+      fence: 77,
+      fingerprint: '',
+      retentionMs: DAY_MS,
+      expiresAt: NOW + DAY_MS,
+    })
+    expect(resolveAs(found(UNREADABLE), FINISHED, 0)).toBeUndefined()
+    expect(resolveAs(found(UNREADABLE), FREED, 77)).toBeUndefined()
+    for (const as of [FREED, FINISHED]) {
+      expect(resolveAs(found({ ...UNREADABLE, version: '2' }), as, 0)).toBeUndefined()
+    }
+  })
+
+  test('belongs to somebody else from then on, and keeps what it was', () => {
+    const { fence, fingerprint, retentionMs } = RUN
+    const kept = { owner: 'operator', fence, fingerprint, retentionMs }
+    expect(resolveAs(found(abandoned), FREED)).toMatchObject({ ...kept, state: 'freed' })
+    expect(resolveAs(found(abandoned), FINISHED)).toMatchObject({
+      ...kept,
+      ...{ result: Buffer.from('answer') },
+    })
+  })
+
+  test.each([
+    ['a short one', 5000, DAY_MS],
+    ['a long one', 3 * DAY_MS, 3 * DAY_MS],
+  ])('lasts a day, or as long as the record: %s', (_, retentionMs, lastsMs) => {
+    const record = recordAfter({ type: 'abandoned' }, { ...RUN, retentionMs })
+    for (const as of [FREED, FINISHED]) {
+      expect(resolveAs(found(record), as)?.expiresAt).toBe(NOW + lastsMs)
+    }
+    const endless = found({ ...record, expiresAt: Number.POSITIVE_INFINITY })
+    expect(resolveAs(endless, FREED)?.expiresAt).toBe(NOW + DAY_MS)
+  })
+
+  test('is above what it was for whoever comes next', () => {
+    const freed = resolveAs(found(abandoned), FREED)
+    const request = { ...RUN, owner: 'b', fingerprint: 'another', rerunAbandoned: false }
+    const { answer } = reserve(freed, request, { now: NOW, leastFence: 1 })
+    expect(answer).toEqual({ outcome: 'reserved', fence: RUN.fence + 1 })
+  })
+})

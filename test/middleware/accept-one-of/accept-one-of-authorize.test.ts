@@ -1,0 +1,71 @@
+import type { RequestHandler } from 'express'
+import { describe, expect, test, vi } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import {
+  choice,
+  failure,
+  now,
+  type Outcome,
+  pass,
+  WAYS,
+  walk,
+  watchRejections,
+} from '../../support/walk-gate.js'
+
+watchRejections()
+
+describe.each(EXPRESS_MAJORS)('authorize of acceptOneOf, on $major', ({ express }) => {
+  const refuse: RequestHandler = (_request, response) => void response.sendStatus(403)
+
+  test('runs one after the other, and then the route', async () => {
+    const order: number[] = []
+    const step = (number: number, act: typeof now) => act((_, next) => [order.push(number), next()])
+    const authorize = WAYS.map(([, act], number) => step(number, act))
+    expect((await walk(express, choice({ authorize }))).outcome).toBe('passed')
+    expect(order).toEqual([0, 1, 2])
+  })
+
+  test.each<[string, RequestHandler, Outcome]>([
+    ['answers', refuse, 'HTTP/1.1 403 Forbidden'],
+    ['fails', now((_, next) => next(failure)), 'fault'],
+    [
+      'throws',
+      now(() => {
+        throw failure
+      }),
+      'fault',
+    ],
+    ['rejects', () => Promise.reject(failure), 'fault'],
+    ['rejects with nothing', () => Promise.reject(), 'fault'],
+    ["calls next('route')", now((_, next) => next('route')), 'fault'],
+    ["calls next('router')", now((_, next) => next('router')), 'fault'],
+    ['calls next() twice', now((_, next) => [next(), next()]), 'fault'],
+    [
+      'answers and calls next()',
+      now((response, next) => [response.end(), next()]),
+      'fault, answered',
+    ],
+  ])('that %s ends the request', async (_what, authorize, expected) => {
+    const behind = vi.fn()
+    for (const handlers of [authorize, [authorize, behind], [pass, authorize, behind]]) {
+      const { outcome, told } = await walk(express, choice({ authorize: handlers }))
+      expect(outcome).toBe(expected)
+      expect(told).toMatchObject([{ outcome: 'accepted', credential: 'any' }])
+    }
+    expect(behind).not.toHaveBeenCalled()
+  })
+
+  test('has its own errors passed on as they are', async () => {
+    for (const authorize of [now((_, next) => next(failure)), () => Promise.reject(failure)]) {
+      const { receiver } = await walk(express, choice({ authorize }))
+      expect(receiver.errors[0]).toBe(failure)
+    }
+  })
+
+  test('is that of the credential only', async () => {
+    const authorize = vi.fn(pass)
+    const other = choice({ name: 'other', presented: () => false, authorize })
+    expect((await walk(express, choice(), other)).outcome).toBe('passed')
+    expect(authorize).not.toHaveBeenCalled()
+  })
+})

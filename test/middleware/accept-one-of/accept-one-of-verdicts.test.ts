@@ -1,0 +1,162 @@
+import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
+import { acceptOneOf, requirePermissions, ServiceAuthError, serviceOf } from 'express-service-auth'
+import { describe, expect, test, vi } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { startReceiver } from '../../support/receiver.js'
+import {
+  bearerOfService,
+  choice,
+  failure,
+  gateFor,
+  inPromise,
+  now,
+  service,
+  walk,
+  watchRejections,
+} from '../../support/walk-gate.js'
+
+watchRejections()
+
+describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ express }) => {
+  test('req.credential shows the same, and gives nobody any right', async () => {
+    const gate = gateFor(choice({ identity: () => ({ id: 7 }) }))
+    const other = gateFor(choice())
+    const forge: RequestHandler = (request, _response, next) => {
+      request.credential = { name: 'any', identity: 'forged' }
+      next()
+    }
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(forge, gate),
+      handler(request, response) {
+        const shown = request.credential
+        const isSame = shown === gate.credentialOf(request)
+        request.credential = { name: 'any', identity: 'forged' }
+        response.json([isSame, gate.credentialOf(request), Object.isFrozen(shown)])
+      },
+    })
+    expect(await receiver.raw()).toContain('[true,{"name":"any","identity":{"id":7}},true]')
+    const open = await startReceiver({
+      express,
+      mount: (app) => app.use(forge),
+      handler: (request) => void other.credentialOf(request),
+    })
+    await open.raw()
+    expect(open.errors).toMatchObject([{ name: 'ServiceAuthError', code: 'wrong_wiring' }])
+  })
+
+  test('each of several has a verdict of its own', async () => {
+    const one = gateFor(choice({ name: 'one', identity: () => 1 }))
+    const two = gateFor(choice({ name: 'two', identity: () => 2 }))
+    const absent = gateFor(choice())
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        const router = express.Router({ mergeParams: true })
+        const inner = express.Router()
+        router.use('/b', two, inner)
+        app.use('/a', one, router)
+        inner.get('/c', (request, response) => {
+          expect(() => absent.credentialOf(request)).toThrow(ServiceAuthError)
+          for (const standIn of [Object.create(request), new Proxy(request, {}), { ...request }]) {
+            expect(() => one.credentialOf(standIn)).toThrow(ServiceAuthError)
+          }
+          response.json([one.credentialOf(request), two.credentialOf(request), request.credential])
+        })
+      },
+    })
+    const { text } = await receiver.call(undefined, { path: '/a/b/c' })
+    const [first, second] = [
+      { name: 'one', identity: 1 },
+      { name: 'two', identity: 2 },
+    ]
+    expect(JSON.parse(text)).toEqual([first, second, second])
+  })
+
+  test('an error handler that goes on finds nothing accepted', async () => {
+    const fails = [
+      gateFor({ ...service(), authorize: now((_, next) => next(failure)) }),
+      gateFor({
+        ...service(),
+        identity: () => {
+          throw failure
+        },
+      }),
+      gateFor({ ...service(), verify: (_request, _response, next) => next('route') }),
+    ]
+    for (const gate of fails) {
+      const seen = vi.fn()
+      const receiver = await startReceiver({
+        express,
+        mount(app) {
+          app.use(gate)
+          app.use((_error: unknown, _request: Request, _response: Response, next: NextFunction) =>
+            next(),
+          )
+          app.use((request, _response, next) => {
+            expect(() => gate.credentialOf(request)).toThrow(ServiceAuthError)
+            expect(() => serviceOf(request)).toThrow(ServiceAuthError)
+            expect(request.credential).toBeUndefined()
+            seen()
+            next()
+          })
+          app.use(requirePermissions('orders:read'))
+        },
+      })
+      await receiver.rawWith(bearerOfService())
+      expect(seen).toHaveBeenCalledOnce()
+      expect(receiver.handled).toBe(0)
+      expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }])
+    }
+  })
+
+  test('a request that comes again, and fails, has nothing left of the first time', async () => {
+    let runs = 0
+    const verify = now((_, next) => {
+      runs += 1
+      if (runs === 1) next()
+      else next(failure)
+    })
+    const gate = gateFor(choice({ verify }))
+    const seen = vi.fn()
+    const goOn: ErrorRequestHandler = (_error, _request, _response, next) => next()
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use(gate, gate, goOn)
+        app.use((request, _response, next) => {
+          seen(request.credential)
+          next()
+        })
+      },
+    })
+    await receiver.raw()
+    expect(seen.mock.calls).toEqual([[undefined]])
+  })
+
+  test('a credential that somebody has fixed on the request is a fault, once', async () => {
+    const fix: RequestHandler = (request, _response, next) => {
+      Object.defineProperty(request, 'credential', { value: { name: 'any', identity: 'me' } })
+      next()
+    }
+    const gate = gateFor(choice({ verify: inPromise((_, next) => next()) }))
+    const receiver = await startReceiver({ express, mount: (app) => app.use(fix, gate) })
+    await receiver.raw()
+    expect(receiver.handled).toBe(0)
+    expect(receiver.errors).toHaveLength(1)
+  })
+
+  test('another acceptOneOf may be the verifier', async () => {
+    const inner = acceptOneOf([choice({ name: 'inner' })])
+    const { outcome, told } = await walk(
+      express,
+      choice({
+        name: 'outer',
+        verify: inner,
+        identity: (request) => inner.credentialOf(request),
+      }),
+    )
+    expect(outcome).toBe('passed')
+    expect(told).toMatchObject([{ credential: 'outer' }])
+  })
+})

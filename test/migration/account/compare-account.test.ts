@@ -1,0 +1,233 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { compareAccount } from '../../../src/migration/account/compare-account.js'
+import type { ImportLoginMethod, ImportUser } from '../../../src/migration/core/import-user.js'
+import { ACCOUNT, METHODS, RECORD, shown, withMethods } from './made-account.js'
+
+const changed = (place: number, members: object) =>
+  withMethods(METHODS.map((method, at) => (at === place ? { ...method, ...members } : method)))
+const ofMetadata = (wanted: object, metadata: object) =>
+  compareAccount(
+    { ...RECORD, userMetadata: { ...wanted } },
+    { ...ACCOUNT, metadata: { ...metadata } },
+  )
+
+describe('an account', () => {
+  it('is that of its record as the core normalises it, with what was added since', () => {
+    expect(compareAccount(RECORD, ACCOUNT)).toEqual([])
+  })
+
+  it('has as many differences as it has, by the paths of the record', () => {
+    const bare = { ...withMethods([]), roles: new Map(), metadata: {}, totpDevices: [] }
+    expect(compareAccount(RECORD, bare)).toEqual([
+      'userMetadata.name',
+      'userMetadata.preferences',
+      'userMetadata.tags',
+      'userRoles[0]',
+      'userRoles[1]',
+      'totpDevices[0]',
+      'loginMethods[0]',
+      'loginMethods[1]',
+      'loginMethods[2]',
+    ])
+  })
+
+  it('is compared with nothing that the record does not say', () => {
+    const [method] = RECORD.loginMethods
+    const user = { externalUserId: 'legacy|1', loginMethods: [method] }
+    expect(compareAccount(user, withMethods(METHODS.slice(1, 2)))).toEqual([])
+  })
+})
+
+describe('login methods differ', () => {
+  it.each<[string, number, object, string]>([
+    ['in tenants', 1, { tenantIds: ['public'] }, 'loginMethods[0].tenantIds'],
+    ['in more tenants', 0, { tenantIds: ['public', 'shop'] }, 'loginMethods[1].tenantIds'],
+    ['by one that lost its verification', 1, { verified: false }, 'loginMethods[0].isVerified'],
+    ['in a join time', 1, { timeJoined: 1 }, 'loginMethods[0].timeJoinedInMSSinceEpoch'],
+    ['in the e-mail of a third party', 0, { email: 'b@c.d' }, 'loginMethods[1].email'],
+    ['in the e-mail beside a phone number', 2, { email: undefined }, 'loginMethods[2].email'],
+    [
+      'in the phone number beside an e-mail',
+      2,
+      { phoneNumber: '+1' },
+      'loginMethods[2].phoneNumber',
+    ],
+  ])('%s', (_name, place, members, difference) => {
+    expect(compareAccount(RECORD, changed(place, members))).toEqual([difference])
+  })
+
+  it.each<[string, number, object, string]>([
+    ['recipe', 1, { recipeId: 'passwordless' }, 'loginMethods[0]'],
+    ['e-mail', 1, { email: 'bob@example.com' }, 'loginMethods[0]'],
+    ['provider', 0, { thirdParty: { id: 'apple', userId: 'G-1' } }, 'loginMethods[1]'],
+    ['id of a provider', 0, { thirdParty: { id: 'google', userId: 'g-1' } }, 'loginMethods[1]'],
+  ])(
+    'by another login, which is one missing and one too many: %s',
+    (_name, place, members, path) => {
+      expect(compareAccount(RECORD, changed(place, members))).toEqual([path, 'loginMethods'])
+    },
+  )
+
+  it('by one that only the account has', () => {
+    const [one] = METHODS
+    const webauthn = { ...METHODS[1], recipeId: 'webauthn' } as (typeof METHODS)[number]
+    expect(compareAccount(RECORD, withMethods([...METHODS, webauthn]))).toEqual(['loginMethods'])
+    const twice = one === undefined ? METHODS : [...METHODS, one]
+    expect(compareAccount(RECORD, withMethods(twice))).toEqual(['loginMethods'])
+  })
+
+  it('by those that the core left unlinked', () => {
+    expect(compareAccount(RECORD, withMethods(METHODS.slice(1, 2)))).toEqual([
+      'loginMethods[1]',
+      'loginMethods[2]',
+    ])
+  })
+
+  it('not by a join time that the record lacks', () => {
+    const later = METHODS.map((method) =>
+      method.recipeId === 'emailpassword' ? method : { ...method, timeJoined: 5 },
+    )
+    expect(compareAccount(RECORD, withMethods(later))).toEqual([])
+  })
+
+  it('not by a phone number without e-mail, which the core shows as verified', () => {
+    const user = {
+      loginMethods: [{ recipeId: 'passwordless', phoneNumber: '+4930123456' }],
+    } as const
+    const shownAs = (verified: boolean) =>
+      withMethods(METHODS.slice(2).map(({ email: _, ...method }) => ({ ...method, verified })))
+    expect(compareAccount(user, shownAs(true))).toEqual([])
+    expect(compareAccount(user, shownAs(false))).toEqual(['loginMethods[0].isVerified'])
+  })
+
+  it('not by an address that its owner has verified since', () => {
+    expect(compareAccount(RECORD, changed(0, { verified: true }))).toEqual([])
+    expect(compareAccount(RECORD, changed(2, { verified: true }))).toEqual([])
+  })
+
+  it('not by one login in two tenants as two methods, in any order', () => {
+    const method = { recipeId: 'emailpassword', email: 'ann@example.com' } as const
+    const user: ImportUser = {
+      loginMethods: [
+        { ...method, tenantIds: ['a'], timeJoinedInMSSinceEpoch: 1 },
+        { ...method, tenantIds: ['b'], timeJoinedInMSSinceEpoch: 2 },
+      ],
+    }
+    const methods = user.loginMethods.map(shown)
+    expect(compareAccount(user, withMethods(methods))).toEqual([])
+    expect(compareAccount(user, withMethods(methods.toReversed()))).toEqual([])
+  })
+})
+
+describe('TOTP devices', () => {
+  it('differ where the account has one for two of one name', () => {
+    const device = { secretKey: 'reconciled-totp-key', deviceName: 'phone' }
+    const user = { ...RECORD, totpDevices: [device, { ...device, deviceName: ' phone' }] }
+    expect(compareAccount(user, withMethods(METHODS))).toEqual(['totpDevices[1]'])
+  })
+})
+
+describe('metadata', () => {
+  it.each<[string, object, object]>([
+    ['more of it', { a: 1 }, { a: 1, b: 2 }],
+    ['more of it inside', { a: { b: 1 } }, { a: { b: 1, c: 2 } }],
+    ['null, which the core drops', { a: null, b: { c: null } }, { b: {} }],
+    ['null in a list, which it keeps', { a: [null, { b: null }] }, { a: [null, {}] }],
+    ['an empty object', { a: {} }, { a: {} }],
+  ])('is no difference: %s', (_name, wanted, given) => {
+    expect(ofMetadata(wanted, given)).toEqual([])
+  })
+
+  it.each<[string, object, object, string[]]>([
+    ['a member less', { a: 1 }, {}, ['userMetadata.a']],
+    ['another value', { a: '1' }, { a: 1 }, ['userMetadata.a']],
+    ['another value inside', { a: { b: { c: 1 } } }, { a: { b: {} } }, ['userMetadata.a.b.c']],
+    ['a list that has grown', { a: [1] }, { a: [1, 2] }, ['userMetadata.a']],
+    ['a list in another order', { a: [1, 2] }, { a: [2, 1] }, ['userMetadata.a']],
+    ['an object for a list', { a: [] }, { a: {} }, ['userMetadata.a']],
+    ['a list for an object', { a: {} }, { a: [] }, ['userMetadata.a']],
+    [
+      'a name with account data',
+      { 'a@b.c': { d: 1 } },
+      { 'a@b.c': { d: 2 } },
+      ['userMetadata["…"].d'],
+    ],
+    [
+      'an inherited name',
+      { constructor: 1, toString: 1 },
+      {},
+      ['userMetadata.constructor', 'userMetadata.toString'],
+    ],
+  ])('is a difference: %s', (_name, wanted, given, differences) => {
+    expect(ofMetadata(wanted, given)).toEqual(differences)
+  })
+})
+
+describe('roles and TOTP devices', () => {
+  it('must be there in each tenant', () => {
+    const roles = new Map([
+      ['public', ['editor']],
+      ['shop', ['reader']],
+    ])
+    expect(compareAccount(RECORD, { ...ACCOUNT, roles })).toEqual(['userRoles[0]'])
+  })
+
+  it('are compared by name, period and skew', () => {
+    const [, phone] = ACCOUNT.totpDevices
+    const devices = (members: object) =>
+      compareAccount(RECORD, { ...ACCOUNT, totpDevices: [{ ...phone, ...members } as never] })
+    expect(devices({})).toEqual([])
+    expect(devices({ name: 'Phone' })).toEqual(['totpDevices[0]'])
+    expect(devices({ period: 60, skew: 0 })).toEqual([
+      'totpDevices[0].period',
+      'totpDevices[0].skew',
+    ])
+  })
+})
+
+describe('any account', () => {
+  const tenantIds = fc.uniqueArray(fc.constantFrom('public', 'a', 'b'), { minLength: 1 })
+  const login = fc.nat(3).map((id) => `user${id}@example.com`)
+  const common = {
+    tenantIds,
+    isVerified: fc.boolean(),
+    timeJoinedInMSSinceEpoch: fc.nat(),
+    email: login,
+  }
+  const method: fc.Arbitrary<ImportLoginMethod> = fc.oneof(
+    fc.record({ recipeId: fc.constant('emailpassword' as const), ...common }),
+    fc.record({
+      recipeId: fc.constant('thirdparty' as const),
+      thirdPartyId: fc.constantFrom('google', 'apple'),
+      thirdPartyUserId: login,
+      ...common,
+    }),
+    fc.record({
+      recipeId: fc.constant('passwordless' as const),
+      phoneNumber: fc.nat(9).map((digit) => `+493012345${digit}`),
+      ...common,
+    }),
+  )
+  const loginOf = ({ email, phoneNumber, thirdPartyUserId, ...rest }: ImportLoginMethod) =>
+    JSON.stringify([rest.recipeId, thirdPartyUserId ?? phoneNumber ?? email, rest.thirdPartyId])
+  const methods = fc.uniqueArray(method, { minLength: 1, maxLength: 6, selector: loginOf })
+
+  it('equals its record in any order, and not with one method more or less', () => {
+    fc.assert(
+      fc.property(methods, fc.nat(), (loginMethods, seed) => {
+        // A passwordless method is found by either of its logins, so that two may be mistaken.
+        const emails = loginMethods.filter(({ recipeId }) => recipeId === 'passwordless')
+        fc.pre(new Set(emails.map(({ email }) => email)).size === emails.length)
+        const account = loginMethods.map(shown)
+        const turn = seed % account.length
+        const turned = [...account.slice(turn), ...account.slice(0, turn)]
+        const user = { loginMethods }
+        const differences = (given: typeof account) =>
+          compareAccount(user, { ...withMethods(given), roles: new Map(), metadata: {} })
+        expect(differences(turned)).toEqual([])
+        expect(differences(turned.slice(1))).toEqual([`loginMethods[${turn}]`])
+      }),
+    )
+  })
+})

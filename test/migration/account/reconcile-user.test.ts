@@ -1,0 +1,140 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { findHolder } from '../../../src/migration/account/conflicting-account.js'
+import { reconcileUser } from '../../../src/migration/account/reconcile-user.js'
+import { CoreError } from '../../../src/migration/core/core-error.js'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { replies, startScriptedCore } from '../core/scripted-core.js'
+import { type Known, startAccountCore } from './account-core.js'
+import { ACCOUNT, CORE_USER_ID, METHODS, RECORD } from './made-account.js'
+
+const ID = RECORD.externalUserId
+const KNOWN: Known = {
+  mappings: { [ID]: CORE_USER_ID },
+  users: { [CORE_USER_ID]: ACCOUNT.user },
+  roles: { public: { [ID]: ['editor'] }, shop: { [ID]: ['editor', 'reader'] } },
+  metadata: { [ID]: ACCOUNT.metadata },
+  totpDevices: { [ID]: ACCOUNT.totpDevices },
+}
+
+async function coreOf(known: Known) {
+  const core = await startAccountCore(known)
+  onTestFinished(() => core.close())
+  return core
+}
+
+async function reconcile(known: Known, user: ImportUser = RECORD) {
+  const core = await coreOf(known)
+  const result = await reconcileUser(core.client(), { externalUserId: ID, user })
+  return { result, asked: core.requests.map(({ url }) => url) }
+}
+
+describe('an identity', () => {
+  it('is reconciled when its account is its record', async () => {
+    const { result, asked } = await reconcile(KNOWN)
+    expect(result).toEqual({
+      state: 'reconciled',
+      coreUserId: CORE_USER_ID,
+      accountId: ID,
+      differences: [],
+    })
+    // The map, the user, two tenants' roles, metadata and devices.
+    expect(asked.length).toBe(6)
+  })
+
+  it('is asked for nothing that its record does not have', async () => {
+    const [method] = RECORD.loginMethods
+    const user = { externalUserId: ID, userMetadata: {}, totpDevices: [], loginMethods: [method] }
+    const account = { ...ACCOUNT.user, loginMethods: METHODS.slice(1, 2) }
+    const { result, asked } = await reconcile(
+      { ...KNOWN, users: { [CORE_USER_ID]: account } },
+      user,
+    )
+    expect(result.state).toBe('reconciled')
+    expect(asked.length).toBe(2)
+  })
+
+  it('differs in paths of its record', async () => {
+    const { result } = await reconcile({ ...KNOWN, roles: {}, totpDevices: {} })
+    expect(result).toEqual({
+      state: 'differs',
+      coreUserId: CORE_USER_ID,
+      accountId: ID,
+      differences: ['userRoles[0]', 'userRoles[1]', 'totpDevices[0]'],
+    })
+  })
+
+  it('tells whose account it shares', async () => {
+    const shared = { ...ACCOUNT.user, id: 'legacy|2' }
+    const { result } = await reconcile({ ...KNOWN, users: { [CORE_USER_ID]: shared } })
+    expect(result).toMatchObject({ coreUserId: CORE_USER_ID, accountId: 'legacy|2' })
+  })
+
+  it('is missing without a mapping, and so is one whose account is gone', async () => {
+    expect((await reconcile({})).result).toEqual({ state: 'missing' })
+    expect((await reconcile({ ...KNOWN, users: {} })).result).toEqual({ state: 'missing' })
+  })
+
+  it('is told from one whose account has lost its mapping', async () => {
+    const lost = { ...ACCOUNT.user, id: CORE_USER_ID }
+    const { result } = await reconcile({ users: { [CORE_USER_ID]: lost } })
+    expect(result).toEqual({ state: 'missing', heldBy: CORE_USER_ID })
+  })
+
+  it.each([
+    [401, 'Invalid API key', 'invalid_api_key'],
+    [500, 'java.lang.NullPointerException', 'server_error'],
+  ])('is not judged when the core answers %s', async (status, body, code) => {
+    const core = await startScriptedCore([replies(status, body)])
+    onTestFinished(() => core.close())
+    const asked = reconcileUser(core.client(), { externalUserId: ID, user: RECORD })
+    await expect(asked).rejects.toSatisfy(
+      (error) => error instanceof CoreError && error.code === code,
+    )
+  })
+
+  it('is not judged when the run is interrupted', async () => {
+    const core = await coreOf(KNOWN)
+    const signal = AbortSignal.abort(new Error('enough'))
+    const asked = reconcileUser(core.client(), { externalUserId: ID, user: RECORD }, { signal })
+    await expect(asked).rejects.toThrow('enough')
+  })
+})
+
+describe('who holds a login', () => {
+  const OTHER = 'aaaaaaaa-0000-4000-8000-000000000000'
+  const EMAIL = { recipeId: 'emailpassword', email: 'Ann@example.com ' } as const
+  const GOOGLE = RECORD.loginMethods[1]
+  const PHONE = { recipeId: 'passwordless', phoneNumber: ' +4930123456' } as const
+  const heldBy = async (loginMethods: ImportUser['loginMethods'], account: object = {}) => {
+    const known = {
+      mappings: { 'legacy|2': OTHER },
+      users: { [OTHER]: { ...ACCOUNT.user, id: 'legacy|2', isPrimaryUser: false, ...account } },
+    }
+    return findHolder((await coreOf(known)).client(), { loginMethods })
+  }
+
+  it.each<[string, ImportUser['loginMethods']]>([
+    ['an e-mail address', [EMAIL]],
+    ['one in another of its tenants', [{ ...EMAIL, tenantIds: ['SHOP'] }]],
+    ['an account of a provider', [GOOGLE]],
+    ['a phone number', [PHONE]],
+    ['the second of two', [{ ...EMAIL, email: 'nobody@example.com' }, PHONE]],
+  ])('is told by the core id: %s', async (_name, methods) => {
+    expect(await heldBy(methods)).toBe(OTHER)
+  })
+
+  it.each<[string, ImportUser['loginMethods']]>([
+    ['an e-mail address of another recipe', [EMAIL]],
+    ['the e-mail address of a third party', [{ ...GOOGLE, thirdPartyUserId: 'G-2' }]],
+  ])('is nobody: %s', async (_name, methods) => {
+    const account = { loginMethods: METHODS.filter(({ recipeId }) => recipeId === 'thirdparty') }
+    expect(await heldBy(methods, account)).toBeUndefined()
+  })
+
+  it('is another primary user, whatever the recipe', async () => {
+    const account = { isPrimaryUser: true, loginMethods: METHODS.slice(2) }
+    expect(await heldBy([{ ...EMAIL, isPrimary: true }], account)).toBe(OTHER)
+    expect(await heldBy([{ ...GOOGLE, isPrimary: true }], account)).toBe(OTHER)
+    expect(await heldBy([EMAIL], account)).toBeUndefined()
+  })
+})

@@ -1,0 +1,129 @@
+import { beforeAll, expect, test } from 'vitest'
+import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/endpoint-options.js'
+import { migrationEndpoint } from '../../../src/migration/endpoint/migration-endpoint.js'
+import { endpointOptions, ISSUER, OTHER_ISSUER, OTHER_TOKEN, TOKEN } from './kit.js'
+
+let good: MigrationEndpointOptions
+beforeAll(() => {
+  good = endpointOptions('http://127.0.0.1:6700')
+})
+
+/** What is said of these options, without the subject. */
+function faultOf(options: unknown): string {
+  try {
+    migrationEndpoint(options as MigrationEndpointOptions)
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError)
+    return (error as TypeError).message.replace('migrationEndpoint options: ', '')
+  }
+  return 'none'
+}
+
+const withIssuer = (issuer: object) => ({
+  ...good,
+  issuers: { legacy: { ...good.issuers[ISSUER], ...issuer } },
+})
+const connection = (more: object) => ({
+  provider: 'p',
+  connection: 'c',
+  as: { recipeId: 'emailpassword' },
+  ...more,
+})
+
+test('the least that is needed is enough', () => {
+  expect(faultOf(good)).toBe('none')
+  expect(faultOf({ ...good, acceptWarnings: undefined, onDecision: undefined })).toBe('none')
+  const most = {
+    acceptWarnings: ['no_primary'],
+    organizationField: 'auth0OrganizationId',
+    maxBodyBytes: 1_048_576,
+    leaseSeconds: 3600,
+    retentionSeconds: 31_536_000,
+    timeoutMs: 60_000,
+  }
+  expect(faultOf({ ...good, ...most })).toBe('none')
+})
+
+test('every missing option is named at once', () => {
+  const fault = faultOf({})
+  for (const name of ['core', 'store', 'issuers', 'loadUser', 'limits']) {
+    expect(fault).toMatch(new RegExp(`(^|; )${name} must be `))
+  }
+})
+
+test.each<[string, () => unknown]>([
+  ['the options must be an object', () => undefined],
+  ['more is not an option', () => ({ ...good, more: 1 })],
+  ['core must be a core client', () => ({ ...good, core: {} })],
+  ['store must be a store with reserve, renew, settle', () => ({ ...good, store: { run() {} } })],
+  ['loadUser must be a function', () => ({ ...good, loadUser: 1 })],
+  [
+    'limits.user must be a limiter with consume',
+    () => ({ ...good, limits: { ...good.limits, user: {} } }),
+  ],
+  ['onDecision must be a function', () => ({ ...good, onDecision: 1 })],
+  ['acceptWarnings[0] must be a warning', () => ({ ...good, acceptWarnings: ['all'] })],
+  ['organizationField must not be another', () => ({ ...good, organizationField: 'identities' })],
+  ['organizationField must be a non-empty', () => ({ ...good, organizationField: '' })],
+  ['maxBodyBytes must be an integer from 1024', () => ({ ...good, maxBodyBytes: 1023 })],
+  ['leaseSeconds must be a number', () => ({ ...good, leaseSeconds: 0 })],
+  ['retentionSeconds must be a number', () => ({ ...good, retentionSeconds: 31_536_001 })],
+  ['timeoutMs must be an integer from 1', () => ({ ...good, timeoutMs: 60_001 })],
+  ['issuers must have at least one issuer', () => ({ ...good, issuers: {} })],
+  ['issuers must be an object', () => ({ ...good, issuers: [] })],
+  ['issuers.legacy.tokens must be a list', () => withIssuer({ tokens: [] })],
+  ['issuers.legacy.tokens[1] must be 32', () => withIssuer({ tokens: [TOKEN, 'x'.repeat(31)] })],
+  ['issuers.legacy.tokens[0] must be 32', () => withIssuer({ tokens: [`${'x'.repeat(40)} x`] })],
+  ['issuers.legacy.connections must be a list', () => withIssuer({ connections: [] })],
+  [
+    'issuers.legacy.connections[1] must not stand there twice',
+    () => withIssuer({ connections: [connection({}), connection({})] }),
+  ],
+  [
+    'issuers.legacy.connections[0].as.recipeId must be',
+    () => withIssuer({ connections: [connection({ as: { recipeId: 'webauthn' } })] }),
+  ],
+  [
+    'issuers.legacy.connections[0].as.thirdPartyId must be given',
+    () => withIssuer({ connections: [connection({ as: { recipeId: 'thirdparty' } })] }),
+  ],
+  [
+    'issuers.legacy.connections[0].as.thirdPartyId must be given',
+    () =>
+      withIssuer({
+        connections: [connection({ as: { recipeId: 'passwordless', thirdPartyId: 'google' } })],
+      }),
+  ],
+  [
+    'issuers.legacy must have organizations or withoutOrganization',
+    () => withIssuer({ organizations: undefined, withoutOrganization: undefined }),
+  ],
+  [
+    'issuers.legacy.organizations.acme must be a list',
+    () => withIssuer({ organizations: { acme: [] } }),
+  ],
+  [
+    'issuers.legacy.withoutOrganization[0] must be',
+    () => withIssuer({ withoutOrganization: [' '] }),
+  ],
+  [
+    'issuers.__proto__ must have another name',
+    () => ({ ...good, issuers: { ...good.issuers, ['__proto__']: good.issuers[ISSUER] } }),
+  ],
+  [
+    'issuers.legacy.organizations.__proto__ must have another name',
+    () => withIssuer({ organizations: { acme: ['tenant-a'], ['__proto__']: ['tenant-b'] } }),
+  ],
+  ['issuers.legacy.tenants is not an option', () => withIssuer({ tenants: [] })],
+])('%s', (fault, options) => {
+  expect(faultOf(options())).toContain(fault)
+})
+
+test('a token of two issuers is named by its place alone', () => {
+  const shared = {
+    ...good.issuers,
+    [OTHER_ISSUER]: { ...good.issuers[OTHER_ISSUER], tokens: [OTHER_TOKEN, TOKEN] },
+  }
+  const fault = faultOf({ ...good, issuers: shared })
+  expect(fault).toBe(`issuers.${OTHER_ISSUER}.tokens[1] must not be another issuer's`)
+})

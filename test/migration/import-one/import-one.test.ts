@@ -1,0 +1,354 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { importOne } from '../../../src/migration/import-one/import-one.js'
+import {
+  OUTAGES,
+  ok,
+  type Reply,
+  replies,
+  type ScriptedCore,
+  startScriptedCore,
+} from '../core/scripted-core.js'
+
+const USER: ImportUser = {
+  externalUserId: 'legacy-1',
+  loginMethods: [{ recipeId: 'passwordless', email: 'a@example.com' }],
+}
+const ACCOUNT = {
+  id: 'legacy-1',
+  ...{ isPrimaryUser: false, tenantIds: ['public'], timeJoined: 1 },
+  ...{ emails: ['a@example.com'], phoneNumbers: [], thirdParty: [], loginMethods: [] },
+}
+const CREATED = { outcome: 'created', userId: 'legacy-1', coreUserId: 'core-1' }
+const EXISTING = { ...CREATED, outcome: 'existing' }
+
+const cores: ScriptedCore[] = []
+afterAll(() => Promise.all(cores.map(({ close }) => close())))
+
+interface Script {
+  /** What is answered to an import, which is done before where `isDone`. */
+  readonly answer?: Reply
+  readonly isDone?: boolean
+  readonly isThere?: boolean
+  readonly mapping?: Reply
+  readonly account?: Reply
+  /** Answers to look-ups of a login. */
+  readonly holders?: Reply
+}
+
+const NO_MAPPING = replies(200, { status: 'UNKNOWN_MAPPING_ERROR' })
+const IMPORTED = ok({ user: ACCOUNT })
+
+/** A core that keeps one account. */
+async function coreWith({ answer = IMPORTED, isDone = true, ...script }: Script = {}) {
+  let isThere = script.isThere ?? false
+  const core = await startScriptedCore(({ url }) => {
+    if (url.startsWith('/bulk-import/import')) {
+      isThere ||= isDone
+      return answer
+    }
+    if (url.startsWith('/recipe/userid/map')) {
+      const mapping = ok({ superTokensUserId: 'core-1', externalUserId: 'legacy-1' })
+      return script.mapping ?? (isThere ? mapping : NO_MAPPING)
+    }
+    if (url.startsWith('/users/by-accountinfo')) return script.holders ?? ok({ users: [] })
+    return script.account ?? IMPORTED
+  })
+  cores.push(core)
+  return core
+}
+
+const rejects = (...errors: string[]): Reply => replies(400, { errors })
+const TAKEN = 'E003: A user with email a@example.com already exists in emailpassword loginMethod.'
+const imports = (core: ScriptedCore): number =>
+  core.requests.filter(({ url }) => url === '/bulk-import/import').length
+
+const MANY_MS = 20_000
+const clientOf = (core: ScriptedCore, ms = MANY_MS) =>
+  core.client({ timeoutMs: MANY_MS, stageTimeoutMs: ms })
+
+describe('importOne creates', () => {
+  it('an account, and tells both of its ids', async () => {
+    const core = await coreWith()
+    expect(await importOne(clientOf(core), USER)).toEqual(CREATED)
+    expect(core.requests.map(({ method }) => method)).toEqual(['POST', 'GET'])
+  })
+
+  it('an account whose id the core has trimmed', async () => {
+    const core = await coreWith()
+    const user = { ...USER, externalUserId: ' legacy-1\n' }
+    expect(await importOne(clientOf(core), user)).toEqual(CREATED)
+  })
+
+  it('no second account when the first is now one with another', async () => {
+    // Linked since by a sign-in: the core shows the other's id.
+    const method = {
+      ...{ recipeId: 'passwordless', recipeUserId: 'legacy-1', tenantIds: ['public'] },
+      ...{ verified: true, timeJoined: 1, email: 'a@example.com' },
+    }
+    const account = ok({ user: { ...ACCOUNT, id: 'legacy-2', loginMethods: [method] } })
+    const core = await coreWith({ isThere: true, answer: rejects(TAKEN), account })
+    const existing = { ...EXISTING, userId: 'legacy-2' }
+    expect(await importOne(clientOf(core), USER)).toEqual(existing)
+  })
+
+  it('no second account when it is repeated', async () => {
+    const core = await coreWith({ isThere: true, answer: rejects(TAKEN) })
+    const client = clientOf(core)
+    expect([await importOne(client, USER), await importOne(client, USER)]).toEqual([
+      EXISTING,
+      EXISTING,
+    ])
+  })
+})
+
+/** All that is not a 200. */
+const OTHER_ANSWERS: readonly [string, Reply][] = [
+  ['a conflict', rejects(TAKEN)],
+  ['a conflict of an external id', rejects('E031: A user with externalId legacy-1 already exists')],
+  ['a fault of the database', rejects('E036: Batch entry 0 INSERT')],
+  ['an unknown text', rejects('the connection was closed')],
+  ['a wrong key', replies(401, 'Invalid API key')],
+  ['an unknown path', replies(404, 'Not found')],
+  ['a plain 400', replies(400, 'Invalid Json Input')],
+  ['a fault', replies(500, 'java.lang.IllegalStateException')],
+  ['a redirect', replies(302, '', { location: '/' })],
+  ['another form', replies(200, { status: 'OK' })],
+  ['no JSON', replies(200, '<html>')],
+]
+
+describe.concurrent('importOne, answered with', () => {
+  it.each(OTHER_ANSWERS)('%s, finds the account that is there', async (_, answer) => {
+    const core = await coreWith({ answer })
+    expect(await importOne(clientOf(core), USER)).toEqual(EXISTING)
+    expect(imports(core)).toBe(1)
+  })
+
+  it.each(OUTAGES)('nothing, as the core %s, finds the account', async (_, answer, code) => {
+    // There from the beginning: the time may be over before the core has got the import.
+    const core = await coreWith({ answer, isThere: true })
+    const client = clientOf(core, code === 'timeout' ? 150 : MANY_MS)
+    expect(await importOne(client, USER)).toEqual(EXISTING)
+    expect(imports(core)).toBeLessThanOrEqual(1)
+  })
+
+  it.each(OUTAGES)('nothing, as the core %s, and no account, cannot tell', async (...row) => {
+    const [, answer, code] = row
+    const core = await coreWith({ answer, isDone: false })
+    const client = clientOf(core, code === 'timeout' ? 150 : MANY_MS)
+    const failed = { name: 'CoreError', code, outcome: 'unknown' }
+    await expect(importOne(client, USER)).rejects.toMatchObject(failed)
+    expect(imports(core)).toBeLessThanOrEqual(1)
+  })
+})
+
+/** As core 10.1.8 reports a value that is taken: it has no code for it. */
+const duplicateOf = (constraint: string): string =>
+  `io.supertokens.pluginInterface.exceptions.StorageQueryException: java.sql.BatchUpdateException: Batch entry 0 INSERT INTO thirdparty_user_to_tenant(app_id) VALUES (('public')) was aborted: ERROR: duplicate key value violates unique constraint "${constraint}"\n  Detail: Key (app_id)=(public) already exists.  Call getNextException to see other errors in the batch.`
+
+const CONFLICTS: readonly [string[], string[]][] = [
+  [[TAKEN], ['E003']],
+  [
+    ['E005: x', 'E006: y', 'E007: z'],
+    ['E005', 'E006', 'E007'],
+  ],
+  [['E022: We tried', 'E022: We tried'], ['E022']],
+  [['java.lang.Exception: E022: We tried'], ['E022']],
+  [['E030: UserId is already in use'], ['E030']],
+  [['E031: A user with externalId legacy-1 already exists'], ['E031']],
+  [['E034: Role does not exist!'], ['E034']],
+  [[duplicateOf('emailpassword_user_to_tenant_email_key')], ['E003']],
+  [[duplicateOf('thirdparty_user_to_tenant_third_party_user_id_key')], ['E005']],
+  [[duplicateOf('passwordless_user_to_tenant_email_key')], ['E006']],
+  [[duplicateOf('passwordless_user_to_tenant_phone_number_key')], ['E007']],
+  [[duplicateOf('userid_mapping_external_user_id_key')], ['E031']],
+  [[duplicateOf('user_roles_pkey')], ['unknown_conflict']],
+  [
+    [TAKEN, duplicateOf('user_roles_pkey')],
+    ['E003', 'unknown_conflict'],
+  ],
+]
+
+/** They pass, or blame nobody. */
+const NO_BLAME: readonly string[][] = [
+  ['E002: a tenant'],
+  ['java.lang.Exception: E019: Account linking feature is not enabled for this app.'],
+  ['E033: a tenant'],
+  ['E036: a fault'],
+  [`E036: ${duplicateOf('totp_user_devices_pkey')}`],
+  ['E037: MFA'],
+  ['E040: a tenant'],
+  ['E041: a database'],
+  ['E999: of a newer core'],
+  [TAKEN, 'E036: a fault'],
+  [TAKEN, 'At least one loginMethod is required.'],
+  ['the connection was closed'],
+  ['a text that quotes E003: x'],
+]
+
+describe.concurrent('importOne, refused without an account under the id,', () => {
+  it.each(CONFLICTS)('is a conflict after %j', async (texts, codes) => {
+    const core = await coreWith({ isDone: false, answer: rejects(...texts) })
+    expect(await importOne(clientOf(core), USER)).toEqual({ outcome: 'conflict', codes })
+  })
+
+  it.each(NO_BLAME)('cannot tell after %s', async (...texts) => {
+    const core = await coreWith({ isDone: false, answer: rejects(...texts) })
+    const failed = { name: 'CoreError', code: 'bad_request', status: 400, outcome: 'unknown' }
+    await expect(importOne(clientOf(core), USER)).rejects.toMatchObject(failed)
+  })
+
+  it('is invalid after texts of the core’s validation', async () => {
+    const texts = ['Role admin does not exist.', 'Invalid tenantId: acme for a user role.']
+    const core = await coreWith({ isDone: false, answer: rejects(...texts) })
+    expect(await importOne(clientOf(core), USER)).toEqual({
+      outcome: 'invalid',
+      errors: texts.map((message) => ({ field: '', code: 'refused_by_core', message })),
+    })
+  })
+
+  it.each<[string, Reply, object]>([
+    ['a wrong key', replies(401, 'x'), { code: 'invalid_api_key', status: 401 }],
+    [
+      'a core in memory',
+      replies(400, 'This API is not supported in the in-memory database.'),
+      { code: 'in_memory_database' },
+    ],
+    ['a fault', replies(503, 'x'), { code: 'server_error', status: 503 }],
+  ])('cannot tell after %s', async (_, answer, failed) => {
+    const core = await coreWith({ isDone: false, answer })
+    const asked = importOne(clientOf(core), USER)
+    await expect(asked).rejects.toMatchObject({ ...failed, outcome: 'unknown' })
+  })
+})
+
+describe.concurrent('importOne, told only that something was translated,', () => {
+  const pair = { thirdPartyId: 'google', thirdPartyUserId: 'google-1' }
+  const user: ImportUser = {
+    externalUserId: 'legacy-1',
+    loginMethods: [{ recipeId: 'thirdparty', email: 'a@example.com', isPrimary: true, ...pair }],
+  }
+  const holder = (userId: string) => {
+    const method = {
+      ...{ recipeId: 'thirdparty', recipeUserId: 'other', tenantIds: ['public'], verified: true },
+      ...{ timeJoined: 1, email: 'a@example.com', thirdParty: { id: 'google', userId } },
+    }
+    return ok({ users: [{ ...ACCOUNT, id: 'other', isPrimaryUser: true, loginMethods: [method] }] })
+  }
+  const translated = { isDone: false, answer: rejects('translated') }
+  const failed = { code: 'bad_request', status: 400, outcome: 'unknown' }
+
+  it('is a conflict where another account has the pair', async () => {
+    const core = await coreWith({ ...translated, holders: holder('google-1') })
+    const conflict = { outcome: 'conflict', codes: ['E005'] }
+    expect(await importOne(clientOf(core), user)).toEqual(conflict)
+    expect(core.requests.filter(({ url }) => url.startsWith('/users'))).toHaveLength(1)
+  })
+
+  it.each<[string, Reply]>([
+    ['nobody has the pair', ok({ users: [] })],
+    ['another pair has the e-mail address', holder('google-2')],
+    ['who has it cannot be asked', replies(400, 'x')],
+  ])('cannot tell where %s', async (_, holders) => {
+    const core = await coreWith({ ...translated, holders })
+    const asked = importOne(clientOf(core), user)
+    await expect(asked).rejects.toMatchObject({ ...failed, name: 'CoreError' })
+  })
+
+  it('cannot tell of a user without a provider, and asks nobody', async () => {
+    const core = await coreWith({ ...translated, holders: holder('google-1') })
+    await expect(importOne(clientOf(core), USER)).rejects.toMatchObject(failed)
+    expect(core.requests.filter(({ url }) => url.startsWith('/users'))).toEqual([])
+  })
+
+  it('cannot tell where its own account has come to be meanwhile', async () => {
+    let looks = 0
+    const mapping = ok({ superTokensUserId: 'core-1', externalUserId: 'legacy-1' })
+    const core = await startScriptedCore(({ url }) => {
+      if (url.startsWith('/bulk-import/import')) return rejects('translated')
+      if (url.startsWith('/users/by-accountinfo')) return holder('google-1')
+      if (url.includes('userId=other')) return NO_MAPPING
+      looks += 1
+      return looks === 1 ? NO_MAPPING : mapping
+    })
+    cores.push(core)
+    await expect(importOne(clientOf(core), user)).rejects.toMatchObject(failed)
+  })
+})
+
+describe.concurrent('importOne cannot tell when the look-up', () => {
+  it.each<[string, Script, string]>([
+    ['fails', { mapping: replies(500, 'x') }, 'server_error'],
+    ['is refused', { mapping: replies(401, 'x') }, 'invalid_api_key'],
+    [
+      'finds another account',
+      { mapping: ok({ superTokensUserId: 'core-2', externalUserId: 'x' }) },
+      'malformed_reply',
+    ],
+    ['finds nothing of an account that was made', { mapping: NO_MAPPING }, 'malformed_reply'],
+    [
+      'finds an id without an account',
+      { answer: rejects(TAKEN), account: replies(200, { status: 'UNKNOWN_USER_ID_ERROR' }) },
+      'malformed_reply',
+    ],
+    [
+      'finds an account with another id',
+      { answer: rejects(TAKEN), account: ok({ user: { ...ACCOUNT, id: 'core-1' } }) },
+      'malformed_reply',
+    ],
+  ])('%s', async (_, script, code) => {
+    const core = await coreWith(script)
+    const failed = { name: 'CoreError', code, outcome: 'unknown' }
+    await expect(importOne(clientOf(core), USER)).rejects.toMatchObject(failed)
+  })
+})
+
+describe.concurrent('importOne sends nothing', () => {
+  it.each<[string, object, object]>([
+    ['an invalid user', { externalUserId: 'a', loginMethods: [] }, { field: 'loginMethods' }],
+    ['a user without an external id', { loginMethods: USER.loginMethods }, { code: 'required' }],
+    [
+      'half a surrogate pair in the id',
+      { ...USER, externalUserId: 'a\udc00' },
+      { field: 'externalUserId', code: 'not_unicode' },
+    ],
+    [
+      'half a surrogate pair in metadata',
+      { ...USER, userMetadata: { list: ['\ud800x'] } },
+      { field: 'userMetadata.list[0]', code: 'not_unicode' },
+    ],
+    [
+      'NUL in an e-mail address',
+      { ...USER, loginMethods: [{ recipeId: 'passwordless', email: 'a\0@b.c' }] },
+      { field: 'loginMethods[0].email', code: 'nul' },
+    ],
+    [
+      'a role twice in a tenant',
+      { ...USER, userRoles: [{ role: 'editor', tenantIds: ['public', 'public'] }] },
+      { field: 'userRoles[0].tenantIds[1]', code: 'duplicate' },
+    ],
+    ['what is no user', [], { code: 'wrong_type' }],
+    [
+      'a BigInt',
+      { ...USER, userMetadata: { plans: [{}, { balance: 10n }] } },
+      {
+        field: 'userMetadata.plans[1].balance',
+        code: 'wrong_type',
+        message: 'This has no form in JSON.',
+      },
+    ],
+    ['a BigInt that nobody reads', { ...USER, more: 1n }, { field: 'more', code: 'wrong_type' }],
+  ])('of %s', async (_, user, finding) => {
+    const core = await coreWith()
+    const result = await importOne(clientOf(core), user as ImportUser)
+    expect(result).toMatchObject({ outcome: 'invalid', errors: [finding] })
+    expect(core.requests).toEqual([])
+  })
+
+  it('when its signal has aborted', async () => {
+    const core = await coreWith()
+    const signal = AbortSignal.abort(new Error('before'))
+    await expect(importOne(clientOf(core), USER, { signal })).rejects.toThrow('before')
+    expect(core.requests).toEqual([])
+  })
+})

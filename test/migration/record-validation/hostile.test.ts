@@ -1,0 +1,172 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { validateUser } from '../../../src/migration/record-validation/validate-user.js'
+import { GOOD_USER, PASSWORD_USER } from './users.js'
+
+const SECRETS = ['hostile-hash-1', 'hostile-plain-text-2', 'hostile-totp-key-3']
+const [HASH = '', PLAIN_TEXT = '', TOTP_KEY = ''] = SECRETS
+
+/** With a secret wherever a record has one. */
+const SECRETIVE = {
+  ...GOOD_USER,
+  totpDevices: [{ ...GOOD_USER.totpDevices[0], secretKey: TOTP_KEY.repeat(20) }],
+  loginMethods: GOOD_USER.loginMethods.map((method) =>
+    method.recipeId === 'emailpassword'
+      ? {
+          ...method,
+          tenantIds: [] as string[],
+          passwordHash: HASH,
+          plainTextPassword: PLAIN_TEXT,
+          plaintextPassword: PLAIN_TEXT,
+        }
+      : method,
+  ),
+}
+
+type Path = (string | number)[]
+
+/** Where a record has members and elements. */
+function pathsOf(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [path]
+  const names = Array.isArray(value) ? [...value.keys()] : Object.keys(value)
+  const inner = names.flatMap((name) =>
+    pathsOf((value as Record<string | number, unknown>)[name], [...path, name]),
+  )
+  return [path, ...inner]
+}
+
+function replaced(value: unknown, [name, ...path]: Path, by: unknown): unknown {
+  if (name === undefined) return by
+  const copy: Record<string | number, unknown> = Array.isArray(value)
+    ? ([...value] as never)
+    : { ...(value as object) }
+  copy[name] = replaced(copy[name], path, by)
+  return copy
+}
+
+const json = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)))
+const anyNumber = fc.oneof(fc.double(), fc.maxSafeInteger(), fc.constantFrom(1e300, -1e-7, 2 ** 63))
+const faulty = fc
+  .array(
+    fc.tuple(
+      fc.constantFrom(...pathsOf(SECRETIVE)),
+      fc.oneof(json, anyNumber, fc.string({ unit: 'binary' })),
+    ),
+    { maxLength: 3 },
+  )
+  .map((faults) =>
+    faults.reduce<unknown>((user, [path, by]) => {
+      try {
+        return replaced(user, path, by)
+      } catch {
+        return user
+      }
+    }, SECRETIVE),
+  )
+
+const CONTEXTS = [{}, { tenants: [], roles: [], features: [] }]
+
+const errorsOf = (result: ReturnType<typeof validateUser>) =>
+  result.ok ? [] : result.errors.map(({ code, field }) => [code, field])
+
+describe('validateUser, whatever it is given', () => {
+  it('answers any JSON value, and is consistent', () => {
+    fc.assert(
+      fc.property(fc.oneof(json, faulty), fc.constantFrom(...CONTEXTS), (value, context) => {
+        const result = validateUser(value, context)
+        if (result.ok) expect(result.user).toBe(value)
+        else expect(result.errors.length).toBeGreaterThan(0)
+      }),
+    )
+  })
+
+  it('tells no secret', () => {
+    fc.assert(
+      fc.property(faulty, fc.constantFrom(...CONTEXTS), (user, context) => {
+        const { warnings, ...result } = validateUser(user, context)
+        const told = JSON.stringify([warnings, result.ok ? [] : result.errors])
+        for (const secret of SECRETS) expect(told).not.toContain(secret)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it.each(['loginMethods', 'userRoles', 'totpDevices'] as const)('refuses a hole in %s', (name) => {
+    const holed: unknown[] = [...GOOD_USER[name]]
+    holed.length += 1
+    const result = validateUser({ ...GOOD_USER, [name]: holed })
+    expect(errorsOf(result)).toContainEqual(['wrong_type', name])
+  })
+
+  it('refuses a hole in tenantIds', () => {
+    const [method] = GOOD_USER.loginMethods
+    const loginMethods = [{ ...method, tenantIds: new Array(1) }]
+    const result = validateUser({ ...GOOD_USER, loginMethods })
+    expect(errorsOf(result)).toContainEqual(['wrong_type', 'loginMethods[0].tenantIds'])
+  })
+
+  it('leaves the value as it was', () => {
+    const before = JSON.stringify(SECRETIVE)
+    validateUser(SECRETIVE, CONTEXTS[1])
+    expect(JSON.stringify(SECRETIVE)).toBe(before)
+  })
+
+  it.each([undefined, null, 1, 'user', true, [], [PASSWORD_USER], 1n, Symbol('x'), () => 1])(
+    'refuses what is no object: %s',
+    (value) => {
+      expect(validateUser(value)).toEqual({
+        ok: false,
+        errors: [{ field: '', code: 'wrong_type', message: 'A user should be of type object.' }],
+        warnings: [],
+      })
+    },
+  )
+
+  it('reads own members alone', () => {
+    expect(validateUser(Object.create(PASSWORD_USER)).ok).toBe(false)
+    const proto = JSON.parse(`{"__proto__": ${JSON.stringify(PASSWORD_USER)}}`)
+    expect(validateUser(proto).ok).toBe(false)
+    const methods = JSON.parse('{"loginMethods": [{"__proto__": {"recipeId": "passwordless"}}]}')
+    expect(validateUser(methods)).toMatchObject({
+      errors: [{ code: 'required', message: 'recipeId is required for a loginMethod.' }],
+    })
+  })
+
+  const nested = (levels: number, open = '{"a":', close = '}') =>
+    JSON.parse(`${open.repeat(levels)}1${close.repeat(levels)}`)
+
+  it('takes as many levels as the core', () => {
+    // The record itself is one, and the call around it has two; the core reads 255.
+    const of = (levels: number) => validateUser({ ...PASSWORD_USER, userMetadata: nested(levels) })
+    expect(of(252)).toMatchObject({ ok: true })
+    expect(of(253)).toMatchObject({
+      errors: [{ field: 'userMetadata', code: 'too_deep', message: 'Invalid Json Input' }],
+    })
+    const [method] = PASSWORD_USER.loginMethods
+    const inner = (levels: number) =>
+      validateUser({ loginMethods: [{ ...method, x: nested(levels, '[', ']') }] })
+    expect(inner(250)).toMatchObject({ ok: true })
+    expect(inner(251)).toMatchObject({
+      errors: [{ field: 'loginMethods[0].x', code: 'too_deep' }],
+    })
+  })
+
+  it.each([
+    ['userMetadata', '{"a":', '}'],
+    ['userMetadata', '{"a":[', ']}'],
+    ['unknown', '[', ']'],
+  ])('refuses %s of ten thousand levels: %s', (name, open, close) => {
+    const user = { ...PASSWORD_USER, [name]: nested(10_000, open, close) }
+    expect(validateUser(user)).toMatchObject({ errors: [{ field: name, code: 'too_deep' }] })
+  })
+
+  it('bounds what it finds, and lets no code hide another', () => {
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`x${n}`, 1]))
+    const { warnings } = validateUser({ ...PASSWORD_USER, ...many, userMetadata: { token: 'x' } })
+    expect(warnings.length).toBe(101)
+    expect(warnings.map(({ code }) => code)).toContain('credential_in_metadata')
+    const bad = { loginMethods: Array.from({ length: 100_000 }, () => ({})) }
+    const result = validateUser(bad)
+    expect(!result.ok && result.errors.length).toBe(1000)
+  })
+})

@@ -1,0 +1,183 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import { coreInteger } from '../../../src/migration/record-validation/core-number.js'
+import { isBlank, trimmed } from '../../../src/migration/record-validation/core-trim.js'
+import { externalUserIdOf } from '../../../src/migration/record-validation/external-user-id.js'
+import { loginKeysOf } from '../../../src/migration/record-validation/login-keys.js'
+import { needsOf } from '../../../src/migration/record-validation/requirements.js'
+import { GOOD_USER, PASSWORD_USER } from './users.js'
+
+describe('a text, as Java sees it', () => {
+  it.each([
+    ['\u0000\u001f\t text \u0020', 'text'],
+    ['\u00a0text\u3000', '\u00a0text\u3000'],
+    [' ', ''],
+    ['text', 'text'],
+  ])('is trimmed of the space and control characters: %j', (text, expected) => {
+    expect(trimmed(text)).toBe(expected)
+  })
+
+  it.each(['', ' ', '\t\n\v\f\r\u001c\u001f', '\u1680\u2000\u2006\u2008\u200a\u2028\u205f\u3000'])(
+    'is blank: %j',
+    (text) => expect(isBlank(text)).toBe(true),
+  )
+
+  it.each(['\u0000', '\u00a0', '\u2007', '\u202f', '\u200b', '\u0085', '\ufeff', ' x '])(
+    'is not blank: %j',
+    (text) => expect(isBlank(text)).toBe(false),
+  )
+})
+
+describe('an integer, as Java reads it', () => {
+  it.each([
+    [30.9, 32, 30],
+    [-0.9, 32, 0],
+    [2 ** 31, 32, -(2 ** 31)],
+    [2 ** 32 + 7, 32, 7],
+    [1e19, 32, -1981284352],
+    [1e23, 32, -159383552],
+    [1e300, 32, 0],
+    [1.5e-7, 32, 0],
+    [2 ** 53, 64, 2 ** 53],
+    [1e19, 64, 1e19 - 2 ** 64],
+    [-1e300, 64, 0],
+  ] as const)('%d in %d bits', (value, bits, expected) => {
+    expect(coreInteger(value, bits) + 0).toBe(expected)
+  })
+
+  it('agrees with exact arithmetic', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ noNaN: true, noDefaultInfinity: true, min: -9e15, max: 9e15 }),
+        (n) => {
+          const exact = Number(BigInt.asIntN(32, BigInt(Math.trunc(n))))
+          expect(coreInteger(n, 32) + 0).toBe(exact)
+        },
+      ),
+    )
+  })
+})
+
+describe('the external id of a record', () => {
+  it.each([
+    [' legacy|1\n', 'legacy|1'],
+    ['i'.repeat(128), 'i'.repeat(128)],
+    ['\u00a0', '\u00a0'],
+  ])('is trimmed: %j', (externalUserId, expected) => {
+    expect(externalUserIdOf({ externalUserId })).toBe(expected)
+  })
+
+  it.each([
+    [{}],
+    [null],
+    ['id'],
+    [[]],
+    [{ externalUserId: 1 }],
+    [{ externalUserId: null }],
+    [{ externalUserId: ' ' }],
+    [{ externalUserId: '\u0000\u0001' }],
+    [{ externalUserId: 'i'.repeat(129) }],
+    [{ externalUserId: ` ${'i'.repeat(128)}` }],
+    [Object.create({ externalUserId: 'inherited' })],
+  ])('is none in %j', (record) => expect(externalUserIdOf(record)).toBeUndefined())
+})
+
+describe('what a user needs', () => {
+  it('is named as the core names it', () => {
+    expect(needsOf(GOOD_USER)).toEqual({
+      tenants: ['public', 'known-tenant'],
+      roles: ['known-role'],
+      features: ['account_linking', 'multi_tenancy', 'mfa'],
+      providers: [{ tenantId: 'public', thirdPartyId: 'google' }],
+    })
+  })
+
+  it('is the public tenant at least', () => {
+    const bare = { tenants: ['public'], roles: [], features: [], providers: [] }
+    expect(needsOf(PASSWORD_USER)).toEqual(bare)
+    const [method] = PASSWORD_USER.loginMethods
+    expect(needsOf({ loginMethods: [{ ...method, isPrimary: true }] })).toEqual({
+      ...bare,
+      features: ['account_linking'],
+    })
+    expect(needsOf({ ...PASSWORD_USER, totpDevices: [] })).toEqual({ ...bare, features: ['mfa'] })
+    // Only the exact name is free.
+    expect(needsOf({ loginMethods: [{ ...method, tenantIds: ['Public'] }] })).toEqual({
+      ...bare,
+      features: ['multi_tenancy'],
+    })
+  })
+})
+
+describe('keys of logins', () => {
+  const EMAIL = { recipeId: 'emailpassword', email: 'ann@example.com' } as const
+  const LINK = { recipeId: 'passwordless', email: 'ann@example.com' } as const
+  const PHONE = { recipeId: 'passwordless', phoneNumber: '+4930123456' } as const
+  const GOOGLE = {
+    recipeId: 'thirdparty',
+    email: 'ann@example.com',
+    thirdPartyId: 'google',
+    thirdPartyUserId: '1',
+  } as const
+
+  type Methods = ImportUser['loginMethods']
+  const shared = (one: Methods, other: Methods): boolean => {
+    const keys = new Set(loginKeysOf({ loginMethods: one }))
+    return loginKeysOf({ loginMethods: other }).some((key) => keys.has(key))
+  }
+
+  it.each<[string, Methods, Methods]>([
+    ['an e-mail address in other letters', [EMAIL], [{ ...EMAIL, email: ' ANN@Example.com' }]],
+    [
+      'one of several tenants',
+      [{ ...EMAIL, tenantIds: ['a', 'b'] }],
+      [{ ...EMAIL, tenantIds: ['c', ' B '] }],
+    ],
+    ['the public tenant by name', [EMAIL], [{ ...EMAIL, tenantIds: ['public'] }]],
+    ['a phone number with punctuation', [PHONE], [{ ...PHONE, phoneNumber: '+49 (30) 123-456' }]],
+    ['a phone number with a trunk zero', [PHONE], [{ ...PHONE, phoneNumber: '+49030123456' }]],
+    ['one of two logins of a method', [{ ...LINK, ...PHONE }], [PHONE]],
+    ['an account of a provider', [GOOGLE], [{ ...GOOGLE, email: 'other@example.com' }]],
+    [
+      'an e-mail address of primary users',
+      [{ ...EMAIL, isPrimary: true }],
+      [{ ...GOOGLE, isPrimary: true }],
+    ],
+    [
+      'an e-mail address of several methods without a primary one, which cores 10.1 and 11.4 link',
+      [EMAIL, PHONE],
+      [GOOGLE, { ...EMAIL, email: 'other@example.com' }],
+    ],
+    [
+      'an e-mail address of a method that is linked to a primary one',
+      [{ ...PHONE, isPrimary: true }, EMAIL],
+      [{ ...GOOGLE, isPrimary: true }],
+    ],
+  ])('are shared: %s', (_name, one, other) => {
+    expect(shared(one, other)).toBe(true)
+    expect(shared(other, one)).toBe(true)
+  })
+
+  it.each<[string, Methods, Methods]>([
+    ['an e-mail address in another tenant', [EMAIL], [{ ...EMAIL, tenantIds: ['a'] }]],
+    ['an e-mail address of another recipe', [EMAIL], [LINK, GOOGLE]],
+    ['an e-mail address of a provider', [EMAIL, PHONE], [GOOGLE]],
+    ['one of a primary user and one that is not', [{ ...EMAIL, isPrimary: true }], [GOOGLE]],
+    ['an account of another provider', [GOOGLE], [{ ...GOOGLE, thirdPartyId: 'apple' }]],
+    ['an id of a provider in other letters', [GOOGLE], [{ ...GOOGLE, thirdPartyId: 'Google' }]],
+    [
+      'a phone number that a password account has',
+      [PHONE],
+      [{ ...EMAIL, phoneNumber: '+4930123456' }],
+    ],
+  ])('are not shared: %s', (_name, one, other) => {
+    expect(shared(one, other)).toBe(false)
+  })
+
+  it('come once each', () => {
+    const keys = loginKeysOf({ loginMethods: [EMAIL, EMAIL, { ...EMAIL, isPrimary: true }] })
+    expect(keys.length).toBe(2)
+    expect(new Set(keys).size).toBe(2)
+  })
+})

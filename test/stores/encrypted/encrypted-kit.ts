@@ -1,0 +1,139 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import {
+  type EncryptedStoreOptions,
+  type IdempotencyStore,
+  memoryStore,
+  type Reservation,
+  type ReservationRequest,
+  type Run,
+  type Store,
+} from 'express-service-auth'
+import { redisStore } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
+import { afterAll } from 'vitest'
+import { startRedis } from '../../support/redis.js'
+import { requestFor } from '../redis/kit.js'
+
+export { requestFor }
+
+/** A store of each kind to encrypt, for the tests of one file. */
+export async function openInnerStores(): Promise<Record<'onMemory' | 'onRedis', Store>> {
+  const server = await startRedis()
+  const client = new Redis(server.url, { lazyConnect: true })
+  const stores = { onMemory: memoryStore(), onRedis: redisStore(client, { timeoutMs: 5000 }) }
+  afterAll(async () => {
+    stores.onMemory.close()
+    stores.onRedis.close()
+    client.disconnect()
+    await server.stop()
+  })
+  return stores
+}
+
+/** An inner store whose kept result a test can read and write. */
+export interface OpenedStore {
+  readonly store: IdempotencyStore
+  read(record: string): Promise<Buffer>
+  write(record: string, result: Buffer): Promise<void>
+  close(): Promise<void>
+}
+
+export interface InnerStore {
+  readonly name: string
+  open(): Promise<OpenedStore>
+}
+
+const memory: InnerStore = {
+  name: 'memory',
+  async open() {
+    const inner = memoryStore()
+    const kept = new Map<string, Uint8Array>()
+    const store: IdempotencyStore = {
+      ...inner,
+      async reserve(request) {
+        const reservation = await inner.reserve(request)
+        const result = kept.get(request.key)
+        if (reservation.outcome !== 'finished' || result === undefined) return reservation
+        return { outcome: 'finished', result }
+      },
+    }
+    return {
+      store,
+      async read(key) {
+        const reservation = await store.reserve(requestFor({ key }))
+        if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
+        return Buffer.from(reservation.result)
+      },
+      async write(record, result) {
+        kept.set(record, result)
+      },
+      close: async () => inner.close(),
+    }
+  },
+}
+
+const redis: InnerStore = {
+  name: 'Redis',
+  async open() {
+    const server = await startRedis()
+    const client = new Redis(server.url)
+    const store = redisStore(client, { timeoutMs: 5000 })
+    const split = async (record: string): Promise<[head: Buffer, result: Buffer]> => {
+      const value = (await client.getBuffer(`esa:k:${record}`)) ?? Buffer.alloc(0)
+      const start = value.indexOf('fingerprint') + 'fingerprint'.length
+      return [value.subarray(0, start), value.subarray(start)]
+    }
+    return {
+      store,
+      read: async (record) => (await split(record))[1],
+      async write(record, result) {
+        const [head] = await split(record)
+        await client.set(`esa:k:${record}`, Buffer.concat([head, result]), 'KEEPTTL')
+      },
+      async close() {
+        store.close()
+        client.disconnect()
+        await server.stop()
+      },
+    }
+  },
+}
+
+export const INNER_STORES: readonly InnerStore[] = [memory, redis]
+
+export const KEYS = {
+  '2026-01': randomBytes(32),
+  '2026-02': randomBytes(32),
+} as const
+
+export const OPTIONS: EncryptedStoreOptions = { keys: KEYS, current: '2026-01' }
+
+export async function begin(store: IdempotencyStore, request: ReservationRequest): Promise<Run> {
+  const found = await store.reserve(request)
+  if (found.outcome !== 'reserved') throw new Error(`not reserved: ${found.outcome}`)
+  const { rerunAbandoned: _, ...run } = request
+  return { ...run, fence: found.fence }
+}
+
+/** Runs a request to its end; returns it. */
+export async function finish(
+  store: IdempotencyStore,
+  result: Uint8Array,
+  request = requestFor(),
+): Promise<ReservationRequest> {
+  const run = await begin(store, request)
+  if (!(await store.settle(run, { type: 'finished', result }))) throw new Error('not settled')
+  return request
+}
+
+/** What a retry finds: one that may rerun what was abandoned. */
+export const retry = (store: IdempotencyStore, request: ReservationRequest): Promise<Reservation> =>
+  store.reserve({ ...request, owner: randomUUID(), rerunAbandoned: true })
+
+/** The text of what a retry finds, or why there is none. */
+export async function found(store: IdempotencyStore, request: ReservationRequest): Promise<string> {
+  const reservation = await retry(store, request)
+  return reservation.outcome === 'finished'
+    ? Buffer.from(reservation.result).toString()
+    : reservation.outcome
+}

@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto'
+import type { RequestHandler } from 'express'
+import {
+  type EncryptedStoreOptions,
+  encryptedStore,
+  type LeasedIdempotencyOptions,
+  type Store,
+} from 'express-service-auth'
+import { redisStore } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import type { Receiver } from '../../support/open-receiver.js'
+import { type Answer, call, newKey } from '../../support/order-calls.js'
+import { openOrders } from '../../support/order-receiver.js'
+import { type RedisServer, startRedis } from '../../support/redis.js'
+import { KEYS, OPTIONS } from './encrypted-kit.js'
+
+const IBAN = 'CZ6508000000192000145399-Zalozna'
+const ADDRESS = '/orders/of-a-caller-that-is-secret'
+const BODY = JSON.stringify({ iban: IBAN, note: 'žluťoučký kůň' })
+
+const createOrder: RequestHandler = (_request, response) => {
+  response.status(201).location(ADDRESS).type('json').send(BODY)
+}
+
+/** What a text is in base64, whichever of three places of a group of octets it begins at. */
+function base64Forms(text: string): string[] {
+  const octets = Buffer.from(text)
+  return [0, 1, 2].flatMap((skipped) => {
+    const rest = octets.subarray(skipped)
+    const whole = rest.subarray(0, rest.byteLength - (rest.byteLength % 3))
+    return [whole.toString('base64'), whole.toString('base64url')]
+  })
+}
+
+const formsOf = (text: string): string[] => [
+  text,
+  Buffer.from(text).toString('hex'),
+  encodeURIComponent(text),
+  ...base64Forms(text),
+]
+
+describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ express }) => {
+  let server: RedisServer
+  let redis: Redis
+  beforeAll(async () => {
+    server = await startRedis()
+    redis = new Redis(server.url)
+    return async () => {
+      redis.disconnect()
+      await server.stop()
+    }
+  })
+  const ends: (() => unknown)[] = []
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end()
+    await redis.flushdb()
+  })
+
+  async function open(
+    encryption: EncryptedStoreOptions | undefined,
+    options: Partial<LeasedIdempotencyOptions> = {},
+    handler = createOrder,
+  ): Promise<Receiver> {
+    const plain = redisStore(redis, { timeoutMs: 5000 })
+    const store: Store = encryption === undefined ? plain : encryptedStore(plain, encryption)
+    const receiver = await openOrders({ express, handler, store, options })
+    ends.push(
+      () => store.close(),
+      () => receiver.close(),
+    )
+    return receiver
+  }
+
+  async function theRecord(): Promise<{ name: string; value: Buffer }> {
+    const [name = '', ...others] = await redis.keys('esa:k:*')
+    expect(others).toEqual([])
+    return { name, value: (await redis.getBuffer(name)) ?? Buffer.alloc(0) }
+  }
+
+  const whole = ({ headers, body, status }: Answer): unknown => {
+    const { 'idempotent-replayed': _replayed, 'cache-control': _cacheControl, ...kept } = headers
+    return { status, headers: kept, body: body.toString() }
+  }
+
+  test('keep nothing that was sent in any form, and replay it to the octet', async () => {
+    const receiver = await open(OPTIONS)
+    const key = newKey()
+    const first = await call(receiver.port, { key, body: '{}' })
+    expect(first.status).toBe(201)
+    const { value } = await theRecord()
+    const text = value.toString('latin1')
+    expect(text).toContain('jwe:2026-01:')
+    for (const secret of [IBAN, ADDRESS, 'application/json', 'location', BODY]) {
+      for (const form of formsOf(secret)) expect(text).not.toContain(form)
+    }
+    const second = await call(receiver.port, { key, body: '{}' })
+    expect(second.headers['idempotent-replayed']).toEqual(['true'])
+    expect(whole(second)).toEqual(whole(first))
+    expect(receiver.handled).toBe(1)
+  })
+
+  test('find what they look for in a store that does not encrypt', async () => {
+    const receiver = await open(undefined)
+    await call(receiver.port, { key: newKey(), body: '{}' })
+    const text = (await theRecord()).value.toString('latin1')
+    for (const secret of [IBAN, ADDRESS, 'location']) expect(text).toContain(secret)
+    for (const before of ['', '1', '12']) {
+      const kept = Buffer.from(before + BODY).toString('base64')
+      expect(base64Forms(IBAN).some((form) => kept.includes(form))).toBe(true)
+    }
+  })
+
+  test('replay results of each other, whichever key is current', async () => {
+    const older = await open({ keys: KEYS, current: '2026-01' })
+    const newer = await open({ keys: KEYS, current: '2026-02' })
+    for (const [writer, reader] of [
+      [older, newer],
+      [newer, older],
+    ] as const) {
+      const key = newKey()
+      const first = await call(writer.port, { key, body: '{}' })
+      const second = await call(reader.port, { key, body: '{}' })
+      expect(second.headers['idempotent-replayed']).toEqual(['true'])
+      expect(whole(second)).toEqual(whole(first))
+    }
+  })
+
+  test('never run again what a key withdrawn too early has encrypted', async () => {
+    const key = newKey()
+    const older = await open(OPTIONS)
+    await call(older.port, { key, body: '{}' })
+    const withdrawn = { keys: { '2026-02': KEYS['2026-02'] }, current: '2026-02' }
+    const another = { keys: { '2026-01': randomBytes(32) }, current: '2026-01' }
+    for (const options of [withdrawn, another, { ...withdrawn, readUnencrypted: true }]) {
+      for (const whenAbandoned of ['refuse', 'rerun'] as const) {
+        const receiver = await open(options, { whenAbandoned })
+        const answer = await call(receiver.port, { key, body: '{}' })
+        expect(answer).toMatchObject({ status: 409, problem: 'outcome-unknown' })
+        expect(receiver.handled).toBe(0)
+      }
+    }
+    expect((await call(older.port, { key, body: '{}' })).status).toBe(201)
+  })
+
+  test('never run again what was damaged or moved', async () => {
+    const receiver = await open(OPTIONS, { whenAbandoned: 'rerun' })
+    const [mine, other] = [newKey(), newKey()]
+    await call(receiver.port, { key: mine, body: '{}' })
+    const { name, value } = await theRecord()
+    await redis.del(name)
+    await call(receiver.port, { key: other, body: '{}' })
+    const theirs = await theRecord()
+    await redis.set(theirs.name, value, 'KEEPTTL')
+    const moved = await call(receiver.port, { key: other, body: '{}' })
+    expect(moved).toMatchObject({ status: 409, problem: 'outcome-unknown' })
+    const damaged = Buffer.from(theirs.value)
+    damaged[damaged.byteLength - 1] = (damaged.at(-1) ?? 0) ^ 1
+    await redis.set(theirs.name, damaged, 'KEEPTTL')
+    const second = await call(receiver.port, { key: other, body: '{}' })
+    expect(second).toMatchObject({ status: 409, problem: 'outcome-unknown' })
+    expect(receiver.handled).toBe(2)
+  })
+
+  test('take over from receivers that do not encrypt, when told to', async () => {
+    const key = newKey()
+    const plain = await open(undefined)
+    const first = await call(plain.port, { key, body: '{}' })
+    const strict = await open(OPTIONS, { whenAbandoned: 'rerun' })
+    const refused = await call(strict.port, { key, body: '{}' })
+    expect(refused).toMatchObject({ status: 409, problem: 'outcome-unknown' })
+    const lenient = await open({ ...OPTIONS, readUnencrypted: true })
+    const replayed = await call(lenient.port, { key, body: '{}' })
+    expect(whole(replayed)).toEqual(whole(first))
+    expect(strict.handled + lenient.handled).toBe(0)
+  })
+
+  test('keep nothing of a response that is too large', async () => {
+    const handler: RequestHandler = (_request, response) => void response.sendStatus(202)
+    const receiver = await open(OPTIONS, { maxResponseBytes: 4 }, handler)
+    const key = newKey()
+    expect((await call(receiver.port, { key, body: '{}' })).status).toBe(202)
+    const again = await call(receiver.port, { key, body: '{}' })
+    expect(again).toMatchObject({ status: 409, problem: 'result-not-stored' })
+  })
+})

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type EncryptedStoreOptions,
+  encryptedStore,
+  type Resolution,
+  type Store,
+} from 'express-service-auth'
+import { describe, expect, test } from 'vitest'
+import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
+import {
+  begin,
+  finish,
+  found,
+  KEYS,
+  OPTIONS,
+  openInnerStores,
+  requestFor,
+} from './encrypted-kit.js'
+
+const resultOf = (text: string): Buffer =>
+  encodeResult({ status: 201, headers: [], body: Buffer.from(text) })
+const RUNS = resultOf('of the run')
+const OPERATORS = resultOf('of the operator')
+const DONE: Resolution = { type: 'finished', result: OPERATORS }
+const FREED: Resolution = { type: 'freed' }
+const ROUNDS = 50
+
+const { onMemory, onRedis } = await openInnerStores()
+
+describe.each([
+  ['memory', onMemory],
+  ['Redis', onRedis],
+])('what an operator sees and does, encrypted on %s', (_, inner) => {
+  const make = (changes: Partial<EncryptedStoreOptions> = {}): Store =>
+    encryptedStore(inner, { ...OPTIONS, ...changes })
+  const other = () => make({ keys: { '2026-02': KEYS['2026-02'] }, current: '2026-02' })
+
+  test('is the key of each record, with and without the keys', async () => {
+    const store = make()
+    const request = requestFor()
+    const run = await begin(store, request)
+    const expectSeen = async (state: string, states = [state, state, state]) => {
+      const views = await Promise.all([store, other(), inner].map((by) => by.inspect(run.key)))
+      for (const [index, view] of views.entries()) {
+        expect(view).toMatchObject({ state: states[index], keyId: '2026-01', fence: run.fence })
+      }
+    }
+    await expectSeen('running')
+    await store.settle(run, { type: 'abandoned' })
+    await expectSeen('abandoned')
+    await store.settle(run, { type: 'finished', result: RUNS })
+    await expectSeen('', ['finished', 'unreadable', 'finished'])
+    expect(await inner.resolve(run.key, run.fence, { type: 'finished', result: RUNS })).toBe(false)
+  })
+
+  test('is the size of a result that opens, and never the result', async () => {
+    const request = await finish(make(), RUNS)
+    const view = await make().inspect(request.key)
+    expect(view?.resultBytes).toBe(RUNS.byteLength)
+    expect(JSON.stringify(view)).not.toContain('of the run')
+    const sealed = await other().inspect(request.key)
+    expect(sealed?.resultBytes).toBeGreaterThan(RUNS.byteLength * 1.3)
+  })
+
+  test('is that a plain result can be read where that is allowed', async () => {
+    const { key } = await finish(inner, RUNS)
+    expect((await make().inspect(key))?.state).toBe('unreadable')
+    expect((await make({ readUnencrypted: true }).inspect(key))?.state).toBe('finished')
+    expect(await make().inspect(key)).not.toHaveProperty('keyId')
+  })
+
+  test('is an answer that is kept encrypted by the current key', async () => {
+    const request = requestFor()
+    const run = await begin(make(), request)
+    await make().settle(run, { type: 'abandoned' })
+    expect(await make({ current: '2026-02' }).resolve(run.key, run.fence, DONE)).toBe(true)
+    expect(await found(make(), request)).toBe(OPERATORS.toString())
+    expect(await found(inner, request)).toMatch(/^eyJ[\w-]+\.\.[\w-]{16}\.[\w-]+\.[\w-]{22}$/)
+    const view = await make().inspect(run.key)
+    expect(view).toMatchObject({ state: 'finished', keyId: '2026-02', fence: run.fence })
+  })
+
+  test('is an end for a result that its key does not open, and for no other', async () => {
+    const request = await finish(make(), RUNS)
+    const { fence = 0 } = (await make().inspect(request.key)) ?? {}
+    for (const as of [DONE, FREED]) {
+      for (const store of [make(), other()]) {
+        expect(await store.resolve(request.key, fence, as)).toBe(false)
+      }
+    }
+    expect(await found(make(), request)).toBe(RUNS.toString())
+    const wrongKey = make({ keys: { ...KEYS, '2026-01': randomBytes(32) }, current: '2026-02' })
+    expect(await wrongKey.resolve(request.key, fence, FREED)).toBe(false)
+    expect(await wrongKey.resolve(request.key, fence + 1, DONE)).toBe(false)
+    expect(await wrongKey.resolve(request.key, fence, DONE)).toBe(true)
+    expect(await found(make(), request)).toBe(OPERATORS.toString())
+  })
+
+  test('is one end, when a run comes back at once with its result', async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const store = make()
+      const request = requestFor()
+      const run = await begin(store, request)
+      await store.settle(run, { type: 'abandoned' })
+      const resolving = () => store.resolve(run.key, run.fence, DONE)
+      const settling = () => store.settle(run, { type: 'finished', result: RUNS })
+      const calls = round % 2 === 0 ? [resolving, settling] : [settling, resolving]
+      const answers = await Promise.all(calls.map((call) => call()))
+      expect(answers.filter(Boolean)).toHaveLength(1)
+      const isResolved = answers[calls.indexOf(resolving)]
+      expect(await found(store, request)).toBe((isResolved ? OPERATORS : RUNS).toString())
+    }
+  })
+})
+
+test('a run that comes back while its answer is encrypted keeps its own', async () => {
+  const request = requestFor()
+  const comesBack: { run?: () => Promise<unknown> } = {}
+  const slow: Store = {
+    ...onMemory,
+    async resolve(record, fence, as) {
+      await comesBack.run?.()
+      return onMemory.resolve(record, fence, as)
+    },
+  }
+  const store = encryptedStore(slow, OPTIONS)
+  const run = await begin(store, request)
+  await store.settle(run, { type: 'abandoned' })
+  comesBack.run = () => store.settle(run, { type: 'finished', result: RUNS })
+  expect(await store.resolve(run.key, run.fence, DONE)).toBe(false)
+  expect(await found(store, request)).toBe(RUNS.toString())
+})

@@ -1,0 +1,294 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type EncryptedStoreOptions,
+  encryptedStore,
+  type IdempotencyStore,
+  memoryStore,
+  type ReservationRequest,
+  type SingleUseStore,
+  type Store,
+} from 'express-service-auth'
+import {
+  idempotencyStoreCases,
+  recordKeeperCases,
+  singleUseStoreCases,
+} from 'express-service-auth/testing'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { testCases } from '../../support/store-cases.js'
+import {
+  begin,
+  finish,
+  found,
+  KEYS,
+  OPTIONS,
+  openInnerStores,
+  requestFor,
+} from './encrypted-kit.js'
+
+const { onMemory, onRedis } = await openInnerStores()
+
+describe.each([
+  ['memory', onMemory],
+  ['Redis', onRedis],
+])('encryptedStore on %s', (_, inner) => {
+  const store = encryptedStore(inner, OPTIONS)
+  testCases(idempotencyStoreCases(() => store))
+  testCases(singleUseStoreCases(() => store))
+  testCases(recordKeeperCases(() => store))
+
+  test('is as fit as the store that it is around', async () => {
+    await expect(store.check()).resolves.toEqual([])
+    expect(store.health().state).toBe('up')
+  })
+})
+
+/** A user's own store: a class whose functions need their `this`. */
+class OwnStore implements IdempotencyStore {
+  readonly #inner = memoryStore()
+  readonly owners: string[] = []
+  reserve(request: ReservationRequest) {
+    this.owners.push(request.owner)
+    return this.#inner.reserve(request)
+  }
+  renew(run: Parameters<IdempotencyStore['renew']>[0]) {
+    this.owners.push(run.owner)
+    return this.#inner.renew(run)
+  }
+  settle(...[run, ending]: Parameters<IdempotencyStore['settle']>) {
+    this.owners.push(run.owner)
+    return this.#inner.settle(run, ending)
+  }
+  all(): string {
+    return 'something that nobody knows'
+  }
+}
+
+class OwnFullStore extends OwnStore {
+  readonly #used = new Set<string>()
+  async consume(id: string, ttlMs: number): Promise<boolean> {
+    if (ttlMs <= 0 || this.#used.has(id)) return false
+    this.#used.add(id)
+    return true
+  }
+  async check(): Promise<void> {
+    if (this.#used.size > 0) throw new Error('full')
+  }
+  health(): { state: 'up'; used: number } {
+    return { state: 'up', used: this.#used.size }
+  }
+  close(): void {
+    this.#used.clear()
+  }
+}
+
+describe('encryptedStore around a store of a user', () => {
+  test('calls functions that need their this', async () => {
+    const store = encryptedStore(new OwnStore(), OPTIONS)
+    const run = await begin(store, requestFor())
+    expect(await store.renew(run)).toBe(true)
+    expect(await store.settle(run, { type: 'finished', result: Buffer.from('[1]') })).toBe(true)
+    expect(await found(store, { ...run, rerunAbandoned: false })).toBe('[1]')
+  })
+
+  test('has what the store has, and nothing else of it', () => {
+    const bare = encryptedStore(new OwnStore(), OPTIONS)
+    expect(Object.keys(bare).sort()).toEqual(['renew', 'reserve', 'settle'])
+    const full = encryptedStore(new OwnFullStore(), OPTIONS)
+    const names = ['check', 'close', 'consume', 'health', 'renew', 'reserve', 'settle']
+    expect(Object.keys(full).sort()).toEqual(names)
+  })
+
+  test('hands through what it does not change, with its this', async () => {
+    const store = encryptedStore(new OwnFullStore(), OPTIONS)
+    expect(await store.consume('id', 1000)).toBe(true)
+    expect(await store.consume('id', 1000)).toBe(false)
+    expect(store.health()).toEqual({ state: 'up', used: 1 })
+    await expect(store.check()).rejects.toThrow('full')
+    store.close()
+    expect(store.health().used).toBe(0)
+  })
+
+  test('is of its type', () => {
+    const store: Store = encryptedStore(memoryStore(), OPTIONS)
+    onTestFinished(() => store.close())
+    const consuming: SingleUseStore = encryptedStore(new OwnFullStore(), OPTIONS)
+    const bare = encryptedStore(new OwnStore(), OPTIONS)
+    // @ts-expect-error What the store lacks is not there.
+    expect(bare.consume).toBeUndefined()
+    // @ts-expect-error Nobody can look into it.
+    expect(bare.inspect).toBeUndefined()
+    // @ts-expect-error Nothing is known of it.
+    expect(bare.all).toBeUndefined()
+    expect(consuming.consume).toBeTypeOf('function')
+    // @ts-expect-error A store of used tokens alone keeps no results.
+    expect(() => encryptedStore({ consume: async () => true }, OPTIONS)).toThrow(TypeError)
+  })
+
+  test('gives each run one owner that names the key', async () => {
+    const own = new OwnStore()
+    const store = encryptedStore(own, OPTIONS)
+    const run = await begin(store, requestFor({ owner: 'owner' }))
+    await store.renew(run)
+    await store.settle(run, { type: 'streaming' })
+    await store.settle(run, { type: 'streamed' })
+    expect(new Set(own.owners)).toEqual(new Set(['jwe:2026-01:owner']))
+  })
+
+  test('hands on a rejection, also of what throws', async () => {
+    const broken = {
+      ...memoryStore(),
+      reserve: async () => Promise.reject(new Error('out of reach')),
+      renew() {
+        throw new Error('thrown')
+      },
+      settle: async () => Promise.reject(new Error('out of reach')),
+    }
+    onTestFinished(() => broken.close())
+    const store = encryptedStore(broken, OPTIONS)
+    const run = { ...requestFor(), fence: 1 }
+    await expect(store.reserve(run)).rejects.toThrow('out of reach')
+    await expect(store.renew(run)).rejects.toThrow('thrown')
+    const ending = { type: 'finished', result: Buffer.from('[1]') } as const
+    await expect(store.settle(run, ending)).rejects.toThrow('out of reach')
+  })
+
+  test.each([
+    undefined,
+    null,
+    'finished',
+    { outcome: 'finished' },
+    { outcome: 'finished', result: 'x' },
+  ])(
+    'hands on what is no reservation (%j), so that it is not taken for an outage',
+    async (answer) => {
+      const reserve = async () => answer as never
+      const store = encryptedStore({ ...memoryStore(), reserve }, OPTIONS)
+      expect(await store.reserve(requestFor())).toBe(answer)
+    },
+  )
+
+  test('encrypts nothing but a result, and before it asks for anything', async () => {
+    const inner = memoryStore()
+    const settled: unknown[] = []
+    const watched: IdempotencyStore = {
+      ...inner,
+      settle(run, ending) {
+        settled.push(ending)
+        return inner.settle(run, ending)
+      },
+    }
+    const store = encryptedStore(watched, OPTIONS)
+    onTestFinished(() => inner.close())
+    const encrypt = vi.spyOn(crypto.subtle, 'encrypt')
+    for (const type of ['streaming', 'streamed', 'abandoned', 'released'] as const) {
+      await store.settle(await begin(store, requestFor()), { type })
+      expect(settled.pop()).toEqual({ type })
+    }
+    expect(encrypt).not.toHaveBeenCalled()
+    const result = Buffer.from('[first]')
+    const run = await begin(store, requestFor())
+    const settling = store.settle(run, { type: 'finished', result })
+    result.fill('x')
+    expect(settled).toEqual([])
+    await settling
+    expect(await found(store, { ...run, rerunAbandoned: true })).toBe('[first]')
+  })
+})
+
+describe('the options of encryptedStore', () => {
+  const inner = memoryStore()
+  afterAll(() => inner.close())
+  const key = randomBytes(32)
+  const faultOf = (options: unknown): string => {
+    try {
+      encryptedStore(inner, options as EncryptedStoreOptions)
+      return ''
+    } catch (error) {
+      expect(error).toBeInstanceOf(TypeError)
+      expect((error as Error).cause).toBeUndefined()
+      return (error as Error).message
+    }
+  }
+
+  test.each([
+    ['keys must be an object', { current: 'a' }],
+    ['keys must be an object', { keys: [key], current: '0' }],
+    ['keys must be an object', { keys: 'text', current: 'a' }],
+    ['keys must have 1 to 16 ids', { keys: {}, current: 'a' }],
+    [
+      'keys must have 1 to 16 ids',
+      { keys: Object.fromEntries(Array.from({ length: 17 }, (_, n) => [n, key])), current: '1' },
+    ],
+    ['keys.a must be a Uint8Array of 32 octets', { keys: { a: randomBytes(31) }, current: 'a' }],
+    ['keys.b must be a Uint8Array of 32 octets', { keys: { a: key, b: 'text' }, current: 'a' }],
+    ['keys.a must be a Uint8Array of 32 octets', { keys: { a: key.buffer }, current: 'a' }],
+    ['keys.a must be a Uint8Array of 32 octets', { keys: { a: [...key] }, current: 'a' }],
+    ['keys[0] must have an id of 1 to 64 of A-Za-z0-9._-', { keys: { 'a b': key }, current: 'a' }],
+    ['keys[0] must have an id of 1 to 64 of A-Za-z0-9._-', { keys: { '': key }, current: 'a' }],
+    [
+      'keys[1] must have an id of 1 to 64 of A-Za-z0-9._-',
+      { keys: { a: key, ['b'.repeat(65)]: key }, current: 'a' },
+    ],
+    ['current must be one of the ids in keys', { keys: { a: key }, current: 'b' }],
+    ['current must be one of the ids in keys', { keys: { a: key }, current: 'constructor' }],
+    ['current must be a string', { keys: { a: key } }],
+    [
+      'readUnencrypted must be true or false',
+      { keys: { a: key }, current: 'a', readUnencrypted: 1 },
+    ],
+    ['key is not an option', { keys: { a: key }, current: 'a', key }],
+    ['the options must be an object', undefined],
+  ])('are refused: %s', (fault, options) => {
+    const message = faultOf(options)
+    expect(message).toMatch(/^encryptedStore options: /)
+    expect(message).toContain(fault)
+  })
+
+  test('never show a key, not even one that was taken for an id', () => {
+    const texts = (['hex', 'base64', 'base64url'] as const).map((form) => key.toString(form))
+    for (const text of texts) {
+      for (const options of [
+        { keys: { a: text }, current: 'a' },
+        { keys: { [text]: 'a' }, current: text },
+        { keys: { a: key }, current: text },
+        { keys: { a: key.subarray(1) }, current: 'b' },
+        { keys: text, current: 'a' },
+      ]) {
+        const message = faultOf(options)
+        expect(message).not.toBe('')
+        for (const secret of texts) expect(message).not.toContain(secret.slice(2, 18))
+      }
+    }
+  })
+
+  test('take ids of 1 to 64 and 16 keys, of any kind of Uint8Array', () => {
+    const ids = ['a', 'A-Za-z0-9._-', 'x'.repeat(64), '__proto__x']
+    for (const id of ids) expect(faultOf({ keys: { [id]: key }, current: id })).toBe('')
+    const keys = Object.fromEntries(Array.from({ length: 16 }, (_, n) => [`k${n}`, key]))
+    expect(faultOf({ keys, current: 'k15' })).toBe('')
+    const ownMemory = new Uint8Array(new SharedArrayBuffer(40), 4, 32)
+    expect(faultOf({ keys: { a: ownMemory }, current: 'a' })).toBe('')
+  })
+
+  test('may be changed after the store is made', async () => {
+    const keys: Record<string, Uint8Array> = { a: Buffer.from(key) }
+    const options = { keys, current: 'a' }
+    const store = encryptedStore(inner, options)
+    const request = await finish(store, Buffer.from('[1]'))
+    keys['a']?.fill(0)
+    delete keys['a']
+    options.current = 'b'
+    expect(await found(store, request)).toBe('[1]')
+    const later = await finish(store, Buffer.from('[2]'))
+    const other = encryptedStore(inner, { keys: { a: key }, current: 'a' })
+    expect(await found(other, later)).toBe('[2]')
+  })
+
+  test('are of no use without a store of idempotency keys', () => {
+    for (const store of [undefined, null, {}, { reserve() {}, renew() {} }]) {
+      const make = () => encryptedStore(store as never, { keys: KEYS, current: '2026-01' })
+      expect(make).toThrow(TypeError)
+      expect(make).toThrow('store must be a store with reserve, renew, settle')
+    }
+  })
+})

@@ -1,0 +1,256 @@
+import { randomBytes } from 'node:crypto'
+import { encryptedStore } from 'express-service-auth'
+import { CompactEncrypt } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
+import {
+  finish,
+  found,
+  INNER_STORES,
+  KEYS,
+  OPTIONS,
+  type OpenedStore,
+  requestFor,
+  retry,
+} from './encrypted-kit.js'
+
+const PLAIN = encodeResult({ status: 201, headers: [['location', '/1']], body: Buffer.from('{}') })
+const UNREADABLE = { outcome: 'unreadable' }
+
+const partsOf = (jwe: Buffer): string[] => jwe.toString('latin1').split('.')
+const headerOf = (jwe: Buffer): unknown =>
+  JSON.parse(Buffer.from(partsOf(jwe)[0] ?? '', 'base64url').toString())
+const withHeader = (jwe: Buffer, header: unknown): Buffer => {
+  const text = typeof header === 'string' ? header : JSON.stringify(header)
+  return Buffer.from([Buffer.from(text).toString('base64url'), ...partsOf(jwe).slice(1)].join('.'))
+}
+
+describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
+  let inner: OpenedStore
+  beforeAll(async () => {
+    inner = await open()
+    return () => inner.close()
+  })
+  const make = (changes: Partial<typeof OPTIONS> = {}) =>
+    encryptedStore(inner.store, { ...OPTIONS, ...changes })
+  const both = [{}, { readUnencrypted: true }]
+
+  test('is a compact JWE with its key id, and no plaintext', async () => {
+    const request = await finish(make(), PLAIN)
+    const kept = await inner.read(request.key)
+    const header = { alg: 'dir', enc: 'A256GCM', kid: '2026-01' }
+    expect(headerOf(kept)).toEqual(header)
+    expect(partsOf(kept)).toHaveLength(5)
+    expect(partsOf(kept)[1]).toBe('')
+    expect(kept.includes('location')).toBe(false)
+    expect(await found(make(), request)).toBe(PLAIN.toString())
+  })
+
+  test('differs each time, for the same result', async () => {
+    const kept = new Set<string>()
+    for (let count = 0; count < 50; count += 1) {
+      const request = await finish(make(), PLAIN)
+      kept.add(partsOf(await inner.read(request.key))[2] ?? '')
+    }
+    expect(kept.size).toBe(50)
+  })
+
+  test('is unreadable once any bit of it is another', async () => {
+    const request = await finish(make(), PLAIN)
+    const stores = both.map(make)
+    const kept = await inner.read(request.key)
+    for (let index = 0; index < kept.byteLength; index += 1) {
+      for (let bit = 0; bit < 8; bit += 1) {
+        const damaged = Buffer.from(kept)
+        damaged[index] = (kept[index] ?? 0) ^ (1 << bit)
+        await inner.write(request.key, damaged)
+        for (const store of stores) {
+          expect(await retry(store, request), `bit ${bit} of ${index}`).toEqual(UNREADABLE)
+        }
+      }
+    }
+    await inner.write(request.key, kept)
+    expect((await retry(make(), request)).outcome).toBe('finished')
+  })
+
+  test('opens for no other record', async () => {
+    const store = make()
+    const mine = await finish(store, PLAIN)
+    const other = await finish(store, PLAIN)
+    await inner.write(other.key, await inner.read(mine.key))
+    expect(await retry(store, other)).toEqual(UNREADABLE)
+    expect((await retry(store, mine)).outcome).toBe('finished')
+  })
+
+  test('opens by each receiver, whichever key is current', async () => {
+    const older = make({ current: '2026-01' })
+    const newer = make({ current: '2026-02' })
+    const first = await finish(older, Buffer.from('[1]'))
+    const second = await finish(newer, Buffer.from('[2]'))
+    expect(headerOf(await inner.read(first.key))).toMatchObject({ kid: '2026-01' })
+    expect(headerOf(await inner.read(second.key))).toMatchObject({ kid: '2026-02' })
+    for (const store of [older, newer]) {
+      expect(await found(store, first)).toBe('[1]')
+      expect(await found(store, second)).toBe('[2]')
+    }
+  })
+
+  test('is unreadable without its key, or with another key of its id', async () => {
+    const request = await finish(make(), PLAIN)
+    const without = { keys: { '2026-02': KEYS['2026-02'] }, current: '2026-02' }
+    const another = { keys: { ...KEYS, '2026-01': randomBytes(32) } }
+    for (const options of [without, another]) {
+      for (const more of both) {
+        expect(await retry(make({ ...options, ...more }), request)).toEqual(UNREADABLE)
+      }
+    }
+    expect((await retry(make(), request)).outcome).toBe('finished')
+  })
+
+  const HEADERS: readonly [string, unknown][] = [
+    ['another alg', { alg: 'A256KW', enc: 'A256GCM', kid: '2026-01' }],
+    ['another enc', { alg: 'dir', enc: 'A128GCM', kid: '2026-01' }],
+    ['an enc of two keys', { alg: 'dir', enc: 'A256CBC-HS512', kid: '2026-01' }],
+    ['the kid of another key', { alg: 'dir', enc: 'A256GCM', kid: '2026-02' }],
+    ['an unknown kid', { alg: 'dir', enc: 'A256GCM', kid: '2026-03' }],
+    ['the kid of every object', { alg: 'dir', enc: 'A256GCM', kid: '__proto__' }],
+    ['a kid that is a list', { alg: 'dir', enc: 'A256GCM', kid: ['2026-01'] }],
+    ['no kid', { alg: 'dir', enc: 'A256GCM' }],
+    ['zip', { alg: 'dir', enc: 'A256GCM', kid: '2026-01', zip: 'DEF' }],
+    ['crit', { alg: 'dir', enc: 'A256GCM', kid: '2026-01', crit: ['exp'], exp: 1 }],
+    ['b64', { alg: 'dir', enc: 'A256GCM', kid: '2026-01', b64: false }],
+    ['another member', { alg: 'dir', enc: 'A256GCM', kid: '2026-01', typ: 'JWT' }],
+    ['another order', { kid: '2026-01', enc: 'A256GCM', alg: 'dir' }],
+    ['a member twice', '{"alg":"dir","alg":"dir","enc":"A256GCM","kid":"2026-01"}'],
+    ['a header that is none', '[]'],
+    ['a header that is null', 'null'],
+    ['a header that is no JSON', '{"alg":"dir",'],
+  ]
+
+  test.each(HEADERS)('is unreadable with %s', async (_, header) => {
+    const request = await finish(make(), PLAIN)
+    await inner.write(request.key, withHeader(await inner.read(request.key), header))
+    for (const more of both) expect(await retry(make(more), request)).toEqual(UNREADABLE)
+  })
+
+  test('is unreadable when a member was added by whoever has the key', async () => {
+    const request = await finish(make(), PLAIN)
+    const plaintext = Buffer.from(`${request.key.length}:${request.key}11:fingerprint[1]`)
+    for (const [more, expected] of [
+      [{}, 'finished'],
+      [{ typ: 'x' }, 'unreadable'],
+      [{ zip: 'DEF' }, 'unreadable'],
+    ] as const) {
+      const header = { alg: 'dir', enc: 'A256GCM', kid: '2026-01', ...more }
+      const jwe = await new CompactEncrypt(plaintext)
+        .setProtectedHeader(header)
+        .encrypt(KEYS['2026-01'])
+      await inner.write(request.key, Buffer.from(jwe))
+      expect((await retry(make(), request)).outcome).toBe(expected)
+    }
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['text', 'garbage'],
+    ['the start of a JWE', 'eyJ'],
+    ['four dots', '....'],
+    ['the start of a plain result', '['],
+  ])('is unreadable when it is %s', async (_, text) => {
+    const request = await finish(make(), PLAIN)
+    await inner.write(request.key, Buffer.from(text))
+    expect(await retry(make(), request)).toEqual(UNREADABLE)
+  })
+
+  test('is unreadable in other spellings of base64url', async () => {
+    const request = await finish(make(), PLAIN)
+    const kept = (await inner.read(request.key)).toString()
+    for (const spelling of [`${kept}==`, `${kept}\n`, ` ${kept}`, `${kept}.`, `${kept}.x`]) {
+      await inner.write(request.key, Buffer.from(spelling))
+      expect(await retry(make(), request), JSON.stringify(spelling)).toEqual(UNREADABLE)
+    }
+  })
+
+  test('is plain only where that is allowed, and comes back as it is', async () => {
+    const request = await finish(inner.store, PLAIN)
+    expect(await retry(make(), request)).toEqual(UNREADABLE)
+    const lenient = make({ readUnencrypted: true })
+    expect(await retry(lenient, request)).toEqual({ outcome: 'finished', result: PLAIN })
+    const later = await finish(lenient, PLAIN)
+    expect(headerOf(await inner.read(later.key))).toMatchObject({ kid: '2026-01' })
+  })
+})
+
+describe('the cipher', () => {
+  const memory = INNER_STORES[0]
+  let inner: OpenedStore
+  beforeAll(async () => {
+    inner = (await memory?.open()) as OpenedStore
+    return () => inner.close()
+  })
+  afterEach(() => vi.restoreAllMocks())
+  afterAll(() => vi.restoreAllMocks())
+
+  test.each(['importKey', 'encrypt', 'decrypt'] as const)(
+    'is at fault, and not the result, where %s fails',
+    async (step) => {
+      const request = await finish(encryptedStore(inner.store, OPTIONS), PLAIN)
+      const failing = vi.spyOn(crypto.subtle, step)
+      failing.mockRejectedValue(new DOMException('out of order', 'OperationError'))
+      const store = encryptedStore(inner.store, OPTIONS)
+      if (step !== 'encrypt') await expect(retry(store, request)).rejects.toThrow()
+      if (step !== 'decrypt') await expect(finish(store, PLAIN)).rejects.toThrow()
+    },
+  )
+
+  test('leaves a run whose result it cannot encrypt without one', async () => {
+    const store = encryptedStore(inner.store, OPTIONS)
+    const request = requestFor()
+    vi.spyOn(crypto.subtle, 'encrypt').mockRejectedValue(new Error('out of order'))
+    await expect(finish(store, PLAIN, request)).rejects.toThrow('out of order')
+    expect((await retry(store, request)).outcome).toBe('running')
+  })
+
+  test.each([
+    [
+      { key: 'a', fingerprint: 'bc' },
+      { key: 'ab', fingerprint: 'c' },
+    ],
+    [
+      { key: 'a', fingerprint: '' },
+      { key: '', fingerprint: 'a' },
+    ],
+    [
+      { key: '1:a', fingerprint: 'b' },
+      { key: '1', fingerprint: ':a1:b' },
+    ],
+  ])('tells %j from %j', async (mine, other) => {
+    let kept: Uint8Array = new Uint8Array()
+    const store = encryptedStore(
+      {
+        reserve: async () => ({ outcome: 'finished', result: kept }),
+        renew: async () => true,
+        async settle(_, ending) {
+          if (ending.type === 'finished') kept = ending.result
+          return true
+        },
+      },
+      OPTIONS,
+    )
+    const run = { ...requestFor(mine), fence: 1 }
+    await store.settle(run, { type: 'finished', result: Buffer.from('2:xx[1]') })
+    expect((await store.reserve(requestFor(mine))).outcome).toBe('finished')
+    expect(await store.reserve(requestFor(other))).toEqual(UNREADABLE)
+  })
+
+  test('takes results of any size', async () => {
+    const store = encryptedStore(inner.store, OPTIONS)
+    for (const size of [0, 1, 2, 3, 4095, 65_536, 5_000_000]) {
+      const result = randomBytes(size)
+      const request = await finish(store, result)
+      const reservation = await retry(store, request)
+      if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
+      expect(Buffer.compare(reservation.result, result), `${size} octets`).toBe(0)
+    }
+  })
+})

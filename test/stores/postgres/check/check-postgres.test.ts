@@ -1,0 +1,241 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type CheckOptions,
+  checkPostgres,
+} from '../../../../src/stores/postgres/check/check-postgres.js'
+import {
+  foreignServer,
+  serverFindings,
+} from '../../../../src/stores/postgres/check/server-facts.js'
+import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
+import { migration } from '../../../../src/stores/postgres/schema.js'
+import { startPgbouncer } from '../../../support/pgbouncer.js'
+import { startPostgres } from '../../../support/postgres.js'
+import { createDatabase, sharedPostgres } from '../../../support/postgres-database.js'
+import { openPool, poolRunner } from '../pool-runner.js'
+
+const OPTIONS = { schema: 'service_auth', acquireMs: 2000, sweeps: true }
+
+const checkWith = (runner: TransactionRunner<never>, options: Partial<CheckOptions> = {}) =>
+  checkPostgres(runner, { ...OPTIONS, ...options })
+
+async function checkAt(url: string, options?: Partial<CheckOptions>, size?: number) {
+  const pool = openPool(url, size)
+  try {
+    return await checkWith(poolRunner(pool) as TransactionRunner<never>, options)
+  } finally {
+    await pool.end()
+  }
+}
+
+const unfit = (message: string | RegExp) => ({
+  name: 'ServiceAuthError',
+  code: 'unfit',
+  message: expect.stringMatching(message),
+})
+
+describe('a check', async () => {
+  const server = await sharedPostgres()
+  await server.query('create role app login')
+
+  async function database(script = migration({ appRole: 'app', sweepRole: 'app' })) {
+    const { name, url } = await createDatabase(server)
+    await server.query(script, [], name)
+    return { name, url, appUrl: server.urlFor(name, 'app') }
+  }
+
+  it('finds nothing where all is as it must be', async () => {
+    const { appUrl } = await database()
+    expect(await checkAt(appUrl)).toEqual([])
+  })
+
+  it('cannot try locks through a pool of one, and says so', async () => {
+    const { appUrl } = await database()
+    expect(await checkAt(appUrl, {}, 1)).toEqual([expect.stringContaining('no second connection')])
+  })
+
+  it.each([
+    ['drop schema service_auth cascade', 'the schema service_auth is missing'],
+    ["comment on schema service_auth is 'express-service-auth 2'", 'not of version 1'],
+    ['comment on schema service_auth is null', 'not of version 1'],
+    [
+      'drop table service_auth.used_token',
+      'service_auth.used_token is missing, or of another version',
+    ],
+    [
+      'drop function service_auth.begin_run(uuid, bytea, bigint, text, boolean)',
+      'service_auth.begin_run is missing, or of another version',
+    ],
+    ['revoke usage on schema service_auth from app', 'lacks in the schema service_auth: usage'],
+    [
+      'revoke insert on service_auth.idempotency from app; revoke delete on service_auth.used_token from app',
+      'insert on idempotency, delete on used_token',
+    ],
+    [
+      'revoke execute on function service_auth.begin_run(uuid, bytea, bigint, text, boolean) from app',
+      'execute on begin_run',
+    ],
+    ["alter role app set synchronous_commit = 'off'", 'synchronous_commit is off'],
+    ["alter role app set default_transaction_read_only = 'on'", 'transactions are read-only'],
+  ])('refuses it after: %s', async (spoil, fault) => {
+    const { name, appUrl } = await database()
+    await server.query(spoil, [], name)
+    try {
+      await expect(checkAt(appUrl)).rejects.toMatchObject(unfit(fault))
+    } finally {
+      await server.query('alter role app reset all')
+    }
+  })
+
+  it('wants no right to delete of a store that does not sweep', async () => {
+    const { appUrl } = await database(migration({ appRole: 'app' }))
+    expect(await checkAt(appUrl, { sweeps: false })).toEqual([])
+    await expect(checkAt(appUrl)).rejects.toMatchObject(unfit('delete on idempotency'))
+  })
+
+  it('names all faults that it finds', async () => {
+    const { name, appUrl } = await database()
+    await server.query(
+      "drop schema service_auth cascade; alter role app set synchronous_commit = 'off'",
+      [],
+      name,
+    )
+    const both = /synchronous_commit is off.*; the schema service_auth is missing/
+    await expect(checkAt(appUrl)).rejects.toMatchObject(unfit(both))
+    await server.query('alter role app reset all')
+  })
+
+  it('refuses a pooler that pools by statement, and takes one that pools by transaction', async () => {
+    const { name } = await database()
+    for (const poolMode of ['statement', 'transaction'] as const) {
+      const pgbouncer = await startPgbouncer(server, { poolMode })
+      const checked = checkAt(pgbouncer.urlFor(name, 'app'))
+      if (poolMode === 'transaction') expect(await checked).toEqual([])
+      else await expect(checked).rejects.toMatchObject(unfit('pools by statement'))
+      await pgbouncer.stop()
+    }
+  })
+
+  it('refuses what sends the statements of a transaction here and there', async () => {
+    const { appUrl } = await database()
+    const pool = openPool(appUrl)
+    const apart = poolRunner(pool) as TransactionRunner<never>
+    const transaction: typeof apart.transaction = (work) => work(undefined as never)
+    await expect(checkWith({ ...apart, transaction })).rejects.toMatchObject(
+      unfit('pools by statement'),
+    )
+    await pool.end()
+  })
+
+  it('refuses locks that do not hold', async () => {
+    const { appUrl } = await database()
+    const pool = openPool(appUrl)
+    const whole = poolRunner(pool) as TransactionRunner<never>
+    // As on a server that keeps locks on each node of its own.
+    const query: typeof whole.query = (tx, text, values) =>
+      whole.query(tx, tx ? text : text.replace(/\('-?\d+'\)/, '(1)'), values)
+    await expect(checkWith({ ...whole, query })).rejects.toMatchObject(unfit('locks do not hold'))
+    await pool.end()
+  })
+
+  it('warns of a server that cannot check connections', async () => {
+    const { appUrl } = await database()
+    const pool = openPool(appUrl)
+    const whole = poolRunner(pool) as TransactionRunner<never>
+    // A value that no server takes stands for one that the platform does not take.
+    const query: typeof whole.query = (tx, text, values) =>
+      whole.query(
+        tx,
+        text.replace(/('client_connection_check_interval'), '\w+'/, "$1, 'none'"),
+        values,
+      )
+    expect(await checkWith({ ...whole, query })).toEqual([
+      expect.stringContaining('cannot check connections'),
+    ])
+    await pool.end()
+  })
+
+  it('says what is out of reach by its code alone', async () => {
+    const [at, noDatabase] = [
+      'postgres://app:hidden-word@127.0.0.1:1/x',
+      server.urlFor('no_such', 'app'),
+    ]
+    for (const [url, code, message] of [
+      [at, 'unavailable', 'Postgres is out of reach: ECONNREFUSED'],
+      [
+        noDatabase,
+        'unfit',
+        'Postgres must not be used: it has refused what it was asked, with SQLSTATE 3D000',
+      ],
+    ] as const) {
+      await expect(checkAt(url)).rejects.toMatchObject({ code, message })
+    }
+  })
+})
+
+it('finds nothing on Postgres 18, and names a right that lacks', async () => {
+  const server = await startPostgres({ version: 18 })
+  await server.query(`create role app login; ${migration({ appRole: 'app' })}`)
+  const url = server.urlFor('postgres', 'app')
+  expect(await checkAt(url, { sweeps: false })).toEqual([])
+  await expect(checkAt(url)).rejects.toMatchObject(unfit('delete on idempotency'))
+  await server.stop()
+})
+
+describe('what a server says of itself', () => {
+  const OWN = {
+    version: 'PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu',
+    number: '150018',
+  }
+  it.each([
+    ['', OWN, undefined],
+    ['a later one', { version: 'PostgreSQL 18.4', number: '180004' }, undefined],
+    [
+      'an old one',
+      { version: 'PostgreSQL 13.22 on x86_64-pc-linux-gnu', number: '130022' },
+      'older than Postgres 14',
+    ],
+    [
+      'CockroachDB',
+      {
+        version:
+          'CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu, built 2023/09/27 01:53:43, go1.19.10)',
+        number: '130000',
+      },
+      'CockroachDB',
+    ],
+    [
+      'YugabyteDB',
+      {
+        version:
+          'PostgreSQL 15.2-YB-2024.2.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 17.0.6, 64-bit',
+        number: '150002',
+      },
+      'YugabyteDB',
+    ],
+  ])('%s', (_name, row, fault) => {
+    expect(foreignServer(row)).toEqual(fault === undefined ? [] : [expect.stringContaining(fault)])
+  })
+
+  const FACTS = {
+    standby: 'false',
+    readonly: 'off',
+    flush: 'on',
+    citus: '0',
+    standbys: '0',
+    awaited: '0',
+  }
+  it.each([
+    [{}, [], 0],
+    [{ citus: '1' }, [expect.stringContaining('Citus')], 0],
+    [{ standby: 'true', readonly: 'on' }, [expect.stringContaining('standby')], 0],
+    [{ standbys: '1' }, [], 1],
+    [{ standbys: '1', awaited: '1' }, [], 0],
+    [{ standbys: '2', awaited: '1' }, [], 1],
+    [{ standbys: '1', awaited: '1', flush: 'local' }, [], 1],
+  ])('facts %j', (facts, faults, warnings) => {
+    const found = serverFindings({ ...FACTS, ...facts })
+    expect(found.faults).toEqual(faults)
+    expect(found.warnings).toHaveLength(warnings)
+  })
+})

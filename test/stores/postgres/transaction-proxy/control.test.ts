@@ -1,0 +1,292 @@
+import type { RequestHandler } from 'express'
+import { Client, type PoolClient, Query } from 'pg'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createLedger, openCoupled, writeEffect } from '../../../support/coupled-receiver.js'
+import { hearIdempotency } from '../../../support/idempotency-events.js'
+import { call, newKey } from '../../../support/order-calls.js'
+import { sharedPostgres } from '../../../support/postgres-database.js'
+
+const postgres = await sharedPostgres()
+const ledger = await createLedger(postgres)
+
+type Work = (tx: PoolClient, request: Parameters<RequestHandler>[0]) => Promise<unknown>
+
+/** A receiver whose handler writes, does this, writes once more, and says 201. */
+function openWith(work: Work, more: { transactionMs?: number } = {}) {
+  return openCoupled({
+    url: ledger.url,
+    pool: { max: 2 },
+    store: more,
+    handler: (store) => async (request, response) => {
+      await writeEffect(store, request)
+      const found = await work(store.transactionOf(request), request)
+      response.status(201).json({ found: found ?? null })
+    },
+  })
+}
+
+describe('a handler that begins or ends the transaction itself is refused', () => {
+  test.each([
+    'commit',
+    'COMMIT',
+    ' ;commit',
+    '-- done\ncommit',
+    '-- done\rcommit',
+    '/* done /* and */ done */ commit and chain',
+    'end',
+    'end transaction',
+    'rollback',
+    'abort',
+    'rollback and chain',
+    'begin',
+    'start transaction',
+    "prepare transaction 'mine'",
+    "commit prepared 'mine'",
+    "rollback prepared 'mine'",
+  ])('%j', async (text) => {
+    const receiver = await openWith(async (tx) => {
+      const messages: string[] = []
+      for (const query of [text, { text }]) {
+        await tx.query(query as string).catch((error: Error) => messages.push(error.message))
+      }
+      return messages
+    })
+    const key = newKey()
+    const answer = await call(receiver.port, { key })
+    const { found } = JSON.parse(answer.body.toString()) as { found: string[] }
+    expect(found).toHaveLength(2)
+    for (const message of found) expect(message).toMatch(/^The transaction of a request begins/)
+    expect(answer.status).toBe(201)
+    expect(await ledger.effects(key)).toBe(1)
+  })
+
+  test('by a callback or a query object, which hear of it', async () => {
+    const receiver = await openWith(async (tx) => {
+      const byCallback = new Promise<Error>((resolve) => void tx.query('commit', resolve as never))
+      const byQuery = new Promise<Error>((resolve) => {
+        tx.query(new Query('rollback').on('error', resolve))
+      })
+      return [(await byCallback).message, (await byQuery).message]
+    })
+    const key = newKey()
+    const answer = await call(receiver.port, { key })
+    const { found } = JSON.parse(answer.body.toString()) as { found: string[] }
+    for (const message of found) expect(message).toMatch(/^The transaction of a request begins/)
+    expect(await ledger.effects(key)).toBe(1)
+  })
+
+  test('release and end of the client', async () => {
+    const receiver = await openWith(async (tx) => {
+      const failures: unknown[] = []
+      const calls = [
+        () => tx.release(),
+        () => tx.release(true),
+        () => (tx as unknown as { end(): unknown }).end(),
+      ]
+      for (const each of calls) {
+        try {
+          await each()
+        } catch (error) {
+          failures.push(error)
+        }
+      }
+      return failures.length
+    })
+    const key = newKey()
+    const answer = await call(receiver.port, { key })
+    expect(answer.body.toString()).toBe('{"found":3}')
+    expect(await ledger.effects(key)).toBe(1)
+  })
+
+  test('savepoints, nested, and back to one', async () => {
+    const receiver = await openWith(async (tx, request) => {
+      const key = request.idempotency?.key
+      await tx.query('savepoint outer_one')
+      await tx.query('savepoint inner_one')
+      await tx.query('select 1/0').catch(() => {})
+      await tx.query('rollback to inner_one')
+      await tx.query('release savepoint inner_one')
+      await tx.query('insert into effect (key) values ($1)', [key])
+      await tx.query('rollback work to savepoint outer_one')
+      await tx.query('savepoint never_released')
+      await tx.query('insert into effect (key) values ($1)', [key])
+    })
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    expect(await ledger.effects(key)).toBe(2)
+    expect((await call(receiver.port, { key })).headers['idempotent-replayed']).toEqual(['true'])
+  })
+})
+
+describe('what slips through is told, and the record kept by a statement of its own', () => {
+  // `do` blocks and procedures cannot end a transaction that a client has begun (2D000): the text can.
+  test.each<[string, Work, number]>([
+    ['a second statement of a text', (tx) => tx.query('select 1; commit'), 1],
+    ['a rollback behind another', (tx) => tx.query('select 1; rollback'), 0],
+    ['commit, and a transaction of its own', (tx) => tx.query('select 1; commit; begin'), 1],
+    [
+      'commit, a transaction of its own, and another write',
+      async (tx, request) => {
+        await tx.query('select 1; commit; begin')
+        await tx.query('insert into effect (key) values ($1)', [request.idempotency?.key])
+      },
+      1,
+    ],
+    ['commit and chain', (tx) => tx.query('select 1; commit and chain'), 1],
+  ])('%s', async (_what, work, effects) => {
+    const events = hearIdempotency()
+    const receiver = await openWith(work)
+    const key = newKey()
+    const first = await call(receiver.port, { key })
+    expect(first).toMatchObject({ status: 201 })
+    const retry = await call(receiver.port, { key })
+    expect(retry).toMatchObject({ status: 201, headers: { 'idempotent-replayed': ['true'] } })
+    expect(retry.body).toEqual(first.body)
+    expect(receiver.handled).toBe(1)
+    expect(await ledger.effects(key)).toBe(effects)
+    expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'uncoupled', 'replayed'])
+    // The connections are sound, and no transaction is left on them.
+    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 201 })
+    const open = await ledger.query(
+      "select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'",
+    )
+    expect(open).toEqual([])
+  })
+
+  test.each([
+    ['a do block', 'do $$ begin commit; end $$'],
+    ['a procedure', 'call ends_it()'],
+  ])('%s cannot, and its error is no success', async (_what, text) => {
+    const receiver = await openWith(async (tx) => tx.query(text).catch(() => {}))
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
+    expect(receiver.errors).toMatchObject([{ code: 'commit_refused', cause: { code: '25P02' } }])
+    expect(await ledger.effects(key)).toBe(0)
+  })
+})
+
+describe('a handler that changes the session', () => {
+  beforeAll(async () => {
+    await ledger.query('create procedure ends_it() language plpgsql as $$ begin commit; end $$')
+    await ledger.query('create role clerk nologin')
+    await ledger.query('grant select, insert on effect to clerk')
+    await ledger.query('create schema elsewhere')
+    await ledger.query(
+      "create function elsewhere.current_setting(text) returns text language sql as 'select null::text'",
+    )
+    await ledger.query('create table elsewhere.idempotency (id int)')
+  })
+
+  test.each<[string, string]>([
+    ['search_path', 'set local search_path = elsewhere'],
+    ['search_path before pg_catalog', 'set local search_path = elsewhere, pg_catalog'],
+    ['no search_path', "set local search_path = ''"],
+    ['search_path by set_config', "select set_config('search_path', 'elsewhere', true)"],
+    ['lock_timeout', "set local lock_timeout = '1ms'"],
+    ['statement_timeout', 'set local statement_timeout = 0'],
+    ['idle timeout', 'set local idle_in_transaction_session_timeout = 0'],
+    ['bytea_output', "set local bytea_output = 'escape'"],
+    [
+      'DateStyle and TimeZone',
+      "set local datestyle = 'SQL, DMY'; set local timezone = 'Asia/Tokyo'",
+    ],
+    ['IntervalStyle', "set local intervalstyle = 'sql_standard'"],
+    ['standard_conforming_strings', 'set local standard_conforming_strings = off'],
+    ['synchronous_commit', 'set local synchronous_commit = off'],
+    ['deferred constraints', 'set constraints all deferred'],
+    ['role, and back', 'set local role clerk; reset role'],
+  ])('%s', async (_what, text) => {
+    const receiver = await openWith((tx) => tx.query(text))
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    expect((await call(receiver.port, { key })).headers['idempotent-replayed']).toEqual(['true'])
+    expect(await ledger.effects(key)).toBe(1)
+    const [row] = await ledger.query<{ left_over: number }>(
+      'select extract(epoch from expires_at - now())::int as left_over from service_auth.idempotency order by expires_at desc limit 1',
+    )
+    expect(row?.left_over).toBeGreaterThan(86_000)
+  })
+
+  test('a role without grants is commit_refused; with them it works', async () => {
+    const receiver = await openWith((tx) => tx.query('set local role clerk'))
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
+    expect(receiver.errors).toMatchObject([{ code: 'commit_refused', cause: { code: '42501' } }])
+    expect(await ledger.effects(key)).toBe(0)
+    await ledger.query('grant usage on schema service_auth to clerk')
+    await ledger.query('grant insert on service_auth.idempotency to clerk')
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+    expect(await ledger.effects(key)).toBe(1)
+  })
+
+  test('the transaction is read only', async () => {
+    const receiver = await openWith((tx) => tx.query('set transaction read only'))
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
+    expect(await ledger.effects(key)).toBe(0)
+  })
+
+  test('a statement_timeout that it lowers strikes its own statement', async () => {
+    const receiver = await openWith(async (tx) => {
+      await tx.query("set local statement_timeout = '20ms'")
+      await tx.query('select pg_sleep(5)').catch(() => {})
+    })
+    const key = newKey()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
+    expect(await ledger.effects(key)).toBe(0)
+  })
+
+  test('a statement that outlasts transactionMs, its own bounds taken off', async () => {
+    const events = hearIdempotency()
+    const receiver = await openWith(
+      async (tx) => {
+        await tx.query('set local statement_timeout = 0')
+        await tx.query('select pg_sleep(3)')
+      },
+      { transactionMs: 150 },
+    )
+    const key = newKey()
+    const start = performance.now()
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
+    expect(performance.now() - start).toBeLessThan(2500)
+    expect(events.at(-1)).toMatchObject({ reason: 'timed_out', status: 503 })
+    expect(await ledger.effects(key)).toBe(0)
+  })
+})
+
+test('a role that may only connect can delay a key by its locks, and not spoil it', async () => {
+  await ledger.query('create role outsider login')
+  const url = new URL(ledger.url)
+  url.username = 'outsider'
+  const outsider = new Client({ connectionString: url.href })
+  await outsider.connect()
+  onTestFinished(() => outsider.end())
+  let status = 500
+  let locks: { lock: string }[] = []
+  const receiver = await openCoupled({
+    url: ledger.url,
+    handler: (store) => async (request, response) => {
+      await writeEffect(store, request)
+      const { rows } = await store.transactionOf(request).query('select pg_backend_pid() as pid')
+      const own =
+        "select (classid::bigint << 32 | objid::bigint) as lock from pg_locks where locktype = 'advisory' and pid = $1"
+      if (status === 500) locks = (await outsider.query<{ lock: string }>(own, [rows[0]?.pid])).rows
+      response.status(status).json({})
+    },
+  })
+  const key = newKey()
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
+  status = 201
+  expect(locks).toHaveLength(1)
+  for (const { lock } of locks) {
+    await outsider.query('select pg_advisory_lock($1)', [lock])
+    expect(await call(receiver.port, { key })).toMatchObject({
+      status: 409,
+      problem: 'request-in-progress',
+      headers: { 'retry-after': ['1'] },
+    })
+    await outsider.query('select pg_advisory_unlock($1)', [lock])
+  }
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+  expect(await ledger.effects(key)).toBe(1)
+})

@@ -1,0 +1,140 @@
+import pg from 'pg'
+import { describe, expect, test } from 'vitest'
+import { isTransactionControl } from '../../../../src/stores/postgres/transaction-proxy/transaction-control.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/transaction-ended-error.js'
+import { revocableHandle } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
+
+class Secretive {
+  #count = 0
+  add(): this {
+    this.#count++
+    return this
+  }
+  get count(): number {
+    return this.#count
+  }
+  async nested<T>(work: (inner: Secretive) => Promise<T>): Promise<T> {
+    const result = await work(new Secretive())
+    this.#count += 100
+    return result
+  }
+  isMe(other: unknown): boolean {
+    return other === this
+  }
+  areMe(others: readonly unknown[]): boolean {
+    return others.every((other) => other === this)
+  }
+  rows(): Promise<{ at: Date }[]> {
+    return Promise.resolve([{ at: new Date(0) }])
+  }
+  lazy(): PromiseLike<number> {
+    return Lazy.of(() => this.#count++)
+  }
+}
+
+/** Sends when it is awaited, as postgres.js does. */
+class Lazy extends Promise<number> {
+  static of(send: () => number): Lazy {
+    const lazy = new Lazy(() => {})
+    // biome-ignore lint/suspicious/noThenProperty: what lazy queries do
+    lazy.then = ((resolve: (value: number) => void) => resolve(send())) as Lazy['then']
+    return lazy
+  }
+}
+
+describe('revocableHandle', () => {
+  test('does what the object does, its private members included', async () => {
+    const { handle } = revocableHandle(new Secretive())
+    expect(handle.add().add().count).toBe(2)
+    expect(handle.add()).toBe(handle)
+    expect(handle.add).toBe(handle.add)
+    expect(handle).toBeInstanceOf(Secretive)
+    expect(handle.constructor).toBe(Secretive)
+    expect(handle.isMe(handle)).toBe(true)
+    expect(handle.areMe([handle, handle])).toBe(true)
+    const [row] = await handle.rows()
+    expect(row?.at.getTime()).toBe(0)
+    expect(await handle.lazy()).toBe(3)
+  })
+
+  test('fails, with all that was made from it, after it is revoked', async () => {
+    const raw = new Secretive()
+    const { handle, revoke } = revocableHandle(raw)
+    const lazy = handle.lazy()
+    const { add } = handle
+    let inner: Secretive | undefined
+    await handle.nested(async (given) => {
+      inner = given
+    })
+    revoke()
+    const ended = [lazy, handle.lazy(), add(), inner?.add(), inner?.rows()]
+    for (const each of ended) {
+      await expect(Promise.resolve(each)).rejects.toThrow(TransactionEndedError)
+    }
+    expect(() => handle.add().add()).toThrow(TransactionEndedError)
+    expect(raw.count).toBe(100)
+  })
+
+  test('lets a nested transaction that outlives it do nothing more', async () => {
+    const raw = new Secretive()
+    const { handle, revoke } = revocableHandle(raw)
+    let resume = (): void => {}
+    const waiting = new Promise<void>((resolve) => {
+      resume = resolve
+    })
+    const nested = handle.nested(() => waiting)
+    revoke()
+    resume()
+    await expect(nested).rejects.toThrow(TransactionEndedError)
+    expect(raw.count).toBe(0)
+  })
+
+  test('gives frozen members and lists as they are', () => {
+    const frozen = Object.freeze({ inner: new Secretive(), list: [1] })
+    const { handle } = revocableHandle(frozen)
+    expect(handle.inner.add().count).toBe(1)
+    expect(handle.list).toBe(frozen.list)
+    expect(Object.keys(handle)).toEqual(['inner', 'list'])
+    expect({ ...handle }.inner).toBe(handle.inner)
+  })
+
+  test('takes listeners off again', () => {
+    const client = new pg.Client()
+    const { handle } = revocableHandle(client)
+    const listener = (): void => {}
+    handle.on('notice', listener)
+    handle.off('notice', listener)
+    expect(client.listenerCount('notice')).toBe(0)
+  })
+
+  test.each([
+    'COMMIT',
+    ' ;; rollback',
+    '-- done\n/* a /* nested */ one */ Abort',
+    'begin',
+    'start transaction',
+    'prepare transaction $$x$$',
+    'end;',
+    'rollback and chain',
+    'rollback /* to savepoint x */',
+  ])('refuses %j', async (text) => {
+    expect(isTransactionControl(text)).toBe(true)
+    const { handle } = revocableHandle(new pg.Client())
+    await expect(handle.query(text)).rejects.toThrow(/neither begins/)
+    await expect(handle.query({ text })).rejects.toThrow(/neither begins/)
+  })
+
+  test.each([
+    'savepoint commit',
+    'rollback to savepoint s',
+    'ROLLBACK WORK TO s',
+    'release savepoint s',
+    'select 1 as commit',
+    'prepare commit as select 1',
+    '',
+    '/* commit',
+    '"commit"',
+  ])('lets %j pass', (text) => {
+    expect(isTransactionControl(text)).toBe(false)
+  })
+})

@@ -1,0 +1,200 @@
+import { inspect } from 'node:util'
+import { ServiceAuthError } from 'express-service-auth'
+import type { RedisStoreOptions } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
+import { Redis as Redis5 } from 'ioredis5'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { TRY_COMMANDS } from '../../../../src/stores/redis/connection/check-nodes.js'
+import { CONSUME } from '../../../../src/stores/redis/store/consume-script.js'
+import * as idempotency from '../../../../src/stores/redis/store/idempotency-scripts.js'
+import * as records from '../../../../src/stores/redis/store/record-scripts.js'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+import type { RedisConfig } from '../../../support/redis-process.js'
+import { startReplica } from '../../../support/redis-replica.js'
+import { startTcpProxy } from '../../../support/tcp-proxy.js'
+import { openStore, requestFor, storeOn, timed } from '../kit.js'
+
+async function own(config: RedisConfig = {}): Promise<RedisServer> {
+  const started = await startRedis({ config })
+  onTestFinished(() => started.stop())
+  return started
+}
+
+/** What a check rejects with. */
+async function faultOf(check: Promise<readonly string[]>): Promise<ServiceAuthError> {
+  const { error } = await timed(check)
+  if (!(error instanceof ServiceAuthError)) throw new Error(`not rejected so: ${error}`)
+  return error
+}
+
+/** A store whose user may do everything but what the rule takes away. */
+async function openAs(redis: RedisServer, rule: string, options: RedisStoreOptions = {}) {
+  const rules = ['on', '>password-of-limited', '~*', '+@all', ...rule.split(' ')]
+  await redis.command('ACL', 'SETUSER', 'limited', 'reset', ...rules)
+  return openStore(redis, options, { username: 'limited', password: 'password-of-limited' })
+}
+
+const commandsIn = (source: string): string[] =>
+  [...source.matchAll(/redis\.p?call\('([A-Z]+)'/g)].map(([, name]) => String(name))
+
+describe('store.check', () => {
+  let server: RedisServer
+  beforeAll(async () => {
+    server = await startRedis()
+    return () => server.stop()
+  })
+
+  test('resolves for a server that is fit, whatever it writes to disk', async () => {
+    await expect(openStore(server).store.check()).resolves.toEqual([])
+    const durable = await own({ appendonly: 'yes' })
+    await expect(openStore(durable).store.check()).resolves.toEqual([])
+  })
+
+  test('names a server that is down, and its address', async () => {
+    const redis = await own()
+    await redis.kill()
+    const { ms, error } = await timed(openStore(redis).store.check())
+    expect(error).toBeInstanceOf(ServiceAuthError)
+    expect(error).toMatchObject({ name: 'ServiceAuthError', code: 'unavailable' })
+    expect(error?.message).toMatch(/out of reach.*ECONNREFUSED/)
+    expect(error?.message).toContain(String(redis.port))
+    expect(ms).toBeLessThan(1000)
+  })
+
+  test('does not wait for a server that hangs', async () => {
+    const redis = await own()
+    const { store } = openStore(redis)
+    await store.check()
+    redis.pause()
+    const { ms, error } = await timed(store.check())
+    expect(error).toMatchObject({ code: 'unavailable' })
+    expect(error?.message).toContain('out of reach')
+    expect(ms).toBeLessThan(1000)
+    redis.resume()
+  })
+
+  test.each(['allkeys-lru', 'volatile-lru', 'volatile-ttl', 'allkeys-random'])(
+    'names the eviction policy %s',
+    async (policy) => {
+      const redis = await own({ maxmemory: '100mb', 'maxmemory-policy': policy })
+      const fault = await faultOf(openStore(redis).store.check())
+      expect(fault.code).toBe('unfit')
+      expect(fault.message).toContain(`may evict keys: maxmemory-policy is ${policy}`)
+    },
+  )
+
+  test('names a read-only replica', async () => {
+    const primary = await own()
+    const replica = await startReplica(primary)
+    onTestFinished(() => replica.stop())
+    const fault = await faultOf(openStore(replica).store.check())
+    expect(fault.code).toBe('unfit')
+    expect(fault.message).toContain('read-only replica')
+  })
+
+  test('names a cluster that is down', async () => {
+    const redis = await own({ 'cluster-enabled': 'yes' })
+    const fault = await faultOf(openStore(redis).store.check())
+    expect(fault.code).toBe('unavailable')
+    expect(fault.message).toContain('cluster is down')
+  })
+
+  test('names what the server says, and no password', async () => {
+    const redis = await own({ requirepass: 'the-right-one' })
+    const { store } = openStore(redis, {}, { password: 'a-secret-password' })
+    const fault = await faultOf(store.check())
+    expect(fault.code).toBe('unavailable')
+    expect(fault.message).toMatch(/WRONGPASS|NOAUTH/)
+    expect(inspect(fault, { depth: 9 })).not.toContain('a-secret')
+  })
+
+  test('warns of a user who may not run INFO', async () => {
+    const redis = await own()
+    const { store } = await openAs(redis, '-info')
+    const [warning, ...others] = await store.check()
+    expect(warning).toContain('does not let the user run INFO')
+    expect(others).toEqual([])
+  })
+
+  test.each([
+    ['-evalsha', 'run EVALSHA'],
+    ['-eval', 'run EVAL'],
+    ['-set', 'run SET in scripts'],
+    ['-get', 'run GET in scripts'],
+    ['-pexpire', 'run PEXPIRE in scripts'],
+    ['-pttl', 'run PTTL in scripts'],
+    ['-del', 'run DEL in scripts'],
+    ['-type', 'run TYPE in scripts'],
+    ['-time', 'run TIME in scripts'],
+    ['resetkeys ~other:*', 'access keys that begin with "esa:"'],
+  ])('names the right that a user with %s lacks', async (rule, right) => {
+    const { store } = await openAs(await own(), rule)
+    const fault = await faultOf(store.check())
+    expect(fault.code).toBe('unfit')
+    expect(fault.message).toContain(`does not let the user ${right}`)
+  })
+
+  test('names WAIT only where the store waits for replicas', async () => {
+    const redis = await own()
+    const { store } = await openAs(redis, '-wait')
+    await expect(store.check()).resolves.toEqual([])
+    const waiting = await openAs(redis, '-wait', { replicas: { min: 1, timeoutMs: 50 } })
+    const fault = await faultOf(waiting.store.check())
+    expect(fault).toMatchObject({ code: 'unfit' })
+    expect(fault.message).toContain('does not let the user run WAIT')
+  })
+
+  test('tries each command that a script of the store runs', () => {
+    const store = [...Object.values(idempotency), ...Object.values(records), CONSUME]
+    const used = store.flatMap(({ source }) => commandsIn(source))
+    const tried = [...TRY_COMMANDS.source.matchAll(/\{ '([A-Z]+)'/g)].map(([, name]) => name)
+    expect(new Set(used)).toEqual(new Set(tried))
+  })
+
+  test('outlives a connection that breaks meanwhile', async () => {
+    const proxy = await startTcpProxy(server)
+    onTestFinished(() => proxy.close())
+    const { store } = openStore(proxy, { timeoutMs: 2000 })
+    await store.check()
+    proxy.loseReply()
+    await expect(store.check()).resolves.toEqual([])
+    expect(proxy.opened).toBe(2)
+  })
+
+  test('rejects likewise when the store is closed', async () => {
+    const { store } = openStore(server)
+    store.close()
+    expect((await faultOf(store.check())).code).toBe('unavailable')
+  })
+})
+
+describe('what a store rejects with', () => {
+  const LEAKY: [string, RedisConfig][] = [
+    ['the password is wrong', { requirepass: 'the-right-one' }],
+    ['Redis quotes the password', { requirepass: 'x', 'rename-command': 'AUTH NOT-AUTH' }],
+    ['Redis quotes a call', { 'rename-command': ['EVALSHA NOT-EVALSHA', 'INFO NOT-INFO'] }],
+    ['Redis is full', { maxmemory: '1' }],
+  ]
+  const majors = { 'ioredis 6': Redis, 'ioredis 5': Redis5 as unknown as typeof Redis }
+  const cases = Object.entries(majors).flatMap(([major, RedisOfRelease]) =>
+    LEAKY.map(([when, config]) => ({ when, config, major, RedisOfRelease })),
+  )
+
+  test.each(cases)('holds no secret when $when ($major)', async ({ config, RedisOfRelease }) => {
+    const redis = await own(config)
+    const password = 'requirepass' in config ? { password: 'a-secret-password' } : {}
+    const users = new RedisOfRelease({ port: redis.port, lazyConnect: true, ...password })
+    const store = storeOn(users)
+    const request = requestFor({ key: 'a-secret-key', fingerprint: 'a-secret-body' })
+    const asked = [
+      store.consume('a-secret-token', 1000),
+      store.reserve(request),
+      store.settle({ ...request, fence: 1 }, { type: 'finished', result: Buffer.from('a-secret') }),
+    ]
+    if (config['maxmemory'] === undefined) asked.push(store.check() as Promise<never>)
+    for (const { error } of await Promise.all(asked.map((work) => timed<unknown>(work)))) {
+      expect(error).toBeInstanceOf(Error)
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('a-secret')
+    }
+  })
+})

@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto'
+import { Cluster, Redis } from 'ioredis'
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { startCluster } from '../../../support/redis-cluster.js'
+import { startReplica } from '../../../support/redis-replica.js'
+import { startSentinel } from '../../../support/redis-sentinel.js'
+import { until } from '../../../support/until.js'
+import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
+import { answers, storeOn } from '../kit.js'
+
+const MAJORS = [
+  { major: 'ioredis 6', RedisOfRelease: Redis, ClusterOfRelease: Cluster },
+  {
+    major: 'ioredis 5',
+    RedisOfRelease: Redis5 as unknown as typeof Redis,
+    ClusterOfRelease: Cluster5 as unknown as typeof Cluster,
+  },
+]
+
+interface Login {
+  readonly username: string
+  readonly password: string
+}
+
+const OLD: Login = { username: 'app', password: 'the-first-secret' }
+const RENEWED: Login = { username: 'app', password: 'the-second-secret' }
+const RENAMED: Login = { username: 'app-2', password: 'the-third-secret' }
+
+const permit = (server: Pick<RedisServer, 'command'>, { username, password }: Login) =>
+  server.command('ACL', 'SETUSER', username, 'reset', 'on', `>${password}`, '~*', '&*', '+@all')
+
+/** Ends the old login and all its connections. */
+async function replaceLogin(
+  server: Pick<RedisServer, 'command'>,
+  before: Login,
+  after: Login,
+): Promise<void> {
+  await permit(server, after)
+  if (after.username !== before.username) await server.command('ACL', 'DELUSER', before.username)
+  else await server.command('CLIENT', 'KILL', 'USER', before.username)
+}
+
+async function started<T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> {
+  const server = await starting
+  onTestFinished(() => server.stop())
+  return server
+}
+
+/** A store and a denylist on the user's client; both have connected. */
+async function openBoth(users: Redis | Cluster, replicas?: number) {
+  const store = storeOn(
+    users,
+    replicas === undefined ? {} : { replicas: { min: replicas, timeoutMs: 1000 } },
+  )
+  const denylist = denylistOn(users)
+  await until('the store answers', () => answers(store))
+  await denylist.ready()
+  const deny = () => denylist.deny(entryOf({ kind: 'token', value: randomUUID() }))
+  await deny()
+  return {
+    async expectRecovery(): Promise<void> {
+      await until('the store answers', () => answers(store))
+      await store.check()
+      await until('the denylist is read', async () => denylist.health().lastError === undefined)
+      const { version } = await deny()
+      await until('the denylist is current', async () => denylist.health().version === version)
+    },
+  }
+}
+
+describe.each(MAJORS)(
+  'own connections log in as the user’s client does ($major)',
+  ({ RedisOfRelease, ClusterOfRelease }) => {
+    test.each([
+      ['another password', RENEWED],
+      ['another user', RENAMED],
+    ])('with %s', async (_, next) => {
+      const server = await started(startRedis())
+      await permit(server, OLD)
+      const users = new RedisOfRelease({ port: server.port, lazyConnect: true, ...OLD })
+      const both = await openBoth(users)
+      await replaceLogin(server, OLD, next)
+      Object.assign(users.options, next)
+      await both.expectRecovery()
+    })
+
+    test('once the user’s client has the password that the server has had for a while', async () => {
+      const server = await started(startRedis({ config: { requirepass: OLD.password } }))
+      const admin = new Redis({ port: server.port, password: OLD.password })
+      onTestFinished(() => admin.disconnect())
+      const { password } = OLD
+      const users = new RedisOfRelease({ port: server.port, lazyConnect: true, password })
+      const both = await openBoth(users)
+      await admin.config('SET', 'requirepass', RENEWED.password)
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal')
+      await expect(storeOn(users).check()).rejects.toThrow(/WRONGPASS|NOAUTH/)
+      users.options.password = RENEWED.password
+      await both.expectRecovery()
+    })
+
+    test('where reservations wait for a replica', async () => {
+      const server = await started(startRedis())
+      await started(startReplica(server))
+      await permit(server, OLD)
+      const users = new RedisOfRelease({ port: server.port, lazyConnect: true, ...OLD })
+      const both = await openBoth(users, 1)
+      await replaceLogin(server, OLD, RENEWED)
+      users.options.password = RENEWED.password
+      await both.expectRecovery()
+    })
+
+    test.each([
+      ['to every node', 3],
+      ['to one node', 1],
+    ])('in a cluster that cuts the connections %s', async (_, cut) => {
+      const cluster = await started(startCluster())
+      const nodes = [...cluster.masters, ...cluster.replicas]
+      await Promise.all(nodes.map((node) => permit(node, OLD)))
+      const users = new ClusterOfRelease([...cluster.startupNodes], {
+        lazyConnect: true,
+        redisOptions: { ...OLD },
+      })
+      const both = await openBoth(users)
+      users.options.redisOptions = { ...users.options.redisOptions, ...RENEWED }
+      await Promise.all(nodes.map((node) => permit(node, RENEWED)))
+      const toCut = cut === 1 ? cluster.masters.slice(0, 1) : nodes
+      await Promise.all(toCut.map((node) => node.command('CLIENT', 'KILL', 'USER', OLD.username)))
+      await both.expectRecovery()
+    })
+
+    test('behind sentinels that want a password too', async () => {
+      const sentinels = await started(startSentinel())
+      const asked = sentinels.sentinels.map(({ port }) => {
+        const client = new Redis({ port })
+        onTestFinished(() => client.disconnect())
+        return {
+          command: async (name: string, ...words: string[]) =>
+            String(await client.call(name, words)),
+        }
+      })
+      const all = [...asked, sentinels.primary, ...sentinels.replicas]
+      await Promise.all(all.map((server) => permit(server, OLD)))
+      const users = new RedisOfRelease({
+        name: sentinels.name,
+        sentinels: [...sentinels.sentinels],
+        sentinelUsername: OLD.username,
+        sentinelPassword: OLD.password,
+        lazyConnect: true,
+        ...OLD,
+      })
+      const both = await openBoth(users)
+      await Promise.all(all.map((server) => replaceLogin(server, OLD, RENEWED)))
+      Object.assign(users.options, RENEWED, { sentinelPassword: RENEWED.password })
+      await both.expectRecovery()
+    })
+  },
+)

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { duplicateClient } from '../../../../src/stores/redis/connection/dedicated-client.js'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { until } from '../../../support/until.js'
+import { answers, begin, openStore, requestFor, retryOf, storeOn, timed } from '../kit.js'
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await startRedis()
+  return () => server.stop()
+})
+
+async function own(config: Record<string, string> = {}): Promise<RedisServer> {
+  const started = await startRedis({ config })
+  onTestFinished(() => started.stop())
+  return started
+}
+
+describe('whatever the user’s client is told', () => {
+  const OPTIONS: [string, RedisOptions][] = [
+    ['no offline queue', { enableOfflineQueue: false }],
+    ['retries for ever', { maxRetriesPerRequest: null }],
+    ['no retries', { maxRetriesPerRequest: 0 }],
+    ['a short time for commands', { commandTimeout: 1 }],
+    ['auto-pipelining', { enableAutoPipelining: true }],
+    ['a prefix of keys', { keyPrefix: 'app:' }],
+    ['numbers as strings', { stringNumbers: true }],
+    ['no reconnecting', { retryStrategy: () => null }],
+    ['late reconnecting', { retryStrategy: () => 60_000 }],
+    ['no resending', { autoResendUnfulfilledCommands: false }],
+    ['no ready check', { enableReadyCheck: false }],
+    ['another database', { db: 3 }],
+    ['a name', { connectionName: 'orders' }],
+    ['resending on errors', { reconnectOnError: () => 2 }],
+    ['read-only', { readOnly: true }],
+    ['the third protocol', { protocol: 3, replyMapping: 'resp3' } as RedisOptions],
+    ['a socket timeout', { socketTimeout: 1 }],
+  ]
+
+  test.each(OPTIONS)('%s, the store does all it should', async (_, options) => {
+    const redis = await own()
+    const { store } = openStore(redis, {}, options)
+    await store.check()
+    const id = randomUUID()
+    expect(await store.consume(id, 60_000)).toBe(true)
+    expect(await store.consume(id, 60_000)).toBe(false)
+    const request = requestFor()
+    const run = await begin(store, request)
+    const found = await store.reserve(retryOf(request))
+    expect(found).toEqual({ outcome: 'running', leaseLeftMs: expect.any(Number) })
+    await store.settle(run, { type: 'finished', result: Buffer.from([0, 255]) })
+    const replayed = await store.reserve(retryOf(request))
+    expect(replayed).toEqual({ outcome: 'finished', result: Buffer.from([0, 255]) })
+    await redis.kill()
+    const { ms, error } = await timed(store.consume(id, 60_000))
+    expect(error).toBeInstanceOf(Error)
+    expect(ms).toBeLessThan(1000)
+    await redis.restart()
+    await until('the store answers', () => answers(store))
+  })
+
+  test('its prefix and its database are the store’s too', async () => {
+    const { store } = openStore(server, {}, { keyPrefix: 'app:', db: 5 })
+    const id = randomUUID()
+    await store.consume(id, 60_000)
+    const fifth = new Redis({ host: server.host, port: server.port, db: 5 })
+    onTestFinished(() => fifth.disconnect())
+    expect(await fifth.exists(`app:esa:t:${id}`)).toBe(1)
+  })
+})
+
+test.each([
+  ['ioredis 6', Redis],
+  ['ioredis 5', Redis5 as unknown as typeof Redis],
+])('the connection of the store bears the name of the user’s (%s)', async (_, RedisOfRelease) => {
+  const connectionName = randomUUID()
+  const { host, port } = server
+  const store = storeOn(new RedisOfRelease({ host, port, connectionName, lazyConnect: true }))
+  await store.consume(randomUUID(), 1000)
+  await until('it is named', async () =>
+    (await server.command('CLIENT', 'LIST')).includes(`name=${connectionName}`),
+  )
+})
+
+describe('whatever the user’s client is doing', () => {
+  test('subscribing does not disturb the store', async () => {
+    const { store, redis } = openStore(server)
+    await redis.subscribe('news')
+    expect(await store.consume(randomUUID(), 1000)).toBe(true)
+  })
+
+  test('blocking does not delay it', async () => {
+    const { store, redis } = openStore(server)
+    const waiting = [redis.blpop('nothing', 0), redis.wait(5, 0)]
+    for (const each of waiting) each.catch(() => {})
+    const { ms, value } = await timed(store.consume(randomUUID(), 1000))
+    expect(value).toBe(true)
+    expect(ms).toBeLessThan(250)
+    redis.disconnect()
+  })
+
+  test('a transaction is not joined', async () => {
+    const { store, redis } = openStore(server)
+    const transaction = redis.multi().set('a', '1')
+    expect(await store.consume(randomUUID(), 1000)).toBe(true)
+    expect(await transaction.exec()).toEqual([[null, 'OK']])
+  })
+
+  test('ending its own connection does not end the store’s', async () => {
+    const { store, redis } = openStore(server)
+    await redis.ping()
+    await store.consume(randomUUID(), 1000)
+    await redis.quit()
+    expect(await store.consume(randomUUID(), 1000)).toBe(true)
+  })
+})
+
+describe('a client of a cluster', () => {
+  test.each([
+    ['ioredis 6', Cluster],
+    ['ioredis 5', Cluster5 as unknown as typeof Cluster],
+  ])('keeps the user’s password and the rest, through %s', (_, ClusterOfRelease) => {
+    const users = new ClusterOfRelease([{ host: '127.0.0.1', port: 1 }], {
+      lazyConnect: true,
+      scaleReads: 'slave',
+      maxRedirections: 1,
+      redisOptions: { password: 'secret-of-cluster', tls: {}, commandTimeout: 1 },
+    })
+    const { options } = duplicateClient(users, 250) as Cluster
+    expect(options.redisOptions).toMatchObject({ password: 'secret-of-cluster', tls: {} })
+    expect(options.redisOptions?.commandTimeout).toBeUndefined()
+    expect(options).toMatchObject({ scaleReads: 'master', enableOfflineQueue: false })
+    expect(options.maxRedirections).toBeGreaterThan(1)
+  })
+
+  test('that needs a password gets it', async () => {
+    const node = await own({
+      'cluster-enabled': 'yes',
+      'cluster-announce-ip': '127.0.0.1',
+      requirepass: 'secret-of-cluster',
+    })
+    const admin = new Redis({ host: node.host, port: node.port, password: 'secret-of-cluster' })
+    onTestFinished(() => admin.disconnect())
+    await admin.cluster('ADDSLOTSRANGE', 0, 16383)
+    const users = new Cluster5([{ host: node.host, port: node.port }], {
+      lazyConnect: true,
+      redisOptions: { password: 'secret-of-cluster' },
+    })
+    const store = storeOn(users as unknown as Cluster)
+    await until('the store answers', () => answers(store))
+  })
+})

@@ -1,0 +1,24 @@
+import { beforeAll, expect, test } from 'vitest'
+import { slotOf } from '../../../../src/stores/redis/connection/hash-slot.js'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+
+let node: RedisServer
+beforeAll(async () => {
+  node = await startRedis({ config: { 'cluster-enabled': 'yes' } })
+  return () => node.stop()
+})
+
+test.each([
+  'esa:t:abc',
+  'esa:k:0123456789abcdefABCDEF-_',
+  '',
+  'é€😀',
+  '{orders}:t:abc',
+  'a{orders}:t:{abc}',
+  'a{}b{c}',
+  'a{b',
+  'a}b{c}',
+  '{{x}}',
+])('the slot of %j is the one that Redis says', async (key) => {
+  expect(slotOf(key)).toBe(Number(await node.command('CLUSTER', 'KEYSLOT', key)))
+})

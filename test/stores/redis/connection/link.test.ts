@@ -1,0 +1,196 @@
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { setImmediate as nextTick } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { Redis } from 'ioredis'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openLink } from '../../../../src/stores/redis/connection/link.js'
+import { script } from '../../../../src/stores/redis/connection/script.js'
+import { compileText } from '../../../support/compile.js'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisCluster, startCluster } from '../../../support/redis-cluster.js'
+import { openStore } from '../kit.js'
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
+const EXIT_TIMEOUT_MS = 50_000
+/** How long a process that nothing holds may wait for others, on a busy machine, until it ends. */
+const AT_ONCE_MS = 1500
+/** ioredis waits for a sentinel's answer, and then two seconds for the end of its connection. */
+const SENTINEL_MS = 5000
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await startRedis()
+  return () => server.stop()
+})
+
+interface Program {
+  /** The package's name. */
+  readonly ioredis: string
+  /** Makes the user's client. */
+  readonly client: string
+  readonly body: string
+}
+
+/**
+ * Runs a program that is given `store`, and closes it and the user's client when its body is done.
+ * Resolves with what it prints, and how long it then waited, rather than worked, until it ended.
+ */
+async function runProgram({
+  ioredis,
+  client,
+  body,
+}: Program): Promise<{ output: string; ms: number }> {
+  const program = `
+    import { Cluster, Redis } from '${ioredis}'
+    import { redisStore } from 'express-service-auth/redis'
+    const redis = ${client}
+    redis.on('error', () => {})
+    const store = redisStore(redis)
+    ${body}
+    store.close()
+    redis.disconnect()
+    const { idle } = performance.eventLoopUtilization()
+    process.on('exit', (code) =>
+      console.log('exit', code, performance.eventLoopUtilization().idle - idle))`
+  const args = [await compileText(program)]
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, { cwd: ROOT, timeout: EXIT_TIMEOUT_MS }, (error, stdout) => {
+      const ms = Number(/exit 0 ([\d.]+)/.exec(stdout)?.[1])
+      if (error) reject(new Error(`it did not end well: ${stdout}`, { cause: error }))
+      else resolve({ output: stdout, ms })
+    })
+  })
+}
+
+const single = (port: number): string => `new Redis({ port: ${port}, lazyConnect: true })`
+
+describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s', (ioredis) => {
+  let hanging: RedisServer
+  let cluster: RedisCluster
+  beforeAll(async () => {
+    hanging = await startRedis()
+    hanging.pause()
+    cluster = await startCluster()
+    return () => Promise.all([hanging.stop(), cluster.stop()])
+  })
+
+  test.concurrent('ends at once', async () => {
+    const { output, ms } = await runProgram({
+      ioredis,
+      client: single(server.port),
+      body: `await store.check(); console.log(await store.consume('${randomUUID()}', 1000))`,
+    })
+    expect(output).toContain('true')
+    expect(ms).toBeLessThan(AT_ONCE_MS)
+  })
+
+  test.concurrent('learns that Redis is down, and ends at once', async () => {
+    const { output, ms } = await runProgram({
+      ioredis,
+      client: single(1),
+      body: 'await store.check().catch((error) => console.log(error.message))',
+    })
+    expect(output).toContain('out of reach')
+    expect(ms).toBeLessThan(AT_ONCE_MS)
+  })
+
+  test.concurrent('ends at once while Redis hangs and a reservation is to be taken back', async () => {
+    const request = JSON.stringify({ key: 'k', owner: 'o', fingerprint: 'f', leaseMs: 9e5 })
+    const { output, ms } = await runProgram({
+      ioredis,
+      client: single(hanging.port),
+      body: `await store.reserve(${request}).catch((error) => console.log(error.message))`,
+    })
+    expect(output).toContain('Redis')
+    expect(ms).toBeLessThan(AT_ONCE_MS)
+  })
+
+  test.concurrent('ends when a sentinel says nothing', async () => {
+    const { output, ms } = await runProgram({
+      ioredis,
+      client: `new Redis({ sentinels: [{ port: ${hanging.port} }], name: 'orders', lazyConnect: true })`,
+      body: `await store.check().catch((error) => console.log(error.message))`,
+    })
+    expect(output).toContain('out of reach')
+    expect(ms).toBeLessThan(SENTINEL_MS)
+  })
+
+  test.concurrent('ends at once when the store is a cluster’s', async () => {
+    const { output, ms } = await runProgram({
+      ioredis,
+      client: `new Cluster(${JSON.stringify(cluster.startupNodes)}, { lazyConnect: true })`,
+      body: `for (let first; first === undefined;) {
+        first = await store.consume(crypto.randomUUID(), 1000).catch(() => undefined)
+        console.log(first)
+      }`,
+    })
+    expect(output).toContain('true')
+    expect(ms).toBeLessThan(AT_ONCE_MS)
+  })
+})
+
+describe('an outage', () => {
+  test('leaves nothing in memory of those who gave up', async () => {
+    const redis = await startRedis()
+    await redis.stop()
+    const { store } = openStore(redis, { timeoutMs: 1 })
+    const wave = () =>
+      Promise.allSettled(Array.from({ length: 2000 }, () => store.consume(randomUUID(), 1000)))
+    for (let n = 0; n < 5; n++) await wave()
+    const warned = vi.spyOn(process, 'emitWarning')
+    const before = heapUsed()
+    for (let n = 0; n < 20; n++) await wave()
+    expect(heapUsed() - before).toBeLessThan(3_000_000)
+    expect(warned).not.toHaveBeenCalled()
+  })
+})
+
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
+}
+
+describe('commands of one tick', () => {
+  test.each([2, 70])('leave together (%i)', async (count) => {
+    const client = new Redis({ port: server.port })
+    onTestFinished(() => client.disconnect())
+    await once(client, 'ready')
+    const { stream } = client
+    const uncork = vi.spyOn(stream, 'uncork')
+    const link = openLink(client, 1000)
+    const echo = script('return ARGV[1]')
+    await client.script('LOAD', echo.source)
+    uncork.mockClear()
+    const replies = Array.from({ length: count }, (_, index) =>
+      link.evaluateKnown({ script: echo, key: 'k', args: [String(index)] }),
+    )
+    expect(stream.writableCorked).toBe(1)
+    expect((await Promise.all(replies)).map(String)).toEqual(replies.map((_, index) => `${index}`))
+    expect(uncork).toHaveBeenCalledTimes(1)
+    expect(stream.writableCorked).toBe(0)
+  })
+
+  test('leave on the connection that there is, also where another was there before', async () => {
+    const [first, second] = [new PassThrough(), new PassThrough()]
+    const client = { on() {}, stream: first, evalshaBuffer: async () => 'OK' }
+    const link = openLink(client as unknown as Redis, 1000)
+    const call = { script: script('return 1'), key: 'k', args: [] }
+    const corked = () => [first.writableCorked, second.writableCorked]
+    await link.evaluateKnown(call)
+    expect(corked()).toEqual([1, 0])
+    client.stream = second
+    for (let sent = 0; sent < 40; sent += 1) await link.evaluateKnown(call)
+    expect(corked()).toEqual([1, 1])
+    client.stream = first
+    await link.evaluateKnown(call)
+    expect(corked()).toEqual([2, 1])
+    await nextTick()
+    expect(corked()).toEqual([0, 0])
+  })
+})

@@ -1,0 +1,64 @@
+import { Redis, type RedisOptions } from 'ioredis'
+import { Redis as Redis5 } from 'ioredis5'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
+import { storeOn } from '../kit.js'
+
+const MAJORS = [
+  { major: 'ioredis 6', RedisOfRelease: Redis },
+  { major: 'ioredis 5', RedisOfRelease: Redis5 as unknown as typeof Redis },
+]
+
+async function openServer(config: Record<string, string> = {}): Promise<RedisServer> {
+  const server = await startRedis({ config })
+  onTestFinished(() => server.stop())
+  return server
+}
+
+describe.each(MAJORS)('a connection that Redis refuses ($major)', ({ RedisOfRelease }) => {
+  async function faultsOf(options: RedisOptions): Promise<string[]> {
+    const client = () => new RedisOfRelease({ lazyConnect: true, ...options } as object)
+    const store = storeOn(client() as Redis, { timeoutMs: 700 })
+    const denylist = denylistOn(client() as Redis)
+    const faults: string[] = []
+    const note = (error: Error): void => void faults.push(error.message)
+    await store.check().catch(note)
+    await store.consume('a-token', 1000).catch(note)
+    await denylist.deny(entryOf()).catch(note)
+    return faults
+  }
+
+  const expectAll = (faults: readonly string[], what: RegExp): void =>
+    expect(faults).toEqual([1, 2, 3].map(() => expect.stringMatching(what)))
+
+  test('is reported as a wrong password', async () => {
+    const { port } = await openServer({ requirepass: 'the-right-password' })
+    expectAll(await faultsOf({ port, password: 'a-wrong-password' }), /login: WRONGPASS/)
+  })
+
+  test('is never used as the default user, who needs no password', async () => {
+    const server = await openServer()
+    await server.command('ACL', 'SETUSER', 'app', 'on', '>right', '~*', '+@all')
+    const login = { username: 'app', password: 'wrong' }
+    expectAll(await faultsOf({ port: server.port, ...login }), /login: WRONGPASS/)
+    expect(await server.command('DBSIZE')).toBe('0')
+  })
+
+  test('is never used in database 0 when the database does not exist', async () => {
+    const server = await openServer()
+    expectAll(await faultsOf({ port: server.port, db: 9999 }), /database 9999: ERR DB index/)
+    expect(await server.command('DBSIZE')).toBe('0')
+  })
+
+  test('is reported as TLS to a plain port', async () => {
+    const { port } = await openServer()
+    expectAll(await faultsOf({ port, tls: {} }), /is this a port without TLS\?/)
+  })
+
+  test('is a TypeError when the URL names no number as database', () => {
+    const client = new RedisOfRelease('redis://127.0.0.1/orders', { lazyConnect: true })
+    expect(() => storeOn(client as Redis)).toThrow(/option db of redis must be the number/)
+    expect(() => denylistOn(client as Redis)).toThrow(/option db of redis must be the number/)
+  })
+})

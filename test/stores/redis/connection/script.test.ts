@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { CONSUME } from '../../../../src/stores/redis/store/consume-script.js'
+import {
+  RENEW,
+  RESERVE,
+  SETTLE,
+  TAKE_BACK,
+} from '../../../../src/stores/redis/store/idempotency-scripts.js'
+import { startRedis } from '../../../support/redis.js'
+
+test('every script has the digest that Redis gives it', async () => {
+  const redis = await startRedis()
+  for (const { source, sha } of [CONSUME, RESERVE, RENEW, SETTLE, TAKE_BACK]) {
+    expect(await redis.command('SCRIPT', 'LOAD', source)).toBe(sha)
+  }
+  await redis.stop()
+})

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { Redis as Redis5 } from 'ioredis5'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startSentinel } from '../../../support/redis-sentinel.js'
+import { until } from '../../../support/until.js'
+import { answers, begin, requestFor, retryOf, storeOn } from '../kit.js'
+
+describe.each([
+  ['ioredis 6', Redis],
+  ['ioredis 5', Redis5 as unknown as typeof Redis],
+])('a store behind sentinels, through %s', (_, RedisOfRelease) => {
+  test('forgets no reservation that a replica has when the primary dies', async () => {
+    const group = await startSentinel()
+    onTestFinished(() => group.stop())
+    const users = new RedisOfRelease({
+      sentinels: [...group.sentinels],
+      name: group.name,
+      role: 'slave',
+      lazyConnect: true,
+    })
+    // A reservation may have to wait for the count of the replicas of the one before it, too.
+    const store = storeOn(users, { timeoutMs: 5000, replicas: { min: 2, timeoutMs: 1000 } })
+    await until('the store answers', () => answers(store))
+    await expect(store.check()).resolves.toEqual([])
+    const request = requestFor({ leaseMs: 120_000 })
+    const id = randomUUID()
+    const run = await begin(store, request)
+    expect(await store.consume(id, 120_000)).toBe(true)
+
+    await group.killPrimary()
+    const survivor = storeOn(users, { timeoutMs: 2000 })
+    await until('a replica has taken over', () => answers(survivor))
+    expect(await survivor.consume(id, 120_000)).toBe(false)
+    expect((await survivor.reserve(retryOf(request))).outcome).toBe('running')
+    await until('the first store has come along', () => store.renew(run).catch(() => false))
+    // Two replicas are asked for, and one is left. Until that one follows and the connection for
+    // reservations has come along too, they are refused for other reasons.
+    await until('one replica of two acknowledges', () =>
+      store.reserve(requestFor()).then(
+        () => false,
+        ({ message }: Error) => message.includes('1 of 2 replicas'),
+      ),
+    )
+  }, 60_000)
+})

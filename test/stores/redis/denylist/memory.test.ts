@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { launch } from '../../../support/launch.js'
+import { startRedis } from '../../../support/redis.js'
+import { ISSUER } from './denylist-kit.js'
+
+const MOST_OCTETS = 5 * 1024 * 1024
+
+test('10,000 entries take a receiver at most 5 MB', async () => {
+  const server = await startRedis()
+  onTestFinished(() => server.stop())
+  const program = new URL('./memory.child.ts', import.meta.url)
+  const args = [String(server.port), ISSUER]
+  const { child, kill } = await launch(program, { args, nodeArgs: ['--expose-gc'] })
+  onTestFinished(kill)
+  const rows: string[] = []
+  for (let count = 0; count < 10_000; count++) {
+    const kind = count % 2 === 0 ? 'caller' : 'token'
+    rows.push(
+      JSON.stringify([ISSUER, kind, randomUUID()]),
+      `${Date.now() * 1000 + count}|2000000000|-`,
+    )
+  }
+  await server.command('HSET', 'esa:{denylist}:entries', ...rows)
+  await server.command('SET', 'esa:{denylist}:version', '1 nonce')
+  child.send('go')
+  const [{ octets, callers }] = await once(child, 'message')
+  expect(callers).toBe(5000)
+  expect(octets).toBeLessThan(MOST_OCTETS)
+})

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { compile } from '../../../support/compile.js'
+import { startRedis } from '../../../support/redis.js'
+import { startTcpProxy } from '../../../support/tcp-proxy.js'
+import { until } from '../../../support/until.js'
+
+const child = await compile(new URL('./redis-denylist.child.ts', import.meta.url))
+
+async function leave(state: string, port: number): Promise<string> {
+  const command = [child, state, String(port)]
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, command, {
+    timeout: 15_000,
+  })
+  expect(stderr).toBe('')
+  return stdout
+}
+
+test.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
+  'a denylist that is closed does not hold the process open: %s',
+  async (state) => {
+    const ofCluster = { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' }
+    const server = await startRedis({ config: state === 'cluster' ? ofCluster : {} })
+    onTestFinished(() => server.stop())
+    if (state === 'cluster') {
+      await server.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+      await until('the cluster is up', async () =>
+        (await server.command('CLUSTER', 'INFO')).includes('cluster_state:ok'),
+      )
+    }
+    expect(await leave(state, server.port)).toMatch(/left\n$/)
+  },
+)
+
+test.each(['accepted and silent for good', 'refused'] as const)(
+  'one whose server is out of reach says so before the process ends: %s',
+  async (outage) => {
+    const server = await startRedis()
+    const proxy = await startTcpProxy(server)
+    onTestFinished(async () => {
+      await proxy.close()
+      await server.stop()
+    })
+    await proxy.fail(outage)
+    const told = 'ServiceAuthError\nServiceAuthError\nleft\n'
+    expect(await leave('out of reach', proxy.port)).toBe(told)
+  },
+)

@@ -1,0 +1,103 @@
+import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { entryOf, ISSUER } from './denylist-kit.js'
+
+const KEPT = entryOf()
+const OTHER = entryOf({ value: 'billing' })
+const ALLOW_KEPT = { issuer: ISSUER, kind: 'caller', value: 'orders' } as const
+
+let server: RedisServer
+
+beforeAll(async () => {
+  server = await startRedis()
+})
+afterAll(() => server.stop())
+
+interface Desk {
+  readonly prefix: string
+  readonly list: RedisDenylist
+}
+
+function openDesk(prefix: string, login: { username?: string } = {}): Desk {
+  const password = login.username === undefined ? {} : { password: 'operator-password' }
+  const redis = new Redis({ port: server.port, lazyConnect: true, ...login, ...password })
+  const list = redisDenylist(redis, { prefix })
+  onTestFinished(() => {
+    list.close()
+    redis.disconnect()
+  })
+  return { prefix, list }
+}
+
+/** How many entries and marks there are. */
+async function listOf({ prefix }: Desk): Promise<string[]> {
+  const keyOf = (part: string): string => `${prefix}{denylist}:${part}`
+  return [
+    await server.command('HLEN', keyOf('entries')),
+    await server.command('HLEN', keyOf('marks')),
+  ]
+}
+
+async function expectNothingWritten(desk: Desk, write: Promise<unknown>, before: string[]) {
+  await expect(write).rejects.toMatchObject({
+    code: 'unavailable',
+    mayBeWritten: false,
+    message: expect.stringContaining('nothing was written'),
+  })
+  expect(await listOf(desk)).toEqual(before)
+}
+
+describe('what a server refuses in the middle leaves nothing behind', () => {
+  test('a key of another type', async () => {
+    const desk = openDesk('type:')
+    await desk.list.deny(KEPT)
+    const before = await listOf(desk)
+    const reasons = `${desk.prefix}{denylist}:reasons`
+    await server.command('DEL', reasons)
+    await server.command('SET', reasons, 'text')
+    await expectNothingWritten(desk, desk.list.deny(OTHER), before)
+    await expectNothingWritten(desk, desk.list.allow(ALLOW_KEPT), before)
+  })
+
+  test.each(['set', 'hset', 'hdel'])('a user without the right to %s', async (right) => {
+    const username = `without-${right}`
+    const desk = openDesk(`${right}:`)
+    await desk.list.deny(KEPT)
+    const before = await listOf(desk)
+    const rights = ['on', '>operator-password', '~*', '+@all', `-${right}`]
+    await server.command('ACL', 'SETUSER', username, ...rights)
+    const { list } = openDesk(desk.prefix, { username })
+    await expectNothingWritten(desk, list.allow(ALLOW_KEPT), before)
+    if (right !== 'hdel') await expectNothingWritten(desk, list.deny(OTHER), before)
+  })
+
+  test('allow, on a server that is full, is not refused', async () => {
+    const full = await startRedis()
+    onTestFinished(() => full.stop())
+    const redis = new Redis({ port: full.port, lazyConnect: true })
+    const list = redisDenylist(redis)
+    onTestFinished(() => {
+      list.close()
+      redis.disconnect()
+    })
+    await list.deny(KEPT)
+    await full.command('CONFIG', 'SET', 'maxmemory', '1')
+    await expect(list.allow(ALLOW_KEPT)).resolves.toMatchObject({ wasListed: true })
+    expect(await list.entries()).toEqual([])
+    expect(await full.command('HLEN', 'esa:{denylist}:marks')).toBe('1')
+  })
+
+  test('a user that may read the version alone', async () => {
+    const desk = openDesk('reader:')
+    await desk.list.deny(KEPT)
+    const before = await listOf(desk)
+    const rights = ['on', '>operator-password', '~*', '-@all', '+@connection', '+@scripting']
+    const reading = ['+info', '+time', '+get', '+hgetall', '+hlen']
+    await server.command('ACL', 'SETUSER', 'reader', ...rights, ...reading)
+    const { list } = openDesk(desk.prefix, { username: 'reader' })
+    await expectNothingWritten(desk, list.deny(OTHER), before)
+    await expectNothingWritten(desk, list.allow(ALLOW_KEPT), before)
+  })
+})

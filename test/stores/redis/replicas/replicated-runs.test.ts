@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import type { Store } from 'express-service-auth'
+import { redisStore } from 'express-service-auth/redis'
+import {
+  idempotencyStoreCases,
+  recordKeeperCases,
+  singleUseStoreCases,
+} from 'express-service-auth/testing'
+import { Cluster } from 'ioredis'
+import { Cluster as Cluster5 } from 'ioredis5'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RedisCluster, startCluster } from '../../../support/redis-cluster.js'
+import { isPrimary } from '../../../support/redis-replica.js'
+import { testCases } from '../../../support/store-cases.js'
+import { until } from '../../../support/until.js'
+import { answers, requestFor, retryOf, storeOn } from '../kit.js'
+
+let cluster: RedisCluster
+beforeAll(async () => {
+  cluster = await startCluster()
+})
+afterAll(() => cluster.stop())
+
+const clients = {
+  'ioredis 6': () => new Cluster([...cluster.startupNodes], { lazyConnect: true }),
+  'ioredis 5': () =>
+    new Cluster5([...cluster.startupNodes], { lazyConnect: true }) as unknown as Cluster,
+}
+
+describe.each(Object.entries(clients))('a store on a cluster, through %s', (_, connect) => {
+  describe.each([
+    ['without replicas', undefined],
+    ['with a replica', { min: 1, timeoutMs: 5000 }],
+  ])('%s', (_, replicas) => {
+    let store: Store
+    beforeAll(async () => {
+      const redis = connect()
+      redis.on('error', () => {})
+      store = redisStore(redis, { timeoutMs: 5000, replicas })
+      await until('the store answers', () => answers(store))
+      return () => {
+        store.close()
+        redis.disconnect()
+      }
+    })
+
+    testCases(singleUseStoreCases(() => store))
+    testCases(idempotencyStoreCases(() => store))
+    testCases(recordKeeperCases(() => store))
+
+    test('is fit for its purpose', async () => {
+      await expect(store.check()).resolves.toEqual([])
+    })
+  })
+
+  test('honours the prefix of the client, for reservations with replicas too', async () => {
+    const redis = connect().duplicate([], { keyPrefix: 'app:', lazyConnect: true })
+    const store = storeOn(redis, { timeoutMs: 5000, replicas: { min: 1, timeoutMs: 5000 } })
+    const plain = storeOn(redis, { timeoutMs: 5000 })
+    const id = randomUUID()
+    expect(await store.consume(id, 60_000)).toBe(true)
+    expect(await plain.consume(id, 60_000)).toBe(false)
+    const found = await Promise.all(
+      cluster.masters.map((node) => node.command('EXISTS', `app:esa:t:${id}`).catch(() => '0')),
+    )
+    expect(found.filter((count) => count === '1')).toHaveLength(1)
+  })
+})
+
+describe('a cluster with faults', () => {
+  test('has every master looked at', async () => {
+    const store = storeOn(clients['ioredis 6'](), { timeoutMs: 5000 })
+    for (const master of cluster.masters) {
+      await expect(store.check()).resolves.toEqual([])
+      await master.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+      await expect(store.check()).rejects.toThrow(`${master.port} may evict keys`)
+      await master.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+    }
+  })
+
+  test('loses no reservation with a master killed under load, and comes back', async () => {
+    const instances = [0, 1].map(() =>
+      storeOn(clients['ioredis 6'](), { replicas: { min: 1, timeoutMs: 200 } }),
+    )
+    for (const store of instances) await until('the store answers', () => answers(store))
+    const runs = new Map<string, number>()
+    const requests = Array.from({ length: 60 }, () => requestFor({ leaseMs: 60_000 }))
+    let isOver = false
+    let refusals = 0
+
+    /** What two receivers do: each key is asked for again and again, and runs when it is reserved. */
+    async function ask(store: Store, index: number): Promise<void> {
+      for (let turn = index; !isOver; turn++) {
+        const request = retryOf(requests[turn % requests.length] ?? requestFor())
+        try {
+          const found = await store.reserve(request)
+          if (found.outcome === 'reserved') {
+            runs.set(request.key, (runs.get(request.key) ?? 0) + 1)
+          }
+        } catch {
+          refusals++
+        }
+        if (turn % 10 === 0) requests.push(requestFor({ leaseMs: 60_000 }))
+        await new Promise((resolve) => setTimeout(resolve, 2))
+      }
+    }
+
+    const load = Promise.all(
+      instances.flatMap((store) => [0, 20, 40].map((index) => ask(store, index))),
+    )
+    await until('there is some load', async () => runs.size > 50)
+    await cluster.masters[0]?.kill()
+    await until('it was noticed', async () => refusals > 0)
+    const [promoted] = cluster.replicas
+    await until(
+      'the replica is promoted',
+      async () => promoted !== undefined && isPrimary(promoted),
+    )
+    isOver = true
+    await load
+    for (const count of runs.values()) expect(count).toBe(1)
+    await cluster.masters[0]?.restart()
+    for (const store of instances) {
+      await until('every key can be reserved again', async () => {
+        const outcomes = await Promise.allSettled(
+          requests.map((request) => store.reserve(retryOf(request))),
+        )
+        return outcomes.every(({ status }) => status === 'fulfilled')
+      })
+    }
+  }, 60_000)
+})

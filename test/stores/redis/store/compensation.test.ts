@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createTakeBacks } from '../../../../src/stores/redis/store/compensation.js'
+import { startRedis } from '../../../support/redis.js'
+import { startTcpProxy } from '../../../support/tcp-proxy.js'
+import { until } from '../../../support/until.js'
+import { openStore, requestFor, retryOf } from '../kit.js'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('createTakeBacks', () => {
+  test('tries at once, and again until it succeeds', async () => {
+    vi.useFakeTimers()
+    let failures = 3
+    const attempt = vi.fn(async () => {
+      if (failures-- > 0) throw new Error('down')
+    })
+    const takeBacks = createTakeBacks(attempt)
+    takeBacks.add('a', 'work')
+    expect(attempt).toHaveBeenCalledTimes(1)
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(attempt).toHaveBeenCalledTimes(4)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('takes thousands back without a pause once the store answers', async () => {
+    vi.useFakeTimers()
+    let isUp = false
+    const done = new Set<number>()
+    const takeBacks = createTakeBacks(async (work: number) => {
+      if (!isUp) throw new Error('down')
+      done.add(work)
+    })
+    for (let work = 0; work < 5000; work++) takeBacks.add(String(work), work)
+    await vi.advanceTimersByTimeAsync(1000)
+    isUp = true
+    await vi.advanceTimersByTimeAsync(250)
+    expect(done.size).toBe(5000)
+  })
+
+  test('forgets everything when it is closed, and takes nothing after', async () => {
+    vi.useFakeTimers()
+    const attempt = vi.fn(() => Promise.reject(new Error('down')))
+    const takeBacks = createTakeBacks(attempt)
+    takeBacks.add('a', 'work')
+    await vi.advanceTimersByTimeAsync(0)
+    takeBacks.close()
+    takeBacks.add('b', 'work')
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(attempt).toHaveBeenCalledTimes(1)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+describe('a reservation that arrives late', () => {
+  test.each([1000, 30_000])('is taken back with a lease of %i ms', async (leaseMs) => {
+    const redis = await startRedis()
+    onTestFinished(() => redis.stop())
+    const { store } = openStore(redis)
+    await store.consume(randomUUID(), 1000)
+    redis.pause()
+    const requests = Array.from({ length: 50 }, () => requestFor({ leaseMs }))
+    const asked = await Promise.allSettled(requests.map((request) => store.reserve(request)))
+    expect(asked.every(({ status }) => status === 'rejected')).toBe(true)
+    redis.resume()
+    const resumedAt = performance.now()
+    for (const request of requests) {
+      await until('a retry runs the handler', async () => {
+        const retry = retryOf(request)
+        return store.reserve(retry).then(
+          ({ outcome }) => outcome === 'reserved',
+          () => false,
+        )
+      })
+    }
+    expect(performance.now() - resumedAt).toBeLessThan(Math.max(leaseMs, 2000))
+  })
+
+  test('is turned away when it comes after it was taken back, and nothing stays', async () => {
+    const redis = await startRedis()
+    const proxy = await startTcpProxy(redis)
+    onTestFinished(async () => {
+      await proxy.close()
+      await redis.stop()
+    })
+    const { store } = openStore(proxy)
+    const request = requestFor({ leaseMs: 4000 })
+    await store.reserve(requestFor({ leaseMs: 1, retentionMs: 1 }))
+    // It has left the store, and hangs on a wire that the store gives up meanwhile.
+    proxy.hold()
+    await expect(store.reserve(request)).rejects.toThrow('Redis')
+    await until('another connection is tried', async () => proxy.opened > 1)
+    proxy.release()
+    await until('it was taken back', async () => {
+      const { outcome } = await store.reserve(retryOf(request, { leaseMs: 1, retentionMs: 1 }))
+      return outcome === 'reserved'
+    })
+    await until('nothing is left', async () => (await redis.command('DBSIZE')) === '0')
+  })
+
+  test('leaves nothing behind when nobody retries', async () => {
+    const redis = await startRedis()
+    onTestFinished(() => redis.stop())
+    const { store } = openStore(redis)
+    await store.consume(randomUUID(), 1000)
+    redis.pause()
+    await expect(store.reserve(requestFor({ leaseMs: 1000 }))).rejects.toThrow('Redis')
+    redis.resume()
+    await until('nothing is left', async () => (await redis.command('DBSIZE')) === '0')
+  })
+
+  test('is never taken from the one who got it', async () => {
+    const redis = await startRedis()
+    onTestFinished(() => redis.stop())
+    const { store } = openStore(redis)
+    await store.consume(randomUUID(), 1000)
+    const request = requestFor()
+    redis.pause()
+    await expect(store.reserve(request)).rejects.toThrow('Redis')
+    redis.resume()
+    await until('a retry gets the key', async () => {
+      const found = await store.reserve(retryOf(request)).catch(() => ({ outcome: 'down' }))
+      return found.outcome === 'reserved'
+    })
+    for (let again = 0; again < 20; again++) {
+      await turn()
+      expect((await store.reserve(retryOf(request))).outcome).toBe('running')
+    }
+  })
+})

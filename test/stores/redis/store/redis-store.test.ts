@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto'
+import type { Store } from 'express-service-auth'
+import { redisStore } from 'express-service-auth/redis'
+import {
+  idempotencyStoreCases,
+  recordKeeperCases,
+  singleUseStoreCases,
+} from 'express-service-auth/testing'
+import { Redis } from 'ioredis'
+import { Redis as Redis5 } from 'ioredis5'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { testCases } from '../../../support/store-cases.js'
+import { begin, openStore, requestFor, retryOf } from '../kit.js'
+
+let server: RedisServer
+let store: Store
+let store5: Store
+
+beforeAll(async () => {
+  server = await startRedis()
+  const redis = new Redis(server.url)
+  const redis5 = new Redis5(server.url)
+  store = redisStore(redis, { timeoutMs: 5000 })
+  store5 = redisStore(redis5 as unknown as Redis, { prefix: 'five:', timeoutMs: 5000 })
+  return () => {
+    for (const each of [store, store5]) each.close()
+    redis.disconnect()
+    redis5.disconnect()
+  }
+})
+afterAll(() => server.stop())
+
+describe('redisStore on ioredis 6', () => {
+  testCases(singleUseStoreCases(() => store))
+  testCases(idempotencyStoreCases(() => store))
+  testCases(recordKeeperCases(() => store))
+})
+
+describe('redisStore on ioredis 5', () => {
+  testCases(singleUseStoreCases(() => store5))
+  testCases(idempotencyStoreCases(() => store5))
+  testCases(recordKeeperCases(() => store5))
+})
+
+describe('the options of redisStore', () => {
+  const redis = new Redis({ lazyConnect: true })
+
+  test.each([
+    [{ prefix: 7 }, 'prefix must be a string'],
+    [{ timeoutMs: 0 }, 'timeoutMs must be an integer from 1 to 60000'],
+    [{ timeoutMs: 60_001 }, 'timeoutMs must be'],
+    [{ timeoutMs: 1.5 }, 'timeoutMs must be'],
+    [{ timeoutMs: '250' }, 'timeoutMs must be'],
+    [{ timeout: 250 }, 'timeout is not an option'],
+    [{ replicas: 1 }, 'replicas must be an object'],
+    [{ replicas: { min: 1 } }, 'replicas.timeoutMs must be'],
+    [{ replicas: { timeoutMs: 100 } }, 'replicas.min must be'],
+    [{ replicas: { min: 0, timeoutMs: 100 } }, 'replicas.min must be'],
+    [{ replicas: { min: 1, timeoutMs: 0 } }, 'replicas.timeoutMs must be'],
+    [{ replicas: { min: 1, timeoutMs: 60_001 } }, 'replicas.timeoutMs must be'],
+    [{ replicas: { min: 1, timeoutMs: 100, max: 2 } }, 'replicas.max is not an option'],
+    [null, 'redisStore options: the options must be an object'],
+  ])('%j is a TypeError that says: %s', (options, message) => {
+    const make = () => redisStore(redis, options as object)
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+  })
+
+  test.each([
+    ['nothing', undefined],
+    ['an address', 'redis://127.0.0.1'],
+    ['a client of another library', { duplicate: () => ({}), isOpen: true }],
+  ])('%s instead of a client is a TypeError', (_, client) => {
+    expect(() => redisStore(client as unknown as Redis)).toThrow(TypeError)
+  })
+})
+
+describe('redisStore', () => {
+  test('keeps one key a record, under its prefix, with a time to live', async () => {
+    const { store: own } = openStore(server, { prefix: 'orders:' })
+    const id = randomUUID()
+    const request = requestFor({ leaseMs: 10_000, retentionMs: 50_000 })
+    await own.consume(id, 20_000)
+    await begin(own, request)
+    const ttl = async (key: string) => Number(await server.command('PTTL', key))
+    expect(await ttl(`orders:t:${id}`)).toBeGreaterThan(15_000)
+    expect(await ttl(`orders:t:${id}`)).toBeLessThanOrEqual(20_000)
+    expect(await ttl(`orders:k:${request.key}`)).toBeGreaterThan(50_000)
+    expect(await ttl(`orders:k:${request.key}`)).toBeLessThanOrEqual(60_000)
+  })
+
+  test('is shared by every client with the same prefix, of either release of ioredis', async () => {
+    const { store: other } = openStore(server)
+    const { store: elsewhere } = openStore(server, { prefix: 'other:' })
+    const id = randomUUID()
+    expect(await store.consume(id, 60_000)).toBe(true)
+    expect(await other.consume(id, 60_000)).toBe(false)
+    expect(await elsewhere.consume(id, 60_000)).toBe(true)
+  })
+
+  test('records a token for a second at least', async () => {
+    const id = randomUUID()
+    await store.consume(id, -5)
+    expect(Number(await server.command('PTTL', `esa:t:${id}`))).toBeGreaterThan(500)
+  })
+
+  test('takes times that are no whole milliseconds', async () => {
+    const request = requestFor({ leaseMs: 1100.0000000000002, retentionMs: 1000.5 })
+    const run = await begin(store, request)
+    expect(await store.renew(run)).toBe(true)
+    expect(await store.settle(run, { type: 'streaming' })).toBe(true)
+    expect(await store.settle(run, { type: 'finished', result: Buffer.from('x') })).toBe(true)
+    expect(await store.consume(randomUUID(), 1500.5)).toBe(true)
+  })
+
+  test('takes names of any octets', async () => {
+    const odd = { key: 'k\r\n|é{x}', owner: 'o|1|\0', fingerprint: '' }
+    const request = requestFor({ ...odd, fingerprint: '|f|\n' })
+    const run = await begin(store, request)
+    expect(await store.reserve(request)).toEqual({ outcome: 'reserved', fence: run.fence })
+    expect((await store.reserve(retryOf(request))).outcome).toBe('running')
+    expect((await store.reserve(retryOf(request, odd))).outcome).toBe('mismatch')
+    expect(await store.settle(run, { type: 'released' })).toBe(true)
+  })
+
+  test('works on when the server has forgotten its scripts', async () => {
+    const request = requestFor()
+    const run = await begin(store, request)
+    await server.command('SCRIPT', 'FLUSH')
+    expect(await store.renew(run)).toBe(true)
+    await server.command('SCRIPT', 'FLUSH')
+    const id = randomUUID()
+    const uses = await Promise.all(Array.from({ length: 50 }, () => store.consume(id, 60_000)))
+    expect(uses.filter(Boolean)).toHaveLength(1)
+    await server.command('SCRIPT', 'FLUSH')
+    expect(await store.settle(run, { type: 'finished', result: Buffer.from('x') })).toBe(true)
+  })
+
+  test('needs at most 150 bytes of Redis for a token', async () => {
+    const { store: own } = openStore(server)
+    const id = 'a'.repeat(24)
+    await own.consume(id, 60_000)
+    expect(Number(await server.command('MEMORY', 'USAGE', `esa:t:${id}`))).toBeLessThanOrEqual(150)
+  })
+
+  // Above that the allocator rounds up by more than that, whatever is stored.
+  test.each([0, 10, 100, 300, 500, 700, 900])(
+    'needs at most 350 bytes of Redis for a record beyond its result of %i bytes',
+    async (bytes) => {
+      const key = 'k'.repeat(24)
+      const { store: own } = openStore(server, { prefix: `${bytes}:` })
+      const run = await begin(own, requestFor({ key, fingerprint: 'f'.repeat(24) }))
+      await own.settle(run, { type: 'finished', result: Buffer.alloc(bytes, 'x') })
+      const usage = await server.command('MEMORY', 'USAGE', `${bytes}:k:${key}`)
+      expect(Number(usage) - bytes).toBeLessThanOrEqual(350)
+    },
+  )
+
+  test('closing it leaves the user’s client alone, and rejects from then on', async () => {
+    const { store: own, redis } = openStore(server)
+    await redis.ping()
+    await own.consume(randomUUID(), 1000)
+    await own.close()
+    own.close()
+    expect(await redis.ping()).toBe('PONG')
+    const run = { ...requestFor(), fence: 1 }
+    await expect(own.consume(randomUUID(), 1000)).rejects.toThrow('closed')
+    await expect(own.reserve(requestFor())).rejects.toThrow('closed')
+    await expect(own.renew(run)).rejects.toThrow('closed')
+    await expect(own.settle(run, { type: 'released' })).rejects.toThrow('closed')
+    await expect(own.check()).rejects.toThrow('closed')
+    const clients = await server.command('CLIENT', 'LIST', 'ID', String(await redis.client('ID')))
+    expect(clients).toContain('addr')
+  })
+
+  test('may be closed before it was ever used', () => {
+    const { store: own } = openStore(server)
+    own.close()
+  })
+})

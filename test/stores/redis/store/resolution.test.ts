@@ -1,0 +1,309 @@
+import type { Resolution, Store } from 'express-service-auth'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
+import { sealedOwner } from '../../../../src/idempotency/leased/sealed-owner.js'
+import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-deadline.js'
+import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { startTcpProxy, type TcpProxy } from '../../../support/tcp-proxy.js'
+import { until } from '../../../support/until.js'
+import { begin, openStore, requestFor, retryOf } from '../kit.js'
+
+const DAY_MS = 86_400_000
+const RESULT = encodeResult({ status: 201, headers: [], body: Buffer.from('answer') })
+const FREED: Resolution = { type: 'freed' }
+const FINISHED: Resolution = { type: 'finished', result: RESULT }
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await startRedis()
+  return () => server.stop()
+})
+
+const nameOf = ({ key }: { key: string }): string => `esa:k:${key}`
+const ttlOf = async (request: { key: string }): Promise<number> =>
+  Number(await server.command('PTTL', nameOf(request)))
+const textOf = (request: { key: string }): Promise<string> => server.command('GET', nameOf(request))
+
+async function abandonedIn(store: Store) {
+  const request = requestFor()
+  const run = await begin(store, request)
+  await store.settle(run, { type: 'abandoned' })
+  return { request, run }
+}
+
+async function expectFreed(store: Store, request: ReturnType<typeof requestFor>): Promise<void> {
+  const microseconds = Date.now() * 1000
+  expect(await store.resolve(request.key, 0, FINISHED)).toBe(false)
+  expect(await store.resolve(request.key, 1, FREED)).toBe(false)
+  expect(await store.resolve(request.key, 0, FREED)).toBe(true)
+  const view = await store.inspect(request.key)
+  expect(view?.state).toBe('freed')
+  expect(view?.fence).toBeGreaterThan(microseconds - 60e6)
+  expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  expect(await store.renew({ ...request, fence: view?.fence ?? 0 })).toBe(false)
+  expect(await store.resolve(request.key, 0, FREED)).toBe(false)
+  const next = await begin(store, retryOf(request))
+  expect(next.fence).toBeGreaterThan(view?.fence ?? 0)
+}
+
+describe('a record that cannot be read', () => {
+  test.each([
+    '',
+    'garbage',
+    '1|x|1|1000|1|1|of',
+    '1|r|-1|1000|1|1|of',
+    '1|r|1|1000|1|1|o',
+    '1|r|1|1000|99|1|of',
+    '1|r|99999999999999999999|1000|1|1|of',
+    '1|r|1|9007199254740992|1|1|of',
+    '1|r|1|1000|1|99999999999999999999999999999999|of',
+    `1|r|${'9'.repeat(300)}|1000|1|1|of`,
+    '01|r|1|1000|1|1|of',
+    '{"state":"running"}',
+    '1|d|1|1000|5|20|ownerfingerprint[201,[],4]\nbody',
+    '1|d|1|1000|20|11|ownerfingerprint[201,[],4]\nbody-of-a-caller',
+  ])('such as %j can be freed, and nothing else', async (value) => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    await server.command('SET', nameOf(request), value, 'PX', '60000')
+    expect((await store.reserve(request)).outcome).toMatch(/^(unreadable|mismatch)$/)
+    const { expiresInMs, ...view } = (await store.inspect(request.key)) ?? {}
+    expect(view).toEqual({ fence: 0, state: 'unreadable' })
+    expect(expiresInMs).toBeLessThanOrEqual(60_000)
+    await expectFreed(store, request)
+  })
+
+  test.each([['RPUSH'], ['SADD']])('such as one of another type (%s)', async (command) => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    await server.command(command, nameOf(request), 'x')
+    expect(await store.inspect(request.key)).toEqual({ fence: 0, state: 'unreadable' })
+    await expectFreed(store, request)
+  })
+
+  test('keeps its mark for as long as it had left', async () => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    await server.command('SET', nameOf(request), 'garbage', 'PX', String(3 * DAY_MS))
+    expect(await store.resolve(request.key, 0, FREED)).toBe(true)
+    expect(await ttlOf(request)).toBeGreaterThan(3 * DAY_MS - 60_000)
+  })
+
+  test('because another version has written it is left to that one', async () => {
+    const { store } = openStore(server)
+    for (const [value, recordVersion] of [
+      ['2|r|1|1000|1|1|of', '2'],
+      ['17|anything', '17'],
+    ] as const) {
+      const request = requestFor()
+      await server.command('SET', nameOf(request), value)
+      const view = { fence: 0, state: 'unreadable', recordVersion }
+      expect(await store.inspect(request.key)).toEqual(view)
+      for (const as of [FREED, FINISHED]) {
+        expect(await store.resolve(request.key, 0, as)).toBe(false)
+      }
+      expect(await textOf(request)).toBe(value)
+    }
+  })
+})
+
+describe('a record that somebody keeps for ever', () => {
+  const textAt = (fence: number): string => `1|r|${fence}|60000|5|11|ownerfingerprint`
+  const agoMs = (ms: number): number => (Date.now() - ms) * 1000
+
+  test('while it runs may be alive: it is left alone', async () => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    const run = await begin(store, request)
+    await server.command('PERSIST', nameOf(request))
+    const view = await store.inspect(request.key)
+    expect(view).toMatchObject({ state: 'running', fence: run.fence })
+    expect(view?.leaseLeftMs).toBeGreaterThan(DAY_MS - 60_000)
+    for (const fence of [0, run.fence]) {
+      for (const as of [FREED, FINISHED]) {
+        expect(await store.resolve(request.key, fence, as)).toBe(false)
+      }
+    }
+    expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(true)
+  })
+
+  test.each([FREED, FINISHED])('is abandoned once no run can be so old ($type)', async (as) => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    const [younger, older] = [agoMs(DAY_MS - 60_000), agoMs(DAY_MS + 1000)]
+    await server.command('SET', nameOf(request), textAt(younger))
+    expect((await store.inspect(request.key))?.state).toBe('running')
+    expect(await store.resolve(request.key, younger, as)).toBe(false)
+    await server.command('SET', nameOf(request), textAt(older))
+    expect((await store.inspect(request.key))?.state).toBe('abandoned')
+    expect(await store.resolve(request.key, older, as)).toBe(true)
+    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  })
+
+  test('is not resolved over a run that renews it meanwhile', async () => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    const run = { ...request, fence: agoMs(DAY_MS + 1000), owner: 'owner' }
+    await server.command('SET', nameOf(request), textAt(run.fence))
+    // It is renewed after it was looked at.
+    const resolving = store.resolve(request.key, run.fence, FREED)
+    expect(await Promise.all([resolving, store.renew(run)])).toEqual([false, true])
+    expect((await store.inspect(request.key))?.state).toBe('running')
+  })
+
+  test('ends with a time to live, however it is resolved', async () => {
+    const { store } = openStore(server)
+    const { request, run } = await abandonedIn(store)
+    expect(await store.settle(run, { type: 'streamed' })).toBe(true)
+    await server.command('PERSIST', nameOf(request))
+    const view = await store.inspect(request.key)
+    expect(view).toMatchObject({ state: 'not_stored', fence: run.fence })
+    expect(view).not.toHaveProperty('expiresInMs')
+    expect(view).not.toHaveProperty('leaseLeftMs')
+    expect(await store.resolve(request.key, run.fence, FINISHED)).toBe(true)
+    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  })
+})
+
+describe('a result that cannot be read', () => {
+  test('can be replaced by one that can be', async () => {
+    const { store } = openStore(server)
+    const request = requestFor()
+    const run = await begin(store, request)
+    await store.settle(run, { type: 'finished', result: RESULT })
+    expect(await store.resolve(request.key, run.fence, FINISHED)).toBe(false)
+    await server.command('APPEND', nameOf(request), 'x')
+    const view = await store.inspect(request.key)
+    expect(view).toMatchObject({ state: 'unreadable', fence: run.fence })
+    expect(view?.resultBytes).toBe(RESULT.byteLength + 1)
+    expect(await store.resolve(request.key, run.fence, FREED)).toBe(false)
+    expect(await store.resolve(request.key, run.fence, FINISHED)).toBe(true)
+    const found = await store.reserve(retryOf(request))
+    expect(found).toEqual({ outcome: 'finished', result: RESULT })
+  })
+
+  test('tells by which key it is encrypted, as its run does before', async () => {
+    const { store } = openStore(server)
+    const request = requestFor({ owner: sealedOwner('june', 'a') })
+    const run = await begin(store, request)
+    expect(await store.inspect(request.key)).toMatchObject({ state: 'running', keyId: 'june' })
+    const header = Buffer.from('{"alg":"dir","enc":"A256GCM","kid":"july"}').toString('base64url')
+    const result = Buffer.from(`${header}..aXY.dGV4dA.dGFn`)
+    await store.settle(run, { type: 'finished', result })
+    expect(await store.inspect(request.key)).toMatchObject({ state: 'finished', keyId: 'july' })
+    const canRead = () => false
+    expect(await store.inspect(request.key, canRead)).toMatchObject({ state: 'unreadable' })
+  })
+})
+
+describe('a reply that is lost on the wire', () => {
+  /** Of `REPLACE`, that it has. */
+  const DONE = ':1\r\n'
+
+  async function proxied(): Promise<{ proxy: TcpProxy; store: Store }> {
+    const proxy = await startTcpProxy(server)
+    onTestFinished(() => proxy.close())
+    return { proxy, store: openStore(proxy, { timeoutMs: 2000 }).store }
+  }
+
+  test.each([FREED, FINISHED])('is recognised as one’s own ($type)', async (as) => {
+    const { proxy, store } = await proxied()
+    const { request, run } = await abandonedIn(store)
+    const opened = proxy.opened
+    proxy.loseReply(DONE)
+    expect(await store.resolve(request.key, run.fence, as)).toBe(true)
+    expect(proxy.opened).toBe(opened + 1)
+    expect((await store.inspect(request.key))?.state).toBe(as.type)
+    expect(await store.resolve(request.key, run.fence, as)).toBe(false)
+  })
+
+  test('is never taken for a refusal when somebody has taken the key meanwhile', async () => {
+    const { proxy, store } = await proxied()
+    const { store: other } = openStore(server)
+    const outcomes = new Set<unknown>()
+    // Who takes the key is mostly there before the connection is back.
+    for (let round = 0; round < 20; round++) {
+      const { request, run } = await abandonedIn(store)
+      proxy.loseReply(DONE)
+      const asked = store
+        .resolve(request.key, run.fence, FREED)
+        .catch((error: NotConfirmed) => (error.mayHaveRun ? 'not known' : error))
+      while ((await other.reserve(retryOf(request))).outcome !== 'reserved');
+      outcomes.add(await asked)
+    }
+    expect(outcomes).toContain('not known')
+    outcomes.delete(true)
+    expect([...outcomes]).toEqual(['not known'])
+  })
+
+  test('of a question means that nothing was written', async () => {
+    const { proxy, store } = await proxied()
+    const { request, run } = await abandonedIn(store)
+    proxy.hold()
+    const outcome = await store.resolve(request.key, run.fence, FREED).catch((error) => error)
+    proxy.release()
+    expect(outcome).toBeInstanceOf(NotConfirmed)
+    expect(outcome).toMatchObject({ mayHaveRun: false })
+    expect((await store.inspect(request.key))?.state).toBe('abandoned')
+  })
+})
+
+test('a server that is full is an error, and nothing changes', async () => {
+  const { store } = openStore(server)
+  const { request, run } = await abandonedIn(store)
+  await server.command('CONFIG', 'SET', 'maxmemory', '1')
+  await expect(store.resolve(request.key, run.fence, FINISHED)).rejects.toThrow('OOM')
+  await server.command('CONFIG', 'SET', 'maxmemory', '0')
+  expect((await store.inspect(request.key))?.state).toBe('abandoned')
+})
+
+describe('the mark of a key that was freed', () => {
+  async function freedIn(store: Store) {
+    const { request, run } = await abandonedIn(store)
+    expect(await store.resolve(request.key, run.fence, FREED)).toBe(true)
+    return { request, run }
+  }
+
+  test('outlives a reservation that was taken back', async () => {
+    const { store } = openStore(server)
+    const { request, run } = await freedIn(store)
+    server.pause()
+    const reserving = store.reserve(retryOf(request))
+    await expect(reserving)
+      .rejects.toThrow('Redis')
+      .finally(() => server.resume())
+    await until('it is taken back', async () => {
+      const view = await store.inspect(request.key).catch(() => undefined)
+      return view?.state === 'freed' && view.fence > run.fence
+    })
+    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  })
+
+  test('is not given up by a server that is full', async () => {
+    const { store } = openStore(server)
+    const { request } = await freedIn(store)
+    const next = await begin(store, retryOf(request))
+    await server.command('CONFIG', 'SET', 'maxmemory', '1')
+    const settling = store.settle(next, { type: 'released' })
+    await expect(settling).rejects.toThrow('OOM')
+    await server.command('CONFIG', 'SET', 'maxmemory', '0')
+    expect(await store.settle(next, { type: 'released' })).toBe(true)
+    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  })
+})
+
+test('of two that ask on connections of their own one wins, and neither over a run', async () => {
+  const stores = [openStore(server).store, openStore(server).store, openStore(server).store]
+  const [first, second, third] = stores as [Store, Store, Store]
+  for (let round = 0; round < 50; round++) {
+    const { request, run } = await abandonedIn(first)
+    const answers = await Promise.all([
+      first.resolve(request.key, run.fence, FREED),
+      second.resolve(request.key, run.fence, FINISHED),
+      ...(round % 2 === 0 ? [third.renew(run)] : []),
+    ])
+    expect(answers.filter((isDone) => isDone)).toHaveLength(1)
+    const winner = ['freed', 'finished', 'running'][answers.indexOf(true)]
+    expect((await first.inspect(request.key))?.state).toBe(winner)
+  }
+})

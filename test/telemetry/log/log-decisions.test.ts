@@ -1,0 +1,289 @@
+import { channel } from 'node:diagnostics_channel'
+import express from 'express'
+import {
+  type Logger,
+  type LogOptions,
+  logDecisions,
+  memoryStore,
+  requirePermissions,
+  serviceAuth,
+} from 'express-service-auth'
+import { pino } from 'pino'
+import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
+import { issuer } from '../../support/issuer.js'
+import { call, newKey } from '../../support/order-calls.js'
+import { openOrders } from '../../support/order-receiver.js'
+import { authFor, type Receiver, startReceiver } from '../../support/receiver.js'
+import { issuerBehindSecretQuery } from '../../support/secret-query.js'
+import { leaveChannels, recordOutput, searchedLogger } from '../../support/secret-search/index.js'
+import { createTestIssuer } from '../../support/test-issuer.js'
+import { watchedStore } from '../../support/watched-store.js'
+
+leaveChannels()
+
+type Entry = readonly [level: string, event: Record<string, unknown>, message: string]
+
+const CHANNELS = ['decision', 'keys', 'idempotency', 'denylist', 'store'].map((name) =>
+  channel(`express-service-auth:${name}`),
+)
+const areObserved = (): boolean[] => CHANNELS.map(({ hasSubscribers }) => hasSubscribers)
+
+// Its key set is shared: the first fetch is told once.
+beforeAll(() => serviceAuth(issuer.policy()).ready())
+
+/** A logger whose functions need it as `this`. */
+class Journal implements Logger {
+  readonly entries: Entry[] = []
+
+  info(event: object, message: string): void {
+    this.#note('info', event, message)
+  }
+
+  warn(event: object, message: string): void {
+    this.#note('warn', event, message)
+  }
+
+  error(event: object, message: string): void {
+    this.#note('error', event, message)
+  }
+
+  #note(level: string, event: object, message: string): void {
+    this.entries.push([level, event as Record<string, unknown>, message])
+  }
+}
+
+function log(logger: Logger, options?: LogOptions): () => void {
+  const stop = logDecisions(searchedLogger(logger), options)
+  onTestFinished(stop)
+  return stop
+}
+
+function openReads(): Promise<Receiver> {
+  return startReceiver({
+    express,
+    mount: (app) => app.use(authFor(issuer.policy()), requirePermissions('orders:read')),
+  })
+}
+
+it('writes refusals at warn and faults of this side at error, and not what was accepted', async () => {
+  const journal = new Journal()
+  log(journal)
+  const own = await createTestIssuer()
+  onTestFinished(() => own.close())
+  own.down()
+  const cut = await startReceiver({ express, mount: (app) => app.use(authFor(own.policy())) })
+  const receiver = await openReads()
+  await receiver.call(issuer.token({ permissions: ['orders:read'] }))
+  await receiver.call(issuer.token({ permissions: [] }))
+  await receiver.call(issuer.token({ sub: 'stranger\nwith a line of its own' }))
+  await cut.call(own.token())
+  expect(journal.entries.map(([level, , message]) => [level, message])).toEqual([
+    ['warn', 'requirePermissions refused a request: permission_missing.'],
+    ['warn', 'serviceAuth refused a request: caller_not_approved.'],
+    ['error', 'The key set could not be fetched: network.'],
+    ['error', 'serviceAuth could not decide on a request: key_set_unavailable.'],
+  ])
+  expect(journal.entries[0]?.[1]).toMatchObject({ caller: 'billing', permission: 'orders:read' })
+})
+
+it('writes what was accepted too, where that is wanted', async () => {
+  const journal = new Journal()
+  log(journal, { accepted: true })
+  const receiver = await openReads()
+  await receiver.call(issuer.token({ permissions: ['orders:read'] }))
+  expect(journal.entries.map(([level, , message]) => [level, message])).toEqual([
+    ['info', 'serviceAuth accepted a request.'],
+    ['info', 'requirePermissions accepted a request.'],
+  ])
+})
+
+it('writes each change of keys at info, with the address without its query', async () => {
+  const journal = new Journal()
+  log(journal)
+  const { own, keySet } = await issuerBehindSecretQuery()
+  await keySet.ready()
+  const [line] = journal.entries
+  expect(line?.[0]).toBe('info')
+  expect(line?.[1]).toMatchObject({ type: 'fetched', jwksUri: own.jwksUri })
+  expect(line?.[1]['added']).toContain(own.kid)
+  expect(journal.entries).toHaveLength(1)
+})
+
+it.each([false, true])('tells of writes, each fault once, with accepted: %s', async (accepted) => {
+  const journal = new Journal()
+  log(journal, { accepted })
+  const store = watchedStore(memoryStore())
+  const receiver = await openOrders({
+    express,
+    store,
+    handler: (_req, res) => void res.status(201).json({}),
+  })
+  onTestFinished(() => receiver.close())
+  const key = newKey()
+  await call(receiver.port, { key })
+  await call(receiver.port, { key })
+  await call(receiver.port, { key, path: '/orders/2' })
+  store.fail('settle')
+  await call(receiver.port, { key: newKey() })
+  store.fail('reserve')
+  await call(receiver.port, { key })
+  const written = journal.entries
+    .filter(([, event]) => event['by'] !== 'serviceAuth')
+    .map(([level, event]) => `${level} ${event['reason']}`)
+  const faults = ['warn key_reused', 'error result_lost', 'error store_unavailable']
+  const all = ['info reserved', 'info result_kept', 'info replayed', 'warn key_reused']
+  all.push('info reserved', 'error result_lost', 'error store_unavailable')
+  expect(written).toEqual(accepted ? all : faults)
+  expect(JSON.stringify(journal.entries)).not.toContain(key)
+})
+
+it('tells that a lease could not be renewed, which no other event tells', async () => {
+  const journal = new Journal()
+  log(journal)
+  const store = watchedStore(memoryStore())
+  store.fail('renew')
+  const receiver = await openOrders({
+    express,
+    store,
+    options: { leaseSeconds: 1 },
+    handler: (_req, res) => void setTimeout(() => res.status(201).json({}), 500),
+  })
+  onTestFinished(() => receiver.close())
+  await call(receiver.port, { key: newKey() })
+  expect(journal.entries).toMatchObject([
+    ['error', { operation: 'renew', ok: false }, 'The lease of a write could not be renewed.'],
+  ])
+})
+
+it('writes at most so many lines of one reason and caller, then how many it left out', async () => {
+  const journal = new Journal()
+  const stop = log(journal, { burst: 2, everySeconds: 1 })
+  const receiver = await openReads()
+  for (let count = 0; count < 5; count += 1) await receiver.call()
+  await receiver.call('x')
+  expect(journal.entries).toHaveLength(3)
+  await vi.waitFor(() => expect(journal.entries).toHaveLength(4), { timeout: 5000 })
+  expect(journal.entries[3]).toEqual([
+    'warn',
+    { type: 'left_out', reason: 'credentials_missing', lines: 3 },
+    'Left out 3 more in 1 s: credentials_missing.',
+  ])
+  for (let count = 0; count < 3; count += 1) await receiver.call()
+  stop()
+  expect(journal.entries.at(-1)?.[2]).toBe('Left out 1 more in 1 s: credentials_missing.')
+  expect(journal.entries).toHaveLength(7)
+})
+
+it('writes 10 lines in 10 s unless told otherwise', async () => {
+  const journal = new Journal()
+  const stop = log(journal)
+  const receiver = await openReads()
+  for (let count = 0; count < 12; count += 1) await receiver.call()
+  stop()
+  expect(journal.entries).toHaveLength(11)
+  expect(journal.entries[10]?.[2]).toBe('Left out 2 more in 10 s: credentials_missing.')
+})
+
+it('listens to all channels until it is stopped', async () => {
+  const journal = new Journal()
+  const stop = log(journal)
+  expect(areObserved()).toEqual([true, true, true, true, true])
+  stop()
+  stop()
+  expect(areObserved()).toEqual([false, false, false, false, false])
+  const receiver = await openReads()
+  await receiver.call()
+  expect(journal.entries).toEqual([])
+})
+
+it('writes to pino', async () => {
+  const lines: Record<string, unknown>[] = []
+  const destination = {
+    write(text: string) {
+      recordOutput('a line of pino', text)
+      lines.push(JSON.parse(text))
+    },
+  }
+  log(pino({ base: null, timestamp: false }, destination), { burst: 1, everySeconds: 3600 })()
+  const stop = log(pino({ base: null, timestamp: false }, destination), { burst: 1 })
+  const receiver = await openReads()
+  await receiver.call()
+  await receiver.call()
+  stop()
+  expect(lines).toEqual([
+    {
+      level: 40,
+      outcome: 'refused',
+      reason: 'credentials_missing',
+      status: 401,
+      by: 'serviceAuth',
+      msg: 'serviceAuth refused a request: credentials_missing.',
+    },
+    {
+      level: 40,
+      type: 'left_out',
+      reason: 'credentials_missing',
+      lines: 1,
+      msg: 'Left out 1 more in 10 s: credentials_missing.',
+    },
+  ])
+})
+
+it('writes to the console', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  log(console)
+  const receiver = await openReads()
+  await receiver.call()
+  expect(warn.mock.calls).toEqual([
+    [
+      expect.objectContaining({ reason: 'credentials_missing' }),
+      'serviceAuth refused a request: credentials_missing.',
+    ],
+  ])
+})
+
+it.each<[string, () => unknown]>([
+  [
+    'throws',
+    () => {
+      throw new Error('disk full')
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('disk full'))],
+])('changes nothing where the logger %s', async (_what, fail) => {
+  const faults: unknown[] = []
+  const note = (error: unknown): number => faults.push(error)
+  process.on('uncaughtException', note).on('unhandledRejection', note)
+  onTestFinished(() => void process.off('uncaughtException', note).off('unhandledRejection', note))
+  const stop = log({ info: fail, warn: fail, error: fail }, { accepted: true, burst: 1 })
+  const receiver = await openReads()
+  expect((await receiver.call(issuer.token({ permissions: ['orders:read'] }))).status).toBe(200)
+  expect((await receiver.call()).status).toBe(401)
+  expect((await receiver.call()).status).toBe(401)
+  stop()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(faults).toEqual([])
+})
+
+it.each<[string, unknown, unknown, RegExp]>([
+  [
+    'no logger',
+    undefined,
+    {},
+    /^logDecisions: logger must have the functions info, warn and error/,
+  ],
+  ['a logger without warn', { info() {}, error() {} }, {}, /logger must have the functions/],
+  ['an unknown option', console, { bursts: 1 }, /^logDecisions options: bursts is not an option$/],
+  ['a burst of none', console, { burst: 0 }, /burst must be an integer from 1 to 1000$/],
+  [
+    'half a second',
+    console,
+    { everySeconds: 0.5 },
+    /everySeconds must be an integer from 1 to 3600/,
+  ],
+  ['accepted that is no flag', console, { accepted: 'all' }, /accepted must be true or false/],
+])('takes no %s', (_what, logger, options, message) => {
+  expect(() => logDecisions(logger as Logger, options as LogOptions)).toThrow(TypeError)
+  expect(() => logDecisions(logger as Logger, options as LogOptions)).toThrow(message)
+  expect(areObserved()).toEqual([false, false, false, false, false])
+})

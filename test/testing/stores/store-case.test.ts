@@ -1,0 +1,40 @@
+import { memoryStore } from 'express-service-auth'
+import {
+  idempotencyStoreCases,
+  type StoreCase,
+  singleUseStoreCases,
+} from 'express-service-auth/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { eventually } from '../../../src/testing/stores/store-case.js'
+
+const names = (cases: readonly StoreCase[]): string[] => cases.map(({ name }) => name)
+
+describe('the cases', () => {
+  test('have a name each, for runners that want them unique', () => {
+    for (const all of [singleUseStoreCases(memoryStore), idempotencyStoreCases(memoryStore)]) {
+      expect(new Set(names(all)).size).toBe(all.length)
+    }
+  })
+
+  test('open the store when they run, not before', async () => {
+    let opened = 0
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const [first] = singleUseStoreCases(async () => {
+      opened++
+      return store
+    })
+    expect(opened).toBe(0)
+    await first?.run()
+    expect(opened).toBe(1)
+  })
+})
+
+describe('eventually', () => {
+  test('rejects with what a check throws', async () => {
+    const check = async (): Promise<boolean> => {
+      throw new Error('broken')
+    }
+    await expect(eventually('never', check)).rejects.toThrow('broken')
+  })
+})

@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Pool, type PoolConfig } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { transactionRunnerCases } from '../../../src/testing/transaction-runner/transaction-runner-cases.js'
+import { type PostgresServer, startPostgres } from '../../support/postgres.js'
+import { testCases } from '../../support/store-cases.js'
+import { BROKEN_RUNNERS } from '../broken-runners.js'
+import { ownRunner, type Runner } from '../own-runner.js'
+
+const POOL_SIZE = 4
+
+let server: PostgresServer
+let pool: Pool
+beforeAll(async () => {
+  server = await startPostgres()
+  pool = openPool()
+})
+afterAll(async () => {
+  await pool.end()
+  await server.stop()
+})
+
+function openPool(more: PoolConfig = {}): Pool {
+  const fixed = { connectionString: server.url, max: POOL_SIZE, lock_timeout: 500 }
+  const opened = new Pool({ ...fixed, ...more })
+  opened.on('error', () => {})
+  opened.on('connect', (client) => client.on('error', () => {}))
+  return opened
+}
+
+describe('transactionRunnerCases', () => {
+  describe('find nothing wrong with a sound runner', () => {
+    testCases(transactionRunnerCases(() => ownRunner(pool)))
+  })
+
+  test('find nothing wrong where one connection takes longer to open than the others', async () => {
+    const openingMs = [0, 300]
+    const own = openPool({ onConnect: () => delay(openingMs.shift()) })
+    expect(await firstBrokenRule(ownRunner(own), /pool is exhausted/)).toBeUndefined()
+    expect(openingMs).toEqual([])
+    await own.end()
+  })
+
+  test.each(Object.entries(BROKEN_RUNNERS))('turn down a runner that %s', async (_, breakIt) => {
+    const own = openPool()
+    const sound = ownRunner(own)
+    const broken = { ...sound, ...breakIt(sound, own) }
+    expect(await firstBrokenRule(broken)).toBeDefined()
+  })
+})
+
+/** What it leaves behind may be in the way of every later rule. */
+async function firstBrokenRule(runner: Runner, among = /./): Promise<string | undefined> {
+  for (const { name, run } of transactionRunnerCases(() => runner)) {
+    if (!among.test(name)) continue
+    const isKept = await run().then(
+      () => true,
+      () => false,
+    )
+    if (!isKept) return name
+  }
+  return undefined
+}

@@ -1,0 +1,158 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createTestIssuer, type TestIssuer } from '../../src/testing/issuer/issuer.js'
+import { type Admit, createAdmit } from '../../src/verification/admit.js'
+import type { KeySource, VerificationKey } from '../../src/verification/key-set/key-set.js'
+import { sourceOf } from '../../src/verification/key-set/key-set.js'
+import { parsePolicy, type ServiceAuthPolicy } from '../../src/verification/policy/policy.js'
+import { ManualDenylist } from '../support/manual-denylist.js'
+
+async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
+  const issuer = await createTestIssuer({
+    http: false,
+    ...(policy.clock && { clock: policy.clock }),
+  })
+  onTestFinished(() => issuer.close())
+  const source = sourceOf(issuer.keySet) as KeySource
+  let finds = 0
+  let hidden = false
+  const counted: KeySource = {
+    current: (kid) => (hidden ? undefined : source.current(kid)),
+    async find(kid): Promise<VerificationKey | undefined> {
+      finds += 1
+      return hidden ? undefined : source.find(kid)
+    },
+  }
+  await issuer.keySet.ready()
+  const admit = createAdmit(parsePolicy(issuer.policy(policy)), counted)
+  return {
+    issuer,
+    admit,
+    finds: () => finds,
+    hide: () => {
+      hidden = true
+    },
+  }
+}
+
+const ask = (admit: Admit, token: string) =>
+  admit({ rawHeaders: ['Authorization', `Bearer ${token}`], headers: {} })
+const tokenOf = (issuer: TestIssuer): string => issuer.token()
+
+describe('admitting a request', () => {
+  test('answers for a remembered token at once, and with the same identity', async () => {
+    const { issuer, admit } = await setUp()
+    const token = tokenOf(issuer)
+    const first = ask(admit, token)
+    expect(first).toBeInstanceOf(Promise)
+    const again = ask(admit, token)
+    const decision = await first
+    expect(await again).toBe(decision)
+    expect(ask(admit, token)).toBe(decision)
+  })
+
+  test('verifies equal tokens that arrive together once', async () => {
+    const { issuer, admit, finds } = await setUp()
+    const token = tokenOf(issuer)
+    await Promise.all(Array.from({ length: 100 }, () => ask(admit, token)))
+    const once = finds()
+    await ask(admit, tokenOf(issuer))
+    expect(finds()).toBe(2 * once)
+  })
+
+  test('verifies anew without a cache', async () => {
+    const { issuer, admit } = await setUp({ tokenCache: false })
+    const token = tokenOf(issuer)
+    await ask(admit, token)
+    expect(ask(admit, token)).toBeInstanceOf(Promise)
+  })
+
+  test('remembers no refusal', async () => {
+    const { issuer, admit } = await setUp()
+    const token = issuer.token({ aud: 'payments' })
+    expect(await ask(admit, token)).toMatchObject({ reason: 'claim_invalid' })
+    expect(ask(admit, token)).toBeInstanceOf(Promise)
+  })
+
+  test('forgets a token whose key has gone', async () => {
+    const { issuer, admit, hide } = await setUp()
+    const token = tokenOf(issuer)
+    expect(await ask(admit, token)).toMatchObject({ ok: true })
+    hide()
+    expect(await ask(admit, token)).toMatchObject({ reason: 'key_unknown' })
+  })
+
+  test('does not answer from memory at or after exp', async () => {
+    let now = 1_800_000_000_000
+    const { issuer, admit } = await setUp({ clock: () => now })
+    const token = issuer.token({ exp: 1_800_000_010 })
+    await ask(admit, token)
+    now += 9_999
+    expect(ask(admit, token)).not.toBeInstanceOf(Promise)
+    now += 1
+    expect(ask(admit, token)).toBeInstanceOf(Promise)
+    expect(await ask(admit, token)).toMatchObject({ ok: true })
+    now += 5_000
+    expect(await ask(admit, token)).toMatchObject({ reason: 'token_expired' })
+  })
+
+  test('asks the key set nothing for a form or a key id that it refuses', async () => {
+    const { issuer, admit, finds } = await setUp({ denylist: { keys: ['denied'] } })
+    const kids = ['denied', issuer.staticKid, 's-unknown', '', 'k'.repeat(257)]
+    for (const kid of kids)
+      expect(await ask(admit, issuer.token({}, { kid }))).toMatchObject({ ok: false })
+    expect(await ask(admit, 'x')).toMatchObject({ reason: 'token_malformed' })
+    expect(admit({ rawHeaders: [], headers: {} })).toMatchObject({ reason: 'credentials_missing' })
+    expect(finds()).toBe(0)
+  })
+
+  test('asks the denylists once, after the verification that requests have shared', async () => {
+    const list = new ManualDenylist()
+    const { issuer, admit } = await setUp({ denylist: list })
+    const token = issuer.token({ jti: 'bad' })
+    const waiting = Array.from({ length: 5 }, () => ask(admit, token))
+    expect(list.asked).toEqual([])
+    list.deny('tokenIds', 'bad')
+    for (const decision of await Promise.all(waiting)) {
+      expect(decision).toMatchObject({ reason: 'token_denied' })
+    }
+    expect(list.asked).toEqual([issuer.url])
+    list.allow('tokenIds', 'bad')
+    for (const asked of [2, 3]) {
+      expect(await ask(admit, token)).toMatchObject({ ok: true })
+      expect(list.asked).toHaveLength(asked)
+    }
+  })
+
+  test('answers at once for a remembered token, denied or not', async () => {
+    const list = new ManualDenylist()
+    const { issuer, admit, finds } = await setUp({ denylist: list })
+    const token = issuer.token({ jti: 'bad' })
+    const first = await ask(admit, token)
+    expect(ask(admit, token)).toBe(first)
+    const once = finds()
+    list.deny('tokenIds', 'bad')
+    expect(ask(admit, token)).toMatchObject({ ok: false, reason: 'token_denied' })
+    list.isKnown = false
+    expect(ask(admit, token)).toMatchObject({ ok: false, reason: 'denylist_unavailable' })
+    list.allow('tokenIds', 'bad')
+    list.isKnown = true
+    expect(ask(admit, token)).toBe(first)
+    expect(finds()).toBe(once)
+  })
+
+  test('forgets a flight that failed', async () => {
+    const { issuer, admit } = await setUp({
+      clock: () => {
+        if (broken) throw new Error('no time')
+        return 1_800_000_000_000
+      },
+    })
+    const token = tokenOf(issuer)
+    broken = true
+    await expect(Promise.resolve(ask(admit, token))).rejects.toThrow('no time')
+    broken = false
+    expect(await ask(admit, token)).toMatchObject({ ok: true })
+  })
+})
+
+let broken = false

@@ -1,0 +1,225 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ServiceAuthError } from '../../../src/base/decision/service-auth-error.js'
+import { readAuthorization } from '../../../src/verification/credential/authorization.js'
+import { findSession } from '../../../src/verification/credential/find-session.js'
+import { readSessionHeader } from '../../../src/verification/credential/session-header.js'
+
+const encode = (header: object): string => Buffer.from(JSON.stringify(header)).toString('base64url')
+const SESSION = `${encode({ kid: 'd-1', version: '5' })}.e30.c2ln`
+const SERVICE = `${encode({ kid: 'd-1' })}.e30.c2ln`
+const NAME = 'sAccessToken'
+
+/** As Node gives them: of `Authorization` the first, of `Cookie` all. */
+function request(lines: readonly (readonly [name: string, value: string])[], more: object = {}) {
+  const valuesOf = (wanted: string) =>
+    lines.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value)
+  const [authorization] = valuesOf('authorization')
+  const cookies = valuesOf('cookie')
+  const headers = {
+    ...(authorization !== undefined && { authorization }),
+    ...(cookies.length > 0 && { cookie: cookies.join('; ') }),
+  }
+  return { rawHeaders: lines.flat(), headers, ...more }
+}
+
+const authorization = (...values: string[]) =>
+  readAuthorization(request(values.map((value) => ['Authorization', value]))).type
+const inCookies = (...values: string[]) =>
+  findSession(request(values.map((value) => ['Cookie', value])), NAME).type
+
+describe('the Authorization header', () => {
+  test('is a session’s where it is one bearer token with a version', () => {
+    for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEARER']) {
+      expect(authorization(`${scheme} ${SESSION}`)).toBe('session')
+      expect(authorization(`${scheme} ${SERVICE}`)).toBe('service')
+    }
+  })
+
+  test('is absent only where there is none', () => {
+    expect(authorization()).toBe('absent')
+    expect(authorization('')).toBe('service')
+  })
+
+  test.each([
+    [`Bearer  ${SESSION}`],
+    [`Bearer\t${SESSION}`],
+    [`Bearer \t${SESSION}`],
+    [`Bearer \u00a0${SESSION}`],
+    [`Bearer ${SESSION}\u00a0`],
+    [`Bearer${SESSION}`],
+    [` Bearer ${SESSION}`],
+    [`Bearer "${SESSION}"`],
+    [`Bearer token=${SESSION}`],
+    [`Bearer ${SESSION},Bearer ${SERVICE}`],
+    [`Basic ${SESSION}`],
+    [`DPoP ${SESSION}`],
+    [SESSION],
+    ['Bearer'],
+    ['Bearer '],
+    [`Bearer ${SESSION}`, `Bearer ${SESSION}`],
+    [`Bearer ${SESSION}`, ''],
+    ['', `Bearer ${SESSION}`],
+  ])('is a service’s otherwise: %j %j', (...values) => {
+    expect(authorization(...values)).toBe('service')
+  })
+
+  test('is nobody’s where the headers hold another value than was sent', () => {
+    const lines = [['Authorization', `Bearer ${SESSION}`]] as const
+    const changed = [
+      {},
+      { authorization: `Bearer ${SERVICE}` },
+      { authorization: `Bearer ${SESSION} ` },
+    ]
+    for (const headers of changed) {
+      expect(() => readAuthorization(request(lines, { headers }))).toThrow(ServiceAuthError)
+    }
+    const headers = { authorization: `Bearer ${SESSION}` }
+    expect(() => readAuthorization(request([], { headers }))).toThrow(ServiceAuthError)
+  })
+})
+
+describe('a session', () => {
+  test('is found in the one cookie of its name', () => {
+    for (const cookie of [
+      `${NAME}=${SESSION}`,
+      `a=b; ${NAME}=${SESSION} ; c`,
+      `;;${NAME} =${SESSION};`,
+    ]) {
+      expect(inCookies(cookie)).toBe('token')
+      expect(inCookies('a', cookie, 'b=c')).toBe('token')
+      expect(inCookies(cookie, cookie)).toBe('refused')
+    }
+  })
+
+  test.each([
+    '',
+    'a=b',
+    `x${NAME}=${SESSION}`,
+    `${NAME}x=${SESSION}`,
+    NAME.toLowerCase(),
+    `a=${NAME}=${SESSION}`,
+    `%25${NAME}`,
+    '%zz=1',
+    `a=1, ${NAME}=${SESSION}`,
+  ])('is absent in the cookies %j', (cookies) => {
+    expect(inCookies(cookies)).toBe('absent')
+  })
+
+  test.each([
+    NAME,
+    `${NAME}=`,
+    `${NAME}=${SERVICE}`,
+    `${NAME}="${SESSION}"`,
+    `${NAME}= ${SESSION}`,
+    `${NAME}=${SESSION}\u00a0; a=b`,
+    `${NAME}==${SESSION}`,
+    `${NAME}=${SESSION}, x=y`,
+    `${NAME}=${SESSION.replace('.', '%2e')}`,
+    `${NAME}=j:${SESSION}`,
+    `%73AccessToken=${SESSION}`,
+    `%20${NAME}=${SESSION}`,
+    `${NAME}%09=${SESSION}`,
+    `${NAME}=${SESSION}; %73%41ccessToken`,
+    `${NAME}=${SESSION}; \u00a0${NAME}\u00a0=x`,
+  ])('is refused in the cookies %j', (cookies) => {
+    expect(findSession(request([['Cookie', cookies]]), NAME)).toEqual({
+      type: 'refused',
+      reason: 'session_token_malformed',
+    })
+  })
+
+  test('is nobody’s where the headers hold other cookies than were sent', () => {
+    const sent = [['Cookie', `${NAME}=${SESSION}`]] as const
+    for (const cookie of [undefined, '', `${NAME}=x`, `${NAME}=${SESSION}; ${NAME}`]) {
+      expect(() => findSession(request(sent, { headers: { cookie } }), NAME)).toThrow(
+        ServiceAuthError,
+      )
+    }
+    const added = { headers: { cookie: `a=b; ${NAME}=${SESSION}` } }
+    expect(() => findSession(request([['Cookie', 'a=b']], added), NAME)).toThrow(ServiceAuthError)
+    expect(() => findSession(request([], added), NAME)).toThrow(ServiceAuthError)
+    const without = { headers: { cookie: `${NAME}=${SESSION}` } }
+    expect(findSession(request([['Cookie', `a=b; ${NAME}=${SESSION}`]], without), NAME).type).toBe(
+      'token',
+    )
+  })
+
+  test.each([null, undefined, false, 0, ''])('is found where request.cookies are %j', (cookies) => {
+    expect(findSession(request([['Cookie', `${NAME}=${SESSION}`]], { cookies }), NAME).type).toBe(
+      'token',
+    )
+    expect(findSession(request([], { cookies }), NAME).type).toBe('absent')
+  })
+
+  test.each([
+    {},
+    [],
+    'text',
+    7,
+    { [NAME]: null },
+    { [NAME]: [SESSION] },
+    { [NAME]: `${SESSION}x` },
+  ])('is refused where request.cookies are %j', (cookies) => {
+    expect(findSession(request([['Cookie', `${NAME}=${SESSION}`]], { cookies }), NAME).type).toBe(
+      'refused',
+    )
+  })
+
+  test('is read as any reader reads it, or refused', () => {
+    const part = fc.constantFrom(
+      NAME,
+      '%73AccessToken',
+      ' ',
+      ';',
+      '=',
+      SESSION,
+      SERVICE,
+      '"',
+      ',',
+      'a',
+      '%',
+    )
+    const header = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''))
+    fc.assert(
+      fc.property(fc.array(header, { maxLength: 3 }), (headers) => {
+        const lines = headers.map((value) => ['cookie', value.trim()] as const)
+        const found = findSession(request(lines), NAME)
+        const text = lines.map(([, value]) => value).join('; ')
+        const values = READERS.map((read) => read(text))
+        if (found.type === 'token') {
+          expect(new Set(values).size).toBe(1)
+          expect(readSessionHeader(values[0] ?? '')).toBe(found.header)
+        } else if (found.type === 'absent') {
+          expect(values).toEqual(READERS.map(() => undefined))
+        }
+      }),
+      { numRuns: 3000 },
+    )
+  })
+})
+
+/** Ways to read cookies that are in use: the first or the last counts, names are decoded or not. */
+const READERS = [false, true].flatMap((isDecoding) =>
+  [false, true].map((isLast) => (text: string): string | undefined => {
+    const values = text.split(';').flatMap((pair) => {
+      const at = pair.indexOf('=')
+      if (at < 0) return []
+      const name = pair.slice(0, at).trim()
+      const value = pair
+        .slice(at + 1)
+        .trim()
+        .replace(/^"(.*)"$/, '$1')
+      return (isDecoding ? decoded(name) : name) === NAME ? [value] : []
+    })
+    return values.at(isLast ? -1 : 0)
+  }),
+)
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}

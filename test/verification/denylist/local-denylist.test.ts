@@ -1,0 +1,79 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { currentMoment } from '../../../src/verification/denylist/clock-reading.js'
+import type { LifeEvent } from '../../../src/verification/denylist/list-state.js'
+import { createHeldList } from '../../../src/verification/denylist/local-denylist.js'
+import { caller, listOf, START_SECONDS } from './story.js'
+
+const ISSUER = 'https://core.example'
+const OPTIONS = { maxStaleSeconds: 10, whenUnknown: 'refuse' } as const
+
+const readNow = (list: ReturnType<typeof listOf>): LifeEvent => {
+  const at = currentMoment()
+  return { type: 'read', at, askedAt: at, list }
+}
+
+it('has one object of sets for each issuer, until something changes', () => {
+  const held = createHeldList(OPTIONS)
+  const other = caller({ issuer: 'https://other.example', kind: 'key', value: 'd-1' })
+  held.apply(readNow(listOf(1, { a: caller(), b: other })))
+  const lists = held.lists(ISSUER)
+  expect(lists).toEqual({ callers: new Set(['orders']), keys: new Set(), tokenIds: new Set() })
+  expect(held.lists('https://other.example')?.keys).toEqual(new Set(['d-1']))
+  const at = currentMoment()
+  held.apply({ type: 'unchanged', at, askedAt: at, serverSeconds: START_SECONDS })
+  held.apply({ type: 'failed', at, code: 'network' })
+  expect(held.lists(ISSUER)).toBe(lists)
+  expect(held.lists('https://third.example')).toBe(held.lists('https://fourth.example'))
+})
+
+it('knows nothing before the first list, unless that is to be accepted', () => {
+  expect(createHeldList(OPTIONS).lists(ISSUER)).toBeUndefined()
+  const accepting = createHeldList({ ...OPTIONS, whenUnknown: 'accept' })
+  expect(accepting.lists(ISSUER)?.callers.size).toBe(0)
+  expect(accepting.isKnown()).toBe(false)
+})
+
+it('is unknown at once when the wall clock has passed its time: the machine may have slept', () => {
+  const held = createHeldList(OPTIONS)
+  held.apply(readNow(listOf(1)))
+  const now = Date.now()
+  vi.spyOn(Date, 'now').mockReturnValue(now + 9_000)
+  expect(held.lists(ISSUER)).toBeDefined()
+  vi.spyOn(Date, 'now').mockReturnValue(now + 10_100)
+  expect(held.lists(ISSUER)).toBeUndefined()
+})
+
+it('is unknown from the next look on when the monotonic clock has passed its time', () => {
+  const held = createHeldList(OPTIONS)
+  const { wallMs, monotonicMs } = currentMoment()
+  const readAt = { wallMs: wallMs + 3_600_000, monotonicMs }
+  held.apply({ type: 'read', at: readAt, askedAt: readAt, list: listOf(1) })
+  const fail = (afterMs: number): void =>
+    held.apply({
+      type: 'failed',
+      at: { wallMs, monotonicMs: monotonicMs + afterMs },
+      code: 'network',
+    })
+  fail(9_000)
+  expect(held.lists(ISSUER)).toBeDefined()
+  fail(10_100)
+  expect(held.lists(ISSUER)).toBeUndefined()
+})
+
+it('works out what to tell only for those who listen', () => {
+  let heard = 0
+  const listen = (event: unknown): void => {
+    heard += 1
+    expect(Object.isFrozen(event)).toBe(true)
+  }
+  const held = createHeldList(OPTIONS)
+  held.apply(readNow(listOf(1)))
+  subscribe('express-service-auth:denylist', listen)
+  onTestFinished(() => {
+    unsubscribe('express-service-auth:denylist', listen)
+  })
+  held.apply(readNow(listOf(2)))
+  held.apply({ type: 'failed', at: currentMoment(), code: 'network' })
+  expect(heard).toBe(1)
+})

@@ -1,0 +1,148 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type ExchangeRequest, exchange } from '../../../src/verification/key-set/fetch-key-set.js'
+import {
+  type Behaviour,
+  bomb,
+  flood,
+  hangUp,
+  type KeySetServer,
+  MEBIBYTE,
+  padded,
+  redirectTo,
+  refusingUrl,
+  respond,
+  serve,
+  startKeySetServer,
+} from '../../support/key-set-server.js'
+import { until } from '../../support/until.js'
+
+const DOCUMENT = { keys: [{ kid: 'a' }] }
+const LIMIT = 64 * 1024
+
+async function serverThat(...behaviours: Behaviour[]): Promise<KeySetServer> {
+  const server = await startKeySetServer(...behaviours)
+  onTestFinished(() => server.close())
+  return server
+}
+
+const request = (jwksUri: string, more: Partial<ExchangeRequest> = {}): ExchangeRequest => ({
+  jwksUri,
+  fetch: globalThis.fetch,
+  timeoutMs: 10_000,
+  clock: Date.now,
+  validators: undefined,
+  earlierMaxAgeSeconds: undefined,
+  signal: new AbortController().signal,
+  ...more,
+})
+
+const failure = (code: string): unknown => expect.objectContaining({ name: 'FetchFailure', code })
+
+describe('a failure is', () => {
+  it.each([201, 203, 204, 206, 400, 401, 403, 404, 410, 429, 500, 502, 503, 504])(
+    'the status %d, whatever the body',
+    async (status) => {
+      const body = status === 204 ? '' : JSON.stringify(DOCUMENT)
+      const server = await serverThat(respond(`${status} Status`, body))
+      await expect(exchange(request(server.url))).rejects.toEqual(failure('status'))
+    },
+  )
+
+  it.each([301, 302, 303, 307, 308])('the redirect %d, which is not followed', async (status) => {
+    const elsewhere = await serverThat(serve(DOCUMENT))
+    const server = await serverThat(respond(`${status} Go`, '', { location: elsewhere.url }))
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('status'))
+    server.behave(redirectTo('/jwks.json'))
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('status'))
+    expect(elsewhere.requests).toEqual([])
+    expect(server.requests).toHaveLength(2)
+  })
+
+  it('a redirect that a fetch of the user has followed', async () => {
+    const fetch = async (): Promise<Response> => {
+      const response = Response.json(DOCUMENT)
+      Object.defineProperty(response, 'redirected', { value: true })
+      return response
+    }
+    const asking = request('https://core.example/', { fetch })
+    await expect(exchange(asking)).rejects.toEqual(failure('status'))
+  })
+
+  it.each(['<!doctype html><title>Sign in</title>', '', '{"keys":[', 'undefined', '\u0000'])(
+    'what is no JSON: %j',
+    async (body) => {
+      const server = await serverThat(respond('200 OK', body))
+      await expect(exchange(request(server.url))).rejects.toEqual(failure('malformed'))
+    },
+  )
+
+  it('what is no UTF-8', async () => {
+    const body = Buffer.concat([
+      Buffer.from('{"keys":[],"x":"'),
+      Buffer.from([0xff]),
+      Buffer.from('"}'),
+    ])
+    const server = await serverThat(respond('200 OK', body))
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('malformed'))
+  })
+
+  it('a byte more than 64 KiB', async () => {
+    const server = await serverThat(respond('200 OK', padded(DOCUMENT, LIMIT + 1)))
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('too_large'))
+  })
+
+  it('10 MiB, of which little is read', async () => {
+    const { behaviour, taken } = flood(DOCUMENT, 10 * MEBIBYTE)
+    const server = await serverThat(behaviour)
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('too_large'))
+    await until('the connection is gone', async () => server.connections() === 0)
+    expect(taken()).toBeLessThan(8 * MEBIBYTE)
+  })
+
+  it.each([
+    ['gzip', 512],
+    ['br', 64],
+  ] as const)('a %s bomb of %d MiB, which is not unpacked', async (encoding, mebibytes) => {
+    const server = await serverThat(bomb(DOCUMENT, encoding, mebibytes))
+    const before = process.memoryUsage().rss
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('too_large'))
+    expect(process.memoryUsage().rss - before).toBeLessThan(128 * MEBIBYTE)
+  })
+
+  it('a compressed answer that is garbled or cut off', async () => {
+    const garbled = respond('200 OK', 'no gzip', { 'content-encoding': 'gzip' })
+    const server = await serverThat(garbled)
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('network'))
+    const cutOff: Behaviour = (socket) => {
+      socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"keys":[]}')
+    }
+    server.behave(cutOff)
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('network'))
+  })
+
+  it('a connection that is refused, reset or talks no HTTP', async () => {
+    await expect(exchange(request(await refusingUrl()))).rejects.toEqual(failure('network'))
+    const server = await serverThat(hangUp)
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('network'))
+    const babble: Behaviour = (socket) => {
+      socket.write('220 smtp.example ESMTP\r\n\r\n')
+    }
+    server.behave(babble)
+    await expect(exchange(request(server.url))).rejects.toEqual(failure('network'))
+  })
+
+  it('whatever a fetch of the user throws or returns', async () => {
+    const fetches = [
+      () => {
+        throw new Error('broken')
+      },
+      async () => Promise.reject(undefined),
+      async () => undefined,
+      async () => ({ status: 200 }),
+    ] as unknown as (typeof globalThis.fetch)[]
+    for (const fetch of fetches) {
+      const asking = request('https://core.example/', { fetch })
+      await expect(exchange(asking)).rejects.toEqual(failure('network'))
+    }
+  })
+})

@@ -1,0 +1,119 @@
+import { expect, it, onTestFinished } from 'vitest'
+import type { KeySetEvent } from '../../../src/base/decision/key-set-event.js'
+import { createFetcher, type Fetcher } from '../../../src/verification/key-set/fetcher.js'
+import { collectKeySetEvents } from '../../support/key-set-events.js'
+import {
+  type Behaviour,
+  hang,
+  hangUp,
+  type KeySetServer,
+  respond,
+  serve,
+  startKeySetServer,
+} from '../../support/key-set-server.js'
+import { shapeOfKey } from '../../support/signing-keys.js'
+
+const good = shapeOfKey('good', 2048)
+const answer = serve({ keys: [good] })
+
+async function fetcherOf(
+  ...behaviours: Behaviour[]
+): Promise<{ server: KeySetServer; fetcher: Fetcher; events: () => readonly KeySetEvent[] }> {
+  const eventsOf = collectKeySetEvents()
+  const server = await startKeySetServer(...behaviours)
+  const options = { jwksUri: server.url, fetch: globalThis.fetch, timeoutMs: 5000, clock: Date.now }
+  const fetcher = createFetcher(options)
+  onTestFinished(() => {
+    fetcher.close()
+    return server.close()
+  })
+  return { server, fetcher, events: () => eventsOf(server.url) }
+}
+
+it.each<[string, Behaviour]>([
+  ['a reset connection', hangUp],
+  ['a 500', respond('500 Oops', '')],
+  ['HTML', respond('200 OK', '<html>')],
+  ['an empty set', serve({ keys: [] })],
+  ['a set without a usable key', serve({ keys: [shapeOfKey('small', 1024)] })],
+])('tries once more after %s', async (_name, bad) => {
+  const { server, fetcher } = await fetcherOf(bad, answer)
+  expect(await fetcher.fetch(undefined)).toMatchObject({ type: 'fetched' })
+  expect(server.requests).toHaveLength(2)
+})
+
+it('tries twice, not more, and tells why the second one failed', async () => {
+  const { server, fetcher } = await fetcherOf(hangUp, serve({ keys: [] }), answer)
+  await expect(fetcher.fetch(undefined)).rejects.toMatchObject({ code: 'no_usable_key' })
+  expect(server.requests).toHaveLength(2)
+})
+
+it('waits a little between the tries, never the same', async () => {
+  const { fetcher } = await fetcherOf(hangUp)
+  const waits: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const startedAt = performance.now()
+    await fetcher.fetch(undefined).catch(() => {})
+    waits.push(performance.now() - startedAt)
+  }
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(49)
+  expect(new Set(waits.map(Math.round)).size).toBeGreaterThan(1)
+})
+
+it('keeps the keys that are still there as they are', async () => {
+  const { fetcher } = await fetcherOf(answer, serve({ keys: [shapeOfKey('new', 2048), good] }))
+  const first = await fetcher.fetch(undefined)
+  if (first.type !== 'fetched') throw new Error(first.type)
+  const second = await fetcher.fetch({ keys: first.keys, validators: undefined, maxAgeSeconds: 1 })
+  if (second.type !== 'fetched') throw new Error(second.type)
+  expect(second.keys.get('good')).toBe(first.keys.get('good'))
+  expect([...second.keys.keys()]).toEqual(['new', 'good'])
+})
+
+it('tells of a skipped key once for as long as it stays so, not per fetch', async () => {
+  const small = shapeOfKey('small', 1024)
+  const nameless = { ...good, kid: '' }
+  const bad = serve({ keys: [good, small, nameless, { ...good, kid: null }] })
+  const { server, fetcher, events } = await fetcherOf(bad)
+  const skipped = { type: 'key_skipped', jwksUri: server.url }
+  const smallSkipped = { ...skipped, reason: 'modulus_size', keyId: 'small' }
+  const namelessSkipped = { ...skipped, reason: 'key_id_invalid' }
+  for (let round = 0; round < 3; round++) await fetcher.fetch(undefined)
+  expect(events()).toEqual([smallSkipped, namelessSkipped])
+})
+
+it('tells of it again when its reason changes, or it comes back', async () => {
+  const small = shapeOfKey('odd', 1024)
+  const forEncryption = { ...shapeOfKey('odd', 2048), use: 'enc' }
+  const sets = [[good, small], [good, forEncryption], [good], [good, forEncryption]]
+  const { fetcher, events } = await fetcherOf(...sets.map((keys) => serve({ keys })))
+  for (const _ of sets) await fetcher.fetch(undefined)
+  expect(events().map((event) => ('reason' in event ? event.reason : event.type))).toEqual([
+    'modulus_size',
+    'not_for_signatures',
+    'not_for_signatures',
+  ])
+})
+
+it('gives up the exchange under way when it is closed, without another try', async () => {
+  const { server, fetcher } = await fetcherOf(hang)
+  const fetching = fetcher.fetch(undefined)
+  await server.requested(1)
+  fetcher.close()
+  await expect(fetching).rejects.toMatchObject({ code: 'closed' })
+  expect(server.requests).toHaveLength(1)
+})
+
+it('gives up between the tries when it is closed', async () => {
+  let tries = 0
+  const fetch = (): Promise<Response> => {
+    tries += 1
+    // After all that follows from the rejection at once, and before any timer.
+    setImmediate(() => fetcher.close())
+    return Promise.reject(new Error('refused'))
+  }
+  const jwksUri = 'https://core.example/'
+  const fetcher = createFetcher({ jwksUri, fetch, timeoutMs: 5000, clock: Date.now })
+  await expect(fetcher.fetch(undefined)).rejects.toMatchObject({ code: 'closed' })
+  expect(tries).toBe(1)
+})

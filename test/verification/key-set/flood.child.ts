@@ -1,0 +1,42 @@
+/** Run with --expose-gc: how much memory forty thousand random key ids cost a receiver. */
+import { remoteKeySet, serviceAuth } from 'express-service-auth'
+import { serve, startKeySetServer } from '../../support/key-set-server.js'
+import { manualClock } from '../../support/manual-clock.js'
+import { behind, openReceiver } from '../../support/open-receiver.js'
+import { pipeline } from '../../support/pipeline.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+
+const key = makeSigningKey('d-1')
+const server = await startKeySetServer(serve({ keys: [key.jwk] }))
+const clock = manualClock()
+const keySet = remoteKeySet({ jwksUri: server.url, clock })
+const receiver = await openReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
+await keySet.ready()
+const token = tokenFrom(key, { now: clock() })
+
+async function settledHeap(): Promise<number> {
+  for (let round = 0; round < 5; round++) {
+    await new Promise(setImmediate)
+    globalThis.gc?.()
+  }
+  return process.memoryUsage().heapUsed
+}
+
+/** Four hundred random key ids a second, on the clock of the receiver. */
+function random(name: string): (index: number) => string {
+  return (index) => {
+    clock.advance(0.0025)
+    return withKid(token, `${name}-${index}`)
+  }
+}
+
+await pipeline(receiver.port, 8000, random('warm-up'))
+const before = await settledHeap()
+const statuses = await pipeline(receiver.port, 40_000, random('flood'))
+const grownBytes = (await settledHeap()) - before
+console.log(
+  JSON.stringify({ grownBytes, statuses: [...statuses], fetches: server.requests.length }),
+)
+keySet.close()
+await receiver.close()
+await server.close()

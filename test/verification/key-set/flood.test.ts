@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { remoteKeySet, serviceAuth } from 'express-service-auth'
+import { expect, it, onTestFinished } from 'vitest'
+import { compile } from '../../support/compile.js'
+import { type Behaviour, hang, serve, startKeySetServer } from '../../support/key-set-server.js'
+import { manualClock } from '../../support/manual-clock.js'
+import { pipeline } from '../../support/pipeline.js'
+import { behind, startReceiver } from '../../support/receiver.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+
+const old = makeSigningKey('d-1')
+const young = makeSigningKey('d-2')
+const before = serve({ keys: [old.jwk] })
+const after = serve({ keys: [young.jwk, old.jwk] })
+
+async function stage(behaviour: Behaviour) {
+  const server = await startKeySetServer(behaviour)
+  const clock = manualClock()
+  const keySet = remoteKeySet({ jwksUri: server.url, clock, timeoutMs: 60_000 })
+  const receiver = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
+  onTestFinished(async () => {
+    keySet.close()
+    await server.close()
+  })
+  await keySet.ready()
+  const tokenOf = (key: typeof old, jti = 'a'): string =>
+    tokenFrom(key, { now: clock(), claims: { jti } })
+  const random = tokenOf(old)
+  let floods = 0
+  const flood = (count: number): Promise<ReadonlyMap<number, number>> => {
+    const name = `random-${++floods}`
+    return pipeline(receiver.port, count, (index) => withKid(random, `${name}-${index}`))
+  }
+  return { server, clock, receiver, tokenOf, flood }
+}
+
+it('ten thousand random kids cost two fetches, and a rotated key waits for no more than the budget', async () => {
+  const { server, clock, receiver, tokenOf, flood } = await stage(before)
+  expect(await flood(10)).toEqual(new Map([[401, 10]]))
+  expect(server.requests).toHaveLength(3)
+  server.behave(after)
+  const [flooded, statuses] = await Promise.all([
+    flood(10_000),
+    Promise.all(
+      Array.from({ length: 100 }, async (_, index) => {
+        return (await receiver.call(tokenOf(old, `known-${index}`))).status
+      }),
+    ),
+  ])
+  expect(flooded).toEqual(new Map([[401, 10_000]]))
+  expect(new Set(statuses)).toEqual(new Set([200]))
+  expect(server.requests).toHaveLength(3)
+  expect((await receiver.call(tokenOf(young))).status).toBe(401)
+
+  clock.advance(30)
+  const [again, rotated] = await Promise.all([flood(1000), receiver.call(tokenOf(young))])
+  expect(again).toEqual(new Map([[401, 1000]]))
+  expect(rotated.status).toBe(200)
+  expect(server.requests.length).toBeLessThanOrEqual(5)
+})
+
+it('a rotated key that comes first, or in the midst of the flood, is found at once', async () => {
+  const { server, receiver, tokenOf, flood } = await stage(before)
+  server.behave(after)
+  const flooding = flood(2000)
+  expect((await receiver.call(tokenOf(young))).status).toBe(200)
+  expect(await flooding).toEqual(new Map([[401, 2000]]))
+  expect(server.requests.length).toBeLessThanOrEqual(3)
+})
+
+it('tokens with known keys are answered while the fetch that a flood has caused hangs', async () => {
+  const { server, receiver, tokenOf, flood } = await stage(before)
+  server.behave(hang)
+  let flooded = false
+  const flooding = flood(100)
+    .catch(() => {})
+    .finally(() => {
+      flooded = true
+    })
+  await server.requested(2)
+  for (let index = 0; index < 100; index++) {
+    expect((await receiver.call(tokenOf(old, `known-${index}`))).status).toBe(200)
+  }
+  expect(flooded).toBe(false)
+  expect(server.requests).toHaveLength(2)
+  await receiver.close()
+  await flooding
+})
+
+it('forty thousand random kids leave no trace in memory', async () => {
+  const child = await compile(new URL('./flood.child.ts', import.meta.url))
+  const options = ['--expose-gc', child]
+  const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 180_000 })
+  const { grownBytes, statuses, fetches } = JSON.parse(stdout)
+  expect(statuses).toEqual([[401, 40_000]])
+  // Two in any thirty of 120 seconds, and the first.
+  expect(fetches).toBeLessThanOrEqual(11)
+  expect(grownBytes).toBeLessThan(2 * 1024 * 1024)
+}, 200_000)

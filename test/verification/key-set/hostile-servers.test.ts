@@ -1,0 +1,199 @@
+import { type RemoteKeySetOptions, remoteKeySet, serviceAuth } from 'express-service-auth'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { nextKeySetEvent } from '../../support/key-set-events.js'
+import {
+  type Behaviour,
+  bomb,
+  drip,
+  dripHeaders,
+  flood,
+  hang,
+  hangUp,
+  headersThenHang,
+  MEBIBYTE,
+  redirectTo,
+  refusingUrl,
+  respond,
+  serve,
+  startKeySetServer,
+} from '../../support/key-set-server.js'
+import { manualClock } from '../../support/manual-clock.js'
+import { behind, type Receiver, startReceiver } from '../../support/receiver.js'
+import {
+  makeSigningKey,
+  POLICY,
+  type PublicJwk,
+  shapeOfKey,
+  tokenFrom,
+  withKid,
+} from '../../support/signing-keys.js'
+
+const key = makeSigningKey('d-1')
+const good = { keys: [key.jwk] }
+/** The token's own key, so that whoever took it from a bad answer would accept the token. */
+const manyKeys = Array.from({ length: 999 }, (_, index) => ({ ...key.jwk, kid: `k${index}` }))
+const privateJwk = { ...key.jwk, ...key.privateKey.export({ format: 'jwk' }) }
+
+const MISBEHAVIOUR: readonly [string, string, Behaviour][] = [
+  ['resets connections', 'network', hangUp],
+  ['hangs before the headers', 'timeout', hang],
+  ['sends headers, then hangs', 'timeout', headersThenHang],
+  ['sends one byte a second', 'timeout', drip(good, 1000)],
+  ['drips its body without a pause', 'timeout', drip({ ...good, pad: 'x'.repeat(9999) }, 10)],
+  ['drips its headers', 'timeout', dripHeaders(good, 10)],
+  ['sends 10 MiB', 'too_large', flood(good, 10 * MEBIBYTE).behaviour],
+  ['sends a gzip bomb', 'too_large', bomb(good, 'gzip', 64)],
+  ['sends a brotli bomb', 'too_large', bomb(good, 'br', 64)],
+  ['answers 404', 'status', respond('404 Not Found', JSON.stringify(good))],
+  ['answers 500', 'status', respond('500 Internal Server Error', JSON.stringify(good))],
+  ['answers 304 unasked', 'status', respond('304 Not Modified', '')],
+  ['redirects with 302', 'status', redirectTo('/elsewhere')],
+  ['answers 200 with HTML', 'malformed', respond('200 OK', '<!doctype html><p>Sign in')],
+  ['answers {}', 'malformed', serve({})],
+  ['answers {"keys":{}}', 'malformed', serve({ keys: {} })],
+  ['answers {"keys":[]}', 'no_usable_key', serve({ keys: [] })],
+  ['has only EC and oct keys', 'no_usable_key', serve({ keys: unsuitable() })],
+  ['has only a 1024-bit key', 'no_usable_key', serve({ keys: [shapeOfKey('d-1', 1024)] })],
+  ['publishes a private key', 'no_usable_key', serve({ keys: [privateJwk] })],
+  ['has the key for encryption', 'no_usable_key', serve({ keys: [{ ...key.jwk, use: 'enc' }] })],
+  [
+    'has two keys under one kid',
+    'no_usable_key',
+    serve({ keys: [key.jwk, shapeOfKey('d-1', 2048)] }),
+  ],
+  ['has a thousand keys', 'too_large', serve({ keys: [key.jwk, ...manyKeys] })],
+  ['has 33 keys', 'too_many_keys', serve({ keys: [key.jwk, ...manyKeys.slice(0, 32)] })],
+]
+
+function unsuitable(): unknown[] {
+  return [
+    { kty: 'EC', kid: 'd-1', crv: 'P-256', x: 'x', y: 'y', alg: 'ES256', use: 'sig' },
+    { kty: 'oct', kid: 'd-2', k: Buffer.from('secret').toString('base64url'), alg: 'HS256' },
+  ]
+}
+
+interface Stage {
+  readonly receiver: Receiver
+  readonly server: Awaited<ReturnType<typeof startKeySetServer>>
+  readonly clock: ReturnType<typeof manualClock>
+  readonly auth: ReturnType<typeof serviceAuth>
+}
+
+async function stage(
+  behaviour: Behaviour,
+  options: Partial<RemoteKeySetOptions> = {},
+): Promise<Stage> {
+  const server = await startKeySetServer(behaviour)
+  const clock = manualClock()
+  const keySet = remoteKeySet({ jwksUri: server.url, clock, timeoutMs: 5000, ...options })
+  const auth = serviceAuth({ ...POLICY, keySet, clock })
+  const receiver = await startReceiver(behind(auth))
+  onTestFinished(async () => {
+    keySet.close()
+    await server.close()
+  })
+  return { receiver, server, clock, auth }
+}
+
+const OUT_OF_REACH = { status: 503, retryAfter: '5', challenge: undefined }
+const INVALID = { status: 401, challenge: 'Bearer realm="service", error="invalid_token"' }
+
+describe.each(MISBEHAVIOUR)('a key-set server that %s', (_name, code, behaviour) => {
+  const timeoutMs = code === 'timeout' ? 600 : 5000
+
+  it('is the 503, in time, when there is no set; and once it is well again all is', async () => {
+    const { receiver, server, clock, auth } = await stage(behaviour, { timeoutMs })
+    const token = tokenFrom(key, { now: clock() })
+    const answer = await receiver.call(token)
+    expect(answer).toMatchObject(OUT_OF_REACH)
+    expect(server.requests.length).toBe(2)
+    expect(auth.health().keySet).toEqual({ state: 'cold', keys: [], lastError: code })
+    server.behave(serve(good))
+    expect(await receiver.call(token)).toMatchObject(OUT_OF_REACH)
+    clock.advance(1)
+    expect(await receiver.call(token)).toMatchObject({ status: 200 })
+  })
+
+  it('takes nothing from a good set, and answers an unknown kid with the 503', async () => {
+    const { receiver, server, clock, auth } = await stage(serve(good), { timeoutMs })
+    const token = tokenFrom(key, { now: clock() })
+    expect(await receiver.call(token)).toMatchObject({ status: 200 })
+    server.behave(behaviour)
+    const unknown = receiver.call(withKid(token, 'random'))
+    await server.requested(2)
+    expect(await receiver.call(token)).toMatchObject({ status: 200 })
+    const fresh = tokenFrom(key, { now: clock(), claims: { jti: 'another' } })
+    expect(await receiver.call(fresh)).toMatchObject({ status: 200 })
+    expect(await unknown).toMatchObject(OUT_OF_REACH)
+    expect(auth.health().keySet).toMatchObject({ state: 'fresh', keys: ['d-1'], lastError: code })
+    clock.advance(3599)
+    const late = tokenFrom(key, { now: clock() })
+    expect(await receiver.call(late)).toMatchObject({ status: 200 })
+  })
+})
+
+describe('a key-set server that refuses connections', () => {
+  it('is the 503 when there is no set', async () => {
+    const { receiver, clock, auth } = await stage(serve(good), { jwksUri: await refusingUrl() })
+    expect(await receiver.call(tokenFrom(key, { now: clock() }))).toMatchObject(OUT_OF_REACH)
+    expect(auth.health().keySet).toEqual({ state: 'cold', keys: [], lastError: 'network' })
+  })
+
+  it('takes nothing from a good set', async () => {
+    const { receiver, server, clock, auth } = await stage(serve(good))
+    const token = tokenFrom(key, { now: clock() })
+    expect(await receiver.call(token)).toMatchObject({ status: 200 })
+    await server.close()
+    expect(await receiver.call(withKid(token, 'random'))).toMatchObject(OUT_OF_REACH)
+    expect(await receiver.call(token)).toMatchObject({ status: 200 })
+    expect(auth.health().keySet).toMatchObject({ state: 'fresh', lastError: 'network' })
+  })
+})
+
+describe('a key set with one bad key', () => {
+  it.each<[string, unknown]>([
+    ['malformed', { kty: 'RSA', kid: 'bad', n: '!', e: 'AQAB' }],
+    ['null', null],
+    ['EC', unsuitable()[0]],
+    ['1024 bits', shapeOfKey('bad', 1024)],
+    ['private', { ...privateJwk, kid: 'bad' }],
+    ['for encryption', { ...key.jwk, kid: 'bad', use: 'enc' }],
+  ])('%s: the good one beside it is used, the bad one is not', async (_name, bad) => {
+    const keys = [bad, { ...key.jwk, kid: 'good' }]
+    const { receiver, clock, auth } = await stage(serve({ keys }))
+    const signed = (kid: string): string => tokenFrom(key, { now: clock(), kid })
+    expect(await receiver.call(signed('good'))).toMatchObject({ status: 200 })
+    expect(await receiver.call(signed('bad'))).toMatchObject(INVALID)
+    expect(auth.health().keySet.keys).toEqual(['good'])
+  })
+
+  it('under one kid with a good one: neither is used', async () => {
+    const keys = [key.jwk, { ...key.jwk, use: 'enc' }, { ...key.jwk, kid: 'good' }] as PublicJwk[]
+    const { receiver, clock } = await stage(serve({ keys }))
+    expect(await receiver.call(tokenFrom(key, { now: clock() }))).toMatchObject(INVALID)
+    const other = tokenFrom(key, { now: clock(), kid: 'good' })
+    expect(await receiver.call(other)).toMatchObject({ status: 200 })
+  })
+})
+
+describe('max-age', () => {
+  it.each([
+    ['max-age=0', 10],
+    ['max-age=1', 10],
+    ['max-age=604800', 3600],
+    [undefined, 3600],
+    ['max-age=garbage', 3600],
+  ])('%s: the set verifies for %d seconds of an outage, then the 503', async (header, seconds) => {
+    const headers = header === undefined ? {} : { 'cache-control': header }
+    const { receiver, server, clock } = await stage(serve(good, headers))
+    expect(await receiver.call(tokenFrom(key, { now: clock() }))).toMatchObject({ status: 200 })
+    server.behave(hangUp)
+    clock.advance(seconds - 0.001)
+    const failed = nextKeySetEvent('failed', server)
+    const token = tokenFrom(key, { now: clock() })
+    expect(await receiver.call(token)).toMatchObject({ status: 200 })
+    await failed
+    clock.advance(0.001)
+    expect(await receiver.call(token)).toMatchObject(OUT_OF_REACH)
+  })
+})

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest'
+import {
+  type KeySet,
+  type KeySource,
+  sourceOf,
+  withSource,
+} from '../../../src/verification/key-set/key-set.js'
+
+const keySet: KeySet = {
+  ready: async () => {},
+  health: () => ({ state: 'cold', keys: [] }),
+  close: () => {},
+}
+const source: KeySource = { current: () => undefined, find: async () => undefined }
+
+it('gives a key set an inside that only this package reaches', () => {
+  const made = withSource({ ...keySet }, source)
+  expect(sourceOf(made)).toBe(source)
+  expect(Object.keys(made).sort()).toEqual(['close', 'health', 'ready'])
+})
+
+it.each([undefined, null, 1, 'keys', {}, keySet, { ...keySet, ...source }])(
+  'finds no inside in what was not made here: %j',
+  (value) => {
+    expect(sourceOf(value)).toBeUndefined()
+  },
+)

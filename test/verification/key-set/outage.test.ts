@@ -1,0 +1,105 @@
+import { remoteKeySet, serviceAuth } from 'express-service-auth'
+import { expect, it, onTestFinished } from 'vitest'
+import { nextKeySetEvent } from '../../support/key-set-events.js'
+import {
+  type Behaviour,
+  hangUp,
+  respond,
+  serve,
+  startKeySetServer,
+} from '../../support/key-set-server.js'
+import { manualClock } from '../../support/manual-clock.js'
+import { behind, startReceiver } from '../../support/receiver.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../../support/signing-keys.js'
+
+const key = makeSigningKey('d-1')
+const good = serve({ keys: [key.jwk] })
+
+async function stage(behaviour: Behaviour) {
+  const server = await startKeySetServer(behaviour)
+  const clock = manualClock()
+  const keySet = remoteKeySet({ jwksUri: server.url, clock })
+  const receiver = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
+  onTestFinished(async () => {
+    keySet.close()
+    await server.close()
+  })
+  const tokens = Array.from({ length: 200 }, (_, index) =>
+    tokenFrom(key, { now: clock(), claims: { jti: `${index}`, exp: clock() / 1000 + 3600 } }),
+  )
+  return { server, clock, keySet, receiver, tokens }
+}
+
+it('two hundred first requests at once cause one fetch, and all of them pass', async () => {
+  const { server, receiver, tokens } = await stage(good)
+  const answers = await Promise.all(tokens.map((token) => receiver.call(token)))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(server.requests).toHaveLength(1)
+})
+
+it('two hundred first requests at once cause one fetch and its retry in an outage', async () => {
+  const { server, receiver, tokens } = await stage(respond('503 Service Unavailable', ''))
+  const answers = await Promise.all(tokens.map((token) => receiver.call(token)))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
+  expect(server.requests).toHaveLength(2)
+})
+
+it.each<[string, Behaviour]>([
+  ['that resets connections', hangUp],
+  ['that answers 500', respond('500 Internal Server Error', '')],
+])(
+  'two hundred requests over two seconds of an outage %s cause at most ten',
+  async (_name, bad) => {
+    const { server, clock, receiver, tokens } = await stage(bad)
+    for (const token of tokens) {
+      expect((await receiver.call(token)).status).toBe(503)
+      clock.advance(0.01)
+    }
+    expect(server.requests.length).toBeGreaterThan(2)
+    expect(server.requests.length).toBeLessThanOrEqual(10)
+  },
+)
+
+it('an outage with a set held is felt by nobody, and costs at most ten fetches in two seconds', async () => {
+  const { server, clock, receiver, tokens } = await stage(good)
+  expect((await receiver.call(tokens[0] ?? '')).status).toBe(200)
+  server.behave(hangUp)
+  clock.advance(300)
+  for (const token of tokens) {
+    expect((await receiver.call(token)).status).toBe(200)
+    clock.advance(0.01)
+  }
+  expect(server.requests.length).toBeGreaterThan(1)
+  expect(server.requests.length).toBeLessThanOrEqual(1 + 10)
+})
+
+it('the first request after the back-off finds the server well again', async () => {
+  const { server, clock, keySet, receiver, tokens } = await stage(hangUp)
+  const [token = ''] = tokens
+  for (let failures = 0; failures < 5; failures++) {
+    expect((await receiver.call(token)).status).toBe(503)
+    clock.advance(30)
+  }
+  server.behave(good)
+  expect((await receiver.call(token)).status).toBe(200)
+  expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['d-1'] })
+})
+
+it('a set that is held outlives the outage to the second that was promised', async () => {
+  const { server, clock, keySet, receiver } = await stage(good)
+  const statusNow = async (): Promise<number> =>
+    (await receiver.call(tokenFrom(key, { now: clock() }))).status
+  expect(await statusNow()).toBe(200)
+  server.behave(hangUp)
+  for (let minutes = 5; minutes < 60; minutes += 5) {
+    clock.advance(300)
+    const failed = nextKeySetEvent('failed', server)
+    expect(await statusNow()).toBe(200)
+    await failed
+  }
+  clock.advance(299.999)
+  expect(await statusNow()).toBe(200)
+  clock.advance(0.001)
+  expect(await statusNow()).toBe(503)
+  expect(keySet.health()).toMatchObject({ state: 'expired', keys: [], lastError: 'network' })
+})

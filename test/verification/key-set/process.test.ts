@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, it, onTestFinished } from 'vitest'
+import { compile } from '../../support/compile.js'
+import {
+  type Behaviour,
+  hang,
+  hangUp,
+  serve,
+  startKeySetServer,
+} from '../../support/key-set-server.js'
+import { shapeOfKey } from '../../support/signing-keys.js'
+
+const document = { keys: [shapeOfKey('a', 2048)] }
+const child = await compile(new URL('./process.child.ts', import.meta.url))
+
+it.each<[string, Behaviour]>([
+  ['fetched', serve(document)],
+  ['failed', hangUp],
+  ['initial', serve(document)],
+  ['under way', hang],
+  ['policy', serve(document)],
+])('a key set that is left open does not hold the process open: %s', async (state, behaviour) => {
+  const server = await startKeySetServer(behaviour)
+  onTestFinished(() => server.close())
+  const command = [child, state, server.url, JSON.stringify(document)]
+  const run = promisify(execFile)(process.execPath, command, { timeout: 15_000 })
+  const told = state === 'failed' ? 'ServiceAuthError\nleft\n' : 'left\n'
+  expect(await run).toMatchObject({ stdout: told, stderr: '' })
+})

@@ -1,0 +1,184 @@
+import { type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { hangUp, refusingUrl, serve } from '../../support/key-set-server.js'
+import { openKeySet } from '../../support/open-key-set.js'
+import { shapeOfKey } from '../../support/signing-keys.js'
+
+const jwk = shapeOfKey('a', 2048)
+const other = shapeOfKey('b', 2048)
+const DOCUMENT = { keys: [jwk] }
+
+describe('options', () => {
+  const jwksUri = 'https://core.example/auth/jwt/jwks.json'
+  const cyclic: Record<string, unknown> = {}
+  cyclic['self'] = cyclic
+
+  it.each<[string, unknown, RegExp]>([
+    ['no options', undefined, /must be an object/],
+    ['options that are a list', [], /must be an object/],
+    ['an unknown option', { jwksUri, refreshSecond: 1 }, /refreshSecond is not an option/],
+    ['no jwksUri', {}, /jwksUri must be a non-empty string/],
+    ['an empty jwksUri', { jwksUri: '' }, /jwksUri must be a non-empty string/],
+    ['a URL object', { jwksUri: new URL(jwksUri) }, /jwksUri must be a non-empty string/],
+    ['a relative jwksUri', { jwksUri: '/jwks.json' }, /jwksUri must be an absolute https: URL/],
+    ['http: elsewhere', { jwksUri: 'http://core.example/' }, /jwksUri must be https:/],
+    ['a password', { jwksUri: 'https://u:p@core.example/' }, /jwksUri must not hold a user name/],
+    [
+      'a flag that is none',
+      { jwksUri, allowInsecureHttp: 'yes' },
+      /allowInsecureHttp must be true/,
+    ],
+    ['initial null', { jwksUri, initial: null }, /initial must be a parsed JWKS document/],
+    ['initial as text', { jwksUri, initial: '{"keys":[]}' }, /initial must be a parsed JWKS/],
+    ['initial as a list', { jwksUri, initial: [jwk] }, /initial must be a parsed JWKS document/],
+    ['initial as a function', { jwksUri, initial: () => DOCUMENT }, /initial must be a parsed/],
+    [
+      'an initial that is no JSON',
+      { jwksUri, initial: { keys: [1n] } },
+      /initial must be a parsed/,
+    ],
+    ['an initial without keys', { jwksUri, initial: {} }, /initial must be a parsed JWKS/],
+    ['an initial of one number', { jwksUri, initial: { keys: 5 } }, /initial .* a list of keys/],
+    ['an initial without a list', { jwksUri, initial: { keys: { 0: jwk } } }, /initial must be/],
+    ['an initial of one key', { jwksUri, initial: jwk }, /initial must be a parsed JWKS/],
+    [
+      'an initial that is a list only before it is JSON',
+      { jwksUri, initial: { keys: [jwk], toJSON: () => ({}) } },
+      /initial must be a parsed JWKS/,
+    ],
+    ['a cyclic initial', { jwksUri, initial: cyclic }, /initial must be a parsed JWKS document/],
+    ['fetch that is none', { jwksUri, fetch: {} }, /fetch must be a function/],
+    ['a clock that is none', { jwksUri, clock: 1 }, /clock must be a function/],
+  ])('refuses %s with a TypeError that names it', (_name, options, message) => {
+    const make = (): unknown => remoteKeySet(options as RemoteKeySetOptions)
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+  })
+
+  it.each([
+    ['refreshSeconds', 604_800],
+    ['maxStaleSeconds', 604_800],
+    ['timeoutMs', 60_000],
+  ])('takes for %s a number above 0 and at most %d', (name, most) => {
+    const make = (value: unknown) => () => remoteKeySet({ jwksUri, [name]: value })
+    for (const value of [0, -1, most + 0.1, Number.NaN, Number.POSITIVE_INFINITY, '5', null]) {
+      expect(make(value)).toThrow(TypeError)
+      expect(make(value)).toThrow(name)
+    }
+    for (const value of [Number.MIN_VALUE, 0.5, most, undefined]) expect(make(value)).not.toThrow()
+  })
+
+  it('names every fault, and repeats no value, which may be secret', () => {
+    const faulty = { jwksUri: 'https://user:secret@core.example/', timeoutMs: 0, fetsch: 'secret' }
+    const make = (): unknown => remoteKeySet(faulty as unknown as RemoteKeySetOptions)
+    expect(make).toThrow(/fetsch.*timeoutMs.*jwksUri|timeoutMs.*fetsch.*jwksUri/)
+    expect(make).not.toThrow(/secret@|'secret'/)
+  })
+
+  it('allows http: elsewhere when that is written down', () => {
+    const insecure = { jwksUri: 'http://core.internal/jwks.json', allowInsecureHttp: true }
+    expect(() => remoteKeySet(insecure)).not.toThrow()
+  })
+})
+
+it('has exactly ready, health and close, for good', async () => {
+  const { keySet } = await openKeySet([serve(DOCUMENT)])
+  expect(Object.keys(keySet).sort()).toEqual(['close', 'health', 'ready'])
+  expect(Object.isFrozen(keySet)).toBe(true)
+})
+
+describe('ready', () => {
+  it('is what starts the first fetch; making a key set fetches nothing', async () => {
+    const { server, keySet } = await openKeySet([serve(DOCUMENT)])
+    expect(keySet.health()).toEqual({ state: 'cold', keys: [] })
+    await new Promise(setImmediate)
+    expect(server.requests).toHaveLength(0)
+    await keySet.ready()
+    expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['a'] })
+  })
+
+  it('shares one fetch among all who wait, and fetches no more afterwards', async () => {
+    const { server, keySet } = await openKeySet([serve(DOCUMENT)])
+    await Promise.all(Array.from({ length: 50 }, () => keySet.ready()))
+    await keySet.ready()
+    expect(server.requests).toHaveLength(1)
+  })
+
+  it('rejects when the set could not be fetched, and tries again when asked again', async () => {
+    const { server, keySet } = await openKeySet([hangUp])
+    await expect(keySet.ready()).rejects.toThrow('network')
+    expect(server.requests).toHaveLength(2)
+    expect(keySet.health()).toEqual({ state: 'cold', keys: [], lastError: 'network' })
+    server.behave(serve(DOCUMENT))
+    await keySet.ready()
+    expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['a'] })
+  })
+
+  it('rejects without a trace of the query of the address, which may hold a secret', async () => {
+    const jwksUri = `${await refusingUrl()}?secret=1`
+    const keySet = remoteKeySet({ jwksUri })
+    onTestFinished(() => keySet.close())
+    const error = await keySet.ready().catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(Error)
+    expect(String((error as Error).stack)).not.toContain('secret')
+  })
+
+  it('resolves for a set that was fetched once, although it has expired', async () => {
+    const { clock, keySet } = await openKeySet([serve(DOCUMENT, { 'cache-control': 'max-age=60' })])
+    await keySet.ready()
+    clock.advance(60)
+    expect(keySet.health().state).toBe('expired')
+    await keySet.ready()
+  })
+})
+
+describe('health', () => {
+  it('tells state, age, keys and expiry, as JSON, without key material', async () => {
+    const { clock, keySet } = await openKeySet([serve({ keys: [jwk, other, { kid: 'bad' }] })])
+    await keySet.ready()
+    clock.advance(7)
+    const health = keySet.health()
+    const expiresAt = clock() / 1000 - 7 + 3600
+    expect(health).toEqual({ state: 'fresh', ageSeconds: 7, keys: ['a', 'b'], expiresAt })
+    expect(JSON.parse(JSON.stringify(health))).toEqual(health)
+    expect(JSON.stringify(health)).not.toContain(jwk.n)
+  })
+
+  it('cannot be used to change the set', async () => {
+    const { keySet } = await openKeySet([serve(DOCUMENT)])
+    await keySet.ready()
+    const keys = keySet.health().keys as string[]
+    keys.length = 0
+    expect(keySet.health().keys).toEqual(['a'])
+  })
+
+  it.each<[string, Record<string, string>, number]>([
+    ['max-age', { 'cache-control': 'max-age=600' }, 600],
+    ['max-age less Age', { 'cache-control': 'max-age=600', age: '100' }, 500],
+    ['max-age of 0', { 'cache-control': 'max-age=0' }, 10],
+    ['max-age of 1', { 'cache-control': 'max-age=1, must-revalidate' }, 10],
+    ['max-age of a week', { 'cache-control': 'max-age=604800' }, 3600],
+    ['no max-age', {}, 3600],
+    ['garbage', { 'cache-control': 'max-age=soon' }, 3600],
+    ['no-store', { 'cache-control': 'no-store, max-age=600' }, 10],
+  ])('says when the set expires by %s', async (_name, headers, seconds) => {
+    const { clock, keySet } = await openKeySet([serve(DOCUMENT, headers)])
+    await keySet.ready()
+    expect(keySet.health().expiresAt).toBe(clock() / 1000 + seconds)
+    clock.advance(seconds - 0.001)
+    expect(keySet.health()).toMatchObject({ state: 'stale', keys: ['a'] })
+    clock.advance(0.001)
+    expect(keySet.health()).toMatchObject({ state: 'expired', keys: [] })
+  })
+
+  it('shows the floors of refreshSeconds and maxStaleSeconds', async () => {
+    const hasty = { refreshSeconds: 0.1, maxStaleSeconds: 0.1 }
+    const { clock, keySet } = await openKeySet([serve(DOCUMENT)], hasty)
+    await keySet.ready()
+    const states = [4.9, 0.1, 4.9, 0.1].map((seconds) => {
+      clock.advance(seconds)
+      return keySet.health().state
+    })
+    expect(states).toEqual(['fresh', 'stale', 'stale', 'expired'])
+  })
+})

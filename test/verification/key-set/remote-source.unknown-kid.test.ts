@@ -1,0 +1,189 @@
+import { describe, expect, it } from 'vitest'
+import { collectKeySetEvents, nextKeySetEvent } from '../../support/key-set-events.js'
+import { type Behaviour, hangUp, serve } from '../../support/key-set-server.js'
+import { manualClock } from '../../support/manual-clock.js'
+import { openKeySet } from '../../support/open-key-set.js'
+import { shapeOfKey } from '../../support/signing-keys.js'
+
+const jwk = shapeOfKey('a', 2048)
+const rotated = shapeOfKey('b', 2048)
+const before = serve({ keys: [jwk] })
+const after = serve({ keys: [rotated, jwk] })
+const UNAVAILABLE = { code: 'unavailable', what: 'key_set' }
+
+/** Answers when it is told to. */
+function heldBack(answer: Behaviour): { behaviour: Behaviour; release(): void } {
+  let release = (): void => {}
+  const behaviour: Behaviour = (socket, request) => {
+    release = () => answer(socket, request)
+  }
+  return { behaviour, release: () => release() }
+}
+
+describe('an unknown kid', () => {
+  it('causes a fetch at once, be the set brand-new, which brings a rotated key', async () => {
+    const { server, keySet, source } = await openKeySet([before, after])
+    await keySet.ready()
+    expect(await source.find('b')).toMatchObject({ kid: 'b' })
+    expect(server.requests).toHaveLength(2)
+  })
+
+  it('joins the fetch under way, and causes none when that brings its key', async () => {
+    const { behaviour, release } = heldBack(after)
+    const { server, clock, keySet, source } = await openKeySet([before, behaviour])
+    await keySet.ready()
+    clock.advance(300)
+    source.current('a')
+    await server.requested(2)
+    const asking = source.find('b')
+    release()
+    expect(await asking).toMatchObject({ kid: 'b' })
+    expect(server.requests).toHaveLength(2)
+  })
+
+  it('causes one of its own when the fetch that it joined did not bring its key', async () => {
+    const { behaviour, release } = heldBack(before)
+    const { server, clock, keySet, source } = await openKeySet([before, behaviour, after])
+    await keySet.ready()
+    clock.advance(300)
+    source.current('a')
+    await server.requested(2)
+    const asking = ['b', 'b', 'c', 'd'].map((kid) => source.find(kid))
+    release()
+    expect((await Promise.all(asking)).map((key) => key?.kid)).toEqual([
+      'b',
+      'b',
+      undefined,
+      undefined,
+    ])
+    expect(server.requests).toHaveLength(3)
+  })
+
+  it('is lacking once a fetch that began after it came lacks it', async () => {
+    const { server, keySet, source } = await openKeySet([before])
+    await keySet.ready()
+    expect(await source.find('random')).toBeUndefined()
+    expect(server.requests).toHaveLength(2)
+  })
+
+  it('shares its fetch with all who come meanwhile, and they share the next', async () => {
+    const { server, keySet, source } = await openKeySet([before])
+    await keySet.ready()
+    const asking = Array.from({ length: 1000 }, (_, index) => source.find(`random-${index}`))
+    expect(new Set(await Promise.all(asking))).toEqual(new Set([undefined]))
+    expect(server.requests).toHaveLength(3)
+  })
+
+  it('causes two fetches in any thirty seconds, and is lacking beyond that', async () => {
+    const eventsOf = collectKeySetEvents()
+    const { server, clock, keySet, source } = await openKeySet([before])
+    await keySet.ready()
+    const fetchesAfter = async (seconds: number): Promise<number> => {
+      clock.advance(seconds)
+      for (let round = 0; round < 20; round++) {
+        expect(await source.find(`${seconds}-${round}`)).toBeUndefined()
+      }
+      return server.requests.length
+    }
+    expect(await fetchesAfter(0)).toBe(3)
+    expect(await fetchesAfter(29.9)).toBe(3)
+    expect(await fetchesAfter(0.1)).toBe(5)
+    expect(await fetchesAfter(15)).toBe(5)
+    expect(await fetchesAfter(15)).toBe(7)
+    const events = eventsOf(server.url)
+    expect(events.filter(({ type }) => type === 'budget_exhausted')).toHaveLength(3)
+  })
+
+  it('leaves the budget to others while background refreshes happen', async () => {
+    const hasty = { refreshSeconds: 5 }
+    const { server, clock, keySet, source } = await openKeySet([before], hasty)
+    await keySet.ready()
+    for (let round = 0; round < 5; round++) {
+      clock.advance(5)
+      const refreshed = nextKeySetEvent('fetched', server)
+      source.current('a')
+      await refreshed
+    }
+    expect(server.requests).toHaveLength(6)
+    await source.find('x')
+    await source.find('y')
+    await source.find('z')
+    expect(server.requests).toHaveLength(8)
+  })
+
+  it('that makes the due refresh happen takes nothing from the budget', async () => {
+    const { server, clock, keySet, source } = await openKeySet([before])
+    await keySet.ready()
+    clock.advance(300)
+    for (const kid of ['x', 'y', 'z', 'w']) expect(await source.find(kid)).toBeUndefined()
+    expect(server.requests).toHaveLength(1 + 1 + 2)
+  })
+
+  it('of a real rotation is found once the budget that others spent allows a fetch', async () => {
+    const { server, clock, keySet, source } = await openKeySet([before])
+    await keySet.ready()
+    await source.find('x')
+    await source.find('y')
+    server.behave(after)
+    expect(await source.find('b')).toBeUndefined()
+    clock.advance(30)
+    expect(await source.find('b')).toMatchObject({ kid: 'b' })
+    expect(server.requests).toHaveLength(4)
+  })
+
+  it('is the 503 when its fetch fails, and causes none while the back-off runs', async () => {
+    const { server, clock, keySet, source } = await openKeySet([before, hangUp])
+    await keySet.ready()
+    for (let round = 0; round < 50; round++) {
+      await expect(source.find(`random-${round}`)).rejects.toMatchObject(UNAVAILABLE)
+    }
+    expect(server.requests).toHaveLength(3)
+    expect(source.current('a')).toMatchObject({ kid: 'a' })
+    clock.advance(1)
+    server.behave(before)
+    expect(await source.find('random')).toBeUndefined()
+  })
+
+  it('is the 503 over budget as long as the last fetch failed', async () => {
+    const script = [before, before, before, hangUp]
+    const { server, clock, keySet, source } = await openKeySet(script, { refreshSeconds: 5 })
+    await keySet.ready()
+    await source.find('x')
+    await source.find('y')
+    expect(await source.find('z')).toBeUndefined()
+    clock.advance(5)
+    const failed = nextKeySetEvent('failed', server)
+    source.current('a')
+    await failed
+    await expect(source.find('z')).rejects.toMatchObject(UNAVAILABLE)
+    expect(server.requests).toHaveLength(5)
+    clock.advance(1)
+    await expect(source.find('z')).rejects.toMatchObject(UNAVAILABLE)
+    expect(server.requests).toHaveLength(7)
+  })
+
+  it('that comes as the back-off ends takes the refresh that is due, not the budget', async () => {
+    const base = manualClock()
+    // Once armed, every reading but the first is a second later: the back-off ends in between.
+    let readings = Number.NEGATIVE_INFINITY
+    const clock = (): number => base() + (++readings > 1 ? 1000 : 0)
+    const { server, keySet, source } = await openKeySet([before, hangUp, hangUp, before], { clock })
+    await keySet.ready()
+    await expect(source.find('x')).rejects.toMatchObject(UNAVAILABLE)
+    // What follows from the failure has read the clock by then.
+    await new Promise(setImmediate)
+    readings = 0
+    const asking = source.find('y')
+    expect(await asking).toBeUndefined()
+    for (const kid of ['z', 'w', 'v']) expect(await source.find(kid)).toBeUndefined()
+    expect(server.requests).toHaveLength(1 + 2 + 1 + 1)
+  })
+
+  it('that objects inherit is as unknown as any', async () => {
+    const { keySet, source } = await openKeySet([before])
+    await keySet.ready()
+    for (const kid of ['__proto__', 'constructor', 'toString']) {
+      expect(await source.find(kid)).toBeUndefined()
+    }
+  })
+})

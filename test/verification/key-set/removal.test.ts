@@ -1,0 +1,104 @@
+import { remoteKeySet, serviceAuth } from 'express-service-auth'
+import { expect, it, onTestFinished } from 'vitest'
+import { nextKeySetEvent } from '../../support/key-set-events.js'
+import { type KeySetServer, serve, startKeySetServer } from '../../support/key-set-server.js'
+import { type ManualClock, manualClock } from '../../support/manual-clock.js'
+import { behind, type Receiver, startReceiver } from '../../support/receiver.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../../support/signing-keys.js'
+
+const old = makeSigningKey('d-1')
+const young = makeSigningKey('d-2')
+const impostor = makeSigningKey('d-1')
+const INVALID = { status: 401, challenge: 'Bearer realm="service", error="invalid_token"' }
+
+interface Stage {
+  readonly server: KeySetServer
+  readonly clock: ManualClock
+  readonly receivers: readonly Receiver[]
+  /** Swaps the set for what the server has now. */
+  refresh(): Promise<void>
+}
+
+/** Two receivers, one with a token cache and one without, on one key set. */
+async function stage(): Promise<Stage> {
+  const server = await startKeySetServer(serve({ keys: [old.jwk] }))
+  const clock = manualClock()
+  const keySet = remoteKeySet({ jwksUri: server.url, clock })
+  const cached = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
+  const plain = await startReceiver(
+    behind(serviceAuth({ ...POLICY, keySet, clock, tokenCache: false })),
+  )
+  onTestFinished(async () => {
+    keySet.close()
+    await server.close()
+  })
+  const refresh = async (): Promise<void> => {
+    clock.advance(300)
+    const fetched = nextKeySetEvent('fetched', server)
+    await cached.call(tokenFrom(old, { now: clock(), claims: { sub: 'nobody' } }))
+    await fetched
+  }
+  return { server, clock, receivers: [cached, plain], refresh }
+}
+
+const statuses = async (receivers: readonly Receiver[], token: string): Promise<number[]> =>
+  Promise.all(receivers.map(async (receiver) => (await receiver.call(token)).status))
+
+function tokenOf(key: typeof old, clock: ManualClock, jti = 'one'): string {
+  const now = clock() / 1000
+  return tokenFrom(key, { now: clock(), claims: { exp: now + 3000, jti } })
+}
+
+it('a key that is gone verifies nothing any more, cached tokens included', async () => {
+  const { server, clock, receivers, refresh } = await stage()
+  const token = tokenOf(old, clock)
+  expect(await statuses(receivers, token)).toEqual([200, 200])
+  expect(await statuses(receivers, token)).toEqual([200, 200])
+  server.behave(serve({ keys: [young.jwk] }))
+  await refresh()
+  for (const receiver of receivers) expect(await receiver.call(token)).toMatchObject(INVALID)
+  expect(await statuses(receivers, tokenOf(old, clock, 'two'))).toEqual([401, 401])
+  expect(await statuses(receivers, tokenOf(young, clock))).toEqual([200, 200])
+})
+
+it('a key that is another under the same kid verifies only what the other has signed', async () => {
+  const { server, clock, receivers, refresh } = await stage()
+  const token = tokenOf(old, clock)
+  expect(await statuses(receivers, token)).toEqual([200, 200])
+  server.behave(serve({ keys: [impostor.jwk] }))
+  await refresh()
+  expect(await statuses(receivers, token)).toEqual([401, 401])
+  expect(await statuses(receivers, tokenOf(impostor, clock))).toEqual([200, 200])
+})
+
+it('a key that has become unusable is gone', async () => {
+  const { server, clock, receivers, refresh } = await stage()
+  const token = tokenOf(old, clock)
+  expect(await statuses(receivers, token)).toEqual([200, 200])
+  server.behave(serve({ keys: [young.jwk, { ...old.jwk, use: 'enc' }] }))
+  await refresh()
+  expect(await statuses(receivers, token)).toEqual([401, 401])
+})
+
+it('a rotation is seamless: the new key verifies at once, the old one while it is published', async () => {
+  const { server, clock, receivers } = await stage()
+  const token = tokenOf(old, clock)
+  expect(await statuses(receivers, token)).toEqual([200, 200])
+  server.behave(serve({ keys: [young.jwk, old.jwk] }))
+  expect(await statuses(receivers, tokenOf(young, clock))).toEqual([200, 200])
+  expect(await statuses(receivers, token)).toEqual([200, 200])
+  expect(server.requests).toHaveLength(2)
+})
+
+it('a set that has expired verifies nothing, cached tokens included, until it is fetched anew', async () => {
+  const { server, clock, receivers } = await stage()
+  server.behave(serve({ keys: [old.jwk] }, { 'cache-control': 'max-age=10' }))
+  const token = tokenOf(old, clock)
+  expect(await statuses(receivers, token)).toEqual([200, 200])
+  server.behave((socket) => socket.destroy())
+  clock.advance(10)
+  expect(await statuses(receivers, token)).toEqual([503, 503])
+  server.behave(serve({ keys: [old.jwk] }))
+  clock.advance(1)
+  expect(await statuses(receivers, token)).toEqual([200, 200])
+})

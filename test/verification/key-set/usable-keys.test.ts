@@ -1,0 +1,206 @@
+import { createPublicKey } from 'node:crypto'
+import { calculateJwkThumbprint } from 'jose'
+import { describe, expect, it } from 'vitest'
+import { isKeyId, screenKeySet } from '../../../src/verification/key-set/usable-keys.js'
+import { makeSigningKey, shapeOfKey } from '../../support/signing-keys.js'
+
+const good = shapeOfKey('good', 2048)
+
+/** What becomes of a member among good ones. */
+function fateOf(member: unknown): unknown {
+  const { keys, skipped } = screenKeySet({ keys: [good, member] }, undefined)
+  expect(keys.has('good')).toBe(true)
+  return skipped[0] ?? keys.size
+}
+
+describe('a key is used', () => {
+  it.each([
+    ['with alg and use', { ...shapeOfKey('a', 2048), alg: 'RS256', use: 'sig' }],
+    ['without alg and use', shapeOfKey('a', 2048)],
+    ['with key_ops that hold verify', { ...shapeOfKey('a', 2048), key_ops: ['verify'] }],
+    ['of 2049 bits', shapeOfKey('a', 2049)],
+    ['of 4096 bits', shapeOfKey('a', 4096)],
+    ['of 8192 bits', shapeOfKey('a', 8192)],
+    ['with exponent 3', shapeOfKey('a', 2048, 'Aw')],
+    ['with an exponent of 65 bits', shapeOfKey('a', 4096, 'AQAAAAAAAAAB')],
+    ['with members that have no say', { ...good, kid: 'a', ext: false, x5c: ['x'], x5t: 1 }],
+    ['with a kid of 256 characters', shapeOfKey('k'.repeat(256), 2048)],
+    ['with a kid that objects inherit', shapeOfKey('__proto__', 2048)],
+  ])('%s', (_name, member) => {
+    expect(fateOf(member)).toBe(2)
+  })
+})
+
+describe('a key is skipped, and the good one beside it stays', () => {
+  const rsa = shapeOfKey('a', 2048)
+  it.each([
+    ['1024 bits', shapeOfKey('a', 1024), 'modulus_size'],
+    ['2047 bits', shapeOfKey('a', 2047), 'modulus_size'],
+    ['8193 bits', shapeOfKey('a', 8193), 'modulus_size'],
+    [
+      'zeros before 1024 bits',
+      { ...rsa, n: padWithZeros(shapeOfKey('a', 1024).n) },
+      'modulus_size',
+    ],
+    ['exponent 1', { ...rsa, e: 'AQ' }, 'exponent'],
+    ['exponent 2', { ...rsa, e: 'Ag' }, 'exponent'],
+    ['an even exponent', { ...rsa, e: 'AQAA' }, 'exponent'],
+    ['exponent 0', { ...rsa, e: 'AA' }, 'malformed'],
+    ['no exponent', { ...rsa, e: undefined }, 'malformed'],
+    ['a number as exponent', { ...rsa, e: 65537 }, 'malformed'],
+    ['no modulus', { ...rsa, n: undefined }, 'malformed'],
+    ['an empty modulus', { ...rsa, n: '' }, 'malformed'],
+    ['a modulus in base64 with padding', { ...rsa, n: `${rsa.n}==` }, 'malformed'],
+    ['a modulus that is no base64url', { ...rsa, n: `${rsa.n.slice(1)}+` }, 'malformed'],
+    ['a modulus with a character too many', { ...rsa, n: `${rsa.n}AAA` }, 'malformed'],
+    ['EC', { kty: 'EC', kid: 'a', crv: 'P-256', x: 'x', y: 'y' }, 'not_rsa'],
+    ['oct', { kty: 'oct', kid: 'a', k: 'c2VjcmV0' }, 'not_rsa'],
+    ['OKP', { kty: 'OKP', kid: 'a', crv: 'Ed25519', x: 'x' }, 'not_rsa'],
+    ['no kty', { ...rsa, kty: undefined }, 'not_rsa'],
+    ['kty in other case', { ...rsa, kty: 'rsa' }, 'not_rsa'],
+    ['use enc', { ...rsa, use: 'enc' }, 'not_for_signatures'],
+    ['use null', { ...rsa, use: null }, 'not_for_signatures'],
+    ['key_ops without verify', { ...rsa, key_ops: ['encrypt'] }, 'not_for_signatures'],
+    ['empty key_ops', { ...rsa, key_ops: [] }, 'not_for_signatures'],
+    ['key_ops that is a string', { ...rsa, key_ops: 'verify' }, 'not_for_signatures'],
+    ['RS512', { ...rsa, alg: 'RS512' }, 'other_algorithm'],
+    ['PS256', { ...rsa, alg: 'PS256' }, 'other_algorithm'],
+    ['alg null', { ...rsa, alg: null }, 'other_algorithm'],
+    ['alg in a list', { ...rsa, alg: ['RS256'] }, 'other_algorithm'],
+  ])('%s', (_name, member, reason) => {
+    expect(fateOf(JSON.parse(JSON.stringify(member)))).toEqual({ reason, keyId: 'a' })
+  })
+
+  it.each(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])('the private member %s', (name) => {
+    expect(fateOf({ ...rsa, [name]: 'AQAB' })).toEqual({ reason: 'private', keyId: 'a' })
+    expect(fateOf({ ...rsa, [name]: null })).toEqual({ reason: 'private', keyId: 'a' })
+  })
+
+  it.each([undefined, null, '', 1, {}, ['a'], 'a b', 'ä', 'a\n', 'k'.repeat(257)])(
+    'the kid %j, which no token can have; it is not repeated to anybody',
+    (kid) => {
+      expect(fateOf({ ...rsa, kid })).toEqual({ reason: 'key_id_invalid' })
+    },
+  )
+
+  it.each([null, 1, 'key', [], [good]])('the member %j', (member) => {
+    expect(fateOf(member)).toEqual({ reason: 'malformed' })
+  })
+})
+
+const repeated = shapeOfKey('a', 2048)
+
+describe('a kid that occurs twice', () => {
+  it.each([
+    ['to the byte', repeated, { ...repeated }],
+    ['with a zero before its modulus', repeated, { ...repeated, n: padWithZeros(repeated.n) }],
+    [
+      'with its use, its operations and members that have no say',
+      { ...repeated, use: 'sig', alg: 'RS256', key_ops: ['sign', 'verify'], ext: true },
+      { x5t: 'x', key_ops: ['sign', 'verify'], alg: 'RS256', use: 'sig', ...repeated },
+    ],
+  ])('is one key where it is the same one: %s', (_name, one, same) => {
+    const { keys, skipped } = screenKeySet({ keys: [one, good, same, one] }, undefined)
+    expect([...keys.keys()]).toEqual(['a', 'good'])
+    expect(skipped).toEqual([])
+    expect(screenKeySet({ keys: [same, one] }, keys).keys.get('a')).toBe(keys.get('a'))
+  })
+
+  it('keeps the fault of the key where it is the same one', () => {
+    const { keys, skipped } = screenKeySet(
+      { keys: [good, ...Array(2).fill({ ...repeated, use: 'enc' })] },
+      undefined,
+    )
+    expect([...keys.keys()]).toEqual(['good'])
+    expect(skipped).toEqual(Array(2).fill({ reason: 'not_for_signatures', keyId: 'a' }))
+  })
+
+  it.each([
+    ['two good keys', shapeOfKey('a', 2048)],
+    ['another exponent', { ...repeated, e: 'Aw' }],
+    ['another use', { ...repeated, use: 'enc' }],
+    ['a use beside none', { ...repeated, use: 'sig' }],
+    ['another algorithm', { ...repeated, alg: 'PS256' }],
+    ['other operations', { ...repeated, key_ops: ['verify'] }],
+    ['its private half', { ...repeated, d: 'AQAB' }],
+    ['one of them unusable', { kty: 'EC', kid: 'a' }],
+    ['one of them malformed', { kid: 'a' }],
+  ])('is not usable: %s', (_name, other) => {
+    for (const pair of [
+      [repeated, other],
+      [other, repeated],
+    ]) {
+      const { keys, skipped } = screenKeySet({ keys: [good, ...pair] }, undefined)
+      expect([...keys.keys()]).toEqual(['good'])
+      expect(skipped).toEqual(Array(2).fill({ reason: 'key_id_repeated', keyId: 'a' }))
+    }
+  })
+})
+
+describe('a document', () => {
+  it.each([null, 1, 'keys', [], {}, { keys: {} }, { keys: null }, { keys: 'a' }, { KEYS: [] }])(
+    'is malformed: %j',
+    (document) => {
+      expect(() => screenKeySet(document, undefined)).toThrow(
+        expect.objectContaining({ code: 'malformed' }),
+      )
+    },
+  )
+
+  it('does not get its keys from a prototype', () => {
+    const document: unknown = JSON.parse(`{"__proto__":{"keys":[${JSON.stringify(good)}]}}`)
+    expect(() => screenKeySet(document, undefined)).toThrow(
+      expect.objectContaining({ code: 'malformed' }),
+    )
+  })
+
+  it('may have 32 members, usable or not, and no more', () => {
+    const members = Array.from({ length: 31 }, () => ({ kty: 'EC' }))
+    expect(screenKeySet({ keys: [good, ...members] }, undefined).keys.size).toBe(1)
+    expect(() => screenKeySet({ keys: [good, ...members, {}] }, undefined)).toThrow(
+      expect.objectContaining({ code: 'too_many_keys' }),
+    )
+  })
+})
+
+describe('importing', () => {
+  const first = screenKeySet({ keys: [good] }, undefined).keys
+
+  it('happens once for a key that stays, whatever else changes about it', () => {
+    const again = { ...good, alg: 'RS256', use: 'sig', n: good.n, x5t: 'new' }
+    const { keys } = screenKeySet({ keys: [shapeOfKey('new', 2048), again] }, first)
+    expect(keys.get('good')).toBe(first.get('good'))
+  })
+
+  it('happens anew for another key under the same kid', () => {
+    const { keys } = screenKeySet({ keys: [shapeOfKey('good', 2048)] }, first)
+    expect(keys.get('good')).not.toBe(first.get('good'))
+    expect(keys.get('good')?.thumbprint).not.toBe(first.get('good')?.thumbprint)
+  })
+
+  it('goes by the thumbprint of RFC 7638, also where the modulus has zeros before it', async () => {
+    const padded = { ...good, n: padWithZeros(good.n) }
+    expect(first.get('good')?.thumbprint).toBe(await calculateJwkThumbprint(good))
+    expect(screenKeySet({ keys: [padded] }, first).keys.get('good')).toBe(first.get('good'))
+  })
+
+  it('gives the public key that the document describes', () => {
+    const { jwk, privateKey } = makeSigningKey('mine')
+    const { keys } = screenKeySet({ keys: [jwk] }, undefined)
+    expect(keys.get('mine')?.publicKey.equals(createPublicKey(privateKey))).toBe(true)
+  })
+
+  it('survives the largest numbers that a response can hold', () => {
+    const e = Buffer.alloc(40_000, 255).toString('base64url')
+    expect(screenKeySet({ keys: [{ ...good, e }] }, undefined).keys.size).toBe(1)
+  })
+})
+
+it('takes for a key id 1 to 256 visible ASCII characters', () => {
+  expect(['a', '~!', 'd-1700000000000', 'k'.repeat(256)].every(isKeyId)).toBe(true)
+  expect(['', ' ', 'a b', 'a\u007f', 'é', 'k'.repeat(257), 1, null].some(isKeyId)).toBe(false)
+})
+
+function padWithZeros(n: string): string {
+  return Buffer.concat([Buffer.alloc(128), Buffer.from(n, 'base64url')]).toString('base64url')
+}

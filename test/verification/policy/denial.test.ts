@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest'
+import type { DeniedLists, LiveDenylist } from '../../../src/verification/denylist/live-denylist.js'
+import { denialNow, denialOf, keyDenialNow } from '../../../src/verification/policy/denial.js'
+import { parsePolicy } from '../../../src/verification/policy/policy.js'
+
+const CUT_OFF = 1_800_000_000
+const TOKEN = { name: 'billing', keyId: 'k', tokenId: 'id', issuedAt: CUT_OFF }
+const NOTHING: DeniedLists = { callers: new Set(), keys: new Set(), tokenIds: new Set() }
+
+/** What each list denies of `TOKEN`, the most urgent first, with its evidence. */
+const WAYS = [
+  ['key_denied', { ...NOTHING, keys: new Set(['k']) }, { keyId: 'k' }],
+  ['token_denied', { ...NOTHING, tokenIds: new Set(['id']) }, { claim: 'jti', keyId: 'k' }],
+  [
+    'token_issued_too_early',
+    { ...NOTHING, issuedBefore: CUT_OFF + 1 },
+    { claim: 'iat', keyId: 'k' },
+  ],
+  [
+    'caller_denied',
+    { ...NOTHING, callers: new Set(['billing']) },
+    { claim: 'sub', caller: 'billing', keyId: 'k' },
+  ],
+  ['denylist_unavailable', undefined, { keyId: 'k' }],
+] as const
+
+const live = (lists: unknown): LiveDenylist => ({
+  lists: () => lists as DeniedLists | undefined,
+  ready: async () => {},
+  health: () => ({ state: 'fresh', entries: 0, version: 1 }),
+  close: () => {},
+})
+
+const policyOf = (...lists: readonly unknown[]) =>
+  parsePolicy({
+    issuer: 'https://api.example.com',
+    audience: 'orders',
+    source: 'microservice',
+    tokenType: 'service-access',
+    callers: ['billing'],
+    denylist: lists.map(live),
+  })
+
+describe('what live denylists have against a token', () => {
+  test.each(WAYS)('is %s, with what it is about', (reason, lists, evidence) => {
+    const denial = { ok: false, reason, evidence }
+    expect(denialOf(TOKEN, policyOf(lists))).toEqual(denial)
+    expect(denialNow(TOKEN, policyOf(NOTHING, lists, NOTHING))).toEqual(denial)
+  })
+
+  test('is the most urgent reason, whichever list has it and whichever was known earlier', () => {
+    for (const [rank, [urgent, first]] of WAYS.entries()) {
+      for (const [reason, second] of WAYS.slice(rank + 1)) {
+        expect(denialOf(TOKEN, policyOf(first, second))?.reason).toBe(urgent)
+        expect(denialOf(TOKEN, policyOf(second, first))?.reason).toBe(urgent)
+        expect(denialNow(TOKEN, policyOf(first), reason)?.reason).toBe(urgent)
+        expect(denialNow(TOKEN, policyOf(second), urgent)?.reason).toBe(urgent)
+      }
+    }
+  })
+
+  test('is nothing where they deny something else', () => {
+    const others = new Set(['other'])
+    const lists = { callers: others, keys: others, tokenIds: others, issuedBefore: CUT_OFF }
+    expect(denialOf(TOKEN, policyOf(lists))).toBeUndefined()
+    const { tokenId: _, ...withoutId } = TOKEN
+    expect(denialOf(withoutId, policyOf(lists))).toBeUndefined()
+  })
+
+  test('includes a token without iat as soon as there is a cut-off', () => {
+    const { issuedAt: _, ...withoutIat } = TOKEN
+    expect(denialOf(withoutIat, policyOf({ ...NOTHING, issuedBefore: 0 }))?.reason).toBe(
+      'token_issued_too_early',
+    )
+    expect(denialOf(withoutIat, policyOf(NOTHING))).toBeUndefined()
+  })
+
+  test('cannot be told by lists of another shape, whatever they deny', () => {
+    const faulty = [
+      null,
+      false,
+      { ...NOTHING, keys: ['k'] },
+      { ...NOTHING, keys: new Set(['k']), tokenIds: undefined },
+      { ...NOTHING, callers: { has: () => 1 } },
+      { ...NOTHING, keys: new Set(['k']), issuedBefore: Number.NaN },
+    ]
+    for (const lists of faulty) {
+      const fault = expect.objectContaining({ code: 'internal', cause: expect.any(TypeError) })
+      expect(() => denialOf(TOKEN, policyOf(lists))).toThrow(fault)
+    }
+  })
+})
+
+describe('what live denylists have against a key', () => {
+  test('is that it is denied, and no evidence', () => {
+    const denied = { ok: false, reason: 'key_denied', evidence: {} }
+    const [[, lists], , , , [, unknown]] = WAYS
+    for (const policy of [policyOf(lists), policyOf(NOTHING, lists), policyOf(unknown, lists)]) {
+      expect(keyDenialNow('k', policy)).toEqual(denied)
+    }
+    expect(keyDenialNow('k', policyOf(unknown))?.reason).toBe('denylist_unavailable')
+    expect(keyDenialNow('other', policyOf(lists))).toBeUndefined()
+  })
+})

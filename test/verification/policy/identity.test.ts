@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { freezeClaims, identityOf } from '../../../src/verification/policy/identity.js'
+import { permissionSet } from '../../../src/verification/policy/permission-set.js'
+
+describe('an identity', () => {
+  const facts = {
+    name: 'billing',
+    permissions: permissionSet(['a', 'b']),
+    issuer: 'i',
+    audience: 'a',
+    tokenId: undefined,
+    issuedAt: 5,
+    expiresAt: 9,
+    keyId: 'k',
+    payload: '{"x":[1],"y":{"z":2}}',
+  }
+
+  test('has what it was given, and claims once they are asked for', () => {
+    const identity = identityOf(facts)
+    const { tokenId: _none, payload, ...present } = facts
+    expect({ ...identity }).toEqual({ ...present, claims: { x: [1], y: { z: 2 } } })
+    expect(Object.keys(identity)).not.toContain('tokenId')
+    expect(identity.claims).toBe(identity.claims)
+    expect(JSON.parse(JSON.stringify(identity))).toMatchObject({
+      permissions: ['a', 'b'],
+      claims: { x: [1] },
+    })
+  })
+
+  test('can be stood for by another object, and takes no setter from a prototype', () => {
+    const identity = identityOf(facts)
+    for (const other of [new Proxy(identity, {}), Object.create(identity) as typeof identity]) {
+      expect([...other.permissions]).toEqual(['a', 'b'])
+      expect(other.claims).toBe(identity.claims)
+    }
+    Object.defineProperty(Object.prototype, 'name', { configurable: true, get: () => 'polluted' })
+    try {
+      expect(identityOf(facts).name).toBe('billing')
+    } finally {
+      delete (Object.prototype as { name?: unknown }).name
+    }
+  })
+
+  test('cannot be changed, nor can its claims', () => {
+    const identity = identityOf(facts) as unknown as { name: string; claims: { x: number[] } }
+    expect(() => {
+      identity.name = 'other'
+    }).toThrow(TypeError)
+    expect(() => {
+      identity.claims = { x: [] }
+    }).toThrow(TypeError)
+    expect(() => identity.claims.x.push(2)).toThrow(TypeError)
+    expect(Object.isFrozen(identity)).toBe(true)
+    expect(Object.getPrototypeOf(identity.claims)).toBeNull()
+  })
+
+  test('keeps nothing within reach that decides what its claims are', () => {
+    const identity = identityOf(facts)
+    const inside = identity as unknown as Record<PropertyKey, unknown>
+    for (const holder of [inside, Object.getPrototypeOf(inside), inside['constructor']]) {
+      expect(Object.isFrozen(holder)).toBe(true)
+      for (const name of Reflect.ownKeys(holder)) {
+        const value = inside[name]
+        if (typeof value !== 'object' || value === null || Object.isFrozen(value)) continue
+        Object.assign(value, { claims: { x: ['changed'] }, payload: '{"x":["changed"]}' })
+      }
+    }
+    expect(identity.claims).toEqual({ x: [1], y: { z: 2 } })
+  })
+})
+
+describe('frozen claims', () => {
+  test('have no prototype at any depth, and lists stay lists', () => {
+    const claims = freezeClaims(JSON.parse('{"a":{"b":[{"c":1}]},"__proto__":{"d":2}}'))
+    expect(Object.getPrototypeOf(claims)).toBeNull()
+    const { a } = claims as { a: { b: [object] } }
+    expect(Object.getPrototypeOf(a)).toBeNull()
+    expect(Array.isArray(a.b)).toBe(true)
+    expect(Object.getPrototypeOf(a.b[0])).toBeNull()
+    expect(Object.isFrozen(a.b)).toBe(true)
+    expect(() => a.b.push({})).toThrow(TypeError)
+    expect(claims['d']).toBeUndefined()
+    expect(Object.keys(claims)).toEqual(['a', '__proto__'])
+  })
+
+  test('may nest as deeply as they like', () => {
+    const depth = 100_000
+    const claims = freezeClaims(JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`))
+    let value: unknown = claims
+    let frozen = 0
+    for (let level = 0; level < depth; level += 1) {
+      if (Object.isFrozen(value)) frozen += 1
+      value = (value as Record<string, unknown>)['a']
+    }
+    expect(frozen).toBe(depth)
+    expect(value).toBe(1)
+  })
+})

@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { serviceAuth } from 'express-service-auth'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import {
+  keySetAddressFaults,
+  keySetAddressOf,
+} from '../../../src/verification/policy/key-set-address.js'
+
+const addressOf = (options: { issuer: string; apiBasePath?: string; jwksUri?: string }): string => {
+  const address = keySetAddressOf(options)
+  return address.kind === 'own' ? address.jwksUri : ''
+}
+const faultsOf = (policy: Record<string, unknown>): string =>
+  keySetAddressFaults({ issuer: 'https://api.example.com', ...policy }).join('; ')
+
+describe('the address of the key set', () => {
+  test('is made of issuer and base path', () => {
+    const issuer = 'https://api.example.com'
+    expect(addressOf({ issuer })).toBe(`${issuer}/auth/jwt/jwks.json`)
+    expect(addressOf({ issuer, apiBasePath: '/api/v1' })).toBe(`${issuer}/api/v1/jwt/jwks.json`)
+    expect(addressOf({ issuer, apiBasePath: '/' })).toBe(`${issuer}/jwt/jwks.json`)
+    expect(addressOf({ issuer: `${issuer}/tenant` })).toBe(`${issuer}/tenant/auth/jwt/jwks.json`)
+  })
+
+  test('is what jwksUri says, beside any issuer', () => {
+    const jwksUri = 'https://keys.example.com/x.json'
+    expect(addressOf({ issuer: 'core', jwksUri })).toBe(jwksUri)
+    expect(faultsOf({ issuer: 'core', jwksUri })).toBe('')
+  })
+
+  test('is where the middleware fetches', async () => {
+    const paths: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      paths.push(request.url)
+      response.writeHead(404).end()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const policy = { issuer, audience: 'a', source: 's', tokenType: 't', callers: ['c'] }
+    for (const more of [{}, { apiBasePath: '/api' }, { jwksUri: `${issuer}/keys` }]) {
+      const auth = serviceAuth({ ...policy, ...more })
+      await expect(auth.ready()).rejects.toThrow()
+      auth.close()
+    }
+    expect(new Set(paths)).toEqual(new Set(['/auth/jwt/jwks.json', '/api/jwt/jwks.json', '/keys']))
+  })
+})
+
+describe('an issuer without jwksUri', () => {
+  test.each([
+    'https://api.example.com',
+    'HTTPS://API.example.com',
+    'https://api.example.com:8443/path',
+    'https://[2001:db8::1]',
+    'http://localhost:3000',
+    'http://127.0.0.1',
+    'http://127.255.255.254:80',
+    'http://127.1',
+    'http://[::1]:3000',
+  ])('may be %s', (issuer) => {
+    expect(faultsOf({ issuer })).toBe('')
+  })
+
+  test.each([
+    'https://api.example.com/',
+    'https://api.example.com/path/',
+    'https://api.example.com?x=1',
+    'https://api.example.com?',
+    'https://api.example.com#x',
+    'https://api.example.com#',
+    'https://user:secret@api.example.com',
+    'https://user@api.example.com',
+    'api.example.com',
+    '//api.example.com',
+    'ftp://api.example.com',
+    'javascript:alert(1)',
+    'https://',
+    'https:///x',
+    'https://api example.com',
+    'https:\\\\api.example.com',
+    ' https://api.example.com',
+    'https://api.example.com\n',
+    'http://api.example.com',
+    'http://127.0.0.1.example.com',
+    'http://localhost.example.com',
+    'http://127.0.0.1@example.com',
+    'http://[::2]',
+    'http://128.0.0.1',
+    'http://0.0.0.0',
+    'http://[::ffff:7f00:1]',
+  ])('may not be %j', (issuer) => {
+    expect(faultsOf({ issuer })).toMatch(/^issuer /)
+  })
+})
+
+describe('plain http', () => {
+  test('is for loopback, unless it is allowed', () => {
+    const far = 'http://keys.example.com/jwks.json'
+    expect(faultsOf({ jwksUri: far })).toMatch(/^jwksUri /)
+    expect(faultsOf({ jwksUri: far, allowInsecureHttp: true })).toBe('')
+    expect(faultsOf({ jwksUri: far, allowInsecureHttp: 'true' })).toMatch(/^jwksUri /)
+    expect(faultsOf({ issuer: 'http://api.example.com', allowInsecureHttp: true })).toBe('')
+    expect(faultsOf({ jwksUri: 'http://localhost:2/jwks.json' })).toBe('')
+  })
+
+  test('does not lift the other rules', () => {
+    const issuer = 'http://user:secret@api.example.com'
+    expect(faultsOf({ issuer, allowInsecureHttp: true })).toMatch(/^issuer /)
+    expect(faultsOf({ jwksUri: 'ftp://x', allowInsecureHttp: true })).toMatch(/^jwksUri /)
+  })
+})

@@ -1,0 +1,315 @@
+import {
+  type LiveDenylist,
+  remoteKeySet,
+  type ServiceAuthPolicy,
+  serviceAuth,
+} from 'express-service-auth'
+import { describe, expect, test } from 'vitest'
+import { parsePolicy } from '../../../src/verification/policy/policy.js'
+
+const COMPLETE = {
+  issuer: 'https://api.example.com',
+  audience: 'orders',
+  source: 'microservice',
+  tokenType: 'service-access',
+  callers: ['billing'],
+}
+
+const LIVE = {
+  lists: () => undefined,
+  ready: async () => {},
+  health: () => ({ state: 'cold', entries: 0, version: 0 }),
+  close() {},
+} satisfies LiveDenylist
+
+/** The message of the TypeError that a policy is refused with. */
+function refusalOf(policy: unknown): string {
+  try {
+    serviceAuth(policy as ServiceAuthPolicy).close()
+  } catch (error) {
+    if (error instanceof TypeError) return error.message
+    throw error
+  }
+  return 'accepted'
+}
+
+const withField = (field: string, value: unknown): string =>
+  refusalOf({ ...COMPLETE, [field]: value })
+
+describe('a policy without an optional field', () => {
+  test('has the default of the contract', () => {
+    const policy = parsePolicy(COMPLETE)
+    expect(policy).toMatchObject({
+      permissions: [],
+      staticKeys: 'refuse',
+      clockToleranceSeconds: 5,
+      maxLifetimeSeconds: 3600,
+      tokenCacheMax: 10_000,
+      onDecision: undefined,
+      keySet: {
+        kind: 'own',
+        jwksUri: 'https://api.example.com/auth/jwt/jwks.json',
+        allowInsecureHttp: false,
+      },
+    })
+    expect(policy.denied.issuedBefore).toBeUndefined()
+    for (const list of ['keys', 'callers', 'tokenIds'] as const)
+      expect(policy.denied[list].size).toBe(0)
+    expect(Math.abs(policy.clock() - Date.now())).toBeLessThan(1000)
+    expect(Object.isFrozen(policy)).toBe(true)
+  })
+
+  test('is the same as one where it is undefined', () => {
+    const optional = ['permissions', 'apiBasePath', 'jwksUri', 'keySet', 'staticKeys', 'denylist']
+    const more = [
+      'clockToleranceSeconds',
+      'maxLifetimeSeconds',
+      'tokenCache',
+      'onDecision',
+      'clock',
+    ]
+    const undefineds = [...optional, ...more, 'allowInsecureHttp'].map((name) => [name, undefined])
+    const { clock: _one, ...explicit } = parsePolicy({
+      ...COMPLETE,
+      ...Object.fromEntries(undefineds),
+    })
+    const { clock: _other, ...implicit } = parsePolicy(COMPLETE)
+    expect(explicit).toEqual(implicit)
+  })
+})
+
+describe('a policy field', () => {
+  const nonStrings = [undefined, null, '', 1, true, [], ['x'], {}, /x/, Symbol('x'), () => 'x']
+  const nonLists = ['x', 1, true, null, {}, new Set(['x']), [1], [''], [null], ['x', undefined]]
+  const outside = (least: number, most: number): unknown[] => [
+    least - 0.001,
+    most + 1,
+    -1,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    String(least),
+    null,
+    [least],
+    BigInt(Math.ceil(least)),
+  ]
+  const wrong: Record<string, readonly unknown[]> = {
+    issuer: nonStrings,
+    audience: nonStrings,
+    source: nonStrings,
+    tokenType: nonStrings,
+    callers: [
+      ...nonStrings.filter((value) => !Array.isArray(value)),
+      [],
+      [''],
+      [1],
+      [null],
+      [['x']],
+      new Set(['x']),
+      new Map([['x', ['y']]]),
+    ],
+    permissions: [...nonLists, []],
+    apiBasePath: [...nonStrings.slice(1), 'auth', './auth', 'https://x.test', '/auth?x', '/auth#x'],
+    jwksUri: [
+      ...nonStrings.slice(1),
+      'x',
+      '/jwks.json',
+      'ftp://x.test/',
+      new URL('https://x.test'),
+    ],
+    keySet: [null, {}, 'https://x.test', { ready() {}, health() {}, close() {} }, [], true],
+    staticKeys: [null, '', true, false, 'Accept', 'allow', ['accept']],
+    clockToleranceSeconds: outside(0, 60),
+    maxLifetimeSeconds: outside(1, 604_800),
+    denylist: [null, [], 'x', true, ['x'], new Set()],
+    tokenCache: [null, true, 0, 100, {}, { max: 0 }, { max: -1 }, { max: 1.5 }, { max: '1' }, []],
+    allowInsecureHttp: [null, 0, 1, 'true', {}],
+    onDecision: [null, true, 'log', {}, []],
+    clock: [null, 1, 'now', new Date(), {}],
+  }
+
+  test.each(Object.entries(wrong))('%s is named when it is wrong', (field, values) => {
+    const accepted = values.filter((value) => !withField(field, value).includes(field))
+    expect(accepted).toEqual([])
+  })
+
+  test.each(Object.keys(COMPLETE))('%s is named when it is missing', (field) => {
+    const { [field as 'issuer']: _missing, ...rest } = COMPLETE
+    expect(refusalOf(rest)).toContain(field)
+  })
+
+  test.each<[string, readonly unknown[]]>([
+    ['clockToleranceSeconds', [0, 0.5, 60]],
+    ['maxLifetimeSeconds', [1, 604_800]],
+    ['tokenCache', [false, { max: 1 }, { max: 100_000 }]],
+    ['staticKeys', ['refuse', 'accept']],
+    ['permissions', [['a'], ['a', 'a']]],
+    [
+      'denylist',
+      [
+        {},
+        { keys: [] },
+        { keys: ['a'], callers: ['b'], tokenIds: ['c'], issuedBefore: 0 },
+        LIVE,
+        [LIVE],
+        [{}],
+        [{ keys: ['a'] }, LIVE, LIVE, { callers: ['b'] }],
+        Object.create(LIVE),
+        { ...LIVE, keys: 'its own affair' },
+      ],
+    ],
+    [
+      'callers',
+      [
+        ['a'],
+        ['a', 'a'],
+        { a: [] },
+        { a: ['b'] },
+        Object.create(null, { a: { value: [], enumerable: true } }),
+      ],
+    ],
+    ['apiBasePath', ['/', '/auth', '/a/b']],
+    ['allowInsecureHttp', [true, false]],
+  ])('%s may be anything within its range', (field, values) => {
+    for (const value of values) expect(withField(field, value)).toBe('accepted')
+  })
+
+  test.each<[unknown, string]>([
+    [{ keys: 'x' }, 'denylist.keys'],
+    [{ callers: [''] }, 'denylist.callers[0]'],
+    [{ tokenIds: ['a', 1] }, 'denylist.tokenIds[1]'],
+    [{ issuedBefore: '2026' }, 'denylist.issuedBefore'],
+    [{ issuedBefore: Number.NaN }, 'denylist.issuedBefore'],
+    [{ issuers: [] }, 'denylist.issuers'],
+    [[], 'denylist must hold at least one denylist'],
+    [{ lists() {} }, 'denylist must be a live denylist with lists, ready, health, close'],
+    [{ ...LIVE, close: true }, 'denylist must be a live denylist'],
+    [() => LIVE, 'denylist must be an object of keys'],
+    [[{}, { keys: 'x' }], 'denylist[1].keys must be a list of strings'],
+    [[LIVE, { tokenIds: ['a', 1] }], 'denylist[1].tokenIds[1] must be a non-empty string'],
+    [[LIVE, { issuers: [] }], 'denylist[1].issuers is not an option'],
+    [[LIVE, { issuedBefore: Date.now() }], 'denylist[1].issuedBefore must be a number of seconds'],
+    [[LIVE, [LIVE]], 'denylist[1] must be an object of keys'],
+    [[LIVE, undefined], 'denylist[1] must be an object of keys'],
+    [new Array(2), 'denylist[0] must be an object of keys'],
+    [[LIVE, { ...LIVE, ready: undefined }], 'denylist[1] must be a live denylist'],
+    [
+      [{ keys: [1] }, { ready() {} }],
+      'denylist[0].keys[0] must be a non-empty string; denylist[1]',
+    ],
+  ])('denylist %j is refused under the name %s', (denylist, path) => {
+    expect(withField('denylist', denylist)).toContain(path)
+  })
+})
+
+describe('a policy', () => {
+  test('is refused with every faulty path in one message', () => {
+    const message = refusalOf({
+      issuer: '',
+      audience: ['orders'],
+      source: undefined,
+      callers: { billing: 'all', reporting: [1] },
+      permissions: ['ok', ''],
+      clockToleranceSeconds: 61,
+      denylist: { keys: [1], other: [] },
+      algorithms: ['none'],
+      clockToleranceSecond: 5,
+    })
+    const paths = [
+      'issuer',
+      'audience',
+      'source',
+      'tokenType',
+      'callers.billing',
+      'callers.reporting',
+      'permissions[1]',
+      'clockToleranceSeconds',
+      'denylist.keys[0]',
+      'denylist.other',
+      'algorithms',
+      'clockToleranceSecond ',
+    ]
+    expect(paths.filter((path) => !message.includes(path))).toEqual([])
+  })
+
+  test('is refused when it is no object', () => {
+    for (const policy of [undefined, null, 'x', 1, [], [COMPLETE], () => COMPLETE]) {
+      expect(refusalOf(policy)).toMatch(/serviceAuth policy/)
+    }
+  })
+
+  test('repeats no value in its refusal', () => {
+    const secret = 'https://user:s3cret@api.example.com'
+    expect(withField('issuer', secret)).not.toContain('s3cret')
+    expect(withField('jwksUri', secret)).not.toContain('s3cret')
+    expect(refusalOf({ ...COMPLETE, jwksUri: secret })).toContain('jwksUri')
+  })
+
+  test('does not change when what it was made of does', () => {
+    const callers = { billing: ['orders:read'] }
+    const permissions = ['orders:read']
+    const keys = ['k']
+    const policy = parsePolicy({ ...COMPLETE, callers, permissions, denylist: { keys } })
+    callers.billing.push('everything')
+    permissions.pop()
+    keys.pop()
+    expect([...(policy.ceilings.get('billing') ?? [])]).toEqual(['orders:read'])
+    expect(policy.permissions).toEqual(['orders:read'])
+    expect([...policy.denied.keys]).toEqual(['k'])
+  })
+
+  test('judges denylists that never change as one', () => {
+    const denylist = [
+      { keys: ['a'], issuedBefore: 5 },
+      LIVE,
+      { keys: ['b'], callers: ['c'], issuedBefore: 9 },
+      { tokenIds: ['d'], issuedBefore: 7 },
+    ]
+    const { denied, liveDenylists } = parsePolicy({ ...COMPLETE, denylist })
+    expect(denied).toEqual({
+      keys: new Set(['a', 'b']),
+      callers: new Set(['c']),
+      tokenIds: new Set(['d']),
+      issuedBefore: 9,
+    })
+    expect(liveDenylists).toEqual([LIVE])
+    expect(liveDenylists[0]).toBe(LIVE)
+    denylist.push(LIVE)
+    expect(liveDenylists).toHaveLength(1)
+  })
+
+  test('may not hold what contradicts its key set', () => {
+    const keySet = remoteKeySet({ jwksUri: 'https://x.test/jwks.json' })
+    const beside = {
+      jwksUri: 'https://x.test/jwks.json',
+      apiBasePath: '/auth',
+      allowInsecureHttp: false,
+    }
+    for (const [name, value] of Object.entries(beside)) {
+      expect(refusalOf({ ...COMPLETE, keySet, [name]: value })).toContain(name)
+    }
+    const all = refusalOf({ ...COMPLETE, keySet, ...beside })
+    for (const name of Object.keys(beside)) expect(all).toContain(name)
+    expect(refusalOf({ ...COMPLETE, keySet, issuer: 'anything' })).toBe('accepted')
+    keySet.close()
+  })
+
+  test('may not require what no caller can hold', () => {
+    const callers = { billing: ['a', 'b'], reporting: ['c'] }
+    for (const permissions of [['d'], ['a', 'c'], ['a', 'b', 'c']]) {
+      expect(refusalOf({ ...COMPLETE, callers, permissions })).toContain('permissions')
+    }
+    for (const permissions of [['a'], ['b', 'a'], ['c']]) {
+      expect(refusalOf({ ...COMPLETE, callers, permissions })).toBe('accepted')
+    }
+    expect(refusalOf({ ...COMPLETE, callers: { billing: [] }, permissions: ['a'] })).toContain(
+      'permissions',
+    )
+    expect(refusalOf({ ...COMPLETE, callers: ['billing'], permissions: ['a'] })).toBe('accepted')
+  })
+
+  test('names what is wrong with callers and with permissions at once', () => {
+    const message = refusalOf({ ...COMPLETE, callers: { a: ['x'], b: 1 }, permissions: ['y'] })
+    expect(message).toContain('callers.b')
+    expect(message).toContain('permissions')
+  })
+})

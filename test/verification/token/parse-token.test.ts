@@ -1,0 +1,162 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readJsonObject } from '../../../src/base/compact-jws.js'
+import { screenToken } from '../../../src/verification/token/parse-token.js'
+
+const encode = (text: string | Uint8Array): string => Buffer.from(text).toString('base64url')
+const withHeader = (header: unknown) =>
+  screenToken(`${encode(typeof header === 'string' ? header : JSON.stringify(header))}.AA.AA`)
+const reasonOf = (token: string): string => {
+  const decision = screenToken(token)
+  return decision.ok ? 'accepted' : decision.reason
+}
+
+describe('a token, before its signature', () => {
+  test('is accepted with its key id, whatever its payload', () => {
+    const token = `${encode('{"alg":"RS256","kid":"k"}')}.____.AA`
+    expect(screenToken(token)).toEqual({ ok: true, value: { token, kid: 'k' } })
+    expect(withHeader({ alg: 'RS256', kid: 'k', typ: 'x', cty: 1, x: {} })).toMatchObject({
+      ok: true,
+    })
+  })
+
+  test.each([
+    '',
+    '.',
+    '..',
+    'AA.AA',
+    'AA.AA.',
+    '.AA.AA',
+    'AA..AA',
+    'AA.AA.AA.AA',
+    'AA.AA.AA\n',
+    'AA.AA.AA ',
+    'A+.AA.AA',
+    'AA=.AA.AA',
+    'AA.AA.AA==',
+    'é.AA.AA',
+  ])('is malformed as %j', (token) => {
+    expect(reasonOf(token)).toBe('token_malformed')
+  })
+
+  test('is malformed where the encoding could be another of the same octets', () => {
+    const header = encode('{"alg":"RS256","kid":"k"}')
+    for (const segment of ['A', 'AAAAA', 'AB', 'A_', 'AAB', 'AAD', 'AAAAAB', 'AAAA-']) {
+      expect(reasonOf(`${header}.${segment}.AA`)).toBe('token_malformed')
+      expect(reasonOf(`${header}.AA.${segment}`)).toBe('token_malformed')
+    }
+    for (const segment of ['AA', 'AQ', 'Ag', 'Aw', 'AAA', 'AAE', 'AAg', 'AA8', 'AAAA', '____']) {
+      expect(reasonOf(`${header}.${segment}.${segment}`)).toBe('accepted')
+    }
+  })
+
+  test('has one spelling for its octets', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/), (segment) => {
+        const isCanonical = Buffer.from(segment, 'base64url').toString('base64url') === segment
+        const token = `${encode('{"alg":"RS256","kid":"k"}')}.${segment}.AA`
+        expect(reasonOf(token)).toBe(isCanonical ? 'accepted' : 'token_malformed')
+      }),
+    )
+  })
+
+  test.each(['null', '[]', '1', '"x"', 'true', '', '{', '{}x', '\ufeff{}', '{"a":1,}'])(
+    'has no header in %j',
+    (json) => {
+      expect(withHeader(json)).toMatchObject({ reason: 'token_malformed' })
+    },
+  )
+
+  test.each([undefined, null, '', 'none', 'HS256', 'rs256', 'RS256 ', ['RS256'], { a: 1 }, 256])(
+    'is refused under alg %j',
+    (alg) => {
+      expect(withHeader({ alg, kid: 'k' })).toMatchObject({ reason: 'algorithm_not_allowed' })
+    },
+  )
+
+  test('takes nothing in its header from a prototype', () => {
+    expect(withHeader('{"__proto__":{"alg":"RS256","kid":"k"}}')).toMatchObject({
+      reason: 'algorithm_not_allowed',
+    })
+    expect(withHeader('{"alg":"RS256","__proto__":{"kid":"k"}}')).toMatchObject({
+      reason: 'key_id_invalid',
+    })
+    expect(withHeader('{"alg":"RS256","kid":"k","__proto__":{"crit":[]}}')).toMatchObject({
+      ok: true,
+    })
+    for (const [name, value] of Object.entries({ alg: 'RS256', kid: 'k' })) {
+      const rest = { alg: 'RS256', kid: 'k', [name]: undefined }
+      Object.defineProperty(Object.prototype, name, { configurable: true, value })
+      try {
+        expect(withHeader(rest)).toMatchObject({ ok: false })
+      } finally {
+        delete (Object.prototype as Record<string, unknown>)[name]
+      }
+    }
+  })
+
+  test.each(['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u', 'version'])(
+    'is refused with %s of any value',
+    (name) => {
+      for (const value of [null, false, true, '', [], {}, 'x']) {
+        expect(withHeader({ alg: 'RS256', kid: 'k', [name]: value })).toMatchObject({
+          reason: 'header_parameter_forbidden',
+        })
+      }
+    },
+  )
+
+  test.each([
+    undefined,
+    null,
+    '',
+    1,
+    ['k'],
+    {},
+    ' ',
+    'a b',
+    '\n',
+    'k\n',
+    '\u007f',
+    'ä',
+    'k'.repeat(257),
+  ])('is refused under kid %j', (kid) => {
+    expect(withHeader({ alg: 'RS256', kid })).toMatchObject({ reason: 'key_id_invalid' })
+  })
+
+  test.each(['k', '!', '~', '__proto__', 'k'.repeat(256)])('may have the kid %j', (kid) => {
+    expect(withHeader({ alg: 'RS256', kid })).toMatchObject({ ok: true, value: { kid } })
+  })
+
+  test('is decided on without an exception, whatever it is', () => {
+    const segment = fc.oneof(
+      fc.json().map(encode),
+      fc.uint8Array().map(encode),
+      fc.string(),
+      fc.constant(encode('{"alg":"RS256","kid":"k"}')),
+    )
+    fc.assert(
+      fc.property(fc.array(segment, { maxLength: 5 }), (segments) => {
+        expect(screenToken(segments.join('.'))).toHaveProperty('ok')
+      }),
+    )
+  })
+})
+
+describe('a JSON object', () => {
+  test('is read from valid UTF-8 without a byte order mark', () => {
+    const text = '{ "a":"é"}'
+    expect(readJsonObject(Buffer.from(text))).toEqual({ members: { a: 'é' }, text })
+    expect(readJsonObject(Buffer.from('\ufeff{}'))).toBeUndefined()
+    expect(readJsonObject(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))).toBeUndefined()
+    expect(readJsonObject(Buffer.from('{"a":1}', 'utf16le'))).toBeUndefined()
+    expect(readJsonObject(Buffer.from('[]'))).toBeUndefined()
+    expect(readJsonObject(Buffer.from(''))).toBeUndefined()
+  })
+
+  test('may nest as deeply as its octets allow', () => {
+    const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+    expect(readJsonObject(Buffer.from(deep))?.members).toHaveProperty('a')
+    expect(readJsonObject(Buffer.from('['.repeat(100_000)))).toBeUndefined()
+  })
+})

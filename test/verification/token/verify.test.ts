@@ -1,0 +1,74 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { Unavailable } from '../../../src/base/decision/unavailable.js'
+import { createForge } from '../../../src/testing/hostile-tokens/forge.js'
+import {
+  type KeySource,
+  sourceOf,
+  type VerificationKey,
+} from '../../../src/verification/key-set/key-set.js'
+import { verifyToken } from '../../../src/verification/token/verify.js'
+import { createTestIssuer } from '../../support/test-issuer.js'
+
+const issuer = await createTestIssuer({ http: false })
+afterAll(() => issuer.close())
+const forge = createForge(issuer)
+const { kid } = issuer
+const source = sourceOf(issuer.keySet) as KeySource
+const key = (await source.find(kid)) as VerificationKey
+
+describe('verification', () => {
+  test('gives the payload and the key of a token that the key has signed', async () => {
+    const decision = await verifyToken({ token: forge.good, kid }, source)
+    expect(decision).toEqual({
+      ok: true,
+      value: { key, payload: { members: forge.claims, text: JSON.stringify(forge.claims) } },
+    })
+  })
+
+  test('refuses what the key has not signed, and names the key', async () => {
+    const forged = `${forge.good.slice(0, -8)}AAAAAAAA`
+    expect(await verifyToken({ token: forged, kid }, source)).toEqual({
+      ok: false,
+      reason: 'signature_invalid',
+      evidence: { keyId: kid },
+    })
+  })
+
+  test('refuses a payload that is no object only once it has verified', async () => {
+    const token = forge.token({ payload: '[]' })
+    expect(await verifyToken({ token, kid }, source)).toMatchObject({ reason: 'token_malformed' })
+    const forged = `${token.slice(0, -8)}AAAAAAAA`
+    expect(await verifyToken({ token: forged, kid }, source)).toMatchObject({
+      reason: 'signature_invalid',
+    })
+  })
+
+  test('refuses an unknown key without naming it', async () => {
+    expect(await verifyToken({ token: forge.good, kid: 'unknown' }, source)).toEqual({
+      ok: false,
+      reason: 'key_unknown',
+      evidence: {},
+    })
+  })
+
+  test('refuses a key that leaves the set, or changes, while it verifies', async () => {
+    const other = { ...key, thumbprint: 'another' }
+    for (const later of [undefined, other]) {
+      let looks = 0
+      const look = (): VerificationKey | undefined => (++looks === 1 ? key : later)
+      const keySource: KeySource = { current: look, find: async () => look() }
+      expect(await verifyToken({ token: forge.good, kid }, keySource)).toMatchObject({
+        reason: 'key_unknown',
+      })
+    }
+  })
+
+  test('cannot decide where the source cannot', async () => {
+    const unavailable = new Unavailable('key_set', 'down')
+    const keySource: KeySource = {
+      current: () => undefined,
+      find: () => Promise.reject(unavailable),
+    }
+    await expect(verifyToken({ token: forge.good, kid }, keySource)).rejects.toBe(unavailable)
+  })
+})

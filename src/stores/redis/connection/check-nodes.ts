@@ -3,7 +3,7 @@ import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
 import { slotOf } from './hash-slot.js'
 import type { Connection } from './redis-connection.js'
 import { attemptFor, faultText, persist, within } from './redis-deadline.js'
-import { script } from './script.js'
+import { type Script, script } from './script.js'
 
 /** What a check needs to know of the store. */
 export interface CheckOptions {
@@ -66,7 +66,7 @@ function checkInfo(name: string, info: string): void {
  * Runs each command that the store's scripts use, on a key that expires at once, and returns the errors
  * as pairs of command and text.
  */
-export const TRY_COMMANDS = script(`
+export const TRY_COMMANDS: Script = script(`
 local key, refused = KEYS[1], {}
 for _, call in ipairs({
   { 'SET', key, '', 'PX', 1 }, { 'GET', key }, { 'TYPE', key }, { 'PTTL', key },

@@ -75,6 +75,7 @@ export interface DenyResult extends DeniedEntry {
 export interface DenyListResult {
   /** The version that has all entries. */
   readonly version: number
+  /** One for each entry given, in their order. */
   readonly entries: readonly DeniedEntry[]
 }
 
@@ -92,6 +93,7 @@ export interface DamagedRow {
   readonly key: 'version' | 'entries' | 'marks'
   /** Its name there: the field of the hash. */
   readonly name: string
+  /** What it holds instead of a row. */
   readonly text: string
   /** Identifies key, name and text. */
   readonly digest: string

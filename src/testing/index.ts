@@ -1,4 +1,4 @@
-export type { DenylistUnderTest } from './denylist/denylist-under-test.js'
+export type { DenylistUnderTest } from './denylist/denylist-scenario.js'
 export { type DenylistOpener, liveDenylistCases } from './denylist/live-denylist-cases.js'
 export type { HostileToken } from './hostile-tokens/hostile-case.js'
 export { hostileTokens } from './hostile-tokens/hostile-tokens.js'

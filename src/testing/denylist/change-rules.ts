@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { DeniedLists } from '../../verification/denylist/live-denylist.js'
 import { eventually, type StoreRules } from '../stores/store-case.js'
-import { type DenylistUnderTest, denyFor, knownLists, newIssuer } from './denylist-under-test.js'
+import { type DenylistUnderTest, denyFor, knownLists, newIssuer } from './denylist-scenario.js'
 
 const KINDS = ['caller', 'key', 'token'] as const
 type NamedKind = (typeof KINDS)[number]

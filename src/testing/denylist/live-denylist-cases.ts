@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { DeniedLists, LiveDenylist } from '../../verification/denylist/live-denylist.js'
 import { casesOf, eventually, type StoreCase, type StoreRules } from '../stores/store-case.js'
 import { CHANGE_RULES } from './change-rules.js'
-import { type DenylistUnderTest, denyFor, knownLists, newIssuer } from './denylist-under-test.js'
+import { type DenylistUnderTest, denyFor, knownLists, newIssuer } from './denylist-scenario.js'
 
 const STATES = ['cold', 'fresh', 'stale', 'expired']
 const FAILURES = [undefined, 'timeout', 'network', 'server', 'malformed', 'closed']

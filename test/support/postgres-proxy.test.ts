@@ -155,6 +155,10 @@ describe('startPostgresProxy', () => {
     onTestFinished(() => client.end())
     const slow = client`select pg_sleep(30)`.execute()
     await expect.poll(() => proxy.statements).toEqual(['select pg_sleep(30)'])
+    // A cancellation that reaches the server before the statement begins is lost.
+    const watcher = await connect()
+    const active = `select from pg_stat_activity where state = 'active' and query = 'select pg_sleep(30)'`
+    await expect.poll(async () => (await watcher.query(active)).rowCount).toBe(1)
     slow.cancel()
     await expect(slow).rejects.toThrow(/canceling statement/)
     const large = 'x'.repeat(5_000_000)

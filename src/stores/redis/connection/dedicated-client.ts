@@ -126,7 +126,7 @@ function ownOptions(longestReplyMs: number) {
     commandTimeout: undefined,
     blockingTimeout: undefined,
     // In ioredis 5 its timer outlives the connection, ends the next one and holds the process open:
-    // silence.ts takes its place.
+    // stall-detector.ts takes its place.
     socketTimeout: undefined,
     connectTimeout,
     // Without it a sentinel that says nothing is waited for without end.

@@ -61,14 +61,13 @@ export function openLink(client: Client, patienceMs: number): Link {
   const scripts = client as unknown as Scripts
   const waiters = new Set<() => void>()
   const corkForThisTick = client.isCluster ? () => {} : createCork(client as Redis)
-  // In a cluster ioredis replaces the node that is silent (see own-client.ts).
+  // In a cluster ioredis replaces the node that is silent (see dedicated-client.ts).
   const silence = client.isCluster
     ? undefined
     : watchForSilence(patienceMs, () => client.disconnect(true))
   let endHandshake = (): void => {}
   let lastFault: Error | undefined
   let isUsable = false
-  let refusedStream: Redis['stream'] | undefined
   let isClosed = false
 
   const connect = AsyncResource.bind(() => {
@@ -91,7 +90,6 @@ export function openLink(client: Client, patienceMs: number): Link {
   // Faults reach whoever waits; without a listener they would be printed.
   client.on('error', (error: Error & { readonly lastNodeError?: Error }) => {
     lastFault = error.lastNodeError ?? error
-    if (error.message.startsWith('WRONGPASS')) refusedStream = (client as Redis).stream
   })
   client.on('connect', () => {
     void watch(new Promise<void>((resolve) => (endHandshake = resolve)))
@@ -108,9 +106,7 @@ export function openLink(client: Client, patienceMs: number): Link {
   })
 
   function becomeUsable(): void {
-    // ioredis 5 sends the confirmation again on the next connection, whose login may have failed, too.
-    const isRefused = refusedStream !== undefined && (client as Redis).stream === refusedStream
-    if (client.status !== 'ready' || isRefused) return
+    if (client.status !== 'ready') return
     isUsable = true
     lastFault = undefined
     letWaitersProceed()
@@ -118,8 +114,7 @@ export function openLink(client: Client, patienceMs: number): Link {
 
   function refuseConnection(error: Error): void {
     if (!isServersAnswer(error)) return
-    // NOAUTH only follows from the login that failed before.
-    if (!isServersAnswer(lastFault)) lastFault = error
+    lastFault = error
     const { stream } = client as Redis
     const reconnect = (): void => {
       if (!isClosed && (client as Redis).stream === stream) client.disconnect(true)

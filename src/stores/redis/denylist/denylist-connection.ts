@@ -102,8 +102,7 @@ export function openDenylistConnection(
       const cause = causeOf(error, fresh)
       const text = connectionFault(fresh, cause instanceof Error ? cause : undefined)
       giveUp(fresh)
-      const { code } = unanswered(cause, { mayHaveRun: false })
-      throw new Unanswered(code, code === 'closed' ? 'the denylist is closed' : text, false)
+      throw unanswered(cause, { mayHaveRun: false, text })
     }
   }
 
@@ -141,9 +140,7 @@ export function openDenylistConnection(
 
   /** Who waits is told that the connection was closed, and not why. */
   const causeOf = (error: unknown, lost: Client): unknown =>
-    isServersAnswer(error) && !isServersAnswer(faults.get(lost))
-      ? error
-      : (faults.get(lost) ?? error)
+    isServersAnswer(error) ? error : (faults.get(lost) ?? error)
 
   return {
     ask: AsyncResource.bind(ask),
@@ -153,10 +150,13 @@ export function openDenylistConnection(
     },
   }
 
-  function unanswered(error: unknown, { mayHaveRun }: Pick<Attempt, 'mayHaveRun'>): Unanswered {
+  function unanswered(
+    error: unknown,
+    { mayHaveRun, text }: Pick<Attempt, 'mayHaveRun'> & { readonly text?: string },
+  ): Unanswered {
     if (isClosed) return new Unanswered('closed', 'the denylist is closed', mayHaveRun)
-    if (isServersAnswer(error)) return new Unanswered('server', answerText(error), false)
+    if (isServersAnswer(error)) return new Unanswered('server', text ?? answerText(error), false)
     const code = error instanceof NotConfirmed ? 'timeout' : 'network'
-    return new Unanswered(code, faultText(error as Error), mayHaveRun)
+    return new Unanswered(code, text ?? faultText(error as Error), mayHaveRun)
   }
 }

@@ -12,7 +12,7 @@ import type {
 } from '../../../verification/denylist/merge-entries.js'
 import type { DamagedRow, DeniedEntry } from './operations.js'
 
-// What goes into the scripts of denylist-scripts.ts, and what comes out of them.
+// What goes into the scripts of scripts.ts, and what comes out of them.
 
 /** Somebody else has written to the denylist's keys, or what answers is no denylist of this kind. */
 export class Malformed extends Error {

@@ -1,7 +1,7 @@
 import { type Script, script } from '../connection/script.js'
 
 /*
- * The transitions of leased/record.ts, each as one atomic step. A record is
+ * The transitions of idempotency/leased/record.ts, each as one atomic step. A record is
  * `1|state|fence|retention|size of owner|size of fingerprint|` and then owner, fingerprint and
  * result. The lease is in its time to live: a running record lives for the lease and the retention,
  * so that what is left beyond the retention is the lease, by the server's clock alone. To the retention

@@ -77,7 +77,7 @@ function openConnection<Tx>(source: DataSourceLike<Tx>): Open<QueryRunnerLike<Tx
     try {
       const client = (await runner.connect()) as ClientLike
       if (abandoned?.aborted) throw new Error('The connection came too late')
-      const destroy = (): void => void client.end()
+      const destroy = (): void => void client.end().catch(() => {})
       abandoned?.addEventListener('abort', destroy)
       return await use(runner).finally(() => abandoned?.removeEventListener('abort', destroy))
     } finally {

@@ -1,19 +1,17 @@
 import { isRecord } from '../../base/options.js'
 import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
-import { checkEntry } from '../../verification/denylist/check-entry.js'
+import { checkEntry, MAX_LIST_LENGTH } from '../../verification/denylist/check-entry.js'
 import type { DenylistEntry } from '../../verification/denylist/denylist-entry.js'
 import type { CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, wrong } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { readFileOf } from '../input/private-file.js'
 import { columns } from '../output/columns.js'
-import { momentInWords } from '../output/format-time.js'
+import { untilInWords, valueInWords } from '../output/format-time.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { readEnd, readWaitMs, textOf, userName } from './change-options.js'
 import { answered, withDenylist } from './denylist-access.js'
 import { cutOffAt } from './issued-before.js'
-
-const MAX_LINES = 1000
 
 /**
  * Denies the entries of a file, all or none. Members that a line lacks come from the options.
@@ -54,8 +52,8 @@ interface Line {
 function linesOf(text: string): Line[] {
   const texts = text.split(/\r?\n/).map((line, index) => ({ line, number: index + 1 }))
   const filled = texts.filter(({ line }) => line.trim() !== '')
-  if (filled.length < 1 || filled.length > MAX_LINES) {
-    throw wrong('file', `the file of --file must have 1 to ${MAX_LINES} lines`)
+  if (filled.length < 1 || filled.length > MAX_LIST_LENGTH) {
+    throw wrong('file', `the file of --file must have 1 to ${MAX_LIST_LENGTH} lines`)
   }
   return filled.map(({ line, number }) => ({ number, json: objectOf(line, number) }))
 }
@@ -117,9 +115,9 @@ function reportOf(entries: readonly DeniedEntry[], version: number): Report {
   const earlier = entries.filter(({ isEarlier }) => isEarlier)
   const rows = earlier.map(({ entry: { kind, value, issuer, until, by, reason } }) => [
     kind,
-    typeof value === 'number' ? momentInWords(value) : value,
+    valueInWords(value),
     issuer,
-    until === null ? 'for ever' : momentInWords(until),
+    untilInWords(until),
     by,
     reason,
   ])

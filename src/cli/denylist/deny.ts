@@ -3,7 +3,7 @@ import type { Command, CommandContext, CommandResult } from '../frame/command.js
 import type { Report } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
-import { momentInWords } from '../output/format-time.js'
+import { untilInWords, valueInWords } from '../output/format-time.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, textOf } from './change-options.js'
 import { denyFile } from './deny-file.js'
@@ -86,9 +86,9 @@ const deniedValue = (thing: DeniedThing, serverSeconds: number): string | number
 function reportOf({ entry, isEarlier }: DeniedEntry, version: number): Report {
   const { issuer, kind, value, reason, by, until } = entry
   const rows = [
-    [kind, typeof value === 'number' ? momentInWords(value) : value],
+    [kind, valueInWords(value)],
     ['issuer', issuer],
-    ['until', until === null ? 'for ever' : momentInWords(until)],
+    ['until', untilInWords(until)],
     ['reason', reason],
     ['by', by],
   ]

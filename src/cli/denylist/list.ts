@@ -3,7 +3,7 @@ import type { DenylistEntry } from '../../verification/denylist/denylist-entry.j
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { wrong } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'
-import { durationInWords, momentInWords } from '../output/format-time.js'
+import { durationInWords, momentInWords, valueInWords } from '../output/format-time.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
 import { answered, withDenylist } from './denylist-access.js'
 
@@ -71,7 +71,7 @@ function entryLines(entries: readonly DenylistEntry[], serverSeconds: number): s
   if (entries.length === 0) return ['Nothing is denied.']
   const rows = entries.map(({ kind, value, issuer, until, by, reason, at }) => [
     kind,
-    typeof value === 'number' ? momentInWords(value) : value,
+    valueInWords(value),
     issuer,
     until === null ? 'for ever' : `${durationInWords(until - serverSeconds)} more`,
     by,

@@ -22,3 +22,11 @@ export function momentInWords(seconds: number): string {
     ? moment.toISOString().replace('.000Z', 'Z')
     : String(seconds)
 }
+
+/** The value of a denylist entry, which is a moment for `issued-before`. */
+export const valueInWords = (value: string | number): string =>
+  typeof value === 'number' ? momentInWords(value) : value
+
+/** The end of a denylist entry. */
+export const untilInWords = (until: number | null): string =>
+  until === null ? 'for ever' : momentInWords(until)

@@ -50,7 +50,7 @@ const targetSchema = z.discriminatedUnion(
 export const checkEntry = (input: unknown): DenylistEntry =>
   parseOptions('denylist entry', entrySchema, input)
 
-const MAX_LIST_LENGTH = 1000
+export const MAX_LIST_LENGTH = 1000
 const LIST_ERROR = { error: `must be 1 to ${MAX_LIST_LENGTH} entries` }
 const entriesSchema = z.object({
   entries: z.array(entrySchema, LIST_ERROR).min(1, LIST_ERROR).max(MAX_LIST_LENGTH, LIST_ERROR),

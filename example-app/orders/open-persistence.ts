@@ -38,7 +38,7 @@ export async function openPersistence(
     const persistence = coupledPersistence(postgres)
     return { persistence, denylist: undefined, name: 'Postgres', postgres, close: postgres.close }
   }
-  const { store, denylist, name, close } = await openStore(redisUrl, goOnWithout)
+  const { store, denylist, name, close } = await openStore(redisUrl, { warn, goOnWithout })
   const persistence = leasedPersistence(store)
   return { persistence, denylist, name, postgres: undefined, close: async () => close() }
 }

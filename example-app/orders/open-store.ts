@@ -3,15 +3,21 @@ import { redisDenylist, redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { StartError } from '../start-error.js'
 
+interface StoreListeners {
+  readonly warn?: (warning: string) => void
+  readonly goOnWithout?: ((complaint: string) => void) | undefined
+}
+
 /**
  * The store behind single use and idempotency: Redis, which every instance shares, or this
- * process's memory when there is no address. With Redis there is a denylist, too. `goOnWithout` is told of a server that is out of reach.
+ * process's memory when there is no address. With Redis there is a denylist, too. `warn` gets the warnings of
+ * the store's check, `goOnWithout` a server that is out of reach.
  * @throws {StartError} when the address is malformed, the server unfit or, where nobody goes on
  * without it, out of reach
  */
 export async function openStore(
   redisUrl: string | undefined,
-  goOnWithout?: (complaint: string) => void,
+  { warn = console.warn, goOnWithout }: StoreListeners = {},
 ) {
   if (redisUrl === undefined) {
     const store = memoryStore()
@@ -29,7 +35,7 @@ export async function openStore(
     redis.disconnect()
   }
   try {
-    for (const warning of await store.check()) console.warn(`orders: ${warning}`)
+    for (const warning of await store.check()) warn(warning)
   } catch (error) {
     const complaint = `Redis at ${host} cannot serve: ${(error as Error).message}`
     const isOutOfReach = error instanceof ServiceAuthError && error.code === 'unavailable'

@@ -140,7 +140,7 @@ export const LEFT_OPEN: readonly LeftOpen[] = [
   },
   {
     reason:
-      'The stand-in answers 403 to what is not addressed to this machine at its own port, or comes from the page of another origin: its key is published.',
+      'The stand-in answers 403 to what is not addressed to this machine, or comes from the page of another origin: its key is published.',
     kinds: ['wire: HTTP/1.0'],
   },
 ]

@@ -1,6 +1,5 @@
 import { coreClient } from '../migration/core/open-core-client.js'
-import { fileJournal } from '../migration/journal/file-journal.js'
-import { journalInUse } from '../migration/journal/journal-in-use.js'
+import { fileJournal, journalInUse } from '../migration/journal/file-journal.js'
 import { openMigration } from '../migration/run/open-migration.js'
 import { checkStore } from './check-store/check-store.js'
 import { allow } from './denylist/allow.js'

@@ -2,10 +2,9 @@ import { Unavailable } from '../../base/decision/unavailable.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import type { Findings } from '../output/finding-lines.js'
-import { clockOffset } from './clock-offset.js'
 import { findingsOn, type KeySetFacts } from './key-set-findings.js'
 import { publishedKeys } from './published-key.js'
-import { askKeySet, type KeySetAnswer } from './request-key-set.js'
+import { askKeySet, type KeySetAnswer, type ObservedResponse } from './request-key-set.js'
 import { shakeHands } from './tls-handshake.js'
 import { judgeText, type TokenVerdict } from './token-verdict.js'
 
@@ -48,4 +47,28 @@ function sourceOf({ outcome }: KeySetAnswer): KeySource {
       return keys.get(kid)
     },
   }
+}
+
+/** `Date` counts whole seconds. */
+const DATE_RESOLUTION_MS = 1000
+
+/**
+ * How far a server's clock is ahead of ours at least (behind: negative), in seconds, by its `Date`.
+ * 0 where the length of the exchange and whole seconds may explain the difference; `undefined`
+ * without a readable `Date`.
+ */
+export function clockOffset({
+  headers,
+  askedAt,
+  answeredAt,
+}: Pick<ObservedResponse, 'headers' | 'askedAt' | 'answeredAt'>): number | undefined {
+  const date = Date.parse(headers.get('date') ?? '')
+  if (Number.isNaN(date)) return undefined
+  // A cache in between has kept the response, and its Date, for so long.
+  const age = Number(headers.get('age') ?? 0)
+  const ageMs = Number.isSafeInteger(age) && age > 0 ? age * 1000 : 0
+  const earliest = date + ageMs
+  const latest = earliest + DATE_RESOLUTION_MS + (ageMs === 0 ? 0 : DATE_RESOLUTION_MS)
+  if (earliest > answeredAt) return Math.ceil((earliest - answeredAt) / 1000)
+  return latest < askedAt ? -Math.ceil((askedAt - latest) / 1000) : 0
 }

@@ -5,9 +5,10 @@ import type { Migration, MigrationOptions } from '../../migration/run/migration.
 import { MigrationError } from '../../migration/run/migration-error.js'
 import type { MigrationProgress } from '../../migration/run/progress.js'
 import type { CommandContext } from '../frame/command.js'
-import { outOfReach, wrong } from '../frame/command-failure.js'
+import { type FailureCode, outOfReach, wrong } from '../frame/command-failure.js'
 import { withOptionNames } from '../frame/option-names.js'
-import { readApiKey } from './core-key.js'
+import { readFileOf } from '../input/private-file.js'
+import { readStandardInput } from '../input/standard-input.js'
 import { MIGRATE_OPTION_NAMES, readClientTimes, type Settings } from './migrate-options.js'
 import { type OriginFile, type Origins, readOrigins } from './source-origins.js'
 
@@ -159,3 +160,32 @@ function asFailure(error: unknown): unknown {
 /** A message of the package, with the options of this command. */
 export const inCommandWords = (message: string): string =>
   withOptionNames(message, MIGRATE_OPTION_NAMES)
+
+/** What a header may hold: the core's own keys have letters, digits, `=` and `-`. */
+const HEADER_VALUE = /^[\x21-\x7e]+$/
+
+/**
+ * The API key of the core, from a file that only its owner can read or from standard input.
+ *
+ * @throws CommandFailure (2), without a word of the key.
+ */
+async function readApiKey(
+  context: Pick<CommandContext, 'arguments' | 'stdin' | 'note'>,
+): Promise<string> {
+  const { arguments: given } = context
+  const file = given.text('api-key-file')
+  const isOnStandardInput = given.flag('api-key-stdin')
+  if ((file !== undefined) === isOnStandardInput) {
+    throw wrong('usage', 'give either --api-key-file or --api-key-stdin')
+  }
+  if (file === undefined) {
+    return checked(await readStandardInput(context, 'the API key'), 'input', 'standard input')
+  }
+  const text = await readFileOf('--api-key-file', file, 'secret')
+  return checked(text.replace(/\r?\n$/, ''), 'file', 'the file of --api-key-file')
+}
+
+function checked(key: string, code: FailureCode, place: string): string {
+  if (HEADER_VALUE.test(key)) return key
+  throw wrong(code, `${place} must hold an API key and nothing else: one word in ASCII`)
+}

@@ -1,7 +1,6 @@
 import { isBackingOff } from '../../base/back-off.js'
 import { readClock } from '../../base/clock.js'
 import type { InnerOptions, InnerSource } from './cached-source.js'
-import { createTurns } from './concurrency-limit.js'
 import { mint } from './mint.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import { healthOfTrouble, type Trouble } from './token-state.js'
@@ -47,5 +46,33 @@ export function createSingleUseSource({ minting, clock, closing }: InnerOptions)
       return turns.run(() => mintOne(calledAt))
     },
     health: () => ({ state: 'single_use', ...healthOfTrouble(trouble, readClock(clock)) }),
+  }
+}
+
+/** Lets so many pieces of work run at once, and the others in the order in which they came. */
+interface Turns {
+  run<T>(work: () => Promise<T>): Promise<T>
+}
+
+export function createTurns(mostAtOnce: number): Turns {
+  const waiting: (() => void)[] = []
+  let running = 0
+
+  function next(): void {
+    const begin = waiting.shift()
+    if (begin === undefined) running -= 1
+    else begin()
+  }
+
+  return {
+    async run(work) {
+      if (running < mostAtOnce) running += 1
+      else await new Promise<void>((begin) => waiting.push(begin))
+      try {
+        return await work()
+      } finally {
+        next()
+      }
+    },
   }
 }

@@ -1,4 +1,5 @@
 import { watchDrain } from './back-pressure.js'
+import { writeDiscarded } from './chunk.js'
 import {
   type Capture,
   type CaptureObserver,
@@ -7,13 +8,14 @@ import {
   happen,
   postpone,
 } from './delivery.js'
-import { discard } from './discard.js'
-import { enteredAs } from './initial-state.js'
+import * as answerFunctions from './discarding-functions.js'
+import { enteredAs, restore } from './initial-state.js'
 import { createInterception } from './interception.js'
 import { watchInterruption } from './interruption.js'
+import { advance, isOpen } from './phase.js'
 import { keepHeadInOrder } from './queued-head.js'
 import * as functions from './replacement-functions.js'
-import { isHeadSent } from './waiting-head.js'
+import { forgetHead, isHeadSent } from './waiting-head.js'
 
 const hold = createInterception<Capture>(functions)
 
@@ -71,4 +73,28 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
   })
   capture.ownWriteHead = response.writeHead
   return { discard: () => discard(capture) }
+}
+
+// Functions of their own: what an inner middleware has still in its hands leads to those of the
+// held response, which is no more.
+const answerAnew = createInterception<Capture>(answerFunctions)
+
+/** Throws away what is held of a response. Returns whether the app can answer in its place. */
+function discard(capture: Capture): boolean {
+  const { response, kept, endCallback, pipes, drain, phase } = capture
+  if (response.finished || isHeadSent(response)) return false
+  if (advance(phase, 'discarded') === phase) return false
+  capture.isHandlerWriting = capture.head !== undefined && isOpen(phase)
+  happen(capture, 'discarded')
+  capture.kept = []
+  drain.stop()
+  pipes.unpipe()
+  answerAnew(response, () => capture)
+  forgetHead(capture)
+  Reflect.deleteProperty(response, 'writableEnded')
+  restore(capture, capture.entered)
+  for (const callback of [...kept.map((each) => each.callback), endCallback]) {
+    if (callback !== undefined) process.nextTick(callback, writeDiscarded())
+  }
+  return true
 }

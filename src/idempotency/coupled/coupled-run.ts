@@ -3,7 +3,6 @@ import { captureResponse } from '../buffered-response/buffer-response.js'
 import type { CaptureObserver } from '../buffered-response/delivery.js'
 import { encodeResult } from '../buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../idempotency-context.js'
-import { endingOf } from './answer-ending.js'
 import type { CoupledEnding, CoupledRun } from './coupled-store.js'
 
 export interface CoupledRunOptions {
@@ -99,4 +98,22 @@ export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
     send: () => send(),
     discard: () => held.discard(),
   }
+}
+
+/** What a handler has answered with: a status, and the encoded result where it can be kept. */
+interface Answer {
+  readonly status: number
+  readonly result: Uint8Array | undefined
+}
+
+const TOO_MANY_REQUESTS = 429
+
+/**
+ * What becomes of the writes of a handler that has answered so. Frameworks make answers of thrown
+ * errors, so that the status alone tells.
+ */
+export function endingOf({ status, result }: Answer): CoupledEnding {
+  if (status < 400) return { type: 'commit', result }
+  if (status < 500 && status !== TOO_MANY_REQUESTS) return { type: 'refuse', result }
+  return { type: 'roll_back' }
 }

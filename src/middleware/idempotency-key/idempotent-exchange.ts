@@ -1,11 +1,15 @@
 import type { NextFunction, Request, Response } from 'express'
 import type { IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import { decodeResult } from '../../idempotency/buffered-response/stored-result.js'
+import { isBodyless } from '../../idempotency/buffered-response/head.js'
+import { keepHeadInOrder } from '../../idempotency/buffered-response/queued-head.js'
+import {
+  decodeResult,
+  type StoredResult,
+} from '../../idempotency/buffered-response/stored-result.js'
 import { refuse } from '../refusals.js'
 import type { AdmittedState } from '../request-state.js'
 import type { Tell } from './idempotency-events.js'
-import { replayResult } from './replay-result.js'
 
 /** A request with a key, and how to tell observers what becomes of it. */
 export interface Attempt {
@@ -76,4 +80,27 @@ export function outcomeUnknown(
 ): void {
   const reason = 'outcome_unknown'
   tell({ outcome: 'refused', reason, found, status: refuse(response, reason) })
+}
+
+const LENGTH = 'content-length'
+
+/**
+ * Answers with a kept result: raw octets, to which Express adds nothing. The head is left to `end`, as a
+ * handler's is: an outer middleware may change it there.
+ */
+export function replayResult(response: Response, { status, headers, body }: StoredResult): void {
+  const isHead = response.req.method === 'HEAD'
+  const hasBody = !isHead && !isBodyless(status)
+  const replayed = headers.filter(([name]) => name !== LENGTH || isHead)
+  for (const [name] of replayed) response.removeHeader(name)
+  for (const [name, value] of replayed) response.appendHeader(name, value)
+  response.setHeader('Idempotent-Replayed', 'true')
+  response.setHeader('Cache-Control', 'no-store')
+  // Where the handler has announced no length, Node does, of what outer middlewares make of the body.
+  const isAnnounced = headers.some(([name]) => name === LENGTH)
+  if (hasBody && isAnnounced) response.setHeader('Content-Length', body.byteLength)
+  keepHeadInOrder(response)
+  response.statusCode = status
+  // With `rejectNonStandardBodyWrites`, Node throws at an empty body, too.
+  response.end(hasBody && body.byteLength > 0 ? body : undefined)
 }

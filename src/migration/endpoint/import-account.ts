@@ -1,9 +1,9 @@
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
-import type { CoreUser } from '../core/reply.js'
+import type { CoreLoginMethod, CoreUser } from '../core/reply.js'
 import { importOne } from '../import-one/import-one.js'
+import { type LoginSource, recipeKeysOf } from '../record-validation/login-keys.js'
 import { faultsOf, refused, undecided, type Verdict } from './endpoint-result.js'
-import { holdsLoginOf } from './has-login.js'
 
 /** Makes the account, or finds it. Never rejects. */
 export async function importAccount(core: CoreClient, user: ImportUser): Promise<Verdict> {
@@ -45,3 +45,17 @@ const judgeAccount = (account: CoreUser, user: ImportUser): Verdict =>
   holdsLoginOf(account, user)
     ? { type: 'accepted', reason: 'existing', userId: account.id }
     : refused('account_foreign')
+
+/**
+ * Whether the account can be signed in to by a login of the record: the same recipe, a tenant in
+ * common, and the same e-mail address, phone number or provider's pair, as the core keeps them.
+ */
+export function holdsLoginOf(account: CoreUser, record: ImportUser): boolean {
+  const held = new Set(recipeKeysOf({ loginMethods: account.loginMethods.map(sourceOf) }))
+  return recipeKeysOf(record).some((key) => held.has(key))
+}
+
+const sourceOf = ({ thirdParty, ...method }: CoreLoginMethod): LoginSource =>
+  thirdParty === undefined
+    ? method
+    : { ...method, thirdPartyId: thirdParty.id, thirdPartyUserId: thirdParty.userId }

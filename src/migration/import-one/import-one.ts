@@ -1,13 +1,13 @@
+import { findHolder } from '../account/conflicting-account.js'
 import type { CallOptions, CoreClient, DirectImport } from '../core/core-client.js'
 import { CoreError } from '../core/core-error.js'
+import { conflictCodeOf, errorCodeOf, isValidationText } from '../core/core-messages.js'
 import type { ImportUser } from '../core/import-user.js'
 import type { CoreUser } from '../core/reply.js'
 import { externalUserIdOf } from '../record-validation/external-user-id.js'
+import { fieldOf } from '../record-validation/field.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
-import { fieldWithoutJson } from './field-without-json.js'
-import { isPairTaken } from './pair-taken.js'
-import { judgeRejection } from './rejection.js'
 
 /** What importing one user came to. */
 export type ImportOneResult =
@@ -111,5 +111,73 @@ function unknownOutcome({ message, code, status }: CoreError): CoreError {
     code,
     outcome: 'unknown',
     ...(status !== undefined && { status }),
+  })
+}
+
+/**
+ * The path of a value that JSON has no form for, such as a BigInt, or whose `toJSON` throws;
+ * `undefined` when all can be written. Takes what is of a limited depth.
+ */
+function fieldWithoutJson(value: unknown, field = ''): string | undefined {
+  if (isWritable(value)) return undefined
+  const members = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  const isList = Array.isArray(value)
+  for (const [name, member] of members) {
+    const place = isList ? `${field}[${name}]` : fieldOf(field, name)
+    const found = fieldWithoutJson(member, place)
+    if (found !== undefined) return found
+  }
+  return field
+}
+
+function isWritable(value: unknown): boolean {
+  try {
+    JSON.stringify(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** All that cores from 11.0 to 12.0.8 say of a provider's pair that is taken; others say E005. */
+const PAIR_MAY_BE_TAKEN = 'translated'
+
+/** Whether the core has refused the user because another account has a provider's pair of his. */
+async function isPairTaken(
+  texts: readonly string[],
+  { core, user, options }: Import,
+): Promise<boolean> {
+  if (!texts.every((text) => text.trim() === PAIR_MAY_BE_TAKEN)) return false
+  // By nothing but the pair: an e-mail address that is taken has a code of its own.
+  const loginMethods = user.loginMethods
+    .filter(({ recipeId }) => recipeId === 'thirdparty')
+    .map(({ email: _, isPrimary: __, ...method }) => method)
+  return (await findHolder(core, { loginMethods }, options)) !== undefined
+}
+
+/** What a refusal of a user that has no account says of it. */
+type Judged =
+  | { readonly outcome: 'conflict'; readonly codes: readonly string[] }
+  | { readonly outcome: 'invalid'; readonly errors: readonly UserFinding[] }
+
+/**
+ * Judges the texts with which the core refuses to import a user. It gives a fault of its database the
+ * same status as one of the user, so only what is known to blame the user does.
+ *
+ * @throws CoreError with the outcome `unknown` for anything else.
+ */
+function judgeRejection(texts: readonly string[]): Judged {
+  const codes = texts.map(conflictCodeOf).filter((code) => code !== undefined)
+  if (codes.length === texts.length) return { outcome: 'conflict', codes: [...new Set(codes)] }
+  if (texts.every(isValidationText)) {
+    const errors = texts.map((message) => ({ field: '', code: 'refused_by_core', message }))
+    return { outcome: 'invalid', errors }
+  }
+  const known = texts.map(errorCodeOf).filter((code) => code !== undefined)
+  const why = known.length === 0 ? 'with a text that is not known' : known.join(', ')
+  throw new CoreError(`POST /bulk-import/import: the core answered 400: ${why}`, {
+    code: 'bad_request',
+    outcome: 'unknown',
+    status: 400,
   })
 }

@@ -4,7 +4,6 @@ import { correctAndWalk, parseCorrectionRequest } from './correct-and-run.js'
 import { identityReports } from './identities.js'
 import { openLedger } from './journaled-state.js'
 import type { Migration, MigrationOptions, StepOptions } from './migration.js'
-import { oneAtATime } from './one-step-at-a-time.js'
 import { assertSameCore } from './origin.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
@@ -81,3 +80,30 @@ function migrationOf(opened: OpenedMigration): Migration {
     },
   } satisfies Migration)
 }
+
+/** Has at most one step of a migration under way. */
+interface OneAtATime {
+  /** @throws Error while another is under way: two would stage the same users. */
+  take<Result>(step: () => Promise<Result>): Promise<Result>
+  /** Resolves once nothing is under way. */
+  ended(): Promise<void>
+}
+
+function oneAtATime(): OneAtATime {
+  let underWay: Promise<unknown> | undefined
+  return {
+    async take(step) {
+      if (underWay !== undefined) throw new Error('a step of the migration is under way')
+      const result = step().finally(() => {
+        underWay = undefined
+      })
+      underWay = result
+      return result
+    },
+    async ended() {
+      await underWay?.catch(ignore)
+    },
+  }
+}
+
+function ignore(): void {}

@@ -1,21 +1,21 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import { digestOfParts } from '../../base/digest.js'
 import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
 import type { SingleUseStore } from '../../idempotency/single-use.js'
 import { checkPostgres } from './check/check-postgres.js'
-import { effectIdOf } from './effect-id.js'
 import {
   assertRunner,
   type PostgresStoreOptions,
   parsePostgresOptions,
 } from './postgres-options.js'
-import { consumeWithin } from './run/consume-token.js'
 import { createRun } from './run/create-run.js'
-import { createLiveRuns } from './run/live-runs.js'
+import { createLiveRuns, type LiveRun, type UsedToken } from './run/live-runs.js'
 import type { TransactionRunner } from './runner.js'
 import { tokenIds } from './sql/record-ids.js'
 import { createStatements } from './sql/statements.js'
+import { sqlStateOf } from './sql-state.js'
 import { ask, type Place } from './store-context.js'
 import { type SweepOptions, sweep } from './sweep.js'
 import { startSweeper } from './sweeper.js'
@@ -122,4 +122,47 @@ export function postgresStore<Tx>(
       sweeper?.close()
     },
   }
+}
+
+const VERSION_8 = 0x80
+const VARIANT = 0x80
+
+/**
+ * A UUID of version 8 (RFC 9562, section 5.8) of a record and a name: the first octets of SHA-256
+ * but for the version and the variant.
+ */
+export function effectIdOf(record: string, name: string): string {
+  const octets = Buffer.from(digestOfParts(['effect', record, name]), 'base64url')
+  octets[6] = VERSION_8 | ((octets[6] ?? 0) & 0x0f)
+  octets[8] = VARIANT | ((octets[8] ?? 0) & 0x3f)
+  const hex = octets.toString('hex', 0, 16)
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+const SERIALIZATION_FAILURE = '40001'
+
+/** Uses a token up inside a run's transaction: `false` when it is used, or being used by another. */
+export async function consumeWithin<Tx>(
+  place: Place<Tx>,
+  { tx, usedTokens, noteFailure }: LiveRun<Tx>,
+  token: UsedToken,
+): Promise<boolean> {
+  const { runner, statements, schema } = place
+  const ids = tokenIds(token.id, schema)
+  const { text, values } = statements.consume(ids, token.ttlMs)
+  // Whatever ends the run from here on, the token has been tried.
+  usedTokens.push(token)
+  let isFirst: boolean
+  try {
+    isFirst = statements.readConsumed(await runner.query(tx, text, values))
+  } catch (error) {
+    noteFailure(error)
+    // Where the transaction looks at an older state, another's use of the token shows so. So does
+    // any other conflict of a serializable transaction, which says nothing of the token.
+    if (sqlStateOf(error) !== SERIALIZATION_FAILURE) throw error
+    if (!statements.readUsed(await ask(place, statements.findToken(ids)))) throw error
+    isFirst = false
+  }
+  if (!isFirst) usedTokens.splice(usedTokens.indexOf(token), 1)
+  return isFirst
 }

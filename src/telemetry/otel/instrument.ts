@@ -1,10 +1,13 @@
-import { type MeterProvider, metrics } from '@opentelemetry/api'
+import { type Attributes, type MeterProvider, metrics, trace } from '@opentelemetry/api'
 import { z } from 'zod'
+import type { DecisionEvent } from '../../base/decision/decision-event.js'
+import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
+import { listenTo, type StopListening } from '../../base/decision/listen.js'
 import { flag, optionsObject, parseOptions } from '../../base/options.js'
 import { type ObservedServiceAuth, observeHealth } from './gauges.js'
 import { createCounters } from './metrics.js'
-import { SCOPE } from './names.js'
-import { noteOnSpans } from './spans.js'
+import { ATTRIBUTE, SCOPE } from './names.js'
+import { peerOf } from './peer.js'
 
 /** Options of `instrument`. */
 export interface InstrumentOptions {
@@ -63,4 +66,36 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
       for (const stop of stops.splice(0)) stop()
     },
   })
+}
+
+/** Notes on the active span, which is the request's, what was decided last. */
+function noteOnSpans(): StopListening[] {
+  return [
+    listenTo<DecisionEvent>('decision', (event) =>
+      note(() => ({
+        [ATTRIBUTE.guard]: event.by,
+        [ATTRIBUTE.outcome]: event.outcome,
+        ...(event.credential !== undefined && { [ATTRIBUTE.credential]: event.credential }),
+        ...(event.outcome !== 'accepted' && { [ATTRIBUTE.reason]: event.reason }),
+        ...(event.keyId !== undefined && { [ATTRIBUTE.keyId]: event.keyId }),
+        ...peerOf(event),
+      })),
+    ),
+    listenTo<IdempotencyEvent>('idempotency', (event) =>
+      note(() => ({
+        [ATTRIBUTE.guard]: event.by,
+        [ATTRIBUTE.outcome]: event.outcome,
+        [ATTRIBUTE.reason]: event.reason,
+        ...(event.record !== undefined && { [ATTRIBUTE.record]: event.record }),
+        ...('fence' in event && { [ATTRIBUTE.fence]: event.fence }),
+        ...peerOf(event),
+      })),
+    ),
+  ]
+}
+
+/** A span that has ended, or is not sampled, is left alone. */
+function note(attributes: () => Attributes): void {
+  const span = trace.getActiveSpan()
+  if (span?.isRecording()) span.setAttributes(attributes())
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { clockOffset } from '../../../src/cli/doctor/clock-offset.js'
+import { clockOffset } from '../../../src/cli/doctor/examine.js'
 
 const DATE = 'Sun, 22 Nov 2026 05:00:10 GMT'
 const AT = Date.parse(DATE)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createTurns } from '../../../src/client/token-source/concurrency-limit.js'
+import { createTurns } from '../../../src/client/token-source/single-use-source.js'
 
 it('work runs so many pieces at once, in the order in which it came, failures included', async () => {
   const turns = createTurns(2)

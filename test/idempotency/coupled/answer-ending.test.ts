@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endingOf } from '../../../src/idempotency/coupled/answer-ending.js'
+import { endingOf } from '../../../src/idempotency/coupled/coupled-run.js'
 
 const result = Buffer.from('the answer')
 

@@ -1,7 +1,6 @@
 import { appendFile, chmod, readFile, writeFile } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { fileJournal } from '../../../src/migration/journal/file-journal.js'
-import { journalInUse } from '../../../src/migration/journal/journal-in-use.js'
+import { fileJournal, journalInUse } from '../../../src/migration/journal/file-journal.js'
 import { launch } from '../../support/launch.js'
 import { fileOf, folderOfTest, linesOf, withJournal } from './journals.js'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { effectIdOf } from '../../../src/stores/postgres/effect-id.js'
+import { effectIdOf } from '../../../src/stores/postgres/postgres-store.js'
 import { anyCharacter } from '../../base/any-character.js'
 
 const part = fc.string({ unit: anyCharacter, maxLength: 6 })

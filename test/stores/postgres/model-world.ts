@@ -3,7 +3,7 @@ import type {
   CoupledOutcome,
   CoupledRun,
 } from '../../../src/idempotency/coupled/coupled-store.js'
-import { consumeWithin } from '../../../src/stores/postgres/run/consume-token.js'
+import { consumeWithin } from '../../../src/stores/postgres/postgres-store.js'
 import { createRun } from '../../../src/stores/postgres/run/create-run.js'
 import { createLiveRuns, type LiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
 import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'

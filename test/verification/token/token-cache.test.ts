@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createTokenCache, digestOf } from '../../../src/verification/token/token-cache.js'
+import { createTokenCache, digestOf } from '../../../src/verification/token/accepted-tokens.js'
 
 describe('the token cache', () => {
   test('gives back what was put in, until it is deleted', () => {

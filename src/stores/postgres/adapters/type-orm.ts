@@ -1,6 +1,5 @@
 import type { Isolation, Row, TransactionRunner } from '../runner.js'
-import type { Open } from './acquire-in-time.js'
-import { libraryRunner } from './library-runner.js'
+import { libraryRunner, type Open } from './library-runner.js'
 import { requireMembers } from './required-members.js'
 
 /** What is used of a `DataSource` on Postgres; `Tx` is its `EntityManager`. */

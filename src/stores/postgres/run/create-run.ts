@@ -1,10 +1,11 @@
 import type { CoupledStore } from '../../../idempotency/coupled/coupled-store.js'
 import { recordIds } from '../sql/record-ids.js'
-import type { Place } from '../store-context.js'
-import { createProbe } from './connection-check.js'
+import { sqlStateOf } from '../sql-state.js'
+import { ask, type Place } from '../store-context.js'
 import { createFlights } from './in-flight-runs.js'
 import type { LiveRuns } from './live-runs.js'
 import { outcomeOf, unavailable } from './run-outcome.js'
+import { failureAt } from './statement-failure.js'
 import { attempt } from './transaction-attempt.js'
 
 /** Makes the `run` of a coupled store. */
@@ -28,5 +29,35 @@ export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStor
     } finally {
       flight.land()
     }
+  }
+}
+
+interface Probe {
+  /**
+   * Whether the server can look whether a client is still there. Asked once, outside of any run: in a
+   * transaction, a refusal would end it. Rejects while the server is out of reach.
+   */
+  read(): Promise<boolean>
+}
+
+function createProbe<Tx>(place: Place<Tx>): Probe {
+  let asked: Promise<boolean> | undefined
+
+  async function probe(): Promise<boolean> {
+    try {
+      await ask(place, place.statements.probe())
+      return true
+    } catch (error) {
+      if (failureAt('record', sqlStateOf(error)) === 'refused') return false
+      asked = undefined
+      throw error
+    }
+  }
+
+  return {
+    read() {
+      asked ??= probe()
+      return asked
+    },
   }
 }

@@ -1,11 +1,17 @@
 import { types } from 'node:util'
 import { type CallObserver, createPendingCalls, IGNORE } from './pending-calls.js'
-import { isCallback, isNativePromise, isThenable, leadsToTransaction } from './proxied-values.js'
+import {
+  isCallback,
+  isNativePromise,
+  isThenable,
+  leadsElsewhere,
+  leadsToTransaction,
+  takesListenerOff,
+} from './proxied-values.js'
 import { BEHIND, behind, isProxy, unwrap } from './proxy-target.js'
 import { PROMISE_FUNCTIONS, refuse, refuseCall } from './rejected-call.js'
 import { controlsTransaction } from './transaction-control.js'
 import { TransactionEndedError } from './transaction-ended-error.js'
-import { leadsElsewhere, takesListenerOff } from './unrelated-calls.js'
 
 export interface RevocableHandle<Tx> {
   /** Does what `tx` does, until it is revoked. */

@@ -10,9 +10,9 @@ import { checkMasters } from '../connection/check-nodes.js'
 import { requireClient } from '../connection/handshake.js'
 import { openConnection } from '../connection/redis-connection.js'
 import { NotConfirmed } from '../connection/redis-deadline.js'
+import { type Script, script } from '../connection/script.js'
 import { openReplicated } from '../replicas/replicated-runs.js'
 import { createTakeBacks } from './compensation.js'
-import { CONSUME, isConsumed } from './consume-script.js'
 import * as scripts from './idempotency-scripts.js'
 import { recordPlace } from './record-access.js'
 import * as idempotency from './reservation.js'
@@ -104,3 +104,17 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
     },
   }
 }
+
+/**
+ * Records the token unless it is recorded. ARGV: nonce, time to live. The value is the nonce of the
+ * attempt: who finds its own has lost the reply to it, and writes once more, so that a connection
+ * that has written nothing yet can wait for its replicas. `SET NX GET` would need Redis 7.
+ */
+export const CONSUME: Script = script(`
+local nonce = redis.call('GET', KEYS[1])
+if nonce and nonce ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+`)
+
+export const isConsumed = (reply: unknown): boolean => reply === 1

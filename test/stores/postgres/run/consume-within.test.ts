@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { consumeWithin } from '../../../../src/stores/postgres/run/consume-token.js'
+import { consumeWithin } from '../../../../src/stores/postgres/postgres-store.js'
 import type { LiveRun } from '../../../../src/stores/postgres/run/live-runs.js'
 import type { Row } from '../../../../src/stores/postgres/runner.js'
 import { createStatements } from '../../../../src/stores/postgres/sql/statements.js'

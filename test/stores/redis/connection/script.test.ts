@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { CONSUME } from '../../../../src/stores/redis/store/consume-script.js'
 import {
   RENEW,
   RESERVE,
   SETTLE,
   TAKE_BACK,
 } from '../../../../src/stores/redis/store/idempotency-scripts.js'
+import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
 import { startRedis } from '../../../support/redis.js'
 
 test('every script has the digest that Redis gives it', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { CONSUME, isConsumed } from '../../../../src/stores/redis/store/consume-script.js'
+import { CONSUME, isConsumed } from '../../../../src/stores/redis/store/redis-store.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 
 let server: RedisServer

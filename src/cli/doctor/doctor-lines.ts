@@ -1,11 +1,13 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
+import type { Policy } from '../../verification/policy/policy.js'
 import { columns } from '../output/columns.js'
 import { findingLines } from '../output/finding-lines.js'
 import { daysUntil, durationInWords, momentInWords } from '../output/format-time.js'
 import type { Examination } from './examine.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
 import type { KeySetAnswer } from './request-key-set.js'
-import { verdictLines } from './verdict-lines.js'
+import { JUDGED_CLAIMS, type TokenVerdict } from './token-verdict.js'
+import { QUESTIONS } from './verdict-step.js'
 
 const INDENT = '  '
 
@@ -34,14 +36,14 @@ function summaryRows({ answer, clockOffsetSeconds, tls, nowMs }: Examination): s
   return [...rows, ['TLS', `${tls.protocol}, ${until}`]]
 }
 
-const MAX_SHOWN_LENGTH = 120
+const MAX_HEADER_LENGTH = 120
 
 function cacheInWords({ outcome, response }: KeySetAnswer): string {
-  const said = response?.headers.get('cache-control')?.slice(0, MAX_SHOWN_LENGTH)
+  const said = response?.headers.get('cache-control')?.slice(0, MAX_HEADER_LENGTH)
   const { leftSeconds } = outcome.ok ? outcome.freshness : { leftSeconds: undefined }
   if (said === undefined) return 'no Cache-Control'
   if (leftSeconds === undefined) return `${said}: says not how long it is fresh`
-  const age = response?.headers.get('age')?.slice(0, MAX_SHOWN_LENGTH)
+  const age = response?.headers.get('age')?.slice(0, MAX_HEADER_LENGTH)
   const aged = age === undefined ? '' : `, ${age} s old (a cache stands in between)`
   return `${said}${aged}: fresh for ${durationInWords(leftSeconds)}`
 }
@@ -61,4 +63,54 @@ function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): 
     ageSeconds === undefined ? '-' : `${durationInWords(ageSeconds)} old`,
     usable || reason === undefined ? 'usable' : `not usable: ${UNUSABLE[reason]}`,
   ]
+}
+
+const MAX_CLAIM_LENGTH = 200
+/** A receiver may refuse it all the same. */
+const NOT_ASKED = `${INDENT}not asked: a live denylist (see service-auth denylist), and whether it was used before`
+
+/** A verdict for people. */
+function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): string[] {
+  const { outcome, reason, status, steps, claims, missingPermission } = verdict
+  const missing = missingPermission === undefined ? '' : ` (${missingPermission})`
+  const why = reason === undefined ? '' : `: ${reason}${missing}, the caller gets ${status}`
+  const results = { passed: 'passed', failed: 'FAILED', not_reached: '-' }
+  return [
+    `Token ${outcome}${why}`,
+    ...(outcome === 'accepted' ? [NOT_ASKED] : []),
+    ...columns(
+      steps.map(({ step, result }) => [step, results[result], QUESTIONS[step]]),
+      INDENT,
+    ),
+    ...(claims === undefined ? [] : ['', 'Claims, verified', ...claimLines(claims, policy, nowMs)]),
+  ]
+}
+
+function claimLines(
+  claims: Readonly<Record<string, unknown>>,
+  policy: Policy,
+  nowMs: number,
+): string[] {
+  const demanded: Readonly<Record<string, string>> = {
+    iss: policy.issuer,
+    aud: policy.audience,
+    source: policy.source,
+    token_type: policy.tokenType,
+  }
+  const rows = JUDGED_CLAIMS.map((claim) => {
+    const value = claims[claim]
+    const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_CLAIM_LENGTH)
+    return [claim, shown, noteOn(value, demanded[claim], nowMs)]
+  })
+  return columns(rows, INDENT)
+}
+
+function noteOn(value: unknown, demanded: string | undefined, nowMs: number): string {
+  if (demanded !== undefined && value !== demanded) {
+    return `the policy demands ${JSON.stringify(demanded)}`
+  }
+  if (typeof value !== 'number') return ''
+  const seconds = nowMs / 1000 - value
+  const apart = durationInWords(Math.abs(seconds))
+  return `${momentInWords(value)}, ${seconds < 0 ? `in ${apart}` : `${apart} ago`}`
 }

@@ -1,6 +1,11 @@
+import { isRecord } from '../../base/options.js'
 import type { CallOptions, CoreClient } from '../core/core-client.js'
-import { type AskedIdentity, readAccount } from './account.js'
-import { compareAccount } from './compare-account.js'
+import type { ImportUser } from '../core/import-user.js'
+import { trimmed } from '../record-validation/core-trim.js'
+import { fieldOf } from '../record-validation/field.js'
+import { coreTenantIds } from '../record-validation/tenant-ids.js'
+import { type Account, type AskedIdentity, readAccount } from './account.js'
+import { compareLoginMethods } from './compare-login-methods.js'
 import { findHolder } from './conflicting-account.js'
 
 /** What looking an identity up has shown. */
@@ -41,4 +46,79 @@ export async function reconcileUser(
     accountId: account.user.id,
     differences,
   }
+}
+
+/**
+ * In what an account differs from its record, as paths of the record without values. `loginMethods`
+ * alone stands for a method that the record does not have. Roles, metadata and devices that only the
+ * account has are no difference, for people sign in meanwhile. Passwords cannot be read back.
+ */
+export function compareAccount(user: ImportUser, account: Account): string[] {
+  return [
+    ...compareMetadata(user.userMetadata ?? {}, account.metadata),
+    ...compareRoles(user, account),
+    ...compareTotpDevices(user, account),
+    ...compareLoginMethods(user.loginMethods, account.user.loginMethods),
+  ]
+}
+
+function compareRoles({ userRoles = [] }: ImportUser, { roles }: Account): string[] {
+  return userRoles.flatMap(({ role, tenantIds }, index) => {
+    const name = trimmed(role)
+    const isThere = coreTenantIds(tenantIds).every((id) => roles.get(id)?.includes(name))
+    return isThere ? [] : [`userRoles[${index}]`]
+  })
+}
+
+/** What the core takes for a device whose record does not say it. */
+const DEFAULT_PERIOD_SECONDS = 30
+const DEFAULT_SKEW = 1
+
+function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account): string[] {
+  const left = new Map(account.totpDevices.map((device) => [device.name, device]))
+  return totpDevices.flatMap((device, index) => {
+    const field = `totpDevices[${index}]`
+    const name = trimmed(device.deviceName ?? '')
+    const found = left.get(name)
+    // The core stores only one of two devices with the same name.
+    left.delete(name)
+    if (found === undefined) return [field]
+    const { period = DEFAULT_PERIOD_SECONDS, skew = DEFAULT_SKEW } = device
+    const differences: string[] = []
+    if (found.period !== Math.trunc(period)) differences.push(`${field}.period`)
+    if (found.skew !== Math.trunc(skew)) differences.push(`${field}.skew`)
+    return differences
+  })
+}
+
+type Metadata = Readonly<Record<string, unknown>>
+
+/** What of the record's metadata the account does not have. */
+function compareMetadata(wanted: Metadata, given: Metadata): string[] {
+  return compareObjects(wanted, given, 'userMetadata')
+}
+
+function compareObjects(wanted: Metadata, given: Metadata, field: string): string[] {
+  const differences: string[] = []
+  for (const name of Object.keys(wanted)) {
+    const value = wanted[name]
+    // The core drops such members.
+    if (value === null) continue
+    const there = Object.hasOwn(given, name) ? given[name] : undefined
+    if (value === there) continue
+    if (isRecord(value) && isRecord(there)) {
+      differences.push(...compareObjects(value, there, fieldOf(field, name)))
+    } else if (!isSame(value, there)) differences.push(fieldOf(field, name))
+  }
+  return differences
+}
+
+/** A list is compared as a whole: it has no names by which elements could be found again. */
+function isSame(wanted: unknown, given: unknown): boolean {
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(given) || given.length !== wanted.length) return false
+    return wanted.every((element, index) => isSame(element, given[index]))
+  }
+  if (isRecord(wanted)) return isRecord(given) && compareObjects(wanted, given, '').length === 0
+  return wanted === given
 }

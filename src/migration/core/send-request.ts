@@ -1,9 +1,9 @@
 import { growingDelayMs } from '../../base/back-off.js'
 import { pause } from '../../base/pause.js'
 import { askCore, type Core, type CoreAnswer } from '../../client/core/call-core.js'
-import { CoreFailure } from '../../client/core/core-failure.js'
-import { CoreError } from './core-error.js'
-import { type Fault, faultOfAnswer, faultOfFailure } from './core-fault.js'
+import { CoreFailure, type CoreFailureCode } from '../../client/core/core-failure.js'
+import { CoreError, type CoreErrorCode } from './core-error.js'
+import { plainRefusalIn, saysInMemory, saysNotFound } from './core-messages.js'
 import { type Accepted, addressOf, type Operation } from './core-operation.js'
 
 /** The core, and the milliseconds that one attempt may take. */
@@ -98,4 +98,90 @@ function jsonIn(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** Why an attempt has come to nothing, and whether another may come to more without harm. */
+interface Fault {
+  readonly error: CoreError
+  readonly isRepeatable: boolean
+}
+
+type Asked = Pick<Operation<unknown>, 'method' | 'path' | 'maxAnswerBytes'> & {
+  readonly isWrite: boolean
+}
+
+const FAILURE_CODES: Readonly<Record<CoreFailureCode, CoreErrorCode>> = {
+  api_key_unavailable: 'invalid_api_key',
+  timeout: 'timeout',
+  unreachable: 'unreachable',
+}
+
+/** The core gave no answer. */
+function faultOfFailure(failure: CoreFailure, { method, path, isWrite }: Asked): Fault {
+  const code = FAILURE_CODES[failure.code]
+  const outcome = isWrite && failure.mayHaveArrived ? 'unknown' : 'refused'
+  const why =
+    code === 'invalid_api_key' ? 'the function for the API key gave none' : failure.message
+  return {
+    error: new CoreError(`${method} ${path}: ${why}`, { code, outcome }),
+    isRepeatable: code !== 'invalid_api_key' && outcome === 'refused',
+  }
+}
+
+/** What may pass: a core that starts, a proxy that has lost it, a reply that was cut. */
+const PASSING: ReadonlySet<CoreErrorCode> = new Set(['server_error', 'malformed_reply'])
+
+/** The core gave an answer that is no value. */
+function faultOfAnswer(answer: CoreAnswer, asked: Asked): Fault {
+  const { method, path, isWrite } = asked
+  const { status } = answer
+  const code = codeOf(answer)
+  // Only a 4xx says that nothing was done. The core never redirects, so a redirect is another's
+  // answer, and whoever gave it may have passed the request on.
+  const outcome = isWrite && (status < 400 || status > 499) ? 'unknown' : 'refused'
+  const why = `the core answered ${status}${detailOf(code, answer, asked)}`
+  return {
+    error: new CoreError(`${method} ${path}: ${why}`, { code, outcome, status }),
+    isRepeatable: !isWrite && PASSING.has(code),
+  }
+}
+
+const CODES: Readonly<Record<number, CoreErrorCode>> = {
+  401: 'invalid_api_key',
+  403: 'forbidden',
+  404: 'not_found',
+  413: 'too_large',
+  429: 'busy',
+}
+
+/** What a `fetch` gives for a redirect that it hides. */
+const HIDDEN_REDIRECT = 0
+
+const isRedirect = (status: number): boolean =>
+  status === HIDDEN_REDIRECT || (status >= 300 && status <= 399)
+
+function codeOf({ status, text }: CoreAnswer): CoreErrorCode {
+  if (isRedirect(status)) return 'bad_request'
+  if (status === 400 && text !== undefined && saysInMemory(text)) return 'in_memory_database'
+  if (status === 404 && !saysNotFound(text)) return 'malformed_reply'
+  if (status >= 400 && status <= 499) return CODES[status] ?? 'bad_request'
+  return status >= 500 && status <= 599 ? 'server_error' : 'malformed_reply'
+}
+
+const WRONG_KEY = 'it refuses the API key; check the key, or the file it is read from'
+
+function detailOf(code: CoreErrorCode, answer: CoreAnswer, { maxAnswerBytes }: Asked): string {
+  if (isRedirect(answer.status)) return ', a redirect, which is not followed'
+  if (code === 'invalid_api_key') return `: ${WRONG_KEY}`
+  if (code === 'in_memory_database') return ': it has no database that lasts'
+  if (code === 'malformed_reply') return `, ${formFault(answer, maxAnswerBytes)}`
+  const known = answer.text === undefined ? undefined : plainRefusalIn(answer.text)
+  return code === 'server_error' || known === undefined ? '' : `: ${known}`
+}
+
+function formFault(answer: CoreAnswer, maxAnswerBytes: number): string {
+  if (answer.text !== undefined) return 'and not in the form of this operation'
+  return answer.fault === 'too_large'
+    ? `with more than ${maxAnswerBytes} bytes`
+    : 'and not in UTF-8'
 }

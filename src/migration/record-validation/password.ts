@@ -1,5 +1,4 @@
 import { trimmed } from './core-trim.js'
-import { hashFormOf } from './password-hash.js'
 import { optional, type Reading } from './read-field.js'
 
 const LONGEST_HASH = 256
@@ -45,3 +44,84 @@ const UNCHECKED =
   'Without hashingAlgorithm the core does not check the hash, and uses it in place of the password.'
 const INCOMPLETE =
   'Begins like a hash of its algorithm and is not a whole one: no password will fit it.'
+
+type HashingAlgorithm = 'BCRYPT' | 'ARGON2' | 'FIREBASE_SCRYPT'
+
+interface HashForm {
+  /** What the core asks of a hash, and the text with which it refuses one. */
+  readonly isAccepted: (hash: string) => boolean
+  readonly refusal: string
+  /** Whether a password can be checked against it. */
+  readonly isComplete: (hash: string) => boolean
+}
+
+const BCRYPT = /^\$2[abxy]\$(?:0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}$/
+const ARGON2 =
+  /^\$argon2(?:id|i|d)(?:\$v=\d+)?\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{16,}$/
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+const FORMS: Readonly<Record<HashingAlgorithm, HashForm>> = {
+  BCRYPT: {
+    isAccepted: (hash) => /^\$2[abxy]/.test(hash),
+    refusal: 'Password hash is in invalid BCrypt format',
+    isComplete: (hash) => BCRYPT.test(hash),
+  },
+  ARGON2: {
+    isAccepted: (hash) => /^\$argon2[id]/.test(hash),
+    refusal: 'Password hash is in invalid Argon2 format',
+    isComplete: (hash) => ARGON2.test(hash),
+  },
+  FIREBASE_SCRYPT: {
+    isAccepted: (hash) => firebaseParts(hash) !== undefined,
+    refusal: 'Password hash is in invalid Firebase SCrypt format',
+    isComplete: (hash) => isCompleteFirebase(firebaseParts(hash)),
+  },
+}
+
+/** By the names that the core takes, which it trims and reads in any case. */
+function hashFormOf(algorithm: string): HashForm | undefined {
+  const name = trimmed(algorithm).toUpperCase()
+  return Object.hasOwn(FORMS, name) ? FORMS[name as HashingAlgorithm] : undefined
+}
+
+interface FirebaseParts {
+  readonly hash: string
+  readonly salt: string
+  readonly memory: number
+  readonly rounds: number
+  readonly separator: string
+}
+
+/** `$f_scrypt$<hash>$<salt>` and in any order `$m=<n>`, `$r=<n>`, `$s=<separator>`. */
+function firebaseParts(text: string): FirebaseParts | undefined {
+  const [before, prefix, hash, salt, ...rest] = split(text, '$')
+  if (before !== '' || prefix !== 'f_scrypt' || rest.length !== 3) return undefined
+  const memory = after(rest, 'm=')
+  const rounds = after(rest, 'r=')
+  const separator = after(rest, 's=')
+  if (hash === undefined || salt === undefined || separator === undefined) return undefined
+  if (!isJavaInt(memory) || !isJavaInt(rounds)) return undefined
+  return { hash, salt, memory: Number(memory), rounds: Number(rounds), separator }
+}
+
+/** What follows the mark in the part that begins with it. */
+function after(parts: readonly string[], mark: string): string | undefined {
+  const part = parts.find((text) => text.startsWith(mark))
+  return part === undefined ? undefined : split(part, mark)[1]
+}
+
+/** As the core splits: empty parts at the end are none. */
+function split(text: string, separator: string): string[] {
+  const parts = text.split(separator)
+  while (parts.at(-1) === '') parts.pop()
+  return parts
+}
+
+const isJavaInt = (text: string | undefined): text is string =>
+  text !== undefined && /^[+-]?\d+$/.test(text) && Number(text) === (Number(text) | 0)
+
+function isCompleteFirebase(parts: FirebaseParts | undefined): boolean {
+  if (parts === undefined) return false
+  const { hash, salt, memory, rounds, separator } = parts
+  return [hash, salt, separator].every((part) => BASE64.test(part)) && memory > 0 && rounds > 0
+}

@@ -3,16 +3,15 @@ import type { ImportUser } from '../core/import-user.js'
 import { type Findings, openFindings } from './collect-findings.js'
 import { LONGEST_EXTERNAL_USER_ID } from './external-user-id.js'
 import { repeatedMethodsOf } from './login-keys.js'
-import type { ReadMethod } from './login-method.js'
-import { readLoginMethods } from './login-methods.js'
+import { type ReadMethod, readLoginMethod } from './login-method.js'
 import { checkMetadata } from './metadata.js'
-import { memberOf, optional, type Reading } from './read-field.js'
+import { type JsonObject, memberOf, optional, type Reading, required } from './read-field.js'
 import { PUBLIC_TENANT } from './tenant-ids.js'
 import { readTotpDevices } from './totp-devices.js'
 import { checkUnknown } from './unknown-fields.js'
 import type { UserError, UserWarning } from './user-finding.js'
 import { type ReadRole, readUserRoles } from './user-roles.js'
-import { checkContext, type UserContext } from './validation-context.js'
+import { checkContext, lacks, type UserContext } from './validation-context.js'
 
 /** What `validateUser` has found. */
 export type UserValidation =
@@ -97,3 +96,51 @@ function warnOfRepeated(user: ImportUser, findings: Findings): void {
     findings.warn('login_twice', `loginMethods[${index}]`, message)
   }
 }
+
+const SUFFIX = ' for a loginMethod.'
+
+function readLoginMethods(record: Reading, context: UserContext): ReadMethod[] {
+  const { findings } = record
+  const given = required(record, 'loginMethods', 'array of object')
+  if (given === undefined) return []
+  if (given.length === 0) {
+    findings.refuse('no_login_method', 'loginMethods', 'At least one loginMethod is required.')
+    return []
+  }
+  if (given.length > 1 && lacks(context, 'account_linking')) {
+    const message = 'Account linking must be enabled to import multiple loginMethods.'
+    findings.refuse('feature_missing', 'loginMethods', message)
+  }
+  checkPrimaries(given, findings, context)
+  const methods: ReadMethod[] = []
+  for (const [index, object] of given.entries()) {
+    const field = `loginMethods[${index}]`
+    const method = readLoginMethod({ object, field, suffix: SUFFIX, findings }, context)
+    if (method !== undefined) methods.push(method)
+  }
+  return methods
+}
+
+function checkPrimaries(
+  methods: readonly JsonObject[],
+  findings: Findings,
+  context: UserContext,
+): void {
+  const primaries = methods.flatMap((method, index) => (isPrimary(method) ? [index] : []))
+  for (const index of primaries.slice(1)) {
+    const message = 'No two loginMethods can have isPrimary as true.'
+    findings.refuse('two_primaries', `loginMethods[${index}].isPrimary`, message)
+  }
+  if (primaries.length === 0 && methods.length > 1) {
+    const message =
+      'Without isPrimary on one of them, core 12 makes a user of each; 10.1 and 11.4 link them.'
+    findings.warn('no_primary', 'loginMethods', message)
+  }
+  if (primaries.length > 0 && methods.length === 1 && lacks(context, 'account_linking')) {
+    const message = 'A primary user needs account linking: without it the import fails.'
+    findings.warn('primary_without_linking', 'loginMethods[0].isPrimary', message)
+  }
+}
+
+const isPrimary = (method: JsonObject): boolean =>
+  Object.hasOwn(method, 'isPrimary') && method['isPrimary'] === true

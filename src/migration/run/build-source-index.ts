@@ -1,9 +1,10 @@
+import { externalUserIdOf } from '../record-validation/external-user-id.js'
 import { type OpenCorrections, openCorrections } from '../source/corrections.js'
 import type { Source } from '../source/source.js'
-import { correctedRecords, readCorrected } from './corrected-records.js'
 import { type SurveyedSource, type Surveying, surveySource } from './index-source.js'
+import type { Ledger } from './journaled-state.js'
 import { MigrationError } from './migration-error.js'
-import type { Survey } from './source-index.js'
+import type { Survey, SurveyedRecord } from './source-index.js'
 
 /** Finds records while a step is under way, and ends with it. */
 export interface Surveyor {
@@ -81,4 +82,46 @@ function surveyOf({ source, corrections }: Surveyed, signal: AbortSignal): Surve
       }
     },
   }
+}
+
+/** The users of corrections, in their order. */
+async function* correctedRecords(
+  open: OpenCorrections,
+  { index }: SurveyedSource,
+  signal: AbortSignal,
+): AsyncGenerator<SurveyedRecord> {
+  for await (const correction of open.pass({ signal })) {
+    if (correction.type !== 'replace') continue
+    const externalUserId = externalUserIdOf(correction.record.value) ?? ''
+    const ordinal = index.ordinalOf(externalUserId)
+    if (ordinal !== undefined) yield { ...correction.record, ordinal, externalUserId }
+  }
+}
+
+interface Corrected {
+  readonly ledger: Ledger
+  readonly open: OpenCorrections
+  /** Which of the corrections, from 1. */
+  readonly from: number
+  readonly source: SurveyedSource
+}
+
+/**
+ * Takes the lines of corrections that the journal knows, if they are what they were.
+ *
+ * @throws MigrationError `bad_corrections`
+ */
+async function readCorrected({ ledger, open, from, source }: Corrected): Promise<void> {
+  const { recordsFrom, corrections } = ledger.state
+  const pass = open.pass()
+  for await (const correction of pass) {
+    if (correction.type !== 'replace') continue
+    const ordinal = source.index.ordinalOf(externalUserIdOf(correction.record.value) ?? '')
+    if (ordinal !== undefined && recordsFrom[ordinal] === from) {
+      source.lines.set(ordinal, correction.record.line)
+    }
+  }
+  if (pass.digest() === corrections[from - 1]?.digest) return
+  const message = `${JSON.stringify(open.name)} is not what the journal knows of it`
+  throw new MigrationError('bad_corrections', message)
 }

@@ -1,10 +1,11 @@
 import { validateUser } from '../record-validation/validate-user.js'
-import { type IdentityDetails, readDetails } from './identity-details.js'
 import type { Ledger } from './journaled-state.js'
 import type { IdentityReport } from './report.js'
 import type { Survey, SurveyedRecord } from './source-index.js'
 import { COUNTED_AS } from './state/identity-state.js'
-import { stateOf } from './state/run-state.js'
+import type { Entry, EntryOf } from './state/journal-entry.js'
+import { readOrdinals } from './state/record-indexes.js'
+import { sizeOf, stateOf } from './state/run-state.js'
 import { findingText } from './steps/finding-text.js'
 
 /** Identities of which details are in memory at once; the journal is read once for each so many. */
@@ -39,4 +40,144 @@ function reportOn(
     message: findingText(error, record.value),
   }))
   return { ...report, ...details, errors }
+}
+
+type Details = Partial<Omit<IdentityReport, 'externalUserId' | 'state'>>
+
+/** What a report says of an identity beside its state. */
+interface IdentityDetails extends Details {
+  /** By the core; else its record tells why it is invalid. */
+  readonly wasRejected?: boolean
+}
+
+/** Details of the identities from `first` to below `end`, as the journal tells them. */
+async function readDetails(
+  ledger: Ledger,
+  first: number,
+  end: number,
+): Promise<ReadonlyMap<number, IdentityDetails>> {
+  const details = new Map<number, IdentityDetails>()
+  const sheet: Sheet = {
+    of: (ordinal) => details.get(ordinal) ?? {},
+    set(ordinal, its) {
+      if (ordinal >= first && ordinal < end) details.set(ordinal, its)
+    },
+    clear: () => details.clear(),
+  }
+  for await (const entry of ledger.entries()) apply(entry, sheet, ledger)
+  return details
+}
+
+/** What is told so far. */
+interface Sheet {
+  of(ordinal: number): IdentityDetails
+  set(ordinal: number, its: IdentityDetails): void
+  clear(): void
+}
+
+function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
+  switch (entry.type) {
+    // A new preflight replaces an earlier one, which may have been of another source.
+    case 'examined':
+      sheet.clear()
+      return
+    case 'login_conflicts':
+      loginConflicts(entry, sheet)
+      return
+    case 'batch_rejected':
+      rejected(entry, sheet)
+      return
+    case 'row':
+      rowFailed(entry, sheet)
+      return
+    case 'identities_resolved':
+      identitiesResolved(entry, sheet)
+      return
+    case 'looked_up':
+      lookedUp(entry, sheet)
+      return
+    case 'corrected':
+      corrected(entry, sheet)
+      return
+    case 'again':
+      for (const of of readOrdinals(entry.of, sizeOf(state))) sheet.set(of, placeOf(of, sheet))
+  }
+}
+
+function loginConflicts({ taken, twice }: EntryOf<'login_conflicts'>, sheet: Sheet): void {
+  for (const [of, heldBy] of taken) {
+    sheet.set(of, { ...placeOf(of, sheet), code: 'login_taken', heldBy })
+  }
+  for (const [of, text] of twice) {
+    sheet.set(of, { ...placeOf(of, sheet), code: 'login_twice', text })
+  }
+}
+
+function rejected({ users }: EntryOf<'batch_rejected'>, sheet: Sheet): void {
+  for (const { of, errors } of users) {
+    const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
+    sheet.set(of, { ...placeOf(of, sheet), errors: findings, wasRejected: true })
+  }
+}
+
+function rowFailed({ as, row, of, ...reason }: EntryOf<'row'>, sheet: Sheet): void {
+  if (as === 'twin') return
+  sheet.set(of, {
+    ...placeOf(of, sheet),
+    rowId: row,
+    ...defined(reason),
+  })
+}
+
+type Reason = Pick<Details, 'code' | 'text' | 'heldBy'>
+
+const defined = ({
+  code,
+  text,
+  heldBy,
+}: { [name in keyof Reason]: Reason[name] | undefined }): Reason => ({
+  ...(code !== undefined && { code }),
+  ...(text !== undefined && { text }),
+  ...(heldBy !== undefined && { heldBy }),
+})
+
+function identitiesResolved({ refused }: EntryOf<'identities_resolved'>, sheet: Sheet): void {
+  for (const { of, line: _, ...reason } of refused) {
+    sheet.set(of, { ...placeOf(of, sheet), ...defined(reason) })
+  }
+}
+
+function lookedUp(entry: EntryOf<'looked_up'>, sheet: Sheet): void {
+  for (const [of, coreUserId] of entry.same) {
+    sheet.set(of, { ...placeOf(of, sheet), coreUserId })
+  }
+  for (const [of, coreUserId, differences] of entry.differs) {
+    sheet.set(of, { ...placeOf(of, sheet), coreUserId, differences })
+  }
+  for (const [of, heldBy] of entry.missing) {
+    sheet.set(of, { ...placeOf(of, sheet), ...(heldBy === null ? {} : { heldBy }) })
+  }
+  for (const [of, coreUserId] of entry.shared) {
+    const { differences } = sheet.of(of)
+    const told = { ...placeOf(of, sheet), coreUserId }
+    sheet.set(of, differences === undefined ? told : { ...told, differences })
+  }
+}
+
+function corrected(entry: EntryOf<'corrected'>, sheet: Sheet): void {
+  for (const [of, line] of entry.replaced) {
+    sheet.set(of, { line, corrections: entry.source.name })
+  }
+  for (const [of, , reason] of [...entry.leftOut, ...entry.accepted]) {
+    sheet.set(of, { ...sheet.of(of), reason })
+  }
+}
+
+/** Where the record stands; all else that was told of it is past. */
+function placeOf(ordinal: number, sheet: Sheet): Pick<Details, 'line' | 'corrections'> {
+  const { line, corrections } = sheet.of(ordinal)
+  return {
+    ...(line === undefined ? {} : { line }),
+    ...(corrections === undefined ? {} : { corrections }),
+  }
 }

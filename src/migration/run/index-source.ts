@@ -3,7 +3,6 @@ import { externalUserIdOf } from '../record-validation/external-user-id.js'
 import { createIdentityIndex, type IdentityIndex } from '../source/identity-index.js'
 import { type OpenSource, openSource } from '../source/open-source.js'
 import type { SourceRecord } from '../source/source.js'
-import { type GrowingNumbers, growingNumbers } from './growing-numbers.js'
 import type { Ledger } from './journaled-state.js'
 import { MigrationError } from './migration-error.js'
 import { assertSameOrigin, coreAddressOf, originOf } from './origin.js'
@@ -92,4 +91,37 @@ async function begin(
   await ledger.write(
     begunEntry({ at, identities, source, ...(core === undefined ? {} : { core }) }),
   )
+}
+
+/** A list of numbers from 0 to 4,294,967,295, four octets each. */
+interface GrowingNumbers {
+  readonly length: number
+  at(index: number): number
+  set(index: number, value: number): void
+  push(value: number): void
+}
+
+const FIRST_CAPACITY = 1024
+
+function growingNumbers(): GrowingNumbers {
+  let numbers = new Uint32Array(FIRST_CAPACITY)
+  let length = 0
+  return {
+    get length() {
+      return length
+    },
+    at: (index) => numbers[index] ?? 0,
+    set(index, value) {
+      numbers[index] = value
+    },
+    push(value) {
+      if (length === numbers.length) {
+        const larger = new Uint32Array(length + Math.ceil(length / 2))
+        larger.set(numbers)
+        numbers = larger
+      }
+      numbers[length] = value
+      length += 1
+    },
+  }
 }

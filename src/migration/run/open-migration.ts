@@ -1,17 +1,19 @@
+import { channel } from 'node:diagnostics_channel'
 import { abortWith } from '../../base/on-abort.js'
 import { surveyOnce, takeSurvey } from './build-source-index.js'
 import { correctAndWalk, parseCorrectionRequest } from './correct-and-run.js'
 import { identityReports } from './identities.js'
-import { openLedger } from './journaled-state.js'
+import { type Ledger, openLedger } from './journaled-state.js'
 import type { Migration, MigrationOptions, StepOptions } from './migration.js'
+import type { Work } from './migration-context.js'
 import { assertSameCore } from './origin.js'
+import type { MigrationProgress } from './progress.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
-import { progressTeller } from './report-progress.js'
 import { type MigrationStep, type OpenedMigration, takeStep } from './run-step.js'
 import { check, lookAnew, unblock, walk } from './run-steps.js'
 import { parseSettings } from './settings.js'
-import { mayBeginAnew } from './state/run-state.js'
+import { countsOf, mayBeginAnew, sizeOf } from './state/run-state.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
 
 /**
@@ -107,3 +109,36 @@ function oneAtATime(): OneAtATime {
 }
 
 function ignore(): void {}
+
+const migrations = channel('express-service-auth:migration')
+
+/** Tells what the journal has just learnt. What an observer throws or rejects with has no effect. */
+function progressTeller(
+  { state }: Ledger,
+  observe: ((event: MigrationProgress) => unknown) | undefined,
+): Work['tell'] {
+  return (type, about) => {
+    if (observe === undefined && !migrations.hasSubscribers) return
+    const event: MigrationProgress = {
+      by: 'migration',
+      type,
+      counts: countsOf(state),
+      identities: sizeOf(state),
+      ...about,
+    }
+    tellObserver(observe, event)
+    if (migrations.hasSubscribers) migrations.publish(event)
+  }
+}
+
+function tellObserver(
+  observe: ((event: MigrationProgress) => unknown) | undefined,
+  event: MigrationProgress,
+): void {
+  try {
+    const returned = observe?.(event)
+    if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
+  } catch {
+    // The run goes on as if nobody listened.
+  }
+}

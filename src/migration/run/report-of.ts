@@ -1,7 +1,9 @@
-import { adviceFor } from './advice.js'
-import type { MigrationReport, RowLeft } from './report.js'
+import type { CoreErrorCode } from '../core/core-error.js'
+import type { MigrationReport, MigrationState, RowLeft } from './report.js'
 import type { Ending } from './run-steps.js'
-import { countsOf, type RunState, sizeOf } from './state/run-state.js'
+import { numberOf } from './state/apply-rows.js'
+import { IDENTITY, type IdentityCode } from './state/identity-state.js'
+import { countsOf, type RunState, sizeOf, stateOf } from './state/run-state.js'
 import { standingOf } from './state/run-status.js'
 
 export function reportOf(state: RunState, { ending, now }: ReportInput): MigrationReport {
@@ -31,4 +33,128 @@ interface ReportInput {
   /** Of the step that has just ended; else the journal tells it. */
   readonly ending?: Ending
   readonly now: number
+}
+
+/** A chunk fails with these whichever records are in it: the core is at fault. */
+const CORE_FAULT_CODES = ['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040']
+
+/** The core gives no known reason: the record, the core or its database may be at fault. */
+const UNEXPLAINED_CODES = ['chunk_failed', 'unknown_conflict']
+
+const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
+  preflight_failed: 'Correct what the findings name, then run again.',
+  stalled:
+    'Nothing changes at the core. Turn its import job on if it is off, and run again; otherwise unblock, then run.',
+  interrupted: 'A run continues from here.',
+  complete: 'Passwords cannot be read back: let some people sign in before the source is deleted.',
+}
+
+/** `busy`: the core, or a proxy before it, limits the rate of requests. */
+const BY_FAULT: Readonly<Record<CoreErrorCode | 'busy', string>> = {
+  invalid_api_key: 'Check the API key, then run again.',
+  forbidden:
+    'Check which addresses the core, or a proxy before it, accepts requests from, then run again.',
+  not_found: 'Check the address of the core, its path included, then run again.',
+  in_memory_database: 'Give the core a database, then run again.',
+  bad_request:
+    'Check that the address is that of a core, and that no proxy redirects or rewrites requests, then run again.',
+  too_large: 'Raise the limit of the proxy before the core, or lower batchBytes, then run again.',
+  busy: 'Wait, or lower lookUps, then run again.',
+  server_error: 'Read the logs of the core and its database, then run again.',
+  unreachable: 'Check that the core is up and that its address is right, then run again.',
+  timeout: 'Check the load of the core, or raise timeoutMs or stageTimeoutMs, then run again.',
+  malformed_reply:
+    'Check that a core answers at this address, rather than a proxy or another service, then run again.',
+}
+
+interface Fault {
+  readonly fault?: string | undefined
+  readonly faultCode?: string | undefined
+}
+
+/** The next steps for a person, one sentence each. */
+function adviceFor(
+  state: RunState,
+  standing: MigrationState,
+  { fault, faultCode }: Fault,
+): string[] {
+  const counts = countsOf(state)
+  const coreFaults = failedWith(state, CORE_FAULT_CODES)
+  const unexplained = failedWith(state, UNEXPLAINED_CODES)
+  const others = [...coreFaults, ...unexplained].reduce((sum, { records }) => sum + records, 0)
+  const toCorrect = counts.failed - others
+  const advice: (string | undefined)[] = [
+    fault === undefined ? undefined : `The core: ${fault}`,
+    BY_STATE[standing],
+    standing === 'core_fault' ? faultAdvice(faultCode) : undefined,
+    state.blocked
+      ? 'A deletion did not account for each row: find out what else deletes rows, then reconcile.'
+      : undefined,
+    standing === 'complete' && state.lostSinceLook
+      ? 'A call without reply may have taken effect since: reconcile once more.'
+      : undefined,
+    ...coreFaults.map(coreFaultAdvice),
+    ...unexplained.map(unexplainedAdvice),
+    counts.invalid > 0 ? 'Correct the invalid records, or leave them out.' : undefined,
+    ...(state.started
+      ? ['login_taken', 'login_twice'].map((code) => conflictAdvice(state, code))
+      : []),
+    toCorrect > 0 ? 'Correct the records that failed, or leave them out.' : undefined,
+    counts.missing > 0
+      ? 'Some records have no account: correct them to stage them again, or leave them out.'
+      : undefined,
+    counts.differs > 0
+      ? 'Some accounts differ from their records: correct the accounts and reconcile, or accept them.'
+      : undefined,
+    counts.shared > 0
+      ? 'Some accounts belong to several records: separate them and reconcile, or accept them.'
+      : undefined,
+  ]
+  return advice.filter((sentence) => sentence !== undefined)
+}
+
+const faultAdvice = (code: string | undefined): string =>
+  code !== undefined && Object.hasOwn(BY_FAULT, code)
+    ? BY_FAULT[code as keyof typeof BY_FAULT]
+    : 'Find out why the core does not answer as it should, then run again.'
+
+interface FailedRecords {
+  readonly code: string
+  readonly records: number
+}
+
+const failedWith = (state: RunState, codes: readonly string[]): FailedRecords[] =>
+  codes
+    .map((code) => ({ code, records: countWith(state, code, IDENTITY.failed) }))
+    .filter(({ records }) => records > 0)
+
+const unexplainedAdvice = ({ code, records }: FailedRecords): string =>
+  `${recordsInWords(records)} failed with ${code}: read the logs of the core, then correct the records, or fix the core and use correct --again ${code}.`
+
+const coreFaultAdvice = ({ code, records }: FailedRecords): string =>
+  `${recordsInWords(records)} failed with ${code}, which is a fault of the core: fix the core, then use correct --again ${code}.`
+
+function conflictAdvice(state: RunState, code: string): string | undefined {
+  const records = countWith(state, code, IDENTITY.invalid)
+  if (records === 0) return undefined
+  const beginning = `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: `
+  return code === 'login_taken'
+    ? `${beginning}once the other account is removed, use correct --again login_taken.`
+    : `${beginning}replace the login, or leave the record out. ${KEEP_LATER_RECORD}`
+}
+
+/** The first record usually has its account, and a record with an account cannot be left out. */
+const KEEP_LATER_RECORD =
+  'To keep this record instead of the other one, remove the account of the other one, reconcile, leave the other record out, then use correct --again login_twice.'
+
+const recordsInWords = (records: number): string =>
+  records === 1 ? '1 record' : `${records} records`
+
+function countWith(state: RunState, code: string, standing: IdentityCode): number {
+  const number = numberOf(code)
+  let records = 0
+  state.failureCodes.forEach((each, ordinal) => {
+    if (each === number && stateOf(state, ordinal) === standing) records += 1
+  })
+  return records
 }

@@ -1,7 +1,21 @@
-import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
-import { ENDING_RULES } from './ending-rules.js'
-import { RESERVATION_RULES } from './reservation-rules.js'
-import { casesOf, type StoreCase, type StoreOpener } from './store-case.js'
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { Ending, IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
+import {
+  begin,
+  outcomeOf,
+  RESERVATION_RULES,
+  requestWith,
+  retryOf,
+  untilAbandoned,
+} from './reservation-rules.js'
+import {
+  casesOf,
+  eventually,
+  type StoreCase,
+  type StoreOpener,
+  type StoreRules,
+} from './store-case.js'
 
 /**
  * The rules of an `IdempotencyStore`, as cases for any test runner.
@@ -10,3 +24,160 @@ import { casesOf, type StoreCase, type StoreOpener } from './store-case.js'
  */
 export const idempotencyStoreCases = (open: StoreOpener<IdempotencyStore>): readonly StoreCase[] =>
   casesOf({ ...RESERVATION_RULES, ...ENDING_RULES }, open)
+
+const SHORT_MS = 300
+const LARGE_BYTES = 1_000_000
+
+const finished = (text: string): Ending => ({ type: 'finished', result: Buffer.from(text) })
+
+const ENDINGS: readonly Ending[] = [
+  finished('theirs'),
+  { type: 'streaming' },
+  { type: 'streamed' },
+  { type: 'abandoned' },
+  { type: 'released' },
+]
+
+const EVERY_OCTET = Uint8Array.from({ length: 256 }, (_, octet) => octet)
+const RESULTS = [
+  new Uint8Array(),
+  Buffer.from('1|d|"\r\n\0é'),
+  EVERY_OCTET,
+  randomBytes(LARGE_BYTES),
+]
+
+async function resultOf(
+  store: IdempotencyStore,
+  request: Parameters<IdempotencyStore['reserve']>[0],
+): Promise<string> {
+  const found = await store.reserve(retryOf(request))
+  assert.equal(found.outcome, 'finished')
+  return Buffer.from(found.result).toString('base64')
+}
+
+const ENDING_RULES: StoreRules<IdempotencyStore> = {
+  'a result comes back to every retry as it was given, to the octet': async (store) => {
+    for (const result of RESULTS) {
+      const request = requestWith()
+      const run = await begin(store, request)
+      assert.equal(await store.settle(run, { type: 'finished', result }), true)
+      const expected = Buffer.from(result).toString('base64')
+      assert.equal(await resultOf(store, request), expected)
+      assert.equal(await resultOf(store, { ...request, rerunAbandoned: true }), expected)
+    }
+  },
+
+  'a result stays the first one, and saying it again changes nothing': async (store) => {
+    const request = requestWith()
+    const run = await begin(store, request)
+    assert.equal(await store.settle(run, finished('first')), true)
+    assert.equal(await store.settle(run, finished('first')), true)
+    for (const late of ['abandoned', 'released', 'streaming', 'streamed'] as const) {
+      assert.equal(await store.settle(run, { type: late }), false, late)
+    }
+    assert.equal(await store.renew(run), false)
+    assert.equal(await resultOf(store, request), Buffer.from('first').toString('base64'))
+  },
+
+  'a response that flows is never kept nor rerun': async (store) => {
+    const request = requestWith()
+    const run = await begin(store, request)
+    const rerun = retryOf(request, { rerunAbandoned: true })
+    for (const type of ['streaming', 'streaming', 'streamed', 'streamed'] as const) {
+      assert.equal(await store.settle(run, { type }), true)
+      assert.equal(await outcomeOf(store, rerun), 'result_not_stored')
+    }
+    assert.equal(await store.settle(run, { type: 'abandoned' }), false)
+    assert.equal(await outcomeOf(store, rerun), 'result_not_stored')
+  },
+
+  'a run that is abandoned ends its lease at once': async (store) => {
+    const request = requestWith()
+    const first = await begin(store, request)
+    assert.equal(await store.settle(first, { type: 'abandoned' }), true)
+    assert.equal(await outcomeOf(store, retryOf(request)), 'abandoned')
+    const second = await begin(store, retryOf(request, { rerunAbandoned: true }))
+    assert.ok(second.fence > first.fence, 'the fence grows')
+  },
+
+  'a key that is released is free, for another request too, and its fence grows': async (store) => {
+    const request = requestWith()
+    const first = await begin(store, request)
+    assert.equal(await store.settle(first, { type: 'released' }), true)
+    assert.equal(await store.settle(first, { type: 'released' }), true)
+    const second = await begin(store, retryOf(request, { fingerprint: 'another' }))
+    assert.ok(second.fence > first.fence, 'the fence grows')
+  },
+
+  'what arrives late of a released run does not bring it back': async (store) => {
+    const request = requestWith()
+    const run = await begin(store, request)
+    await store.settle(run, { type: 'released' })
+    assert.equal(await store.renew(run), false)
+    assert.equal(await store.settle(run, finished('late')), false)
+    assert.notEqual(await outcomeOf(store, request), 'reserved')
+    await begin(store, retryOf(request))
+  },
+
+  'a run that has lost its key changes nothing for the one that has it': async (store) => {
+    for (const ending of ENDINGS) {
+      const request = requestWith()
+      const lost = await begin(store, request)
+      await store.settle(lost, { type: 'abandoned' })
+      const run = await begin(store, retryOf(request, { rerunAbandoned: true }))
+      assert.equal(await store.renew(lost), false)
+      assert.equal(await store.settle(lost, ending), false, ending.type)
+      assert.equal(await outcomeOf(store, retryOf(request)), 'running')
+      await store.settle(run, finished('ours'))
+      assert.equal(await store.settle(lost, ending), false, ending.type)
+      assert.equal(await resultOf(store, request), Buffer.from('ours').toString('base64'))
+    }
+  },
+
+  'neither the owner nor the fence alone is enough': async (store) => {
+    const request = requestWith()
+    const run = await begin(store, request)
+    for (const stranger of [
+      { ...run, owner: 'another' },
+      { ...run, fence: run.fence + 1 },
+      { ...run, fence: run.fence - 1 },
+    ]) {
+      assert.equal(await store.renew(stranger), false)
+      assert.equal(await store.settle(stranger, finished('theirs')), false)
+    }
+    assert.equal(await outcomeOf(store, retryOf(request)), 'running')
+  },
+
+  'a run that ends after its lease keeps its result where nobody has the key': async (store) => {
+    const request = requestWith({ leaseMs: SHORT_MS })
+    const run = await begin(store, request)
+    await untilAbandoned(store, request)
+    assert.equal(await store.settle(run, finished('late')), true)
+    assert.equal(await resultOf(store, request), Buffer.from('late').toString('base64'))
+  },
+
+  'a record is forgotten after its retention, and the fence of the next run grows': async (
+    store,
+  ) => {
+    const request = requestWith({ leaseMs: 1, retentionMs: SHORT_MS })
+    const run = await begin(store, request)
+    await store.settle(run, finished('short-lived'))
+    let fence = 0
+    await eventually('the record expires', async () => {
+      const found = await store.reserve(retryOf(request))
+      if (found.outcome === 'reserved') fence = found.fence
+      return found.outcome === 'reserved'
+    })
+    assert.ok(fence > run.fence, 'the fence grows')
+  },
+
+  'a renewal and a result write a record that is gone anew': async (store) => {
+    const request = requestWith()
+    const run = { ...(await begin(store, requestWith())), key: request.key }
+    assert.equal(await store.renew(run), true)
+    const retry = retryOf(request, { fingerprint: run.fingerprint })
+    assert.equal(await outcomeOf(store, retry), 'running')
+    assert.equal(await store.settle(run, finished('anew')), true)
+    assert.equal(await resultOf(store, retry), Buffer.from('anew').toString('base64'))
+  },
+}

@@ -1,6 +1,25 @@
-import { type KeptStore, RECORD_RULES } from './record-rules.js'
-import { RESOLUTION_RULES } from './resolution-rules.js'
-import { casesOf, type StoreCase, type StoreOpener } from './store-case.js'
+import assert from 'node:assert/strict'
+import type { Ending } from '../../idempotency/leased/idempotency-store.js'
+import type { Resolution } from '../../idempotency/leased/record-view.js'
+import {
+  abandoned,
+  ENDINGS,
+  expectReplayed,
+  expectResolved,
+  expectUnchanged,
+  FINISHED,
+  FREED,
+  type KeptStore,
+  lasting,
+  OPERATORS_RESULT,
+  RECORD_RULES,
+  RESOLUTIONS,
+  RESULT_KEPT,
+  SLACK_MS,
+  seen,
+} from './record-rules.js'
+import { begin, outcomeOf, requestWith, retryOf, untilAbandoned } from './reservation-rules.js'
+import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from './store-case.js'
 
 /**
  * The rules of a store that is a `RecordKeeper` beside, as cases for any test runner.
@@ -9,3 +28,135 @@ import { casesOf, type StoreCase, type StoreOpener } from './store-case.js'
  */
 export const recordKeeperCases = (open: StoreOpener<KeptStore>): readonly StoreCase[] =>
   casesOf({ ...RECORD_RULES, ...RESOLUTION_RULES }, open)
+
+const ROUNDS = 50
+const DAY_MS = 86_400_000
+const SHORT_LEASE_MS = 100
+
+/** How runs end that follow each other. */
+const LATER_RUNS: readonly (readonly Ending[])[] = [
+  ...ENDINGS.map((ending) => [ending]),
+  [{ type: 'released' }, { type: 'released' }],
+  [{ type: 'abandoned' }, { type: 'released' }],
+]
+
+const RESOLUTION_RULES: StoreRules<KeptStore> = {
+  'a key that is freed can be taken, by another request too, and its fence grows': async (
+    store,
+  ) => {
+    for (const fingerprint of [undefined, 'another']) {
+      const { request, run } = await abandoned(store)
+      await expectResolved(store, run, FREED)
+      const retry = retryOf(request, fingerprint === undefined ? {} : { fingerprint })
+      const next = await begin(store, retry)
+      assert.ok(next.fence > run.fence, 'the fence grows')
+      assert.equal((await seen(store, run)).state, 'running')
+    }
+  },
+
+  'an answer that an operator gives comes back to every retry, and to no other request': async (
+    store,
+  ) => {
+    const { request, run } = await abandoned(store)
+    await expectResolved(store, run, FINISHED)
+    await expectReplayed(store, request)
+    assert.equal(await outcomeOf(store, retryOf(request, { fingerprint: 'another' })), 'mismatch')
+    for (const as of RESOLUTIONS) await expectUnchanged(store, run, as)
+  },
+
+  'a lease that has ended by itself can be resolved, one that has not cannot': async (store) => {
+    const request = requestWith({ leaseMs: SHORT_LEASE_MS })
+    const run = await begin(store, request)
+    await untilAbandoned(store, request)
+    assert.equal(await store.renew({ ...run, leaseMs: SLACK_MS }), true)
+    for (const as of RESOLUTIONS) await expectUnchanged(store, run, as)
+    assert.equal(await store.settle(run, { type: 'abandoned' }), true)
+    await expectResolved(store, run, FINISHED)
+  },
+
+  'an old run that comes back changes nothing of what was resolved': async (store) => {
+    for (const as of RESOLUTIONS) {
+      const { request, run } = await abandoned(store)
+      await expectResolved(store, run, as)
+      const resolved = await lasting(store, run)
+      assert.equal(await store.renew(run), false, 'renew')
+      for (const ending of ENDINGS)
+        assert.equal(await store.settle(run, ending), false, ending.type)
+      assert.deepEqual(await lasting(store, run), resolved)
+      if (as.type === 'finished') await expectReplayed(store, request)
+      else await begin(store, retryOf(request))
+    }
+  },
+
+  'what a resolution leaves is kept for a day at least, and as long as the record': async (
+    store,
+  ) => {
+    for (const as of RESOLUTIONS) {
+      for (const retentionMs of [1000, 3 * DAY_MS]) {
+        const { run } = await abandoned(store, { leaseMs: 1000, retentionMs })
+        await expectResolved(store, run, as)
+        const { expiresInMs = 0 } = await seen(store, run)
+        const expected = Math.max(retentionMs, DAY_MS)
+        assert.ok(expiresInMs > expected - SLACK_MS, `${expiresInMs} ms`)
+        assert.ok(expiresInMs <= expected, `${expiresInMs} ms`)
+      }
+    }
+  },
+
+  'what an operator has freed stays marked as long, whatever later runs do': async (store) => {
+    for (const retentionMs of [1000, 3 * DAY_MS]) {
+      const least = Math.max(retentionMs, DAY_MS) - SLACK_MS
+      for (const endings of LATER_RUNS) {
+        const { request, run } = await abandoned(store, { leaseMs: 1000, retentionMs })
+        await expectResolved(store, run, FREED)
+        for (const ending of endings) {
+          const next = await begin(store, retryOf(request, { rerunAbandoned: true }))
+          assert.equal(await store.renew(next), true)
+          assert.equal(await store.settle(next, ending), true, ending.type)
+          const { expiresInMs = 0 } = await seen(store, run)
+          assert.ok(expiresInMs > least, `${ending.type}: ${expiresInMs} ms`)
+        }
+        assert.equal(await store.settle(run, RESULT_KEPT), false)
+      }
+    }
+  },
+
+  'of resolutions at once one wins, and its end stays': async (store) => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const { request, run } = await abandoned(store)
+      const wanted: readonly Resolution[] = round % 2 === 0 ? [FREED, FINISHED] : [FINISHED, FREED]
+      const answers: boolean[] = await Promise.all(
+        wanted.map((as) => store.resolve(run.key, run.fence, as)),
+      )
+      assert.equal(answers.filter((isDone) => isDone).length, 1)
+      const winner = wanted[answers.indexOf(true)]
+      assert.equal((await seen(store, run)).state, winner?.type)
+      if (winner === FINISHED) await expectReplayed(store, request)
+    }
+  },
+
+  'of resolutions of a result that cannot be read one wins': async (store) => {
+    const canRead = (result: Uint8Array): boolean => Buffer.from(result).equals(OPERATORS_RESULT)
+    for (let round = 0; round < ROUNDS; round++) {
+      const run = await begin(store, requestWith())
+      await store.settle(run, { type: 'finished', result: Buffer.from('damaged') })
+      const resolve = (): Promise<boolean> =>
+        store.resolve(run.key, run.fence, { type: 'finished', result: OPERATORS_RESULT, canRead })
+      const answers: boolean[] = await Promise.all([resolve(), resolve()])
+      assert.equal(answers.filter((isDone) => isDone).length, 1)
+    }
+  },
+
+  'of a resolution and a run that renews at once one wins': async (store) => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const { run } = await abandoned(store)
+      const resolve = (): Promise<boolean> => store.resolve(run.key, run.fence, FINISHED)
+      const renew = (): Promise<boolean> => store.renew(run)
+      const calls = round % 2 === 0 ? [resolve, renew] : [renew, resolve]
+      const answers: boolean[] = await Promise.all(calls.map((call) => call()))
+      assert.equal(answers.filter((isDone) => isDone).length, 1)
+      const isResolved: boolean | undefined = answers[calls.indexOf(resolve)]
+      assert.equal((await seen(store, run)).state, isResolved ? 'finished' : 'running')
+    }
+  },
+}

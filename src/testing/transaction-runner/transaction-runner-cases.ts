@@ -1,7 +1,10 @@
+import assert from 'node:assert/strict'
 import type { TransactionRunner } from '../../stores/postgres/runner.js'
-import { casesOf, type StoreCase, type StoreOpener } from '../stores/store-case.js'
-import { TRANSACTION_RULES } from './ending-rules.js'
-import { STATEMENT_RULES } from './statement-rules.js'
+import { sqlStateOf } from '../../stores/postgres/sql-state.js'
+import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from '../stores/store-case.js'
+import { errorOf, TRANSACTION_RULES } from './ending-rules.js'
+import { SLACK_MS } from './exhaust-pool.js'
+import { LIMITS, withTables } from './runner-at-table.js'
 
 /**
  * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another. They need a
@@ -18,3 +21,136 @@ export const transactionRunnerCases = <Tx>(
     { ...TRANSACTION_RULES, ...STATEMENT_RULES },
     open as StoreOpener<unknown> as StoreOpener<TransactionRunner<unknown>>,
   )
+
+const STATEMENT_MS = 100
+const SLEEP = `select pg_sleep(${(STATEMENT_MS + 2 * SLACK_MS) / 1000})::text as slept`
+
+/** A record may hold 64 MiB; a library that treats octets as text fails on the first of these. */
+const LARGE_OCTETS = 65_536
+
+const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
+  'rows have the names and the text that the server has sent': async ({ runner }) => {
+    const text = `select '{"a": 1}' as result, $1::text as bound, null::text as nothing`
+    const expected = [{ result: '{"a": 1}', bound: "it's $1", nothing: null }]
+    assert.deepEqual(await runner.query(undefined, text, ["it's $1"]), expected)
+    const inside = runner.transaction((tx) => runner.query(tx, text, ["it's $1"]), LIMITS)
+    assert.deepEqual(await inside, expected)
+  },
+
+  'statements that change rows return those that they are to return': async ({ runner, table }) => {
+    await runner.transaction(async (tx) => {
+      const insert = `insert into ${table} (id) values ('a') returning id`
+      assert.deepEqual(await runner.query(tx, insert, []), [{ id: 'a' }])
+      assert.deepEqual(await runner.query(tx, `update ${table} set id = 'b'`, []), [])
+      const remove = `delete from ${table} returning id`
+      assert.deepEqual(await runner.query(tx, remove, []), [{ id: 'b' }])
+    }, LIMITS)
+  },
+
+  'octets are stored as they are given': async ({ runner, table }) => {
+    const all = Uint8Array.from({ length: LARGE_OCTETS }, (_, index) => index)
+    for (const octets of [new Uint8Array(), all, Buffer.from(all), all.subarray(3, 300)]) {
+      const text = `insert into ${table} (octets) values ($1) returning encode(octets, 'hex') as hex`
+      const rows = await runner.transaction((tx) => runner.query(tx, text, [octets]), LIMITS)
+      assert.deepEqual(rows, [{ hex: Buffer.from(octets).toString('hex') }])
+    }
+  },
+
+  'an error tells the SQLSTATE of the server': async ({ runner, table }) => {
+    const faulty = `select missing from ${table}`
+    const alone = await errorOf(runner.query(undefined, faulty, []))
+    assert.equal(sqlStateOf(alone), '42703')
+    const inside = await errorOf(runner.transaction((tx) => runner.query(tx, faulty, []), LIMITS))
+    assert.equal(sqlStateOf(inside), '42703')
+  },
+
+  'a COMMIT that fails tells the SQLSTATE of the server': async ({ runner, insert }) => {
+    const run = runner.transaction(async (tx) => {
+      await insert(tx, 'a')
+      await insert(tx, 'a')
+    }, LIMITS)
+    assert.equal(sqlStateOf(await errorOf(run)), '23505')
+  },
+
+  'nothing waits longer than statementMs for a statement': async ({ runner }) => {
+    const startedAt = performance.now()
+    await errorOf(
+      runner.query(undefined, SLEEP, [], { acquireMs: 5000, statementMs: STATEMENT_MS }),
+    )
+    const waitedMs = performance.now() - startedAt
+    assert.ok(waitedMs < STATEMENT_MS + SLACK_MS, `statementMs is kept, not ${waitedMs} ms`)
+  },
+
+  'a batch returns the rows of each of its statements, in the transaction': async ({
+    runner,
+    table,
+    holds,
+  }) => {
+    if (!runner.batch) return
+    const batch = runner.batch.bind(runner)
+    const run = runner.transaction(async (tx) => {
+      const rows = await batch(tx, [
+        { text: 'select 1::text as one', values: [] },
+        { text: `insert into ${table} (id) values ($1)`, values: ['a'] },
+        { text: `select id from ${table} where id = $1 union all select $2`, values: ['a', 'b'] },
+      ])
+      assert.deepEqual(rows, [[{ one: '1' }], [], [{ id: 'a' }, { id: 'b' }]])
+      await holds()
+      throw new Error('rolled back')
+    }, LIMITS)
+    assert.equal(((await errorOf(run)) as Error).message, 'rolled back')
+    await holds()
+  },
+
+  'a batch in which a statement fails rejects, and commits nothing': async ({
+    runner,
+    table,
+    holds,
+  }) => {
+    if (!runner.batch) return
+    const batch = runner.batch.bind(runner)
+    let failure: unknown
+    const run = runner.transaction(async (tx) => {
+      const statements = [
+        { text: `insert into ${table} (id) values ($1)`, values: ['a'] },
+        { text: `select missing from ${table}`, values: [] },
+      ]
+      await batch(tx, statements).catch((error: unknown) => {
+        failure = error
+      })
+    }, LIMITS)
+    await errorOf(run)
+    assert.equal(sqlStateOf(failure), '42703')
+    await holds()
+  },
+
+  'commitWith commits with its last statements': async ({ runner, table, insert, holds }) => {
+    if (!runner.commitWith) return
+    const commitWith = runner.commitWith.bind(runner)
+    await runner.transaction(async (tx) => {
+      await insert(tx, 'a')
+      await commitWith(tx, [{ text: `insert into ${table} (id) values ($1)`, values: ['b'] }])
+      await holds('a', 'b')
+    }, LIMITS)
+    await holds('a', 'b')
+  },
+
+  'commitWith commits nothing when one of its statements fails': async ({
+    runner,
+    table,
+    insert,
+    holds,
+  }) => {
+    if (!runner.commitWith) return
+    const commitWith = runner.commitWith.bind(runner)
+    const run = runner.transaction(async (tx) => {
+      await insert(tx, 'a')
+      await commitWith(tx, [
+        { text: `insert into ${table} (id) values ($1)`, values: ['b'] },
+        { text: `select missing from ${table}`, values: [] },
+      ])
+    }, LIMITS)
+    assert.equal(sqlStateOf(await errorOf(run)), '42703')
+    await holds()
+  },
+})

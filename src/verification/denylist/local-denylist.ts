@@ -10,8 +10,8 @@ import {
   stateOf,
   tidings,
 } from './list-state.js'
-import { listsByIssuer, NOTHING_DENIED } from './lists-by-issuer.js'
 import type { DeniedLists, DenylistHealth } from './live-denylist.js'
+import type { HeldEntry } from './merge-entries.js'
 
 /** What holds while the list was never read, or not for `maxStaleSeconds`. */
 export type WhenUnknown = 'refuse' | 'accept'
@@ -60,5 +60,50 @@ export function createHeldList({ maxStaleSeconds, whenUnknown }: HeldListOptions
     },
     isKnown,
     health: () => healthOf(life, currentMoment(), maxStaleSeconds),
+  }
+}
+
+/** For every issuer of which nothing is denied. */
+const NOTHING_DENIED: DeniedLists = Object.freeze({
+  callers: new Set<string>(),
+  keys: new Set<string>(),
+  tokenIds: new Set<string>(),
+})
+
+interface Draft {
+  readonly callers: Set<string>
+  readonly keys: Set<string>
+  readonly tokenIds: Set<string>
+  issuedBefore?: number
+}
+
+/** What is denied of each issuer's tokens. */
+function listsByIssuer(entries: Iterable<HeldEntry>): ReadonlyMap<string, DeniedLists> {
+  const lists = new Map<string, Draft>()
+  for (const entry of entries) {
+    let draft = lists.get(entry.issuer)
+    if (draft === undefined) {
+      draft = { callers: new Set(), keys: new Set(), tokenIds: new Set() }
+      lists.set(entry.issuer, draft)
+    }
+    add(draft, entry)
+  }
+  for (const draft of lists.values()) Object.freeze(draft)
+  return lists
+}
+
+function add(draft: Draft, { kind, value, issuedBefore }: HeldEntry): void {
+  switch (kind) {
+    case 'caller':
+      draft.callers.add(value)
+      break
+    case 'key':
+      draft.keys.add(value)
+      break
+    case 'token':
+      draft.tokenIds.add(value)
+      break
+    case 'issued-before':
+      draft.issuedBefore = issuedBefore
   }
 }

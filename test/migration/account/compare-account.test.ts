@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compareAccount } from '../../../src/migration/account/compare-account.js'
+import { compareAccount } from '../../../src/migration/account/reconcile-user.js'
 import type { ImportLoginMethod, ImportUser } from '../../../src/migration/core/import-user.js'
 import { ACCOUNT, METHODS, RECORD, shown, withMethods } from './made-account.js'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ImportLoginMethod } from '../../../src/migration/core/import-user.js'
 import type { CoreLoginMethod } from '../../../src/migration/core/reply.js'
-import { holdsLoginOf } from '../../../src/migration/endpoint/import-account.js'
+import { holdsLoginOf } from '../../../src/migration/endpoint/import-under-key.js'
 
 const account = (...methods: Partial<CoreLoginMethod>[]) => ({
   id: 'u',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createWakeUp } from '../../../src/verification/key-set/refresh-timer.js'
+import { createWakeUp } from '../../../src/verification/key-set/refresher.js'
 
 beforeEach(() => {
   vi.useFakeTimers()

@@ -1,13 +1,13 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
 import type { ImportUser } from '../../core/import-user.js'
+import { createIdentityIndex } from '../../source/identity-index.js'
 import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
 import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
-import { stateOf } from '../state/run-state.js'
+import type { Entry, EntryOf } from '../state/journal-entry.js'
+import { type RunState, stateOf } from '../state/run-state.js'
 import { ownRowOf } from './identity-of-row.js'
-import { type AccountsSeen, accountsSeen } from './known-accounts.js'
-import { type LookUps, lookUps } from './look-ups.js'
 import { recordsIn } from './records-in.js'
 
 /** Identities written down at once. */
@@ -39,12 +39,15 @@ async function reconcileFrom(work: Work, from: number, seen: AccountsSeen): Prom
 }
 
 /** Those who failed or are held back: the hook may have made the account since. */
-const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([IDENTITY.failed, IDENTITY.invalid])
+const MAY_HAVE_ACCOUNT_SINCE: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY.failed,
+  IDENTITY.invalid,
+])
 
 const DUE: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.staged,
   IDENTITY.found,
-  ...WITHOUT_ACCOUNT,
+  ...MAY_HAVE_ACCOUNT_SINCE,
 ])
 
 /** Leaves out identities whose rows still wait at the core after a stall, and invalid records. */
@@ -68,7 +71,7 @@ interface LookUp {
 
 async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<void> {
   const { ordinal, externalUserId } = record
-  if (WITHOUT_ACCOUNT.has(stateOf(work.ledger.state, ordinal))) {
+  if (MAY_HAVE_ACCOUNT_SINCE.has(stateOf(work.ledger.state, ordinal))) {
     const coreUserId = await work.core.coreIdOf(externalUserId, { signal: work.signal })
     if (coreUserId === undefined) return
   }
@@ -90,4 +93,108 @@ async function hasUnrecordedRow(work: Work): Promise<boolean> {
     if (!stalledRows.has(row.id) && ownRowOf(work, row) !== undefined) return true
   }
   return false
+}
+
+/** Results of looking identities up, until they are written down together. */
+interface LookUps {
+  readonly size: number
+  same(ordinal: number, coreUserId: string): void
+  differs(ordinal: number, coreUserId: string, differences: readonly string[]): void
+  /** One account that several identities have. */
+  shared(ordinals: readonly number[], coreUserId: string): void
+  missing(ordinal: number, heldBy: string | undefined): void
+  entry(): Entry
+}
+
+function lookUps(): LookUps {
+  const results: EntryOf<'looked_up'> = {
+    type: 'looked_up',
+    same: [],
+    differs: [],
+    shared: [],
+    missing: [],
+  }
+  let size = 0
+  return {
+    get size() {
+      return size
+    },
+    same(ordinal, coreUserId) {
+      size += 1
+      results.same.push([ordinal, coreUserId])
+    },
+    differs(ordinal, coreUserId, differences) {
+      size += 1
+      results.differs.push([ordinal, coreUserId, [...differences]])
+    },
+    shared(ordinals, coreUserId) {
+      size += 1
+      for (const ordinal of ordinals) results.shared.push([ordinal, coreUserId])
+    },
+    missing(ordinal, heldBy) {
+      size += 1
+      results.missing.push([ordinal, heldBy ?? null])
+    },
+    entry: () => results,
+  }
+}
+
+interface Account {
+  readonly externalUserId: string
+  readonly coreUserId: string
+  /** As the core shows the account: the external id of its primary user. */
+  readonly accountId: string
+}
+
+/** Finds accounts that are those of several identities. */
+interface AccountsSeen {
+  /** Ordinals of the others that have the same account. */
+  add(ordinal: number, account: Account): readonly number[]
+}
+
+const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY.pending,
+  IDENTITY.again,
+  IDENTITY.to_import,
+  IDENTITY.invalid,
+  IDENTITY.accepted,
+  IDENTITY.left_out,
+])
+
+/** What a person has decided stays so, and what was not staged is not looked up. */
+const hasAccount = (state: RunState, ordinal: number): boolean =>
+  !WITHOUT_ACCOUNT.has(stateOf(state, ordinal))
+
+/** What earlier processes of the same round have seen is in the journal. */
+async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSeen> {
+  let byCoreId = createIdentityIndex()
+  for await (const entry of ledger.entries()) {
+    if (entry.type === 'reconcile_asked') byCoreId = createIdentityIndex()
+    if (entry.type !== 'looked_up') continue
+    for (const [ordinal, id] of [...entry.same, ...entry.shared]) byCoreId.add(id, ordinal)
+    for (const [ordinal, id] of entry.differs) byCoreId.add(id, ordinal)
+  }
+  const byAccountId = createIdentityIndex()
+  /** Primary users of shared accounts, with an identity that shares it. */
+  const sharedPrimaries = new Map<number, number>()
+  return {
+    add(ordinal, { externalUserId, coreUserId, accountId }) {
+      const sharers = new Set<number>()
+      const linkedHere = sharedPrimaries.get(ordinal)
+      if (linkedHere !== undefined) sharers.add(linkedHere)
+      const sameCoreId = byCoreId.add(coreUserId, ordinal)
+      if (sameCoreId !== undefined) sharers.add(sameCoreId)
+      if (accountId !== externalUserId && accountId !== coreUserId) {
+        const primary = survey.ordinalOf(accountId)
+        if (primary !== undefined) {
+          sharers.add(primary)
+          sharedPrimaries.set(primary, ordinal)
+        }
+        const linked = byAccountId.add(accountId, ordinal)
+        if (linked !== undefined) sharers.add(linked)
+      }
+      sharers.delete(ordinal)
+      return [...sharers].filter((sharer) => hasAccount(ledger.state, sharer))
+    },
+  }
 }

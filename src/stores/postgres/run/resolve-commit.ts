@@ -1,11 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CoupledFinding } from '../../../idempotency/coupled/coupled-store.js'
+import type { Undone } from '../../../base/decision/idempotency-event.js'
+import type { CoupledFinding, CoupledOutcome } from '../../../idempotency/coupled/coupled-store.js'
 import { type RecordIds, tokenIds } from '../sql/record-ids.js'
-import type { KeptRecord } from '../sql/statements.js'
+import { isEndedByHandler, type KeptRecord } from '../sql/statements.js'
 import { sqlStateOf } from '../sql-state.js'
 import { ask, type Place } from '../store-context.js'
 import type { UsedToken } from './live-runs.js'
 import { findingOf, type KeptEnding } from './run-stage.js'
+import { type ClosingStage, failureAt } from './statement-failure.js'
+import type { Subject } from './transaction-attempt.js'
 
 /** A record that is written by itself: whether it was, or why not. */
 export type KeptAlone = 'kept' | 'conflict' | 'failure'
@@ -53,7 +56,7 @@ export async function useUp<Tx>(place: Place<Tx>, tokens: readonly UsedToken[]):
 }
 
 /** Looks for the record. */
-export async function look<Tx>(place: Place<Tx>, ids: RecordIds): Promise<KeptRecord | undefined> {
+async function look<Tx>(place: Place<Tx>, ids: RecordIds): Promise<KeptRecord | undefined> {
   return place.statements.readLooked(await ask(place, place.statements.look(ids)))
 }
 
@@ -69,7 +72,7 @@ export interface Unheard {
  * What a COMMIT that nobody has heard of has done. It waits for the run's lock first, then looks in
  * another statement: one alone would look before it has the lock.
  */
-export async function learn<Tx>(place: Place<Tx>, unheard: Unheard): Promise<Truth> {
+async function learn<Tx>(place: Place<Tx>, unheard: Unheard): Promise<Truth> {
   const { acquireMs, resolveMs } = place.limits
   const until = performance.now() + resolveMs
   for (;;) {
@@ -108,3 +111,95 @@ async function isRolledBack<Tx>(place: Place<Tx>, fence: number): Promise<boolea
 
 const isEqual = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
   one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0
+
+/** A transaction that was to be committed. */
+interface Closing<Tx> extends Subject<Tx> {
+  readonly ending: KeptEnding
+  /** The transaction's id. */
+  readonly fence: number
+  readonly usedTransaction: boolean
+  readonly usedToken: boolean
+}
+
+interface Failed {
+  readonly stage: ClosingStage
+  readonly error: unknown
+}
+
+/** What has become of a transaction whose record or COMMIT has failed. */
+export async function failedClosing<Tx>(
+  place: Place<Tx>,
+  closing: Closing<Tx>,
+  { stage, error }: Failed,
+): Promise<CoupledOutcome> {
+  if (isEndedByHandler(error)) return uncoupled(place, closing)
+  const sqlState = sqlStateOf(error)
+  const state = sqlState === undefined ? {} : { sqlState }
+  switch (failureAt(stage, sqlState)) {
+    case 'overtaken':
+      return overtakenOr(place, closing, { outcome: 'commit_refused', cause: error, ...state })
+    case 'conflict':
+      return { ...undone('conflict'), mayRetryNow: true, ...state }
+    case 'unavailable':
+      return { ...undone('store_unavailable'), ...state }
+    case 'refused':
+      return { outcome: 'commit_refused', cause: error, ...state }
+    case 'unclear':
+      return { ...(await unheardCommit(place, closing)), ...state }
+  }
+}
+
+/** Learns what a COMMIT has done that nobody has heard of. */
+export async function unheardCommit<Tx>(
+  place: Place<Tx>,
+  closing: Closing<Tx>,
+): Promise<CoupledOutcome> {
+  const truth = await learn(place, closing)
+  return outcomeBy(truth, closing)
+}
+
+function outcomeBy<Tx>(truth: Truth, { ending, usedTransaction }: Closing<Tx>): CoupledOutcome {
+  switch (truth.type) {
+    case 'committed':
+      return { outcome: 'committed', usedTransaction }
+    case 'overtaken':
+      // The caller gets its refusal all the same: that nothing was written is true.
+      if (ending.type === 'refuse') return { outcome: 'refusal_lost', to: 'conflict' }
+      return { outcome: 'overtaken', by: truth.by }
+    case 'nothing':
+      return undone('store_unavailable')
+    case 'unknown':
+      return undone('commit_unknown')
+  }
+}
+
+const undone = (reason: Undone): CoupledOutcome & { readonly outcome: 'undone' } => ({
+  outcome: 'undone',
+  reason,
+  mayRetryNow: false,
+})
+
+/** A row with the id of one's own is there: the key's record, unless it is in another table. */
+async function overtakenOr<Tx>(
+  place: Place<Tx>,
+  closing: Closing<Tx>,
+  otherwise: CoupledOutcome,
+): Promise<CoupledOutcome> {
+  try {
+    const record = await look(place, closing.ids)
+    if (record === undefined) return otherwise
+    return outcomeBy({ type: 'overtaken', by: findingOf(record) }, closing)
+  } catch {
+    return undone('store_unavailable')
+  }
+}
+
+async function uncoupled<Tx>(
+  place: Place<Tx>,
+  { ids, request, ending, usedToken }: Closing<Tx>,
+): Promise<CoupledOutcome> {
+  const { result } = ending
+  const { retentionMs } = request
+  const kept = await keepAlone(place, ids, { result, retentionMs, usedToken })
+  return { outcome: 'uncoupled', isKept: kept === 'kept' }
+}

@@ -1,8 +1,7 @@
 import type { CoupledOutcome } from '../../../idempotency/coupled/coupled-store.js'
 import { sqlStateOf } from '../sql-state.js'
 import type { Place } from '../store-context.js'
-import { failedClosing, unheardCommit } from './failed-commit.js'
-import { keepAlone, useUp } from './resolve-commit.js'
+import { failedClosing, keepAlone, unheardCommit, useUp } from './resolve-commit.js'
 import type { Attempted, Subject } from './transaction-attempt.js'
 
 /** Finds out what has become of a request, and keeps what is to be kept beside the transaction. */

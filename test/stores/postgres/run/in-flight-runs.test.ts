@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFlights } from '../../../../src/stores/postgres/run/in-flight-runs.js'
+import { createFlights } from '../../../../src/stores/postgres/run/create-run.js'
 
 const isSettled = async (promise: Promise<unknown>): Promise<boolean> =>
   (await Promise.race([promise.then(() => 'settled'), new Promise((r) => setImmediate(r))])) ===

@@ -1,7 +1,7 @@
 /*
  * Stages users into a core, by a run of a migration or by plain `fetch`. Asked over IPC with
  * `{ dist, url, apiKey, isOurs, users, isMeasuringHeap }`; answers with the milliseconds of staging, and with
- * the peak of the heap in octets where that is measured.
+ * the peak of the heap in bytes where that is measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -112,15 +112,15 @@ async function sizes(bench) {
   await postOrder(bench, port)
   await node.stop()
   const { rows } = await pool.query(
-    'select result, octet_length(result) as octets from service_auth.idempotency',
+    'select result, byte_length(result) as bytes from service_auth.idempotency',
   )
-  const [{ result, octets }] = rows
+  const [{ result, bytes }] = rows
   await pool.query('truncate service_auth.idempotency, service_auth.used_token')
   await fillRecords(pool, { rows: ROWS, result, expiresIn: '1 day' })
   await pool.query(`insert into service_auth.used_token
     select gen_random_uuid(), now() + interval '15 minutes' + n * interval '1 ms'
     from generate_series(1, ${ROWS}) n`)
-  const record = (await bytesOfRow(pool, 'idempotency')) - octets
+  const record = (await bytesOfRow(pool, 'idempotency')) - bytes
   const token = await bytesOfRow(pool, 'used_token')
   printTable(
     ['what is kept, with its indexes', 'bytes', 'aim'],

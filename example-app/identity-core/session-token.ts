@@ -42,8 +42,8 @@ export function readSessionToken(
   const key = version === SESSION_HEADER.version ? keyOf(String(kid)) : undefined
   if (key === undefined) return undefined
   const signed = Buffer.from(`${header}.${payload}`)
-  const octets = Buffer.from(signature, 'base64url')
-  if (!verify('sha256', signed, createPublicKey(key.privateKey), octets)) return undefined
+  const bytes = Buffer.from(signature, 'base64url')
+  if (!verify('sha256', signed, createPublicKey(key.privateKey), bytes)) return undefined
   // Only the core signs headers of this kind, and only over these claims.
   return decode(payload) as JsonObject & SessionClaims
 }

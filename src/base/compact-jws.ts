@@ -21,7 +21,7 @@ export function segmentsOf(token: string): Segments | undefined {
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Whether the bits that do not count are zero, so that no two spellings mean the same octets. */
+/** Whether the bits that do not count are zero, so that no two spellings mean the same bytes. */
 function isCanonical(segment: string): boolean {
   const rest = segment.length % 4
   if (rest === 0) return true
@@ -39,9 +39,9 @@ export interface JsonObject {
 }
 
 /** A JSON object in valid UTF-8 without a byte order mark; anything else is `undefined`. */
-export function readJsonObject(octets: Uint8Array): JsonObject | undefined {
+export function readJsonObject(bytes: Uint8Array): JsonObject | undefined {
   try {
-    const text = utf8.decode(octets)
+    const text = utf8.decode(bytes)
     const members: unknown = JSON.parse(text)
     // What is not a member of its own is none.
     return isRecord(members) ? { members: Object.setPrototypeOf(members, null), text } : undefined

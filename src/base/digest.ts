@@ -11,11 +11,11 @@ export function textOfParts(parts: readonly string[]): string {
 }
 
 /**
- * A digest of the parts in 24 characters. In UTF-8 all lone surrogates are the same octets, so a text
+ * A digest of the parts in 24 characters. In UTF-8 all lone surrogates are the same bytes, so a text
  * that has some is digested as UTF-16. No text is the same in both: each begins with an ASCII digit.
  */
 export function digestOfParts(parts: readonly string[]): string {
   const text = textOfParts(parts)
-  const octets = text.isWellFormed() ? text : Buffer.from(text, 'utf16le')
-  return hash('sha256', octets, 'base64url').slice(0, DIGEST_LENGTH)
+  const bytes = text.isWellFormed() ? text : Buffer.from(text, 'utf16le')
+  return hash('sha256', bytes, 'base64url').slice(0, DIGEST_LENGTH)
 }

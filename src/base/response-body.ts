@@ -1,5 +1,5 @@
 /**
- * The octets of a response; `undefined` when they are more than `maxBytes`. They are counted after
+ * The bytes of a response; `undefined` when they are more than `maxBytes`. They are counted after
  * decompression, so that a small response cannot grow without limit.
  */
 export async function readBody(response: Response, maxBytes: number): Promise<Buffer | undefined> {

@@ -40,9 +40,9 @@ const withoutOrigin = (target: string): string =>
   target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
 
 /**
- * A text that no other parsed body has: unlike JSON's it keeps `-0`, infinities and octets, and a
+ * A text that no other parsed body has: unlike JSON's it keeps `-0`, infinities and bytes, and a
  * date, which validators make of a text, differs from that text. `undefined` when there is something
- * in it that no parser of JSON, forms, text or octets makes.
+ * in it that no parser of JSON, forms, text or bytes makes.
  */
 function canonicalText(body: unknown): string | undefined {
   let text = ''

@@ -77,6 +77,6 @@ const isEmptyObject = (body: unknown): boolean =>
 const hasParserMark = (request: object): boolean =>
   (request as { readonly _body?: unknown })._body === true
 
-/** Whether the body may have been its own JSON text, and nothing but it: `{}` in two octets. */
+/** Whether the body may have been its own JSON text, and nothing but it: `{}` in two bytes. */
 const isWholeText = (body: unknown, length: number | undefined): boolean =>
   body !== undefined && JSON.stringify(body).length === length

@@ -31,11 +31,11 @@ const flipBits = fc
   .map(([which, share, bit]): Mutation => {
     return (token) => {
       const segments = token.split('.')
-      const octets = Buffer.from(segments[which] ?? '', 'base64url')
-      if (octets.length === 0) return token
-      const index = Math.floor(share * octets.length)
-      octets.writeUInt8(octets.readUInt8(index) ^ (1 << bit), index)
-      segments[which] = octets.toString('base64url')
+      const bytes = Buffer.from(segments[which] ?? '', 'base64url')
+      if (bytes.length === 0) return token
+      const index = Math.floor(share * bytes.length)
+      bytes.writeUInt8(bytes.readUInt8(index) ^ (1 << bit), index)
+      segments[which] = bytes.toString('base64url')
       return segments.join('.')
     }
   })

@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-/** A page's stream, as octets. */
+/** A page's stream, as bytes. */
 function openStream(): RawExchange {
   const exchange = openExchange(Number(address.port))
   exchange.send({ path: `${address.pathname}events`, host: address.host })

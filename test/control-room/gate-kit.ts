@@ -10,7 +10,7 @@ export interface Asked {
   readonly body?: string
 }
 
-/** The server of a quiet room, and who asks it octet by octet. */
+/** The server of a quiet room, and who asks it byte by byte. */
 export async function openGate() {
   const quiet = quietRoom()
   const server: RoomServer = await serveRoom({ room: async () => quiet.room, files: FILES })

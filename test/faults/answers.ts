@@ -13,7 +13,7 @@ export function expectResult(
   expect(answer.raw).toMatch(new RegExp(`\r\nlocation: /orders/${key}\r\n`, 'i'))
 }
 
-/** Somebody else's run: the same octets but for what says that it is a replay. */
+/** Somebody else's run: the same bytes but for what says that it is a replay. */
 export function expectReplayOf(first: Answer, answer: Answer): void {
   expect(answer).toMatchObject({ status: first.status, body: first.body, isReplayed: true })
 }

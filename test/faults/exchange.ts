@@ -2,7 +2,7 @@ import { openExchange, withoutDate } from '../support/raw-exchange.js'
 import type { Stop } from './stops.js'
 
 export interface Answer {
-  /** Every octet but the `Date`. */
+  /** Every byte but the `Date`. */
   readonly raw: string
   /** 0 when nothing came. */
   readonly status: number
@@ -35,16 +35,16 @@ export interface Post {
 export function post(port: number, { path, key, token, stopAt, body }: Post): Exchange {
   const askedAt = performance.now()
   const exchange = openExchange(port)
-  const octets = Buffer.from(JSON.stringify(body))
+  const bytes = Buffer.from(JSON.stringify(body))
   const headers = [
     'Connection: close',
     `Authorization: Bearer ${token}`,
     `Idempotency-Key: ${key}`,
     'Content-Type: application/json',
-    `Content-Length: ${octets.length}`,
+    `Content-Length: ${bytes.length}`,
     ...(stopAt === undefined ? [] : [`X-Stop-At: ${[stopAt].flat().join(', ')}`]),
   ]
-  exchange.send({ method: 'POST', path, headers, body: octets })
+  exchange.send({ method: 'POST', path, headers, body: bytes })
   return {
     answer: exchange.closed.then((received) => readAnswer(received, askedAt)),
     abort: () => void exchange.socket.destroy(),

@@ -110,7 +110,7 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
       expect((await scene.send(survivor, order).answer).raw).toBe(first.raw)
       expect(await scene.effects(order)).toHaveLength(1)
       if (stop === 'while sending') {
-        // Half of the octets, of which the last may be part of a character.
+        // Half of the bytes, of which the last may be part of a character.
         expect(received).toMatchObject({ status: 201, isReplayed: false })
         expect(received.body.length).toBeGreaterThan(100)
         expect(first.body.startsWith(received.body.replace(/\uFFFD+$/, ''))).toBe(true)

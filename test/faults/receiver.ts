@@ -71,7 +71,7 @@ const store: Store = {
   },
 }
 
-/** Stands outside of the key, where the octets go to the caller. */
+/** Stands outside of the key, where the bytes go to the caller. */
 function stopSending(response: Response, wanted: string | undefined): void {
   if (wanted !== 'before sending' && wanted !== 'while sending') return
   const { write, end } = response

@@ -94,7 +94,7 @@ describe('fingerprintOf', () => {
     )
   })
 
-  it('tells octets, texts and lists of numbers apart', () => {
+  it('tells bytes, texts and lists of numbers apart', () => {
     const bodies = [Buffer.from('ab'), 'ab', [97, 98], Buffer.from('ac'), Buffer.alloc(0), '', {}]
     expect(new Set(bodies.map((body) => of(body))).size).toBe(bodies.length)
     expect(of(new Uint8Array([97, 98]))).toBe(of(Buffer.from('ab')))

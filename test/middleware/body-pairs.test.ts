@@ -8,7 +8,7 @@ import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import {
   drain,
-  drainedOctets,
+  drainedBytes,
   type Framing,
   issuer,
   leave,
@@ -104,7 +104,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
         [...readers, requireIdempotencyKey({ store })],
         // What the handler can see of the body. A clone, because prototypes are not a part of it.
         (request, response) => {
-          const seen = [structuredClone(request.body ?? {}), drainedOctets(request)]
+          const seen = [structuredClone(request.body ?? {}), drainedBytes(request)]
           response.type('text').send(inspect(seen, { depth: 50 }))
         },
       )
@@ -134,6 +134,6 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
   )
 })
 
-/** Two octets that nobody has parsed look like the `{}` that somebody has left. */
+/** Two bytes that nobody has parsed look like the `{}` that somebody has left. */
 const isTooShortToTell = ({ body: sent, framing: framed }: Omit<Post, 'key'>): boolean =>
   framed === 'length' && Buffer.byteLength(sent) === 2 && sent !== '{}'

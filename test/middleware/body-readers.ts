@@ -20,7 +20,7 @@ export interface Post {
   readonly framing?: Framing
 }
 
-const octetsOf = new WeakMap<Request, string>()
+const bytesOf = new WeakMap<Request, string>()
 
 /** Reads the body by hand, and leaves `req.body` as it is. */
 export const drain: RequestHandler = (request, _response, next) => {
@@ -29,13 +29,13 @@ export const drain: RequestHandler = (request, _response, next) => {
   const digest = createHash('sha256')
   request.on('data', (chunk) => digest.update(chunk))
   request.on('end', () => {
-    octetsOf.set(request, digest.digest('hex'))
+    bytesOf.set(request, digest.digest('hex'))
     next()
   })
 }
 
-/** What the octets were that `drain` has read. */
-export const drainedOctets = (request: Request): string | undefined => octetsOf.get(request)
+/** What the bytes were that `drain` has read. */
+export const drainedBytes = (request: Request): string | undefined => bytesOf.get(request)
 
 /** A shim before or after parsers. */
 export const leave =
@@ -87,14 +87,14 @@ const ENCODINGS = { gzip: gzipSync, br: brotliCompressSync } as const
 async function send(port: number, token: string, given: Post): Promise<Answer> {
   const { key, type, body, framing = 'length' } = given
   const isEncoded = framing === 'gzip' || framing === 'br'
-  const octets = isEncoded ? ENCODINGS[framing](body) : Buffer.from(body)
+  const bytes = isEncoded ? ENCODINGS[framing](body) : Buffer.from(body)
   const sent = request({ host: '127.0.0.1', port, method: 'POST', agent: false })
   sent.setHeader('authorization', `Bearer ${token}`).setHeader('idempotency-key', key)
   if (type !== undefined) sent.setHeader('content-type', type)
   if (isEncoded) sent.setHeader('content-encoding', framing)
   if (framing === 'chunked') sent.setHeader('transfer-encoding', 'chunked')
-  else sent.setHeader('content-length', octets.length)
-  sent.end(octets)
+  else sent.setHeader('content-length', bytes.length)
+  sent.end(bytes)
   const [answer] = (await once(sent, 'response')) as [IncomingMessage]
   return {
     status: answer.statusCode ?? 0,

@@ -145,7 +145,7 @@ describe.each(EXPRESS_MAJORS)(
     test('is a fault where nobody has read it, in whatever framing', async () => {
       for (const framing of ['length', 'chunked', 'gzip'] as const) {
         const posts = ['{"a":1}', '{"a":2}', '{}', ''].map((body) => ({ body, framing }))
-        // No octets of no announced length are no body.
+        // No bytes of no announced length are no body.
         const sent = framing === 'length' ? posts.slice(0, 3) : posts
         for (const readers of [[], [leave({})], [leave({ a: 1 })], NOT_MATCHING]) {
           await expectFault(readers, sent, UNREAD)

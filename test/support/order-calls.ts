@@ -106,7 +106,7 @@ export interface RawCall extends Omit<RawExchange, 'send'> {
   send(call: Call): void
 }
 
-/** Sends requests one behind another on a socket of its own and shows the octets as they come. */
+/** Sends requests one behind another on a socket of its own and shows the bytes as they come. */
 export function callRaw(port: number, ...calls: readonly Call[]): RawCall {
   const exchange = openExchange(port)
   const send = (each: Call): void => exchange.send(rawOf(each))

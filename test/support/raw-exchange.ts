@@ -10,7 +10,7 @@ export interface RawRequest {
   readonly body?: string | Buffer
 }
 
-/** A connection of its own, and every octet that comes over it, as latin1. */
+/** A connection of its own, and every byte that comes over it, as latin1. */
 export interface RawExchange {
   readonly socket: Socket
   /** Sends a request; several go one behind another. */
@@ -40,14 +40,14 @@ export function openExchange(port: number): RawExchange {
   }
 }
 
-const latin1 = (octets: string | Buffer): Buffer =>
-  typeof octets === 'string' ? Buffer.from(octets, 'latin1') : octets
+const latin1 = (bytes: string | Buffer): Buffer =>
+  typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes
 
-/** One request over a socket of its own; resolves with every octet of the answer but its `Date`. */
+/** One request over a socket of its own; resolves with every byte of the answer but its `Date`. */
 export async function rawRequest(port: number, request: RawRequest = {}): Promise<string> {
   const exchange = openExchange(port)
   exchange.send({ ...request, headers: ['Connection: close', ...(request.headers ?? [])] })
   return withoutDate(await exchange.closed)
 }
 
-export const withoutDate = (octets: string): string => octets.replace(/\r\nDate: [^\r]*/i, '')
+export const withoutDate = (bytes: string): string => bytes.replace(/\r\nDate: [^\r]*/i, '')

@@ -26,11 +26,11 @@ export function makeSigningKey(kid: string): SigningKey {
 
 /** The form of an RSA key of any size; nobody has its private half. */
 export function shapeOfKey(kid: string, modulusBits: number, e = 'AQAB'): PublicJwk {
-  const octets = randomBytes(Math.ceil(modulusBits / 8))
+  const bytes = randomBytes(Math.ceil(modulusBits / 8))
   const topBits = ((modulusBits - 1) % 8) + 1
-  octets[0] = (octets.readUInt8(0) & (2 ** topBits - 1)) | (2 ** (topBits - 1))
-  octets[octets.length - 1] = octets.readUInt8(octets.length - 1) | 1
-  return { kty: 'RSA', kid, n: octets.toString('base64url'), e }
+  bytes[0] = (bytes.readUInt8(0) & (2 ** topBits - 1)) | (2 ** (topBits - 1))
+  bytes[bytes.length - 1] = bytes.readUInt8(bytes.length - 1) | 1
+  return { kty: 'RSA', kid, n: bytes.toString('base64url'), e }
 }
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')

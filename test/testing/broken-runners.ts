@@ -135,7 +135,7 @@ export const BROKEN_RUNNERS: Readonly<Record<string, Breaks>> = {
         Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toUpperCase(), value])),
       ),
   }),
-  'stores octets as text': ({ query }) => ({
+  'stores bytes as text': ({ query }) => ({
     query: (tx, text, values, limits) =>
       query(
         tx,

@@ -32,7 +32,7 @@ export interface Addressed {
   readonly call: string
 }
 
-/** The octets of the request. A header goes over the wire as latin1. */
+/** The bytes of the request. A header goes over the wire as latin1. */
 export function requestBytes(composed: Composed, addressed: Addressed): Buffer {
   const head = Buffer.from(headOf(composed, addressed), 'latin1')
   return Buffer.concat([head, Buffer.from(composed.body ?? '')])

@@ -7,9 +7,9 @@ const END_OF_HEAD = '\r\n\r\n'
 const STATUS_LINE = /^HTTP\/1\.1 (\d{3}) /
 const LAST_CHUNK = /(?:^|\r\n)0\r\n\r\n$/
 
-/** Whether the octets are a whole answer; `isEnded` when no more will come. */
-export function readAnswer(octets: Buffer, isEnded: boolean): AnswerSoFar {
-  const text = octets.toString('latin1')
+/** Whether the bytes are a whole answer; `isEnded` when no more will come. */
+export function readAnswer(bytes: Buffer, isEnded: boolean): AnswerSoFar {
+  const text = bytes.toString('latin1')
   const end = text.indexOf(END_OF_HEAD)
   if (end === -1) return { state: 'begun' }
   const head = text.slice(0, end)

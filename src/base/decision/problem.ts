@@ -41,7 +41,7 @@ export const challenge = (parameter: string): readonly [string, string] => [
   `Bearer realm="service"${parameter}`,
 ]
 
-/** What a caller gets whose token is not believed. A calling service knows it by its octets. */
+/** What a caller gets whose token is not believed. A calling service knows it by its bytes. */
 export const INVALID_TOKEN: Refusal<401> = refusal(
   401,
   blank('Unauthorized'),

@@ -138,7 +138,7 @@ function onMemory({ info }: NodeAnswers): Found[] {
   return shown
 }
 
-const megabytes = (octets: number): string => `${(octets / 1024 / 1024).toFixed(1)} MiB`
+const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`
 
 /** Receivers wait 250 ms for a reply by default. */
 const SLOW_MS = 100

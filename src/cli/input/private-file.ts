@@ -14,16 +14,16 @@ const OPEN_TO_OTHERS = 0o077
  * @throws CommandFailure (2), without the path and without a word of the contents.
  */
 export async function readFileOf(name: string, path: string, secrecy: Secrecy): Promise<string> {
-  const octets = await readOctets(name, path, secrecy)
+  const bytes = await readBytes(name, path, secrecy)
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(octets)
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw wrong('file', `the file of ${name} is not text in UTF-8`)
   }
 }
 
-/** As `readFileOf`, for a file of any octets. */
-export async function readOctets(name: string, path: string, secrecy: Secrecy): Promise<Buffer> {
+/** As `readFileOf`, for a file of any bytes. */
+export async function readBytes(name: string, path: string, secrecy: Secrecy): Promise<Buffer> {
   // Without O_NONBLOCK, to open a FIFO would wait for whoever writes into it.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     ({ code }: NodeJS.ErrnoException) => {

@@ -17,19 +17,19 @@ export async function readStandardInput(
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of stdin) {
-    const octets = Buffer.from(chunk as string)
-    size += octets.length
+    const bytes = Buffer.from(chunk as string)
+    size += bytes.length
     if (size > MAX_BYTES) throw wrong('input', `${what} on standard input is longer than 64 KiB`)
-    chunks.push(octets)
+    chunks.push(bytes)
   }
   const text = decoded(Buffer.concat(chunks), what).replace(/\r?\n$/, '')
   if (text === '') throw wrong('input', `standard input is empty; it must hold ${what}`)
   return text
 }
 
-function decoded(octets: Buffer, what: string): string {
+function decoded(bytes: Buffer, what: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(octets)
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw wrong('input', `${what} on standard input is not text in UTF-8`)
   }

@@ -58,7 +58,7 @@ async function digestOf(path: string): Promise<string> {
   const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants
   try {
     const file = await open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-    for await (const octets of file.createReadStream()) hash.update(octets)
+    for await (const bytes of file.createReadStream()) hash.update(bytes)
   } catch (error) {
     throw cannot('be looked at', path, error)
   }

@@ -6,7 +6,7 @@ import { readEntries } from '../../migration/run/state/read-entries.js'
 export interface OriginFile {
   /** Absolute. */
   readonly path: string
-  /** Hexadecimal SHA-256 of its octets. */
+  /** Hexadecimal SHA-256 of its bytes. */
   readonly digest: string
 }
 

@@ -29,9 +29,9 @@ export type KeyAccess =
   | { readonly type: 'none' }
 
 const SHAPE =
-  'the file of --keys must hold { "current", "keys": { id: key } }, with keys of 32 octets in ' +
+  'the file of --keys must hold { "current", "keys": { id: key } }, with keys of 32 bytes in ' +
   'base64url (null for one that is gone), and the id of a key as current'
-const KEY_OCTETS = 32
+const KEY_BYTES = 32
 
 const schema = z.strictObject({
   current: z.string(),
@@ -42,9 +42,9 @@ const schema = z.strictObject({
 
 /** Only one text stands for a key: without padding, blanks and bits that do not count. */
 function decodeKey(text: string, context: z.RefinementCtx): Uint8Array {
-  const octets = Buffer.from(text, 'base64url')
-  if (octets.toString('base64url') !== text) context.addIssue({ code: 'custom' })
-  return octets
+  const bytes = Buffer.from(text, 'base64url')
+  if (bytes.toString('base64url') !== text) context.addIssue({ code: 'custom' })
+  return bytes
 }
 
 /** @throws CommandFailure (2), without a word of a key. */
@@ -63,7 +63,7 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
   // One that is gone opens nothing, and neither does a new one.
   const keys = Object.entries(parsed.data.keys).map(([id, key]) => [
     id,
-    key ?? randomBytes(KEY_OCTETS),
+    key ?? randomBytes(KEY_BYTES),
   ])
   return {
     type: 'keys',

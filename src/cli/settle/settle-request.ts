@@ -6,7 +6,7 @@ import {
 } from '../../idempotency/buffered-response/stored-result.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import { wrong } from '../frame/command-failure.js'
-import { readOctets } from '../input/private-file.js'
+import { readBytes } from '../input/private-file.js'
 
 export const ORDER_OPTIONS: OptionSpecs = {
   fence: { kind: 'text', value: 'N', help: 'change it, while its fence is the one that was shown' },
@@ -67,7 +67,7 @@ async function readAnswer(statusText: string, given: Arguments): Promise<Uint8Ar
   if (path !== undefined && isBodyless(status)) {
     throw wrong('usage', `an answer with the status ${status} has no body`)
   }
-  const body = path === undefined ? Buffer.alloc(0) : await readOctets('--body', path, 'public')
+  const body = path === undefined ? Buffer.alloc(0) : await readBytes('--body', path, 'public')
   return encodeResult({ status, headers, body })
 }
 

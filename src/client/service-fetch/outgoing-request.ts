@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readKey } from '../../base/idempotency-key.js'
 import { plainRequestOf, READS } from './plain-request.js'
-import { cancel, type OctetReader, readOctets } from './read-bytes.js'
+import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 import { assertRedirect, fault, headersOf, type Members, membersOf } from './request-init.js'
 import type { CallPlan } from './service-fetch-options.js'
 
@@ -16,7 +16,7 @@ export interface OutgoingRequest {
   readonly refusesRedirects: boolean
   readonly hasBody: boolean
   /**
-   * Reads the body once; every attempt sends the same octets.
+   * Reads the body once; every attempt sends the same bytes.
    *
    * @throws TypeError when it is larger than `maxBodyBytes` or fails.
    */
@@ -41,13 +41,13 @@ export function outgoingRequest(
   const signal = signalOf(input, given)
   assertRedirect(given.redirect)
   const prepared = prepare(plan, input, given)
-  const { headers, method, octets } = prepared
+  const { headers, method, bytes } = prepared
   if (headers.has('authorization')) throw fault('authorization is set by serviceFetch')
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && plan.idempotencyKey === 'auto')
   const target = isRequest(prepared) ? prepared : prepared.url
-  const reader: OctetReader | undefined = prepared.body?.getReader()
-  let body = octets
+  const reader: ByteReader | undefined = prepared.body?.getReader()
+  let body = bytes
   return {
     isWrite,
     idempotencyKey,
@@ -71,10 +71,10 @@ export function outgoingRequest(
 interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
   /** What has still to be read. */
   readonly body?: Request['body']
-  readonly octets?: Uint8Array<ArrayBuffer> | undefined
+  readonly bytes?: Uint8Array<ArrayBuffer> | undefined
 }
 
-/** What `fetch` would make of it: method, headers with the body's media type, the body as octets. */
+/** What `fetch` would make of it: method, headers with the body's media type, the body as bytes. */
 function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
   const headers = headersOf(given)
   const own = { headers, redirect: 'manual', signal: null, duplex: 'half' }
@@ -91,7 +91,7 @@ function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
     const { method, headers: complete, body } = new Request(url, init)
     return { url: url.href, method, headers: complete, body }
   }
-  assertSize(plain.octets, plan.maxBodyBytes)
+  assertSize(plain.bytes, plan.maxBodyBytes)
   return { url: url.href, ...plain }
 }
 
@@ -153,17 +153,17 @@ function keyOf(headers: Headers, isMade: boolean): string | undefined {
   return key
 }
 
-async function readWhole(reader: OctetReader, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const read = await readOctets(reader, maxBytes).catch((error: unknown) => {
+async function readWhole(reader: ByteReader, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const read = await readBytes(reader, maxBytes).catch((error: unknown) => {
     throw fault('the body could not be read', { cause: error })
   })
-  if (read.isWhole) return read.octets
+  if (read.isWhole) return read.bytes
   cancel(reader)
   throw tooLarge(maxBytes)
 }
 
-function assertSize(octets: Uint8Array | undefined, maxBytes: number): void {
-  if (octets !== undefined && octets.byteLength > maxBytes) throw tooLarge(maxBytes)
+function assertSize(bytes: Uint8Array | undefined, maxBytes: number): void {
+  if (bytes !== undefined && bytes.byteLength > maxBytes) throw tooLarge(maxBytes)
 }
 
 const tooLarge = (maxBytes: number): TypeError =>

@@ -2,7 +2,7 @@
 export interface PlainRequest {
   readonly method: string
   readonly headers: Headers
-  readonly octets: Uint8Array<ArrayBuffer> | undefined
+  readonly bytes: Uint8Array<ArrayBuffer> | undefined
 }
 
 interface Given {
@@ -18,8 +18,8 @@ const WRITES = new Set(['DELETE', 'PATCH', 'POST', 'PUT'])
 const UTF_8 = new TextEncoder()
 
 /**
- * The request, where it is one of a usual method, with a text, octets or nothing for a body. To make a
- * `Request` and to read its stream would cost a write a seventh of its time. The octets are a copy.
+ * The request, where it is one of a usual method, with a text, bytes or nothing for a body. To make a
+ * `Request` and to read its stream would cost a write a seventh of its time. The bytes are a copy.
  */
 export function plainRequestOf(
   given: Given,
@@ -30,18 +30,18 @@ export function plainRequestOf(
   if (!Object.keys(given).every((name) => JUDGED_MEMBERS.has(name))) return undefined
   if (body === undefined) {
     const isUsual = READS.has(method) || WRITES.has(method)
-    return isUsual ? { method, headers, octets: undefined } : undefined
+    return isUsual ? { method, headers, bytes: undefined } : undefined
   }
-  const octets = WRITES.has(method) ? octetsOf(body) : undefined
-  if (octets === undefined) return undefined
-  // The Fetch standard, section 5.2: a text has a media type of its own, octets have none.
+  const bytes = WRITES.has(method) ? bytesOf(body) : undefined
+  if (bytes === undefined) return undefined
+  // The Fetch standard, section 5.2: a text has a media type of its own, bytes have none.
   if (typeof body === 'string' && !headers.has('content-type')) {
     headers.set('content-type', 'text/plain;charset=UTF-8')
   }
-  return { method, headers, octets }
+  return { method, headers, bytes }
 }
 
-function octetsOf(body: unknown): Uint8Array<ArrayBuffer> | undefined {
+function bytesOf(body: unknown): Uint8Array<ArrayBuffer> | undefined {
   if (typeof body === 'string') return UTF_8.encode(body)
   // `fetch` refuses memory that is shared.
   if (body instanceof Uint8Array && body.buffer instanceof ArrayBuffer) return new Uint8Array(body)

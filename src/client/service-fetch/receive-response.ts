@@ -1,6 +1,6 @@
 import type { Judged } from './attempt-outcome.js'
 import { lostAnswer } from './network-error.js'
-import { cancel, type OctetReader, readOctets } from './read-bytes.js'
+import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 
 /** An answer as far as it is read within its attempt. */
 export type Answer =
@@ -12,7 +12,7 @@ export type Answer =
       readonly type: 'flowing'
       readonly response: Response
       readonly beginning: readonly Uint8Array[]
-      readonly rest: OctetReader
+      readonly rest: ByteReader
     }
 
 /**
@@ -23,13 +23,13 @@ export type Answer =
 export async function receive(response: Response, maxBytes: number): Promise<Answer> {
   const { body } = response
   if (body === null) return { type: 'bodiless', response }
-  const reader: OctetReader = body.getReader()
+  const reader: ByteReader = body.getReader()
   if (flowsFromTheStart(response.headers, maxBytes)) {
     return { type: 'flowing', response, beginning: [], rest: reader }
   }
-  const read = await readOctets(reader, maxBytes)
+  const read = await readBytes(reader, maxBytes)
   return read.isWhole
-    ? { type: 'kept', response, body: read.octets }
+    ? { type: 'kept', response, body: read.bytes }
     : { type: 'flowing', response, beginning: read.beginning, rest: read.rest }
 }
 
@@ -38,12 +38,12 @@ function flowsFromTheStart(headers: Headers, maxBytes: number): boolean {
   return /^text\/event-stream *(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
-const NO_OCTETS = new Uint8Array(0)
+const NO_BYTES = new Uint8Array(0)
 
 export function judgedOf(answer: Answer): Judged {
   const { status, headers } = answer.response
   if (answer.type === 'flowing') return { status, headers, body: undefined }
-  return { status, headers, body: answer.type === 'kept' ? answer.body : NO_OCTETS }
+  return { status, headers, body: answer.type === 'kept' ? answer.body : NO_BYTES }
 }
 
 /** An answer that is not handed over: what is left of it is not waited for. */

@@ -25,7 +25,7 @@ export const isContent = (chunk: unknown): chunk is string | Uint8Array =>
   typeof chunk === 'string' || types.isUint8Array(chunk)
 
 /** A copy: a handler may use its buffer again once it has been called back. */
-export const octetsOf = (
+export const bytesOf = (
   chunk: string | Uint8Array,
   encoding: BufferEncoding | undefined,
 ): Uint8Array => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk))

@@ -51,7 +51,7 @@ export interface Capture extends CaptureOptions, Sending {
   waitingHead: WaitingHead | undefined
   isChunkingRemoved: boolean
   argsBesideStatus: readonly unknown[]
-  kept: { readonly octets: Uint8Array; readonly callback: Callback | undefined }[]
+  kept: { readonly bytes: Uint8Array; readonly callback: Callback | undefined }[]
   keptBytes: number
   endCallback: Callback | undefined
   /** Whether it has been thrown away, and its handler may still write the rest. */
@@ -74,11 +74,11 @@ export function happen(capture: Capture, event: PhaseEvent): void {
 }
 
 /** Keeps a part of the body. */
-export function keep(capture: Capture, octets: Uint8Array, callback: Callback | undefined): void {
-  capture.keptBytes += octets.byteLength
+export function keep(capture: Capture, bytes: Uint8Array, callback: Callback | undefined): void {
+  capture.keptBytes += bytes.byteLength
   if (capture.keptBytes > capture.maxBytes) happen(capture, 'outgrown')
   const isCalledNow = isHeld(capture.phase)
-  capture.kept.push({ octets, callback: isCalledNow ? undefined : callback })
+  capture.kept.push({ bytes, callback: isCalledNow ? undefined : callback })
   if (isCalledNow && callback !== undefined) process.nextTick(callback)
 }
 
@@ -89,7 +89,7 @@ export function complete(capture: Capture, { status, headers }: Head): void {
   capture.kept = []
   const [first] = kept
   const isOne = first !== undefined && kept.length === 1
-  const body = isOne ? first.octets : Buffer.concat(kept.map(({ octets }) => octets))
+  const body = isOne ? first.bytes : Buffer.concat(kept.map(({ bytes }) => bytes))
   const args = [body.byteLength > 0 ? body : undefined, endCallback]
   sendAfter(capture, observer.complete({ status, headers, body }), () => deliverEnd(capture, args))
 }
@@ -155,14 +155,14 @@ function open(capture: Capture): void {
   happen(capture, 'recorded')
   if (capture.waitingHead?.isLeftToEnd) {
     // One piece, which its handler has ended it with.
-    const args = [kept[0]?.octets, endCallback]
+    const args = [kept[0]?.bytes, endCallback]
     sendAfter(capture, observer.flowed(), () => deliverEnd(capture, args))
     return
   }
   sendHead(capture)
   let isDrained = kept.length > 0
-  for (const { octets, callback } of kept) {
-    isDrained = send(capture, 'write', [octets, callback]) === true
+  for (const { bytes, callback } of kept) {
+    isDrained = send(capture, 'write', [bytes, callback]) === true
   }
   if (kept.length === 0) send(capture, 'flushHeaders', [])
   if (capture.phase === 'ending') {

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import {
+  bytesOf,
   type Callback,
   isContent,
   lengthMismatch,
-  octetsOf,
   writeAfterEnd,
   writtenBy,
 } from './chunk.js'
@@ -107,9 +107,9 @@ export function write(capture: Capture, args: unknown[]): unknown {
     if (callback !== undefined) process.nextTick(callback)
     return true
   }
-  const octets = octetsOf(chunk, encoding)
-  assertLength(capture, head, { added: octets.byteLength, isLast: false })
-  keep(capture, octets, callback)
+  const bytes = bytesOf(chunk, encoding)
+  assertLength(capture, head, { added: bytes.byteLength, isLast: false })
+  keep(capture, bytes, callback)
   return isHeld(capture.phase)
 }
 
@@ -132,14 +132,14 @@ export function end(capture: Capture, args: unknown[]): unknown {
     sendAfter(capture, observer.flowed(), () => deliverEnd(capture, args))
     return response
   }
-  const octets = isContent(chunk) ? octetsOf(chunk, encoding) : NOTHING
+  const bytes = isContent(chunk) ? bytesOf(chunk, encoding) : NOTHING
   const isLeftToEnd = capture.head === undefined
   const head = writeImplicitHead(capture)
   if (capture.waitingHead !== undefined) capture.waitingHead.isLeftToEnd = isLeftToEnd
   capture.endCallback = callback
   if (!capture.isHead && !isBodyless(head.status)) {
-    assertLength(capture, head, { added: octets.byteLength, isLast: true })
-    if (octets.byteLength > 0) keep(capture, octets, undefined)
+    assertLength(capture, head, { added: bytes.byteLength, isLast: true })
+    if (bytes.byteLength > 0) keep(capture, bytes, undefined)
   }
   if (isHeld(capture.phase)) complete(capture, head)
   else finish(capture)

@@ -36,12 +36,12 @@ export function encodeResult({ status, headers, body }: StoredResult): Buffer {
 
 /** `undefined` for what `encodeResult` has not made, or not left so. */
 export function decodeResult(encoded: Uint8Array): StoredResult | undefined {
-  const octets = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength)
-  const end = octets.indexOf(LINE_FEED)
+  const bytes = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength)
+  const end = bytes.indexOf(LINE_FEED)
   if (end === -1) return undefined
   try {
-    const [status, headers, length] = headSchema.parse(JSON.parse(octets.toString('utf8', 0, end)))
-    const body = octets.subarray(end + 1)
+    const [status, headers, length] = headSchema.parse(JSON.parse(bytes.toString('utf8', 0, end)))
+    const body = bytes.subarray(end + 1)
     return body.byteLength === length ? { status, headers, body } : undefined
   } catch {
     return undefined

@@ -85,7 +85,7 @@ export function outcomeUnknown(
 const LENGTH = 'content-length'
 
 /**
- * Answers with a kept result: raw octets, to which Express adds nothing. The head is left to `end`, as a
+ * Answers with a kept result: raw bytes, to which Express adds nothing. The head is left to `end`, as a
  * handler's is: an outer middleware may change it there.
  */
 export function replayResult(response: Response, { status, headers, body }: StoredResult): void {

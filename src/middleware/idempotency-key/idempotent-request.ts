@@ -89,7 +89,7 @@ function nameRequest(
   const made = fingerprintOf({ method, target, mediaType: mediaTypeOf(request), body })
   if (made !== undefined) return made
   throw wrongWiring(
-    `${BY} needs the option fingerprint: the body is not in req.body as a parser of JSON, forms, text or octets leaves it`,
+    `${BY} needs the option fingerprint: the body is not in req.body as a parser of JSON, forms, text or bytes leaves it`,
   )
 }
 

@@ -37,7 +37,7 @@ export interface MigrationEndpointOptions {
   readonly onDecision?: MigrationDecisionObserver | undefined
   /** The member of the body that names the organization. Default: `'organizationId'`. */
   readonly organizationField?: string | undefined
-  /** Octets, 1024 to 1,048,576. Default: 16384. */
+  /** Bytes, 1024 to 1,048,576. Default: 16384. */
   readonly maxBodyBytes?: number | undefined
   /** Seconds, 1 to 3600: how long an import is trusted to be alive without renewing. Default: 30. */
   readonly leaseSeconds?: number | undefined

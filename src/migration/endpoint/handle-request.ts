@@ -19,7 +19,7 @@ export interface EndpointSettings extends KeySettings {
   readonly loadUser: LoadUser
   readonly limits: { readonly credential: MigrationLimiter; readonly user: MigrationLimiter }
   readonly acceptWarnings: ReadonlySet<UserWarningCode>
-  readonly readRequest: (octets: Uint8Array) => MigrationRequest | undefined
+  readonly readRequest: (bytes: Uint8Array) => MigrationRequest | undefined
   readonly maxBodyBytes: number
 }
 
@@ -87,7 +87,7 @@ async function readAsked(
   const body = await need(course, 'body_unfinished', read)
   if (body.type === 'too_large') return refused('body_too_large')
   if (body.type === 'cut_off') return refused('body_cut_off')
-  const asked = readRequest(body.octets)
+  const asked = readRequest(body.bytes)
   return asked === undefined ? refused('body_malformed') : pass(asked)
 }
 

@@ -55,9 +55,9 @@ const organization = text(MOST_CHARACTERS).optional()
 /** Reads bodies whose organization has this name. Anything of another form is `undefined`. */
 export function requestReader(
   organizationField: string,
-): (octets: Uint8Array) => MigrationRequest | undefined {
-  return (octets) => {
-    const json = readJsonObject(octets)
+): (bytes: Uint8Array) => MigrationRequest | undefined {
+  return (bytes) => {
+    const json = readJsonObject(bytes)
     if (json === undefined) return undefined
     const { [organizationField]: named, ...members } = json.members
     const { data: organizationId, success: isOrganization } = organization.safeParse(named)

@@ -16,15 +16,15 @@ export function isJsonInUtf8(request: IncomingMessage): boolean {
   )
 }
 
-/** The octets of a body, or why there are none. */
+/** The bytes of a body, or why there are none. */
 export type BodyRead =
-  | { readonly type: 'whole'; readonly octets: Buffer }
+  | { readonly type: 'whole'; readonly bytes: Buffer }
   | { readonly type: 'too_large' }
   /** The caller is gone. */
   | { readonly type: 'cut_off' }
 
 /**
- * Reads at most so many octets; what comes after them, or after the signal has aborted, is let go.
+ * Reads at most so many bytes; what comes after them, or after the signal has aborted, is let go.
  *
  * @throws ServiceAuthError when somebody else has read the body before.
  */
@@ -64,7 +64,7 @@ function collect(
       if (size > maxBytes) settle({ type: 'too_large' })
       else chunks.push(chunk)
     }
-    const end = (): void => settle({ type: 'whole', octets: Buffer.concat(chunks) })
+    const end = (): void => settle({ type: 'whole', bytes: Buffer.concat(chunks) })
     const cutOff = (): void => settle({ type: 'cut_off' })
     if (request.destroyed || signal.aborted) {
       cutOff()

@@ -44,7 +44,7 @@ function checkOwnership(what: 'folder' | 'file', { mode, uid }: Ownership): void
 }
 
 /**
- * The size of the journal's file in octets.
+ * The size of the journal's file in bytes.
  *
  * @throws MigrationError `bad_journal`, when it is no file, another's, or others can read or change it.
  */

@@ -6,7 +6,7 @@ import type { Unit } from './read-frames.js'
 /** Appends to an open journal. */
 export interface JournalWriter {
   append(lines: readonly string[]): Promise<void>
-  /** Octets that are on disk. */
+  /** Bytes that are on disk. */
   size(): number
   /** Resolves when nothing is being written. */
   settled(): Promise<void>
@@ -32,12 +32,12 @@ export function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check
     const units = taken.map(({ body }) => {
       const unit = encodeUnit(next, body)
       next = unit.check
-      return unit.octets
+      return unit.bytes
     })
-    const octets = Buffer.concat(units)
-    await writeAt(handle, octets, end)
+    const bytes = Buffer.concat(units)
+    await writeAt(handle, bytes, end)
     await handle.datasync()
-    end += octets.length
+    end += bytes.length
     check = next
   }
 
@@ -85,13 +85,13 @@ function unwritable(error: unknown): MigrationError {
 }
 
 /** A disk that is nearly full takes a part at first. */
-async function writeAt(handle: FileHandle, octets: Buffer, position: number): Promise<void> {
+async function writeAt(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
   let written = 0
-  while (written < octets.length) {
+  while (written < bytes.length) {
     const { bytesWritten } = await handle.write(
-      octets,
+      bytes,
       written,
-      octets.length - written,
+      bytes.length - written,
       position + written,
     )
     written += bytesWritten

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { MigrationError } from '../run/migration-error.js'
-import { decodeBody, decodeHead, FIRST_CHECK, HEAD_OCTETS, HEADER, VERSION } from './frame.js'
+import { decodeBody, decodeHead, FIRST_CHECK, HEAD_BYTES, HEADER, VERSION } from './frame.js'
 
 /** A unit of the file. */
 export interface Unit {
@@ -12,29 +12,29 @@ export interface Unit {
   readonly line: number
 }
 
-const WINDOW_OCTETS = 256 * 1024
-const HEADER_OCTETS = HEADER.length
+const WINDOW_BYTES = 256 * 1024
+const HEADER_BYTES = HEADER.length
 
 /**
- * The whole units of a journal of `size` octets, one at a time; ends before an incomplete last one.
+ * The whole units of a journal of `size` bytes, one at a time; ends before an incomplete last one.
  *
  * @throws MigrationError `bad_journal`, with the line of the damage.
  */
 export async function* readUnits(handle: FileHandle, size: number): AsyncGenerator<Unit> {
-  const octetsAt = windowOn(handle, size)
-  checkHeader(await octetsAt(0, HEADER_OCTETS))
+  const bytesAt = windowOn(handle, size)
+  checkHeader(await bytesAt(0, HEADER_BYTES))
   let previous = FIRST_CHECK
-  let start = HEADER_OCTETS
+  let start = HEADER_BYTES
   for (let line = 2; start < size; line += 1) {
-    const headOctets = await octetsAt(start, HEAD_OCTETS)
-    if (headOctets.length < HEAD_OCTETS) return
-    const head = decodeHead(previous, headOctets)
+    const headBytes = await bytesAt(start, HEAD_BYTES)
+    if (headBytes.length < HEAD_BYTES) return
+    const head = decodeHead(previous, headBytes)
     if (head === undefined) throw damaged(line)
-    const unit = await octetsAt(start, head.octets)
-    if (unit.length < head.octets) return
+    const unit = await bytesAt(start, head.bytes)
+    if (unit.length < head.bytes) return
     const body = decodeBody(head, unit)
     if (body === undefined) throw damaged(line)
-    start += head.octets
+    start += head.bytes
     previous = head.check
     yield { body, end: start, check: previous, line }
   }
@@ -44,17 +44,17 @@ export async function* readUnits(handle: FileHandle, size: number): AsyncGenerat
 export const linesOf = ({ body }: Unit): string[] => JSON.parse(body.toString())
 
 /** What the first unit continues, where there is none yet. */
-export const NO_UNIT: Omit<Unit, 'body'> = { end: HEADER_OCTETS, check: FIRST_CHECK, line: 1 }
+export const NO_UNIT: Omit<Unit, 'body'> = { end: HEADER_BYTES, check: FIRST_CHECK, line: 1 }
 
 /**
- * The size of a file without the zeros at its end: octets that a crash of the machine kept from the
+ * The size of a file without the zeros at its end: bytes that a crash of the machine kept from the
  * disk after it had kept the new size.
  */
 export async function writtenSize(handle: FileHandle, size: number): Promise<number> {
-  const chunk = Buffer.alloc(WINDOW_OCTETS)
+  const chunk = Buffer.alloc(WINDOW_BYTES)
   let end = size
   while (end > 0) {
-    const start = Math.max(0, end - WINDOW_OCTETS)
+    const start = Math.max(0, end - WINDOW_BYTES)
     const { bytesRead } = await handle.read(chunk, 0, end - start, start)
     let written = bytesRead
     while (written > 0 && chunk[written - 1] === 0) written -= 1
@@ -67,8 +67,8 @@ export async function writtenSize(handle: FileHandle, size: number): Promise<num
 export const damaged = (line: number): MigrationError =>
   new MigrationError('bad_journal', 'the journal is damaged', line)
 
-function checkHeader(octets: Buffer): void {
-  const text = octets.toString('latin1')
+function checkHeader(bytes: Buffer): void {
+  const text = bytes.toString('latin1')
   if (text === HEADER) return
   const version = /^\{"journal":"express-service-auth\/migration","version":(\d+)[,}]/.exec(
     text,
@@ -79,25 +79,25 @@ function checkHeader(octets: Buffer): void {
   throw new MigrationError('bad_journal', 'this is no journal of a migration, or it is damaged', 1)
 }
 
-/** Reads where it is asked to, fewer octets at the end, with one system call for many small pieces. */
+/** Reads where it is asked to, fewer bytes at the end, with one system call for many small pieces. */
 function windowOn(handle: FileHandle, size: number) {
   let window: Buffer = Buffer.alloc(0)
   let windowStart = 0
-  return async (start: number, octets: number): Promise<Buffer> => {
-    const end = Math.min(start + octets, size)
+  return async (start: number, bytes: number): Promise<Buffer> => {
+    const end = Math.min(start + bytes, size)
     if (start < windowStart || end > windowStart + window.length) {
-      window = await readAt(handle, start, Math.min(Math.max(octets, WINDOW_OCTETS), size - start))
+      window = await readAt(handle, start, Math.min(Math.max(bytes, WINDOW_BYTES), size - start))
       windowStart = start
     }
     return window.subarray(start - windowStart, end - windowStart)
   }
 }
 
-async function readAt(handle: FileHandle, start: number, octets: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(octets)
+async function readAt(handle: FileHandle, start: number, bytes: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(bytes)
   let filled = 0
-  while (filled < octets) {
-    const { bytesRead } = await handle.read(buffer, filled, octets - filled, start + filled)
+  while (filled < bytes) {
+    const { bytesRead } = await handle.read(buffer, filled, bytes - filled, start + filled)
     if (bytesRead === 0) break
     filled += bytesRead
   }

@@ -19,7 +19,7 @@ export interface Surveying {
   readonly signal: AbortSignal
 }
 
-/** What one reading of the source has left in memory: some octets a record. */
+/** What one reading of the source has left in memory: some bytes a record. */
 export interface SurveyedSource {
   readonly index: IdentityIndex
   readonly lines: GrowingNumbers
@@ -33,7 +33,7 @@ export interface SurveyedSource {
  */
 export async function surveySource(surveying: Surveying): Promise<SurveyedSource> {
   const { settings, signal } = surveying
-  const source = openSource(settings.source, { maxRecordOctets: settings.batchBytes })
+  const source = openSource(settings.source, { maxRecordBytes: settings.batchBytes })
   const index = createIdentityIndex()
   const lines = growingNumbers()
   const checks = growingNumbers()
@@ -93,7 +93,7 @@ async function begin(
   )
 }
 
-/** A list of numbers from 0 to 4,294,967,295, four octets each. */
+/** A list of numbers from 0 to 4,294,967,295, four bytes each. */
 interface GrowingNumbers {
   readonly length: number
   at(index: number): number

@@ -9,7 +9,7 @@ export type Correction =
   | {
       readonly type: 'replace'
       readonly externalUserId: string
-      /** `value`, `text` and `octets` are the user's; the line is that of the corrections. */
+      /** `value`, `text` and `bytes` are the user's; the line is that of the corrections. */
       readonly record: SourceRecord
     }
   | {
@@ -32,16 +32,16 @@ export interface CorrectionPass extends AsyncIterable<Correction> {
 }
 
 /** `{"replaces":id,"user":` around a record. */
-const MAX_ENVELOPE_OCTETS = 4096
+const MAX_ENVELOPE_BYTES = 4096
 const MAX_REASON_LENGTH = 500
 const FORMS =
   'a correction is {"replaces":id,"user":{…}}, {"leaveOut":id,"reason":"…"} or {"accept":id,"reason":"…"}'
 
 /** @throws TypeError when it is neither form of a source. */
-export function openCorrections(source: Source, maxRecordOctets: number): OpenCorrections {
+export function openCorrections(source: Source, maxRecordBytes: number): OpenCorrections {
   const open: OpenSource = openSource(source, {
     code: 'bad_corrections',
-    maxRecordOctets: maxRecordOctets + MAX_ENVELOPE_OCTETS,
+    maxRecordBytes: maxRecordBytes + MAX_ENVELOPE_BYTES,
   })
   const refuse = (message: string, line: number): MigrationError =>
     new MigrationError('bad_corrections', `${message} (${JSON.stringify(open.name)})`, line)
@@ -53,7 +53,7 @@ export function openCorrections(source: Source, maxRecordOctets: number): OpenCo
       async function* corrections(): AsyncGenerator<Correction> {
         const corrected = createDigestSet()
         for await (const record of pass) {
-          const correction = parseCorrection(record, maxRecordOctets)
+          const correction = parseCorrection(record, maxRecordBytes)
           if (typeof correction === 'string') throw refuse(correction, record.line)
           if (!corrected.add(correction.externalUserId)) {
             throw refuse('this identity has a correction already', record.line)
@@ -68,12 +68,12 @@ export function openCorrections(source: Source, maxRecordOctets: number): OpenCo
 }
 
 /** A text is what is wrong with it. */
-function parseCorrection({ value, line }: SourceRecord, maxOctets: number): Correction | string {
+function parseCorrection({ value, line }: SourceRecord, maxBytes: number): Correction | string {
   const { replaces, user, leaveOut, accept, reason } = value
   const [first, second] = Object.keys(value).sort()
   if (first === undefined || second === undefined || Object.keys(value).length > 2) return FORMS
   if (`${first} ${second}` === 'replaces user') {
-    return isId(replaces) ? replacement(replaces, user, { line, maxOctets }) : FORMS
+    return isId(replaces) ? replacement(replaces, user, { line, maxBytes }) : FORMS
   }
   const type = first === 'accept' ? 'accept' : 'leaveOut'
   const externalUserId = type === 'accept' ? accept : leaveOut
@@ -87,7 +87,7 @@ function parseCorrection({ value, line }: SourceRecord, maxOctets: number): Corr
 function replacement(
   externalUserId: string,
   user: unknown,
-  { line, maxOctets }: { readonly line: number; readonly maxOctets: number },
+  { line, maxBytes }: { readonly line: number; readonly maxBytes: number },
 ): Correction | string {
   if (typeof user !== 'object' || user === null || Array.isArray(user)) return FORMS
   const value = user as Readonly<Record<string, unknown>>
@@ -95,9 +95,9 @@ function replacement(
     return 'the user must have the externalUserId that it replaces'
   }
   const text = JSON.stringify(value)
-  const octets = Buffer.byteLength(text)
-  if (octets > maxOctets) return `this user is longer than ${maxOctets} octets`
-  return { type: 'replace', externalUserId, record: { line, value, text, octets } }
+  const bytes = Buffer.byteLength(text)
+  if (bytes > maxBytes) return `this user is longer than ${maxBytes} bytes`
+  return { type: 'replace', externalUserId, record: { line, value, text, bytes } }
 }
 
 const isId = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -11,7 +11,7 @@ export interface DigestTable {
 
 /** 32-bit words of a digest. */
 const DIGEST_WORDS = 4
-const OCTETS_OF_A_WORD = 4
+const BYTES_OF_A_WORD = 4
 /** A digest and its number. */
 const ENTRY_WORDS = DIGEST_WORDS + 1
 /** Entries in an array; one array for all would be copied whenever it grows. */
@@ -88,15 +88,15 @@ export function createDigestTable(): DigestTable {
 }
 
 /**
- * In UTF-8 all lone surrogates are the same octets, so a text that has some is digested as UTF-16. The
- * digest comes as a string, a character an octet: a Buffer each time would be memory outside the heap.
+ * In UTF-8 all lone surrogates are the same bytes, so a text that has some is digested as UTF-16. The
+ * digest comes as a string, a character an byte: a Buffer each time would be memory outside the heap.
  */
 function writeDigest(text: string, digest: Int32Array): void {
   const named = textOfParts([text])
-  const octets = named.isWellFormed() ? named : Buffer.from(named, 'utf16le')
-  const characters = hash('sha256', octets, 'binary')
+  const bytes = named.isWellFormed() ? named : Buffer.from(named, 'utf16le')
+  const characters = hash('sha256', bytes, 'binary')
   for (let word = 0; word < DIGEST_WORDS; word += 1) {
-    const at = word * OCTETS_OF_A_WORD
+    const at = word * BYTES_OF_A_WORD
     digest[word] =
       characters.charCodeAt(at) |
       (characters.charCodeAt(at + 1) << 8) |

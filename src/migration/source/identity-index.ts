@@ -1,6 +1,6 @@
 import { createDigestTable } from './digest-table.js'
 
-/** Which identity of the source an id names, in about 30 octets an id. */
+/** Which identity of the source an id names, in about 30 bytes an id. */
 export interface IdentityIndex {
   readonly size: number
   /** The ordinal that has the id already, and keeps it; none when it was added. */
@@ -19,7 +19,7 @@ export function createIdentityIndex(): IdentityIndex {
   }
 }
 
-/** Finds texts that come twice, in about 30 octets a text. */
+/** Finds texts that come twice, in about 30 bytes a text. */
 interface DigestSet {
   readonly size: number
   has(text: string): boolean

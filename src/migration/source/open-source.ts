@@ -8,7 +8,7 @@ import type { Source, SourceRecord } from './source.js'
 
 export interface OpenSourceOptions {
   /** Of the largest record. */
-  readonly maxRecordOctets: number
+  readonly maxRecordBytes: number
   /** Of what is thrown. Default `bad_source`. */
   readonly code?: Extract<MigrationErrorCode, 'bad_source' | 'bad_corrections'>
 }
@@ -43,11 +43,11 @@ interface Reader {
 
 /** @throws TypeError when it is neither form of a source. */
 export function openSource(source: Source, options: OpenSourceOptions): OpenSource {
-  const { code = 'bad_source', maxRecordOctets } = options
+  const { code = 'bad_source', maxRecordBytes } = options
   const what = code === 'bad_source' ? 'the source' : 'the file of corrections'
   const refuse = (message: string, line?: number): MigrationError =>
     new MigrationError(code, `${message} (${JSON.stringify(reader.name)})`, line)
-  const reader = readerOf(source, maxRecordOctets, (message) => refuse(`${what} ${message}`))
+  const reader = readerOf(source, maxRecordBytes, (message) => refuse(`${what} ${message}`))
   let digestBefore: string | undefined
 
   async function* readRecords(reading: Reading): AsyncGenerator<SourceRecord, string> {
@@ -91,11 +91,11 @@ const CHANGED = 'has changed since it was first read'
 
 type Refusal = (message: string) => MigrationError
 
-function readerOf(source: Source, maxOctets: number, refuse: Refusal): Reader {
+function readerOf(source: Source, maxBytes: number, refuse: Refusal): Reader {
   const { file, name, records } = source as { file?: unknown; name?: unknown; records?: unknown }
-  if (typeof file === 'string' && file !== '') return fileReader(file, maxOctets, refuse)
+  if (typeof file === 'string' && file !== '') return fileReader(file, maxBytes, refuse)
   if (typeof name === 'string' && name !== '' && typeof records === 'function') {
-    return recordReader(name, records as () => AsyncIterable<unknown>, maxOctets)
+    return recordReader(name, records as () => AsyncIterable<unknown>, maxBytes)
   }
   throw new TypeError('a source must have a file, or a name and a function records')
 }
@@ -103,7 +103,7 @@ function readerOf(source: Source, maxOctets: number, refuse: Refusal): Reader {
 function recordReader(
   name: string,
   records: () => AsyncIterable<unknown>,
-  maxOctets: number,
+  maxBytes: number,
 ): Reader {
   return {
     name,
@@ -112,7 +112,7 @@ function recordReader(
       for await (const given of records()) {
         signal?.throwIfAborted()
         line += 1
-        const parsed = parseRecord(given, line, maxOctets)
+        const parsed = parseRecord(given, line, maxBytes)
         if (parsed.type === 'record') hash.update(parsed.record.text).update('\n')
         yield parsed
       }
@@ -120,7 +120,7 @@ function recordReader(
   }
 }
 
-function fileReader(name: string, maxOctets: number, refuse: Refusal): Reader {
+function fileReader(name: string, maxBytes: number, refuse: Refusal): Reader {
   let versionBefore: string | undefined
 
   const checkVersion = async (handle: FileHandle): Promise<void> => {
@@ -136,10 +136,10 @@ function fileReader(name: string, maxOctets: number, refuse: Refusal): Reader {
       const handle = await openFile(name, refuse)
       try {
         await checkVersion(handle)
-        const seen = (octets: Buffer): void => void hash.update(octets)
-        for await (const line of readLines(handle, maxOctets, seen)) {
+        const seen = (bytes: Buffer): void => void hash.update(bytes)
+        for await (const line of readLines(handle, maxBytes, seen)) {
           signal?.throwIfAborted()
-          yield parseLine(line, maxOctets)
+          yield parseLine(line, maxBytes)
         }
         await checkVersion(handle)
       } catch (error) {

@@ -20,9 +20,9 @@ const AN_ARRAY = 'here is an array: NDJSON has one record a line, without bracke
 const NOT_AN_OBJECT = 'this is no JSON object'
 
 /** Reads a line of NDJSON; one that ends in CR LF as well. */
-export function parseLine({ number, octets, ended }: Line, maxOctets: number): ParsedLine {
-  const content = octets.at(-1) === CARRIAGE_RETURN ? octets.subarray(0, -1) : octets
-  if (content.length > maxOctets) return fault(`this line is longer than ${maxOctets} octets`)
+export function parseLine({ number, bytes, ended }: Line, maxBytes: number): ParsedLine {
+  const content = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
+  if (content.length > maxBytes) return fault(`this line is longer than ${maxBytes} bytes`)
   if (number === 1 && beginsWith(content, BYTE_ORDER_MARK)) {
     return fault('the file begins with a byte order mark, and must be UTF-8 without one')
   }
@@ -36,23 +36,23 @@ export function parseLine({ number, octets, ended }: Line, maxOctets: number): P
   if (ARRAY.test(text)) return fault(AN_ARRAY)
   if (value === undefined) return fault(ended ? NOT_JSON : CUT)
   if (!isObject(value)) return fault(NOT_AN_OBJECT)
-  return { type: 'record', record: { line: number, value, text, octets: content.length } }
+  return { type: 'record', record: { line: number, value, text, bytes: content.length } }
 }
 
 /** Reads a record that a program gave: as what JSON makes of it, for that is what will be sent. */
-export function parseRecord(given: unknown, line: number, maxOctets: number): ParsedLine {
+export function parseRecord(given: unknown, line: number, maxBytes: number): ParsedLine {
   const text = writeJson(given)
   const value = text === undefined ? undefined : parseJson(text)
   if (text === undefined || !isObject(value)) return fault(NOT_AN_OBJECT)
-  const octets = Buffer.byteLength(text)
-  if (octets > maxOctets) return fault(`this record is longer than ${maxOctets} octets`)
-  return { type: 'record', record: { line, value, text, octets } }
+  const bytes = Buffer.byteLength(text)
+  if (bytes > maxBytes) return fault(`this record is longer than ${maxBytes} bytes`)
+  return { type: 'record', record: { line, value, text, bytes } }
 }
 
 const fault = (message: string): ParsedLine => ({ type: 'fault', message })
 
-const beginsWith = (octets: Buffer, mark: Buffer): boolean =>
-  octets.subarray(0, mark.length).equals(mark)
+const beginsWith = (bytes: Buffer, mark: Buffer): boolean =>
+  bytes.subarray(0, mark.length).equals(mark)
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

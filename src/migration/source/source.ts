@@ -14,5 +14,5 @@ export interface SourceRecord {
   /** The record as JSON on one line: of a file as it stands there. */
   readonly text: string
   /** Of `text` in UTF-8. */
-  readonly octets: number
+  readonly bytes: number
 }

@@ -18,7 +18,7 @@ import { type Belonging, createResultCipher, type ResultCipher } from './result-
 
 /** Options of `encryptedStore`. */
 export interface EncryptedStoreOptions {
-  /** 1 to 16 ids (1 to 64 of `A-Za-z0-9._-`) to 32 octets each, which are copied. */
+  /** 1 to 16 ids (1 to 64 of `A-Za-z0-9._-`) to 32 bytes each, which are copied. */
   readonly keys: Readonly<Record<string, Uint8Array>>
   /** The id of the key that encrypts. All of them decrypt. */
   readonly current: string
@@ -58,7 +58,7 @@ export type EncryptedStore<Store extends IdempotencyStore | CoupledStore> = Pick
   (Store extends RecordKeeper ? RecordKeeper : unknown)
 
 const MOST_KEYS = 16
-const KEY_OCTETS = 32
+const KEY_BYTES = 32
 
 const schema = optionsObject({
   keys: z.custom<object>(isRecord, { error: 'must be an object' }).transform(parseKeys),
@@ -74,12 +74,12 @@ function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Ar
     fault(`must have 1 to ${MOST_KEYS} ids`)
     return new Map()
   }
-  entries.forEach(([id, octets], index) => {
+  entries.forEach(([id, bytes], index) => {
     // What has been taken for an id may be a key: only what is too short for one is shown.
-    const path = [KEY_ID_FORM.test(id) && id.length < KEY_OCTETS ? id : index]
+    const path = [KEY_ID_FORM.test(id) && id.length < KEY_BYTES ? id : index]
     if (!KEY_ID_FORM.test(id)) fault('must have an id of 1 to 64 of A-Za-z0-9._-', path)
-    const isKey = isUint8Array(octets) && octets.byteLength === KEY_OCTETS
-    if (!isKey) fault(`must be a Uint8Array of ${KEY_OCTETS} octets`, path)
+    const isKey = isUint8Array(bytes) && bytes.byteLength === KEY_BYTES
+    if (!isKey) fault(`must be a Uint8Array of ${KEY_BYTES} bytes`, path)
   })
   return new Map(entries)
 }

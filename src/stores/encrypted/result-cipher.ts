@@ -32,12 +32,12 @@ const OPENING = {
   maxDecompressedLength: 0,
 }
 
-/** Encrypts results as compact JWE (RFC 7516) by keys of 32 octets, which are copied. */
+/** Encrypts results as compact JWE (RFC 7516) by keys of 32 bytes, which are copied. */
 export function createResultCipher(
-  octetsById: ReadonlyMap<string, Uint8Array>,
+  bytesById: ReadonlyMap<string, Uint8Array>,
   current: string,
 ): ResultCipher {
-  const keys = new Map([...octetsById].map(([id, octets]) => [id, importKey(octets)]))
+  const keys = new Map([...bytesById].map(([id, bytes]) => [id, importKey(bytes)]))
 
   async function encrypt(plaintext: Uint8Array, kid: string): Promise<string> {
     const key = await keyFor({ ...HEADER, kid })
@@ -85,8 +85,8 @@ export function createResultCipher(
 }
 
 /** Once for all results: an import for each would cost a fifth more. */
-function importKey(octets: Uint8Array): Promise<CryptoKey> {
-  const copy = Uint8Array.from(octets)
+function importKey(bytes: Uint8Array): Promise<CryptoKey> {
+  const copy = Uint8Array.from(bytes)
   const key = crypto.subtle.importKey('raw', copy, 'AES-GCM', false, ['encrypt', 'decrypt'])
   // Whoever needs the key is told.
   key.catch(() => {})

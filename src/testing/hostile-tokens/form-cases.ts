@@ -88,7 +88,7 @@ function encodingCases({ good, token }: Forge): Draft[] {
       `${header}.${payload}.${signature.slice(0, 8)}=${signature.slice(9)}`,
     ],
     [
-      'a signature in another spelling of the same octets',
+      'a signature in another spelling of the same bytes',
       `${header}.${payload}.${respell(signature)}`,
     ],
     ['a header of a length that base64url does not have', oddLength(token)],
@@ -101,7 +101,7 @@ function encodingCases({ good, token }: Forge): Draft[] {
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Sets a bit of the last character that does not count; 256 octets leave four of them. */
+/** Sets a bit of the last character that does not count; 256 bytes leave four of them. */
 function respell(signature: string): string {
   const last = ALPHABET.indexOf(signature.charAt(signature.length - 1))
   return signature.slice(0, -1) + ALPHABET.charAt(last | 1)
@@ -143,7 +143,7 @@ function jsonCases({ token, header, claims, attacker }: Forge): Draft[] {
     ['a payload cut off', token({ payload: payloadText.slice(0, -1) })],
     ['a header with more behind it', token({ header: `${headerText}{}` })],
     ['a payload with more behind it', token({ payload: `${payloadText}{}` })],
-    ['a header of raw octets', token({ header: Buffer.from([0, 1, 2, 255]) })],
+    ['a header of raw bytes', token({ header: Buffer.from([0, 1, 2, 255]) })],
     ['a header with a byte order mark', token({ header: `${bom}${headerText}` })],
     ['a payload with a byte order mark', token({ payload: `${bom}${payloadText}` })],
     ['a header of invalid UTF-8', token({ header: brokenUtf8(headerText) })],

@@ -23,11 +23,11 @@ function bentCases({ good, key, token }: Forge): Draft[] {
   const unsigned = good.slice(0, good.lastIndexOf('.'))
   return [
     ['an empty signature', `${unsigned}.`],
-    ['one octet short', bent((signature) => signature.subarray(1))],
-    ['its last octet short', bent((signature) => signature.subarray(0, -1))],
-    ['one octet of one', bent(() => Buffer.of(1))],
-    ['an octet more in front', bent((signature) => Buffer.concat([Buffer.of(0), signature]))],
-    ['an octet more behind', bent((signature) => Buffer.concat([signature, Buffer.of(0)]))],
+    ['one byte short', bent((signature) => signature.subarray(1))],
+    ['its last byte short', bent((signature) => signature.subarray(0, -1))],
+    ['one byte of one', bent(() => Buffer.of(1))],
+    ['an byte more in front', bent((signature) => Buffer.concat([Buffer.of(0), signature]))],
+    ['an byte more behind', bent((signature) => Buffer.concat([signature, Buffer.of(0)]))],
     ['all zero', bent(() => Buffer.alloc(256))],
     ['the number one', bent(() => Buffer.concat([Buffer.alloc(255), Buffer.of(1)]))],
     ['all ones', bent(() => Buffer.alloc(256, 0xff))],

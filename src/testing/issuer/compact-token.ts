@@ -1,14 +1,14 @@
 import { type KeyObject, sign } from 'node:crypto'
 
-/** A segment before it is encoded: an object, or the text or octets of one that is malformed. */
+/** A segment before it is encoded: an object, or the text or bytes of one that is malformed. */
 export type Part = Readonly<Record<string, unknown>> | string | Uint8Array
 
 /** Returns the signature of its input. */
 export type Signer = (input: Buffer) => Uint8Array
 
 export function encodePart(part: Part): string {
-  const octets = typeof part === 'string' || part instanceof Uint8Array
-  return Buffer.from(octets ? part : JSON.stringify(part)).toString('base64url')
+  const bytes = typeof part === 'string' || part instanceof Uint8Array
+  return Buffer.from(bytes ? part : JSON.stringify(part)).toString('base64url')
 }
 
 /** A compact JWS of any content (RFC 7515, section 7.1). */

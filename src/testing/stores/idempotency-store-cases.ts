@@ -38,11 +38,11 @@ const ENDINGS: readonly Ending[] = [
   { type: 'released' },
 ]
 
-const EVERY_OCTET = Uint8Array.from({ length: 256 }, (_, octet) => octet)
+const EVERY_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => byte)
 const RESULTS = [
   new Uint8Array(),
   Buffer.from('1|d|"\r\n\0é'),
-  EVERY_OCTET,
+  EVERY_BYTE,
   randomBytes(LARGE_BYTES),
 ]
 
@@ -56,7 +56,7 @@ async function resultOf(
 }
 
 const ENDING_RULES: StoreRules<IdempotencyStore> = {
-  'a result comes back to every retry as it was given, to the octet': async (store) => {
+  'a result comes back to every retry as it was given, to the byte': async (store) => {
     for (const result of RESULTS) {
       const request = requestWith()
       const run = await begin(store, request)

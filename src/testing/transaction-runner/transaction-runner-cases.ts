@@ -25,8 +25,8 @@ export const transactionRunnerCases = <Tx>(
 const STATEMENT_MS = 100
 const SLEEP = `select pg_sleep(${(STATEMENT_MS + 2 * SLACK_MS) / 1000})::text as slept`
 
-/** A record may hold 64 MiB; a library that treats octets as text fails on the first of these. */
-const LARGE_OCTETS = 65_536
+/** A record may hold 64 MiB; a library that treats bytes as text fails on the first of these. */
+const LARGE_BYTES = 65_536
 
 const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
   'rows have the names and the text that the server has sent': async ({ runner }) => {
@@ -47,12 +47,12 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
     }, LIMITS)
   },
 
-  'octets are stored as they are given': async ({ runner, table }) => {
-    const all = Uint8Array.from({ length: LARGE_OCTETS }, (_, index) => index)
-    for (const octets of [new Uint8Array(), all, Buffer.from(all), all.subarray(3, 300)]) {
-      const text = `insert into ${table} (octets) values ($1) returning encode(octets, 'hex') as hex`
-      const rows = await runner.transaction((tx) => runner.query(tx, text, [octets]), LIMITS)
-      assert.deepEqual(rows, [{ hex: Buffer.from(octets).toString('hex') }])
+  'bytes are stored as they are given': async ({ runner, table }) => {
+    const all = Uint8Array.from({ length: LARGE_BYTES }, (_, index) => index)
+    for (const bytes of [new Uint8Array(), all, Buffer.from(all), all.subarray(3, 300)]) {
+      const text = `insert into ${table} (bytes) values ($1) returning encode(bytes, 'hex') as hex`
+      const rows = await runner.transaction((tx) => runner.query(tx, text, [bytes]), LIMITS)
+      assert.deepEqual(rows, [{ hex: Buffer.from(bytes).toString('hex') }])
     }
   },
 

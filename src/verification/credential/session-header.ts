@@ -6,7 +6,7 @@ export type SessionHeader = Readonly<Record<string, unknown>>
 /** What follows the header may be damaged, or empty: that is for the verifier of sessions to refuse. */
 const THREE_SEGMENTS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*$/
 
-/** The core's session tokens have less than 200 octets. */
+/** The core's session tokens have less than 200 bytes. */
 const MAX_HEADER_BYTES = 1024
 const MAX_HEADER_LENGTH = Math.ceil((MAX_HEADER_BYTES * 4) / 3)
 
@@ -35,11 +35,11 @@ function headerOf(token: string): SessionHeader | undefined {
   if (length < 1 || length > MAX_HEADER_LENGTH) return undefined
   const sent = token.slice(0, length)
   if (last !== undefined && last.segment === sent) return last.header
-  const octets = Buffer.from(sent, 'base64url')
-  // Only one spelling of the octets counts: Node also decodes what is not base64url. It is a text of
+  const bytes = Buffer.from(sent, 'base64url')
+  // Only one spelling of the bytes counts: Node also decodes what is not base64url. It is a text of
   // its own, so that remembering it keeps no token in memory.
-  const segment = octets.toString('base64url')
+  const segment = bytes.toString('base64url')
   if (segment !== sent) return undefined
-  last = { segment, header: readJsonObject(octets)?.members }
+  last = { segment, header: readJsonObject(bytes)?.members }
   return last.header
 }

@@ -121,15 +121,15 @@ function faultOfNumbers(modulus: Buffer, exponent: Buffer): SkipReason | undefin
 /** Decodes a Base64urlUInt (RFC 7518, section 2); drops leading zeros, which some libraries write. */
 function unsignedInteger(value: unknown): Buffer | undefined {
   if (typeof value !== 'string') return undefined
-  const octets = Buffer.from(value, 'base64url')
-  if (octets.toString('base64url') !== value) return undefined
-  const first = octets.findIndex((octet) => octet !== 0)
-  return first === -1 ? undefined : octets.subarray(first)
+  const bytes = Buffer.from(value, 'base64url')
+  if (bytes.toString('base64url') !== value) return undefined
+  const first = bytes.findIndex((byte) => byte !== 0)
+  return first === -1 ? undefined : bytes.subarray(first)
 }
 
-const bitLength = (octets: Buffer): number => octets.length * 8 - (Math.clz32(octets[0] ?? 0) - 24)
+const bitLength = (bytes: Buffer): number => bytes.length * 8 - (Math.clz32(bytes[0] ?? 0) - 24)
 
-function isOddFromThree(octets: Buffer): boolean {
-  const last = octets[octets.length - 1] ?? 0
-  return last % 2 === 1 && (octets.length > 1 || last >= 3)
+function isOddFromThree(bytes: Buffer): boolean {
+  const last = bytes[bytes.length - 1] ?? 0
+  return last % 2 === 1 && (bytes.length > 1 || last >= 3)
 }

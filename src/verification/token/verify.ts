@@ -25,9 +25,9 @@ export async function verifyToken(
 ): Promise<Decision<VerifiedToken>> {
   const found = keySource.current(kid) ?? (await keySource.find(kid))
   if (found === undefined) return deny('key_unknown')
-  let octets: Uint8Array
+  let bytes: Uint8Array
   try {
-    octets = (await compactVerify(token, found.publicKey, ALGORITHMS)).payload
+    bytes = (await compactVerify(token, found.publicKey, ALGORITHMS)).payload
   } catch (error) {
     if (error instanceof errors.JOSEError) return deny('signature_invalid', { keyId: kid })
     throw error
@@ -35,7 +35,7 @@ export async function verifyToken(
   // The set may have been swapped meanwhile: a key that has gone verifies nothing any more.
   const key = keySource.current(kid) ?? (await keySource.find(kid))
   if (key?.thumbprint !== found.thumbprint) return deny('key_unknown')
-  const payload = readJsonObject(octets)
+  const payload = readJsonObject(bytes)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })
 }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readFileOf, readJsonFile, readOctets } from '../../../src/cli/input/private-file.js'
+import { readBytes, readFileOf, readJsonFile } from '../../../src/cli/input/private-file.js'
 import { temporaryFile, temporaryFolder } from '../kit.js'
 
 const MEBIBYTE = 1024 * 1024
@@ -53,9 +53,9 @@ describe('any file', () => {
 
   test('is at most 1 MiB', async () => {
     const path = await temporaryFile(Buffer.alloc(MEBIBYTE, ' '))
-    expect(await readOctets('--body', path, 'public')).toHaveLength(MEBIBYTE)
+    expect(await readBytes('--body', path, 'public')).toHaveLength(MEBIBYTE)
     await writeFile(path, Buffer.alloc(MEBIBYTE + 1, ' '))
-    const read = readOctets('--body', path, 'public')
+    const read = readBytes('--body', path, 'public')
     await expect(read).rejects.toThrow('the file of --body is larger than 1 MiB')
   })
 

@@ -23,8 +23,8 @@ describe('standard input', () => {
   })
 
   test('may come in pieces that cut a character in two', async () => {
-    const octets = Buffer.from('é')
-    expect(await read([octets.subarray(0, 1), octets.subarray(1)]).text).toBe('é')
+    const bytes = Buffer.from('é')
+    expect(await read([bytes.subarray(0, 1), bytes.subarray(1)]).text).toBe('é')
   })
 
   test.each([

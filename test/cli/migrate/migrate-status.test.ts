@@ -66,14 +66,14 @@ test('status beside a step tells nothing of how the one before has ended', async
   expect((await project.migrate('status', '--json')).json()).toMatchObject({ state: 'core_fault' })
   const held = await fileJournal(project.journal)
   const file = join(project.journal, 'journal.ndjson')
-  const octets = await readFile(file)
+  const bytes = await readFile(file)
   expect((await project.migrate('status', '--json')).json()).toMatchObject({
     underWay: true,
     state: 'interrupted',
     findings: [],
     advice: [],
   })
-  expect(await readFile(file)).toEqual(octets)
+  expect(await readFile(file)).toEqual(bytes)
   await held.close()
 })
 

@@ -222,7 +222,7 @@ describe('the file of --keys', () => {
     ['with a key that is no text', { current: 'june', keys: { june: [good] } }],
     ['with padding', { current: 'june', keys: { june: `${good}=` } }],
     ['with a blank', { current: 'june', keys: { june: ` ${good}` } }],
-    ['with a key of 31 octets', { current: 'june', keys: { june: textOf(KEYS.june).slice(2) } }],
+    ['with a key of 31 bytes', { current: 'june', keys: { june: textOf(KEYS.june).slice(2) } }],
     ['with a key in hex', { current: 'june', keys: { june: KEYS.june.toString('hex') } }],
     ['with a current that is gone', { current: 'june', keys: { june: null, july: good } }],
     ['with a bad id', { current: 'a b', keys: { 'a b': good } }],

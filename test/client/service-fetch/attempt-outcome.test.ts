@@ -42,7 +42,7 @@ describe('what came of an attempt', () => {
   })
 
   it.each<[string, Omit<Given, 'status'>]>([
-    ['one octet more', { body: `${REFUSAL}\n` }],
+    ['one byte more', { body: `${REFUSAL}\n` }],
     ['another title', { body: REFUSAL.replace('Unauthorized', 'unauthorized') }],
     ['no body', { body: '' }],
     ['a body that flows', { body: undefined }],

@@ -17,7 +17,7 @@ const KEY = { 'idempotency-key': 'order-1' }
 function form(): FormData {
   const data = new FormData()
   data.set('item', 'book')
-  data.set('file', new Blob(['\u0000\u0001\u0002']), 'octets.bin')
+  data.set('file', new Blob(['\u0000\u0001\u0002']), 'bytes.bin')
   return data
 }
 
@@ -25,32 +25,32 @@ const stream = (...parts: Uint8Array[]): ReadableStream => ReadableStream.from(p
 
 interface Sent {
   readonly body: () => NonNullable<RequestInit['body']>
-  readonly octets?: string
+  readonly bytes?: string
   readonly mediaType: RegExp | undefined
 }
 
 const BODIES: Record<string, Sent> = {
   'a string': {
     body: () => 'caf\u00e9',
-    octets: 'caf\u00e9',
+    bytes: 'caf\u00e9',
     mediaType: /^text\/plain;charset=UTF-8$/,
   },
-  'no character': { body: () => '', octets: '', mediaType: /^text\/plain;charset=UTF-8$/ },
-  octets: { body: () => Buffer.from('octets'), octets: 'octets', mediaType: undefined },
+  'no character': { body: () => '', bytes: '', mediaType: /^text\/plain;charset=UTF-8$/ },
+  bytes: { body: () => Buffer.from('bytes'), bytes: 'bytes', mediaType: undefined },
   'an ArrayBuffer': {
     body: () => new Uint8Array([111, 107]).buffer,
-    octets: 'ok',
+    bytes: 'ok',
     mediaType: undefined,
   },
-  'a Blob': { body: () => new Blob(['b'], { type: 'a/b' }), octets: 'b', mediaType: /^a\/b$/ },
+  'a Blob': { body: () => new Blob(['b'], { type: 'a/b' }), bytes: 'b', mediaType: /^a\/b$/ },
   'a query': {
     body: () => new URLSearchParams({ a: '1 2' }),
-    ...{ octets: 'a=1+2', mediaType: /^application\/x-www-form-urlencoded;charset=UTF-8$/ },
+    ...{ bytes: 'a=1+2', mediaType: /^application\/x-www-form-urlencoded;charset=UTF-8$/ },
   },
   'a form': { body: form, mediaType: /^multipart\/form-data; boundary=\S{10,}$/ },
   'a stream': {
     body: () => stream(Buffer.from('one '), Buffer.from('two')),
-    ...{ octets: 'one two', mediaType: undefined },
+    ...{ bytes: 'one two', mediaType: undefined },
   },
 }
 
@@ -71,7 +71,7 @@ describe.concurrent.each(Object.entries(BODIES))('%s as a body', (_name, { body,
       expect(request.headers['content-type']).toBe(requests[0]?.headers['content-type'])
     }
     const [first] = requests
-    if (expected.octets !== undefined) expect(first?.body.toString()).toBe(expected.octets)
+    if (expected.bytes !== undefined) expect(first?.body.toString()).toBe(expected.bytes)
     if (expected.mediaType) expect(first?.headers['content-type']).toMatch(expected.mediaType)
     else expect(first?.headers).not.toHaveProperty('content-type')
   })
@@ -113,8 +113,8 @@ describe.concurrent('what is called', () => {
     body.write('two')
     await called
     expect(elsewhere.requests).toHaveLength(0)
-    for (const { method, headers: sent, body: octets } of service.requests) {
-      expect([method, sent['x-a'], String(octets)]).toEqual(['PUT', '1', 'one'])
+    for (const { method, headers: sent, body: bytes } of service.requests) {
+      expect([method, sent['x-a'], String(bytes)]).toEqual(['PUT', '1', 'one'])
     }
     expect(service.requests).toHaveLength(2)
   })

@@ -20,7 +20,7 @@ const TIMEOUT_MS = 200
 const OK = { status: 'OK' }
 const LIMIT = 16 * 1024
 
-/** A token of a core that tells the truth, in an answer of so many octets. */
+/** A token of a core that tells the truth, in an answer of so many bytes. */
 const padded =
   (bytes: number): Lie =>
   (response, asked) =>

@@ -61,7 +61,7 @@ function stopping(runner: TransactionRunner<unknown>): TransactionRunner<unknown
   }
 }
 
-/** Stands outside of the key, where the octets go to the caller. */
+/** Stands outside of the key, where the bytes go to the caller. */
 const watching =
   (index: number): RequestHandler =>
   async (request, response, next) => {

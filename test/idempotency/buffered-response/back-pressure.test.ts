@@ -15,7 +15,7 @@ interface Greeting {
 
 interface Report {
   readonly sent: number
-  /** Octets in buffers. */
+  /** Bytes in buffers. */
   readonly held: number
 }
 

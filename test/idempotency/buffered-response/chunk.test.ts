@@ -2,15 +2,15 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import {
+  bytesOf,
   isContent,
   lengthMismatch,
-  octetsOf,
   writeAfterEnd,
   writtenBy,
 } from '../../../src/idempotency/buffered-response/chunk.js'
 
 describe('What a response is written with', () => {
-  it('is a text or octets', () => {
+  it('is a text or bytes', () => {
     for (const chunk of ['', 'a', Buffer.alloc(1), new Uint8Array(1)])
       expect(isContent(chunk)).toBe(true)
     for (const chunk of [null, undefined, 0, {}, [], new Uint16Array(1), new ArrayBuffer(1)]) {
@@ -29,10 +29,10 @@ describe('What a response is written with', () => {
 
   it('is copied, so that its owner may use it again', () => {
     const owned = Buffer.from('ab')
-    const octets = octetsOf(owned, undefined)
+    const bytes = bytesOf(owned, undefined)
     owned.fill(0)
-    expect(Buffer.from(octets).toString()).toBe('ab')
-    expect(octetsOf('ff', 'hex')).toEqual(Buffer.from([255]))
+    expect(Buffer.from(bytes).toString()).toBe('ab')
+    expect(bytesOf('ff', 'hex')).toEqual(Buffer.from([255]))
   })
 
   it('comes too late with the code that Node gives', () => {

@@ -236,5 +236,5 @@ describe.each(EXPRESS_MAJORS)('A discarded response, $major', ({ express }) => {
   })
 })
 
-const withoutKeepAlive = (octets: string): string =>
-  octets.replace(/Connection: [^\r]*\r\n(Keep-Alive: [^\r]*\r\n)?/gi, '')
+const withoutKeepAlive = (bytes: string): string =>
+  bytes.replace(/Connection: [^\r]*\r\n(Keep-Alive: [^\r]*\r\n)?/gi, '')

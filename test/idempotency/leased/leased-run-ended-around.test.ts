@@ -35,7 +35,7 @@ describeReceivers('A response that ends in another way than by its own functions
     ['socket.destroySoon', (res) => res.req.socket.destroySoon()],
     ['socket.resetAndDestroy', (res) => res.req.socket.resetAndDestroy()],
     ['socket.end behind the head', (res) => res.writeHead(200).req.socket.end()],
-    ['socket.end with octets', (res) => res.socket?.end('HTTP/1.1 200 OK\r\n\r\n')],
+    ['socket.end with bytes', (res) => res.socket?.end('HTTP/1.1 200 OK\r\n\r\n')],
   ])('ends its run at once, the outcome unknown: %s', async (_way, endAround) => {
     const told: unknown[] = []
     const note = (event: unknown) => told.push((event as { reason: string }).reason)

@@ -11,14 +11,14 @@ export const FILE = join(folder, 'file.txt')
 writeFileSync(FILE, 'line of a file\n'.repeat(5000))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const OCTETS = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
+const BYTES = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
 const TEXT = 'žluťoučký kůň €'
 
 /** Every way to send a response that we know of. Each is run bare and behind the key. */
 export const WAYS: Record<string, RequestHandler> = {
   json: (_req, res) => void res.status(201).location('/orders/1').json({ id: 1, text: TEXT }),
   'send(text)': (_req, res) => void res.send(TEXT),
-  'send(buffer)': (_req, res) => void res.type('application/octet-stream').send(OCTETS),
+  'send(buffer)': (_req, res) => void res.type('application/octet-stream').send(BYTES),
   'send(object), which re-enters send': (_req, res) => void res.send({ re: 'entered' }),
   'send(null)': (_req, res) => void res.send(null as unknown as string),
   'send("")': (_req, res) => void res.send(''),
@@ -41,14 +41,14 @@ export const WAYS: Record<string, RequestHandler> = {
   'end(text, encoding)': (_req, res) => void res.end('deadbeef', 'hex'),
   'end(buffer, encoding)': (_req, res) => {
     const end = res.end as (chunk: Buffer, encoding: string) => void
-    end.call(res, OCTETS, 'hex')
+    end.call(res, BYTES, 'hex')
   },
-  'end(Uint8Array)': (_req, res) => void res.end(new Uint8Array(OCTETS)),
+  'end(Uint8Array)': (_req, res) => void res.end(new Uint8Array(BYTES)),
   'end(a view into a larger buffer)': (_req, res) =>
-    void res.end(new Uint8Array(OCTETS.buffer, OCTETS.byteOffset + 10, 20)),
+    void res.end(new Uint8Array(BYTES.buffer, BYTES.byteOffset + 10, 20)),
   'write and end': (_req, res) => {
     res.write('one')
-    res.write(OCTETS)
+    res.write(BYTES)
     res.end('three')
   },
   'write and an empty end': (_req, res) => {
@@ -172,7 +172,7 @@ export const WAYS: Record<string, RequestHandler> = {
   'a header beyond ASCII': (_req, res) => {
     res.setHeader('Content-Location', 'caf\xe9')
     // With a text Node would send its head in the text's encoding.
-    res.end(OCTETS)
+    res.end(BYTES)
   },
   trailers: (_req, res) => {
     res.setHeader('Trailer', 'X-Sum')

@@ -14,7 +14,7 @@ const replay = (over: Partial<StoredResult>, before: Record<string, string> = {}
 }
 
 describe('A replay', () => {
-  it('sends the octets as they were kept, and Express adds nothing', async () => {
+  it('sends the bytes as they were kept, and Express adds nothing', async () => {
     const body = Buffer.from([0, 255, 10, 13])
     const answer = await replay({ status: 418, headers: [['content-type', 'text/plain']], body })
       .post('/')

@@ -28,8 +28,8 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
   afterAll(() => endpoint.close())
 
   const statusOf = async (headers: string[], body: string | Buffer = ''): Promise<number> => {
-    const octets = await endpoint.raw({ method: 'POST', path: '/migrate', headers, body })
-    return Number(octets.slice('HTTP/1.1 '.length, 12))
+    const bytes = await endpoint.raw({ method: 'POST', path: '/migrate', headers, body })
+    return Number(bytes.slice('HTTP/1.1 '.length, 12))
   }
   const json = (body: string, ...more: string[]) =>
     statusOf(
@@ -152,7 +152,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     expect(await json(JSON.stringify(bodyAbout(`${newId()}\u00a0`)))).toBe(200)
   })
 
-  test('octets that are no UTF-8: 400', async () => {
+  test('bytes that are no UTF-8: 400', async () => {
     const [before = '', after = ''] = good().split('user-')
     const body = Buffer.concat([Buffer.from(before), Buffer.from([0xc3, 0x28]), Buffer.from(after)])
     const headers = [
@@ -160,8 +160,8 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
       'Content-Type: application/json',
       `Content-Length: ${body.byteLength}`,
     ]
-    const octets = await endpoint.raw({ method: 'POST', path: '/migrate', headers, body })
-    expect(octets).toMatch(/^HTTP\/1\.1 400 /)
+    const bytes = await endpoint.raw({ method: 'POST', path: '/migrate', headers, body })
+    expect(bytes).toMatch(/^HTTP\/1\.1 400 /)
   })
 
   test('names of Object.prototype are no organization, connection or provider', async () => {

@@ -35,7 +35,7 @@ const problem = (status: number, title: string, more: readonly string[] = []): s
 }
 
 /** Node's own words for a status are not ours to promise. */
-const withoutPhrase = (octets: string): string => octets.replace(/^(HTTP\/1\.1 \d+ )[^\r]*/, '$1')
+const withoutPhrase = (bytes: string): string => bytes.replace(/^(HTTP\/1\.1 \d+ )[^\r]*/, '$1')
 
 describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => {
   const endpoints: Endpoint[] = []
@@ -62,7 +62,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     const { method = 'POST', type = 'application/json', path = '/migrate' } = sent
     const token = 'token' in sent ? sent.token : TOKEN
     const body = sent.body ?? JSON.stringify(bodyAbout(newId()))
-    const octets = await endpoint.raw({
+    const bytes = await endpoint.raw({
       method,
       path,
       headers: [
@@ -72,14 +72,14 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
       ],
       body,
     })
-    return withoutPhrase(octets)
+    return withoutPhrase(bytes)
   }
 
   const NO_TOKEN = problem(401, 'Unauthorized', ['WWW-Authenticate: Bearer realm="migration"'])
   const FORBIDDEN = problem(403, 'Forbidden')
   const UNAVAILABLE = problem(503, 'Service Unavailable', ['Retry-After: 5'])
 
-  test('a user who has come over, now or before: a 200 to the octet', async () => {
+  test('a user who has come over, now or before: a 200 to the byte', async () => {
     const endpoint = await open()
     const id = newId()
     const body = JSON.stringify({ status: 'OK', userId: id })

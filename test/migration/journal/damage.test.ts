@@ -42,10 +42,10 @@ describe('a journal whose file was changed', () => {
     }
     try {
       for (let at = 0; at < whole.length; at += 1) {
-        const octet = (whole[at] ?? 0) ^ (1 << (at % 8))
-        await handle.write(Buffer.of(octet), 0, 1, at)
+        const byte = (whole[at] ?? 0) ^ (1 << (at % 8))
+        await handle.write(Buffer.of(byte), 0, 1, at)
         expect(await writtenSize(handle, whole.length)).toBe(whole.length)
-        await expect(read(whole.length), `octet ${at}`).rejects.toMatchObject({
+        await expect(read(whole.length), `byte ${at}`).rejects.toMatchObject({
           code: 'bad_journal',
           line: whole.subarray(0, at).toString('latin1').split('\n').length,
         })

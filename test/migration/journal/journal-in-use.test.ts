@@ -42,11 +42,11 @@ test('leaves an append that was cut off where it is', async () => {
   const folder = await folderOfTest()
   await withJournal(folder, (journal) => journal.append(['a']))
   await appendFile(fileOf(folder), '{"unit":"0000')
-  const octets = await readFile(fileOf(folder))
+  const bytes = await readFile(fileOf(folder))
   const reader = await journalInUse(folder)
   onTestFinished(() => reader.close())
   expect(await linesOf(reader)).toEqual(['a'])
-  expect(await readFile(fileOf(folder))).toEqual(octets)
+  expect(await readFile(fileOf(folder))).toEqual(bytes)
 })
 
 test('refuses what is no journal, is damaged or open to others', async () => {

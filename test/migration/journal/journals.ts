@@ -34,7 +34,7 @@ export async function withJournal<Result>(
   }
 }
 
-/** Writes appends to a new journal; resolves with the file's octets after each, the header first. */
+/** Writes appends to a new journal; resolves with the file's bytes after each, the header first. */
 export async function filesAfter(
   folder: string,
   appends: readonly (readonly string[])[],
@@ -50,7 +50,7 @@ export async function filesAfter(
 }
 
 /** What the journal holds after its file was replaced. */
-export async function recovered(folder: string, octets: Buffer): Promise<string[]> {
-  await writeFile(fileOf(folder), octets)
+export async function recovered(folder: string, bytes: Buffer): Promise<string[]> {
+  await writeFile(fileOf(folder), bytes)
   return withJournal(folder, linesOf)
 }

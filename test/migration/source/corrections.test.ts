@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { type Correction, openCorrections } from '../../../src/migration/source/corrections.js'
-import { fileOf, MAX_OCTETS } from './sources.js'
+import { fileOf, MAX_BYTES } from './sources.js'
 
 const SECRET = 'of-a-person'
 
 async function correctionsOf(text: string): Promise<Correction[]> {
   const corrections: Correction[] = []
-  const open = openCorrections({ file: await fileOf(text) }, MAX_OCTETS)
+  const open = openCorrections({ file: await fileOf(text) }, MAX_BYTES)
   for await (const correction of open.pass()) corrections.push(correction)
   return corrections
 }
@@ -23,7 +23,7 @@ test('corrections come as what they ask for', async () => {
     {
       type: 'replace',
       externalUserId: 'a',
-      record: { line: 1, value: user, text: JSON.stringify(user), octets: 40 },
+      record: { line: 1, value: user, text: JSON.stringify(user), bytes: 40 },
     },
     { type: 'leaveOut', externalUserId: 'b', line: 3, reason: 'a test account' },
     { type: 'accept', externalUserId: '__proto__', line: 4, reason: 'known' },
@@ -33,7 +33,7 @@ test('corrections come as what they ask for', async () => {
 test('the same corrections have the same digest, and can be read again', async () => {
   const open = openCorrections(
     { file: await fileOf('{"accept":"a","reason":"known"}\n') },
-    MAX_OCTETS,
+    MAX_BYTES,
   )
   const digests: string[] = []
   for (let time = 0; time < 2; time += 1) {
@@ -65,7 +65,7 @@ test.each([
   ['a user without id', '{"replaces":"b","user":{}}', 'it replaces'],
   [
     'a user too large',
-    `{"replaces":"b","user":{"externalUserId":"b","x":"${'x'.repeat(MAX_OCTETS)}"}}`,
+    `{"replaces":"b","user":{"externalUserId":"b","x":"${'x'.repeat(MAX_BYTES)}"}}`,
     'longer than 1000',
   ],
   ['the same identity twice', '{"accept":"a","reason":"x"}', 'has a correction already'],

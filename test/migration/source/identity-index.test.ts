@@ -7,7 +7,7 @@ import {
 
 const MANY = 100_000
 /** With what waits to be collected. */
-const MAX_OCTETS_EACH = 60
+const MAX_BYTES_EACH = 60
 
 const id = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 3 }),
@@ -42,11 +42,11 @@ test('a digest set says which text is new', () => {
   expect([set.has('a'), set.has(''), set.has('c'), set.size]).toEqual([true, true, false, 3])
 })
 
-test('an identity index knows 100,000 ids, and takes few octets for each', () => {
+test('an identity index knows 100,000 ids, and takes few bytes for each', () => {
   const before = process.memoryUsage().arrayBuffers
   const index = createIdentityIndex()
   for (let ordinal = 0; ordinal < MANY; ordinal += 1) index.add(`user-${ordinal}`, ordinal)
-  const octets = process.memoryUsage().arrayBuffers - before
+  const bytes = process.memoryUsage().arrayBuffers - before
   const wrong: number[] = []
   for (let ordinal = 0; ordinal < MANY; ordinal += 1) {
     if (index.ordinalOf(`user-${ordinal}`) !== ordinal) wrong.push(ordinal)
@@ -55,5 +55,5 @@ test('an identity index knows 100,000 ids, and takes few octets for each', () =>
   expect(index.add('user-5', 7)).toBe(5)
   expect(index.ordinalOf('nobody')).toBeUndefined()
   expect(index.size).toBe(MANY)
-  expect(octets / MANY).toBeLessThan(MAX_OCTETS_EACH)
+  expect(bytes / MANY).toBeLessThan(MAX_BYTES_EACH)
 })

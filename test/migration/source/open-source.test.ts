@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { openSource } from '../../../src/migration/source/open-source.js'
 import type { Source } from '../../../src/migration/source/source.js'
-import { each, fileOf, MAX_OCTETS, openFor, recordsOf, sourceOf } from './sources.js'
+import { each, fileOf, MAX_BYTES, openFor, recordsOf, sourceOf } from './sources.js'
 
 const SECRET = 'of-a-person'
 
@@ -20,15 +20,15 @@ const badSource = (message: RegExp | string, line?: number) =>
   })
 
 describe('a source in a file', () => {
-  test('gives its records with their lines, texts and octets, and a digest', async () => {
+  test('gives its records with their lines, texts and bytes, and a digest', async () => {
     const text = '{"a":1}\n\n \t\r\n{ "b" : "é" }\r\n{"c":[]}'
     const source = await sourceOf(text)
     const pass = source.pass()
     expect(() => pass.digest()).toThrow('not been read to its end')
     expect(await recordsOf(pass)).toEqual([
-      { line: 1, value: { a: 1 }, text: '{"a":1}', octets: 7 },
-      { line: 4, value: { b: 'é' }, text: '{ "b" : "é" }', octets: 14 },
-      { line: 5, value: { c: [] }, text: '{"c":[]}', octets: 8 },
+      { line: 1, value: { a: 1 }, text: '{"a":1}', bytes: 7 },
+      { line: 4, value: { b: 'é' }, text: '{ "b" : "é" }', bytes: 14 },
+      { line: 5, value: { c: [] }, text: '{"c":[]}', bytes: 8 },
     ])
     expect(pass.digest()).toBe(createHash('sha256').update(text).digest('hex'))
     expect(await recordsOf(source.pass())).toHaveLength(3)
@@ -42,7 +42,7 @@ describe('a source in a file', () => {
         async (lengths, lineBreak) => {
           const given = lengths.map((length, index) => ({ id: index, text: 'é'.repeat(length) }))
           const file = await fileOf(given.map((record) => JSON.stringify(record)).join(lineBreak))
-          const pass = openSource({ file }, { maxRecordOctets: 500_000 }).pass()
+          const pass = openSource({ file }, { maxRecordBytes: 500_000 }).pass()
           expect((await recordsOf(pass)).map(({ value }) => value)).toEqual(given)
         },
       ),
@@ -66,7 +66,7 @@ describe('a source in a file', () => {
     ['two records on a line', '{"a":1}{"b":1}\n', 'not JSON', 1],
     ['text', `{"a":1}\n\n"${SECRET}"\n`, 'no JSON object', 3],
     ['null', 'null\n', 'no JSON object', 1],
-    ['of an oversized line', `{"a":1}\n{"b":"${'x'.repeat(MAX_OCTETS)}"}\n`, 'longer than 1000', 2],
+    ['of an oversized line', `{"a":1}\n{"b":"${'x'.repeat(MAX_BYTES)}"}\n`, 'longer than 1000', 2],
     ['of a line without end', `{"a":1}\n{"b":"${'x'.repeat(2e6)}`, 'longer than 1000', 2],
   ])('is refused when it is %s', async (_, content, message, line) => {
     const source = await sourceOf(content)
@@ -79,9 +79,9 @@ describe('a source in a file', () => {
   })
 
   test('takes a record of just the largest size, with CR LF as well', async () => {
-    const record = `{"b":"${'x'.repeat(MAX_OCTETS - 8)}"}`
+    const record = `{"b":"${'x'.repeat(MAX_BYTES - 8)}"}`
     const source = await sourceOf(`${record}\r\n${record}`)
-    expect((await recordsOf(source.pass())).map(({ octets }) => octets)).toEqual([1000, 1000])
+    expect((await recordsOf(source.pass())).map(({ bytes }) => bytes)).toEqual([1000, 1000])
   })
 
   test('is refused when it is missing, a folder or a pipe', async () => {
@@ -153,7 +153,7 @@ describe('a source in a file', () => {
 
   test('is of corrections, with their code', async () => {
     const file = await fileOf('{"a":1}\n[]\n')
-    const corrections = openSource({ file }, { maxRecordOctets: 100, code: 'bad_corrections' })
+    const corrections = openSource({ file }, { maxRecordBytes: 100, code: 'bad_corrections' })
     await expect(recordsOf(corrections.pass())).rejects.toMatchObject({
       code: 'bad_corrections',
       line: 2,
@@ -175,9 +175,9 @@ describe('a source of records', () => {
         line: 1,
         value: { a: '1970-01-01T00:00:00.000Z' },
         text: '{"a":"1970-01-01T00:00:00.000Z"}',
-        octets: 32,
+        bytes: 32,
       },
-      { line: 2, value: { c: 'é' }, text: '{"c":"é"}', octets: 10 },
+      { line: 2, value: { c: 'é' }, text: '{"c":"é"}', bytes: 10 },
     ])
     const again = source.pass()
     await recordsOf(again)

@@ -9,7 +9,7 @@ import {
 } from '../../../src/migration/source/open-source.js'
 import type { Source, SourceRecord } from '../../../src/migration/source/source.js'
 
-export const MAX_OCTETS = 1000
+export const MAX_BYTES = 1000
 
 /** A file of the test's own in a folder that is removed after it. */
 export async function fileOf(content: string | Uint8Array): Promise<string> {
@@ -21,7 +21,7 @@ export async function fileOf(content: string | Uint8Array): Promise<string> {
 }
 
 export const openFor = (source: Source): OpenSource =>
-  openSource(source, { maxRecordOctets: MAX_OCTETS })
+  openSource(source, { maxRecordBytes: MAX_BYTES })
 
 /** A source in a file. */
 export async function sourceOf(content: string | Uint8Array): Promise<OpenSource> {

@@ -24,11 +24,11 @@ const createOrder: RequestHandler = (_request, response) => {
   response.status(201).location(ADDRESS).type('json').send(BODY)
 }
 
-/** What a text is in base64, whichever of three places of a group of octets it begins at. */
+/** What a text is in base64, whichever of three places of a group of bytes it begins at. */
 function base64Forms(text: string): string[] {
-  const octets = Buffer.from(text)
+  const bytes = Buffer.from(text)
   return [0, 1, 2].flatMap((skipped) => {
-    const rest = octets.subarray(skipped)
+    const rest = bytes.subarray(skipped)
     const whole = rest.subarray(0, rest.byteLength - (rest.byteLength % 3))
     return [whole.toString('base64'), whole.toString('base64url')]
   })
@@ -84,7 +84,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     return { status, headers: kept, body: body.toString() }
   }
 
-  test('keep nothing that was sent in any form, and replay it to the octet', async () => {
+  test('keep nothing that was sent in any form, and replay it to the byte', async () => {
     const receiver = await open(OPTIONS)
     const key = newKey()
     const first = await call(receiver.port, { key, body: '{}' })

@@ -250,7 +250,7 @@ describe('the cipher', () => {
       const request = await finish(store, result)
       const reservation = await retry(store, request)
       if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
-      expect(Buffer.compare(reservation.result, result), `${size} octets`).toBe(0)
+      expect(Buffer.compare(reservation.result, result), `${size} bytes`).toBe(0)
     }
   })
 })

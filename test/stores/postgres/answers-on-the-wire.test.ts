@@ -49,7 +49,7 @@ const withStatus = (status: number): Error => Object.assign(new Error('refused')
 const WAYS: readonly Way[] = [
   { name: 'json', status: 201, answer: (r) => r.status(201).json({ a: 1 }), body: '{"a":1}' },
   { name: 'send', status: 200, answer: (r) => r.send('text'), body: 'text' },
-  { name: 'send of octets', status: 200, answer: (r) => r.send(Buffer.from('octets')) },
+  { name: 'send of bytes', status: 200, answer: (r) => r.send(Buffer.from('bytes')) },
   { name: 'sendStatus', status: 202, answer: (r) => r.sendStatus(202), body: 'Accepted' },
   { name: '204', status: 204, answer: (r) => r.status(204).end(), body: '' },
   { name: 'redirect', status: 303, answer: (r) => r.redirect(303, '/orders/7') },

@@ -16,11 +16,11 @@ test('an effect id is a UUID of version 8', () => {
 })
 
 test('an effect id is SHA-256 but for the version and the variant, today as tomorrow', () => {
-  const octets = createHash('sha256').update('6:effect6:record4:mail').digest('hex')
+  const bytes = createHash('sha256').update('6:effect6:record4:mail').digest('hex')
   const id = effectIdOf('record', 'mail')
   expect(id).toBe('e7d0a8dc-e30b-863f-830c-d7115d183533')
   expect(id.replaceAll('-', '').replace(/^(.{12}).(.{3})./, '$1?$2?')).toBe(
-    octets.slice(0, 32).replace(/^(.{12}).(.{3})./, '$1?$2?'),
+    bytes.slice(0, 32).replace(/^(.{12}).(.{3})./, '$1?$2?'),
   )
 })
 

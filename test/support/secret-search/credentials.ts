@@ -23,14 +23,14 @@ const READABLE = /[\x20-\x7e]{12}/
 const URL_OF_REDIS = /^rediss?:/
 const PASSWORD_IN_URL = /:\/\/[^:@]*:(.*)@/
 
-/** Tells the search of a token and of its signature, as text and as octets. */
+/** Tells the search of a token and of its signature, as text and as bytes. */
 export function knowToken(token: string): void {
   knowSecret('a token', token)
   const signature = token.split('.')[2]
   if (signature === undefined) return
   knowSecret('a signature', signature)
-  const octets = Buffer.from(signature, 'base64url')
-  if (!READABLE.test(octets.toString('latin1'))) knowSecret('a signature', octets)
+  const bytes = Buffer.from(signature, 'base64url')
+  if (!READABLE.test(bytes.toString('latin1'))) knowSecret('a signature', bytes)
 }
 
 /** Tells the search of the secrets in headers: names and values by turns, as they are sent. */

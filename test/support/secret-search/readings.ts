@@ -1,6 +1,6 @@
 import { LEAK_LENGTH } from './secret-index.js'
 
-export type Form = 'as it is' | 'base64' | 'hex' | 'percent' | 'escaped' | 'a list of octets'
+export type Form = 'as it is' | 'base64' | 'hex' | 'percent' | 'escaped' | 'a list of bytes'
 
 /** A text as whoever decodes it would read it. */
 export interface Reading {
@@ -13,15 +13,15 @@ const DEPTH = 2
 /** What lies between two decoded pieces is part of no secret. */
 const BETWEEN = '\u0100'
 
-// The shortest that can hold `LEAK_LENGTH` octets.
+// The shortest that can hold `LEAK_LENGTH` bytes.
 const BASE64 = new RegExp(`[A-Za-z0-9+/_-]{${Math.ceil((LEAK_LENGTH * 8) / 6)},}`, 'g')
 const HEX = new RegExp(`[0-9a-f]{${LEAK_LENGTH * 2},}`, 'gi')
 /** As `util.inspect` shows a `Buffer`. */
 const SPACED_HEX = new RegExp(`(?:[0-9a-f]{2}[ :,]){${LEAK_LENGTH - 1},}[0-9a-f]{2}`, 'gi')
 /** As `JSON.stringify` shows a `Buffer`. */
-const OCTET_LIST = new RegExp(`(?:\\d{1,3},\\s*){${LEAK_LENGTH - 1},}\\d{1,3}`, 'g')
+const BYTE_LIST = new RegExp(`(?:\\d{1,3},\\s*){${LEAK_LENGTH - 1},}\\d{1,3}`, 'g')
 
-/** Four characters are three octets: a secret can begin at any of the four. */
+/** Four characters are three bytes: a secret can begin at any of the four. */
 const BASE64_ALIGNMENTS = [0, 1, 2, 3]
 const HEX_ALIGNMENTS = [0, 1]
 
@@ -51,7 +51,7 @@ const DECODERS: readonly [Form, (text: string) => string][] = [
         'hex',
       ),
   ],
-  ['a list of octets', decodeLists],
+  ['a list of bytes', decodeLists],
   ['percent', (text) => text.replace(/%([0-9a-f]{2})/gi, (_, hex) => characterOf(hex))],
   ['escaped', decodeEscapes],
 ]
@@ -68,7 +68,7 @@ function decodeRuns(
 }
 
 function decodeLists(text: string): string {
-  const lists = text.match(OCTET_LIST) ?? []
+  const lists = text.match(BYTE_LIST) ?? []
   return lists
     .map((list) => Buffer.from(list.split(',').map(Number)).toString('latin1'))
     .join(BETWEEN)

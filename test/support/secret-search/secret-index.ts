@@ -9,7 +9,7 @@ export type SecretKind =
   | 'a password'
 
 export interface SecretIndex {
-  /** The kind of a secret that the text holds a part of. Both are octets. */
+  /** The kind of a secret that the text holds a part of. Both are bytes. */
   find(text: string): SecretKind | undefined
 }
 
@@ -28,7 +28,7 @@ const FIRST_WEIGHT = Array.from({ length: BLOCK - 1 }).reduce<number>(
   (weight) => Math.imul(weight, MULTIPLIER),
   1,
 )
-/** Stands between two secrets, and is no octet. */
+/** Stands between two secrets, and is no byte. */
 const BETWEEN = '\u0100'
 
 export function indexSecrets(secrets: ReadonlyMap<string, SecretKind>): SecretIndex {

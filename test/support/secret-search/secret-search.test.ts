@@ -34,8 +34,8 @@ const FORMS: Record<string, (text: string) => string> = {
   'JSON in base64': (text) => Buffer.from(JSON.stringify({ text })).toString('base64'),
   'base64 in percent': (text) => encodeURIComponent(Buffer.from(text).toString('base64')),
   JSON: JSON.stringify,
-  'octets as inspect shows them': (text) => inspect(Buffer.from(text)),
-  'octets as JSON shows them': (text) => JSON.stringify(Buffer.from(text)),
+  'bytes as inspect shows them': (text) => inspect(Buffer.from(text)),
+  'bytes as JSON shows them': (text) => JSON.stringify(Buffer.from(text)),
 }
 
 describe.each(Object.entries(FORMS))('a secret %s', (_, encode) => {
@@ -65,13 +65,13 @@ describe.each(Object.entries(FORMS))('a secret %s', (_, encode) => {
 })
 
 test.each<[string, (key: Buffer) => string | Uint8Array]>([
-  ['octets', (key) => key],
+  ['bytes', (key) => key],
   ['base64', (key) => key.toString('base64')],
   ['base64url', (key) => `k1:${key.toString('base64url')}`],
   ['hex', (key) => key.toString('hex')],
-  ['16 octets of them in hex', (key) => key.subarray(5, 21).toString('hex')],
+  ['16 bytes of them in hex', (key) => key.subarray(5, 21).toString('hex')],
   ['JSON', (key) => JSON.stringify({ key })],
-])('a key of octets is found as %s', (_, write) => {
+])('a key of bytes is found as %s', (_, write) => {
   expect(found(KEY, write(KEY))).not.toEqual([])
 })
 

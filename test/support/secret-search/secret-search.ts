@@ -1,4 +1,4 @@
-import { octetsOf } from './octets.js'
+import { bytesOf } from './bytes.js'
 import { type Form, readingsOf } from './readings.js'
 import { indexSecrets, type SecretKind, SHORTEST_SECRET } from './secret-index.js'
 
@@ -28,7 +28,7 @@ const TOKEN_FORM = /\beyJ[\w-]{16,}\.[\w-]{16,}/
 const MAX_RECORDED = 4 * 1024 * 1024
 /** The end of each sink that is searched again with what follows: as long as a token. */
 const OVERLAP = 8192
-/** Of more secrets than this, in octets, the older half are forgotten: a flood is not kept. */
+/** Of more secrets than this, in bytes, the older half are forgotten: a flood is not kept. */
 const MAX_KNOWN = 4 * 1024 * 1024
 
 interface Sink {
@@ -50,7 +50,7 @@ export function createSecretSearch(
   const findings = new Map<string, Finding>()
 
   function know(kind: SecretKind, value: string | Uint8Array): void {
-    const secret = octetsOf(value)
+    const secret = bytesOf(value)
     if (secret.length < SHORTEST_SECRET || young.has(secret)) return
     young.set(secret, kind)
     knownLength += secret.length
@@ -89,14 +89,14 @@ export function createSecretSearch(
   return {
     know,
     record(sink, text) {
-      const line = `${octetsOf(text)}\n`
+      const line = `${bytesOf(text)}\n`
       const id = `${sink}\n${line}`
       if (recorded.has(id)) return
       recorded.add(id)
       add(sink, currentTest(), line)
     },
     // What flows on from one test to the next belongs to neither.
-    recordPiece: (sink, piece) => add(sink, undefined, octetsOf(piece)),
+    recordPiece: (sink, piece) => add(sink, undefined, bytesOf(piece)),
     settle() {
       searchAll()
       sinks.clear()

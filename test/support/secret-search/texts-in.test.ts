@@ -8,9 +8,9 @@ const hidden = (error: Error, name: string, value: unknown): Error =>
 
 test.each<[string, unknown]>([
   ['a text', SECRET],
-  ['octets', Buffer.from(SECRET)],
-  ['a view of octets', new Uint8Array(Buffer.from(SECRET))],
-  ['octets as numbers', { list: [...Buffer.from(SECRET)] }],
+  ['bytes', Buffer.from(SECRET)],
+  ['a view of bytes', new Uint8Array(Buffer.from(SECRET))],
+  ['bytes as numbers', { list: [...Buffer.from(SECRET)] }],
   ['a member', { of: { an: [{ object: SECRET }] } }],
   ['the name of a member', { [SECRET]: true }],
   ['a symbol', { value: Symbol(SECRET) }],

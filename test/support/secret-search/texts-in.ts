@@ -1,9 +1,9 @@
-import { octetsOf } from './octets.js'
+import { bytesOf } from './bytes.js'
 
 export interface TextIn {
   /** Where it stands, such as `cause.command.args[]`; `*` is a name that may itself be a secret. */
   readonly path: string
-  /** As octets. */
+  /** As bytes. */
   readonly text: string
 }
 
@@ -22,7 +22,7 @@ interface Step {
 
 /**
  * All texts that a value holds: names and values of members, enumerable or not, of symbols, maps,
- * sets, octets and errors with their causes. Accessors are not called.
+ * sets, bytes and errors with their causes. Accessors are not called.
  */
 export function textsIn(value: unknown): TextIn[] {
   const found: TextIn[] = []
@@ -30,20 +30,20 @@ export function textsIn(value: unknown): TextIn[] {
   const steps: Step[] = [{ path: '', value }]
   for (let step = steps.pop(); step !== undefined && seen.size < MAX_VALUES; step = steps.pop()) {
     const { path, value } = step
-    if (typeof value === 'string') found.push({ path, text: octetsOf(value) })
-    else if (value instanceof Uint8Array) found.push({ path, text: octetsOf(value) })
-    else if (typeof value === 'symbol') found.push({ path, text: octetsOf(String(value)) })
+    if (typeof value === 'string') found.push({ path, text: bytesOf(value) })
+    else if (value instanceof Uint8Array) found.push({ path, text: bytesOf(value) })
+    else if (typeof value === 'symbol') found.push({ path, text: bytesOf(String(value)) })
     else if (typeof value === 'object' && value !== null && !seen.has(value)) {
       seen.add(value)
       const names = namesIn(value)
-      if (names !== '') found.push({ path, text: octetsOf(names) })
+      if (names !== '') found.push({ path, text: bytesOf(names) })
       steps.push(...stepsFrom(path, value))
     }
   }
   return found
 }
 
-/** The names of its members; of an array of numbers, which may be octets, the numbers. */
+/** The names of its members; of an array of numbers, which may be bytes, the numbers. */
 function namesIn(value: object): string {
   if (!Array.isArray(value)) return Reflect.ownKeys(value).map(String).join('\n')
   return value.some((each) => typeof each === 'number') ? value.join(',') : ''

@@ -4,7 +4,7 @@ import { compactToken, encodePart, rs256 } from '../../../src/testing/issuer/com
 
 const decode = (segment = ''): string => Buffer.from(segment, 'base64url').toString('latin1')
 
-test('a part is an object, its text, or its octets', () => {
+test('a part is an object, its text, or its bytes', () => {
   expect(decode(encodePart({ a: 1 }))).toBe('{"a":1}')
   expect(decode(encodePart('{"a": 1e400}'))).toBe('{"a": 1e400}')
   expect(decode(encodePart(Uint8Array.of(0xff, 0)))).toBe('\u00ff\u0000')

@@ -65,7 +65,7 @@ describe('a session token', () => {
   })
 
   test('has one spelling of its header', () => {
-    // One octet of the last four characters does not count: Node decodes them all.
+    // One byte of the last four characters does not count: Node decodes them all.
     const spelt = tokenOf('{"version":"5"} ')
     const [header = ''] = spelt.split('.')
     expect(header.length % 4).toBe(2)

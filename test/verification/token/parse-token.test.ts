@@ -39,7 +39,7 @@ describe('a token, before its signature', () => {
     expect(reasonOf(token)).toBe('token_malformed')
   })
 
-  test('is malformed where the encoding could be another of the same octets', () => {
+  test('is malformed where the encoding could be another of the same bytes', () => {
     const header = encode('{"alg":"RS256","kid":"k"}')
     for (const segment of ['A', 'AAAAA', 'AB', 'A_', 'AAB', 'AAD', 'AAAAAB', 'AAAA-']) {
       expect(reasonOf(`${header}.${segment}.AA`)).toBe('token_malformed')
@@ -50,7 +50,7 @@ describe('a token, before its signature', () => {
     }
   })
 
-  test('has one spelling for its octets', () => {
+  test('has one spelling for its bytes', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/), (segment) => {
         const isCanonical = Buffer.from(segment, 'base64url').toString('base64url') === segment
@@ -154,7 +154,7 @@ describe('a JSON object', () => {
     expect(readJsonObject(Buffer.from(''))).toBeUndefined()
   })
 
-  test('may nest as deeply as its octets allow', () => {
+  test('may nest as deeply as its bytes allow', () => {
     const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
     expect(readJsonObject(Buffer.from(deep))?.members).toHaveProperty('a')
     expect(readJsonObject(Buffer.from('['.repeat(100_000)))).toBeUndefined()

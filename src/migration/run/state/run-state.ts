@@ -8,7 +8,7 @@ export interface UndecidedBatch {
   readonly ordinals: readonly number[]
 }
 
-/** The sum of a journal's entries. Of an identity it holds a few octets, whatever has happened. */
+/** The sum of a journal's entries. Of an identity it holds a few bytes, whatever has happened. */
 export interface RunState {
   begun: EntryOf<'begun'> | undefined
   /** The preflight has passed, and staging may have begun. */

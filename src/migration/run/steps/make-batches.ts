@@ -7,28 +7,28 @@ export type Batch = readonly SurveyedRecord[]
 interface BatchLimits {
   /** May change while batches are made. */
   readonly users: () => number
-  readonly octets: number
+  readonly bytes: number
 }
 
 /** Of `{"users":[]}`. */
-const FRAME_OCTETS = 12
+const FRAME_BYTES = 12
 
 export async function* makeBatches(
   records: AsyncIterable<SurveyedRecord>,
   limits: BatchLimits,
 ): AsyncGenerator<Batch> {
   let batch: SurveyedRecord[] = []
-  let octets = FRAME_OCTETS
+  let bytes = FRAME_BYTES
   for await (const record of records) {
-    const recordOctets = record.octets + 1
-    const isFull = batch.length >= limits.users() || octets + recordOctets > limits.octets
+    const recordBytes = record.bytes + 1
+    const isFull = batch.length >= limits.users() || bytes + recordBytes > limits.bytes
     if (batch.length > 0 && isFull) {
       yield batch
       batch = []
-      octets = FRAME_OCTETS
+      bytes = FRAME_BYTES
     }
     batch.push(record)
-    octets += recordOctets
+    bytes += recordBytes
   }
   if (batch.length > 0) yield batch
 }

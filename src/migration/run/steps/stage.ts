@@ -23,7 +23,7 @@ async function stageFrom(work: Work, from: number): Promise<void> {
   const { state } = work.ledger
   const batches = makeBatches(recordsIn(work, from, UNSENT), {
     users: () => Math.min(work.settings.batchUsers, state.batchLimit),
-    octets: work.settings.batchBytes,
+    bytes: work.settings.batchBytes,
   })
   let next = batches.next()
   for (;;) {

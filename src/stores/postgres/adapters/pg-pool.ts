@@ -91,7 +91,7 @@ export function borrow<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<Loan<
 }
 
 /**
- * By the callback, in which a client is listened to at once: one octet stream can hold that it is ready
+ * By the callback, in which a client is listened to at once: one byte stream can hold that it is ready
  * and that the server ends it, and a promise goes on only after both.
  */
 function connect<T>(pool: PgPoolLike<T>): Promise<Loan<T>> {

@@ -29,7 +29,7 @@ export function readValue(oid: number, text: string): unknown {
   }
 }
 
-/** What is bound: text, or octets in Postgres's own format of `bytea`. */
+/** What is bound: text, or bytes in Postgres's own format of `bytea`. */
 export function boundValue(value: unknown): string | Buffer | null {
   if (value === null || value === undefined) return null
   if (typeof value === 'string') return value

@@ -1,7 +1,7 @@
 import type { Row } from '../runner.js'
 import { readValue } from './pg-values.js'
 
-/** A result of `raw()`: rows are lists of octets that no parser of the user's has seen. */
+/** A result of `raw()`: rows are lists of bytes that no parser of the user's has seen. */
 export interface RawResult extends ArrayLike<ArrayLike<Uint8Array | null>> {
   readonly columns?: readonly { readonly name: string; readonly type: number }[] | null
 }
@@ -15,10 +15,10 @@ export type NameTransform = ((name: string) => string) | undefined
 export function rowsOf(result: RawResult, text: string, transform: NameTransform): Row[] {
   const columns = result.columns ?? []
   const names = namesOf(text, transform)
-  return Array.from(result, (octets) => {
+  return Array.from(result, (bytes) => {
     const row: Row = {}
     columns.forEach(({ name, type }, index) => {
-      const value = octets[index] ?? null
+      const value = bytes[index] ?? null
       row[names.get(name) ?? name] = value && readValue(type, Buffer.from(value).toString())
     })
     return row

@@ -1,11 +1,5 @@
 import type { Row, Statement } from '../runner.js'
-import {
-  lockLiteral,
-  octetsLiteral,
-  quotedSchema,
-  settingLiteral,
-  uuidLiteral,
-} from './literals.js'
+import { bytesLiteral, lockLiteral, quotedSchema, settingLiteral, uuidLiteral } from './literals.js'
 import { onlyRow, textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
 import { type KeptRecord, readRecord } from './record-statements.js'
@@ -58,7 +52,7 @@ export function createOpeningStatements(schema: string): OpeningStatements {
   return {
     open: (ids, { transactionMs, checksConnection }) => ({
       text:
-        `${call}${uuidLiteral(ids.id)}, ${octetsLiteral(ids.fingerprint)}, ` +
+        `${call}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
         // With each type: a text without one would rather go to a function of this name that takes texts.
         `${lockLiteral(ids.keyLock)}::bigint, ` +
         `${settingLiteral(transactionMs)}::pg_catalog.text, ${checksConnection}) as opened`,

@@ -7,16 +7,16 @@
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const OCTETS = /^([0-9a-f]{2})+$/
+const BYTES = /^([0-9a-f]{2})+$/
 const INTEGER = /^-?\d{1,20}$/
 
 export const quotedSchema = (schema: string): string => `"${checked(schema, SCHEMA)}"`
 
 export const uuidLiteral = (uuid: string): string => `'${checked(uuid, UUID)}'::pg_catalog.uuid`
 
-/** Octets that are given in hexadecimal. */
-export const octetsLiteral = (octets: string): string =>
-  `E'\\\\x${checked(octets, OCTETS)}'::pg_catalog.bytea`
+/** Bytes that are given in hexadecimal. */
+export const bytesLiteral = (bytes: string): string =>
+  `E'\\\\x${checked(bytes, BYTES)}'::pg_catalog.bytea`
 
 /** An integer of 64 bits, for a function that takes nothing else. */
 export const lockLiteral = (lock: string): string => `'${checked(lock, INTEGER)}'`

@@ -1,5 +1,5 @@
 import type { Row, Statement } from '../runner.js'
-import { fenceLiteral, momentIn, octetsLiteral, quotedSchema, uuidLiteral } from './literals.js'
+import { bytesLiteral, fenceLiteral, momentIn, quotedSchema, uuidLiteral } from './literals.js'
 import { textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
 import { inTransaction } from './transaction-ended.js'
@@ -50,9 +50,9 @@ export function createRecordStatements(schema: string): RecordStatements {
     const bound = result === undefined ? 'null' : "pg_catalog.decode($1::pg_catalog.text, 'base64')"
     return {
       text:
-        `${insert}${uuidLiteral(ids.id)}, ${octetsLiteral(ids.fingerprint)}, ${bound}, ` +
+        `${insert}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ${bound}, ` +
         `${usedToken}, ${momentIn(retentionMs)})`,
-      // A text is the same to every client, whatever it makes of octets.
+      // A text is the same to every client, whatever it makes of bytes.
       values: result === undefined ? [] : [base64(result)],
     }
   }
@@ -65,7 +65,7 @@ export function createRecordStatements(schema: string): RecordStatements {
     }),
     keepAlone: (ids, keeping) => keepWith(ids, keeping, String(keeping.usedToken)),
     look: (ids) => ({
-      text: `select ${recordText(octetsLiteral(ids.fingerprint))} as record from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
+      text: `select ${recordText(bytesLiteral(ids.fingerprint))} as record from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
       values: [],
     }),
     readLooked: ([row]) => row && readRecord(textIn(row, 'record') ?? ''),

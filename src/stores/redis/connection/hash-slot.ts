@@ -5,8 +5,8 @@ const POLYNOMIAL = 0x1021
 /** The slot of a cluster that a key belongs to (Redis cluster specification: key distribution). */
 export function slotOf(key: string): number {
   let crc = 0
-  for (const octet of Buffer.from(hashedPart(key))) {
-    crc ^= octet << 8
+  for (const byte of Buffer.from(hashedPart(key))) {
+    crc ^= byte << 8
     for (let bit = 0; bit < 8; bit++) {
       crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ POLYNOMIAL
     }

@@ -117,7 +117,7 @@ const FORM = /^1\|([rduf])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
 const RESULT_START = /\[\d{3},\[/
 const OTHER_VERSION = /^([1-9]\d{0,5})\|/
 /** Longer heads are none that the scripts write. */
-const MOST_HEAD_OCTETS = 256
+const MOST_HEAD_BYTES = 256
 const FENCE_LIMIT = Number.MAX_SAFE_INTEGER
 const RETENTION_LIMIT = 2 ** 53
 const MICROSECONDS_PER_MS = 1000
@@ -132,7 +132,7 @@ function readLook(reply: unknown): KeptValue {
 function parseRecord(kept: KeptValue): KeptRecord {
   const { type, value, ttlMs, time } = kept
   const expiresAt = ttlMs < 0 ? Number.POSITIVE_INFINITY : ttlMs
-  const head = type === 'string' ? value.toString('latin1', 0, MOST_HEAD_OCTETS) : ''
+  const head = type === 'string' ? value.toString('latin1', 0, MOST_HEAD_BYTES) : ''
   const record = readValue(head, kept, expiresAt)
   if (record !== undefined) return record
   const version = OTHER_VERSION.exec(head)?.[1]

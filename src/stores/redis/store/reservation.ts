@@ -48,16 +48,16 @@ export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
   return [record, String(ttlMs)]
 }
 
-const MOST_OCTETS_AS_TEXT = 4096
+const MOST_BYTES_AS_TEXT = 4096
 
-/** As text where it can be: ioredis builds a command that has an argument of octets from pieces. */
+/** As text where it can be: ioredis builds a command that has an argument of bytes from pieces. */
 export function joined(
   head: string,
   { buffer, byteOffset, byteLength }: Uint8Array,
 ): string | Buffer {
-  const octets = Buffer.from(buffer, byteOffset, byteLength)
-  const isText = byteLength <= MOST_OCTETS_AS_TEXT && isAscii(octets)
-  return isText ? head + octets.toString('latin1') : Buffer.concat([Buffer.from(head), octets])
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  const isText = byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)
+  return isText ? head + bytes.toString('latin1') : Buffer.concat([Buffer.from(head), bytes])
 }
 
 /** The state that an ending leaves, and how many milliseconds the record lives in it. */
@@ -81,7 +81,7 @@ export const takeBackArguments = (request: ReservationRequest): string[] => [
   String(wholeMs(request.leaseMs)),
 ]
 
-/** Reads the reply to `RESERVE`, whose strings come as octets. */
+/** Reads the reply to `RESERVE`, whose strings come as bytes. */
 export function readReservation(reply: unknown): Reservation {
   const [outcome, detail] = Array.isArray(reply) ? reply : []
   switch (String(outcome)) {

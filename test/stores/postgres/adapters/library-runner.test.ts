@@ -11,7 +11,7 @@ let server: PostgresServer
 beforeAll(async () => {
   server = await startPostgres()
   await server.query(CREATE_PAYMENT)
-  await server.query('create table octets (id text primary key, body bytea)')
+  await server.query('create table bytes (id text primary key, body bytea)')
   await server.query(
     'create table line (id text primary key, payment text references payment deferrable initially deferred)',
   )
@@ -78,18 +78,18 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     expect(inside).toEqual([[{ note: 'b' }], [{ id: `${name} row` }], []])
   })
 
-  test('stores the octets that it is given', async () => {
+  test('stores the bytes that it is given', async () => {
     const { runner } = await open()
-    const all = Uint8Array.from({ length: 256 }, (_, octet) => octet)
+    const all = Uint8Array.from({ length: 256 }, (_, byte) => byte)
     const large = Buffer.alloc(256 * 1024, all)
     const view = new Uint8Array(large.buffer, large.byteOffset + 3, 300)
-    for (const octets of [new Uint8Array(), Buffer.from(all), all, view, large]) {
-      const values = ['x', octets]
+    for (const bytes of [new Uint8Array(), Buffer.from(all), all, view, large]) {
+      const values = ['x', bytes]
       await runner.transaction(async (tx) => {
-        await runner.query(tx, 'insert into octets values ($1, $2)', values)
+        await runner.query(tx, 'insert into bytes values ($1, $2)', values)
       }, LIMITS)
-      const [row] = await server.query<{ body: Buffer }>('delete from octets returning body')
-      expect(Buffer.compare(row?.body ?? Buffer.alloc(1), octets)).toBe(0)
+      const [row] = await server.query<{ body: Buffer }>('delete from bytes returning body')
+      expect(Buffer.compare(row?.body ?? Buffer.alloc(1), bytes)).toBe(0)
     }
   })
 

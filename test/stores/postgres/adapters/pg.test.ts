@@ -76,9 +76,9 @@ describe.each([
       async (tx) => {
         const rows = await runner.batch?.(tx, [
           statement("set local statement_timeout = '5s'"),
-          statement("select 1::int8 as eight, '\\x00ff'::bytea as octets, null as nothing"),
+          statement("select 1::int8 as eight, '\\x00ff'::bytea as bytes, null as nothing"),
         ])
-        expect(rows).toEqual([[], [{ eight: '1', octets: Buffer.from([0, 255]), nothing: null }]])
+        expect(rows).toEqual([[], [{ eight: '1', bytes: Buffer.from([0, 255]), nothing: null }]])
         const [, found] =
           (await runner.batch?.(tx, [insert(1), statement('select $1 as t', 'x')])) ?? []
         expect(found).toEqual([{ t: 'x' }])

@@ -16,7 +16,7 @@ const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
 let server: PostgresServer
 let sql: ReturnType<typeof open>
 
-const hex = (octets: Uint8Array): string => `\\x${Buffer.from(octets).toString('hex')}`
+const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString('hex')}`
 
 function open() {
   const shout = {
@@ -61,10 +61,10 @@ describe('fromPostgresJs', () => {
   test('gets rows that no transform and no type of the user has touched', async () => {
     const runner = fromPostgresJs(sql)
     const text =
-      "select 7::int8 as big_number, $1::bytea as some_octets, 'x'::text as said, true as is_it"
-    const octets = Buffer.alloc(70_000, 255)
-    const rows = await runner.transaction((tx) => runner.query(tx, text, [octets]), LIMITS)
-    expect(rows).toEqual([{ big_number: '7', some_octets: octets, said: 'x', is_it: true }])
+      "select 7::int8 as big_number, $1::bytea as some_bytes, 'x'::text as said, true as is_it"
+    const bytes = Buffer.alloc(70_000, 255)
+    const rows = await runner.transaction((tx) => runner.query(tx, text, [bytes]), LIMITS)
+    expect(rows).toEqual([{ big_number: '7', some_bytes: bytes, said: 'x', is_it: true }])
   })
 
   test('lets a handler use fragments, helpers and cursors by its handle', async () => {

@@ -1,4 +1,4 @@
-/** Tells how many octets a receiver takes for the list that there is, and what it costs to ask. */
+/** Tells how many bytes a receiver takes for the list that there is, and what it costs to ask. */
 import { redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 
@@ -19,6 +19,6 @@ const before = await settledHeap()
 process.send?.({ entries: denylist.health().entries })
 process.once('message', async () => {
   while (denylist.health().entries < 10_000) await new Promise((resolve) => setTimeout(resolve, 50))
-  const octets = (await settledHeap()) - before
-  process.send?.({ octets, callers: denylist.lists(issuer)?.callers.size })
+  const bytes = (await settledHeap()) - before
+  process.send?.({ bytes, callers: denylist.lists(issuer)?.callers.size })
 })

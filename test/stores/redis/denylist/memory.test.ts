@@ -5,7 +5,7 @@ import { launch } from '../../../support/launch.js'
 import { startRedis } from '../../../support/redis.js'
 import { ISSUER } from './denylist-kit.js'
 
-const MOST_OCTETS = 5 * 1024 * 1024
+const MOST_BYTES = 5 * 1024 * 1024
 
 test('10,000 entries take a receiver at most 5 MB', async () => {
   const server = await startRedis()
@@ -25,7 +25,7 @@ test('10,000 entries take a receiver at most 5 MB', async () => {
   await server.command('HSET', 'esa:{denylist}:entries', ...rows)
   await server.command('SET', 'esa:{denylist}:version', '1 nonce')
   child.send('go')
-  const [{ octets, callers }] = await once(child, 'message')
+  const [{ bytes, callers }] = await once(child, 'message')
   expect(callers).toBe(5000)
-  expect(octets).toBeLessThan(MOST_OCTETS)
+  expect(bytes).toBeLessThan(MOST_BYTES)
 })

@@ -114,7 +114,7 @@ describe('redisStore', () => {
     expect(await store.consume(randomUUID(), 1500.5)).toBe(true)
   })
 
-  test('takes names of any octets', async () => {
+  test('takes names of any bytes', async () => {
     const odd = { key: 'k\r\n|é{x}', owner: 'o|1|\0', fingerprint: '' }
     const request = requestFor({ ...odd, fingerprint: '|f|\n' })
     const run = await begin(store, request)

@@ -59,7 +59,7 @@ it('a token of a key that is only made', () => {
   console.log(tokenFrom(makeSigningKey('k')).slice(-30))
 })
 
-it('a signature as octets', () => {
+it('a signature as bytes', () => {
   console.log(Buffer.from(issuer.token().split('.')[2] ?? '', 'base64url').toString('hex'))
 })
 

@@ -1,8 +1,8 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it names all of ASCII
 const ASCII = /^[\x00-\x7f]*$/
 
-/** One character an octet, so that text and octets are searched alike. */
-export function octetsOf(value: string | Uint8Array): string {
+/** One character an byte, so that text and bytes are searched alike. */
+export function bytesOf(value: string | Uint8Array): string {
   if (typeof value !== 'string') {
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1')
   }

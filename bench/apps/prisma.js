@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PrismaPg } from '@prisma/adapter-pg'
 
-/** Removed with the other dependencies, so that another version generates it anew. */
+/** Removed with the other dependencies, so that another version generates it again. */
 const FOLDER = fileURLToPath(new URL('../node_modules/.prisma-client/', import.meta.url))
 
 const SCHEMA = `

@@ -95,11 +95,11 @@ export function admittedState(request: Request, by: string): AdmittedState {
 export function assertBeforeKey(
   { reservation }: RequestState,
   by: string,
-  mend = 'move it before',
+  fix = 'move it before',
 ): void {
   if (reservation === undefined) return
   reservation.context.release()
-  throw wrongWiring(`${by} comes after requireIdempotencyKey on the request: ${mend}`)
+  throw wrongWiring(`${by} comes after requireIdempotencyKey on the request: ${fix}`)
 }
 
 /**

@@ -45,7 +45,7 @@ export function createAdmit(policy: Policy, keySource: KeySource): Admit {
     const bearer = readBearer(headers)
     if (!bearer.ok) return bearer
     const decision = accepted.decide(bearer.value)
-    // What is judged anew is judged by the denylists too, after all that takes time.
+    // What is judged again is judged by the denylists too, after all that takes time.
     return decision instanceof Promise ? decision : unlessDenied(decision, policy)
   }
   return Object.assign(admit, { tokenCache: accepted.health })

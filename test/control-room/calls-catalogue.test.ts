@@ -10,7 +10,7 @@ import { createTestIssuer } from '../support/test-issuer.js'
 const START = 1_800_000_000_000
 const ISSUER = 'http://127.0.0.1:3568'
 
-it('publishes its keys, and makes its tokens anew when they are older than a minute', async () => {
+it('publishes its keys, and makes its tokens again when they are older than a minute', async () => {
   let now = START
   const published: PublicJwk[] = []
   const catalogue = await openCatalogue({

@@ -34,20 +34,20 @@ describe('the plan', () => {
     planFor(SCRIPT, state, { index, now })
 
   it('plays the missing steps first', () => {
-    expect(plan(newTour(SCRIPT), 3)).toEqual({ isAnew: false, indexes: [0, 1, 2, 3] })
-    expect(plan(playedUpTo(1), 3)).toEqual({ isAnew: false, indexes: [2, 3] })
-    expect(plan(playedUpTo(5), 3)).toEqual({ isAnew: false, indexes: [3] })
+    expect(plan(newTour(SCRIPT), 3)).toEqual({ isAgain: false, indexes: [0, 1, 2, 3] })
+    expect(plan(playedUpTo(1), 3)).toEqual({ isAgain: false, indexes: [2, 3] })
+    expect(plan(playedUpTo(5), 3)).toEqual({ isAgain: false, indexes: [3] })
   })
 
-  it('begins anew with the first step', () => {
-    expect(plan(playedUpTo(5), 0)).toEqual({ isAnew: true, indexes: [0] })
+  it('begins again with the first step', () => {
+    expect(plan(playedUpTo(5), 0)).toEqual({ isAgain: true, indexes: [0] })
     const begun = advance(playedUpTo(5), { type: 'begun' })
     expect(begun).toEqual(newTour(SCRIPT))
   })
 
   it('says why a step is not played again', () => {
     expect(plan(playedUpTo(5), indexOf('accepted write'))).toEqual({
-      refusal: expect.stringContaining('first step begins anew'),
+      refusal: expect.stringContaining('first step begins again'),
     })
     expect(plan(playedUpTo(5), 99)).toEqual({ refusal: 'There is no such step' })
   })
@@ -58,7 +58,7 @@ describe('the plan', () => {
     expect(plan(state, rotation, NOW + 5000)).toEqual({
       refusal: expect.stringMatching(/twice in 30 seconds.*try again in 10 s$/),
     })
-    expect(plan(state, rotation, NOW + 15_000)).toEqual({ isAnew: false, indexes: [rotation] })
+    expect(plan(state, rotation, NOW + 15_000)).toEqual({ isAgain: false, indexes: [rotation] })
   })
 
   it('plays again what has left a token that has grown old', () => {
@@ -135,8 +135,8 @@ describe('played', () => {
     }
     expect(statesOf()).toEqual(asTold())
 
-    const anew = await tour.play({ index: 0 })
-    expect(anew.state).toBe('as-told')
+    const again = await tour.play({ index: 0 })
+    expect(again.state).toBe('as-told')
     expect(statesOf().filter(([, state]) => state === 'not-played')).toHaveLength(SCRIPT.length - 1)
     await tour.play({ index: SCRIPT.length - 1 })
     expect(statesOf()).toEqual(asTold())
@@ -152,7 +152,7 @@ describe('played', () => {
   })
 })
 
-it('begins anew when its process has ended', async () => {
+it('begins again when its process has ended', async () => {
   const source = new URL('./tour-mute-player.ts', import.meta.url)
   const tour = openTour({ program: await compile(source), onChange: () => undefined })
   const first = await tour.play({ index: 0 })

@@ -138,7 +138,7 @@ describe('A write whose Redis comes back without its data', () => {
   }
 
   test.each(['refuse', 'rerun'] as const)(
-    'is reserved anew by its next renewal (%s)',
+    'is reserved again by its next renewal (%s)',
     async (whenAbandoned) => {
       const order = newOrder(whenAbandoned)
       const exchange = await loseDataAt('after the write', order)

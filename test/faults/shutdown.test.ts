@@ -25,7 +25,7 @@ const ANSWER_AND_CLOSE = /^HTTP\/1.1 200 OK\r\n(?:.+\r\n)*Connection: close\r\n/
 /** Lasts until the first retry also on a busy machine. */
 const LONG_LEASE_MS = 5000
 const SERVE_ON_MS = 6000
-/** What waits for nothing ends in much less, what waits in vain takes longer. */
+/** What waits for nothing ends in much less, what waits for nothing takes longer. */
 const AT_ONCE_MS = 5000
 
 let scene: Scene

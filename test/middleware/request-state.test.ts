@@ -52,7 +52,7 @@ describe('the state of a request', () => {
     expect(serviceOf(request)).toBe(ADMISSION.identity)
   })
 
-  test.each(STAND_INS)('of %s begins anew, and is never another one’s', (_name, standInFor) => {
+  test.each(STAND_INS)('of %s begins again, and is never another one’s', (_name, standInFor) => {
     const request = admitted()
     const standIn = standInFor(request)
     const another = { identity: { name: 'another' } } as Admission

@@ -125,7 +125,7 @@ function headersOf(mode: TransferMode, token: string, antiCsrf: string | undefin
 }
 
 /**
- * Loads the SDK anew: its settings and its keys live in its modules, one set for a process. What it
+ * Loads the SDK again: its settings and its keys live in its modules, one set for a process. What it
  * loads late, it loads while it is initialised, so each copy has to be before the next is loaded.
  */
 function loadModules(): Modules {

@@ -23,7 +23,7 @@ const ARGUMENTS = [
   `--host-resolver-rules=MAP ${REBOUND_HOST} 127.0.0.1`,
 ]
 
-/** A page that waits this long for something waits in vain. */
+/** A page that waits this long for something waits for nothing. */
 const PATIENCE_MS = 20_000
 
 export interface OpenOptions extends BrowserContextOptions {

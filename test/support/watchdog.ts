@@ -14,7 +14,7 @@ for pid in $(cat "$1/${PID_FILE}" 2>/dev/null); do kill -KILL "$pid" 2>/dev/null
 rm -rf "$1"`
 
 // A worker whose vitest was killed would go on to the end of its test. It runs several test files,
-// each with this module anew.
+// each with this module again.
 if (process.listenerCount('disconnect') === 0) process.once('disconnect', () => process.exit(1))
 
 /**

@@ -59,7 +59,7 @@ describe('admitting a request', () => {
     expect(finds()).toBe(2 * once)
   })
 
-  test('verifies anew without a cache', async () => {
+  test('verifies again without a cache', async () => {
     const { issuer, admit } = await setUp({ tokenCache: false })
     const token = tokenOf(issuer)
     await ask(admit, token)

@@ -18,7 +18,7 @@ export interface Callers {
   manyCalls(input: unknown): Promise<ManyCallsResult>
 }
 
-/** A write that is held in its handler answers when it is let go; nobody waits for it for ever. */
+/** A write that is held in its handler answers when it is let go; nobody waits for it forever. */
 const ANSWER_LIMIT_MS = 60_000
 /** Of many, each is waited for less long. */
 const ANSWER_LIMIT_OF_MANY_MS = 5000

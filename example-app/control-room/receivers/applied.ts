@@ -4,7 +4,7 @@ import type { DeniedState, ReceiverName } from '../protocol.js'
 export interface Applied {
   /** What a receiver shuts out from a moment on. */
   inForce(receiver: ReceiverName, at: number, things: readonly string[]): void
-  /** A receiver serves anew: what it applies, it applies since then at the earliest. */
+  /** A receiver serves again: what it applies, it applies since then at the earliest. */
   begun(receiver: ReceiverName): void
   gone(receiver: ReceiverName): void
   /** Whether any receiver shuts it out. */

@@ -8,7 +8,7 @@ const RETRY_MS = 1000
 
 /**
  * A page that has left this much unread when there is more to tell is let go: it comes back, and is
- * told everything anew.
+ * told everything again.
  */
 const MAX_UNREAD_BYTES = 1024 * 1024
 

@@ -21,7 +21,7 @@ const READ = 'billing: GET /orders/o-1'
 const WRITE = 'billing: POST /orders, k1'
 const TRACKING = 'GET /orders/o-1/tracking'
 
-/** The story of `npm start -- --once` in memory, in its order; playing the first step again begins anew. */
+/** The story of `npm start -- --once` in memory, in its order; playing the first step again begins again. */
 export const SCRIPT: readonly ScriptedStep[] = [
   {
     title: 'accepted read',
@@ -33,7 +33,7 @@ export const SCRIPT: readonly ScriptedStep[] = [
     request: WRITE,
     about: 'A write brings an idempotency key: it runs, and its answer is kept under the key.',
     notAgain:
-      'Its key is used up, so it would be the retry of the next step; the first step begins anew',
+      'Its key is used up, so it would be the retry of the next step; the first step begins again',
   },
   {
     title: 'identical retry, from store',

@@ -21,7 +21,7 @@ export interface StepState {
 export type TourState = readonly StepState[]
 
 export type TourEvent =
-  /** The story begins anew. */
+  /** The story begins again. */
   | { readonly type: 'begun' }
   | { readonly type: 'playing'; readonly index: number }
   | {
@@ -50,7 +50,7 @@ export function advance(state: TourState, event: TourEvent): TourState {
 
 /** What has to be played, in order; or why a step is not played now. */
 export type Plan =
-  | { readonly isAnew: boolean; readonly indexes: readonly number[] }
+  | { readonly isAgain: boolean; readonly indexes: readonly number[] }
   | { readonly refusal: string }
 
 /** What playing a step comes to: the steps before it that are missing, or too long ago, and itself. */
@@ -64,13 +64,13 @@ export function planFor(
   if (step === undefined) return { refusal: 'There is no such step' }
   const at = state[index]?.at
   if (at !== undefined) {
-    if (index === 0) return { isAnew: true, indexes: [0] }
+    if (index === 0) return { isAgain: true, indexes: [0] }
     const refusal = refusalOf(step, now - at)
     if (refusal !== undefined) return { refusal }
   }
   const earlier = script.slice(0, index).map((_, before) => before)
   const due = earlier.filter((before) => isDue(script, state, { step, before, now }))
-  return { isAnew: false, indexes: [...due, index] }
+  return { isAgain: false, indexes: [...due, index] }
 }
 
 const MS_OF_SECOND = 1000

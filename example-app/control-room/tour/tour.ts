@@ -26,7 +26,7 @@ const order = z.strictObject({ index: z.int() })
 
 /**
  * Opens a tour. Its stage is a process of its own, some 100 MB and a second or two, which is started
- * with the first step and each time that the story begins anew.
+ * with the first step and each time that the story begins again.
  */
 export function openTour({ onChange, program, clock = Date.now }: TourOptions): Tour {
   let state = newTour(SCRIPT)
@@ -48,7 +48,7 @@ export function openTour({ onChange, program, clock = Date.now }: TourOptions): 
   }
 
   /** What the process had played is gone with it. */
-  async function beginAnew(): Promise<void> {
+  async function beginAgain(): Promise<void> {
     await player?.end()
     player = undefined
     happen({ type: 'begun' })
@@ -66,10 +66,10 @@ export function openTour({ onChange, program, clock = Date.now }: TourOptions): 
   }
 
   async function playTo(index: number): Promise<TourStep> {
-    if (player?.isGone) await beginAnew()
+    if (player?.isGone) await beginAgain()
     const plan = planFor(SCRIPT, state, { index, now: clock() })
     if ('refusal' in plan) throw new ActionError(plan.refusal)
-    if (plan.isAnew) await beginAnew()
+    if (plan.isAgain) await beginAgain()
     for (const each of plan.indexes) {
       const played = await playOne(each)
       happen({ type: 'played', index: each, played, at: clock() })

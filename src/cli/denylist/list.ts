@@ -73,7 +73,7 @@ function entryLines(entries: readonly DenylistEntry[], serverSeconds: number): s
     kind,
     valueInWords(value),
     issuer,
-    until === null ? 'for ever' : `${durationInWords(until - serverSeconds)} more`,
+    until === null ? 'forever' : `${durationInWords(until - serverSeconds)} more`,
     by,
     at === 0 ? '(lost)' : momentInWords(at),
     reason,

@@ -37,7 +37,7 @@ export async function examine(policy: Policy, token: string | undefined): Promis
   return { ...facts, findings: findingsOn(facts), verdict }
 }
 
-/** The keys that were fetched a moment ago, so that none is looked for anew. */
+/** The keys that were fetched a moment ago, so that none is looked for again. */
 function sourceOf({ outcome }: KeySetAnswer): KeySource {
   const keys = outcome.ok ? outcome.screened.keys : undefined
   return {

@@ -23,7 +23,7 @@ type Found = Finding & { readonly isFault: boolean }
 const fault = (code: string, message: string): Found[] => [{ code, message, isFault: true }]
 const warning = (code: string, message: string): Found[] => [{ code, message, isFault: false }]
 
-/** What has to be mended, and what will hurt. That it is out of reach is neither, but an error. */
+/** What has to be fixed, and what will hurt. That it is out of reach is neither, but an error. */
 export function findingsOn(facts: KeySetFacts): Findings {
   const found = [
     ...findingsOnAnswer(facts.answer),

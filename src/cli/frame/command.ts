@@ -27,11 +27,11 @@ export interface CommandContext extends Pick<CommandIo, 'stdin' | 'env'> {
   note(line: string): void
   /** Shows an object as a line on standard output meanwhile, with `--json`; else nothing. */
   event(json: object): void
-  /** Where a line can be drawn anew: standard error, if it is a terminal, and not with `--json`. */
+  /** Where a line can be drawn again: standard error, if it is a terminal, and not with `--json`. */
   readonly screen: Screen | undefined
 }
 
-/** A line of a terminal that is drawn anew. */
+/** A line of a terminal that is drawn again. */
 export interface Screen {
   /** Characters in a line. */
   readonly columns: number

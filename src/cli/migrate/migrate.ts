@@ -166,7 +166,7 @@ const underWay = (report: MigrationReport): CommandResult => ({
 interface Reported extends Pick<Session, 'migration'> {
   readonly report: MigrationReport
   readonly verdict?: Verdict
-  /** Where the files are not to be written anew. */
+  /** Where the files are not to be written again. */
   readonly needing?: NeedingPerson
   readonly directory: string
 }

@@ -23,7 +23,7 @@ export interface FileAside {
 const GATHERED = 64 * 1024
 
 /**
- * A file of the journal's folder, written anew.
+ * A file of the journal's folder, written again.
  *
  * @throws CommandFailure (2), and so do its functions.
  */

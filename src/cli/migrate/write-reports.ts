@@ -28,7 +28,7 @@ const SHOWN = 20
 
 /**
  * Writes `report.json`, `report.ndjson` (each identity that needs a person) and `accounts.ndjson`
- * (each account that is known) anew.
+ * (each account that is known) again.
  *
  * @throws CommandFailure (2)
  */

@@ -6,7 +6,7 @@ export interface Finding {
   readonly message: string
 }
 
-/** What has to be mended, and what will hurt some day. */
+/** What has to be fixed, and what will hurt some day. */
 export interface Findings {
   readonly faults: readonly Finding[]
   readonly warnings: readonly Finding[]

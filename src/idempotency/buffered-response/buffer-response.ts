@@ -23,7 +23,7 @@ const hold = createInterception<Capture>(functions)
 export interface HeldResponse {
   /**
    * Throws away what is held: the head is again what it was when the response was captured, and the
-   * app can answer anew. Returns `false` where it cannot: the first byte has been passed on, or the
+   * app can answer again. Returns `false` where it cannot: the first byte has been passed on, or the
    * response is gone.
    */
   discard(): boolean
@@ -77,7 +77,7 @@ export function captureResponse(options: CaptureOptions, observer: CaptureObserv
 
 // Functions of their own: what an inner middleware has still in its hands leads to those of the
 // held response, which is no more.
-const answerAnew = createInterception<Capture>(answerFunctions)
+const answerAgain = createInterception<Capture>(answerFunctions)
 
 /** Throws away what is held of a response. Returns whether the app can answer in its place. */
 function discard(capture: Capture): boolean {
@@ -89,7 +89,7 @@ function discard(capture: Capture): boolean {
   capture.kept = []
   drain.stop()
   pipes.unpipe()
-  answerAnew(response, () => capture)
+  answerAgain(response, () => capture)
   forgetHead(capture)
   Reflect.deleteProperty(response, 'writableEnded')
   restore(capture, capture.entered)

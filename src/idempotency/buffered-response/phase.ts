@@ -11,7 +11,7 @@
  * - `ending`: the handler has ended what flows; its end waits for the record.
  * - `delivered`: its end has been passed on.
  * - `over`: it was broken off.
- * - `discarded`: what was held has been thrown away; the app answers anew.
+ * - `discarded`: what was held has been thrown away; the app answers again.
  */
 export type Phase =
   | 'held'

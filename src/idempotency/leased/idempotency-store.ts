@@ -62,7 +62,7 @@ export interface IdempotencyStore {
    */
   reserve(request: ReservationRequest): Promise<Reservation>
   /**
-   * Extends the lease, writing a record that is gone anew: `false` when the key is not the run's any
+   * Extends the lease, writing a record that is gone again: `false` when the key is not the run's any
    * more.
    */
   renew(run: Run): Promise<boolean>

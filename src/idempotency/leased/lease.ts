@@ -56,7 +56,7 @@ export function keepLease(
     if (now >= heldUntil) lose()
     const mayRenew = isFlowing || now - reservedAt < maxRunMs
     if (mayRenew && !isRenewing) void renewOnce(now)
-    // Without this, a run that nobody ends would keep its timer for ever.
+    // Without this, a run that nobody ends would keep its timer forever.
     if (!mayRenew && isLost) stop()
   }
 

@@ -55,7 +55,7 @@ export interface RecordKeeper {
    * Ends an abandoned record either way, one whose result is not stored or cannot be read as
    * `finished`, one that cannot be read as `freed`. `false`, and nothing changes, for another fence,
    * a living lease, another state or a record of another version. What it leaves is kept for at least a
-   * day, whatever later runs do, so that an old run cannot write its record anew.
+   * day, whatever later runs do, so that an old run cannot write its record again.
    *
    * @throws TypeError (as a rejection) when an argument is of the wrong type or out of its range.
    */

@@ -133,7 +133,7 @@ function ended(
     case 'abandoned':
       return { ...base, state: 'running', leaseUntil: now }
     case 'released':
-      // A mark: a late call of this run, or of one before it, must not write the record anew.
+      // A mark: a late call of this run, or of one before it, must not write the record again.
       return { ...base, state: 'freed', expiresAt: now + Math.max(leaseMs, markMs) }
   }
 }

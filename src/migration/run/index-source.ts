@@ -9,7 +9,7 @@ import { assertSameOrigin, coreAddressOf, originOf } from './origin.js'
 import type { MigrationSettings } from './settings.js'
 import type { SurveyedRecord } from './source-index.js'
 import { begunEntry } from './state/journal-entry.js'
-import { mayBeginAnew } from './state/run-state.js'
+import { mayBeginAgain } from './state/run-state.js'
 import type { Timing } from './timing.js'
 
 export interface Surveying {
@@ -85,7 +85,7 @@ async function begin(
   const source = originOf(settings.source, digest)
   const core = coreAddressOf(settings.core)
   const { begun } = ledger.state
-  if (begun !== undefined && !mayBeginAnew(ledger.state)) return assertSameOrigin(begun, source)
+  if (begun !== undefined && !mayBeginAgain(ledger.state)) return assertSameOrigin(begun, source)
   if (begun?.source.digest === digest && begun.core === core) return
   const at = timing.now()
   await ledger.write(

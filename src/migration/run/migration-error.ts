@@ -1,5 +1,5 @@
 /**
- * What makes a migration impossible until a person has mended it: a closed list.
+ * What makes a migration impossible until a person has fixed it: a closed list.
  *
  * - `bad_source`: missing, empty, not NDJSON in UTF-8, a record without a usable `externalUserId` of
  *   its own, or changed since the run began.
@@ -10,10 +10,10 @@
  */
 export type MigrationErrorCode = 'bad_source' | 'bad_corrections' | 'bad_journal' | 'journal_in_use'
 
-/** One line that names what to mend. Never holds account data. */
+/** One line that names what to fix. Never holds account data. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError'
-  /** What is to be mended. */
+  /** What is to be fixed. */
   readonly code: MigrationErrorCode
   /** Of the source, the corrections or the journal, from 1. */
   declare readonly line?: number

@@ -11,16 +11,16 @@ import type { MigrationProgress } from './progress.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
 import { type MigrationStep, type OpenedMigration, takeStep } from './run-step.js'
-import { check, lookAnew, unblock, walk } from './run-steps.js'
+import { check, lookAgain, unblock, walk } from './run-steps.js'
 import { parseSettings } from './settings.js'
-import { countsOf, mayBeginAnew, sizeOf } from './state/run-state.js'
+import { countsOf, mayBeginAgain, sizeOf } from './state/run-state.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
 
 /**
  * Opens a migration of `source` into `core`, as far as `journal` tells it has come. Until the first
  * step nothing but the journal is read, and nothing is asked. Steps run one at a time.
  *
- * A step rejects with a `MigrationError` where a person must mend source, corrections or journal
+ * A step rejects with a `MigrationError` where a person must fix source, corrections or journal
  * first; what is wrong at the core is in its report.
  *
  * @throws TypeError when an option is unknown, of the wrong type or out of its range.
@@ -36,7 +36,7 @@ export async function openMigrationWith(
 ): Promise<Migration> {
   const settings = parseSettings(options)
   const ledger = await openLedger(settings.journal)
-  if (!mayBeginAnew(ledger.state)) assertSameCore(ledger.state.begun, settings.core)
+  if (!mayBeginAgain(ledger.state)) assertSameCore(ledger.state.begun, settings.core)
   const tell = progressTeller(ledger, settings.onProgress)
   const survey = surveyOnce((signal) =>
     takeSurvey({ settings, ledger, timing, signal }, settings.corrections),
@@ -68,7 +68,7 @@ function migrationOf(opened: OpenedMigration): Migration {
       const request = parseCorrectionRequest(corrections)
       return take(options, (work, surveyor) => correctAndWalk(work, surveyor, request))
     },
-    reconcile: (options = {}) => take(options, lookAnew),
+    reconcile: (options = {}) => take(options, lookAgain),
     unblock: (options = {}) => take(options, unblock),
     status: async () => reportOf(ledger.state, { now: timing.now() }),
     async *identities() {

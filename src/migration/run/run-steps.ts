@@ -51,11 +51,11 @@ export const check = async (work: Work): Promise<Ending> =>
   })
 
 /**
- * Looks each identity up anew.
+ * Looks each identity up again.
  *
  * @throws MigrationError `bad_journal` before the first run.
  */
-export async function lookAnew(work: Work): Promise<Ending> {
+export async function lookAgain(work: Work): Promise<Ending> {
   if (!work.ledger.state.started) {
     const message = 'nothing has been staged yet: run comes before reconcile'
     throw new MigrationError('bad_journal', message)

@@ -21,7 +21,7 @@ type RunnerRules = Readonly<Record<string, (at: RunnerAtTable) => Promise<void>>
 
 export const LIMITS: TransactionLimits = { acquireMs: 5000, transactionMs: 10_000 }
 
-/** A broken runner may hold a lock on the table for ever. */
+/** A broken runner may hold a lock on the table forever. */
 const DROP_LIMITS: StatementLimits = { acquireMs: 2000, statementMs: 2000 }
 
 /** As many reads at once, so that a connection that was left in a transaction is among theirs. */

@@ -68,7 +68,7 @@ export function createRefetchBudget(onExhausted: () => void): RefetchBudget {
   let isExhausted = false
   return {
     take(now) {
-      // The clock may have been set back: what was taken in the future must not count for ever.
+      // The clock may have been set back: what was taken in the future must not count forever.
       taken = taken.filter((moment) => moment <= now && now - moment < WINDOW_MS)
       const isRefused = taken.length >= MAX_FETCHES
       if (isRefused && !isExhausted) onExhausted()

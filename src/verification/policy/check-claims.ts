@@ -130,7 +130,7 @@ function grantedTo(
 
 /**
  * `nbf`, `iat` and the longest lifetime get the clock tolerance, as in `timeFault`. `exp` does not:
- * between `exp` and the end of its tolerance every request is judged anew.
+ * between `exp` and the end of its tolerance every request is judged again.
  */
 function validity(
   { exp, iat, nbf }: ReadClaims,

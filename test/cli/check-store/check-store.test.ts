@@ -231,8 +231,8 @@ describe('Redis behind Sentinel', () => {
     expect(nodes[0]?.address).toBe(`127.0.0.1:${set.primary.port} (orders by Sentinel)`)
     expect(codesOf(nodes[0]?.warnings)).toContain('min_replicas')
     await set.primary.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
-    const mended = await check({ file })
-    expect(codesOf(mended.nodes[0]?.warnings)).not.toContain('min_replicas')
+    const fixed = await check({ file })
+    expect(codesOf(fixed.nodes[0]?.warnings)).not.toContain('min_replicas')
   })
 })
 

@@ -221,11 +221,11 @@ describe('a check', () => {
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
   })
 
-  test('may be repeated with a source that was mended', async () => {
-    await haveAccounts('mend-1', 'mend-2')
-    const project = await projectOf(linesOf(userNamed('mend-1'), { externalUserId: 'mend-2' }))
+  test('may be repeated with a source that was fixed', async () => {
+    await haveAccounts('fix-1', 'fix-2')
+    const project = await projectOf(linesOf(userNamed('fix-1'), { externalUserId: 'fix-2' }))
     expect(await project.migrate('check')).toMatchObject({ exitCode: 4 })
-    await writeFile(project.source, linesOf(userNamed('mend-1'), userNamed('mend-2')))
+    await writeFile(project.source, linesOf(userNamed('fix-1'), userNamed('fix-2')))
     const ran = await project.migrate('check')
     expect(ran).toMatchObject({ exitCode: 0 })
     expect(ran.stdout).toMatch(/^State +no objection$/m)

@@ -27,7 +27,7 @@ describe('what came of an attempt', () => {
   })
 
   it.each([200, 204, 302, 400, 403, 404, 422, 429, 500, 502, 504])(
-    'nothing that another attempt could mend (%s)',
+    'nothing that another attempt could fix (%s)',
     (status) => {
       const headers = { ...REFUSAL_HEADERS, 'retry-after': '1' }
       expect(judge({ status, headers, body: IN_PROGRESS })).toEqual({ type: 'answered' })
@@ -70,7 +70,7 @@ describe('what came of an attempt', () => {
     'Bearer realm="service"',
     'Bearer error="invalid_tokens"',
     'Bearer xerror="invalid_token"',
-  ])('a 401 that another token would not mend: %j', (challenge) => {
+  ])('a 401 that another token would not fix: %j', (challenge) => {
     const headers = { ...REFUSAL_HEADERS, 'www-authenticate': challenge }
     expect(judge({ status: 401, headers, body: REFUSAL })).toEqual({ type: 'answered' })
   })

@@ -164,7 +164,7 @@ export async function onLane<R>(
     await proxy.heal()
     await Promise.all(receivers.map((receiver) => receiver.close()))
     for (const { store } of receivers) store.close()
-    // What waits for a reply that never comes would wait for ever.
+    // What waits for a reply that never comes would wait forever.
     proxy.cut()
     // drizzle 0.45 never gives a connection back on which its `begin` has failed, and its pool waits for it.
     await Promise.race([opened.close(), delay(CLOSING_MS, undefined, { ref: false })])

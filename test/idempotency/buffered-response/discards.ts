@@ -100,7 +100,7 @@ function hold(
   next: (error?: unknown) => void,
 ): HeldResponse {
   const sizes = { held: 1e6, ended: 1e6, opening: 0, never: 1e6 }
-  const answerAnew = async (): Promise<void> => {
+  const answerAgain = async (): Promise<void> => {
     const isDiscarded = held.discard()
     const { headersSent, writableEnded, statusCode } = response
     told?.push({ isDiscarded, headersSent, writableEnded, statusCode })
@@ -118,17 +118,17 @@ function hold(
     {
       complete: async () => {
         await new Promise(setImmediate)
-        if (moment === 'ended' || moment === 'opening') await answerAnew()
+        if (moment === 'ended' || moment === 'opening') await answerAgain()
       },
       flow: async () => {
         await new Promise(setImmediate)
-        if (moment === 'opening') await answerAnew()
+        if (moment === 'opening') await answerAgain()
       },
       flowed: async () => {},
       cutOff() {},
       unsent() {},
     },
   )
-  if (moment === 'held') setImmediate(answerAnew)
+  if (moment === 'held') setImmediate(answerAgain)
   return held
 }

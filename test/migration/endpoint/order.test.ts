@@ -27,8 +27,8 @@ const FAULTS: readonly [status: number, reason: string, of: PostOptions][] = [
 describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }) => {
   test('each fault is told before all that come after it', async () => {
     /** How many faults from the front the request does not have. */
-    let mended = 0
-    const has = (reason: string): boolean => FAULTS.findIndex(([, of]) => of === reason) >= mended
+    let fixed = 0
+    const has = (reason: string): boolean => FAULTS.findIndex(([, of]) => of === reason) >= fixed
     const over = { msBeforeNext: 1 }
     const limiter = (reason: string) => ({
       consume: async () => {
@@ -71,7 +71,7 @@ describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }
       loginMethods: [{ recipeId: 'emailpassword', email: `${id}@example.com` }],
     })
     for (const [index, [status, reason]] of FAULTS.entries()) {
-      mended = index
+      fixed = index
       const options = Object.assign({}, ...FAULTS.slice(index).map(([, , faulty]) => faulty))
       const more = has('body_malformed') ? { more: true } : {}
       const filler = has('body_too_large') ? { filler: 'x'.repeat(1024) } : {}

@@ -46,7 +46,7 @@ describe('rows that have failed', () => {
     expect(simulated.rows_).toEqual([])
   })
 
-  it('are sent again with a code, once its cause is mended', async () => {
+  it('are sent again with a code, once its cause is fixed', async () => {
     const { simulated, open } = scene()
     simulated.importLater(conflict)
     const migration = await open()

@@ -292,9 +292,9 @@ describe('a login of two records', () => {
       counts: { invalid: 1, pending: 1 },
       findings: [{ code: 'role_missing' }, { code: 'login_twice', line: 2 }],
     })
-    const mended = await open([person(name('0')), person(name('1'))], { journal })
-    expect(await mended.run()).toMatchObject({ state: 'complete' })
-    expect((await listOf(mended.identities()))[1]).not.toHaveProperty('code')
+    const fixed = await open([person(name('0')), person(name('1'))], { journal })
+    expect(await fixed.run()).toMatchObject({ state: 'complete' })
+    expect((await listOf(fixed.identities()))[1]).not.toHaveProperty('code')
   })
 
   it('is free by its code once the first has none any more, for one of the others', async () => {

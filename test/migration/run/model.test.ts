@@ -19,7 +19,7 @@ const FOUND_LAST: Story = {
   taken: [],
   poison: [],
   blames: [],
-  mends: [true],
+  fixes: [true],
   hookIsFirst: false,
   jobUsers: 5,
   jobEveryMs: 500,
@@ -31,7 +31,7 @@ const FOUND_CORRECTED: Story = {
   fates: [],
   hook: [],
   conflicts: [1],
-  mends: [true],
+  fixes: [true],
   hookIsFirst: true,
 }
 
@@ -68,7 +68,7 @@ const LANDS_WHILE_DELETING: Story = {
   kills: [22, 5, 21, 9, 8, 27].map((after) => ({ after, kept: false })),
   hook: [{ afterMs: 0, user: 0 }],
   conflicts: [1],
-  mends: [false],
+  fixes: [false],
   jobUsers: 4,
   jobEveryMs: 6844,
 }
@@ -92,7 +92,7 @@ const LANDS_BESIDE_ANOTHER: Story = {
   batchUsers: 3,
   fates: ['done', landing(14_239), 'done', 'done', 'done', 'lost before'],
   conflicts: [3, 0],
-  mends: [true, true],
+  fixes: [true, true],
   hookIsFirst: false,
   jobUsers: 1,
 }
@@ -103,7 +103,7 @@ const HOOK_BEFORE_CONFLICT: Story = {
   fates: [],
   hook: [{ afterMs: 0, user: 4 }],
   conflicts: [4],
-  mends: [false],
+  fixes: [false],
 }
 
 type Lived = Awaited<ReturnType<typeof live>>

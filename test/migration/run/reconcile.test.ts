@@ -69,7 +69,7 @@ describe('the reconciliation of a run', () => {
     })
   })
 
-  it('tells in what an account differs, and looks again when somebody has mended it', async () => {
+  it('tells in what an account differs, and looks again when somebody has fixed it', async () => {
     let isMended = false
     const { open } = scene((core) => ({
       async user(id, options) {

@@ -171,9 +171,9 @@ describe('a run on the stand-in core', () => {
     expect(identities[4]?.errors?.[0]?.message).toBe('At least one loginMethod is required.')
 
     const corrections = join(folder, 'corrections.ndjson')
-    const mended = { replaces: 'story-4', user: person('story-4') }
+    const fixed = { replaces: 'story-4', user: person('story-4') }
     const leftOut = ['story-7', 'story-9'].map((id) => ({ leaveOut: id, reason: 'another id' }))
-    const lines = [mended, ...leftOut].map((correction) => `${JSON.stringify(correction)}\n`)
+    const lines = [fixed, ...leftOut].map((correction) => `${JSON.stringify(correction)}\n`)
     await writeFile(corrections, lines.join(''))
     const last = await migration.correct({ file: corrections })
     expect(last).toMatchObject({ state: 'complete', counts: { reconciled: 18, left_out: 2 } })

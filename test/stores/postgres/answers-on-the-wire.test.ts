@@ -149,7 +149,7 @@ const url = proxy.urlFor(new URL(ledger.url).pathname.slice(1))
 
 /** From now on nothing gets to the server from the statement on; tells when that is so. */
 function holdAt(statement: RegExp): Promise<void> {
-  // Or a test that fails would wait for ever for what it has held.
+  // Or a test that fails would wait forever for what it has held.
   onTestFinished(() => proxy.heal())
   proxy.reset()
   proxy.cutAt({ at: statement, moment: 'silent before' })

@@ -39,7 +39,7 @@ async function mutate(...given: Parameters<typeof mutatedFunction>): Promise<Mut
   return mutation
 }
 
-test('no handler runs in vain: the look-up begins after the lock is taken', async () => {
+test('no handler runs for nothing: the look-up begins after the lock is taken', async () => {
   const lock = `case when ${PAUSE} then null when not ${TRY}(${KEY_LOCK}) then 'running' else ${XACT} end`
   const apart = await mutate('apart', REAL_LOCKS, () => `lock := ${lock};`)
   const joined = await mutate(
@@ -67,7 +67,7 @@ test('no handler runs in vain: the look-up begins after the lock is taken', asyn
   expect(await overtake(joined)).toEqual({ outcome: 'overtaken', inVain: 1 })
 })
 
-test('a stale snapshot costs a run in vain and never a second effect: a plain insert', async () => {
+test('a stale snapshot costs a run for nothing and never a second effect: a plain insert', async () => {
   /** The snapshot of the whole transaction is made here, before the lock. */
   const slow = await mutate(
     'stale',

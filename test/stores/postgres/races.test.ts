@@ -87,7 +87,7 @@ test(
     }
     expect(problems['of equals']).toBeGreaterThan(0)
     expect(problems['of others']).toBeGreaterThan(0)
-    // No handler runs in vain: who has the lock sees the record of whoever had it before.
+    // No handler runs for nothing: who has the lock sees the record of whoever had it before.
     const reasons = new Set(events.map(({ reason }) => reason))
     expect(reasons).not.toContain('conflict')
     expect(events.filter(({ reason }) => reason === 'reserved')).toHaveLength(KEYS)

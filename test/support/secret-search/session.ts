@@ -8,7 +8,7 @@ interface Session {
   current: SecretSearch | undefined
 }
 
-// One in the process, while each test file has this module anew: what watches the process is there
+// One in the process, while each test file has this module again: what watches the process is there
 // once, and tells the search of the file that runs.
 const holder = globalThis as { [SESSION]?: Session }
 holder[SESSION] ??= { current: undefined }

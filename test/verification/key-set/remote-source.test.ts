@@ -33,7 +33,7 @@ describe('without a usable set', () => {
     expect(await source.find('a')).toMatchObject({ kid: 'a' })
   })
 
-  it('an expired set is fetched anew by who asks, who waits for it', async () => {
+  it('an expired set is fetched again by who asks, who waits for it', async () => {
     const { server, clock, keySet, source } = await openKeySet([before])
     await keySet.ready()
     clock.advance(3600)

@@ -90,7 +90,7 @@ it('a rotation is seamless: the new key verifies at once, the old one while it i
   expect(server.requests).toHaveLength(2)
 })
 
-it('a set that has expired verifies nothing, cached tokens included, until it is fetched anew', async () => {
+it('a set that has expired verifies nothing, cached tokens included, until it is fetched again', async () => {
   const { server, clock, receivers } = await stage()
   server.behave(serve({ keys: [old.jwk] }, { 'cache-control': 'max-age=10' }))
   const token = tokenOf(old, clock)

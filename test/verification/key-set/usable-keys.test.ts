@@ -172,7 +172,7 @@ describe('importing', () => {
     expect(keys.get('good')).toBe(first.get('good'))
   })
 
-  it('happens anew for another key under the same kid', () => {
+  it('happens again for another key under the same kid', () => {
     const { keys } = screenKeySet({ keys: [shapeOfKey('good', 2048)] }, first)
     expect(keys.get('good')).not.toBe(first.get('good'))
     expect(keys.get('good')?.thumbprint).not.toBe(first.get('good')?.thumbprint)

@@ -25,7 +25,7 @@ const WHY: Readonly<Record<number, string>> = {
   401: 'Every token that does not hold gets this one answer, to the byte, whichever check it failed: whoever forges tokens must not learn from it how far they came.',
   403: 'The token is genuine, but its caller may not do this. It is told that much and no more: not which permission is missing, nor whether the receiver knows it at all.',
   503: 'The receiver could not decide, so it did not let the call through. The caller may try again later; what is out of order inside is none of its business.',
-  400: 'The caller is known and may do this, so it is told what to mend in its own request: the idempotency key.',
+  400: 'The caller is known and may do this, so it is told what to fix in its own request: the idempotency key.',
   409: 'The caller is known and may do this, so it is told how its earlier request with this key stands: sending it blindly again could write twice.',
   422: 'The caller is known and may do this, so it is told of its own mistake: one key stands for one request.',
 }

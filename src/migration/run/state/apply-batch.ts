@@ -78,8 +78,8 @@ function lose(state: RunState, { ordinals }: UndecidedBatch): void {
 
 function sendLater(state: RunState, ordinals: readonly number[]): void {
   for (const ordinal of ordinals) {
-    const anew = (state.recordsFrom[ordinal] ?? 0) > 0 || state.failureCodes[ordinal] !== 0
-    setIdentity(state, ordinal, anew ? IDENTITY.again : IDENTITY.pending)
+    const again = (state.recordsFrom[ordinal] ?? 0) > 0 || state.failureCodes[ordinal] !== 0
+    setIdentity(state, ordinal, again ? IDENTITY.again : IDENTITY.pending)
   }
 }
 

@@ -5,7 +5,7 @@ import { applyRows, deleteRowsOfUnfailed, numberOf } from './apply-rows.js'
 import { IDENTITY, type IdentityCode, type LoginConflictCode } from './identity-state.js'
 import type { Entry, EntryOf } from './journal-entry.js'
 import { assertOrdinal, readOrdinals } from './record-indexes.js'
-import { awaitRest, mayBeginAnew, type RunState, setIdentity, sizeOf } from './run-state.js'
+import { awaitRest, mayBeginAgain, type RunState, setIdentity, sizeOf } from './run-state.js'
 
 /** Adds an entry to the state that those before it have made. */
 export function applyEntry(state: RunState, entry: Entry): void {
@@ -55,7 +55,7 @@ export function applyEntry(state: RunState, entry: Entry): void {
 }
 
 function begin(state: RunState, entry: EntryOf<'begun'>): void {
-  if (!mayBeginAnew(state)) throw new MigrationError('bad_journal', 'it begins twice')
+  if (!mayBeginAgain(state)) throw new MigrationError('bad_journal', 'it begins twice')
   state.begun = entry
   state.identities = new Uint8Array(entry.identities)
   state.failureCodes = new Uint8Array(entry.identities)
@@ -78,7 +78,7 @@ type Mark = Extract<
 function applyMark(state: RunState, entry: Mark): void {
   switch (entry.type) {
     case 'examined':
-      examineAnew(state)
+      examineAgain(state)
       return
     case 'invalid':
       setAll(state, entry.of, IDENTITY.invalid)
@@ -103,7 +103,7 @@ function applyMark(state: RunState, entry: Mark): void {
   }
 }
 
-function examineAnew(state: RunState): void {
+function examineAgain(state: RunState): void {
   if (state.started) throw new MigrationError('bad_journal', 'a preflight follows the start')
   for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
     setIdentity(state, ordinal, IDENTITY.pending)

@@ -15,7 +15,7 @@ export function applyLookUps(state: RunState, entry: LookUpEntry): void {
       state.reconciled = true
       return
     case 'reconcile_asked':
-      lookAnew(state)
+      lookAgain(state)
   }
 }
 
@@ -35,7 +35,7 @@ const LOOKED_UP_ANEW: ReadonlySet<IdentityCode> = new Set([
 ])
 
 /** What a person has accepted or left out stays so. */
-function lookAnew(state: RunState): void {
+function lookAgain(state: RunState): void {
   if (countOf(state, IDENTITY.pending, IDENTITY.again) === 0) state.lostSinceLook = false
   for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
     if (LOOKED_UP_ANEW.has(stateOf(state, ordinal))) setIdentity(state, ordinal, IDENTITY.staged)

@@ -1,7 +1,7 @@
 import type { IdentityState } from '../report.js'
 
 /**
- * What a run knows of an identity, as one byte. `again` is to be sent anew, after a look for what is
+ * What a run knows of an identity, as one byte. `again` is to be sent again, after a look for what is
  * there; `sent` waits for the reply of its batch; of `found` an account or a row was seen, whoever has
  * made it. The run deletes the row of an `unresolved` identity before the core is done with it, and then
  * looks the identity up. One that is `to_import` is imported directly, in a call of its own.

@@ -20,7 +20,7 @@ export type Aim = 'finish' | 'look' | 'unblock'
 
 /**
  * The next step of a run, from its journal alone. What is undecided is decided before anything else
- * is sent; rows leave before their identities are sent anew; only what has come to rest is reconciled.
+ * is sent; rows leave before their identities are sent again; only what has come to rest is reconciled.
  */
 export function nextStep(state: RunState, aim: Aim): Step {
   if (!state.started) return aim === 'finish' ? 'preflight' : 'end'

@@ -84,7 +84,7 @@ export function createRunState(): RunState {
 }
 
 /** Nothing has been sent or decided: a source that was checked, or its core, may still be another. */
-export const mayBeginAnew = ({ started, corrections }: RunState): boolean =>
+export const mayBeginAgain = ({ started, corrections }: RunState): boolean =>
   !started && corrections.length === 0
 
 export const sizeOf = (state: RunState): number => state.identities.length

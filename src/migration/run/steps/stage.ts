@@ -54,7 +54,7 @@ async function sendWhole(work: Work, made: Batch): Promise<void> {
 function ignore(): void {}
 
 /**
- * A batch without those who are at the core already. Looks for whoever is sent anew or was in a call
+ * A batch without those who are at the core already. Looks for whoever is sent again or was in a call
  * without reply: the hook may have made the account since, or the call may have landed.
  */
 async function withoutKnown(work: Work, batch: Batch): Promise<Batch> {

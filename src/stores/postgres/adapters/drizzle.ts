@@ -38,7 +38,7 @@ interface Proof {
   holds: boolean
 }
 
-// Behind a statement that hangs the library waits for ever; the server ends that by its own time limit.
+// Behind a statement that hangs the library waits forever; the server ends that by its own time limit.
 /**
  * Runs transactions on drizzle 0.45 with node-postgres, by `db.transaction`; `transactionOf` gives what
  * that gives to its callback. `sql` is drizzle's own. The pool and its clients get a listener of their

@@ -93,7 +93,7 @@ const COMMIT = 'commit and chain'
 
 const IN_FAILED_TRANSACTION = '25P02'
 
-// Behind a statement that hangs the library waits for ever; the server ends that by its own time limit.
+// Behind a statement that hangs the library waits forever; the server ends that by its own time limit.
 export function unprepared(tx: unknown, text: string, values: readonly unknown[] = []): RawQuery {
   return (tx as TransactionLike).unsafe(text, values, { prepare: false })
 }

@@ -41,7 +41,7 @@ export function createLifeline(): Lifeline {
   }
 }
 
-/** One limit of time, which can be set anew. It holds no process open. */
+/** One limit of time, which can be set again. It holds no process open. */
 interface TimeLimit {
   /** Rejects when the time is over. */
   readonly over: Promise<never>

@@ -31,7 +31,7 @@ export interface OpeningStatements {
    * Its bounds, its lock, and the look for a record, in one call of the function `begin_run`. There they
    * are three statements, because each sees what was committed before it began: one that looks while it
    * locks sees what was there before it had the lock. A function keeps its plans, where statements
-   * without names are planned anew for each request.
+   * without names are planned again for each request.
    */
   open(ids: RecordIds, opening: Opening): Statement
   readOpened(rows: readonly Row[]): Opened

@@ -87,7 +87,7 @@ function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
     enableReadyCheck: true,
     enableAutoPipelining: false,
     shardedSubscribers: false,
-    // A refresh that ends after the client has been closed would set its timer again, for ever.
+    // A refresh that ends after the client has been closed would set its timer again, forever.
     slotsRefreshInterval: undefined,
     scaleReads: 'master',
     maxRedirections: MAX_REDIRECTIONS,
@@ -96,7 +96,7 @@ function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
     retryDelayOnClusterDown: RETRY_DELAY_IN_CLUSTER_MS,
     retryDelayOnTryAgain: RETRY_DELAY_IN_CLUSTER_MS,
     clusterRetryStrategy: reconnectDelay,
-    // A node that has gone is looked for in the cluster anew.
+    // A node that has gone is looked for in the cluster again.
     clusterNodeRetryStrategy: null,
     // Not every release of ioredis keeps the user's password and TLS beside these.
     redisOptions: {

@@ -30,7 +30,7 @@ interface ReadVersion {
 }
 
 const READ_TIMEOUT_MS = 500
-/** A damaged list may be mended without a new version, and is long: it is not read at every look. */
+/** A damaged list may be fixed without a new version, and is long: it is not read at every look. */
 const MALFORMED_PAUSE_MS = 2000
 
 /**

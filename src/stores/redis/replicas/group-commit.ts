@@ -67,7 +67,7 @@ export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions
     if (!isUnderWay) void sendGroups()
   }
 
-  // Under load it goes on for ever, so it must not run in the context of the request that came first.
+  // Under load it goes on forever, so it must not run in the context of the request that came first.
   const sendGroups = AsyncResource.bind(async (): Promise<void> => {
     isUnderWay = true
     while (waiting.length > 0) {

@@ -10,7 +10,7 @@ export interface SimulatedTime extends Timing {
   isAwaited(): boolean
 }
 
-/** A run that waits for ever would hold the process. */
+/** A run that waits forever would hold the process. */
 const MOST_PASSES = 100_000
 
 export function simulatedTime(): SimulatedTime {

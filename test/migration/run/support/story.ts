@@ -24,7 +24,7 @@ export interface Story {
   /** Whom the job blames for each chunk that it cannot import. */
   readonly blames: readonly Blame[]
   /** Of those who fail: whether they get another address, or are left out. */
-  readonly mends: readonly boolean[]
+  readonly fixes: readonly boolean[]
   /** The hook imports whoever gets another address before the correction does. */
   readonly hookIsFirst: boolean
   readonly jobUsers: number
@@ -71,15 +71,15 @@ export const storyWith = (fate: fc.Arbitrary<Fate>): fc.Arbitrary<Story> =>
     blames: fc.array(fc.constantFrom<Blame[]>('culprit', 'innocent', 'nobody', 'chunk'), {
       maxLength: 12,
     }),
-    mends: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
+    fixes: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
     hookIsFirst: fc.boolean(),
     jobUsers: fc.integer({ min: 1, max: 10 }),
     jobEveryMs: fc.integer({ min: 500, max: 9000 }),
   })
 
 /** Of somebody who has failed: whether the correction gives another address. */
-const isMended = ({ mends, poison }: Story, user: number): boolean =>
-  !poison.includes(user) && mends[user % mends.length] === true
+const isMended = ({ fixes, poison }: Story, user: number): boolean =>
+  !poison.includes(user) && fixes[user % fixes.length] === true
 
 /** Whether anything keeps the user from getting an account with the record of the source. */
 export const isObstructed = ({ conflicts, taken, poison }: Story, user: number): boolean =>
@@ -91,16 +91,16 @@ export const correctionsOf = (story: Story, failed: readonly string[]): object[]
     const user = Number(id.slice('user-'.length))
     if (!isObstructed(story, user)) throw new Error(`${id} has failed, and is innocent`)
     if (!isMended(story, user)) return { leaveOut: id, reason: 'has an account of old' }
-    return { replaces: id, user: mended(id) }
+    return { replaces: id, user: fixed(id) }
   })
 
 /** With the addresses of the corrections. */
 export const mendedPeople = (story: Story): object[] =>
   story.conflicts
     .filter((user) => user < story.users && isMended(story, user))
-    .map((user) => mended(`user-${user}`))
+    .map((user) => fixed(`user-${user}`))
 
-function mended(id: string): object {
+function fixed(id: string): object {
   const [method] = person(id).loginMethods
   return person(id, { loginMethods: [{ ...method, email: `${id}@elsewhere.example` }] })
 }

@@ -22,7 +22,7 @@ async function own(config: Record<string, string> = {}): Promise<RedisServer> {
 describe('whatever the user’s client is told', () => {
   const OPTIONS: [string, RedisOptions][] = [
     ['no offline queue', { enableOfflineQueue: false }],
-    ['retries for ever', { maxRetriesPerRequest: null }],
+    ['retries forever', { maxRetriesPerRequest: null }],
     ['no retries', { maxRetriesPerRequest: 0 }],
     ['a short time for commands', { commandTimeout: 1 }],
     ['auto-pipelining', { enableAutoPipelining: true }],

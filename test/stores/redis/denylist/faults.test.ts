@@ -239,11 +239,11 @@ describe('a server that answers otherwise', () => {
     expect(refuses(receiver, 'orders')).toBe(true)
     await expect(openDenylist(server).entries()).rejects.toMatchObject({ code: 'unavailable' })
     await server.command('DEL', key)
-    await until(`${name}: mended`, async () => receiver.health().lastError === undefined)
+    await until(`${name}: fixed`, async () => receiver.health().lastError === undefined)
     expect(refuses(receiver, 'orders')).toBe(true)
   }
 
-  test('damaged in whatever way: the last list stays in force until it is mended', async () => {
+  test('damaged in whatever way: the last list stays in force until it is fixed', async () => {
     const names = Object.keys(DAMAGES)
     const servers = await Promise.all(names.map(() => own()))
     await Promise.all(

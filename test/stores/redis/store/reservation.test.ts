@@ -43,7 +43,7 @@ describe('a record that cannot be read', () => {
     expect(await server.command('EXISTS', `esa:k:${request.key}`)).toBe('1')
   })
 
-  test('such as one that somebody keeps for ever', async () => {
+  test('such as one that somebody keeps forever', async () => {
     const { store } = openStore(server)
     const request = requestFor()
     await begin(store, request)
@@ -198,7 +198,7 @@ function player(store: Store, expire: (key: string) => Promise<void>) {
         fences.set(`${key}:${owner}`, found.fence)
         fingerprints.set(`${key}:${owner}`, fingerprint)
         const isGreatest = granted.every((fence) => fence <= found.fence)
-        return `reserved ${isNew ? `anew, the greatest: ${isGreatest}` : 'again'}`
+        return `reserved ${isNew ? `again, the greatest: ${isGreatest}` : 'again'}`
       }
       case 'inspect': {
         const view = await store.inspect(runOf(command.key, 0).key)

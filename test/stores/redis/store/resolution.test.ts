@@ -107,7 +107,7 @@ describe('a record that cannot be read', () => {
   })
 })
 
-describe('a record that somebody keeps for ever', () => {
+describe('a record that somebody keeps forever', () => {
   const textAt = (fence: number): string => `1|r|${fence}|60000|5|11|ownerfingerprint`
   const agoMs = (ms: number): number => (Date.now() - ms) * 1000
 

@@ -5,7 +5,7 @@ import { atMost, printTable } from '../table.js'
 
 const HEATS = 3
 const CALLS = 2000
-const MOST_RATIO = 1.1
+const MAX_RATIO = 1.1
 
 /** What `serviceFetch` adds to the time that a call takes. */
 export async function client(bench) {
@@ -33,7 +33,7 @@ async function rowOf(bench, { label, kind, app, path }) {
   const figure = (all[1] / all[0]).toFixed(2)
   const spread = `${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}`
   const cells = all.map((ms) => (ms * 1000).toFixed(0))
-  return [label, ...cells, figure, spread, atMost(MOST_RATIO, Number(figure))]
+  return [label, ...cells, figure, spread, atMost(MAX_RATIO, Number(figure))]
 }
 
 /** New processes each time: two of the same program differ. */

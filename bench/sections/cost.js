@@ -13,7 +13,7 @@ export async function cost(bench) {
   )
 }
 
-async function costOf(bench, { label, app, trips: mostTrips, bytes: mostBytes }) {
+async function costOf(bench, { label, app, trips: mostTrips, bytes: maxBytes }) {
   const { client } = bench.redis
   const { node, port } = await startApp(bench, { app })
   try {
@@ -25,7 +25,7 @@ async function costOf(bench, { label, app, trips: mostTrips, bytes: mostBytes })
     const perRequest = trips / REQUESTS
     const bytes = await largestRecord(client)
     const tripCells = [perRequest.toFixed(2), atMost(mostTrips, perRequest)]
-    return [label, ...tripCells, bytes, atMost(mostBytes, bytes)]
+    return [label, ...tripCells, bytes, atMost(maxBytes, bytes)]
   } finally {
     await node.stop()
   }

@@ -4,8 +4,8 @@ import { EMPTY, FULL, fillDenylist } from './denylist.js'
 
 const CACHED = 10_000
 const TURN_MS = 300
-const MOST_MB_OF_TOKENS = 10
-const MOST_MB_OF_ENTRIES = 5
+const MAX_MB_OF_TOKENS = 10
+const MAX_MB_OF_ENTRIES = 5
 
 /** What the verified tokens of a full cache keep on the heap, and what a full denylist does. */
 export async function heap(bench) {
@@ -17,8 +17,8 @@ export async function heap(bench) {
   printTable(
     ['memory', 'MB of heap', 'aim'],
     [
-      ['tokenCache, 10,000 tokens', ofTokens.toFixed(1), atMost(MOST_MB_OF_TOKENS, ofTokens)],
-      ['denylist, 10,000 entries', ofEntries.toFixed(1), atMost(MOST_MB_OF_ENTRIES, ofEntries)],
+      ['tokenCache, 10,000 tokens', ofTokens.toFixed(1), atMost(MAX_MB_OF_TOKENS, ofTokens)],
+      ['denylist, 10,000 entries', ofEntries.toFixed(1), atMost(MAX_MB_OF_ENTRIES, ofEntries)],
     ],
   )
 }

@@ -1,7 +1,7 @@
 import { LOAD_CORE, startNode } from '../processes.js'
 import { compareTurns } from '../turns.js'
 
-const LEAST_RATIO = 0.85
+const MIN_RATIO = 0.85
 
 /** What it costs to compare an identity with its account beside looking it up. */
 export async function migrationReconcile(bench) {
@@ -13,7 +13,7 @@ export async function migrationReconcile(bench) {
       program: 'reconciler.js',
       question: { dist: bench.settings.dist, url },
       labels: ['the same look-ups alone', 'reconciliation'],
-      aim: LEAST_RATIO,
+      aim: MIN_RATIO,
     })
   } finally {
     await core.stop()

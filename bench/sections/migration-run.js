@@ -8,8 +8,8 @@ const TURNS = Number(process.env.BENCH_TURNS ?? 5)
 const USERS = 10_000
 const MANY_USERS = 100_000
 const API_KEY = 'an-api-key-of-the-benchmark'
-const LEAST_RATIO = 0.9
-const MOST_MB_MORE = 24
+const MIN_RATIO = 0.9
+const MAX_MB_MORE = 24
 
 const fileOf = (name) => new URL(`../${name}`, import.meta.url).pathname
 
@@ -29,7 +29,7 @@ export async function migrationRun(bench) {
         await core.stop()
       }
     }
-    await compareStaging(inStandIn, { core: 'the stand-in core', aim: LEAST_RATIO })
+    await compareStaging(inStandIn, { core: 'the stand-in core', aim: MIN_RATIO })
     await compareStaging(inSink, { core: 'a core that keeps nothing' })
     await compareHeaps(inSink)
   } finally {
@@ -85,7 +85,7 @@ async function compareHeaps(stage) {
     ['memory of a run', 'MB of heap', 'aim'],
     [
       ['10,000 users', few.toFixed(1), ''],
-      ['more with 100,000', more.toFixed(1), atMost(MOST_MB_MORE, more)],
+      ['more with 100,000', more.toFixed(1), atMost(MAX_MB_MORE, more)],
     ],
   )
 }

@@ -1,6 +1,6 @@
 import { compareTurns } from '../turns.js'
 
-const LEAST_RATIO = 0.3
+const MIN_RATIO = 0.3
 
 /** What the validation of a record costs beside reading it. */
 export async function migrationValidate(bench) {
@@ -9,6 +9,6 @@ export async function migrationValidate(bench) {
     program: 'validator.js',
     question: { dist: bench.settings.dist },
     labels: ['JSON.parse', 'JSON.parse and validateUser'],
-    aim: LEAST_RATIO,
+    aim: MIN_RATIO,
   })
 }

@@ -6,8 +6,8 @@ const REQUESTS = 50
 const ROWS = 100_000
 const LIBRARIES = { pg: 0, kysely: 2, typeOrm: 2, prisma: 2 }
 const EQUAL_REQUESTS = 200
-const MOST_BYTES_OF_RECORD = 200
-const MOST_BYTES_OF_TOKEN = 120
+const MAX_BYTES_OF_RECORD = 200
+const MAX_BYTES_OF_TOKEN = 120
 
 /** A wire to Postgres; resolves with its node and its URL. */
 export async function startWire({ url, port }, delayMs) {
@@ -125,8 +125,8 @@ async function sizes(bench) {
   printTable(
     ['what is kept, with its indexes', 'bytes', 'aim'],
     [
-      ['record beyond its response', record, atMost(MOST_BYTES_OF_RECORD, record)],
-      ['used token', token, atMost(MOST_BYTES_OF_TOKEN, token)],
+      ['record beyond its response', record, atMost(MAX_BYTES_OF_RECORD, record)],
+      ['used token', token, atMost(MAX_BYTES_OF_TOKEN, token)],
     ],
   )
 }

@@ -32,7 +32,7 @@ export function toErrorReply(error: unknown): Reply {
 /** The server of the core closes the connection after these statuses. */
 const STATUSES_THAT_CLOSE = new Set([400, 408, 411, 413, 414, 500, 501, 503])
 /** The server of the core sends longer bodies in chunks. */
-const LARGEST_BUFFER_BYTES = 8192
+const MAX_BUFFER_BYTES = 8192
 
 /** As the core: each text ends its line, and what is no success is `text/html`. */
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
@@ -41,7 +41,7 @@ export function send(response: ServerResponse, { status, headers, body }: Reply)
   const type = isText ? 'text/html;charset=UTF-8' : 'application/json;charset=UTF-8'
   const own = {
     'content-type': type,
-    ...(bytes.length <= LARGEST_BUFFER_BYTES && { 'content-length': bytes.length }),
+    ...(bytes.length <= MAX_BUFFER_BYTES && { 'content-length': bytes.length }),
     ...(STATUSES_THAT_CLOSE.has(status) && { connection: 'close' }),
   }
   response.writeHead(status, NO_REASON, { ...own, ...headers })

@@ -24,20 +24,20 @@ const SESSION_TOKEN_VALIDITY_MS = 3_600_000
 const VALIDITIES_KEPT = 2
 
 /** Below four minutes the overlap would eat the interval: there it is a quarter of it. */
-const LARGEST_OVERLAP_SHARE = 1 / 4
+const MAX_OVERLAP_SHARE = 1 / 4
 /**
  * Below ten minutes two hours of retention would publish more keys than a verifier takes (ours:
  * 32). Twelve intervals are at most 18 keys, and with 30 seconds still outlive a 300-second token.
  */
-const MOST_INTERVALS_KEPT = 12
+const MAX_INTERVALS_KEPT = 12
 
 /** The core's schedule for an interval, scaled down for the short ones of development. */
 export function scheduleFor(rotationSeconds: number): RotationSchedule {
   const intervalMs = rotationSeconds * 1000
-  const overlapMs = Math.min(OVERLAP_MS, intervalMs * LARGEST_OVERLAP_SHARE)
+  const overlapMs = Math.min(OVERLAP_MS, intervalMs * MAX_OVERLAP_SHARE)
   const afterlifeMs = Math.min(
     VALIDITIES_KEPT * SESSION_TOKEN_VALIDITY_MS,
-    MOST_INTERVALS_KEPT * intervalMs,
+    MAX_INTERVALS_KEPT * intervalMs,
   )
   return { intervalMs, overlapMs, retentionMs: intervalMs + afterlifeMs }
 }

@@ -2,7 +2,7 @@
 const FIRST_STEP_MS = 1000
 const LAST_STEP_MS = 30_000
 /** From here on the step is the last one: more doubling would only make the number large. */
-const MOST_DOUBLINGS = 16
+const MAX_DOUBLINGS = 16
 
 /** The failures since the last success, and when the next attempt may start, in ms of a clock. */
 export interface BackOff {
@@ -17,7 +17,7 @@ export function afterFailure(
   lastStepMs: number = LAST_STEP_MS,
 ): BackOff {
   const failures = earlier?.count ?? 0
-  const step = Math.min(lastStepMs, FIRST_STEP_MS * 2 ** Math.min(failures, MOST_DOUBLINGS))
+  const step = Math.min(lastStepMs, FIRST_STEP_MS * 2 ** Math.min(failures, MAX_DOUBLINGS))
   return { count: failures + 1, retryAt: at + (step / 2) * (1 + jitter) }
 }
 
@@ -34,6 +34,6 @@ export function growingDelayMs(
   { firstMs, maxMs }: { readonly firstMs: number; readonly maxMs: number },
   random: number = Math.random(),
 ): number {
-  const wholeMs = Math.min(firstMs * 2 ** Math.min(attempts - 1, MOST_DOUBLINGS), maxMs)
+  const wholeMs = Math.min(firstMs * 2 ** Math.min(attempts - 1, MAX_DOUBLINGS), maxMs)
   return Math.round((wholeMs * (1 + random)) / 2)
 }

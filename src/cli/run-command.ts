@@ -1,7 +1,12 @@
 import { COMMANDS } from './commands.js'
 import { type Arguments, inPlace, readArguments, refuseSecrets } from './frame/arguments.js'
 import type { Command, CommandIo, ExitCode, Screen } from './frame/command.js'
-import { CommandFailure, type FailureCode, type Report, wrong } from './frame/command-failure.js'
+import {
+  CommandFailure,
+  type FailureCode,
+  type Report,
+  usageError,
+} from './frame/command-failure.js'
 import { helpOn, helpOnAll, packageVersion } from './frame/help.js'
 import { printable, printableJson } from './output/printable.js'
 
@@ -67,7 +72,7 @@ async function answer(
       isOption(name) ? `no option --${name} goes before the command` : undefined,
   })
   if (at !== -1 && command === undefined) {
-    throw wrong('usage', `unknown command${inPlace(at)}`)
+    throw usageError('usage', `unknown command${inPlace(at)}`)
   }
   const given =
     command &&
@@ -79,7 +84,8 @@ async function answer(
     })
   const information = informationOn(command, given ?? before, commands)
   if (information !== undefined) return information
-  if (command === undefined || given === undefined) throw wrong('usage', 'a command is missing')
+  if (command === undefined || given === undefined)
+    throw usageError('usage', 'a command is missing')
   const note = (line: string): void => {
     if (!isJson) io.stderr.write(`${printable(line)}\n`)
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.js'
 import type { Command, CommandContext, CommandResult } from '../../src/cli/frame/command.js'
-import { outOfReach, wrong } from '../../src/cli/frame/command-failure.js'
+import { unreachableError, usageError } from '../../src/cli/frame/command-failure.js'
 import { runHere } from './kit.js'
 
 const WELL: CommandResult = { exitCode: 0, lines: ['all well'], json: { answer: 42 } }
@@ -85,8 +85,8 @@ describe('the end of a command', () => {
   })
 
   test.each([
-    [2, wrong('file', 'it is wrong'), 'file', 'it is wrong'],
-    [3, outOfReach('store_unavailable', 'it is away'), 'store_unavailable', 'it is away'],
+    [2, usageError('file', 'it is wrong'), 'file', 'it is wrong'],
+    [3, unreachableError('store_unavailable', 'it is away'), 'store_unavailable', 'it is away'],
   ])('is one line on standard error and exit code %d', async (exitCode, failure, code, message) => {
     const fail = (): never => {
       throw failure
@@ -100,7 +100,10 @@ describe('the end of a command', () => {
 
   test('shows what a failure has to show all the same', async () => {
     const fail = (): never => {
-      throw outOfReach('store_unavailable', 'it is away', { lines: ['seen'], json: { seen: 1 } })
+      throw unreachableError('store_unavailable', 'it is away', {
+        lines: ['seen'],
+        json: { seen: 1 },
+      })
     }
     expect(await probe(['probe'], fail)).toMatchObject({ exitCode: 3, stdout: 'seen\n' })
     expect((await probe(['probe', '--json'], fail)).json()).toMatchObject({ ok: false, seen: 1 })

@@ -52,11 +52,11 @@ it('axe-core finds nothing before anything was done', async () => {
   expect(await findings(page)).toEqual([])
 })
 
-const MOST_TABS = 60
+const MAX_TABS = 60
 
 /** Presses Tab until the element in focus has this text, as somebody without a mouse would. */
 async function tabTo(page: Page, text: string): Promise<void> {
-  for (let tabs = 0; tabs < MOST_TABS; tabs += 1) {
+  for (let tabs = 0; tabs < MAX_TABS; tabs += 1) {
     await page.keyboard.press('Tab')
     const focused = await page.evaluate(() => {
       const element = document.activeElement as HTMLElement
@@ -107,7 +107,7 @@ it('lets a keyboard find a hostile token, or none', async () => {
   await page.keyboard.press('Escape')
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Home')
-  for (let pages = 0; pages < MOST_TABS; pages += 1) await page.keyboard.press('PageUp')
+  for (let pages = 0; pages < MAX_TABS; pages += 1) await page.keyboard.press('PageUp')
   await page.keyboard.press('Enter')
   expect(await box.inputValue()).toBe('nothing: send the genuine token')
 })

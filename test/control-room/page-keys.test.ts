@@ -6,7 +6,7 @@ import { statusOf, useRoom } from './page-panels.js'
 const REFRESHED_A_MOMENT_AGO_SECONDS = 3
 
 /** A set that is stale for no longer than a second is not shown as stale afterwards. */
-const LONGEST_REFRESH_MS = 1500
+const MAX_REFRESH_MS = 1500
 
 const room = useRoom()
 
@@ -101,7 +101,7 @@ it('takes the core down, which the line of the key set shows, and up again', asy
   expect(statusOf(await room.call({})), 'by a key that nobody can fetch').toBe(503)
   await until('it has been stale for longer than a refresh takes', async () => {
     const last = room.state().receivers[0]?.keySetLine.at(-1)
-    return last?.state === 'stale' && Date.now() - last.since > LONGEST_REFRESH_MS
+    return last?.state === 'stale' && Date.now() - last.since > MAX_REFRESH_MS
   })
 
   await panel.getByRole('button', { name: 'Take the core up' }).click()

@@ -9,7 +9,7 @@ import {
   startStandInCore,
 } from '../support/stand-in-core.js'
 
-const LARGEST_BODY_BYTES = 500_000
+const MAX_BODY_BYTES = 500_000
 
 let core: StandInCore
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
   core = await startStandInCore({
     roles: ['admin'],
     tenants: [{ tenantId: 'shop', thirdPartyIds: ['google'] }],
-    largestBodyBytes: LARGEST_BODY_BYTES,
+    largestBodyBytes: MAX_BODY_BYTES,
   })
 })
 afterAll(() => core.close())
@@ -216,7 +216,7 @@ describe('the job of core 12', () => {
 
 describe('the stand-in', () => {
   it('refuses bodies beyond a limit that it is given', async () => {
-    const padding = 'x'.repeat(LARGEST_BODY_BYTES)
+    const padding = 'x'.repeat(MAX_BODY_BYTES)
     expect((await call('/bulk-import/users', { users: [], padding })).status).toBe(413)
   })
 

@@ -8,13 +8,13 @@ interface Report {
   readonly violations: readonly string[]
 }
 
-const MOST_WRITES = 50_000
+const MAX_WRITES = 50_000
 /** What a minute on Redis has to reach. */
-const LEAST_WRITES_PER_MINUTE = 50_000
+const MIN_WRITES_PER_MINUTE = 50_000
 
 async function onRedis(seconds: number): Promise<Report> {
   console.log(`soaking for ${seconds} s: two receivers, one Redis, all of them killed now and then`)
-  const leastWrites = Math.floor((seconds / 60) * LEAST_WRITES_PER_MINUTE)
+  const leastWrites = Math.floor((seconds / 60) * MIN_WRITES_PER_MINUTE)
   const { writes, counts, kills, restarts, violations } = await soak({ seconds, leastWrites })
   const figures = { writes, ...counts, 'receivers killed': kills, 'Redis restarts': restarts }
   return { figures, violations }
@@ -22,9 +22,9 @@ async function onRedis(seconds: number): Promise<Report> {
 
 function onPostgres(seconds: number): Promise<Report> {
   console.log(
-    `soaking until ${MOST_WRITES} writes, at most ${seconds} s: two receivers, one Postgres, all of them killed now and then`,
+    `soaking until ${MAX_WRITES} writes, at most ${seconds} s: two receivers, one Postgres, all of them killed now and then`,
   )
-  return soakPostgres({ seconds, writes: MOST_WRITES })
+  return soakPostgres({ seconds, writes: MAX_WRITES })
 }
 
 const SOAKS = {

@@ -31,9 +31,9 @@ const STOP_EVERY_MS = 9000
 const DRAFT_SECONDS = 15
 /** For the last retries, once nothing is broken any more. */
 const GRACE_MS = 30_000
-const MOST_DEAD = 0.1
+const MAX_DEAD = 0.1
 /** What vacuum may leave between two of its turns. */
-const MOST_GROWTH = 1.5
+const MAX_GROWTH = 1.5
 
 /**
  * Two receivers on one Postgres, which flushes every commit. Receivers are killed and Postgres is stopped
@@ -130,8 +130,8 @@ function judge(found: Found, counts: Caller['counts'], options: PostgresSoakOpti
     [effects !== writes, `${effects} effects of ${writes} keys`],
     [records !== kept, `${records} records of ${kept} keys that are kept`],
     [counts.unknown > 0, `${counts.unknown} callers were told that nobody knows`],
-    [dead >= MOST_DEAD, `${dead.toFixed(3)} dead records for each that lives`],
-    [bytesAtEnd > bytesAtHalf * MOST_GROWTH, `${bytesAtHalf} bytes a record became ${bytesAtEnd}`],
+    [dead >= MAX_DEAD, `${dead.toFixed(3)} dead records for each that lives`],
+    [bytesAtEnd > bytesAtHalf * MAX_GROWTH, `${bytesAtHalf} bytes a record became ${bytesAtEnd}`],
   ]
   return faults.filter(([isFault]) => isFault).map(([, fault]) => fault)
 }

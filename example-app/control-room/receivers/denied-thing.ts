@@ -11,13 +11,13 @@ export const isThing = (entry: DenylistEntry): entry is ThingEntry => entry.kind
 export const nameOf = ({ kind, value }: DeniedThing): string => thingName(kind, value)
 
 const KINDS: readonly unknown[] = ['caller', 'key', 'token']
-const MOST_CHARACTERS = 256
+const MAX_CHARACTERS = 256
 /** Thirty days. */
-const MOST_SECONDS = 2_592_000
-const TEXT = `1 to ${MOST_CHARACTERS} characters`
+const MAX_SECONDS = 2_592_000
+const TEXT = `1 to ${MAX_CHARACTERS} characters`
 
 const isText = (text: unknown): boolean =>
-  typeof text === 'string' && text.length >= 1 && text.length <= MOST_CHARACTERS
+  typeof text === 'string' && text.length >= 1 && text.length <= MAX_CHARACTERS
 
 /** @throws ActionError when a visitor has named nothing that can be denied */
 export function checkThing({ kind, value }: DeniedThing): DeniedThing {
@@ -34,8 +34,8 @@ export function entryOf(order: DenyOrder, issuer: string, at: number): ThingEntr
   const { reason, seconds } = order
   const thing = checkThing(order)
   if (!isText(reason)) throw new ActionError(`the reason has ${TEXT}`)
-  if (seconds !== undefined && !(seconds > 0 && seconds <= MOST_SECONDS)) {
-    throw new ActionError(`it ends after ${MOST_SECONDS} seconds at most, or not at all`)
+  if (seconds !== undefined && !(seconds > 0 && seconds <= MAX_SECONDS)) {
+    throw new ActionError(`it ends after ${MAX_SECONDS} seconds at most, or not at all`)
   }
   const until = seconds === undefined ? null : at + seconds
   return { issuer, ...thing, reason, by: 'control room', at, until }

@@ -54,18 +54,18 @@ function reaching<T>(ask: () => Promise<T>): Promise<T> {
   })
 }
 
-const LEAST_STATUS = 200
-const MOST_STATUS = 999
+const MIN_STATUS = 200
+const MAX_STATUS = 999
 const WITHOUT_BODY: readonly number[] = [204, 304]
 
 function answerOf({ status, body = '' }: SettleOrder): { status: number; body: string } {
   if (
     status === undefined ||
     !Number.isInteger(status) ||
-    status < LEAST_STATUS ||
-    status > MOST_STATUS
+    status < MIN_STATUS ||
+    status > MAX_STATUS
   ) {
-    throw new ActionError(`the status of the answer must be from ${LEAST_STATUS} to ${MOST_STATUS}`)
+    throw new ActionError(`the status of the answer must be from ${MIN_STATUS} to ${MAX_STATUS}`)
   }
   if (body === '') return { status, body }
   if (WITHOUT_BODY.includes(status)) {

@@ -22,7 +22,7 @@ interface Write extends WriteState {
   readonly isDue: boolean
 }
 
-const MOST_WRITES = 20
+const MAX_WRITES = 20
 const READ_EVERY_MS = 100
 /** What changes by itself, with the time, is read this often. */
 const READ_OPEN_AGAIN_MS = 1000
@@ -76,7 +76,7 @@ export function watchWrites({ keeper, onChange }: WritesOptions): Writes {
         hasBegun: reason === 'reserved',
         isDue: true,
       })
-      if (writes.size > MOST_WRITES) writes.delete(leastWanted(writes))
+      if (writes.size > MAX_WRITES) writes.delete(leastWanted(writes))
     },
     list: () => [...writes.values()].map(({ isDue: _, hasBegun: __, ...write }) => write).reverse(),
     read,

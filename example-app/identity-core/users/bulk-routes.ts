@@ -17,8 +17,8 @@ import {
 } from './rows.js'
 import { toStagedUser } from './staged-user.js'
 
-const MOST_STAGED = 10_000
-const MOST_DELETED = 500
+const MAX_STAGED = 10_000
+const MAX_DELETED = 500
 const LIMITS = { fallback: 100, largest: 500, tooLarge: 'Max limit allowed is 500' }
 
 /** The five operations of the bulk import. */
@@ -84,8 +84,8 @@ async function stage(text: string, parts: BulkParts): Promise<object> {
   const { database, contextFor, clock, tellsStagedUsers } = parts
   const values = field(parseObject(text), 'users', Array.isArray)
   if (values.length === 0) return { status: 'OK' }
-  if (values.length > MOST_STAGED) {
-    const error = `You can only add ${MOST_STAGED} users at a time.`
+  if (values.length > MAX_STAGED) {
+    const error = `You can only add ${MAX_STAGED} users at a time.`
     throw new BadInput(JSON.stringify({ error }))
   }
   const context = await contextFor(database.query)
@@ -118,8 +118,8 @@ async function list({ query: asked }: Call, query: Query): Promise<object> {
 
 async function remove(text: string, query: Query): Promise<object> {
   const ids = field(parseObject(text), 'ids', Array.isArray)
-  if (ids.length > MOST_DELETED) {
-    throw new BadInput(`Field name 'ids' cannot contain more than ${MOST_DELETED} elements`)
+  if (ids.length > MAX_DELETED) {
+    throw new BadInput(`Field name 'ids' cannot contain more than ${MAX_DELETED} elements`)
   }
   for (const id of ids) {
     if (!isString(id)) throw new BadInput("Field name 'ids' is invalid in JSON input")

@@ -5,7 +5,7 @@ import type { Feature } from './imported-user.js'
 import { ALL_FEATURES, type JobOptions, type UsersOptions } from './users.js'
 
 const DAY_MS = 86_400_000
-const MOST_PARALLELISM = 64
+const MAX_PARALLELISM = 64
 const DEFAULT_INTERVAL_MS = 300_000
 const DEFAULT_PARALLELISM = 2
 
@@ -40,7 +40,7 @@ function jobFromEnvironment(): JobOptions {
   })
   const parallelism = integerFrom('BULK_MIGRATION_PARALLELISM', DEFAULT_PARALLELISM, {
     min: 1,
-    max: MOST_PARALLELISM,
+    max: MAX_PARALLELISM,
   })
   const isOff = textFrom('BULK_MIGRATION_CRON_ENABLED') === 'false'
   return { intervalMs: isOff ? 'off' : interval, parallelism, faults: faults() }

@@ -1,7 +1,7 @@
 import { BadInput } from '../json-input.js'
 
-const LARGEST_INTEGER = 2_147_483_647
-const LARGEST_LONG = 9_223_372_036_854_775_807n
+const MAX_INTEGER = 2_147_483_647
+const MAX_LONG = 9_223_372_036_854_775_807n
 
 /** @throws {BadInput} when the parameter is absent */
 export function requiredText(query: URLSearchParams, name: string): string {
@@ -15,7 +15,7 @@ function optionalInteger(query: URLSearchParams, name: string): number | undefin
   const text = query.get(name)
   if (text === null) return undefined
   const value = Number(text)
-  const isInRange = value <= LARGEST_INTEGER && value >= -LARGEST_INTEGER - 1
+  const isInRange = value <= MAX_INTEGER && value >= -MAX_INTEGER - 1
   if (/^[+-]?\d+$/.test(text) && isInRange) return value
   throw new BadInput(`Field name '${name}' must be an int in the GET request`)
 }
@@ -55,7 +55,7 @@ export function placeOf(query: URLSearchParams): { id: string; timeMs: bigint } 
 
 function isLong(text: string): boolean {
   const value = BigInt(text)
-  return value <= LARGEST_LONG && value >= -LARGEST_LONG - 1n
+  return value <= MAX_LONG && value >= -MAX_LONG - 1n
 }
 
 /** The core takes a token without its padding. */

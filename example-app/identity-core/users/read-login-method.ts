@@ -21,8 +21,8 @@ interface Part {
   readonly context: ReadContext
 }
 
-const LONGEST_EMAIL = 255
-const LONGEST_PROVIDER_ID = 28
+const MAX_EMAIL_LENGTH = 255
+const MAX_PROVIDER_ID_LENGTH = 28
 const LONGEST = 256
 
 /** `undefined` when the recipe is unknown: nothing more can be said then. */
@@ -98,7 +98,7 @@ function readThirdParty({ fields, errors }: Part): Login {
   const thirdPartyId = fields.required('thirdPartyId', 'string')
   const thirdPartyUserId = fields.required('thirdPartyUserId', 'string')
   const login = { email: readEmail(email, errors), thirdPartyId, thirdPartyUserId }
-  limitLength({ thirdPartyId }, LONGEST_PROVIDER_ID, errors)
+  limitLength({ thirdPartyId }, MAX_PROVIDER_ID_LENGTH, errors)
   limitLength({ thirdPartyUserId }, LONGEST, errors)
   return login
 }
@@ -118,7 +118,7 @@ function readPasswordless({ fields, errors }: Part): Login {
 function readEmail(email: string | undefined, errors: string[]): string | undefined {
   if (email === undefined) return undefined
   // The text is the core's, although it takes one character less.
-  if (email.length > LONGEST_EMAIL) errors.push(`email ${email} is too long. Max length is 256.`)
+  if (email.length > MAX_EMAIL_LENGTH) errors.push(`email ${email} is too long. Max length is 256.`)
   return normaliseEmail(email)
 }
 

@@ -7,7 +7,7 @@ import { readTenantIds } from './read-tenants.js'
 
 const DEFAULT_PERIOD = 30
 const DEFAULT_SKEW = 1
-const LONGEST_ROLE = 255
+const MAX_ROLE_LENGTH = 255
 const LONGEST = 256
 
 /** @throws {Refused} a fault of the core's for a role without its name */
@@ -21,8 +21,8 @@ export function readUserRole(
   const given = fields.required('role', 'string')
   const givenTenants = fields.required('tenantIds', 'array of string')
   if (given === undefined) throw new Refused(500, NO_ROLE)
-  if (given.length > LONGEST_ROLE) {
-    errors.push(`role ${given} is too long. Max length is ${LONGEST_ROLE}.`)
+  if (given.length > MAX_ROLE_LENGTH) {
+    errors.push(`role ${given} is too long. Max length is ${MAX_ROLE_LENGTH}.`)
   }
   const role = trim(given)
   if (!context.roles.has(role)) errors.push(`Role ${role} does not exist.`)

@@ -12,7 +12,7 @@ export type Reading =
   /** In the core's words and order. */
   | { readonly errors: readonly string[] }
 
-const LONGEST_EXTERNAL_ID = 128
+const MAX_EXTERNAL_ID_LENGTH = 128
 
 /**
  * The core's checks of a user. Members that it does not know are ignored.
@@ -62,8 +62,8 @@ export function readUser(value: unknown, context: ReadContext): Reading {
 
   function readExternalId(id: string | undefined): string | undefined {
     if (id === undefined) return undefined
-    if (id.length > LONGEST_EXTERNAL_ID) {
-      errors.push(`externalUserId ${id} is too long. Max length is ${LONGEST_EXTERNAL_ID}.`)
+    if (id.length > MAX_EXTERNAL_ID_LENGTH) {
+      errors.push(`externalUserId ${id} is too long. Max length is ${MAX_EXTERNAL_ID_LENGTH}.`)
     }
     if (context.externalIds.has(id)) {
       errors.push(`externalUserId ${id} is not unique. It is already used by another user.`)

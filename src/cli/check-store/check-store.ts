@@ -3,7 +3,7 @@ import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { type CheckOptions, checkNode } from '../../stores/redis/connection/check-nodes.js'
 import { openConnection } from '../../stores/redis/connection/redis-connection.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { outOfReach, type Report } from '../frame/command-failure.js'
+import { type Report, unreachableError } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'
 import { findingLines } from '../output/finding-lines.js'
 import { REDIS_OPTIONS, type RedisAccess, withRedis } from '../redis/redis-client.js'
@@ -31,14 +31,14 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
   const connection = openConnection(client, timeoutMs)
   try {
     const masters = await connection.masters().catch((error: Error) => {
-      throw outOfReach('store_unavailable', error.message, reportOf([]))
+      throw unreachableError('store_unavailable', error.message, reportOf([]))
     })
     const nodes = await Promise.all(
       masters.map((node) => checkOne(node, { connection, prefix, timeoutMs, waits: false })),
     )
     const report = reportOf(nodes)
     const outage = nodes.find((node) => node.outage !== undefined)?.outage
-    if (outage !== undefined) throw outOfReach('store_unavailable', outage, report)
+    if (outage !== undefined) throw unreachableError('store_unavailable', outage, report)
     return { ...report, exitCode: nodes.every(({ faults }) => faults.length === 0) ? 0 : 1 }
   } finally {
     connection.close()

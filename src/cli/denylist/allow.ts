@@ -1,6 +1,6 @@
 import type { DeniedKind, DenylistTarget } from '../../verification/denylist/denylist-entry.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
@@ -57,9 +57,9 @@ function readTarget(
 ): DenylistTarget {
   const [, value] = values
   if (kind === 'issued-before') {
-    if (value !== undefined) throw wrong('usage', 'allow issued-before takes no value')
+    if (value !== undefined) throw usageError('usage', 'allow issued-before takes no value')
     return { issuer, kind }
   }
-  if (value === undefined) throw wrong('usage', `${kind} needs a value`)
+  if (value === undefined) throw usageError('usage', `${kind} needs a value`)
   return { issuer, kind, value: textOf(`the value of ${kind}`, value) }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
 import type { CommandResult } from '../frame/command.js'
-import { outOfReach, type Report } from '../frame/command-failure.js'
+import { type Report, unreachableError } from '../frame/command-failure.js'
 import { describeDuration } from '../frame/duration.js'
 import { untilInterrupted } from '../frame/interrupt.js'
 import type { DenylistAccess } from './denylist-access.js'
@@ -61,7 +61,7 @@ async function untilApplied(
 function unknownToWhom(error: unknown, written: Report): unknown {
   if (!(error instanceof ServiceAuthError)) return error
   const message = `it is written; which receivers apply it is not known: ${error.message}`
-  return outOfReach('store_unavailable', message, written)
+  return unreachableError('store_unavailable', message, written)
 }
 
 function applyingOf(

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { isText } from '../../verification/denylist/check-entry.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { parseDuration } from '../frame/duration.js'
 import { ISSUER_OPTION, POLICY_OPTION } from '../input/policy-file.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
@@ -27,10 +27,10 @@ export function readAuthor({ arguments: given, env }: Given): { reason: string; 
 
 /** @throws CommandFailure (2) */
 export const readWaitMs = ({ arguments: given }: Given): number =>
-  parseDuration('--wait', given.text('wait') ?? '5s', { leastMs: 0, mostMs: 600_000 })
+  parseDuration('--wait', given.text('wait') ?? '5s', { minMs: 0, maxMs: 600_000 })
 
 /** Ten years. */
-const FOR_RANGE = { leastMs: 1000, mostMs: 3650 * 86_400_000 }
+const FOR_RANGE = { minMs: 1000, maxMs: 3650 * 86_400_000 }
 
 /** When an entry of `--for` ends. @throws CommandFailure (2) */
 export function readEnd(lasts: string): (serverSeconds: number) => number | null {
@@ -42,7 +42,7 @@ export function readEnd(lasts: string): (serverSeconds: number) => number | null
 /** @throws CommandFailure (2), without the text. */
 export function textOf(name: string, text: string): string {
   if (isText(text)) return text
-  throw wrong('usage', `${name} must be a well-formed text of 1 to 256 characters`)
+  throw usageError('usage', `${name} must be a well-formed text of 1 to 256 characters`)
 }
 
 export function userName(env: CommandContext['env']): string {

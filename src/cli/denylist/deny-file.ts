@@ -3,7 +3,7 @@ import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
 import { checkEntry, MAX_LIST_LENGTH } from '../../verification/denylist/check-entry.js'
 import type { DenylistEntry } from '../../verification/denylist/denylist-entry.js'
 import type { CommandContext, CommandResult } from '../frame/command.js'
-import { type Report, wrong } from '../frame/command-failure.js'
+import { type Report, usageError } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { readFileOf } from '../input/private-file.js'
 import { columns } from '../output/columns.js'
@@ -22,7 +22,7 @@ export async function denyFile(context: CommandContext, file: string): Promise<C
   const { arguments: given } = context
   const alone = ['token-stdin', 'tolerance', 'unlisted'].some((name) => given.flag(name))
   if (given.values.length > 0 || alone) {
-    throw wrong(
+    throw usageError(
       'usage',
       '--file takes no kind and no value, --token-stdin, --tolerance or --unlisted',
     )
@@ -53,7 +53,7 @@ function linesOf(text: string): Line[] {
   const texts = text.split(/\r?\n/).map((line, index) => ({ line, number: index + 1 }))
   const filled = texts.filter(({ line }) => line.trim() !== '')
   if (filled.length < 1 || filled.length > MAX_LIST_LENGTH) {
-    throw wrong('file', `the file of --file must have 1 to ${MAX_LIST_LENGTH} lines`)
+    throw usageError('file', `the file of --file must have 1 to ${MAX_LIST_LENGTH} lines`)
   }
   return filled.map(({ line, number }) => ({ number, json: objectOf(line, number) }))
 }
@@ -66,7 +66,7 @@ function objectOf(line: string, number: number): Record<string, unknown> {
     json = undefined
   }
   if (isRecord(json)) return json
-  throw wrong('file', `line ${number} of --file is not a JSON object`)
+  throw usageError('file', `line ${number} of --file is not a JSON object`)
 }
 
 type Defaults = (serverSeconds: number) => Partial<DenylistEntry>
@@ -93,7 +93,7 @@ async function readDefaults(context: CommandContext): Promise<Defaults> {
 function entryOf({ number }: Line, input: unknown, serverSeconds: number): DenylistEntry {
   const entry = checked(number, input)
   if (entry.until !== null && entry.until <= serverSeconds) {
-    throw wrong('file', `line ${number} of --file: until must be later than now`)
+    throw usageError('file', `line ${number} of --file: until must be later than now`)
   }
   // A later cut-off would deny tokens that are not issued yet.
   if (typeof entry.value === 'number')
@@ -107,7 +107,7 @@ function checked(number: number, input: unknown): DenylistEntry {
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     const fault = error.message.replace(/^denylist entry: /, '')
-    throw wrong('file', `line ${number} of --file: ${fault}`)
+    throw usageError('file', `line ${number} of --file: ${fault}`)
   }
 }
 

@@ -8,7 +8,7 @@ import { screenToken } from '../../verification/token/parse-token.js'
 import { verifyToken } from '../../verification/token/verify.js'
 import { askKeySet } from '../doctor/request-key-set.js'
 import type { CommandContext } from '../frame/command.js'
-import { outOfReach, wrong } from '../frame/command-failure.js'
+import { unreachableError, usageError } from '../frame/command-failure.js'
 import type { NamedIssuer } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { textOf } from './change-options.js'
@@ -24,7 +24,7 @@ const KINDS: readonly string[] = ['caller', 'key', 'token', 'issued-before']
 /** @throws CommandFailure (2) */
 export function readKind(text: string | undefined): DeniedKind {
   if (text !== undefined && KINDS.includes(text)) return text as DeniedKind
-  throw wrong('usage', 'the first argument must be caller, key, token or issued-before')
+  throw usageError('usage', 'the first argument must be caller, key, token or issued-before')
 }
 
 /**
@@ -37,19 +37,19 @@ export async function readThing(context: CommandContext, named: NamedIssuer): Pr
   const [first, value] = given.values
   const kind = readKind(first)
   if (given.flag('unlisted') && kind !== 'caller' && kind !== 'key') {
-    throw wrong('usage', '--unlisted is for caller and key')
+    throw usageError('usage', '--unlisted is for caller and key')
   }
   if (given.text('tolerance') !== undefined && kind !== 'issued-before') {
-    throw wrong('usage', '--tolerance is for issued-before now')
+    throw usageError('usage', '--tolerance is for issued-before now')
   }
   if (given.flag('token-stdin')) {
     if (kind !== 'token' || value !== undefined) {
-      throw wrong('usage', '--token-stdin is for token, without a VALUE')
+      throw usageError('usage', '--token-stdin is for token, without a VALUE')
     }
     const text = await readStandardInput(context, 'the token')
     return { kind, value: await tokenIdOf(text, named) }
   }
-  if (value === undefined) throw wrong('usage', `${kind} needs a value`)
+  if (value === undefined) throw usageError('usage', `${kind} needs a value`)
   if (kind === 'issued-before') return { kind, cutOff: readCutOff(value, given) }
   const thing = { kind, value: textOf(`the value of ${kind}`, value) }
   if (!given.flag('unlisted')) await checkListed(thing, named)
@@ -63,7 +63,10 @@ async function checkListed(
   if (kind === 'key') return await checkKeyId(named, value)
   const ceilings = named.policy?.ceilings
   if (kind !== 'caller' || ceilings === undefined || ceilings.has(value)) return
-  throw wrong('usage', 'the policy approves no caller of this name; --unlisted denies it anyway')
+  throw usageError(
+    'usage',
+    'the policy approves no caller of this name; --unlisted denies it anyway',
+  )
 }
 
 /**
@@ -76,12 +79,12 @@ async function keySetOf(named: NamedIssuer, hint: string): Promise<Screened> {
   if (outcome.ok) return outcome.screened
   const why = reasonInWords(outcome.failure)
   const message = `the key set at ${withoutQuery(jwksUri)} is out of reach (${why}); nothing was changed`
-  throw outOfReach('key_set_unavailable', `${message}. ${hint}`)
+  throw unreachableError('key_set_unavailable', `${message}. ${hint}`)
 }
 
 function addressOf({ issuer, policy }: NamedIssuer): string {
   if (policy === undefined && keySetAddressFaults({ issuer }).length > 0) {
-    throw wrong('usage', 'the key set is not at an address made of --issuer: give --policy')
+    throw usageError('usage', 'the key set is not at an address made of --issuer: give --policy')
   }
   const address = policy?.keySet ?? keySetAddressOf({ issuer })
   if (address.kind !== 'own') throw new TypeError('a policy of JSON has no shared key set')
@@ -93,7 +96,7 @@ async function checkKeyId(named: NamedIssuer, keyId: string): Promise<void> {
   const hint = '--unlisted denies the key id without asking'
   const { keys, skipped } = await keySetOf(named, hint)
   if (keys.has(keyId) || skipped.some((key) => key.keyId === keyId)) return
-  throw wrong('usage', `the key set has no key with this id. ${hint}`)
+  throw usageError('usage', `the key set has no key with this id. ${hint}`)
 }
 
 const BEARER = /^bearer /i
@@ -106,7 +109,7 @@ const BEARER = /^bearer /i
 async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   const screened = screenToken(text.replace(BEARER, ''))
   if (!screened.ok) {
-    throw wrong('input', `standard input holds no service token (${screened.reason})`)
+    throw usageError('input', `standard input holds no service token (${screened.reason})`)
   }
   const { keys } = await keySetOf(named, 'A jti can be given as VALUE instead')
   const source = {
@@ -115,12 +118,12 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   }
   const verified = await verifyToken(screened.value, source)
   if (!verified.ok) {
-    throw wrong('input', `the token is not signed by the issuer (${verified.reason})`)
+    throw usageError('input', `the token is not signed by the issuer (${verified.reason})`)
   }
   const { iss, jti } = verified.value.payload.members
-  if (iss !== named.issuer) throw wrong('input', 'the token is of another issuer')
+  if (iss !== named.issuer) throw usageError('input', 'the token is of another issuer')
   if (isText(jti)) return jti
-  throw wrong(
+  throw usageError(
     'input',
     'the token has no jti of 1 to 256 characters: deny its caller, or all with issued-before',
   )

@@ -1,7 +1,7 @@
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { type RedisDenylist, redisDenylist } from '../../stores/redis/denylist/redis-denylist.js'
 import type { CommandContext } from '../frame/command.js'
-import { outOfReach, type Report, wrong } from '../frame/command-failure.js'
+import { type Report, unreachableError, usageError } from '../frame/command-failure.js'
 import { withOptionNames } from '../frame/option-names.js'
 import { withRedis } from '../redis/redis-client.js'
 
@@ -42,11 +42,11 @@ const OPTION_NAMES = new Map([['prefix', '--prefix']])
 /** What a call of the denylist has failed with, as the end of a command. */
 function failureOf(error: unknown, report?: Report): unknown {
   if (error instanceof ServiceAuthError) {
-    return outOfReach('store_unavailable', error.message, report)
+    return unreachableError('store_unavailable', error.message, report)
   }
   // The messages of the denylist hold no value.
   return error instanceof TypeError && /^(redisD|d)enylist /.test(error.message)
-    ? wrong('usage', withOptionNames(error.message, OPTION_NAMES))
+    ? usageError('usage', withOptionNames(error.message, OPTION_NAMES))
     : error
 }
 

@@ -1,5 +1,5 @@
 import type { Arguments } from '../frame/arguments.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { parseDuration } from '../frame/duration.js'
 
 /** A cut-off that was asked for. `now` is the server's. */
@@ -11,7 +11,7 @@ const SECONDS = /^\d{1,11}(?:\.\d{1,3})?$/
 const MILLISECONDS = /^\d{12,}$/
 const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 const MAX_AHEAD_SECONDS = 60
-const TOLERANCE = { leastMs: 0, mostMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
+const TOLERANCE = { minMs: 0, maxMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
 
 /** @throws CommandFailure (2) */
 export function readCutOff(text: string, given: Arguments): CutOff {
@@ -20,13 +20,13 @@ export function readCutOff(text: string, given: Arguments): CutOff {
     const toleranceMs = parseDuration('--tolerance', tolerance ?? '5s', TOLERANCE)
     return { kind: 'now', toleranceSeconds: Math.ceil(toleranceMs / 1000) }
   }
-  if (tolerance !== undefined) throw wrong('usage', '--tolerance is for issued-before now')
+  if (tolerance !== undefined) throw usageError('usage', '--tolerance is for issued-before now')
   if (MILLISECONDS.test(text)) {
-    throw wrong('usage', 'issued-before takes seconds since the epoch, not milliseconds')
+    throw usageError('usage', 'issued-before takes seconds since the epoch, not milliseconds')
   }
   const second = SECONDS.test(text) ? Number(text) : secondOf(text)
   if (!(second >= 0)) {
-    throw wrong(
+    throw usageError(
       'usage',
       'issued-before takes now, seconds since the epoch, or a time with its zone such as ' +
         '2027-01-31T12:00:00Z',
@@ -52,5 +52,5 @@ function secondOf(text: string): number {
 export function cutOffAt(cutOff: CutOff, serverSeconds: number): number {
   if (cutOff.kind === 'now') return Math.floor(serverSeconds) + 1 + cutOff.toleranceSeconds
   if (cutOff.second <= serverSeconds + MAX_AHEAD_SECONDS) return cutOff.second
-  throw wrong('usage', `the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)
+  throw usageError('usage', `the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)
 }

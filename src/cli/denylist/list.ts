@@ -1,7 +1,7 @@
 import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
 import type { DenylistEntry } from '../../verification/denylist/denylist-entry.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'
 import { durationInWords, momentInWords, valueInWords } from '../output/format-time.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
@@ -27,7 +27,7 @@ export const denylist: Command = {
 
 async function run(context: CommandContext): Promise<CommandResult> {
   if (context.arguments.flag('repair')) return await repair(context)
-  if (context.arguments.flag('yes')) throw wrong('usage', '--yes goes with --repair')
+  if (context.arguments.flag('yes')) throw usageError('usage', '--yes goes with --repair')
   return await show(context)
 }
 

@@ -1,7 +1,7 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
 import { reasonInWords } from '../../verification/key-set/fetch-key-set.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { outOfReach, type Report } from '../frame/command-failure.js'
+import { type Report, unreachableError } from '../frame/command-failure.js'
 import { POLICY_OPTION, readPolicy } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { doctorLines } from './doctor-lines.js'
@@ -36,7 +36,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
   const { answer, findings, verdict } = examination
   const { outcome } = answer
   if (!outcome.ok && findings.faults.length === 0) {
-    throw outOfReach('key_set_unavailable', messageOf(answer), report)
+    throw unreachableError('key_set_unavailable', messageOf(answer), report)
   }
   const isStrict = context.arguments.flag('strict')
   const isWell =

@@ -67,7 +67,7 @@ function findingsOnStatus({ status, headers }: ObservedResponse): Found[] {
   )
 }
 
-const LEAST_CERTIFICATE_DAYS = 14
+const MIN_CERTIFICATE_DAYS = 14
 
 function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): Found[] {
   const { protocol, hostname } = new URL(answer.jwksUri)
@@ -80,7 +80,7 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): Found[] {
     return fault('certificate_refused', `the certificate is not trusted (${tls.fault})`)
   }
   const days = tls && daysUntil(tls.validUntil, nowMs)
-  if (days === undefined || days >= LEAST_CERTIFICATE_DAYS) return []
+  if (days === undefined || days >= MIN_CERTIFICATE_DAYS) return []
   return warning('certificate_ending', `the certificate ends in ${days} days`)
 }
 

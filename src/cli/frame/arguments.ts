@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { wrong } from './command-failure.js'
+import { usageError } from './command-failure.js'
 
 /** An option of a command. */
 export interface OptionSpec {
@@ -63,14 +63,14 @@ const holdsToken = (text: string): boolean =>
  */
 export function refuseSecrets(argv: readonly string[]): void {
   if (argv.some((text) => holdsRedisUrl(text) || URL_WITH_PASSWORD.test(text))) {
-    throw wrong(
+    throw usageError(
       'usage',
       'a URL of Redis, or one with a password, is no argument: others see it in the list of ' +
         'processes. Give it in REDIS_URL, or in a file with --redis',
     )
   }
   if (argv.some(holdsToken)) {
-    throw wrong(
+    throw usageError(
       'usage',
       'a token is no argument: others see it in the list of processes. Give it on standard input',
     )
@@ -106,18 +106,21 @@ export function readArguments(
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined
     if (spec === undefined) {
       const place = inPlace(token.index + wordsBefore)
-      throw wrong('usage', misplaced?.(token.name) ?? `unknown option${place}`)
+      throw usageError('usage', misplaced?.(token.name) ?? `unknown option${place}`)
     }
     const value = readValue(token, spec)
     const earlier = given.get(token.name)
     if (earlier !== undefined && spec.kind === 'text' && !spec.repeatable) {
-      throw wrong('usage', `--${token.name} is given more than once`)
+      throw usageError('usage', `--${token.name} is given more than once`)
     }
     given.set(token.name, [...(earlier ?? []), value])
   }
   if (values.length > maxValues) {
     const expected = maxValues === 0 ? 'none' : `at most ${maxValues}`
-    throw wrong('usage', `${values.length} arguments besides the options, but it takes ${expected}`)
+    throw usageError(
+      'usage',
+      `${values.length} arguments besides the options, but it takes ${expected}`,
+    )
   }
   return argumentsOf(values, given)
 }
@@ -147,12 +150,15 @@ function tokensOf(argv: readonly string[], specs: OptionSpecs): Token[] {
 
 function readValue({ name, value, inlineValue }: OptionToken, spec: OptionSpec): string {
   if (spec.kind === 'flag') {
-    if (value !== undefined) throw wrong('usage', `--${name} takes no value`)
+    if (value !== undefined) throw usageError('usage', `--${name} takes no value`)
     return ''
   }
   const isNextOption = !inlineValue && value?.startsWith('-')
   if (value === undefined || isNextOption || (value === '' && !spec.mayBeEmpty)) {
-    throw wrong('usage', `--${name} needs a value (--${name}=VALUE for one that begins with -)`)
+    throw usageError(
+      'usage',
+      `--${name} needs a value (--${name}=VALUE for one that begins with -)`,
+    )
   }
   return value
 }
@@ -169,7 +175,7 @@ function argumentsOf(
     text: (name) => texts(name)[0],
     required(name) {
       const [text] = texts(name)
-      if (text === undefined) throw wrong('usage', `--${name} is missing`)
+      if (text === undefined) throw usageError('usage', `--${name} is missing`)
       return text
     },
   }

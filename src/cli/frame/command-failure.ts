@@ -51,9 +51,12 @@ export class CommandFailure extends Error {
 }
 
 /** Exit code 2: what was given is wrong, and nothing has changed. */
-export const wrong = (code: FailureCode, message: string): CommandFailure =>
+export const usageError = (code: FailureCode, message: string): CommandFailure =>
   new CommandFailure(2, { code, message })
 
 /** Exit code 3: out of reach. The message says so where it is not known whether something changed. */
-export const outOfReach = (code: FailureCode, message: string, report?: Report): CommandFailure =>
-  new CommandFailure(3, { code, message }, report)
+export const unreachableError = (
+  code: FailureCode,
+  message: string,
+  report?: Report,
+): CommandFailure => new CommandFailure(3, { code, message }, report)

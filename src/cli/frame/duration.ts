@@ -1,4 +1,4 @@
-import { wrong } from './command-failure.js'
+import { usageError } from './command-failure.js'
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -6,8 +6,8 @@ const DURATION = /^(\d{1,9})(ms|s|m|h|d)$/
 
 /** Milliseconds. */
 export interface DurationRange {
-  readonly leastMs: number
-  readonly mostMs: number
+  readonly minMs: number
+  readonly maxMs: number
 }
 
 /**
@@ -19,12 +19,15 @@ export interface DurationRange {
 export function parseDuration(name: string, text: string, range: DurationRange): number {
   const [, count, unit] = DURATION.exec(text) ?? []
   if (count === undefined || unit === undefined) {
-    throw wrong('usage', `${name} must be a number and a unit, such as 250ms, 5s, 15m, 2h or 7d`)
+    throw usageError(
+      'usage',
+      `${name} must be a number and a unit, such as 250ms, 5s, 15m, 2h or 7d`,
+    )
   }
   const ms = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]
-  if (ms < range.leastMs || ms > range.mostMs) {
-    const bounds = `${describeDuration(range.leastMs)} to ${describeDuration(range.mostMs)}`
-    throw wrong('usage', `${name} must be from ${bounds}`)
+  if (ms < range.minMs || ms > range.maxMs) {
+    const bounds = `${describeDuration(range.minMs)} to ${describeDuration(range.maxMs)}`
+    throw usageError('usage', `${name} must be from ${bounds}`)
   }
   return ms
 }

@@ -2,7 +2,7 @@ import { keySetAddressFaults } from '../../verification/policy/key-set-address.j
 import { type Policy, parsePolicy } from '../../verification/policy/policy.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { readFileOf } from './private-file.js'
 
 export const POLICY_OPTION: OptionSpecs = {
@@ -25,12 +25,12 @@ export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Pr
   try {
     input = JSON.parse(text)
   } catch {
-    throw wrong('policy', 'the file of --policy is not JSON')
+    throw usageError('policy', 'the file of --policy is not JSON')
   }
   try {
     return parsePolicy(input)
   } catch (error) {
-    if (error instanceof TypeError) throw wrong('policy', error.message)
+    if (error instanceof TypeError) throw usageError('policy', error.message)
     throw error
   }
 }
@@ -51,7 +51,7 @@ export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Pr
   const issuer = context.arguments.text('issuer')
   const isPolicyGiven = context.arguments.text('policy') !== undefined
   if ((issuer !== undefined) === isPolicyGiven) {
-    throw wrong('usage', 'give either --issuer or --policy')
+    throw usageError('usage', 'give either --issuer or --policy')
   }
   if (issuer !== undefined) return { issuer: checkedIssuer(issuer), policy: undefined }
   const policy = await readPolicy(context)
@@ -60,7 +60,7 @@ export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Pr
 
 function checkedIssuer(issuer: string): string {
   if (keySetAddressFaults({ issuer, allowInsecureHttp: true }).length === 0) return issuer
-  throw wrong(
+  throw usageError(
     'usage',
     '--issuer must be an absolute http(s) URL without query, fragment or trailing slash; ' +
       'where the iss of the tokens is another text, give --policy',

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 
 /** A file of which nobody but its owner may read what is in it, or one that may be public. */
 export type Secrecy = 'secret' | 'public'
@@ -18,7 +18,7 @@ export async function readFileOf(name: string, path: string, secrecy: Secrecy): 
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw wrong('file', `the file of ${name} is not text in UTF-8`)
+    throw usageError('file', `the file of ${name} is not text in UTF-8`)
   }
 }
 
@@ -27,18 +27,18 @@ export async function readBytes(name: string, path: string, secrecy: Secrecy): P
   // Without O_NONBLOCK, to open a FIFO would wait for whoever writes into it.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     ({ code }: NodeJS.ErrnoException) => {
-      throw wrong('file', `the file of ${name} cannot be opened${code ? ` (${code})` : ''}`)
+      throw usageError('file', `the file of ${name} cannot be opened${code ? ` (${code})` : ''}`)
     },
   )
   try {
     // Of the open file: its name may lead to another one by now.
     const stats = await handle.stat()
     const { mode, size } = stats
-    if (!stats.isFile()) throw wrong('file', `${name} must name a regular file`)
+    if (!stats.isFile()) throw usageError('file', `${name} must name a regular file`)
     if (secrecy === 'secret' && isOpenToOthers(mode)) {
-      throw wrong('file', `others can read the file of ${name}, or change it: chmod 600`)
+      throw usageError('file', `others can read the file of ${name}, or change it: chmod 600`)
     }
-    if (size > MAX_BYTES) throw wrong('file', `the file of ${name} is larger than 1 MiB`)
+    if (size > MAX_BYTES) throw usageError('file', `the file of ${name} is larger than 1 MiB`)
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(size), 0, size, 0)
     return buffer.subarray(0, bytesRead)
   } finally {
@@ -60,6 +60,6 @@ export async function readJsonFile(name: string, path: string, secrecy: Secrecy)
   try {
     return JSON.parse(text)
   } catch {
-    throw wrong('file', `the file of ${name} is not JSON`)
+    throw usageError('file', `the file of ${name} is not JSON`)
   }
 }

@@ -1,5 +1,5 @@
 import type { CommandContext } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 
 const MAX_BYTES = 64 * 1024
 
@@ -19,11 +19,12 @@ export async function readStandardInput(
   for await (const chunk of stdin) {
     const bytes = Buffer.from(chunk as string)
     size += bytes.length
-    if (size > MAX_BYTES) throw wrong('input', `${what} on standard input is longer than 64 KiB`)
+    if (size > MAX_BYTES)
+      throw usageError('input', `${what} on standard input is longer than 64 KiB`)
     chunks.push(bytes)
   }
   const text = decoded(Buffer.concat(chunks), what).replace(/\r?\n$/, '')
-  if (text === '') throw wrong('input', `standard input is empty; it must hold ${what}`)
+  if (text === '') throw usageError('input', `standard input is empty; it must hold ${what}`)
   return text
 }
 
@@ -31,6 +32,6 @@ function decoded(bytes: Buffer, what: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw wrong('input', `${what} on standard input is not text in UTF-8`)
+    throw usageError('input', `${what} on standard input is not text in UTF-8`)
   }
 }

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { lstat, open, unlink } from 'node:fs/promises'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { CommandResult } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { EXIT_CODES } from './exit-codes.js'
 import type { OriginFile } from './source-origins.js'
 
@@ -45,7 +45,10 @@ async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
   for (const { path, digest } of named) {
     if (!(await isThere(path))) continue
     if ((await digestOf(path)) !== digest) {
-      throw wrong('file', `nothing was deleted: ${path} is not the file that the journal knows`)
+      throw usageError(
+        'file',
+        `nothing was deleted: ${path} is not the file that the journal knows`,
+      )
     }
     files.add(path)
   }
@@ -92,5 +95,5 @@ async function remove(file: string): Promise<void> {
 
 function cannot(what: string, file: string, error: unknown) {
   const { code } = error as NodeJS.ErrnoException
-  return wrong('file', `${file} cannot ${what}${code ? ` (${code})` : ''}`)
+  return usageError('file', `${file} cannot ${what}${code ? ` (${code})` : ''}`)
 }

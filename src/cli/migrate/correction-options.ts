@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { isFailureCode } from '../../migration/run/state/apply-rows.js'
 import type { Source } from '../../migration/source/source.js'
 import type { Arguments } from '../frame/arguments.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 
 /** What is corrected: by a file, or what has failed with one of the codes. */
 export type CorrectionOrder = Source | { readonly again: readonly string[] }
@@ -12,10 +12,10 @@ export function readOrder(given: Arguments): CorrectionOrder {
   const file = given.text('corrections')
   const again = given.texts('again')
   if ((file !== undefined) === again.length > 0) {
-    throw wrong('usage', 'give either --corrections or --again')
+    throw usageError('usage', 'give either --corrections or --again')
   }
   // The journal keeps the path, and a later run may be started elsewhere.
   if (file !== undefined) return { file: resolve(file) }
   if (again.every(isFailureCode)) return { again }
-  throw wrong('usage', '--again must be a code of the report, such as E019 or login_taken')
+  throw usageError('usage', '--again must be a code of the report, such as E019 or login_taken')
 }

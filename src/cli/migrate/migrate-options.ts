@@ -5,7 +5,7 @@ import {
 } from '../../migration/record-validation/user-finding.js'
 import type { MigrationOptions } from '../../migration/run/migration.js'
 import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from '../frame/arguments.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import type { OptionNames } from '../frame/option-names.js'
 
 /** The steps of `migrate`, its first argument. */
@@ -156,11 +156,11 @@ export function readStep(given: Arguments): Step {
   const step = STEPS.find((name) => name === word)
   if (step === undefined) {
     const what = word === undefined ? 'a step is missing' : 'unknown step'
-    throw wrong('usage', `${what}: one of ${STEPS.join(', ')}`)
+    throw usageError('usage', `${what}: one of ${STEPS.join(', ')}`)
   }
   for (const [name, owners] of Object.entries(OF_SOME_STEPS)) {
     if (owners.includes(step) || !given.flag(name)) continue
-    throw wrong('usage', `--${name} is for ${owners.join(' and ')} only`)
+    throw usageError('usage', `--${name} is for ${owners.join(' and ')} only`)
   }
   return step
 }
@@ -209,11 +209,11 @@ function readNumbers<Name extends string>(
 function wholeNumber(option: string, text: string, { least, most }: NumberOption): number {
   const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   if (number >= least && number <= most) return number
-  throw wrong('usage', `--${option} must be a whole number from ${least} to ${most}`)
+  throw usageError('usage', `--${option} must be a whole number from ${least} to ${most}`)
 }
 
 function warningOf(text: string): UserWarningCode {
   const code = USER_WARNING_CODES.find((one) => one === text)
   if (code !== undefined) return code
-  throw wrong('usage', `--accept-warnings must be one of ${USER_WARNING_CODES.join(', ')}`)
+  throw usageError('usage', `--accept-warnings must be one of ${USER_WARNING_CODES.join(', ')}`)
 }

@@ -5,7 +5,7 @@ import type { Migration, MigrationOptions } from '../../migration/run/migration.
 import { MigrationError } from '../../migration/run/migration-error.js'
 import type { MigrationProgress } from '../../migration/run/progress.js'
 import type { CommandContext } from '../frame/command.js'
-import { type FailureCode, outOfReach, wrong } from '../frame/command-failure.js'
+import { type FailureCode, unreachableError, usageError } from '../frame/command-failure.js'
 import { withOptionNames } from '../frame/option-names.js'
 import { readFileOf } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
@@ -116,7 +116,10 @@ async function openOn(
   const { sourceFile, directory: _, ...options } = settings
   const origins = await readOrigins(journal)
   if (isShared && origins.source === undefined) {
-    throw wrong('journal_in_use', 'another step has the journal open, and no run has begun yet')
+    throw usageError(
+      'journal_in_use',
+      'another step has the journal open, and no run has begun yet',
+    )
   }
   const source = sourceOf(sourceFile, origins)
   const unasked = { ...UNASKED, ...(origins.core !== undefined && { baseUrl: origins.core }) }
@@ -136,23 +139,23 @@ async function openOn(
 function sourceOf(given: string | undefined, { source }: Origins): string {
   const file = given ?? source?.path
   if (file !== undefined) return file
-  throw wrong('usage', '--source is missing: the journal has no run yet')
+  throw usageError('usage', '--source is missing: the journal has no run yet')
 }
 
 function clientOf({ coreClient }: MigrateParts, core: Core): CoreClient {
   try {
     return coreClient(core)
   } catch (error) {
-    if (error instanceof TypeError) throw wrong('usage', inCommandWords(error.message))
+    if (error instanceof TypeError) throw usageError('usage', inCommandWords(error.message))
     throw error
   }
 }
 
 function asFailure(error: unknown): unknown {
-  if (error instanceof MigrationError) return wrong(error.code, inCommandWords(error.message))
+  if (error instanceof MigrationError) return usageError(error.code, inCommandWords(error.message))
   if (error instanceof CoreError) {
     const message = inCommandWords(error.message)
-    return outOfReach('core_fault', `${message}; the journal has all that was done`)
+    return unreachableError('core_fault', `${message}; the journal has all that was done`)
   }
   return error
 }
@@ -176,7 +179,7 @@ async function readApiKey(
   const file = given.text('api-key-file')
   const isOnStandardInput = given.flag('api-key-stdin')
   if ((file !== undefined) === isOnStandardInput) {
-    throw wrong('usage', 'give either --api-key-file or --api-key-stdin')
+    throw usageError('usage', 'give either --api-key-file or --api-key-stdin')
   }
   if (file === undefined) {
     return checked(await readStandardInput(context, 'the API key'), 'input', 'standard input')
@@ -187,5 +190,5 @@ async function readApiKey(
 
 function checked(key: string, code: FailureCode, place: string): string {
   if (HEADER_VALUE.test(key)) return key
-  throw wrong(code, `${place} must hold an API key and nothing else: one word in ASCII`)
+  throw usageError(code, `${place} must hold an API key and nothing else: one word in ASCII`)
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { JOURNAL_FILE } from '../../migration/journal/journal-folder.js'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { untilInterrupted } from '../frame/interrupt.js'
 import { cleanAway, isThere } from './clean.js'
 import { readOrder } from './correction-options.js'
@@ -91,7 +91,7 @@ const BEGINNING: readonly Step[] = ['check', 'run']
 /** @throws CommandFailure (2) */
 async function requireJournal(directory: string): Promise<void> {
   if (await isThere(join(directory, JOURNAL_FILE))) return
-  throw wrong('bad_journal', 'there is no journal in the folder of --journal')
+  throw usageError('bad_journal', 'there is no journal in the folder of --journal')
 }
 
 interface Acting {

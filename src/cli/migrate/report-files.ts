@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 
 /** Beside the journal. */
 export const REPORT_FILE = 'report.json'
@@ -77,7 +77,7 @@ async function settle(file: FileHandle, { aside, path, directory }: Places): Pro
 
 function cannotWrite(name: string, error: unknown): never {
   const code = (error as NodeJS.ErrnoException).code
-  throw wrong(
+  throw usageError(
     'file',
     `${name} cannot be written${code ? ` (${code})` : ''}; the journal has all that was done, ` +
       'and `status` writes it again',

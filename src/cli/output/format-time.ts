@@ -29,4 +29,4 @@ export const valueInWords = (value: string | number): string =>
 
 /** The end of a denylist entry. */
 export const untilInWords = (until: number | null): string =>
-  until === null ? 'for ever' : momentInWords(until)
+  until === null ? 'forever' : momentInWords(until)

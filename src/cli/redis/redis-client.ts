@@ -2,7 +2,7 @@ import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis'
 import { isRecord } from '../../base/options.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { parseDuration } from '../frame/duration.js'
 import { readJsonFile } from '../input/private-file.js'
 
@@ -31,7 +31,7 @@ export interface RedisAccess {
 
 const DEFAULT_PREFIX = 'esa:'
 const DEFAULT_TIMEOUT = '1s'
-const TIMEOUT_RANGE = { leastMs: 1, mostMs: 60_000 }
+const TIMEOUT_RANGE = { minMs: 1, maxMs: 60_000 }
 
 /**
  * Does work on the Redis that `--redis` or `REDIS_URL` names, and then closes the client. What the
@@ -64,7 +64,7 @@ async function loadIoredis(): Promise<Ioredis> {
     return await import('ioredis')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw wrong('dependency_missing', 'ioredis is not installed: npm install ioredis')
+    throw usageError('dependency_missing', 'ioredis is not installed: npm install ioredis')
   }
 }
 
@@ -81,7 +81,7 @@ function openClient({ Cluster, Redis }: Ioredis, place: RedisPlace): Redis | Clu
     return place.kind === 'url' ? new Redis(place.url, options) : new Redis(options)
   } catch {
     // What ioredis says may quote the options.
-    throw wrong('redis_options', 'ioredis does not take the options in the file of --redis')
+    throw usageError('redis_options', 'ioredis does not take the options in the file of --redis')
   }
 }
 
@@ -105,8 +105,11 @@ async function readRedisPlace({
   if (path !== undefined) return placeOf(await readJsonFile('--redis', path, 'secret'))
   const url = env['REDIS_URL']
   if (!url)
-    throw wrong('redis_options', 'it is not said where Redis is: set REDIS_URL or give --redis')
-  if (!isRedisUrl(url)) throw wrong('redis_options', `REDIS_URL ${URL_FAULT}`)
+    throw usageError(
+      'redis_options',
+      'it is not said where Redis is: set REDIS_URL or give --redis',
+    )
+  if (!isRedisUrl(url)) throw usageError('redis_options', `REDIS_URL ${URL_FAULT}`)
   return { kind: 'url', url, options: {} }
 }
 
@@ -143,15 +146,16 @@ const WHERE = ['host', 'path', 'sentinels']
 
 /** Beside `url` and `cluster` may stand further options of ioredis. */
 function placeOf(document: unknown): RedisPlace {
-  if (!isRecord(document)) throw wrong('redis_options', SHAPE)
+  if (!isRecord(document)) throw usageError('redis_options', SHAPE)
   const { url, cluster, ...options } = document
   checkOptions(options)
   const isElsewhere = WHERE.some((name) => Object.hasOwn(options, name))
   const ways = [url !== undefined, cluster !== undefined, isElsewhere].filter(Boolean)
-  if (ways.length !== 1) throw wrong('redis_options', SHAPE)
+  if (ways.length !== 1) throw usageError('redis_options', SHAPE)
   if (isElsewhere) return { kind: 'options', options }
   if (url === undefined) return { kind: 'cluster', nodes: nodesOf(cluster), options }
-  if (!isRedisUrl(url)) throw wrong('redis_options', `"url" in the file of --redis ${URL_FAULT}`)
+  if (!isRedisUrl(url))
+    throw usageError('redis_options', `"url" in the file of --redis ${URL_FAULT}`)
   return { kind: 'url', url, options }
 }
 
@@ -169,13 +173,13 @@ const OPTIONS: Readonly<Record<string, readonly [(value: unknown) => boolean, st
 function checkOptions(options: Readonly<Record<string, unknown>>): void {
   for (const [name, [isRight, wanted]] of Object.entries(OPTIONS)) {
     if (!Object.hasOwn(options, name) || isRight(options[name])) continue
-    throw wrong('redis_options', `"${name}" in the file of --redis must be ${wanted}`)
+    throw usageError('redis_options', `"${name}" in the file of --redis must be ${wanted}`)
   }
 }
 
 function nodesOf(cluster: unknown): ClusterNode[] {
   if (isNodes(cluster)) return cluster as ClusterNode[]
-  throw wrong(
+  throw usageError(
     'redis_options',
     '"cluster" in the file of --redis must be a list of redis: URLs or of { "host", "port" }',
   )

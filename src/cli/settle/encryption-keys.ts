@@ -7,7 +7,7 @@ import {
 } from '../../stores/encrypted/encrypted-store.js'
 import type { Store } from '../../stores/memory-store.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { readJsonFile } from '../input/private-file.js'
 
 export const KEYS_OPTIONS: OptionSpecs = {
@@ -52,14 +52,15 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
   const path = given.text('keys')
   const isUnencrypted = given.flag('unencrypted')
   if (path !== undefined && isUnencrypted) {
-    throw wrong('usage', 'give either --keys or --unencrypted')
+    throw usageError('usage', 'give either --keys or --unencrypted')
   }
   if (isUnencrypted && given.text('done') === undefined) {
-    throw wrong('usage', '--unencrypted goes with --done')
+    throw usageError('usage', '--unencrypted goes with --done')
   }
   if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
   const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))
-  if (!parsed.success || parsed.data.keys[parsed.data.current] === null) throw wrong('file', SHAPE)
+  if (!parsed.success || parsed.data.keys[parsed.data.current] === null)
+    throw usageError('file', SHAPE)
   // One that is gone opens nothing, and neither does a new one.
   const keys = Object.entries(parsed.data.keys).map(([id, key]) => [
     id,
@@ -82,7 +83,7 @@ export function keeperFor(store: Store, access: KeyAccess): RecordKeeper {
   try {
     return encryptedStore(store, access.keys)
   } catch (error) {
-    if (error instanceof TypeError) throw wrong('file', SHAPE)
+    if (error instanceof TypeError) throw usageError('file', SHAPE)
     throw error
   }
 }

@@ -2,7 +2,7 @@ import { readKey } from '../../base/idempotency-key.js'
 import { operationOf, recordKey } from '../../idempotency/record-key.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { ISSUER_OPTION, POLICY_OPTION, readIssuer } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 
@@ -42,13 +42,13 @@ export async function readRecordName(context: Named): Promise<string> {
   const [record] = given.values
   if (given.flag('key-stdin')) {
     if (record === undefined) return await recordOfKey(context)
-    throw wrong('usage', 'give either a record or --key-stdin')
+    throw usageError('usage', 'give either a record or --key-stdin')
   }
-  if (record === undefined) throw wrong('usage', 'a record or --key-stdin is missing')
+  if (record === undefined) throw usageError('usage', 'a record or --key-stdin is missing')
   const stray = Object.keys(SCOPE_OPTIONS).find((name) => given.text(name) !== undefined)
-  if (stray !== undefined) throw wrong('usage', `--${stray} goes with --key-stdin`)
+  if (stray !== undefined) throw usageError('usage', `--${stray} goes with --key-stdin`)
   if (RECORD_FORM.test(record)) return record
-  throw wrong(
+  throw usageError(
     'usage',
     'a record is named by 24 characters of A-Za-z0-9_-, as in the events; a key goes to ' +
       'standard input with --key-stdin',
@@ -65,14 +65,14 @@ async function recordOfKey(context: Named): Promise<string> {
   if (header.type === 'key') {
     return recordKey({ issuer, audience, caller, operation }, header.key)
   }
-  throw wrong('input', 'standard input holds no key: 1 to 255 visible ASCII characters')
+  throw usageError('input', 'standard input holds no key: 1 to 255 visible ASCII characters')
 }
 
 function readOperation(given: CommandContext['arguments']): string {
   const operation = given.text('operation')
   const parts = ['method', 'mount', 'route'].filter((name) => given.text(name) !== undefined)
   if ((operation !== undefined) === parts.length > 0) {
-    throw wrong('usage', 'give either --operation or --method, --mount and --route')
+    throw usageError('usage', 'give either --operation or --method, --mount and --route')
   }
   if (operation !== undefined) return operation
   // Node takes methods in capitals alone.

@@ -1,5 +1,5 @@
 import type { RecordView, Resolution } from '../../idempotency/leased/record-view.js'
-import { type CommandFailure, wrong } from '../frame/command-failure.js'
+import { type CommandFailure, usageError } from '../frame/command-failure.js'
 import { durationInWords } from '../output/format-time.js'
 import type { KeyAccess } from './encryption-keys.js'
 
@@ -78,14 +78,14 @@ export const isPlainFor = (access: KeyAccess, { keyId }: RecordView): boolean =>
 export function faultOfKeys(access: KeyAccess, view: RecordView): CommandFailure | undefined {
   const { keyId, state } = view
   if (isPlainFor(access, view) && obstacleTo('finished', view) === undefined) {
-    return wrong(
+    return usageError(
       'usage',
       'the record is not of an encrypted store: leave out --keys or, where receivers give no ' +
         'plain answer, say "readUnencrypted": false in its file',
     )
   }
   if (isLockedFor(access, view)) {
-    return wrong(
+    return usageError(
       'file',
       `the file of --keys lacks ${keyId}, and only with it is it known whether the result opens`,
     )
@@ -93,12 +93,12 @@ export function faultOfKeys(access: KeyAccess, view: RecordView): CommandFailure
   if (access.type === 'keys' || keyId === undefined) return undefined
   if (!isSealedFor(access, view) && obstacleTo('finished', view) !== undefined) return undefined
   if (state === 'finished' || state === 'unreadable') {
-    return wrong(
+    return usageError(
       'usage',
       `--done needs --keys: there is a result, encrypted by the key ${keyId}, and only with the ` +
         'keys it is known whether it opens',
     )
   }
   if (access.type === 'unencrypted') return undefined
-  return wrong('usage', `--done needs --keys or --unencrypted: the store encrypts by ${keyId}`)
+  return usageError('usage', `--done needs --keys or --unencrypted: the store encrypts by ${keyId}`)
 }

@@ -5,7 +5,7 @@ import {
   NEVER_STORED_HEADERS,
 } from '../../idempotency/buffered-response/stored-result.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
-import { wrong } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { readBytes } from '../input/private-file.js'
 
 export const ORDER_OPTIONS: OptionSpecs = {
@@ -34,16 +34,16 @@ export async function readOrder(given: Arguments): Promise<Order | undefined> {
   const isFree = given.flag('free')
   const status = given.text('done')
   const isDone = status !== undefined
-  if (isFree && isDone) throw wrong('usage', 'give either --free or --done')
+  if (isFree && isDone) throw usageError('usage', 'give either --free or --done')
   const ofDone = ['header', 'body'].find((name) => given.text(name) !== undefined)
-  if (ofDone !== undefined && !isDone) throw wrong('usage', `--${ofDone} goes with --done`)
+  if (ofDone !== undefined && !isDone) throw usageError('usage', `--${ofDone} goes with --done`)
   const fence = readFence(given)
   if (!isFree && !isDone) {
     if (fence === undefined) return undefined
-    throw wrong('usage', '--fence goes with --free or --done')
+    throw usageError('usage', '--fence goes with --free or --done')
   }
   if (fence === undefined) {
-    throw wrong('usage', `--${isFree ? 'free' : 'done'} needs the --fence that was shown`)
+    throw usageError('usage', `--${isFree ? 'free' : 'done'} needs the --fence that was shown`)
   }
   return isDone
     ? { type: 'finished', fence, result: await readAnswer(status, given) }
@@ -55,17 +55,17 @@ function readFence(given: Arguments): number | undefined {
   if (text === undefined) return undefined
   const fence = Number(text)
   if (FENCE_FORM.test(text) && Number.isSafeInteger(fence)) return fence
-  throw wrong('usage', '--fence must be an integer of at least 0, as shown')
+  throw usageError('usage', '--fence must be an integer of at least 0, as shown')
 }
 
 /** The answer as a store keeps it. */
 async function readAnswer(statusText: string, given: Arguments): Promise<Uint8Array> {
   const status = STATUS_FORM.test(statusText) ? Number(statusText) : 0
-  if (!isStorable(status)) throw wrong('usage', '--done must be a status from 200 to 999')
+  if (!isStorable(status)) throw usageError('usage', '--done must be a status from 200 to 999')
   const headers = given.texts('header').map((line) => readHeader(line, status))
   const path = given.text('body')
   if (path !== undefined && isBodyless(status)) {
-    throw wrong('usage', `an answer with the status ${status} has no body`)
+    throw usageError('usage', `an answer with the status ${status} has no body`)
   }
   const body = path === undefined ? Buffer.alloc(0) : await readBytes('--body', path, 'public')
   return encodeResult({ status, headers, body })
@@ -78,13 +78,13 @@ function readHeader(line: string, status: number): Header {
   const name = line.slice(0, Math.max(colon, 0)).trim().toLowerCase()
   const value = line.slice(colon + 1).trim()
   if (name === 'content-length') {
-    throw wrong('usage', '--header must not be content-length, which follows from --body')
+    throw usageError('usage', '--header must not be content-length, which follows from --body')
   }
   if (NEVER_STORED_HEADERS.test(name)) {
-    throw wrong('usage', '--header must not be set-cookie or a hop-by-hop header')
+    throw usageError('usage', '--header must not be set-cookie or a hop-by-hop header')
   }
   if (colon > 0 && isStorable(status, [[name, value]])) return [name, value]
-  throw wrong('usage', '--header must be a line such as content-type: application/json')
+  throw usageError('usage', '--header must be a line such as content-type: application/json')
 }
 
 /** Whether a store can give such an answer back. */

@@ -2,7 +2,7 @@ import type { RecordKeeper, RecordView } from '../../idempotency/leased/record-v
 import { NotConfirmed } from '../../stores/redis/connection/redis-deadline.js'
 import { redisStore } from '../../stores/redis/store/redis-store.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { outOfReach } from '../frame/command-failure.js'
+import { unreachableError } from '../frame/command-failure.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
 import { KEYS_OPTIONS, type KeyAccess, keeperFor, readKeyAccess } from './encryption-keys.js'
 import { RECORD_OPTIONS, readRecordName } from './record-name.js'
@@ -127,7 +127,7 @@ async function resolve({ keeper, record }: Work, order: Order): Promise<boolean>
     return await keeper.resolve(record, order.fence, order)
   } catch (error) {
     if (!(error instanceof NotConfirmed && error.mayHaveRun)) throw unchanged(error)
-    throw outOfReach(
+    throw unreachableError(
       'store_unavailable',
       `it is not known whether it was written; look again: service-auth settle ${argumentOf(record)}`,
       { lines: [], json: { record } },
@@ -140,5 +140,5 @@ const argumentOf = (record: string): string => (record.startsWith('-') ? `-- ${r
 /** A wrong argument is a defect of the command. */
 function unchanged(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof TypeError) return error
-  return outOfReach('store_unavailable', `${error.message}; nothing was changed`)
+  return unreachableError('store_unavailable', `${error.message}; nothing was changed`)
 }

@@ -74,6 +74,6 @@ const TOKEN_DELAY_GROWTH = 2.5
  * takes seconds. By default they are about 2, 5 and 10 s.
  */
 function tokenDelayMs({ attempts, maxAttempts, leftMs, random }: Standing): number {
-  const leastMs = leftMs / TOKEN_DELAY_GROWTH ** (maxAttempts - attempts)
-  return Math.round(leastMs * (1 + random / 4))
+  const minMs = leftMs / TOKEN_DELAY_GROWTH ** (maxAttempts - attempts)
+  return Math.round(minMs * (1 + random / 4))
 }

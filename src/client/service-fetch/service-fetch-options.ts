@@ -43,11 +43,11 @@ export interface ServiceFetchOptions {
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
-const LEAST_MS = 100
-const MOST_MS = 600_000
+const MIN_MS = 100
+const MAX_MS = 600_000
 const MEBIBYTE = 1024 * 1024
 
-const duration = () => numberBetween(LEAST_MS, MOST_MS, 'ms')
+const duration = () => numberBetween(MIN_MS, MAX_MS, 'ms')
 const size = () => integerBetween(0, Number.MAX_SAFE_INTEGER)
 const ORIGINS = 'must be a list of 1 to 16 origins'
 

@@ -6,14 +6,14 @@ import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import { healthOfTrouble, type Trouble } from './token-state.js'
 
 /** So that a burst of calls does not become one of connections to the core. */
-const MOST_REQUESTS_AT_ONCE = 8
+const MAX_REQUESTS_AT_ONCE = 8
 
 /**
  * Asks for a token at every call. A call that waits for its turn longer than `timeoutMs` fails, and
  * while failures back off every call does.
  */
 export function createSingleUseSource({ minting, clock, closing }: InnerOptions): InnerSource {
-  const turns = createTurns(MOST_REQUESTS_AT_ONCE)
+  const turns = createTurns(MAX_REQUESTS_AT_ONCE)
   let trouble: (Trouble & { readonly since: number }) | undefined
 
   async function mintOne(calledAt: number): Promise<string> {

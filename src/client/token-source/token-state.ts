@@ -48,7 +48,7 @@ export type Answer =
 /** The share of its life after which a token is renewed. */
 const RENEWED_AFTER = 0.8
 /** How long before its end a token is given no more: the smaller of the two. */
-const END_MARGIN = { share: 0.1, mostMs: 10_000 }
+const END_MARGIN = { share: 0.1, maxMs: 10_000 }
 /** A receiver that refuses every token must not make one request to the core of each call. */
 const FORCED_INTERVAL_MS = 5000
 
@@ -86,7 +86,7 @@ export function advance(life: TokenLife, event: LifeEvent): TokenLife {
 /** Counted from the moment it was asked for, so that the clocks of others do not matter. */
 function hold(token: string, askedAt: number, validitySeconds: number): HeldToken {
   const lifeMs = validitySeconds * 1000
-  const marginMs = Math.min(END_MARGIN.mostMs, END_MARGIN.share * lifeMs)
+  const marginMs = Math.min(END_MARGIN.maxMs, END_MARGIN.share * lifeMs)
   return {
     token,
     askedAt,

@@ -28,9 +28,9 @@ export interface Finding {
 }
 
 /** The largest `maxRunSeconds`. */
-export const LONGEST_RUN_MS = 86_400_000
+export const MAX_RUN_MS = 86_400_000
 /** A run may come back as late as that. */
-const LEAST_MARK_MS = LONGEST_RUN_MS
+const MIN_MARK_MS = MAX_RUN_MS
 const MICROSECONDS_PER_SECOND = 1_000_000
 
 /** Until when somebody may be at work; 0 when that is over. */
@@ -104,11 +104,11 @@ export function resolve(finding: Finding, ruling: Ruling): ResolvedRecord | unde
     record.state === 'unreadable' ? unknownBehind(record) : record
   const base = { owner, fence, fingerprint, retentionMs }
   if (as.type === 'finished') {
-    const expiresAt = now + Math.max(retentionMs, LEAST_MARK_MS)
+    const expiresAt = now + Math.max(retentionMs, MIN_MARK_MS)
     return { ...base, state: 'finished', result: as.result, expiresAt }
   }
   const leftMs = Number.isFinite(record.expiresAt) ? record.expiresAt - now : 0
-  return { ...base, state: 'freed', expiresAt: now + Math.max(leftMs, LEAST_MARK_MS) }
+  return { ...base, state: 'freed', expiresAt: now + Math.max(leftMs, MIN_MARK_MS) }
 }
 
 function mayEnd(finding: Finding, as: Resolution['type']): boolean {
@@ -123,5 +123,5 @@ function mayEnd(finding: Finding, as: Resolution['type']): boolean {
 const unknownBehind = ({ leastFence }: UnreadableRecord) => ({
   fence: leastFence,
   fingerprint: '',
-  retentionMs: LEAST_MARK_MS,
+  retentionMs: MIN_MARK_MS,
 })

@@ -97,7 +97,7 @@ const headerName = z
   })
 
 /** The largest body of a record in Postgres: it is a value of one column, in memory more than once. */
-const MOST_COUPLED_BYTES = 67_108_864
+const MAX_COUPLED_BYTES = 67_108_864
 
 const LEASED = ['reserve', 'renew', 'settle'] as const
 const COUPLED = ['run', 'consumeWithin', 'consume'] as const
@@ -130,7 +130,7 @@ const leasedSchema = optionsObject({
 const coupledSchema = optionsObject({
   ...common,
   store: storeWith<CoupledStore>(COUPLED),
-  maxResponseBytes: integerBetween(0, MOST_COUPLED_BYTES).default(262_144),
+  maxResponseBytes: integerBetween(0, MAX_COUPLED_BYTES).default(262_144),
 })
 
 interface CommonSettings {

@@ -75,7 +75,7 @@ const IMPORT = [
 ]
 
 const KNOWN = [...VALIDATION, ...IMPORT].map(textForm)
-const LONGEST_TEXT = 500
+const MAX_TEXT_LENGTH = 500
 
 /**
  * What the core says of a record, or of a row: one text, or several separated by commas. Of what it
@@ -86,7 +86,7 @@ export function withoutAccountData(text: string, record: unknown): string {
   const kept = [...loginsOf(record), ...secretsOf(record)].map(lowerCased)
   const mayBeTold = (name: string): boolean =>
     !kept.some((value) => value !== '' && name.toLowerCase().includes(value))
-  return cutTexts(text, { forms: KNOWN, mayBeTold }).slice(0, LONGEST_TEXT)
+  return cutTexts(text, { forms: KNOWN, mayBeTold }).slice(0, MAX_TEXT_LENGTH)
 }
 
 function loginsOf(record: unknown): string[] {

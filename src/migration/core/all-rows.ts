@@ -4,7 +4,7 @@ import type { RowStatus, StagedRow } from './reply.js'
 import type { RowPage } from './staging-operations.js'
 
 /** The most that the core gives at once. */
-const MOST_ROWS = 500
+const MAX_ROWS = 500
 
 /** A page; `too_large` when fewer rows are to be asked for. */
 type PageOf = (query: RowQuery & { readonly limit: number }) => Promise<RowPage | 'too_large'>
@@ -19,7 +19,7 @@ export async function* allRows(
   status: RowStatus | undefined,
 ): AsyncGenerator<StagedRow, void, undefined> {
   const isSeen = loopDetector()
-  let limit = MOST_ROWS
+  let limit = MAX_ROWS
   let paginationToken: string | undefined
   do {
     const page = await pageOf({

@@ -53,17 +53,17 @@ export const undecided = (reason: MigrationUndecided, thrown?: unknown): Verdict
 })
 
 /** More of them tell an operator nothing. */
-const MOST_FAULTS = 20
+const MAX_FAULTS = 20
 
 /** Where findings are, and what they are of: neither texts nor values. */
 export const faultsOf = (findings: readonly Pick<UserFinding, 'field' | 'code'>[]): string[] =>
   findings
-    .slice(0, MOST_FAULTS)
+    .slice(0, MAX_FAULTS)
     .map(({ field, code }) => (field === '' ? code : `${field}: ${code}`))
 
 /** The largest `Retry-After`: more digits than these no client has to read. */
-const MOST_SECONDS = 31_536_000
+const MAX_SECONDS = 31_536_000
 
 /** Whole seconds of at least 1, as in `Retry-After`. */
 export const retrySeconds = (milliseconds: number): number =>
-  Math.min(MOST_SECONDS, Math.max(1, Math.ceil(milliseconds / 1000) || 1))
+  Math.min(MAX_SECONDS, Math.max(1, Math.ceil(milliseconds / 1000) || 1))

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readJsonObject } from '../../base/compact-jws.js'
 import {
   externalUserIdOf,
-  LONGEST_EXTERNAL_USER_ID,
+  MAX_EXTERNAL_USER_ID_LENGTH,
 } from '../record-validation/external-user-id.js'
 
 /** One login of a user at the legacy issuer. */
@@ -25,8 +25,8 @@ export interface MigrationRequest {
 /** Members that the organization cannot be called; the last would be none. */
 export const FIXED_FIELDS: readonly string[] = ['externalUserId', 'identities', '__proto__']
 
-const MOST_CHARACTERS = 256
-const MOST_IDENTITIES = 20
+const MAX_CHARACTERS = 256
+const MAX_IDENTITIES = 20
 
 /** Text that a database can hold: without U+0000 and without half of a character. */
 const text = (most: number) =>
@@ -37,20 +37,20 @@ const text = (most: number) =>
     .refine((value) => value.isWellFormed() && !value.includes('\0'))
 
 const identity = z.strictObject({
-  provider: text(MOST_CHARACTERS),
-  connection: text(MOST_CHARACTERS),
-  userId: text(MOST_CHARACTERS),
+  provider: text(MAX_CHARACTERS),
+  connection: text(MAX_CHARACTERS),
+  userId: text(MAX_CHARACTERS),
 })
 
 const form = z.strictObject({
   // The core would cut it, and know the user by another id.
-  externalUserId: text(LONGEST_EXTERNAL_USER_ID).refine(
+  externalUserId: text(MAX_EXTERNAL_USER_ID_LENGTH).refine(
     (externalUserId) => externalUserIdOf({ externalUserId }) === externalUserId,
   ),
-  identities: z.array(identity).min(1).max(MOST_IDENTITIES),
+  identities: z.array(identity).min(1).max(MAX_IDENTITIES),
 })
 
-const organization = text(MOST_CHARACTERS).optional()
+const organization = text(MAX_CHARACTERS).optional()
 
 /** Reads bodies whose organization has this name. Anything of another form is `undefined`. */
 export function requestReader(

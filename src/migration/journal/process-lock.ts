@@ -18,7 +18,7 @@ const PATIENCE_MS = 2000
 const MAX_PATH_BYTES = 103
 const TICKET = /^[0-9a-z]{9}-[0-9a-f]{8}$/
 const UNFINISHED = 'new-'
-const LONGEST_NAME_BYTES = 1 + UNFINISHED.length + 9 + 1 + 8
+const MAX_NAME_BYTES = 1 + UNFINISHED.length + 9 + 1 + 8
 
 /**
  * Locks a folder, which it makes, against all other processes of this machine and against this one;
@@ -117,7 +117,7 @@ async function throughShortPath<Result>(
   folder: string,
   use: (short: string) => Promise<Result>,
 ): Promise<Result> {
-  if (Buffer.byteLength(folder) + LONGEST_NAME_BYTES <= MAX_PATH_BYTES) return use(folder)
+  if (Buffer.byteLength(folder) + MAX_NAME_BYTES <= MAX_PATH_BYTES) return use(folder)
   const home = await mkdtemp(join(tmpdir(), 'journal-'))
   try {
     const link = join(home, 'l')

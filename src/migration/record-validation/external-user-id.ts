@@ -2,7 +2,7 @@ import { isRecord } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
 import { isBlank, trimmed } from './core-trim.js'
 
-export const LONGEST_EXTERNAL_USER_ID = 128
+export const MAX_EXTERNAL_USER_ID_LENGTH = 128
 
 /** The id by which the core will know a record, or none where the core would take none. */
 export function externalUserIdOf(record: unknown): string | undefined {
@@ -10,5 +10,5 @@ export function externalUserIdOf(record: unknown): string | undefined {
   const given = record['externalUserId' satisfies keyof ImportUser]
   if (typeof given !== 'string' || isBlank(given)) return undefined
   const id = trimmed(given)
-  return id === '' || given.length > LONGEST_EXTERNAL_USER_ID ? undefined : id
+  return id === '' || given.length > MAX_EXTERNAL_USER_ID_LENGTH ? undefined : id
 }

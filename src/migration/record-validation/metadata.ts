@@ -1,6 +1,6 @@
 import type { Findings } from './collect-findings.js'
 import { fieldOf } from './field.js'
-import { LEVEL_OF_MEMBERS, MOST_LEVELS, TOO_DEEP } from './nesting-limit.js'
+import { LEVEL_OF_MEMBERS, MAX_LEVELS, TOO_DEEP } from './nesting-limit.js'
 import type { JsonObject } from './read-field.js'
 import { checkUnicode } from './stored-text.js'
 
@@ -36,7 +36,7 @@ interface Part {
 
 /** Whether it went to the end. */
 function checkInside({ value, field, level }: Part, findings: Findings): boolean {
-  if (level > MOST_LEVELS) return false
+  if (level > MAX_LEVELS) return false
   const isList = Array.isArray(value)
   for (const name of Object.keys(value)) {
     const member: unknown = (value as JsonObject)[name]

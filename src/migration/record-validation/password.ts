@@ -1,7 +1,7 @@
 import { trimmed } from './core-trim.js'
 import { optional, type Reading } from './read-field.js'
 
-const LONGEST_HASH = 256
+const MAX_HASH_LENGTH = 256
 
 /** `checkEmail` is what the core does in between. */
 export function readPassword(reading: Reading, checkEmail: () => void): void {
@@ -28,7 +28,7 @@ function checkHash(given: string | undefined, algorithm: string, reading: Readin
   }
   if (given === undefined) return
   const place = `${field}.passwordHash`
-  if (given.length > LONGEST_HASH) {
+  if (given.length > MAX_HASH_LENGTH) {
     findings.refuse('too_long', place, 'passwordHash is too long. Max length is 256.')
   }
   const hash = trimmed(given)

@@ -4,7 +4,7 @@ import { coreTenantId, readTenantIds } from './tenant-ids.js'
 import { checkUnknown } from './unknown-fields.js'
 import { has, type UserContext } from './validation-context.js'
 
-const LONGEST_ROLE = 255
+const MAX_ROLE_LENGTH = 255
 const SUFFIX = ' for a user role.'
 
 /** What of a role is compared with the login methods. */
@@ -60,7 +60,7 @@ const TWICE = 'The record has this role in this tenant twice: the import fails.'
 
 function checkRole(role: string, { field, findings }: Reading, { roles }: UserContext): void {
   const place = `${field}.role`
-  if (role.length > LONGEST_ROLE) {
+  if (role.length > MAX_ROLE_LENGTH) {
     findings.refuse('too_long', place, `role ${role} is too long. Max length is 255.`)
   }
   const name = trimmed(role)

@@ -1,7 +1,7 @@
 import { isRecord } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
 import { type Findings, openFindings } from './collect-findings.js'
-import { LONGEST_EXTERNAL_USER_ID } from './external-user-id.js'
+import { MAX_EXTERNAL_USER_ID_LENGTH } from './external-user-id.js'
 import { repeatedMethodsOf } from './login-keys.js'
 import { type ReadMethod, readLoginMethod } from './login-method.js'
 import { checkMetadata } from './metadata.js'
@@ -64,7 +64,7 @@ function readUser(record: Reading, context: UserContext): void {
 }
 
 function checkExternalUserId(id: string | undefined, findings: Findings): void {
-  if (id === undefined || id.length <= LONGEST_EXTERNAL_USER_ID) return
+  if (id === undefined || id.length <= MAX_EXTERNAL_USER_ID_LENGTH) return
   const message = `externalUserId ${id} is too long. Max length is 128.`
   findings.refuse('too_long', 'externalUserId', message)
 }

@@ -57,7 +57,7 @@ export type EncryptedStore<Store extends IdempotencyStore | CoupledStore> = Pick
   (Store extends CoupledStore ? CoupledStore : unknown) &
   (Store extends RecordKeeper ? RecordKeeper : unknown)
 
-const MOST_KEYS = 16
+const MAX_KEYS = 16
 const KEY_BYTES = 32
 
 const schema = optionsObject({
@@ -70,8 +70,8 @@ function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Ar
   const entries = Object.entries(input)
   const fault = (message: string, path: PropertyKey[] = []): void =>
     context.addIssue({ code: 'custom', message, path })
-  if (entries.length === 0 || entries.length > MOST_KEYS) {
-    fault(`must have 1 to ${MOST_KEYS} ids`)
+  if (entries.length === 0 || entries.length > MAX_KEYS) {
+    fault(`must have 1 to ${MAX_KEYS} ids`)
     return new Map()
   }
   entries.forEach(([id, bytes], index) => {

@@ -7,10 +7,10 @@ export interface Freshness {
 }
 
 /** With less, there would be no time for a refresh before the set expires. */
-const LEAST_FRESH_SECONDS = 10
+const MIN_FRESH_SECONDS = 10
 
 /** A larger number of seconds counts as this one (RFC 9111, section 1.2.2). */
-const MOST_DELTA_SECONDS = 2 ** 31
+const MAX_DELTA_SECONDS = 2 ** 31
 
 /**
  * Reads `Cache-Control` and `Age`. `responseDelaySeconds` is how long the exchange took; it counts as
@@ -24,12 +24,12 @@ export function freshnessOf(
   const directives =
     headers.cacheControl === null ? undefined : parseDirectives(headers.cacheControl)
   if (directives?.some(({ name }) => name === 'no-cache' || name === 'no-store')) {
-    return { leftSeconds: LEAST_FRESH_SECONDS, maxAgeSeconds: 0 }
+    return { leftSeconds: MIN_FRESH_SECONDS, maxAgeSeconds: 0 }
   }
   const maxAgeSeconds = directives === undefined ? earlierMaxAgeSeconds : maxAgeOf(directives)
   if (maxAgeSeconds === undefined) return { leftSeconds: undefined, maxAgeSeconds }
   const age = ageOf(headers.age) + responseDelaySeconds
-  return { leftSeconds: Math.max(LEAST_FRESH_SECONDS, maxAgeSeconds - age), maxAgeSeconds }
+  return { leftSeconds: Math.max(MIN_FRESH_SECONDS, maxAgeSeconds - age), maxAgeSeconds }
 }
 
 /** The first readable `max-age` counts (RFC 9111, section 4.2.1). */
@@ -66,5 +66,5 @@ function parseDirectives(value: string): Directive[] {
 }
 
 function deltaSeconds(value: string): number | undefined {
-  return /^\d+$/.test(value) ? Math.min(Number(value), MOST_DELTA_SECONDS) : undefined
+  return /^\d+$/.test(value) ? Math.min(Number(value), MAX_DELTA_SECONDS) : undefined
 }

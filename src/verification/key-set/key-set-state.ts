@@ -66,7 +66,7 @@ export type LifeEvent = { readonly at: number } & (
 
 /** After a successful fetch the next one in the background starts no sooner than this. */
 const REFRESH_FLOOR_SECONDS = 5
-const LEAST_MAX_STALE_SECONDS = 10
+const MIN_MAX_STALE_SECONDS = 10
 
 export const COLD: Life = { held: undefined, expiredSince: undefined, trouble: undefined }
 
@@ -92,7 +92,7 @@ export const lifespanOf = ({
   staleIfErrorSeconds: options.staleIfErrorSeconds,
   fetchSeconds: fetchSecondsOf(timeoutMs),
   refreshSeconds: Math.max(REFRESH_FLOOR_SECONDS, options.refreshSeconds),
-  maxStaleSeconds: Math.max(LEAST_MAX_STALE_SECONDS, options.maxStaleSeconds),
+  maxStaleSeconds: Math.max(MIN_MAX_STALE_SECONDS, options.maxStaleSeconds),
 })
 
 /** The state of a key set after an event. */

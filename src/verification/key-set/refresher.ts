@@ -141,11 +141,11 @@ function startOfLife(fetcher: Fetcher, options: RefresherOptions): lives.Life {
 }
 
 /** So that the timer does not fire in a loop while the clock stands still. */
-const LEAST_DELAY_MS = 20
+const MIN_DELAY_MS = 20
 /** The delay when the clock throws or returns no number. */
 const BROKEN_CLOCK_DELAY_MS = 5000
 /** The longest delay of Node's timers. */
-const MOST_DELAY_MS = 2 ** 31 - 1
+const MAX_DELAY_MS = 2 ** 31 - 1
 
 /** One timer that never holds the process open. */
 interface WakeUp {
@@ -166,7 +166,7 @@ export function createWakeUp(wake: () => void): WakeUp {
   const wakeUp: WakeUp = {
     in(delayMs) {
       clearTimeout(timer)
-      timer = setTimeout(ring, Math.min(MOST_DELAY_MS, Math.max(LEAST_DELAY_MS, safely(delayMs))))
+      timer = setTimeout(ring, Math.min(MAX_DELAY_MS, Math.max(MIN_DELAY_MS, safely(delayMs))))
       timer.unref()
     },
     cancel() {

@@ -85,12 +85,12 @@ interface TokenCache<T extends object> {
 
 /** An entry takes about as much memory as its token is long; a usual one is below this. */
 const BYTES_PER_ENTRY = 1024
-const LONGEST_TOKEN = 8192
+const MAX_TOKEN_LENGTH = 8192
 
 /** At most `max` entries, and `max` KiB of tokens; `max` of 0 remembers nothing. */
 export function createTokenCache<T extends object>(max: number): TokenCache<T> {
   if (max === 0) return { get: () => undefined, set: () => {}, delete: () => {}, size: 0 }
-  const maxSize = Math.max(LONGEST_TOKEN, max * BYTES_PER_ENTRY)
+  const maxSize = Math.max(MAX_TOKEN_LENGTH, max * BYTES_PER_ENTRY)
   const entries = new LRUCache<string, T>({ max, maxSize })
   return {
     get: (digest) => entries.get(digest),

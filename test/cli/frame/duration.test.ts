@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { describeDuration, parseDuration } from '../../../src/cli/frame/duration.js'
 
-const RANGE = { leastMs: 50, mostMs: 7 * 86_400_000 }
+const RANGE = { minMs: 50, maxMs: 7 * 86_400_000 }
 
 describe('a duration', () => {
   test.each([

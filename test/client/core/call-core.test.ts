@@ -139,11 +139,11 @@ describe('a 429', () => {
     })
     expect(await askCore(core, { ...listing, method })).toEqual({ status: 200, text: 'done' })
     const waitsMs = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0))
-    const leastMs = [1050, 100, 200, 400]
-    expect(waitsMs).toHaveLength(leastMs.length)
+    const minMs = [1050, 100, 200, 400]
+    expect(waitsMs).toHaveLength(minMs.length)
     // Node's timers may fire a millisecond early.
     for (const [index, ms] of waitsMs.entries()) {
-      expect(ms).toBeGreaterThan((leastMs[index] ?? 0) - 5)
+      expect(ms).toBeGreaterThan((minMs[index] ?? 0) - 5)
     }
   })
 

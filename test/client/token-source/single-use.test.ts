@@ -8,7 +8,7 @@ import { API_KEY } from '../claims.js'
 import { failure, sourceAt, tokenOf } from '../kit.js'
 import { answers, hangs, mints, startLyingCore } from '../lying-core.js'
 
-const MOST_AT_ONCE = 8
+const MAX_AT_ONCE = 8
 
 let core: IdentityCore
 
@@ -37,7 +37,7 @@ describe('a source of single-use tokens', () => {
     const source = sourceAt(core.url, { singleUse: true, fetch })
     const tokens = await Promise.all(Array.from({ length: 100 }, () => tokenOf(source)))
     expect(new Set(tokens).size).toBe(100)
-    expect(seen).toEqual({ requests: 100, underWay: 0, mostAtOnce: MOST_AT_ONCE })
+    expect(seen).toEqual({ requests: 100, underWay: 0, mostAtOnce: MAX_AT_ONCE })
     const [refused = ''] = tokens
     expect(await tokenOf(source, refused)).not.toBe(refused)
     expect(source.health()).toEqual({ state: 'single_use' })
@@ -52,7 +52,7 @@ describe('a source of single-use tokens', () => {
       Array.from({ length: 50 }, () => source.token()),
       'core_failed',
     )
-    expect(seen.requests).toBeLessThanOrEqual(MOST_AT_ONCE)
+    expect(seen.requests).toBeLessThanOrEqual(MAX_AT_ONCE)
     const { requests } = seen
     await expect(source.token()).rejects.toMatchObject(failure('core_failed'))
     await expect(source.ready()).rejects.toMatchObject(failure('core_failed'))
@@ -73,13 +73,13 @@ describe('a source of single-use tokens', () => {
     })
     const clock = manualClock()
     const source = sourceAt(lying.url, { singleUse: true, clock, timeoutMs: 20_000 })
-    const first = Array.from({ length: MOST_AT_ONCE }, () => source.token())
+    const first = Array.from({ length: MAX_AT_ONCE }, () => source.token())
     const late = allReject([source.token()], 'core_timeout')
-    await expect.poll(() => answer.length).toBe(MOST_AT_ONCE)
+    await expect.poll(() => answer.length).toBe(MAX_AT_ONCE)
     clock.advance(20)
     for (const give of answer) give()
     await Promise.all([...first, late])
-    expect(lying.requests).toHaveLength(MOST_AT_ONCE)
+    expect(lying.requests).toHaveLength(MAX_AT_ONCE)
   })
 
   it('ends all calls when it is closed, also those that wait for their turn', async () => {
@@ -89,10 +89,10 @@ describe('a source of single-use tokens', () => {
       Array.from({ length: 20 }, () => source.token()),
       'closed',
     )
-    await expect.poll(() => lying.requests.length).toBe(MOST_AT_ONCE)
+    await expect.poll(() => lying.requests.length).toBe(MAX_AT_ONCE)
     source.close()
     await calls
-    expect(lying.requests).toHaveLength(MOST_AT_ONCE)
+    expect(lying.requests).toHaveLength(MAX_AT_ONCE)
   })
 })
 

@@ -118,19 +118,16 @@ describe('after a failure', () => {
     ['core_timeout', 2.5, 5],
     ['core_busy', 2.5, 5],
     ['core_failed', 2.5, 5],
-  ] as const)(
-    'after %s waits half a second up to %d to %d s',
-    (code, leastSeconds, mostSeconds) => {
-      const least = lifeOf()
-      const most = lifeOf()
-      for (let failure = 0; failure < 20; failure += 1) {
-        least.lost(0, 0, code)
-        most.lost(0, 1, code)
-      }
-      expect(least.health(0).retrySeconds).toBe(leastSeconds)
-      expect(most.health(0).retrySeconds).toBe(mostSeconds)
-    },
-  )
+  ] as const)('after %s waits half a second up to %d to %d s', (code, minSeconds, maxSeconds) => {
+    const least = lifeOf()
+    const most = lifeOf()
+    for (let failure = 0; failure < 20; failure += 1) {
+      least.lost(0, 0, code)
+      most.lost(0, 1, code)
+    }
+    expect(least.health(0).retrySeconds).toBe(minSeconds)
+    expect(most.health(0).retrySeconds).toBe(maxSeconds)
+  })
 
   it('a token that is still good is given, and renewed once the back-off is over', () => {
     const life = lifeOf()

@@ -25,7 +25,7 @@ const SEED = Number(process.env['RANDOM_SEED'] ?? 30)
 const JOB_INTERVAL_MS = 300_000
 /** Two or three suffice, however many conflicts there are. */
 const MAX_JOB_RUNS = 5
-const MOST_STEPS = 10
+const MAX_STEPS = 10
 
 test.each<CoreVersion>(['10.1', '11.4'])(
   'of random records each has one account at core %s, or is named with its reason',
@@ -80,7 +80,7 @@ test.each<CoreVersion>(['10.1', '11.4'])(
     onTestFinished(() => migration.close())
 
     let report: MigrationReport = await migration.run()
-    for (let step = 1; step < MOST_STEPS && report.state === 'stalled'; step += 1) {
+    for (let step = 1; step < MAX_STEPS && report.state === 'stalled'; step += 1) {
       await migration.unblock()
       report = await migration.run()
     }

@@ -18,7 +18,7 @@ export const LEAK_LENGTH = 16
 /** Shorter secrets would be found by chance. */
 export const SHORTEST_SECRET = 8
 /** Fewer different characters, such as those of `aaaaaaaaaaaaaaaa`, are found by chance. */
-const LEAST_VARIETY = 4
+const MIN_VARIETY = 4
 
 /** Any `LEAK_LENGTH` characters in a row hold a whole block, wherever they begin. */
 const BLOCK = 8
@@ -50,7 +50,7 @@ export function indexSecrets(secrets: ReadonlyMap<string, SecretKind>): SecretIn
     while (end < length && all[end] === text[at + (end - place)]) end += 1
     const isWhole = all[first - 1] === BETWEEN && all[end] === BETWEEN
     if (end - first < BLOCK || (end - first < LEAK_LENGTH && !isWhole)) return false
-    return new Set(all.slice(first, end)).size >= LEAST_VARIETY
+    return new Set(all.slice(first, end)).size >= MIN_VARIETY
   }
 
   return {

@@ -20,7 +20,7 @@ const VALUES: Readonly<Record<Kind, string>> = {
   token: 'jti of the token',
 }
 
-const MOST_SECONDS = 86_400
+const MAX_SECONDS = 86_400
 
 /** Denies a caller, a key or a token to all receivers. */
 export function DenyForm({ known }: { readonly known: Known }) {
@@ -85,7 +85,7 @@ export function DenyForm({ known }: { readonly known: Known }) {
           <input
             type="number"
             min={1}
-            max={MOST_SECONDS}
+            max={MAX_SECONDS}
             value={seconds.value}
             onInput={({ currentTarget }) => {
               seconds.value = currentTarget.value

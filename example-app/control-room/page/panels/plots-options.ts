@@ -10,7 +10,7 @@ const POINT_SIZE = 4
 const Y_AXIS_WIDTH = 52
 const X_AXIS_HEIGHT = 30
 /** So that a quiet plot does not make mountains of grains. */
-const LEAST_TOP = 5
+const MIN_TOP = 5
 const ROOM_ABOVE = 1.1
 const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]
 
@@ -39,7 +39,7 @@ export function optionsOf({ plot, width, height, colourOf, onPoint }: Wishes): u
     cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'control-room' } },
     scales: {
       x: { time: false, range: (_, __, last) => [last - SPAN_SECONDS, last] },
-      y: { range: (_, __, most) => [0, Math.max(LEAST_TOP, most * ROOM_ABOVE)] },
+      y: { range: (_, __, most) => [0, Math.max(MIN_TOP, most * ROOM_ABOVE)] },
     },
     axes: [
       { ...axis, size: X_AXIS_HEIGHT, splits: minutesOf, values: minutesInWords },

@@ -5,8 +5,8 @@ import { Failure } from '../components/action-button.js'
 import { useAsking } from '../components/asking.js'
 import { Choice, Field } from '../components/field.js'
 
-const LEAST_STATUS = 200
-const LARGEST_STATUS = 599
+const MIN_STATUS = 200
+const MAX_STATUS = 599
 
 const TEXTS: Readonly<Record<SettleOrder['as'], string>> = {
   freed: 'nothing has happened: the next retry runs',
@@ -58,8 +58,8 @@ export function SettleForm({ record, fence, endings }: SettleFormProps) {
             <input
               type="number"
               required
-              min={LEAST_STATUS}
-              max={LARGEST_STATUS}
+              min={MIN_STATUS}
+              max={MAX_STATUS}
               value={status.value}
               onInput={({ currentTarget }) => {
                 status.value = currentTarget.value

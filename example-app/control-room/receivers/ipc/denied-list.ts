@@ -21,7 +21,7 @@ export interface DeniedList {
 
 const CONFIRM_MS = 250
 /** Receivers get the whole list with each version. */
-const MOST_ENTRIES = 1000
+const MAX_ENTRIES = 1000
 
 export function createDeniedList(): DeniedList {
   const denied = new Map<string, DenylistEntry>()
@@ -48,8 +48,8 @@ export function createDeniedList(): DeniedList {
   return {
     deny(entry) {
       const name = nameOf(entry)
-      if (!denied.has(name) && denied.size >= MOST_ENTRIES) {
-        throw new TypeError(`denylist entry: the list is full, it has ${MOST_ENTRIES} entries`)
+      if (!denied.has(name) && denied.size >= MAX_ENTRIES) {
+        throw new TypeError(`denylist entry: the list is full, it has ${MAX_ENTRIES} entries`)
       }
       const latest = latestOf(entry, denied.get(name))
       denied.set(name, latest)

@@ -4,14 +4,14 @@ import { inGrace } from './finish-in-flight.js'
 import { resolveDeletion } from './resolve-deletion.js'
 
 /** Rows in a call: the core's limit. */
-const MOST_ROWS = 500
+const MAX_ROWS = 500
 
 /** Deletes rows that are recorded, and only those, until none is left or the lists do not agree. */
 export async function deleteRows(work: Work): Promise<void> {
   const { state } = work.ledger
   while (state.toDelete.size > 0 && !state.blocked) {
     work.signal.throwIfAborted()
-    await deleteSome(work, [...firstOf(state.toDelete, MOST_ROWS)])
+    await deleteSome(work, [...firstOf(state.toDelete, MAX_ROWS)])
   }
 }
 

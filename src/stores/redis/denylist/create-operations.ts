@@ -16,7 +16,7 @@ import type {
   DenylistReceiver,
   DenyResult,
 } from './operations.js'
-import { createRetries, LEAST_TRY_MS } from './retry-call.js'
+import { createRetries, MIN_TRY_MS } from './retry-call.js'
 import * as rows from './rows.js'
 import * as scripts from './scripts.js'
 
@@ -36,7 +36,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     parse: (answer: readonly unknown[]) => T,
   ): Promise<T> {
     const deadline = performance.now() + timeoutOf(options)
-    const leftMs = (): number => Math.max(LEAST_TRY_MS, deadline - performance.now())
+    const leftMs = (): number => Math.max(MIN_TRY_MS, deadline - performance.now())
     try {
       for (;;) {
         const [outcome, ...answer] = rows.rowsOf(await ask(question, leftMs()))

@@ -6,7 +6,7 @@ import { type DenylistConnection, type Question, Unanswered } from './denylist-c
 const TRY_TIMEOUT_MS = 500
 const RETRY_DELAY_MS = 50
 /** A try without the time for an answer would only blur what is known. */
-export const LEAST_TRY_MS = 100
+export const MIN_TRY_MS = 100
 /** Answers of a server that may take the question a moment later. */
 const PASSING = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
@@ -34,12 +34,12 @@ export function createRetries(connection: DenylistConnection): AskRepeatedly {
       } catch (error) {
         const { code, message, mayHaveRun: mayHaveRunNow } = error as Unanswered
         mayHaveRun ||= mayHaveRunNow
-        const isOver = performance.now() + RETRY_DELAY_MS + LEAST_TRY_MS >= deadline
+        const isOver = performance.now() + RETRY_DELAY_MS + MIN_TRY_MS >= deadline
         const isFinal = code === 'closed' || (code === 'server' && !PASSING.test(message))
         if (isOver || isFinal) throw new Unanswered(code, message, mayHaveRun)
       }
       await sleep(RETRY_DELAY_MS)
-      leftMs = Math.max(LEAST_TRY_MS, deadline - performance.now())
+      leftMs = Math.max(MIN_TRY_MS, deadline - performance.now())
     }
   }
 

@@ -3,7 +3,7 @@ import type { IdempotencyRecord } from '../../../idempotency/leased/record.js'
 import type { RecordPlace, Seen } from '../../../idempotency/leased/record-keeper.js'
 import {
   type KeptRecord,
-  LONGEST_RUN_MS,
+  MAX_RUN_MS,
   type ResolvedRecord,
 } from '../../../idempotency/leased/resolution.js'
 import type { Connection } from '../connection/redis-connection.js'
@@ -117,7 +117,7 @@ const FORM = /^1\|([rduf])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
 const RESULT_START = /\[\d{3},\[/
 const OTHER_VERSION = /^([1-9]\d{0,5})\|/
 /** Longer heads are none that the scripts write. */
-const MOST_HEAD_BYTES = 256
+const MAX_HEAD_BYTES = 256
 const FENCE_LIMIT = Number.MAX_SAFE_INTEGER
 const RETENTION_LIMIT = 2 ** 53
 const MICROSECONDS_PER_MS = 1000
@@ -132,7 +132,7 @@ function readLook(reply: unknown): KeptValue {
 function parseRecord(kept: KeptValue): KeptRecord {
   const { type, value, ttlMs, time } = kept
   const expiresAt = ttlMs < 0 ? Number.POSITIVE_INFINITY : ttlMs
-  const head = type === 'string' ? value.toString('latin1', 0, MOST_HEAD_BYTES) : ''
+  const head = type === 'string' ? value.toString('latin1', 0, MAX_HEAD_BYTES) : ''
   const record = readValue(head, kept, expiresAt)
   if (record !== undefined) return record
   const version = OTHER_VERSION.exec(head)?.[1]
@@ -164,7 +164,7 @@ function readValue(
     retentionMs,
     expiresAt,
   }
-  const endsAsRun = (fence - time) / MICROSECONDS_PER_MS + LONGEST_RUN_MS
+  const endsAsRun = (fence - time) / MICROSECONDS_PER_MS + MAX_RUN_MS
   // Beyond the retention, what is left of a time to live is the lease.
   const leaseUntil = Number.isFinite(expiresAt) ? expiresAt - retentionMs : undefined
   switch (letter) {

@@ -31,7 +31,7 @@ export interface RedisStoreOptions {
 }
 
 /** A token is recorded for at least this long, whatever the clocks say. */
-const LEAST_TTL_MS = 1000
+const MIN_TTL_MS = 1000
 const MAX_TIMEOUT_MS = 60_000
 
 const schema = optionsObject({
@@ -67,7 +67,7 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
   return {
     ...createRecordKeeper(recordPlace(connection, { timeoutMs, keyOf: recordKey })),
     async consume(id, ttlMs) {
-      const args = [randomUUID(), String(Math.max(LEAST_TTL_MS, Math.ceil(ttlMs)))]
+      const args = [randomUUID(), String(Math.max(MIN_TTL_MS, Math.ceil(ttlMs)))]
       const call = { script: CONSUME, key: tokenKey(id), args, isReserved: isConsumed }
       return isConsumed(await reservations.run(call))
     },

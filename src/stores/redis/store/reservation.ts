@@ -48,7 +48,7 @@ export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
   return [record, String(ttlMs)]
 }
 
-const MOST_BYTES_AS_TEXT = 4096
+const MAX_BYTES_AS_TEXT = 4096
 
 /** As text where it can be: ioredis builds a command that has an argument of bytes from pieces. */
 export function joined(
@@ -56,7 +56,7 @@ export function joined(
   { buffer, byteOffset, byteLength }: Uint8Array,
 ): string | Buffer {
   const bytes = Buffer.from(buffer, byteOffset, byteLength)
-  const isText = byteLength <= MOST_BYTES_AS_TEXT && isAscii(bytes)
+  const isText = byteLength <= MAX_BYTES_AS_TEXT && isAscii(bytes)
   return isText ? head + bytes.toString('latin1') : Buffer.concat([Buffer.from(head), bytes])
 }
 

@@ -18,8 +18,8 @@ class Killed extends Error {}
 const BETWEEN_LOOKS_MS = 10_000
 
 /** Enough for calls that land late one after another, and for kills. */
-const MOST_PROCESSES = 150
-const MOST_STEPS = 20_000
+const MAX_PROCESSES = 150
+const MAX_STEPS = 20_000
 
 /** Processes follow one another until the migration is complete; a person corrects and reconciles. */
 export async function live(story: Story) {
@@ -30,7 +30,7 @@ export async function live(story: Story) {
   let steps = 0
   const step = (): void => {
     steps += 1
-    if (steps > MOST_STEPS) throw new Error(`no end: ${journal.lines.slice(-20).join('\n')}`)
+    if (steps > MAX_STEPS) throw new Error(`no end: ${journal.lines.slice(-20).join('\n')}`)
     untilKill -= 1
     if (untilKill <= 0) throw new Killed()
   }
@@ -56,7 +56,7 @@ export async function live(story: Story) {
   const reports: MigrationReport[] = []
   const desk = correctionDesk(story, journal)
   let corrected = 0
-  for (let process = 0; process < MOST_PROCESSES; process++) {
+  for (let process = 0; process < MAX_PROCESSES; process++) {
     // What lands after the last look at the core is seen by the next.
     const isOver = !time.isAwaited()
     const last = reports.at(-1)

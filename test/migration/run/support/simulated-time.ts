@@ -11,7 +11,7 @@ export interface SimulatedTime extends Timing {
 }
 
 /** A run that waits forever would hold the process. */
-const MOST_PASSES = 100_000
+const MAX_PASSES = 100_000
 
 export function simulatedTime(): SimulatedTime {
   let now = 0
@@ -22,7 +22,7 @@ export function simulatedTime(): SimulatedTime {
 
   function pass(ms: number): void {
     passed += 1
-    if (passed > MOST_PASSES) throw new Error(`time passes without end, by ${ms} ms each time`)
+    if (passed > MAX_PASSES) throw new Error(`time passes without end, by ${ms} ms each time`)
     const until = now + ms
     for (;;) {
       events.sort((one, other) => one.at - other.at)

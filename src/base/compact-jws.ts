@@ -43,7 +43,7 @@ export function readJsonObject(bytes: Uint8Array): JsonObject | undefined {
   try {
     const text = utf8.decode(bytes)
     const members: unknown = JSON.parse(text)
-    // What is not a member of its own is none.
+    // Only own members count.
     return isRecord(members) ? { members: Object.setPrototypeOf(members, null), text } : undefined
   } catch {
     return undefined

@@ -1,4 +1,4 @@
-/** What is known of a connection that failed. */
+/** Why a connection failed. */
 export interface ConnectionFault {
   /** What Node says of the connection, such as `ECONNREFUSED`. */
   readonly systemCode?: string
@@ -13,7 +13,7 @@ const SYSTEM_CODE = /^[A-Z][A-Z0-9_]{1,40}$/
 const STEPS_BEFORE_CONNECTION = new Set(['connect', 'getaddrinfo'])
 const CONNECT_TIMEOUT = 'UND_ERR_CONNECT_TIMEOUT'
 
-/** By the innermost cause that has a code in the form of Node's codes. */
+/** Reads the innermost cause that has a code in the form of Node's codes. */
 export function connectionFault(thrown: unknown): ConnectionFault {
   let fault: ConnectionFault = { isBeforeConnection: false }
   let cause = thrown

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** 144 bits: more than the 128 that keep collisions out of reach, and no padding in base64url. */
+/** 144 bits: more than the 128 that make collisions infeasible, and no padding in base64url. */
 const DIGEST_LENGTH = 24
 
 /** Joins parts so that no other parts give the same text: each is preceded by its length. */

@@ -1,4 +1,4 @@
-/** What the `Idempotency-Key` header holds: a key, nothing, or nonsense. */
+/** The content of the `Idempotency-Key` header: a key, nothing, or an invalid value. */
 export type KeyHeader =
   | { readonly type: 'key'; readonly key: string }
   | { readonly type: 'missing' }

@@ -1,5 +1,5 @@
 /**
- * What is to hear that a signal has aborted. One listener serves them all: Node warns of more than
+ * Callbacks to run when a signal aborts. One listener serves them all: Node warns of more than
  * ten on one signal, and a caller may share one among any number of calls.
  */
 const hearersOf = new WeakMap<AbortSignal, Hearers>()

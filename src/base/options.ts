@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Finds faults that concern several options at once. Gets the input unchecked. */
+/** Finds errors that concern several options together. Gets the input unchecked. */
 type Contradictions = (input: Readonly<Record<string, unknown>>) => readonly string[]
 
 /**
@@ -31,7 +31,7 @@ const ownMembers = (input: unknown): unknown =>
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whoever passes a request or a store by mistake need not read the names of all its members. */
+/** Keeps the message short when a whole request or store is passed by mistake. */
 const MAX_NAMED_KEYS = 10
 
 function describeIssue(issue: z.core.$ZodIssue): string[] {
@@ -69,7 +69,7 @@ export const integerBetween = (least: number, most: number): z.ZodNumber => {
   return z.number({ error }).int({ error }).min(least, { error }).max(most, { error })
 }
 
-/** Any function; what it returns is checked where it is called. */
+/** Any function; its caller checks the return value. */
 export const functionOf = <F>(): z.ZodCustom<F, F> =>
   z.custom<F>((value) => typeof value === 'function', { error: 'must be a function' })
 

@@ -7,12 +7,12 @@ interface TimeLimit {
   readonly timeoutMs: number
   /** Ends the work from outside; its reason is what the caller gets. */
   readonly signal: AbortSignal
-  /** What the caller gets when the time is over. */
+  /** Creates the timeout error. */
   readonly timedOut: () => Error
 }
 
 /**
- * Rejects when the time is over or the signal aborts, even where the work ignores the signal that it
+ * Rejects on timeout or when the signal aborts, even if the work ignores the signal that it
  * is given. That one aborts in any case once the work has ended, so that nothing is left open.
  */
 export async function withinTimeLimit<T>(

@@ -3,7 +3,7 @@ import { types } from 'node:util'
 import { digestOfParts } from '../base/digest.js'
 import type { RequestBody } from './request-body.js'
 
-/** What identifies a request to its own retry. */
+/** The parts of a request that its retry must repeat. */
 export interface FingerprintedRequest {
   readonly method: string
   /** As sent; with scheme and host where the client sent them. */

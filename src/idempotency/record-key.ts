@@ -1,6 +1,6 @@
 import { digestOfParts, textOfParts } from '../base/digest.js'
 
-/** What a key is scoped to, so that nobody ever gets a result that is not its own. */
+/** The scope of a key, so that no caller ever gets another's result. */
 export interface KeyScope {
   readonly issuer: string
   readonly audience: string

@@ -1,7 +1,7 @@
 import { types } from 'node:util'
 import { headerValues, type WireHeaders } from '../base/raw-headers.js'
 
-/** What a request shows of its body. */
+/** The parts of a request that show its body. */
 export interface BodyCarrier extends WireHeaders {
   /** Whether the stream has been read to its end. */
   readonly readableEnded: boolean
@@ -9,7 +9,7 @@ export interface BodyCarrier extends WireHeaders {
   readonly body?: unknown
 }
 
-/** What has become of a request's body, as far as it can be told. */
+/** The state of a request's body, as far as it is known. */
 export type RequestBody =
   | { readonly type: 'none' }
   /** Its stream has not been read to the end. */
@@ -24,7 +24,7 @@ export type RequestBody =
     }
 
 /**
- * Tells whether a parser has put the body into `request.body`. Media types are no evidence, because
+ * Whether a parser has put the body into `request.body`. Media types are no evidence, because
  * what a parser reads is up to its options, but for an empty object: the parsers of Express 5 leave no
  * mark.
  *

@@ -8,12 +8,12 @@ export interface SingleUseStore {
   /**
    * Records `id` for at least `ttlMs`, unless it is recorded: `true` when this call has recorded it,
    * `false` when it was recorded before. One atomic step; of calls that race, one gets `true`.
-   * Rejects when it cannot tell.
+   * Rejects if that is unknown.
    */
   consume(id: string, ttlMs: number): Promise<boolean>
 }
 
-/** What identifies a verified token, and how long it may be accepted. */
+/** The id of a verified token, and how long it may be accepted. */
 export interface UsedToken {
   readonly issuer: string
   readonly caller: string

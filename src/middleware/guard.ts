@@ -28,7 +28,7 @@ export interface Guard<State extends RequestState, T> {
   readonly behindKeyOf?: object
   decide(state: State): Decision<T> | Promise<Decision<T>>
   accept?(value: T, state: State): void
-  /** Who is told, beside the diagnostics channel. */
+  /** Called in addition to the diagnostics channel. */
   observers(state: State): readonly DecisionObserver[]
 }
 
@@ -40,7 +40,7 @@ export const admittingHandler = <T>(guard: Guard<RequestState, T>): AnyRouteHand
 export const guardHandler = <T>(guard: Guard<AdmittedState, T>): AnyRouteHandler =>
   handlerOf(guard, admittedState)
 
-/** All guards do the same: check the order, decide, pass on, refuse or report a fault, and tell observers. */
+/** All guards do the same: check the order, decide, publish, then continue, refuse or report an error. */
 function handlerOf<State extends RequestState, T>(
   guard: Guard<State, T>,
   stateFor: (request: Request, by: string) => State,

@@ -23,7 +23,7 @@ const aboutKey = (name: string, title: string): Problem => ({
   title,
 })
 
-/** What a caller sees of each reason. Refusals of authentication show only which of the four they are. */
+/** The response to each reason. A refused authentication shows only which of the four it is. */
 const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   Record<UndecidedReason, Refusal<503>> &
   Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {

@@ -4,7 +4,7 @@ import { wrongWiring } from '../base/decision/service-auth-error.js'
 import type { IdempotencyContext } from '../idempotency/idempotency-context.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 
-/** What `serviceAuth` has established about a request. */
+/** The result of `serviceAuth` for a request. */
 export interface Admission {
   /** The guards go by this one, whatever has been assigned to `req.service`. */
   readonly identity: ServiceIdentity
@@ -13,11 +13,11 @@ export interface Admission {
   readonly clockToleranceSeconds: number
 }
 
-/** What an `acceptOneOf` has accepted: the name of its choice, and whose credential it is. */
+/** The credential that an `acceptOneOf` accepted: the name of the choice, and the owner. */
 export interface AcceptedCredential {
   /** The `name` of the choice. */
   readonly name: string
-  /** What the `identity` of the choice gave. */
+  /** The result of the choice's `identity`. */
   readonly identity: unknown
 }
 
@@ -27,14 +27,14 @@ export interface KeyReservation {
   readonly store: object
 }
 
-/** What the guards know of a request. */
+/** The state that guards share for a request. */
 export interface RequestState {
   /** Whose state it is: a copy, a proxy or a wrapper of the request is another one. */
   readonly request: Request
   admission: Admission | undefined
   /** How many `serviceAuth` and `acceptOneOf` have not accepted the request: all must, or nothing counts. */
   unaccepted: number
-  /** What each `acceptOneOf` has accepted. */
+  /** The credential that each `acceptOneOf` accepted. */
   credentials: Map<object, AcceptedCredential> | undefined
   /** The stores in which the request's token has been consumed. */
   consumedIn: Set<object> | undefined
@@ -124,7 +124,7 @@ export const serviceOf = (request: Request): ServiceIdentity =>
   admittedState(request, 'serviceOf').admission.identity
 
 /**
- * What this `acceptOneOf` has accepted on the request.
+ * The credential that this `acceptOneOf` accepted on the request.
  *
  * @throws ServiceAuthError when it has accepted nothing.
  */

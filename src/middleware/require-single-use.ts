@@ -24,7 +24,7 @@ export interface SingleUseOptions {
    * `requireIdempotencyKey` before it, which has the same store. Default: `'statement'`, on its own.
    */
   readonly within?: 'statement' | 'transaction' | undefined
-  /** Told of every decision of this middleware. */
+  /** Called with every decision of this middleware. */
   readonly onDecision?: DecisionObserver | undefined
 }
 

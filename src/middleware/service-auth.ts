@@ -109,7 +109,7 @@ function openKeySet(
   return { keySet, close: () => keySet.close() }
 }
 
-/** What a policy gives to the guards behind it. */
+/** The parts of a policy that later guards use. */
 type Terms = Pick<Admission, 'observers' | 'clock' | 'clockToleranceSeconds'>
 
 /** A further `serviceAuth` on the request can take permissions away, never add any. */

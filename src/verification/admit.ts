@@ -11,7 +11,7 @@ import { readBearer } from './token/bearer.js'
 import { type ScreenedToken, screenToken } from './token/parse-token.js'
 import { verifyToken } from './token/verify.js'
 
-/** What a receiver judges tokens by. */
+/** The policy and keys that a receiver checks tokens with. */
 interface Gate {
   readonly policy: Policy
   readonly keySource: KeySource
@@ -22,17 +22,17 @@ interface Admitted extends Judgement {
   readonly key: VerificationKey
 }
 
-/** Decides on a request by its headers; a token that is remembered at once. */
+/** Decides on a request by its headers; synchronously for a cached token. */
 export interface Admit {
   (headers: WireHeaders): Decision<Judgement> | Promise<Decision<Judgement>>
-  /** What the memory of verified tokens has been good for. */
+  /** Counters of the cache of verified tokens. */
   tokenCache(): TokenCacheHealth
 }
 
 /**
  * The whole way from the headers to an identity.
  *
- * The function that is returned rejects with `Unavailable` when the key set is out of reach.
+ * The returned function rejects with `Unavailable` if the key set cannot be reached.
  */
 export function createAdmit(policy: Policy, keySource: KeySource): Admit {
   const gate = { policy, keySource }
@@ -45,7 +45,7 @@ export function createAdmit(policy: Policy, keySource: KeySource): Admit {
     const bearer = readBearer(headers)
     if (!bearer.ok) return bearer
     const decision = accepted.decide(bearer.value)
-    // What is judged again is judged by the denylists too, after all that takes time.
+    // A new decision has already checked the live denylists; a cached one has not.
     return decision instanceof Promise ? decision : unlessDenied(decision, policy)
   }
   return Object.assign(admit, { tokenCache: accepted.health })

@@ -9,7 +9,7 @@ import type { Evidence, RefusalReason, UndecidedReason } from './reason.js'
 export type DecidedBy = 'serviceAuth' | 'acceptOneOf' | 'requirePermissions' | 'requireSingleUse'
 
 /**
- * What is known with each decision.
+ * Fields of every decision.
  *
  * @inline
  */
@@ -18,7 +18,7 @@ interface DecisionContext extends Evidence {
   readonly by: DecidedBy
   /** The choice whose credential `acceptOneOf` has judged. */
   readonly credential?: string
-  /** `req.id`, where the app has set it to a number or at most 128 visible ASCII characters. */
+  /** `req.id`, if the app set it to a number or at most 128 visible ASCII characters. */
   readonly requestId?: string | number
 }
 
@@ -28,7 +28,7 @@ interface DecisionContext extends Evidence {
  * @inline
  */
 export type Verdict =
-  /** The request goes on. */
+  /** The request continues. */
   | { readonly outcome: 'accepted' }
   /** The caller was turned away. */
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly status: 401 | 403 }
@@ -36,13 +36,13 @@ export type Verdict =
   | { readonly outcome: 'undecided'; readonly reason: UndecidedReason; readonly status: 503 }
 
 /**
- * What operators see of each decision, in `onDecision` and on the diagnostics channel
+ * Event of a decision, for `onDecision` and on the diagnostics channel
  * `express-service-auth:decision`. Never a token, a signature or a value that an unverified caller
  * chose.
  */
 export type DecisionEvent = DecisionContext & Verdict
 
-/** Called with each decision. What it throws or rejects with has no effect. */
+/** Called with each decision. Its errors have no effect. */
 export type DecisionObserver = (event: DecisionEvent) => unknown
 
 const decisions = channel('express-service-auth:decision')

@@ -3,7 +3,7 @@ import { channel } from 'node:diagnostics_channel'
 /** Why a live denylist could not be read: a closed list, for operators. */
 export type DenylistFailureCode = 'timeout' | 'network' | 'server' | 'malformed' | 'closed'
 
-/** What operators see of a live denylist, on the diagnostics channel `express-service-auth:denylist`. */
+/** Event of a live denylist, on the diagnostics channel `express-service-auth:denylist`. */
 export type DenylistEvent =
   /** Another version is in force; the numbers count entries. */
   | {
@@ -21,7 +21,7 @@ export type DenylistEvent =
 
 const denylist = channel('express-service-auth:denylist')
 
-/** Tells what has happened. If nobody listens, it is not even worked out. */
+/** Publishes events. They are computed only if there are subscribers. */
 export function announceDenylist(tell: () => Iterable<DenylistEvent>): void {
   if (!denylist.hasSubscribers) return
   for (const event of tell()) denylist.publish(Object.freeze(event))

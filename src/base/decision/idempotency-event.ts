@@ -10,7 +10,7 @@ export type IdempotencyRefusal =
   | 'outcome_unknown'
   | 'result_not_stored'
 
-/** What became of a run after its key was reserved. */
+/** How a run ended after its key was reserved. */
 export type RunEnd =
   /** Its result is kept for retries. */
   | 'result_kept'
@@ -22,7 +22,7 @@ export type RunEnd =
   | 'released'
   /** Another run has taken the key meanwhile. */
   | 'key_lost'
-  /** The store could not be told how it ended. */
+  /** Its result could not be stored. */
   | 'result_lost'
   /** Its writes are rolled back, and its answer, a refusal, is kept for retries. */
   | 'refusal_kept'
@@ -30,14 +30,14 @@ export type RunEnd =
   | 'rolled_back'
   /** Another run of the key has committed first. */
   | 'conflict'
-  /** Its handler has ended the transaction itself; its answer is kept beside it. */
+  /** Its handler ended the transaction itself; its answer is stored separately. */
   | 'uncoupled'
-  /** Its handler has never asked for its transaction: the likeliest mistake. Told beside `result_kept`. */
+  /** Its handler never used its transaction: the likeliest mistake. Published in addition to `result_kept`. */
   | 'transaction_unused'
 
 /** Why a caller got the 503, or the app an error, instead of the handler's answer. */
 export type Undone =
-  /** The database was out of reach, or the connection was lost. */
+  /** The database could not be reached, or the connection was lost. */
   | 'store_unavailable'
   /** The handler took too long. */
   | 'timed_out'
@@ -47,23 +47,23 @@ export type Undone =
   | 'commit_unknown'
 
 /**
- * What is known with each event.
+ * Fields of every event.
  *
  * @inline
  */
 interface IdempotencyContext {
-  /** The middleware that tells it. */
+  /** The middleware that publishes it. */
   readonly by: 'requireIdempotencyKey'
   /** The verified caller. */
   readonly caller: string
   /** The digest that names the key's record in the store, once there is a key. */
   readonly record?: string
-  /** `req.id`, where the app has set it to a number or at most 128 visible ASCII characters. */
+  /** `req.id`, if the app set it to a number or at most 128 visible ASCII characters. */
   readonly requestId?: string | number
 }
 
 /**
- * What has become of a request with a key.
+ * The outcome of a request with a key.
  *
  * @inline
  */
@@ -73,7 +73,7 @@ type IdempotencyNews =
   /** A retry got the kept answer, of this `status`. */
   | { readonly outcome: 'accepted'; readonly reason: 'replayed'; readonly status: number }
   /**
-   * The answer of `status` could not be sent: an outer middleware has failed at it. Told beside the end
+   * The answer of `status` could not be sent, because an outer middleware failed. Published in addition to the end
    * of the run, or, without a `fence`, of a retry instead of `replayed`.
    */
   | {
@@ -88,7 +88,7 @@ type IdempotencyNews =
       readonly reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>
       readonly status: 400 | 409 | 422
     }
-  /** The handler did not run: nobody knows what became of an earlier run. */
+  /** The handler did not run, because the outcome of an earlier run is unknown. */
   | {
       readonly outcome: 'refused'
       readonly reason: 'outcome_unknown'
@@ -101,7 +101,7 @@ type IdempotencyNews =
       readonly outcome: 'undecided'
       readonly reason: Undone
       readonly status: 503
-      /** The SQLSTATE of the database, where there was one. */
+      /** The SQLSTATE of the database, if there was one. */
       readonly sqlState?: string
       readonly fence?: number
     }
@@ -119,7 +119,7 @@ type IdempotencyNews =
       readonly fence: number
       readonly route?: string
     }
-  /** What became of a run; `status` is that of the handler's answer. */
+  /** How a run ended; `status` is that of the handler's answer. */
   | {
       readonly outcome: 'accepted'
       readonly reason: RunEnd
@@ -127,7 +127,7 @@ type IdempotencyNews =
       readonly status?: number
     }
 
-/** What operators see, on the diagnostics channel `express-service-auth:idempotency`. */
+/** Event on the diagnostics channel `express-service-auth:idempotency`. */
 export type IdempotencyEvent = IdempotencyContext & IdempotencyNews
 
 const idempotency = channel('express-service-auth:idempotency')
@@ -137,7 +137,7 @@ export function announceIdempotency(event: () => IdempotencyEvent): void {
 }
 
 /**
- * Lets what is told later be told in the async context of now, if anybody listens: a handler may answer
+ * Binds later events to the current async context, if there are subscribers: a handler may answer
  * in that of another request.
  */
 export const laterInThisContext = <Arguments extends unknown[]>(

@@ -5,7 +5,7 @@ import { channel } from 'node:diagnostics_channel'
  *
  * - `timeout`: no complete response within `timeoutMs`.
  * - `network`: no connection, or it was cut.
- * - `status`: a status other than 200, or than 304 where that was asked for. Redirects are refused.
+ * - `status`: a status other than 200, or 304 in reply to a conditional request. Redirects are refused.
  * - `too_large`: a body of more than 64 KiB.
  * - `malformed`: no JSON in UTF-8, or no object with a list of `keys`.
  * - `too_many_keys`: more than 32 members of `keys`.
@@ -34,14 +34,14 @@ export type SkipReason =
   | 'modulus_size'
   | 'exponent'
 
-/** What operators see of a key set, on the diagnostics channel `express-service-auth:keys`. */
+/** Event of a key set, on the diagnostics channel `express-service-auth:keys`. */
 export type KeySetEvent = KeySetChange & {
   /** The address of the key set, without its query. */
   readonly jwksUri: string
 }
 
 /**
- * What has happened to a key set.
+ * A change of a key set.
  *
  * @inline
  */

@@ -16,7 +16,7 @@ export function listenTo<Event>(
     try {
       listener(event as Event)
     } catch {
-      // The request goes on as if nobody listened.
+      // A failing listener must not affect the request.
     }
   }
   subscribe(channel, listen)

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** What operators see of a Postgres store, on the diagnostics channel `express-service-auth:postgres`. */
+/** Event of a Postgres store, on the diagnostics channel `express-service-auth:postgres`. */
 export type PostgresEvent =
   /** Rows that had expired are gone; `durationMs` is what that took. */
   | { readonly type: 'swept'; readonly deleted: number; readonly durationMs: number }
@@ -9,7 +9,7 @@ export type PostgresEvent =
 
 const postgres = channel('express-service-auth:postgres')
 
-/** Tells what has happened. If nobody listens, it is not even worked out. */
+/** Publishes an event. It is computed only if there are subscribers. */
 export function announcePostgres(event: () => PostgresEvent): void {
   if (postgres.hasSubscribers) postgres.publish(Object.freeze(event()))
 }

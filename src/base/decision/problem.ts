@@ -41,7 +41,7 @@ export const challenge = (parameter: string): readonly [string, string] => [
   `Bearer realm="service"${parameter}`,
 ]
 
-/** What a caller gets whose token is not believed. A calling service knows it by its bytes. */
+/** The 401 for an invalid token. Its bytes are constant, so a calling service can recognise it. */
 export const INVALID_TOKEN: Refusal<401> = refusal(
   401,
   blank('Unauthorized'),

@@ -1,4 +1,4 @@
-/** What has failed on the receiver's side; see `ServiceAuthError`. */
+/** The code of a `ServiceAuthError`. */
 export type ServiceAuthErrorCode =
   | 'wrong_wiring'
   | 'internal'
@@ -13,7 +13,7 @@ export type ServiceAuthErrorCode =
  *   Passed to `next(error)`.
  * - `internal`: a store, a clock or another function that the package was given has failed; its
  *   error is the `cause`. Passed to `next(error)`.
- * - `unavailable`: the key set, a denylist or the store is out of reach. `ready()` and `check()` reject
+ * - `unavailable`: the key set, a denylist or the store cannot be reached. `ready()` and `check()` reject
  *   with it; a request gets the 503.
  * - `unfit`: the store must not be used as it is configured. `check()` rejects with it.
  * - `commit_refused`: the database has refused to commit what a handler had written; its error is the
@@ -23,7 +23,7 @@ export type ServiceAuthErrorCode =
  */
 export class ServiceAuthError extends Error {
   override readonly name = 'ServiceAuthError'
-  /** What has failed. */
+  /** The kind of error. */
   readonly code: ServiceAuthErrorCode
 
   /** The package makes these; a store of your own may, too. */

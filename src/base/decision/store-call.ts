@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 
 /** One call of a store: what operators see on the diagnostics channel `express-service-auth:store`. */
 export interface StoreEvent {
-  /** What the store was asked to do. */
+  /** The function that was called. */
   readonly operation: StoreOperation
   /** Whether the store has answered, whatever its answer was. */
   readonly ok: boolean
@@ -10,12 +10,12 @@ export interface StoreEvent {
   readonly durationMs: number
 }
 
-/** What a store was asked to do: a function of `SingleUseStore` or of `IdempotencyStore`. */
+/** A function of `SingleUseStore` or `IdempotencyStore`. */
 export type StoreOperation = 'consume' | 'reserve' | 'renew' | 'settle'
 
 const calls = channel('express-service-auth:store')
 
-/** Calls a store; timed, and told to whoever listens. If nobody does, nothing is timed. */
+/** Calls a store, and publishes the call with its duration if there are subscribers. */
 export function callStore<T>(operation: StoreOperation, call: () => Promise<T>): Promise<T> {
   return calls.hasSubscribers ? timed(operation, call) : call()
 }

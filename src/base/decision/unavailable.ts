@@ -1,7 +1,7 @@
 import { ServiceAuthError } from './service-auth-error.js'
 
 /**
- * The key set, a denylist or the store is out of reach. Only `Unavailable` becomes a 503; everything else goes to
+ * The key set, a denylist or the store cannot be reached. Only `Unavailable` becomes a 503; everything else goes to
  * `next(error)`.
  */
 export class Unavailable extends ServiceAuthError {

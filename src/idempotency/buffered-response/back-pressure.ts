@@ -5,7 +5,7 @@ type Listener = (...args: unknown[]) => void
 
 /** Those who wait for a response to take more. */
 export interface DrainWatch {
-  /** Notes nobody any more: the response flows, and whoever takes too much wakes them himself. */
+  /** Stops recording listeners: the response flows, and the stream that has them wakes them. */
   stop(): void
   /** Wakes those who wait. */
   wake(): void

@@ -2,7 +2,7 @@ import { types } from 'node:util'
 
 export type Callback = (error?: Error | null) => void
 
-/** What a response is written or ended with. */
+/** The argument of `write` or `end`. */
 export interface Written {
   readonly chunk: unknown
   readonly encoding: BufferEncoding | undefined
@@ -30,11 +30,11 @@ export const bytesOf = (
   encoding: BufferEncoding | undefined,
 ): Uint8Array => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk))
 
-/** What a callback gets that comes too late. */
+/** The error for a callback of a late write. */
 export const writeAfterEnd = (): Error =>
   Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' })
 
-/** What a callback gets whose answer has been thrown away. */
+/** The error for a callback of a discarded answer. */
 export const writeDiscarded = (): Error =>
   Object.assign(new Error('the response was discarded'), { code: 'ERR_STREAM_DESTROYED' })
 

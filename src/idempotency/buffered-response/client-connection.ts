@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Who is told what becomes of the connection of a response. */
+/** Callbacks for the connection of a response. */
 export interface ConnectionWatcher {
   readonly response: ServerResponse
   /**
@@ -15,7 +15,7 @@ export interface ConnectionWatcher {
    * work. Nor when several responses wait on the connection: it may be another's error.
    */
   interrupted(): void
-  /** It has gone, whoever closed it. Node tells the response only when it is the first in line. */
+  /** It was closed, by either side. Node notifies a response only if it is the first in line. */
   disconnected(): void
 }
 

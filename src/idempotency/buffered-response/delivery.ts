@@ -10,7 +10,7 @@ import { call, type Sending, send, sendAfter } from './sending.js'
 import type { StoredResult } from './stored-result.js'
 import { isHeadSent, sendHead, type WaitingHead } from './waiting-head.js'
 
-/** Who is told what becomes of a response. What it returns need not resolve, only settle. */
+/** Callbacks for the stages of a response. Their promises need not resolve, only settle. */
 export interface CaptureObserver {
   /** The whole response; no byte of it is sent before the promise settles. */
   complete(result: StoredResult): Promise<void>
@@ -58,7 +58,7 @@ export interface Capture extends CaptureOptions, Sending {
   isHandlerWriting: boolean
   /** Whether it could not be sent. */
   hasFailed: boolean
-  /** What would have broken the response off before it was sent. */
+  /** The deferred `destroy` of the response before it was sent. */
   readonly postponed: (() => void)[]
 }
 
@@ -104,7 +104,7 @@ export function finish(capture: Capture): void {
 export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
   if (capture.phase === 'discarded') return
   showEnded(capture.response, false)
-  // What an inner middleware does at the head has been done.
+  // Inner middlewares have already changed the head.
   if (capture.waitingHead?.isLeftToEnd) capture.response.writeHead = capture.ownWriteHead
   try {
     sendHead(capture)

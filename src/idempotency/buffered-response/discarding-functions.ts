@@ -8,10 +8,10 @@ import { call } from './sending.js'
 import { isHeadSent } from './waiting-head.js'
 
 /*
- * What the app calls once it has discarded a held response: the functions that the response had
- * before, until the app has answered. What the handler still does then goes nowhere: it does not
+ * The functions that the app calls once it has discarded a buffered response: those that the response had
+ * before, until the app has answered. What the handler still writes is ignored: it does not
  * know that its answer has been thrown away, and what Node throws or emits at that could end the
- * process. One that had not ended its answer may go on with its body.
+ * process. A handler that had not ended its answer may still write its body.
  */
 
 type Interceptor = (capture: Capture, args: unknown[]) => unknown

@@ -25,7 +25,7 @@ export function restore(sending: Sending, { headers, on, fields }: Entered): voi
   // All of them, so that they come in their order again.
   for (const name of response.getHeaderNames()) call(sending, 'removeHeader', [name])
   for (const header of headers) call(sending, 'setHeader', header)
-  // Node does not say it by itself any more once the header has been taken off.
+  // Node no longer says so by itself once the header has been removed.
   if (wasConnectionSet && !response.hasHeader('connection') && !response.shouldKeepAlive) {
     call(sending, 'setHeader', ['Connection', 'close'])
   }

@@ -18,7 +18,7 @@ type AnyFunction = (...args: unknown[]) => unknown
 /** The functions by which a response is made and sent. */
 export type SendingFunctions = Readonly<Record<Name, AnyFunction>>
 
-/** What is called instead, with the state of the response that it was called on. */
+/** The functions that are called instead, with the state of their response. */
 export type Interceptors<State> = Readonly<Record<Name, (state: State, args: unknown[]) => unknown>>
 
 export interface Intercepted {
@@ -41,7 +41,7 @@ export function createInterception<State extends Intercepted>(
   for (const name of NAMES) {
     own[name] = function (this: Carrier, ...args: unknown[]): unknown {
       const state = this[STATE]
-      // Somebody has put our function on a response that is not held back.
+      // Other code has put our function on a response that is not buffered.
       if (state === undefined) return Reflect.apply(ServerResponse.prototype[name], this, args)
       return interceptors[name](state, args)
     }

@@ -6,7 +6,7 @@ export interface PipeWatch {
   unpipe(): void
 }
 
-/** Tells when nobody is left to end a response, and when its connection has gone. */
+/** Watches whether anything is left that could end a response, and its connection. */
 export function watchInterruption(watcher: ConnectionWatcher): PipeWatch {
   const { response } = watcher
   const leaveConnection = watchConnection(watcher)
@@ -38,7 +38,7 @@ function watchSources(
   const sources = new Set<NodeJS.ReadableStream>()
   let wasCut = false
 
-  // Later, because a source may be told before the response is, and because another may follow.
+  // Later, because a source may be notified before the response, and because another may follow.
   const check = (): void => {
     setImmediate(() => {
       if (wasCut && sources.size === 0 && response.closed) interrupted()

@@ -2,7 +2,7 @@
  * How far a response has come.
  *
  * - `held`: nothing is sent; the handler is at work.
- * - `dropped`: nothing is sent, and nobody is left to end it. If somebody does, that answer counts.
+ * - `dropped`: nothing is sent, and nothing is left that would end it. If something does, that answer counts.
  * - `opening`: it cannot be held back; its first byte waits for the record to say so.
  * - `closing`: the same, and the handler has ended it.
  * - `lost`: the same, and it was broken off before its first byte.
@@ -31,7 +31,7 @@ export type Phase =
  * - `recorded`: the record says that the response flows.
  * - `finished`: the handler has ended the response.
  * - `delivered`: its end has been passed on.
- * - `interrupted`: nobody is left who could end it.
+ * - `interrupted`: nothing is left that could end it.
  * - `disconnected`: the connection has gone.
  * - `destroyed`: the handler has destroyed the response.
  * - `discarded`: the app throws away what is held.
@@ -48,7 +48,7 @@ export type PhaseEvent =
 
 type Transitions = Readonly<Partial<Record<PhaseEvent, Phase>>>
 
-/** What is not listed changes nothing: a caller that hangs up, for one, leaves a held handler at work. */
+/** Transitions. An event that is not listed changes nothing: a handler works on after its caller hung up. */
 const TRANSITIONS: Readonly<Record<Phase, Transitions>> = {
   held: {
     outgrown: 'opening',

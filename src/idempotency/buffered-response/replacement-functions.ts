@@ -15,7 +15,7 @@ import { call, send, sendAfter } from './sending.js'
 import { isHeadSent, postponeHead, refuseAfterHead } from './waiting-head.js'
 
 /*
- * What the handler of a held response calls instead of Node's functions.
+ * The functions that the handler of a buffered response calls instead of Node's.
  */
 
 type Interceptor = (capture: Capture, args: unknown[]) => unknown
@@ -85,7 +85,7 @@ const isFromOutside = ({ depth, phase, response }: Capture): boolean =>
 
 /**
  * The app answers in place of what could not be sent. Where that fails, too, it was given the cause
- * before, and Express would throw it where nobody catches it.
+ * before, and Express would throw it where nothing catches it.
  */
 function sendFromOutside(capture: Capture, name: 'write' | 'end', args: unknown[]): unknown {
   if (capture.depth > 0 || !capture.hasFailed) return send(capture, name, args)

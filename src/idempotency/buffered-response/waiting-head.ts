@@ -17,7 +17,7 @@ interface Waiting extends Sending {
   waitingHead: WaitingHead | undefined
   /** Whether `Transfer-Encoding` has been taken off: Node then sends no chunks by itself. */
   isChunkingRemoved: boolean
-  /** What the head that Node writes in `end` has beside its status. */
+  /** The head that Node writes in `end`, without its status. */
   argsBesideStatus: readonly unknown[]
 }
 
@@ -98,7 +98,7 @@ function rehearse({ response, isChunkingRemoved }: Waiting, args: readonly unkno
 
 export type Header = readonly [name: string, value: number | string | string[]]
 
-/** With the names as they were written. A copy: Node appends to the lists that it has. */
+/** The headers with their names as written. A copy, because Node appends to its lists. */
 export const headersOf = (response: ServerResponse): Header[] =>
   // Its declaration lacks the function that it has from its prototype.
   (response as ServerResponse & Pick<ClientRequest, 'getRawHeaderNames'>)

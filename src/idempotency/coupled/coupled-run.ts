@@ -13,14 +13,14 @@ export interface CoupledRunOptions {
   /** The largest body that is kept. */
   readonly maxBytes: number
   readonly storedHeaders: ReadonlySet<string>
-  /** Told why the answer could not be sent. */
+  /** Called with why the answer could not be sent. */
   onUnsent(error: unknown): void
 }
 
 /** The answer of a handler that runs inside a transaction, held back until the transaction has ended. */
 export interface HeldAnswer {
   readonly context: IdempotencyContext
-  /** Resolves when the handler has answered, or nobody is left who could. */
+  /** Resolves once the handler has answered, or can no longer answer. */
   readonly ending: Promise<CoupledEnding>
   /** The status of the answer; `undefined` while there is none. */
   readonly status: number | undefined
@@ -29,7 +29,7 @@ export interface HeldAnswer {
   readonly isKept: boolean
   /** Lets it go to the caller. */
   send(): void
-  /** Throws it away: `false` when a byte of it has been sent, or there is nobody to send to. */
+  /** Discards it: `false` if a byte of it has been sent, or the client is gone. */
   discard(): boolean
 }
 
@@ -100,7 +100,7 @@ export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
   }
 }
 
-/** What a handler has answered with: a status, and the encoded result where it can be kept. */
+/** A handler's answer: the status, and the encoded result if it can be stored. */
 interface Answer {
   readonly status: number
   readonly result: Uint8Array | undefined
@@ -109,8 +109,8 @@ interface Answer {
 const TOO_MANY_REQUESTS = 429
 
 /**
- * What becomes of the writes of a handler that has answered so. Frameworks make answers of thrown
- * errors, so that the status alone tells.
+ * Whether the writes of a handler with this answer are kept. Frameworks turn thrown errors into
+ * answers, so the status alone decides.
  */
 export function endingOf({ status, result }: Answer): CoupledEnding {
   if (status < 400) return { type: 'commit', result }

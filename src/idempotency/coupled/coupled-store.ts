@@ -19,7 +19,7 @@ export interface CoupledRequest {
 export interface CoupledRun {
   /** The transaction's id. */
   readonly fence: number
-  /** Aborts when the run cannot commit any more. */
+  /** Aborts once the run can no longer commit. */
   readonly signal: AbortSignal
   /** The answer is complete: from now on the handler can do nothing more in the transaction. */
   answered(): void
@@ -34,7 +34,7 @@ export type CoupledEnding =
   /** Its writes are to go, and nothing is kept. */
   | { readonly type: 'roll_back' }
 
-/** What is known of a key whose handler must not run. */
+/** The state of a key whose handler must not run. */
 export type CoupledFinding =
   /** Another run of the key is under way. */
   | { readonly outcome: 'running' }
@@ -47,7 +47,7 @@ export type CoupledFinding =
   /** There is a result, but not one that can be read. */
   | { readonly outcome: 'unreadable' }
 
-/** What has become of a request. */
+/** The outcome of a request. */
 export type CoupledOutcome =
   | CoupledFinding
   /** `usedTransaction`: whether the handler has asked for its transaction. */

@@ -14,13 +14,13 @@ export interface Run {
   readonly retentionMs: number
 }
 
-/** What is asked of a store before a handler runs. */
+/** The reservation that a store makes before a handler runs. */
 export interface ReservationRequest extends Omit<Run, 'fence'> {
   /** Whether the key may be taken over from a run that ended without a result. */
   readonly rerunAbandoned: boolean
 }
 
-/** What has become of a key; all but the first say why the handler must not run. */
+/** The outcome of a reservation; all but the first say why the handler must not run. */
 export type Reservation =
   /** The handler may run; `fence` grows with every run of the key. */
   | { readonly outcome: 'reserved'; readonly fence: number }
@@ -37,9 +37,9 @@ export type Reservation =
   /** There is a record, but not one that this version can read. */
   | { readonly outcome: 'unreadable' }
 
-/** How a run ends, or goes on. */
+/** How a run ends, or continues. */
 export type Ending =
-  /** With a result, to be kept for `retentionMs`. */
+  /** It has a result, which is stored for `retentionMs`. */
   | { readonly type: 'finished'; readonly result: Uint8Array }
   /** Its response flows without being kept; said again to renew. Kept as long as a lease and beyond. */
   | { readonly type: 'streaming' }
@@ -52,7 +52,7 @@ export type Ending =
 
 /**
  * Where idempotency keys are reserved, shared by all instances of a receiver. Every function is one
- * atomic step, and rejects when it cannot tell what has happened. Repeating a call of the same owner
+ * atomic step, and rejects if the outcome is unknown. Repeating a call of the same owner
  * has no further effect, and gives the same answer.
  */
 export interface IdempotencyStore {

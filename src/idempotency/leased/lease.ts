@@ -1,11 +1,11 @@
 /** How long a run is trusted without renewing its lease, and for how long it may renew it. */
 export interface LeaseTimes {
   readonly leaseMs: number
-  /** After this long the lease is renewed no more, unless the response has begun to flow. */
+  /** After this time the lease is no longer renewed, unless the response has begun to flow. */
   readonly maxRunMs: number
 }
 
-/** What keeps a run's key while its handler works. */
+/** Keeps a run's key while its handler works. */
 export interface Lease {
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal
@@ -13,7 +13,7 @@ export interface Lease {
   flow(): void
   /** No more renewals. */
   stop(): void
-  /** The run is over without a result: no more renewals, and whatever is still at work is told. */
+  /** Ends the run without a result: stops renewing and aborts the signal. */
   abandon(): void
 }
 
@@ -56,7 +56,7 @@ export function keepLease(
     if (now >= heldUntil) lose()
     const mayRenew = isFlowing || now - reservedAt < maxRunMs
     if (mayRenew && !isRenewing) void renewOnce(now)
-    // Without this, a run that nobody ends would keep its timer forever.
+    // Otherwise a run that never ends would keep its timer forever.
     if (!mayRenew && isLost) stop()
   }
 
@@ -69,7 +69,7 @@ export function keepLease(
         lose()
       }
     } catch {
-      // The store is out of reach: the next renewal tries again, if the lease has not run out.
+      // The store cannot be reached: the next renewal tries again, unless the lease has expired.
     } finally {
       isRenewing = false
     }

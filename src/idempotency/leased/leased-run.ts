@@ -22,9 +22,9 @@ export interface RunOptions {
   readonly response: ServerResponse
   /** When the reservation was asked for, of `performance.now`. */
   readonly reservedAt: number
-  /** Told how the run ended. */
+  /** Called with how the run ended. */
   onEnd(end: RunEnd, status?: number): void
-  /** Told why its answer could not be sent. */
+  /** Called with why its answer could not be sent. */
   onUnsent(error: unknown): void
 }
 
@@ -45,7 +45,7 @@ export function beginRun(options: RunOptions): IdempotencyContext {
       : callStore('renew', () => store.renew(run)),
   )
 
-  /** Never rejects: a caller gets its answer whatever becomes of the record. */
+  /** Never rejects: a caller gets its answer even if the record is lost. */
   async function settle(ending: Ending, end: RunEnd, status?: number): Promise<void> {
     const actual: Ending = isReleased ? { type: 'released' } : ending
     const told = isReleased ? 'released' : end
@@ -58,7 +58,7 @@ export function beginRun(options: RunOptions): IdempotencyContext {
     try {
       onEnd(outcome, status)
     } catch {
-      // What is told is built of the app's request, which may throw.
+      // Building the event reads the app's request, which may throw.
     }
   }
 

@@ -21,13 +21,13 @@ export interface Seen {
 export interface RecordPlace<S extends Seen> {
   look(record: string): Promise<S | undefined>
   /**
-   * One atomic step: `false`, and nothing changes, when the record is not as it was seen any more, or
+   * One atomic step: `false`, and nothing changes, when the record has changed since it was read, or
    * its run has renewed its lease meanwhile.
    */
   replace(record: string, seen: S, next: ResolvedRecord): Promise<boolean>
 }
 
-/** What an operator can do with the records of a store. */
+/** The operator's functions on the records of a store. */
 export function createRecordKeeper<S extends Seen>(place: RecordPlace<S>): RecordKeeper {
   return {
     async inspect(record, canRead = mayBeReadable) {
@@ -48,7 +48,7 @@ export function createRecordKeeper<S extends Seen>(place: RecordPlace<S>): Recor
   }
 }
 
-/** An encrypted one may be good: only the store around this one can tell. */
+/** An encrypted result may be valid: only the store around this one can decrypt it. */
 const mayBeReadable: CanRead = (result) =>
   keyIdOfResult(result) !== undefined || decodeResult(result) !== undefined
 

@@ -19,7 +19,7 @@ export interface RecordView {
   readonly resultBytes?: number
   /** The id of the key by which the result is, or would be, encrypted. */
   readonly keyId?: string
-  /** Of a record that another version of this package has written, and this one cannot read. */
+  /** The version of a record that this version of the package cannot read. */
   readonly recordVersion?: string
 }
 
@@ -29,7 +29,7 @@ export interface RecordView {
  */
 export type CanRead = (result: Uint8Array, fingerprint: string) => boolean | Promise<boolean>
 
-/** How an operator ends what nobody else can. */
+/** How an operator settles a record whose outcome is unknown. */
 export type Resolution =
   /** Nothing has happened: the next retry runs. */
   | { readonly type: 'freed' }
@@ -41,10 +41,10 @@ export type Resolution =
       readonly canRead?: CanRead
     }
 
-/** What a store can do beside, so that an operator can settle a write whose outcome nobody knows. */
+/** Optional functions of a store that let an operator settle a write whose outcome is unknown. */
 export interface RecordKeeper {
   /**
-   * What is known of the record; `undefined` when there is none. A store around this one that keeps
+   * Returns the record; `undefined` if there is none. A store around this one that keeps
    * results in another form says by `canRead` which of them can be read; without it an encrypted result
    * counts as one that can.
    *

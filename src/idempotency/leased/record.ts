@@ -1,7 +1,7 @@
 import type { Ending, Reservation, ReservationRequest, Run } from './idempotency-store.js'
 
 /**
- * What a store keeps of a key. A record that is `running` without a lease is abandoned; one that is
+ * The record that a store keeps for a key. A record that is `running` without a lease is abandoned; one that is
  * `unstored` has a lease for as long as its response flows. Times in ms.
  */
 export type IdempotencyRecord = {
@@ -43,7 +43,7 @@ const running = (run: Run, now: number, markMs: number): IdempotencyRecord => ({
   expiresAt: now + run.leaseMs + run.retentionMs + markMs,
 })
 
-/** What is left of the mark of a freed key in the record of a run that has taken the key. */
+/** The rest of a freed key's mark, in the record of the run that took the key. */
 const markIn = (record: Known, { retentionMs }: Pick<Run, 'retentionMs'>): number =>
   record === undefined ? 0 : Math.max(0, record.retentionMs - retentionMs)
 

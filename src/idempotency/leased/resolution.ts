@@ -33,7 +33,7 @@ export const MAX_RUN_MS = 86_400_000
 const MIN_MARK_MS = MAX_RUN_MS
 const MICROSECONDS_PER_SECOND = 1_000_000
 
-/** Until when somebody may be at work; 0 when that is over. */
+/** The end of the lease of a handler that may be at work; 0 if none is. */
 const leaseUntil = (record: KeptRecord): number =>
   record.state === 'running' || record.state === 'unstored' ? record.leaseUntil : 0
 
@@ -55,7 +55,7 @@ function stateOf(finding: Finding): RecordView['state'] {
 
 const fenceOf = (record: KeptRecord): number => (record.state === 'unreadable' ? 0 : record.fence)
 
-/** What an operator is shown of a record. */
+/** The view of a record for operators. */
 export function viewOf(finding: Finding): RecordView {
   const { record, now } = finding
   const { expiresAt } = record
@@ -88,7 +88,7 @@ export function viewOf(finding: Finding): RecordView {
 const keyIdIn = (record: IdempotencyRecord): string | undefined =>
   (record.state === 'finished' ? keyIdOfResult(record.result) : undefined) ?? keyIdOf(record.owner)
 
-/** How a record is to end, and who is to own it then: somebody new, so that its run has it no more. */
+/** How the record ends, and its new owner: another one, so that its run no longer owns it. */
 export interface Ruling {
   readonly fence: number
   readonly as: Resolution

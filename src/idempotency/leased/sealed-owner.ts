@@ -1,4 +1,4 @@
-/** What may be the id of a key by which results are encrypted. */
+/** The form of an encryption key's id. */
 export const KEY_ID_FORM: RegExp = /^[A-Za-z0-9._-]{1,64}$/
 
 const SEALED_OWNER_FORM = /^jwe:([A-Za-z0-9._-]{1,64}):/

@@ -27,7 +27,7 @@ export interface AcceptOneOf<Credential> extends AnyRouteHandler {
 
 /** Options of `acceptOneOf`. */
 export interface AcceptOneOfOptions {
-  /** Told of every decision of this middleware. */
+  /** Called with every decision of this middleware. */
   readonly onDecision?: DecisionObserver | undefined
 }
 

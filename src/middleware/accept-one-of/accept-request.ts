@@ -114,7 +114,7 @@ function authorizeBy(handlers: readonly RequestHandler[], passage: Passage, name
   })
 }
 
-/** What a handler has given to `next`, or thrown, is passed on as it is: Express would do the same. */
+/** Passes on what a handler gave to `next`, or threw, unchanged, as Express does. */
 const errorOf = (end: Exclude<HandlerEnd, { type: 'passed' }>, handler: string): unknown =>
   end.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${end.fault}`) : end.error
 
@@ -140,13 +140,13 @@ function stop(error: unknown, passage: Passage): void {
   passage.next(error)
 }
 
-/** Whatever an error handler lets go on: nothing that has been accepted here counts any more. */
+/** Withdraws what was accepted here, even if an error handler continues the request. */
 function withdraw(passage: Passage): void {
   passage.state.unaccepted += 1
   forget(passage)
 }
 
-/** Never throws, not even where somebody has fixed `req.credential`: nobody would catch it. */
+/** Never throws, not even if `req.credential` cannot be redefined, because nothing would catch it. */
 function forget({ gate, state, request }: Passage): void {
   if (state.credentials?.delete(gate)) Reflect.deleteProperty(request, 'credential')
 }

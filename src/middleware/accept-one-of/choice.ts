@@ -5,7 +5,7 @@ import type { ServiceIdentity } from '../../verification/policy/identity.js'
 import { serviceOf } from '../request-state.js'
 import { isServiceAuth, type ServiceAuth } from '../service-auth.js'
 
-/** What a credential's owner is known as: anything but a promise, which nobody would wait for. */
+/** The owner of a credential: anything but a promise, which would not be awaited. */
 export type NoPromise =
   | string
   | number
@@ -18,7 +18,7 @@ export type NoPromise =
 
 /** One kind of credential: how a request is known to bring it, and who verifies it. */
 export interface Choice<Identity = NoPromise> {
-  /** What `credentialOf` and operators call it. */
+  /** Its name for `credentialOf` and in events. */
   readonly name: string
   /** Whether the request brings it, right or wrong. Asked before anything is verified. */
   presented(request: Request): boolean
@@ -35,13 +35,13 @@ export interface Choice<Identity = NoPromise> {
 
 /** A choice whose verifier is a `serviceAuth`: the identity is `serviceOf`. */
 export interface ServiceChoice extends Omit<Choice, 'verify' | 'identity'> {
-  /** What `serviceAuth` returned. */
+  /** The result of `serviceAuth`. */
   readonly verify: ServiceAuth
   /** Not given: it is `serviceOf`. */
   readonly identity?: undefined
 }
 
-/** What `acceptOneOf` takes one or more of. */
+/** A choice of `acceptOneOf`. */
 export type AnyChoice = Choice | ServiceChoice
 
 /** A choice, checked. */
@@ -53,7 +53,7 @@ export interface CheckedChoice {
   readonly authorize: readonly RequestHandler[]
 }
 
-/** What `credentialOf` gives for these choices, told apart by `name`. */
+/** The result of `credentialOf` for these choices, discriminated by `name`. */
 export type CredentialOf<OneOf extends AnyChoice> = OneOf extends {
   readonly name: infer Name
   identity(request: Request): infer Identity

@@ -24,7 +24,7 @@ interface Seen {
 }
 
 /**
- * Runs one handler and tells once how it has ended. Its `next` only notes that it was called: what
+ * Runs one handler and resolves once with how it ended. Its `next` only notes that it was called: what
  * follows runs when the handler has returned and its promise, if any, has settled. So an error that is
  * thrown further down never comes back into a handler that calls `next` within its own `try`, and a
  * second call, or an answer, is seen before anything has passed.
@@ -88,7 +88,7 @@ function endOf(
     : misused('has called next with what is no error')
 }
 
-/** Express takes anything else for no error, and goes on: here, or behind the route or the router. */
+/** Express treats anything else as no error, and continues here, or after the route or the router. */
 const isError = (value: unknown): boolean =>
   Boolean(value) && value !== 'route' && value !== 'router'
 

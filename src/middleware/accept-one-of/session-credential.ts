@@ -20,9 +20,9 @@ import { wake } from '../live-denylists.js'
 import type { NoPromise } from './choice.js'
 import { CredentialRefused } from './credential-refused.js'
 
-/** What a session is known by, unless its type is told. */
+/** The identity of a session, unless its type is given. */
 export interface FrontendSession {
-  /** What the session is called, the same for as long as it lives. */
+  /** The handle of the session, the same as long as it lives. */
   getHandle(): string
 }
 
@@ -110,7 +110,7 @@ function withIssuer({ denylist, issuer }: z.output<typeof schema>): IssuersDenyl
   throw new TypeError('sessionCredential options: issuer is required with a live denylist')
 }
 
-/** What can be said against a session before its token is verified. */
+/** Reasons to refuse a session before its token is verified. */
 function objectionTo(
   request: Request,
   cookie: string,
@@ -122,7 +122,7 @@ function objectionTo(
   const isAnyKeyDenied = denylists.denied.keys.size > 0 || denylists.liveDenylists.length > 0
   if (!isAnyKeyDenied) return undefined
   const { kid } = found.header
-  // Without it nobody could tell whether the key is denied.
+  // Without it, a denied key could not be recognised.
   if (typeof kid !== 'string') return deny('session_token_malformed')
   return keyDenialNow(kid, denylists)
 }

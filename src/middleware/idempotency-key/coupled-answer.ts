@@ -5,10 +5,10 @@ import { refuse } from '../refusals.js'
 import type { Tell } from './idempotency-events.js'
 import type { Attempt } from './idempotent-exchange.js'
 
-/** A run that is over. */
+/** A run that has ended. */
 interface Ended {
   readonly fence: number
-  /** What the handler has answered. */
+  /** The handler's answer. */
   readonly answer: HeldAnswer
   readonly outcome: CoupledOutcome
   /** Answers with what another run has left. */
@@ -70,7 +70,7 @@ export function answerRun(attempt: Attempt, ended: Ended): void {
   }
 }
 
-/** What is told is built of the app's request, which may throw; by now that must change nothing. */
+/** Building an event reads the app's request, which may throw; at this point that must change nothing. */
 export function quietly(tell: Tell): Tell {
   return (event) => {
     try {

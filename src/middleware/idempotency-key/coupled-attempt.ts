@@ -68,7 +68,7 @@ function begin(
 
 function tellUsedLate({ request, tell }: Attempt, begun: Begun | undefined): void {
   if (begun === undefined) return
-  // The pattern of the route: its address may hold what identifies somebody.
+  // The pattern of the route, because the URL may hold personal data.
   const path: unknown = request.route?.path
   const route = typeof path === 'string' ? `${request.method} ${path}` : undefined
   const { fence } = begun
@@ -96,7 +96,7 @@ function conclude(
     return
   }
   const answerFound = (found: CoupledFinding): void => {
-    // The run is over: what follows is asked of the request as before the key.
+    // The run has ended, so the request no longer has a reservation.
     attempt.state.reservation = undefined
     answerKnown(attempt, settings, found)
   }
@@ -154,7 +154,7 @@ function answerKnown(
   }
 }
 
-/** Throws nothing: whoever calls it has nobody behind who would catch it. */
+/** Never throws, because nothing would catch it. */
 function passGate(
   attempt: Attempt,
   { result, error }: { readonly result: Uint8Array; readonly error: unknown },

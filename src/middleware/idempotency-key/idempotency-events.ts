@@ -5,9 +5,9 @@ import {
 } from '../../base/decision/idempotency-event.js'
 import { requestIdOf } from '../request-id.js'
 
-/** Tells observers what becomes of a request. */
+/** Publishes the events of a request. */
 export type Tell = (event: Told) => void
-/** What is not the same in all that is told of a request. */
+/** The event fields that vary within one request. */
 type Told = IdempotencyEvent extends infer Event
   ? Event extends IdempotencyEvent
     ? Omit<Event, 'by' | 'caller' | 'requestId'>

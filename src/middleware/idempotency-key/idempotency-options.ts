@@ -16,7 +16,7 @@ import type { IdempotencyStore } from '../../idempotency/leased/idempotency-stor
 import { requireSingleUse } from '../require-single-use.js'
 import type { RequestNamer } from './idempotent-request.js'
 
-/** What `requireIdempotencyKey` can be told with any store. */
+/** Options of `requireIdempotencyKey` for every store. */
 interface CommonOptions {
   /** Seconds, 1 to 31,536,000: how long a record is kept from the end of its run. Default: 86400. */
   readonly retentionSeconds?: number | undefined
@@ -28,7 +28,7 @@ interface CommonOptions {
    */
   readonly operation?: string | RequestNamer | undefined
   /**
-   * What must be identical in a retry. Where no parser has read the body, or JSON cannot hold it, it has
+   * The parts that must be identical in a retry. If no parser has read the body, or JSON cannot hold it, it has
    * to be given. Default: method, path, query, media type and body.
    */
   readonly fingerprint?: RequestNamer | undefined
@@ -50,7 +50,7 @@ export interface LeasedIdempotencyOptions extends CommonOptions {
   /** Seconds, 1 to 86,400: how long a handler may run before its first byte. Default: 3600. */
   readonly maxRunSeconds?: number | undefined
   /**
-   * What a retry gets when an earlier run ended without a result: `'refuse'` answers 409, `'rerun'`
+   * The answer to a retry after a run that ended without a result: `'refuse'` answers 409, `'rerun'`
    * runs the handler again. Default: `'refuse'`.
    */
   readonly whenAbandoned?: 'refuse' | 'rerun' | undefined
@@ -154,7 +154,7 @@ export interface LeasedSettings extends CommonSettings {
 export interface CoupledSettings extends CommonSettings {
   readonly kind: 'coupled'
   readonly store: CoupledStore
-  /** What stands between a retry and a result whose run has used a token up. */
+  /** Consumes the token of a retry before it gets the result of a run that consumed its own. */
   readonly tokenGate: RequestHandler
 }
 

@@ -11,7 +11,7 @@ import { refuse } from '../refusals.js'
 import type { AdmittedState } from '../request-state.js'
 import type { Tell } from './idempotency-events.js'
 
-/** A request with a key, and how to tell observers what becomes of it. */
+/** A request with a key, and the function that publishes its events. */
 export interface Attempt {
   readonly state: AdmittedState
   readonly request: Request
@@ -46,11 +46,11 @@ export function replay(attempt: Attempt, encoded: Uint8Array): void {
 interface Unsent {
   readonly error: unknown
   readonly status: number
-  /** Of the run; a replay has none. */
+  /** The fence of the run; a replay has none. */
   readonly fence?: number
 }
 
-/** Tells that a kept answer could not be sent, and gives the app the cause. */
+/** Publishes that a stored answer could not be sent, and passes the cause to the app. */
 export function answerUnsent(
   { next, tell }: Pick<Attempt, 'next' | 'tell'>,
   { error, ...known }: Unsent,

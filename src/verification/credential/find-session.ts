@@ -2,7 +2,7 @@ import { readAuthorization } from './authorization.js'
 import { type CookieCarrier, readSessionCookie } from './session-cookie.js'
 import { readSessionHeader, type SessionHeader } from './session-header.js'
 
-/** The session's credential in a request, as far as it can be told before a signature is verified. */
+/** The session credential of a request, as far as it can be recognised before a signature is verified. */
 export type SessionCredentialFound =
   | { readonly type: 'absent' }
   | {

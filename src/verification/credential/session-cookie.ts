@@ -1,7 +1,7 @@
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { headerValues, type WireHeaders } from '../../base/raw-headers.js'
 
-/** What a verifier of sessions may look at: beside the headers, what a parser has made of the cookies. */
+/** The places where a session verifier may look: the headers, and the cookies that a parser read. */
 export interface CookieCarrier extends WireHeaders {
   readonly cookies?: unknown
 }
@@ -35,7 +35,7 @@ export function readSessionCookie(request: CookieCarrier, name: string): Session
 interface Cookie {
   /** The name as it was sent. */
   readonly spelling: string
-  /** `undefined` where there is no `=`. */
+  /** `undefined` if there is no `=`. */
   readonly value: string | undefined
 }
 

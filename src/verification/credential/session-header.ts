@@ -3,7 +3,7 @@ import { readJsonObject } from '../../base/compact-jws.js'
 /** The JOSE header of a session token. Nobody has verified its signature yet. */
 export type SessionHeader = Readonly<Record<string, unknown>>
 
-/** What follows the header may be damaged, or empty: that is for the verifier of sessions to refuse. */
+/** The rest of the token may be damaged or empty: the session verifier refuses that. */
 const THREE_SEGMENTS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*$/
 
 /** The core's session tokens have less than 200 bytes. */
@@ -22,7 +22,7 @@ export function readSessionHeader(token: string): SessionHeader | undefined {
 }
 
 interface ReadHeader {
-  /** As it stands in the tokens. */
+  /** The encoded header, as in the token. */
   readonly segment: string
   readonly header: SessionHeader | undefined
 }

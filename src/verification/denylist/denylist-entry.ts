@@ -1,4 +1,4 @@
-/** What can be denied. */
+/** The kinds of target. */
 export type DeniedKind = 'caller' | 'key' | 'token' | 'issued-before'
 
 /** Names an entry: there is one for each issuer, kind and value, and one cut-off for each issuer. */
@@ -25,7 +25,7 @@ export interface DenylistEntry {
   readonly value: string | number
   /** Why, for people. */
   readonly reason: string
-  /** Who has denied it. */
+  /** The author of the entry. */
   readonly by: string
   /** Seconds since the epoch: when it was denied. */
   readonly at: number

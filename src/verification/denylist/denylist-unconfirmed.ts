@@ -1,6 +1,6 @@
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 
-/** What was to be written to a denylist is not confirmed. Its `code` is `unavailable`. */
+/** A write to a denylist that was not confirmed. Its `code` is `unavailable`. */
 export class DenylistUnconfirmed extends ServiceAuthError {
   /** Whether it may have been written all the same. */
   readonly mayBeWritten: boolean

@@ -29,7 +29,7 @@ export interface Life {
   readonly state: DenylistState
 }
 
-/** What can happen to a live denylist. */
+/** An event of a live denylist. */
 export type LifeEvent = { readonly at: Moment } & (
   | { readonly type: 'unchanged'; readonly askedAt: Moment; readonly serverSeconds: number }
   | { readonly type: 'read'; readonly askedAt: Moment; readonly list: ReadList }
@@ -39,7 +39,7 @@ export type LifeEvent = { readonly at: Moment } & (
 /** Six questions in a row have failed by then. */
 const FRESH_MS = 1500
 
-/** What is written nowhere has this version. */
+/** The version of a list that was never written. */
 export const NO_VERSION: ListVersion = { number: 0, nonce: '' }
 
 export const COLD: Life = {
@@ -52,7 +52,7 @@ export const COLD: Life = {
   state: 'cold',
 }
 
-/** The state after an event. Entries end only here, when the server has told its time. */
+/** The state after an event. Entries expire only here, by the server's time. */
 export function advance(life: Life, event: LifeEvent, maxStaleSeconds: number): Life {
   const after = applied(life, event)
   return { ...after, state: stateOf(after, event.at, maxStaleSeconds) }
@@ -128,7 +128,7 @@ export function healthOf(life: Life, now: Moment, maxStaleSeconds: number): Deny
   }
 }
 
-/** What an operator is told of the step from one state to the next. */
+/** The events of a transition from one state to the next. */
 export function tidings(before: Life, after: Life): readonly DenylistEvent[] {
   return [...tidingsOfList(before, after), ...tidingsOfAge(before, after)]
 }

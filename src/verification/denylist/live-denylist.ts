@@ -1,5 +1,5 @@
 import type { DenylistFailureCode } from '../../base/decision/denylist-event.js'
-/** What is denied of one issuer's tokens at this moment. */
+/** The tokens of one issuer that are denied now. */
 export interface DeniedLists {
   /** Callers (`sub`). */
   readonly callers: ReadonlySet<string>
@@ -30,7 +30,7 @@ export interface DenylistHealth {
 /** A denylist that changes while receivers run, judged from memory for each request. */
 export interface LiveDenylist {
   /**
-   * What is denied of this issuer's tokens now, from memory; `undefined` when that is not known, and
+   * The tokens of this issuer that are denied now, from memory; `undefined` if that is not known and
    * the request gets the 503. Asked for each request, after signature and claims.
    */
   lists(issuer: string): DeniedLists | undefined

@@ -13,7 +13,7 @@ import {
 import type { DeniedLists, DenylistHealth } from './live-denylist.js'
 import type { HeldEntry } from './merge-entries.js'
 
-/** What holds while the list was never read, or not for `maxStaleSeconds`. */
+/** The decision while the list was never read, or not for `maxStaleSeconds`. */
 export type WhenUnknown = 'refuse' | 'accept'
 
 export interface HeldListOptions {
@@ -77,7 +77,7 @@ interface Draft {
   issuedBefore?: number
 }
 
-/** What is denied of each issuer's tokens. */
+/** The denied tokens of each issuer. */
 function listsByIssuer(entries: Iterable<HeldEntry>): ReadonlyMap<string, DeniedLists> {
   const lists = new Map<string, Draft>()
   for (const entry of entries) {

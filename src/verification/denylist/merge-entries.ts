@@ -14,7 +14,7 @@ export interface HeldEntry {
   readonly endsAt: number
 }
 
-/** Names one state of the list. The nonce tells states apart whose numbers a failover made equal. */
+/** Names one state of the list. The nonce distinguishes states whose numbers a failover made equal. */
 export interface ListVersion {
   readonly number: number
   readonly nonce: string
@@ -30,7 +30,7 @@ export interface ReadList {
   readonly marks: ReadonlyMap<string, number>
 }
 
-/** What a receiver holds. */
+/** The entries that a receiver holds. */
 export interface Holding {
   readonly entries: ReadonlyMap<string, HeldEntry>
   /** The targets whose entry the list lacks, or has with an earlier end or cut-off. */
@@ -73,7 +73,7 @@ const latestOf = (listed: HeldEntry, held: HeldEntry): HeldEntry => ({
   endsAt: Math.max(listed.endsAt, held.endsAt),
 })
 
-/** What is left at this time; the same value if everything is. */
+/** The entries that have not expired; the same value if none has. */
 export function withoutEnded(held: Holding, serverSeconds: number): Holding {
   const left = [...held.entries].filter(([, { endsAt }]) => endsAt > serverSeconds)
   if (left.length === held.entries.size) return held

@@ -6,7 +6,7 @@ export const KEY_SET_PATHS =
 
 const addresses = new WeakMap<object, string>()
 
-/** Remembers which key set is behind an object that users hold. */
+/** Remembers the key set of an object that users hold. */
 export function withAddress<Holder extends object>(
   holder: Holder,
   jwksUri: string | undefined,
@@ -15,5 +15,5 @@ export function withAddress<Holder extends object>(
   return holder
 }
 
-/** The address of the key set behind it, without its query; `undefined` of other objects. */
+/** The address of the object's key set, without its query; `undefined` for other objects. */
 export const addressOf = (holder: object): string | undefined => addresses.get(holder)

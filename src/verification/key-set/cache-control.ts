@@ -6,7 +6,7 @@ export interface Freshness {
   readonly maxAgeSeconds: number | undefined
 }
 
-/** With less, there would be no time for a refresh before the set expires. */
+/** A shorter time would leave none for a refresh before the set expires. */
 const MIN_FRESH_SECONDS = 10
 
 /** A larger number of seconds counts as this one (RFC 9111, section 1.2.2). */

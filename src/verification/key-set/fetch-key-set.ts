@@ -34,7 +34,7 @@ interface FailedFetch {
   readonly isNotFound?: boolean
 }
 
-/** What the last response holds for conditional requests (RFC 9110, section 8.8). */
+/** The validators of the last response, for conditional requests (RFC 9110, section 8.8). */
 export interface Validators {
   readonly etag?: string
   readonly lastModified?: string

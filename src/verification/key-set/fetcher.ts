@@ -14,7 +14,7 @@ export interface FetcherOptions {
 
 type Keys = ReadonlyMap<string, VerificationKey>
 
-/** What a fetch needs to know about the set in use. */
+/** The state of the current set that a fetch needs. */
 interface Held {
   readonly keys: Keys
   readonly validators: Validators | undefined

@@ -7,7 +7,7 @@ export interface FetchNumbers {
   readonly lastFailed: number
 }
 
-/** What a search for a key id depends on. */
+/** The state that a search for a key id depends on. */
 export interface SearchState {
   readonly life: Life
   /** Milliseconds of the key set's clock. */
@@ -17,7 +17,7 @@ export interface SearchState {
 }
 
 /**
- * What comes next for a key id that the set does not hold, while no fetch is under way.
+ * The next step for a key id that the set lacks, while no fetch is in progress.
  *
  * - `absent`: the core does not publish the key.
  * - `unavailable`: whether it does cannot be known.

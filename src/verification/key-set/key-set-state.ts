@@ -42,7 +42,7 @@ export interface Life {
   readonly trouble: Trouble | undefined
 }
 
-/** What a successful fetch returned; `leftSeconds` as in `Freshness`. */
+/** The result of a successful fetch; `leftSeconds` as in `Freshness`. */
 export type FetchResult =
   | {
       readonly type: 'fetched'
@@ -57,7 +57,7 @@ export type FetchResult =
       readonly maxAgeSeconds: number | undefined
     }
 
-/** What can happen to a key set. `jitter` is a random number from 0 to 1. */
+/** An event of a key set. `jitter` is a random number from 0 to 1. */
 export type LifeEvent = { readonly at: number } & (
   | FetchResult
   | ({ readonly type: 'failed'; readonly jitter: number } & Omit<Trouble, keyof BackOff>)
@@ -70,7 +70,7 @@ const MIN_MAX_STALE_SECONDS = 10
 
 export const COLD: Life = { held: undefined, expiredSince: undefined, trouble: undefined }
 
-/** The state with an `initial` set: a refresh is due at once. */
+/** The state with an `initial` set: a refresh is due immediately. */
 export function suppliedLife(
   keys: ReadonlyMap<string, VerificationKey>,
   at: number,

@@ -38,12 +38,12 @@ export interface VerificationKey {
   readonly publicKey: KeyObject
 }
 
-/** What verification asks of a key set. */
+/** The key set as verification uses it. */
 export interface KeySource {
   /** The key with this id that may be used now; never waits. */
   current(kid: string): VerificationKey | undefined
   /**
-   * The same, after a fetch where one is needed; `undefined` when the core does not publish the key.
+   * Returns the key, after a fetch if one is needed; `undefined` if the core does not publish it.
    *
    * @throws Unavailable when that cannot be known.
    */

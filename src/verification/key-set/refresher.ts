@@ -54,7 +54,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     if (hadSet && life.held === undefined) announce({ type: 'expired' })
   }
 
-  /** Reads the clock and lets a set whose time is over expire. */
+  /** Reads the clock and expires a set that is too old. */
   function upToNow(): number {
     const at = readClock(clock)
     if (life.held !== undefined && at >= life.held.expiresAt) happen({ type: 'time_passed', at })

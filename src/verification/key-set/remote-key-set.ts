@@ -60,7 +60,7 @@ const above0 = (most: number, unit: string): z.ZodNumber => {
   return z.number({ error }).gt(0, { error }).max(most, { error })
 }
 
-/** Of a key set, and of a policy that makes its own. */
+/** Option of a key set, and of a policy that creates its own. */
 export const staleIfErrorOption = (): z.ZodNumber =>
   numberBetween(0, MAX_STALE_IF_ERROR_SECONDS, 'seconds')
 

@@ -7,7 +7,7 @@ import type { KeySet, KeySource } from './key-set.js'
 import { healthOf } from './key-set-state.js'
 import { createRefresher, type RefresherOptions } from './refresher.js'
 
-/** A key set behind one address, as users and as verification see it. */
+/** A key set at one address, as users and as verification see it. */
 export function createRemoteSource(options: RefresherOptions): KeySource & KeySet {
   const refresher = createRefresher(options)
   const tellExhausted = (): void => announceKeySet(options.jwksUri, { type: 'budget_exhausted' })

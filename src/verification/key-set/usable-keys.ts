@@ -4,7 +4,7 @@ import { isRecord } from '../../base/options.js'
 import { FetchFailure } from './fetch-key-set.js'
 import type { VerificationKey } from './key-set.js'
 
-/** The core's static keys are told by their ids. */
+/** The ids of the core's static keys begin with `s-`. */
 export const isStaticKeyId = (kid: string): boolean => kid.startsWith('s-')
 
 export interface SkippedKey {

@@ -4,7 +4,7 @@ import { identityOf, type ServiceIdentity } from './identity.js'
 import { type PermissionSet, permissionSet } from './permission-set.js'
 import type { Policy } from './policy.js'
 
-/** What the core has signed, and with which key. */
+/** The claims that the core signed, and the key. */
 interface SignedClaims {
   readonly keyId: string
   /** The payload as parsed, without a prototype, and the JSON text that it was parsed from. */

@@ -4,13 +4,13 @@ import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 import type { ServiceIdentity } from './identity.js'
 import type { Policy } from './policy.js'
 
-/** What of a verified token can be denied. */
+/** The parts of a verified token that can be denied. */
 export interface DeniableToken extends Pick<ServiceIdentity, 'name' | 'keyId'> {
   readonly tokenId?: string | undefined
   readonly issuedAt?: number | undefined
 }
 
-/** What ends in a 401 comes first; then what is a 403; at last what may be either, or none. */
+/** A 401 comes first, then a 403, then an entry that may lead to either or to none. */
 const REASONS = [
   'key_denied',
   'token_denied',
@@ -22,7 +22,7 @@ const REASONS = [
 type DenylistReason = (typeof REASONS)[number]
 
 /**
- * What the denylists of the policy have against a token whose signature and claims are right. They are
+ * Checks a token whose signature and claims are valid against the denylists of the policy. They are
  * judged as one list: what any of them denies is refused, though another is unknown.
  *
  * @throws ServiceAuthError when a live denylist throws or gives something else than lists.
@@ -31,7 +31,7 @@ export const denialOf = (token: DeniableToken, policy: Policy): Denial | undefin
   denialNow(token, policy, reasonIn(policy.denied, token))
 
 /**
- * What the live denylists have against it, beside what the others have said: those never change, and need
+ * Checks it against the live denylists, given the result of the fixed ones: those never change, and need
  * not be asked again.
  *
  * @throws ServiceAuthError as `denialOf` does.
@@ -50,7 +50,7 @@ export function denialNow(
 }
 
 /**
- * What the denylists have against a key, whatever it has signed. No evidence: the key id is the
+ * Checks a key against the denylists, whatever it signed. No evidence: the key id is the
  * caller's until its signature has been verified.
  *
  * @throws ServiceAuthError as `denialOf` does.

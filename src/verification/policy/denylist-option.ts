@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hasFunctions, isRecord, nonEmptyString, optionsObject } from '../../base/options.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 
-/** What is refused although it is valid, because a key or a token was stolen, say. */
+/** Refuses valid tokens, for example because a key or a token was stolen. */
 export interface Denylist {
   /** Key ids. */
   readonly keys?: readonly string[] | undefined
@@ -14,7 +14,7 @@ export interface Denylist {
   readonly issuedBefore?: number | undefined
 }
 
-/** A denylist that never changes, a live one, or a list of both. What any of them denies is refused. */
+/** A fixed denylist, a live one, or a list of both. A token that any of them denies is refused. */
 export type DenylistOption = Denylist | LiveDenylist | readonly (Denylist | LiveDenylist)[]
 
 /** The denylists of a policy. */

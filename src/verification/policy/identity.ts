@@ -8,9 +8,9 @@ export interface ServiceIdentity {
   readonly issuer: string
   /** The verified `aud`: this receiver. */
   readonly audience: string
-  /** `jti`, where the token has one. */
+  /** `jti`, if the token has one. */
   readonly tokenId?: string
-  /** `iat` in seconds since the epoch, where the token has one. */
+  /** `iat` in seconds since the epoch, if the token has one. */
   readonly issuedAt?: number
   /** `exp` in seconds since the epoch. */
   readonly expiresAt: number
@@ -20,7 +20,7 @@ export interface ServiceIdentity {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** What an identity is made of. */
+/** Input of `identityOf`. */
 export interface IdentityFacts extends Omit<ServiceIdentity, 'claims' | 'tokenId' | 'issuedAt'> {
   readonly tokenId: string | undefined
   readonly issuedAt: number | undefined

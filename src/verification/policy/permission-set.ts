@@ -18,7 +18,7 @@ export function permissionSet(names: readonly string[]): PermissionSet {
   return set
 }
 
-/** What the methods of sets take: a `Set`, a `Map`, or an object that can be read like one. */
+/** Argument of the methods of sets: a `Set`, a `Map`, or an object that can be read like one. */
 interface SetLike<T> {
   readonly size: number
   has(value: T): boolean

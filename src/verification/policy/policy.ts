@@ -21,7 +21,7 @@ import {
 import { type DenylistOption, denylistOption } from './denylist-option.js'
 import { type KeySetAddress, keySetAddressFaults, keySetAddressOf } from './key-set-address.js'
 
-/** What a receiver demands of a token and its caller: the options of `serviceAuth`. */
+/** Requirements on a token and its caller: the options of `serviceAuth`. */
 export interface ServiceAuthPolicy {
   /**
    * Exact `iss`: the API domain of the core. Without `jwksUri` or `keySet` an absolute `http(s)` URL
@@ -40,7 +40,7 @@ export interface ServiceAuthPolicy {
    */
   readonly callers: CallersOption
   /**
-   * Permissions required of every request behind this middleware: not an empty list, and all within the
+   * Permissions required of every request after this middleware: not an empty list, and all within the
    * ceiling of one caller. Default: none.
    */
   readonly permissions?: readonly string[] | undefined
@@ -52,7 +52,7 @@ export interface ServiceAuthPolicy {
   /** The address of the key set, instead of the one made of `issuer` and `apiBasePath`. */
   readonly jwksUri?: string | undefined
   /**
-   * A key set made by `remoteKeySet`, shared among several policies. Not beside `jwksUri`, `apiBasePath`,
+   * A key set made by `remoteKeySet`, shared among several policies. Not together with `jwksUri`, `apiBasePath`,
    * `allowInsecureHttp` or `staleIfErrorSeconds`: it has its own.
    */
   readonly keySet?: KeySet | undefined
@@ -63,7 +63,7 @@ export interface ServiceAuthPolicy {
   /** Seconds, 1 to 604,800: the longest life of a token that is accepted. Default: 3600. */
   readonly maxLifetimeSeconds?: number | undefined
   /**
-   * What is refused at once, cached tokens included: fixed, live or a list of both. A live denylist is
+   * Tokens to refuse immediately, cached ones included: fixed, live or a list of both. A live denylist is
    * asked for each request; while one is unknown, requests get the 503. Default: none.
    */
   readonly denylist?: DenylistOption | undefined
@@ -79,7 +79,7 @@ export interface ServiceAuthPolicy {
    * Default: 0.
    */
   readonly staleIfErrorSeconds?: number | undefined
-  /** Told of every decision on the requests that this middleware judged. */
+  /** Called with every decision of this middleware. */
   readonly onDecision?: DecisionObserver | undefined
   /** The time in milliseconds since the epoch. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined
@@ -96,7 +96,7 @@ export interface Policy {
   readonly staticKeys: 'refuse' | 'accept'
   readonly clockToleranceSeconds: number
   readonly maxLifetimeSeconds: number
-  /** What the denylists deny that never change. */
+  /** The entries of the fixed denylists. */
   readonly denied: DeniedLists
   readonly liveDenylists: readonly LiveDenylist[]
   readonly tokenCacheMax: number
@@ -105,7 +105,7 @@ export interface Policy {
   readonly keySet: KeySetAddress
 }
 
-/** The cache allocates room for all its entries at once: a larger number is a typing error. */
+/** The cache allocates room for all its entries up front, so a larger number is a typing error. */
 const MAX_CACHED_TOKENS = 1_000_000
 
 const strings = (): z.ZodArray<z.ZodString> =>

@@ -12,7 +12,7 @@ interface Options<T> {
 
 type Accepted<T> = Extract<Decision<T>, { readonly ok: true }>
 
-/** What the memory of verified tokens has been good for since it was made. JSON-serialisable. */
+/** Counters of the cache of verified tokens since it was created. JSON-serialisable. */
 export interface TokenCacheHealth {
   /** How many tokens are remembered, of at most `max`. */
   readonly entries: number

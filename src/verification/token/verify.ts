@@ -4,7 +4,7 @@ import { allow, type Decision, deny } from '../../base/decision/reason.js'
 import type { KeySource, VerificationKey } from '../key-set/key-set.js'
 import type { ScreenedToken } from './parse-token.js'
 
-/** What the core has signed. */
+/** The verified payload, and its key. */
 export interface VerifiedToken {
   readonly key: VerificationKey
   /** As parsed: of any type, with any member names, an own `__proto__` included. */
@@ -17,7 +17,7 @@ const ALGORITHMS = { algorithms: ['RS256'] }
  * Verifies the signature with the key that `kid` selects, and reads the payload only then (RFC 7515,
  * section 5.2).
  *
- * @throws Unavailable when the key set cannot tell whether it has the key.
+ * @throws Unavailable if the key set does not know whether it has the key.
  */
 export async function verifyToken(
   { token, kid }: ScreenedToken,

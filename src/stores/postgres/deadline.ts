@@ -1,6 +1,6 @@
 /**
- * What comes within the time. What comes later goes to `late`, and a later failure nowhere; the time
- * being over, `tooLate` tells what to reject with.
+ * Settles as `coming` does if that takes at most `timeoutMs`, otherwise rejects with `tooLate()`. A
+ * later value goes to `late`; a later failure is ignored.
  */
 export function within<T>(
   timeoutMs: number,
@@ -37,7 +37,7 @@ export function noAnswer(timeoutMs: number): Error {
 }
 
 /**
- * How long a caller waits for a rollback, in ms. It stands behind a statement that may hang, and holds
- * its locks until the connection is destroyed.
+ * How long a caller waits for a rollback, in ms. The rollback waits for the statement before it, which
+ * may hang and keeps its locks until the connection is destroyed.
  */
 export const ROLLBACK_MS = 1000

@@ -12,28 +12,28 @@ import type { PostgresLimits } from './store-context.js'
 
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
-  /** The schema that `migration` has made: `[a-z_][a-z0-9_]{0,62}`. Default: `'service_auth'`. */
+  /** The schema that `migration` created: `[a-z_][a-z0-9_]{0,62}`. Default: `'service_auth'`. */
   readonly schema?: string | undefined
   /**
-   * A role that may own the schema, its tables and its function, `[a-z_][a-z0-9_]{0,62}`. `check` trusts
-   * superusers, the owner of the database and the roles that its own belongs to without it. Default: none.
+   * A role that may own the schema, its tables and its function: `[a-z_][a-z0-9_]{0,62}`. `check` always trusts
+   * superusers, the owner of the database, and the roles that the store's own role belongs to. Default: none.
    */
   readonly schemaOwner?: string | undefined
-  /** Milliseconds, 100 to 3,600,000: how long a whole run may take. Default: 30000. */
+  /** Milliseconds, 100 to 3,600,000: the time limit of a whole run. Default: 30000. */
   readonly transactionMs?: number | undefined
-  /** Milliseconds, 1 to 60,000: the wait for a connection. Default: 1000. */
+  /** Milliseconds, 1 to 60,000: the maximum wait for a connection. Default: 1000. */
   readonly acquireMs?: number | undefined
   /**
-   * Milliseconds, 1 to 60,000: to learn what a COMMIT did that nobody has heard of, and beyond
-   * `acquireMs` for what is asked before a handler begins. Default: 3000.
+   * Milliseconds, 1 to 60,000: the time to find out whether a COMMIT without a reply took effect, and, in
+   * addition to `acquireMs`, the time for the queries before a handler begins. Default: 3000.
    */
   readonly resolveMs?: number | undefined
   /**
-   * Seconds, 1 to 86,400: the pause between sweeps of expired rows; `false`: this store sweeps only
-   * when it is told to. Default: 60.
+   * Seconds, 1 to 86,400: the pause between sweeps of expired rows. `false`: the store sweeps only when
+   * `sweep` is called. Default: 60.
    */
   readonly sweepSeconds?: number | false | undefined
-  /** How isolated a handler's transaction is. Default: the server's. */
+  /** The isolation level of a handler's transaction. Default: the server's. */
   readonly isolation?: Isolation | undefined
 }
 
@@ -57,18 +57,17 @@ const schema = optionsObject({
     .optional(),
 })
 
-/** Checked options. */
 export interface PostgresStoreSettings extends PostgresLimits {
   readonly schema: string
   readonly schemaOwner?: string | undefined
   readonly sweepSeconds: number | false
 }
 
-/** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
+/** @throws TypeError if an option is unknown, of the wrong type or out of range. */
 export const parsePostgresOptions = (input: unknown): PostgresStoreSettings =>
   parseOptions('postgresStore options', schema, input)
 
-/** @throws TypeError when it is no runner. */
+/** @throws TypeError if `runner` is not a `TransactionRunner`. */
 export function assertRunner(runner: unknown): asserts runner is TransactionRunner<unknown> {
   if (hasFunctions(runner, ['transaction', 'query'])) return
   throw new TypeError(

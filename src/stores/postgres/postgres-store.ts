@@ -20,50 +20,49 @@ import { ask, type Place } from './store-context.js'
 import { type SweepOptions, sweep } from './sweep.js'
 import { startSweeper } from './sweeper.js'
 
-/** A store whose records commit with what handlers write in Postgres. */
+/** A store whose records commit together with the handler's writes in Postgres. */
 export interface PostgresStore<Tx> extends CoupledStore, SingleUseStore {
   /**
-   * The handler's transaction: what the client's own transaction function gives to its callback. From
-   * when the answer is complete, it and all that was made from it fails with `TransactionEndedError`.
+   * Returns the handler's transaction: the object that the client's own transaction function passes to its
+   * callback. Once the answer is complete, it and everything made from it fails with `TransactionEndedError`.
    *
-   * @throws ServiceAuthError (`wrong_wiring`) for a request that has no run of this store, or whose
-   * answer is complete.
+   * @throws ServiceAuthError (`wrong_wiring`) if the request has no run of this store, or its answer is complete.
    */
   transactionOf(req: IncomingMessage): Tx
   /**
-   * Says that what the handler has written stays, even if it answers with a 4xx.
+   * Keeps the handler's writes even if it answers with a 4xx other than 429.
    *
-   * @throws ServiceAuthError as `transactionOf`.
+   * @throws ServiceAuthError like `transactionOf`.
    */
   keepWrites(req: IncomingMessage): void
   /**
-   * A UUID (version 8, RFC 9562) of the request's key, its scope and `name`: the same in every run, so
-   * that an effect elsewhere can be recognised.
+   * Returns a UUID (version 8, RFC 9562) of the request's key, its scope and `name`. It is the same in
+   * every run, so that an effect in another system can be recognised.
    *
-   * @throws TypeError for an empty name, ServiceAuthError as `transactionOf`.
+   * @throws TypeError if `name` is empty, ServiceAuthError like `transactionOf`.
    */
   effectId(req: IncomingMessage, name: string): string
   /**
-   * Resolves to warnings. Rejects with a `ServiceAuthError` that names each fault: `unavailable` when
-   * the database is out of reach, `unfit` when it is no place for this store.
+   * Resolves to warnings. Rejects with a `ServiceAuthError` that names each fault: `unavailable` if the
+   * database cannot be reached, `unfit` if it is not suitable for this store.
    */
   check(): Promise<readonly string[]>
   /**
-   * Deletes expired rows, the oldest first, and counts them: `batch` a statement (1 to 50,000; default
-   * 5000), at most `limit` a table (default 100,000). 0 while somebody else sweeps.
+   * Deletes expired rows, the oldest first, and resolves to their number: `batch` rows per statement (1 to 50,000;
+   * default 5000), at most `limit` per table (default 100,000). Resolves to 0 while another sweep is running.
    *
-   * @throws TypeError (as a rejection) for a wrong option.
+   * @throws TypeError (as a rejection) if an option is wrong.
    */
   sweep(options?: SweepOptions): Promise<number>
-  /** Ends what the store has begun by itself, never the client. What is asked of it later is the 503. */
+  /** Stops the store's own sweeps, but never closes the client. Later requests that need the store get a 503. */
   close(): void
 }
 
 /**
- * Keeps the records of idempotency keys and used tokens in Postgres 14 or later: a handler's writes, its
- * record and its answer commit together, and only then a byte is sent. `migration` makes the tables.
+ * Stores the records of idempotency keys and used tokens in Postgres 14 or later. A handler's writes, its record
+ * and its answer commit together, and only then is the answer sent. `migration` returns the SQL for the tables.
  *
- * @throws TypeError when the runner is none, or an option is unknown, of the wrong type or out of range.
+ * @throws TypeError if `runner` is not a `TransactionRunner`, or an option is unknown or invalid.
  */
 export function postgresStore<Tx>(
   runner: TransactionRunner<Tx>,
@@ -128,8 +127,8 @@ const VERSION_8 = 0x80
 const VARIANT = 0x80
 
 /**
- * A UUID of version 8 (RFC 9562, section 5.8) of a record and a name: the first bytes of SHA-256
- * but for the version and the variant.
+ * A UUID of version 8 (RFC 9562, section 5.8) of a record and a name: the first bytes of SHA-256, except
+ * for the version and variant bits.
  */
 export function effectIdOf(record: string, name: string): string {
   const bytes = Buffer.from(digestOfParts(['effect', record, name]), 'base64url')
@@ -141,7 +140,10 @@ export function effectIdOf(record: string, name: string): string {
 
 const SERIALIZATION_FAILURE = '40001'
 
-/** Uses a token up inside a run's transaction: `false` when it is used, or being used by another. */
+/**
+ * Uses up a token inside a run's transaction. Resolves to `false` if the token is used, or another transaction is
+ * using it.
+ */
 export async function consumeWithin<Tx>(
   place: Place<Tx>,
   { tx, usedTokens, noteFailure }: LiveRun<Tx>,
@@ -150,15 +152,15 @@ export async function consumeWithin<Tx>(
   const { runner, statements, schema } = place
   const ids = tokenIds(token.id, schema)
   const { text, values } = statements.consume(ids, token.ttlMs)
-  // Whatever ends the run from here on, the token has been tried.
+  // From here on the token counts as tried, however the run ends.
   usedTokens.push(token)
   let isFirst: boolean
   try {
     isFirst = statements.readConsumed(await runner.query(tx, text, values))
   } catch (error) {
     noteFailure(error)
-    // Where the transaction looks at an older state, another's use of the token shows so. So does
-    // any other conflict of a serializable transaction, which says nothing of the token.
+    // A transaction with an older snapshot gets this error if another has used the token. A serializable
+    // transaction also gets it for other conflicts, which say nothing about the token.
     if (sqlStateOf(error) !== SERIALIZATION_FAILURE) throw error
     if (!statements.readUsed(await ask(place, statements.findToken(ids)))) throw error
     isFirst = false

@@ -1,55 +1,54 @@
-/** How isolated a transaction is from others; see Postgres, "Transaction Isolation". */
+/** A transaction isolation level; see Postgres, "Transaction Isolation". */
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
-/** A row as a client gives it: the names of its columns, and what the client makes of their values. */
+/** A row as the client returns it: column names, and the values as the client parses them. */
 export type Row = Record<string, unknown>
 
-/** SQL with what its `$1`, `$2`, ... stand for. */
+/** An SQL statement with its parameters. */
 export interface Statement {
   /** The SQL. */
   readonly text: string
-  /** What `$1`, `$2`, ... stand for, in their order. */
+  /** The values of `$1`, `$2`, ..., in order. */
   readonly values: readonly unknown[]
 }
 
-/** Bounds of a transaction. Times in ms. */
+/** Limits of a transaction. Times in ms. */
 export interface TransactionLimits {
-  /** The wait for a connection. */
+  /** The maximum wait for a connection. */
   readonly acquireMs: number
-  /** The whole transaction. */
+  /** The maximum time of the whole transaction. */
   readonly transactionMs: number
-  /** By default the server's. */
+  /** Default: the server's. */
   readonly isolation?: Isolation | undefined
 }
 
-/** Bounds of a statement outside of a transaction. Times in ms. */
+/** Limits of a statement outside a transaction. Times in ms. */
 export interface StatementLimits {
-  /** The wait for a connection. Where none comes in time, the statement is never sent. */
+  /** The maximum wait for a connection. Without a connection in time, the statement is never sent. */
   readonly acquireMs: number
-  /** The wait for the answer. */
+  /** The maximum wait for the answer. */
   readonly statementMs: number
 }
 
 /**
- * How a store runs transactions on a user's own client. `Tx` is what the client's own transaction
- * function gives to its callback.
+ * Runs a store's transactions on the user's own client. `Tx` is the object that the client's own
+ * transaction function passes to its callback.
  */
 export interface TransactionRunner<Tx> {
   /**
-   * Calls `work` at most once, inside a transaction; commits when it resolves, else rolls back, and
-   * settles as it does. Rejects with the client's error when there is no connection in time, or when it
-   * cannot commit.
+   * Calls `work` at most once, inside a transaction. Commits if `work` resolves, otherwise rolls back, and settles
+   * as `work` does. Rejects with the client's error if there is no connection in time, or if it cannot commit.
    */
   transaction<R>(work: (tx: Tx) => Promise<R>, limits: TransactionLimits): Promise<R>
-  /** One statement; in no transaction when `tx` is undefined. */
+  /** Runs one statement, outside a transaction if `tx` is `undefined`. */
   query(
     tx: Tx | undefined,
     text: string,
     values: readonly unknown[],
     limits?: StatementLimits,
   ): Promise<readonly Row[]>
-  /** Several statements in one round trip, the rows of each. */
+  /** Runs several statements in one round trip. Resolves to the rows of each. */
   batch?(tx: Tx, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
-  /** The same, then `commit`; `transaction` sends none any more. */
+  /** Runs the statements like `batch`, and then `commit`. After that, `transaction` sends no `commit` of its own. */
   commitWith?(tx: Tx, statements: readonly Statement[]): Promise<void>
 }

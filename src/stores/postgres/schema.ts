@@ -14,15 +14,15 @@ import { recordText } from './sql/record-statements.js'
 
 /** Options of `migration`. All names match `[a-z_][a-z0-9_]{0,62}`. */
 export interface MigrationOptions {
-  /** Where the tables are made; by default `service_auth`. */
+  /** The schema of the tables. Default: `service_auth`. */
   readonly schema?: string | undefined
-  /** The role that serves requests: may look at records and add some. Default: none. */
+  /** The role that serves requests: it may read and add records. Default: none. */
   readonly appRole?: string | undefined
-  /** The role that sweeps: may delete what has expired. It may be the same. Default: none. */
+  /** The role that sweeps: it may delete rows. It may be the same as `appRole`. Default: none. */
   readonly sweepRole?: string | undefined
 }
 
-/** What a schema of ours says of itself in its comment, before the number of its version. */
+/** The comment on a schema of this package, up to its version number. */
 export const COMMENT = 'express-service-auth '
 
 /** The version of the tables and the function that this code works with. */
@@ -35,12 +35,13 @@ const OPTIONS = optionsObject({
 })
 
 /**
- * The SQL that makes the tables and the function, or brings them to the version of this package, and
- * grants the roles what they need. One statement: it does all or nothing, in a transaction or in none,
- * and may be run again. It refuses a schema of a later version, one that is not of this package, objects
- * that the role which runs it does not own itself, and tables that are not as it makes them.
+ * Returns SQL that creates the tables and the function, or brings them to the version of this package,
+ * and grants the roles the rights they need. It is one statement that does everything or nothing, inside
+ * or outside a transaction, and may be run again. It refuses a schema of a later version, a schema that
+ * is not of this package, objects that the role which runs it does not own itself, and tables that
+ * differ from those that it creates.
  *
- * @throws TypeError when a name does not match `[a-z_][a-z0-9_]{0,62}`.
+ * @throws TypeError if a name does not match `[a-z_][a-z0-9_]{0,62}`.
  */
 export function migration(options: MigrationOptions = {}): string {
   const { schema, appRole, sweepRole } = parseOptions('migration', OPTIONS, options)
@@ -52,7 +53,9 @@ export function migration(options: MigrationOptions = {}): string {
   return `${parts.join('\n')}end\n$migration$;\n`
 }
 
-/** Not a role that it belongs to: until Postgres 15 every role can make others members of itself. */
+/**
+ * Only the role itself, not the roles it belongs to: before Postgres 15 every role can make others members of itself.
+ */
 const IS_OWN = 'owner.rolname OPERATOR(pg_catalog.=) current_user'
 
 const HINT =
@@ -105,7 +108,7 @@ const tables = (schema: string): string => `\
 
 const LIMIT = '$4'
 
-/** Its parameters have no names: they could be taken for columns. */
+/** The parameters have no names, because a name could be taken for a column. */
 const beginRun = (schema: string): string => `\
   -- Opens a run: its bounds, its lock, and then the look for a record, each with a snapshot of its own.
   -- Of the record: the id, the fingerprint; the lock of the key; the bound of the
@@ -152,7 +155,7 @@ const sweepRights = (schema: string, role: string): string => `\
   grant select (ctid, expires_at), delete on ${schema}.idempotency, ${schema}.used_token to ${role};
 `
 
-/** Comes last: what another role makes meanwhile is seen, and all is undone. */
+/** Comes last, so that it also finds objects that another role created in the meantime, and undoes everything. */
 const refusal = (schema: string): string => `\
   select pg_catalog.string_agg(fault, '; ') into found from (
   ${objectFaults(schema, IS_OWN)}

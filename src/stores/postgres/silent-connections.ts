@@ -1,15 +1,15 @@
 const SETTINGS = new WeakMap<object, string>()
 
 /**
- * Notes that the library of a runner keeps a connection whose reply never comes, and offers no way to
- * destroy it from outside. Only the named setting of the library does, by a socket with a time limit.
+ * Records that the library of a runner keeps a connection whose reply never comes, and offers no way to destroy
+ * it from outside. Only `setting` can: an option of the library that creates sockets with a time limit.
  */
 export function noteKeepsSilentConnections<R extends object>(runner: R, setting: string): R {
   SETTINGS.set(runner, setting)
   return runner
 }
 
-/** What `check` warns of. */
+/** The warnings for `check`. */
 export function silentConnectionWarnings(runner: object): readonly string[] {
   const setting = SETTINGS.get(runner)
   if (setting === undefined) return []

@@ -1,18 +1,18 @@
-/** The classes of PostgreSQL's appendix "PostgreSQL Error Codes": neither `EPIPE` nor Prisma's `P2002` is in one. */
+/** The classes of PostgreSQL's appendix "PostgreSQL Error Codes". Neither `EPIPE` nor Prisma's `P2002` is in one. */
 const SQLSTATE = /^(?:[0-5][0-9A-Z]|72|F0|HV|P0|XX)[0-9A-Z]{3}$/
 
-/** Where clients keep the code: pg, postgres.js and TypeORM in `code`, Prisma's adapter in `originalCode`. */
+/** The members that hold the code: `code` in pg, postgres.js and TypeORM, `originalCode` in Prisma's adapter. */
 const CODES = ['code', 'originalCode']
 
-/** Where clients and wrappers keep the error below: TypeORM in `driverError`, Prisma below `meta`. */
+/** The members that hold a wrapped error: TypeORM uses `driverError`, Prisma nests it in `meta`. */
 const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError']
 
-/** How many errors are looked at, one below another or side by side; a circle of causes ends here too. */
+/** The maximum number of errors to inspect, nested or in a list. */
 const MAX_LOOKED_AT = 64
 
 /**
- * Finds the server's SQLSTATE in what a client rejected with, however it is wrapped; the outermost where
- * there are several. Undefined where the server said nothing, as when the connection was lost. Never throws.
+ * Finds the server's SQLSTATE in a client's error, however it is wrapped; the outermost one if there are several.
+ * Returns `undefined` if the server sent none, for example because the connection was lost. Never throws.
  */
 export function sqlStateOf(error: unknown): string | undefined {
   const found = [error]

@@ -2,30 +2,29 @@ import { noAnswer, within } from './deadline.js'
 import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from './runner.js'
 import type { Statements } from './sql/statements.js'
 
-/** Bounds of what a store does. Times in ms. */
+/** Limits of a store. Times in ms. */
 export interface PostgresLimits {
-  /** The wait for a connection. */
+  /** The maximum wait for a connection. */
   readonly acquireMs: number
-  /** A whole run. */
+  /** The maximum time of a whole run. */
   readonly transactionMs: number
-  /** To learn what a COMMIT did; also what a run may take until its handler begins. */
+  /** The time to find out what a COMMIT did, and, in addition to `acquireMs`, the time until a handler begins. */
   readonly resolveMs: number
   readonly isolation?: Isolation | undefined
 }
 
-/** Where the records are, and how they are reached. */
+/** The runner, the schema, the statements and the limits of a store. */
 export interface Place<Tx> {
   readonly runner: TransactionRunner<Tx>
-  /** The schema of the tables. */
   readonly schema: string
   readonly statements: Statements
   readonly limits: PostgresLimits
 }
 
-/** What a runner may take beyond its own bounds, in ms. */
+/** The time by which a runner may exceed its own limits, in ms. */
 const GRACE_MS = 500
 
-/** Runs a statement by itself, in no transaction. A runner that does not answer is given up. */
+/** Runs a single statement outside a transaction. Rejects if the runner does not answer in time. */
 export async function ask<Tx>(
   { runner, limits }: Place<Tx>,
   { text, values }: Statement,

@@ -4,19 +4,18 @@ import { lockLiteral, quotedSchema } from './sql/literals.js'
 import { onlyRow, textIn } from './sql/read-columns.js'
 import { schemaLock } from './sql/record-ids.js'
 
-/** How much one sweep deletes. */
+/** Limits of one sweep. */
 export interface SweepOptions {
-  /** Rows in one transaction, 1 to 50,000; by default 5000. */
+  /** Rows per transaction, 1 to 50,000. Default: 5000. */
   readonly batch?: number | undefined
-  /** Rows of each table, 1 or more; by default 100,000. */
+  /** Rows per table, 1 or more. Default: 100,000. */
   readonly limit?: number | undefined
 }
 
-/** Where a sweep works. */
 export interface SweptPlace {
   readonly runner: Pick<TransactionRunner<never>, 'query'>
   readonly schema: string
-  /** The wait for a connection, in ms. */
+  /** The maximum wait for a connection, in ms. */
   readonly acquireMs: number
 }
 
@@ -26,14 +25,14 @@ const OPTIONS = optionsObject({
 })
 
 const TABLES = ['idempotency', 'used_token']
-/** A batch takes some tens of ms; one that takes this long has been left alone by the server. */
+/** A batch takes some tens of ms. After this time the server is taken to be unresponsive. */
 const BATCH_MS = 60_000
 
 /**
- * Deletes rows that have expired, the oldest first, each batch in a transaction of its own. Resolves to
- * how many; to 0 while another sweeps the schema.
+ * Deletes expired rows, the oldest first, each batch in a transaction of its own. Resolves to their
+ * number, and to 0 while another sweep of the schema is running.
  *
- * @throws TypeError when an option is wrong; else what the client rejects with.
+ * @throws TypeError if an option is wrong; otherwise the client's error.
  */
 export async function sweep(place: SweptPlace, options: SweepOptions = {}): Promise<number> {
   const amount = parseOptions('sweep', OPTIONS, options)
@@ -65,9 +64,9 @@ async function sweepTable(
 }
 
 /**
- * The lock is tried once, before the first row is looked for; it is held to the end of the statement.
- * Rows are not locked first: that needs the right to overwrite them. They are found again by their place:
- * by their ids the planner reads the whole table.
+ * Tries the lock once, before it looks for the first row, and holds it until the statement ends. It does
+ * not lock the rows first, because that needs the right to update them. It deletes them by `ctid`,
+ * because by their ids the planner reads the whole table.
  */
 function deletion(schema: string, table: string, rows: number): string {
   const name = `${quotedSchema(schema)}.${table}`

@@ -2,24 +2,23 @@ import { AsyncResource } from 'node:async_hooks'
 import { announcePostgres } from '../../base/decision/postgres-event.js'
 import { sqlStateOf } from './sql-state.js'
 
-/** Sweeps from time to time. */
 export interface Sweeper {
-  /** No sweep begins any more. */
+  /** Stops sweeping; a sweep in progress continues. */
   close(): void
 }
 
 interface SweeperOptions {
-  /** Resolves to the number of rows that are gone. */
+  /** Resolves to the number of deleted rows. */
   sweep(): Promise<number>
   readonly everySeconds: number
 }
 
-/** Processes that start together sweep apart: the wait is longer or shorter by up to a quarter. */
+/** The wait varies by up to a quarter, so that processes that start together sweep at different times. */
 const JITTER = 0.25
 
 /**
- * Sweeps again and again, the first time when the first wait is over. The timer never holds the process
- * open, and runs in the async context in which this was called.
+ * Sweeps repeatedly, the first time after one wait. The timer does not keep the process alive, and runs
+ * in the async context of the caller.
  */
 export function startSweeper({ sweep, everySeconds }: SweeperOptions): Sweeper {
   let isClosed = false
@@ -44,7 +43,7 @@ export function startSweeper({ sweep, everySeconds }: SweeperOptions): Sweeper {
     wait()
   }
 
-  // Whoever sweeps may have changed the context.
+  // `sweep` may have changed the async context.
   const wait = AsyncResource.bind((): void => {
     if (isClosed) return
     const waitMs = everySeconds * 1000 * (1 + JITTER * (2 * Math.random() - 1))

@@ -5,11 +5,13 @@ import { fromPg } from './pg.js'
 import { isPgPool, outliveClientErrors, type PgPoolLike } from './pg-pool.js'
 import { dropIfReadOnly } from './read-only.js'
 
-/** A database of drizzle 0.45 on a pool of node-postgres; `T` is what `transaction` gives. */
+/**
+ * A database of drizzle 0.45 on a pool of node-postgres; `T` is the object that `transaction` passes to its callback.
+ */
 export interface DrizzleLike<T> {
-  /** The pool that the database is on. */
+  /** The pool of the database. */
   readonly $client: PgPoolLike<unknown>
-  /** drizzle's own. */
+  /** Runs `work` in a transaction. */
   transaction<R>(
     work: (tx: T) => Promise<R>,
     config?: { isolationLevel?: 'read committed' | 'repeatable read' | 'serializable' },
@@ -18,9 +20,9 @@ export interface DrizzleLike<T> {
 
 /** drizzle's `sql`. */
 export interface SqlTag {
-  /** drizzle's own. */
+  /** Creates a query from a template literal. */
   (strings: TemplateStringsArray, ...values: unknown[]): unknown
-  /** drizzle's own. */
+  /** Creates SQL from a text, without escaping. */
   raw(text: string): unknown
 }
 
@@ -29,7 +31,7 @@ interface ResultLike {
 }
 
 interface TransactionLike {
-  /** A list, for several statements in one text. */
+  /** Resolves to a list if the text has several statements. */
   execute(query: unknown): Promise<ResultLike | ResultLike[]>
 }
 
@@ -38,14 +40,13 @@ interface Proof {
   holds: boolean
 }
 
-// Behind a statement that hangs the library waits forever; the server ends that by its own time limit.
 /**
- * Runs transactions on drizzle 0.45 with node-postgres, by `db.transaction`; `transactionOf` gives what
- * that gives to its callback. `sql` is drizzle's own. The pool and its clients get a listener of their
- * `error` events, so that a lost connection does not end the process. drizzle keeps a connection whose reply
- * never comes: give the pool the option `stream`.
+ * Runs transactions on drizzle 0.45 with node-postgres, by `db.transaction`; `transactionOf` returns the
+ * object that this passes to its callback. `sql` is drizzle's own. The pool and its clients get a listener
+ * for their `error` events, so that a lost connection does not crash the process. drizzle keeps a connection
+ * whose reply never comes: give the pool the option `stream`.
  *
- * @throws TypeError for a database that is not on a pool, and for anything but drizzle's `sql`.
+ * @throws TypeError if `db` is not on a pool, or `sql` is not drizzle's `sql`.
  */
 export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunner<T> {
   if (!isPgPool(Object(db).$client) || typeof db.transaction !== 'function') {
@@ -81,7 +82,7 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
         proofs.set(tx as object, { holds: false })
         try {
           const result = await work(tx)
-          // Where an error was swallowed this fails; the library's `commit` would roll back in silence.
+          // Fails if an error was swallowed; the library's `commit` would roll back silently.
           await prove(tx)
           return result
         } catch (error) {
@@ -112,7 +113,7 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
   return noteKeepsSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
-/** A statement of a handler takes longer than a turn of the event loop. */
+/** The proof holds for one turn of the event loop; a statement of a handler takes longer. */
 function holdForNow(proof: Proof): void {
   proof.holds = true
   setImmediate(() => {
@@ -120,7 +121,7 @@ function holdForNow(proof: Proof): void {
   })
 }
 
-/** drizzle's pool may wait without a bound: a transaction that begins too late is rolled back unused. */
+/** drizzle's pool may wait without a limit: a transaction that begins too late is rolled back unused. */
 async function hold<T, R>(
   db: DrizzleLike<T>,
   work: (tx: T) => Promise<R>,
@@ -150,14 +151,14 @@ async function hold<T, R>(
     const committed = Promise.resolve(ended) as Promise<R>
     return await within(transactionMs, committed, { tooLate: () => noAnswer(transactionMs) })
   } catch (error) {
-    // The rollback is under way.
+    // The rollback is in progress.
     const rolledBack = Promise.resolve(ended)
     await within(ROLLBACK_MS, rolledBack, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
     throw error
   }
 }
 
-/** The text between `$1`, `$2`, ... as drizzle's tag takes it, with the values in their places. */
+/** Converts the text to the template form of drizzle's tag, with the values in place of `$1`, `$2`, ... */
 function toQuery(sql: SqlTag, { text, values }: Statement): unknown {
   if (values.length === 0) return sql.raw(text)
   const parts = text.split(/\$(\d+)/)

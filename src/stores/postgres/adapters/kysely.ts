@@ -3,15 +3,15 @@ import { noteKeepsSilentConnections } from '../silent-connections.js'
 import { libraryRunner } from './library-runner.js'
 import { requireMembers } from './required-members.js'
 
-/** What is used of a `Kysely<DB>` on Postgres; `Tx` is its `Transaction<DB>`. */
+/** The parts of a `Kysely<DB>` on Postgres that the adapter uses; `Tx` is its `Transaction<DB>`. */
 export interface KyselyLike<Tx> {
-  /** `false`: a transaction is refused. */
+  /** Must be `false`: a transaction is refused. */
   readonly isTransaction: boolean
-  /** Kysely's own. */
+  /** Returns a builder of a transaction. */
   transaction(): KyselyTransactionBuilder<Tx>
-  /** Kysely's own. */
+  /** Runs a callback on a single connection. */
   connection(): { execute<R>(callback: (connection: KyselyExecutor) => Promise<R>): Promise<R> }
-  /** Kysely's own. */
+  /** Returns an executor without plug-ins. */
   withoutPlugins(): KyselyExecutor
 }
 
@@ -25,7 +25,7 @@ interface KyselyExecutor {
   executeQuery(query: KyselyQuery): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-/** What `CompiledQuery.raw` makes. */
+/** The result of `CompiledQuery.raw`. */
 interface KyselyQuery {
   readonly sql: string
   readonly parameters: readonly unknown[]
@@ -40,11 +40,11 @@ interface KyselyQuery {
 /**
  * Runs a store on a `Kysely` instance (0.28) for Postgres: `fromKysely(db)`.
  *
- * Kysely listens to no error of the pool that it is given. An application has to, on the pool and on each of
- * its clients, or a connection that the server ends ends the process. Kysely keeps a connection whose reply
+ * Kysely does not listen to errors of its pool. An application must, on the pool and on each of its clients;
+ * otherwise the process crashes when the server ends a connection. Kysely keeps a connection whose reply
  * never comes: give the pool the option `stream`.
  *
- * @throws TypeError when `db` is something else, or a transaction.
+ * @throws TypeError if `db` is something else, or a transaction.
  */
 export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
   requireMembers('fromKysely', 'a Kysely instance', db, [
@@ -63,13 +63,13 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
     },
     connection: () => (use) => db.connection().execute(use),
     async query(on, text, values) {
-      // Users' plug-ins rename columns, or parse what looks like JSON.
+      // The user's plug-ins may rename columns, or parse values that look like JSON.
       const executor = (on as KyselyExecutor).withoutPlugins()
       const { rows } = await executor.executeQuery(rawQuery(text, values))
       return rows as readonly Row[]
     },
   })
-  // Its pool cannot be seen.
+  // Kysely does not expose the options of its pool.
   return noteKeepsSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 

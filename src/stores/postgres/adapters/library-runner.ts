@@ -2,11 +2,11 @@ import { noAnswer, noConnection, ROLLBACK_MS } from '../deadline.js'
 import type { Row, StatementLimits, TransactionLimits, TransactionRunner } from '../runner.js'
 import { dropIfReadOnly } from './read-only.js'
 
-/** A library that has a transaction function of its own and runs a statement at a time. */
+/** A library that has its own transaction function and runs one statement at a time. */
 export interface Library<Tx, Connection> {
-  /** The library's own transaction function. */
+  /** Opens a transaction with the library's own function. */
   transaction(limits: TransactionLimits): Open<Tx>
-  /** One connection, in no transaction that outlasts the statement. */
+  /** Opens one connection, without a transaction that outlasts the statement. */
   connection(limits: StatementLimits | undefined): Open<Connection>
   query(on: Tx | Connection, text: string, values: readonly unknown[]): Promise<readonly Row[]>
 }
@@ -14,7 +14,7 @@ export interface Library<Tx, Connection> {
 export function libraryRunner<Tx, Connection>(
   library: Library<Tx, Connection>,
 ): TransactionRunner<Tx> {
-  /** Transactions whose last statement through this runner was answered: those are not dead. */
+  /** Transactions whose last statement through this runner succeeded, so that they are not aborted. */
   const alive = new WeakSet<WeakKey>()
 
   async function queryIn(
@@ -51,7 +51,7 @@ export function libraryRunner<Tx, Connection>(
           const result = await work(tx)
           const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
           bound(commitMs, noAnswer(commitMs))
-          // Postgres answers the COMMIT of a dead transaction with ROLLBACK, and libraries call it done.
+          // Postgres answers COMMIT in an aborted transaction with ROLLBACK, which libraries take for success.
           if (!alive.has(tx as WeakKey)) await library.query(tx, 'select 1', [])
           return result
         } catch (error) {
@@ -62,7 +62,7 @@ export function libraryRunner<Tx, Connection>(
         }
       })
       return run.catch((error: unknown) => {
-        // A rollback that fails too must not hide why.
+        // The error of a failed rollback must not hide the first one.
         throw failure ? failure.error : error
       })
     },
@@ -79,20 +79,20 @@ export function libraryRunner<Tx, Connection>(
 }
 
 /**
- * Gives `use` a connection or a transaction, and takes it back when `use` has settled. When `abandoned`
- * aborts, nobody waits for it any more: a library that can destroys the connection.
+ * Passes a connection or a transaction to `use`, and releases it when `use` has settled. When `abandoned`
+ * aborts, the caller no longer waits: a library that can destroys the connection.
  */
 export type Open<Handle> = <R>(
   use: (handle: Handle) => Promise<R>,
   abandoned?: AbortSignal,
 ) => Promise<R>
 
-/** From now on the caller waits this long for the end, and then gets the reason. */
+/** Limits the rest of the caller's wait to `ms`; after that it is rejected with `reason`. */
 type Bound = (ms: number, reason: unknown) => void
 
 /**
- * Waits for `open` no longer than `acquireMs`, whatever the pool of the library does: when its connection
- * comes too late, `use` is not called. Past its bound the library goes on, alone, unless it heeds the signal.
+ * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if its connection comes
+ * later, `use` is not called. After a limit the library continues alone, unless it reacts to the signal.
  */
 function openInTime<Handle, R>(
   open: Open<Handle>,

@@ -4,9 +4,9 @@ const waiting: (() => void)[] = []
 let sender: MessagePort | undefined
 
 /**
- * Resolves where the event loop hears from the network, which comes before its immediates. What postgres.js
- * writes in an immediate is sent by the next one. A connection that closes in between never writes again,
- * nor does the one that takes its place.
+ * Resolves in the poll phase of the event loop, which comes before its immediates. A write that postgres.js
+ * makes in an immediate is sent by the next one. A connection that closes in between never writes again,
+ * nor does its replacement.
  */
 export function nextPoll(): Promise<void> {
   sender ??= openChannel()
@@ -14,7 +14,7 @@ export function nextPoll(): Promise<void> {
   return new Promise((resolve) => waiting.push(resolve))
 }
 
-/** Holds no process open. */
+/** Does not keep the process alive. */
 function openChannel(): MessagePort {
   const { port1, port2 } = new MessageChannel()
   port2.on('message', () => waiting.shift()?.())

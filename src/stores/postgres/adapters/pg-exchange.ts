@@ -1,7 +1,7 @@
 import type { Row, Statement } from '../runner.js'
 import { boundValue, readValue } from './pg-values.js'
 
-/** The functions of pg's `Connection` that a query of one's own may call. */
+/** The functions of pg's `Connection` that a custom query may call. */
 export interface PgConnectionLike {
   readonly stream: { cork?(): void; uncork?(): void }
   query(text: string): void
@@ -14,7 +14,7 @@ export interface PgConnectionLike {
 
 export interface StatementResult {
   readonly rows: Row[]
-  /** The tag of its completion, such as `COMMIT`; empty when it did not complete. */
+  /** The command tag, such as `COMMIT`; empty if the statement did not complete. */
   command: string
 }
 
@@ -29,14 +29,14 @@ interface Field {
 }
 
 /**
- * Several statements in one round trip, as a query of its own for pg's `client.query`. Statements
- * without values go as one simple query, others each with Parse, Bind and Execute before one Sync;
- * either way Postgres skips whatever follows one that fails. Statements are unnamed, for pgbouncer.
+ * Several statements in one round trip, as a custom query for pg's `client.query`. Statements without
+ * values are sent as one simple query, others each with Parse, Bind and Execute before one Sync; in
+ * both cases Postgres skips the statements after one that fails. Statements are unnamed, for pgbouncer.
  */
 export class PgExchange {
-  /** Settles when the server is ready for the next query, or the connection has failed. */
+  /** Resolves when the server is ready for the next query; rejects if a statement or the connection fails. */
   readonly settled: Promise<StatementResult[]>
-  /** Called by pg when its own `query_timeout` is over, and by us, so that it ends its timer. */
+  /** Called by pg when its own `query_timeout` is reached, and by this class, so that pg stops its timer. */
   callback: (error: Error | null, results?: StatementResult[]) => void
 
   readonly #results: StatementResult[] = [{ rows: [], command: '' }]
@@ -44,14 +44,14 @@ export class PgExchange {
   #connection: PgConnectionLike | undefined
   #fields: readonly Field[] = []
 
-  /** Without statements it holds its place among the client's queries until `send`. */
+  /** Without statements it keeps its place among the client's queries until `send`. */
   constructor(statements?: readonly Statement[]) {
     this.#statements = statements?.map(bind)
     this.callback = () => {}
     this.settled = new Promise((resolve, reject) => {
       this.callback = (error, results = []) => (error ? reject(error) : resolve(results))
     })
-    // Whoever waits for it learns of the failure; it may also be that nobody does.
+    // A failure must not become an unhandled rejection: `settled` may have no listener.
     this.settled.catch(() => {})
   }
 
@@ -117,7 +117,7 @@ export class PgExchange {
   }
 }
 
-/** Before anything is sent: a value that cannot be bound must not leave half an exchange behind. */
+/** Runs before anything is sent: a value that cannot be bound must not leave an incomplete exchange. */
 function bind({ text, values }: Statement): BoundStatement {
   return { text, values: values.map(boundValue) }
 }

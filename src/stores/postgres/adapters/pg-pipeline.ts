@@ -4,13 +4,13 @@ import { PgExchange, type StatementResult } from './pg-exchange.js'
 import type { PgClientLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'
 
-/** What is said to the server in one transaction. */
+/** Sends the statements of one transaction. */
 export interface Conversation {
-  /** In one round trip, `begin` included when nothing was sent before. */
+  /** Sends statements in one round trip, with `begin` if nothing was sent before. */
   send(statements: readonly Statement[]): Promise<readonly StatementResult[]>
-  /** Sends `begin` now, unless it is under way. */
+  /** Sends `begin` now, unless it was sent. */
   openUnlessOpened(): void
-  /** The same, then `commit`. Nothing when it has committed; rejects when a commit before it failed. */
+  /** Sends the statements, then `commit`. Does nothing after a commit; rejects if an earlier commit failed. */
   commit(statements?: readonly Statement[]): Promise<void>
   rollBack(): Promise<void>
 }
@@ -29,7 +29,7 @@ export function converse(client: PgClientLike, limits: TransactionLimits): Conve
     openUnlessOpened: send.open,
     commit(statements = []) {
       const exchange = [...statements, { text: 'commit', values: [] }]
-      // Nobody cancels it; a server that never answers is given up.
+      // A COMMIT is never cancelled, but the wait for its answer is limited.
       const tooLate = (): Error => noAnswer(transactionMs)
       committing ??= within(transactionMs, send.after(exchange), { tooLate }).then(checkCommit)
       return committing
@@ -52,8 +52,8 @@ interface Sender {
 }
 
 /**
- * An exchange that sends nothing yet stands first among the client's queries: whatever a handler
- * queries comes after `begin`, though `begin` waits for the first statements to go with it.
+ * Queues an exchange that sends nothing yet as the first of the client's queries. So the queries of a
+ * handler come after `begin`, although `begin` waits to be sent with the first statements.
  */
 function sendExchange(client: PgClientLike, begin: Statement): Sender {
   let opening: PgExchange | undefined = new PgExchange()
@@ -78,7 +78,7 @@ function sendExchange(client: PgClientLike, begin: Statement): Sender {
   }
 }
 
-/** For clients that take no exchange: a query each, sent without waiting for those before. */
+/** For clients that cannot take an exchange: sends one query per statement, without waiting for the previous ones. */
 function sendEach(client: PgClientLike, begin: Statement): Sender {
   const sendOne = async ({ text, values }: Statement): Promise<StatementResult> => {
     const { rows, command } = await client.query({ text, values, types: OWN_PARSERS })

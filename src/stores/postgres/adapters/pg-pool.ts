@@ -4,11 +4,11 @@ import type { TypeParsers } from './pg-values.js'
 
 /** A pool of pg 8.23 or later; `T` is its client. */
 export interface PgPoolLike<T> {
-  /** The pool's own: tells it from a client. */
+  /** Distinguishes a pool from a client. */
   readonly totalCount: number
-  /** The pool's own: `stream` makes its sockets. */
+  /** `stream` creates the pool's sockets. */
   readonly options?: { readonly stream?: unknown }
-  /** The pool's own. */
+  /** Borrows a client. */
   connect(): Promise<T>
   connect(
     callback: (
@@ -17,9 +17,9 @@ export interface PgPoolLike<T> {
       done: (release?: unknown) => void,
     ) => void,
   ): void
-  /** The pool's own. */
+  /** Emitted when an idle client fails. */
   on(event: 'error', listener: (error: Error) => void): unknown
-  /** The pool's own. */
+  /** Emitted when a client is borrowed. */
   on(event: 'acquire', listener: (client: unknown) => void): unknown
 }
 
@@ -34,11 +34,11 @@ interface PgQueryConfig {
   readonly types: TypeParsers
 }
 
-/** What the adapter uses of a client. */
+/** The parts of a client that the adapter uses. */
 export interface PgClientLike {
-  /** Queries do not wait for each other's answers. */
+  /** Whether queries are sent without waiting for earlier answers. */
   readonly pipeline?: boolean
-  /** Only the client that is written in JavaScript has one. */
+  /** Only the JavaScript client has one. */
   readonly connection?: object
   query(exchange: PgExchange): unknown
   query(config: PgQueryConfig): Promise<PgResultLike>
@@ -47,11 +47,11 @@ export interface PgClientLike {
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** A client of the pool, in our hands. */
+/** A borrowed client. */
 export interface Loan<T> {
   readonly tx: T
   readonly client: PgClientLike
-  /** Gives it back; one whose state is not known is destroyed. */
+  /** Returns the client to the pool; destroys it if its state is unknown. */
   giveBack(isSound: boolean): void
 }
 
@@ -64,14 +64,14 @@ export function isPgPool(pool: unknown): boolean {
   return isPool && typeof totalCount === 'number'
 }
 
-/** An idle client's error would end the process. The pool has removed that client already. */
+/** An idle client's error would crash the process. The pool has already removed that client. */
 export function outliveIdleErrors(pool: PgPoolLike<unknown>): void {
   if (LISTENED_TO.has(pool)) return
   LISTENED_TO.add(pool)
   pool.on('error', () => {})
 }
 
-/** The same for clients in use, where a library that borrows them does not listen itself. */
+/** Adds a listener to clients in use, for a library that borrows them without a listener of its own. */
 export function outliveClientErrors(pool: PgPoolLike<unknown>): void {
   if (CLIENTS_LISTENED_TO.has(pool)) return
   CLIENTS_LISTENED_TO.add(pool)
@@ -82,7 +82,7 @@ export function outliveClientErrors(pool: PgPoolLike<unknown>): void {
   })
 }
 
-/** A client within the time; one that comes later goes back at once. */
+/** Borrows a client within `acquireMs`. A client that comes later is returned immediately. */
 export function borrow<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<Loan<T>> {
   return within(acquireMs, connect(pool), {
     tooLate: () => noConnection(acquireMs),
@@ -91,8 +91,8 @@ export function borrow<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<Loan<
 }
 
 /**
- * By the callback, in which a client is listened to at once: one byte stream can hold that it is ready
- * and that the server ends it, and a promise goes on only after both.
+ * Uses the callback form, so that the client has a listener immediately: one chunk of bytes can
+ * contain both its readiness and the end of its connection, and a promise continues only after both.
  */
 function connect<T>(pool: PgPoolLike<T>): Promise<Loan<T>> {
   return new Promise((resolve, reject) => {
@@ -106,7 +106,7 @@ function connect<T>(pool: PgPoolLike<T>): Promise<Loan<T>> {
 function loanOf<T>(tx: T): Loan<T> {
   const client = clientOf(tx)
   let isLost = false
-  // The query under way, or the next one, fails with it, too.
+  // The current query, or the next one, fails with this error too.
   const lost = (): void => {
     isLost = true
   }

@@ -1,4 +1,4 @@
-/** How pg asks for the function that reads a column. */
+/** pg's interface for the functions that parse columns. */
 export interface TypeParsers {
   getTypeParser(oid: number, format?: string): (text: string) => unknown
 }
@@ -9,7 +9,7 @@ const INT2 = 21
 const INT4 = 23
 const OID = 26
 
-/** Reads columns as pg does by itself, whatever parsers the user has put in; other types are text. */
+/** Parses columns by pg's defaults, whatever parsers the user has set; other types are text. */
 export const OWN_PARSERS: TypeParsers = {
   getTypeParser: (oid) => (text) => readValue(oid, text),
 }
@@ -29,7 +29,7 @@ export function readValue(oid: number, text: string): unknown {
   }
 }
 
-/** What is bound: text, or bytes in Postgres's own format of `bytea`. */
+/** Converts a value for binding: to a text, or to bytes in the binary format of `bytea`. */
 export function boundValue(value: unknown): string | Buffer | null {
   if (value === null || value === undefined) return null
   if (typeof value === 'string') return value

@@ -14,11 +14,11 @@ import { isReadOnly } from './read-only.js'
 const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
 /**
- * Runs transactions on a pool of pg (node-postgres) 8.23 or later; `transactionOf` gives the pool's
- * client. The pool gets one listener of its `error` event, so that an idle client whose connection is
- * lost does not end the process.
+ * Runs transactions on a pool of pg (node-postgres) 8.23 or later; `transactionOf` returns the pool's
+ * client. The pool gets one listener for its `error` event, so that an idle client that loses its
+ * connection does not crash the process.
  *
- * @throws TypeError for anything but a pool.
+ * @throws TypeError if `pool` is not a pool.
  */
 export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool)) throw new TypeError('fromPg: expected a Pool of pg')
@@ -37,7 +37,7 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
       const conversation = converse(loan.client, limits)
       conversations.set(loan.tx as object, conversation)
       const giveBack = (isSound: boolean): void => {
-        // Before the next one borrows the same client, which may be at once.
+        // Must come before the next transaction borrows the same client, possibly immediately.
         conversations.delete(loan.tx as object)
         loan.giveBack(isSound)
       }

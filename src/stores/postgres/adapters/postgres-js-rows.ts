@@ -1,7 +1,7 @@
 import type { Row } from '../runner.js'
 import { readValue } from './pg-values.js'
 
-/** A result of `raw()`: rows are lists of bytes that no parser of the user's has seen. */
+/** A result of `raw()`: its rows are lists of bytes, which no parser of the user has changed. */
 export interface RawResult extends ArrayLike<ArrayLike<Uint8Array | null>> {
   readonly columns?: readonly { readonly name: string; readonly type: number }[] | null
 }
@@ -9,8 +9,8 @@ export interface RawResult extends ArrayLike<ArrayLike<Uint8Array | null>> {
 export type NameTransform = ((name: string) => string) | undefined
 
 /**
- * The rows under the names that the statement gives them. The user's transform, such as
- * `postgres.camel`, has changed these; it is undone for the names that stand in the text.
+ * Returns the rows with the column names of the statement. The user's transform, such as
+ * `postgres.camel`, changed these names; this restores the names that occur in the text.
  */
 export function rowsOf(result: RawResult, text: string, transform: NameTransform): Row[] {
   const columns = result.columns ?? []

@@ -5,23 +5,23 @@ import { sqlStateOf } from '../sql-state.js'
 import { nextPoll } from './next-poll.js'
 import type { NameTransform, RawResult } from './postgres-js-rows.js'
 
-/** `sql` of postgres.js 3.4; `T` is what `sql.begin` gives to its callback. */
+/** `sql` of postgres.js 3.4; `T` is the object that `sql.begin` passes to its callback. */
 export interface PostgresJsLike<T> {
-  /** The library's own: how it renames columns, and what makes its sockets. */
+  /** `transform` renames columns, `socket` creates the sockets. */
   readonly options: {
     readonly transform: { readonly column: { readonly from: NameTransform } }
     readonly socket?: unknown
   }
-  /** The library's own. */
+  /** Runs `work` in a transaction. */
   begin<R>(work: (sql: T) => R | Promise<R>): Promise<unknown>
-  /** The library's own. */
+  /** Runs `work` in a transaction with options such as its isolation level. */
   begin<R>(options: string, work: (sql: T) => R | Promise<R>): Promise<unknown>
 }
 
 interface Result extends RawResult {
-  /** What the server says that it has done. */
+  /** The command tag of the server's answer. */
   readonly command: string
-  /** The connection's backend. */
+  /** `pid` is the process id of the connection's backend. */
   readonly state: { readonly pid: number }
 }
 
@@ -36,30 +36,30 @@ interface TransactionLike {
 /** A transaction that the library holds open until `end` is called. */
 export interface Open<T> {
   readonly tx: T
-  /** The library sends its `commit`. */
+  /** Lets the library send its `commit`. */
   readonly end: () => void
-  /** The library rolls back. */
+  /** Lets the library roll back. */
   readonly fail: (reason: unknown) => void
   /** Settles when the library has ended the transaction, or lost its connection. */
   readonly ended: Promise<unknown>
-  /** How long a server may take to answer the commit, before it is given up. */
+  /** The maximum wait for the answer to the commit. */
   readonly commitMs: number
   readonly handover: Handover
   /** The process id of the connection's backend, once it is known. */
   backend?: number
   closing?: Promise<void>
-  /** The server has refused to commit, which ends a transaction. */
+  /** Whether the server refused the commit, which ends a transaction. */
   isRefused?: boolean
 }
 
 /**
- * After each answer that leaves its connection in no transaction the library gives the connection to
- * another request, although the transaction's callback still runs. Only the handler can cause that, by a
+ * The library gives a connection to another request after each answer that leaves the connection outside a
+ * transaction, although the transaction's callback is still running. Only the handler can cause that, by a
  * text of several statements. From then on nothing of this transaction may be sent: the library would
- * queue it without end, or send it, also its `commit` or `rollback`, into the other's transaction.
+ * queue it forever, or send it, even its `commit` or `rollback`, into the other request's transaction.
  */
 interface Handover {
-  /** Rejects when it is known. */
+  /** Rejects when the handover is known. */
   readonly known: Promise<never>
   readonly cause: 'failed_statement' | 'other_request' | undefined
   tell(cause: 'failed_statement' | 'other_request'): void
@@ -85,15 +85,14 @@ function createHandover(): Handover {
 }
 
 /**
- * The library's own `commit` is a prepared statement, which the connection that pgbouncer gives it may not
- * know: then the transaction is rolled back, and the library takes that for done. This one commits, and
- * leaves the library an empty transaction to end.
+ * The library's own `commit` is a prepared statement, which the connection that pgbouncer assigns may not
+ * know. Then the transaction is rolled back, but the library treats it as committed. This statement
+ * commits, and leaves the library an empty transaction to end.
  */
 const COMMIT = 'commit and chain'
 
 const IN_FAILED_TRANSACTION = '25P02'
 
-// Behind a statement that hangs the library waits forever; the server ends that by its own time limit.
 export function unprepared(tx: unknown, text: string, values: readonly unknown[] = []): RawQuery {
   return (tx as TransactionLike).unsafe(text, values, { prepare: false })
 }
@@ -101,7 +100,7 @@ export function unprepared(tx: unknown, text: string, values: readonly unknown[]
 /** Rejects unless the server has committed. */
 export async function commit(open: Open<unknown>): Promise<void> {
   try {
-    // Awaited as every statement is: the library sends a query when its `then` is called.
+    // `await` sends the query: the library sends one when its `then` is called.
     const { command } = await unprepared(open.tx, COMMIT)
     if (command !== 'COMMIT') throw new Error(`Postgres answered COMMIT with ${command}`)
   } catch (error) {
@@ -110,7 +109,7 @@ export async function commit(open: Open<unknown>): Promise<void> {
   }
 }
 
-/** What becomes of it is of no matter: the transaction that the library ends is empty. */
+/** Lets the library end its transaction. That is empty, so the result does not matter. */
 export async function leave(open: Open<unknown>): Promise<void> {
   if (await isLostByNow(open)) return
   open.end()
@@ -120,15 +119,15 @@ export async function leave(open: Open<unknown>): Promise<void> {
 export async function rollBack(open: Open<unknown>, reason: unknown): Promise<void> {
   if (await isLostByNow(open)) return
   if (open.handover.cause !== undefined && !(await isStillOurs(open))) return
-  // The library logs that there is nothing to roll back.
+  // Otherwise the library logs that there is nothing to roll back.
   if (open.isRefused) unprepared(open.tx, 'begin').then(undefined, () => {})
   open.fail(reason)
   await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
 }
 
 /**
- * Whether the connection is in a transaction that a handler began after it ended its own. The statement
- * that failed there aborted it, so that the next one fails, too.
+ * Whether the connection is in a transaction that a handler began after it ended its own. The failed
+ * statement aborted that transaction, so the next statement fails too.
  */
 async function isStillOurs({ tx, handover }: Open<unknown>): Promise<boolean> {
   if (handover.cause === 'other_request') return false
@@ -139,8 +138,8 @@ async function isStillOurs({ tx, handover }: Open<unknown>): Promise<boolean> {
 }
 
 /**
- * The library writes even on a connection that was lost, and that ends the process: it is told of the
- * end only after a turn of the event loop in which the loss would have shown.
+ * Waits one turn of the event loop, in which a lost connection shows. The library would write even to a
+ * lost connection, which crashes the process.
  */
 export async function isLostByNow({ ended }: Open<unknown>): Promise<boolean> {
   let isLost = false
@@ -152,7 +151,7 @@ export async function isLostByNow({ ended }: Open<unknown>): Promise<boolean> {
   return isLost
 }
 
-/** The library queues without a bound: a transaction that it begins too late is rolled back unused. */
+/** The library queues without a limit: a transaction that it begins too late is rolled back unused. */
 export async function begin<T>(
   sql: PostgresJsLike<T>,
   limits: TransactionLimits,
@@ -172,7 +171,7 @@ export async function begin<T>(
       })
       ended.catch(onFailure)
     }
-    // The library gives the first transaction of a new connection the error that ended the one before.
+    // The library rejects the first transaction of a new connection with the error that ended the previous one.
     attempt((error) => (isFatal(error) && !isOver ? attempt(reject) : reject(error)))
   })
   const tooLate = (): Error => {
@@ -184,7 +183,7 @@ export async function begin<T>(
 
 const isFatal = (error: unknown): boolean => Object(error).severity === 'FATAL'
 
-/** On a connection that was lost the library can send nothing: nobody waits for the work any more. */
+/** Also rejects when the connection is lost: the library can then send nothing, so the work is not awaited. */
 export function orLost<R>(working: Promise<R>, ended: Promise<unknown>): Promise<R> {
   return new Promise((resolve, reject) => {
     working.then(resolve, reject)

@@ -24,14 +24,14 @@ import { dropIfReadOnly } from './read-only.js'
 
 const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
-// Fails with a cause where an error that was swallowed makes the commit roll back.
+// Fails with a cause if an error that was swallowed would make the commit roll back.
 const PROBE: Statement = { text: 'select 1', values: [] }
 
 /**
- * Runs transactions on postgres.js 3.4 by `sql.begin`; `transactionOf` gives what that gives to its
- * callback. postgres.js keeps a connection whose reply never comes: give it the option `socket`.
+ * Runs transactions on postgres.js 3.4 by `sql.begin`; `transactionOf` returns the object that this passes
+ * to its callback. postgres.js keeps a connection whose reply never comes: give it the option `socket`.
  *
- * @throws TypeError for anything but what `postgres()` returns.
+ * @throws TypeError if `sql` is not the result of `postgres()`.
  */
 export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> {
   if (!isPostgresJs(sql)) {
@@ -46,7 +46,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     throw new Error('fromPostgresJs: the transaction has ended, or its connection was lost')
   }
 
-  /** A backend has one transaction: one that is open on the same was ended. */
+  /** A backend has only one transaction, so that another open one on the same backend must have ended. */
   function claim(open: Open<T>, backend: number): void {
     open.backend = backend
     for (const other of running.values()) {
@@ -82,7 +82,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     try {
       const lost = open.ended.catch(async (error: unknown) => {
         if (open.closing === undefined) throw error
-        // The library fails with any error that a query had, also where a savepoint has undone it.
+        // The library rejects with the error of any failed query, even if a savepoint has undone it.
         await open.closing
       })
       const result = await orLost(work(open.tx), lost)
@@ -97,7 +97,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     }
   }
 
-  /** A transaction is closed once, whoever asks for it again. */
+  /** Closes a transaction only once, even if it is called again. */
   function close(open: Open<T>, statements: readonly Statement[]): Promise<void> {
     open.closing ??= (async () => {
       if (await isLostByNow(open)) await open.ended
@@ -112,7 +112,10 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     return open.closing
   }
 
-  /** In a transaction: outside of one the library does not tell a statement that waits from a sent one. */
+  /**
+   * Runs the statement in a transaction, because outside one the library does not distinguish a queued
+   * statement from a sent one.
+   */
   function queryAlone(statement: Statement, limits: StatementLimits): Promise<readonly Row[]> {
     const { acquireMs, statementMs } = limits
     const timeout = { text: `set local statement_timeout = ${Math.ceil(statementMs)}`, values: [] }
@@ -142,12 +145,12 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   return noteKeepsSilentConnections(runner, 'the option socket of postgres()')
 }
 
-/** What `begin` and `reserve` give has no `begin`. */
+/** The objects from `begin` and `reserve` have no `begin`. */
 function isPostgresJs(sql: unknown): boolean {
   return typeof sql === 'function' && typeof Object(sql).begin === 'function'
 }
 
-/** All of them, or the first failure in their order once all have settled. */
+/** Resolves to all values, or rejects with the first failure in order, once all promises have settled. */
 async function allDone<T>(sent: readonly Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(sent)
   return settled.map((each) => {

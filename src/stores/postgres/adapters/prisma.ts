@@ -4,18 +4,18 @@ import { libraryRunner } from './library-runner.js'
 import { requireMembers } from './required-members.js'
 
 /**
- * What is used of a `PrismaClient`, extended or not; `Tx` is its `Prisma.TransactionClient`. TypeScript infers
- * it from the overload that stands at the same place.
+ * The parts of a `PrismaClient`, extended or not, that the adapter uses; `Tx` is its
+ * `Prisma.TransactionClient`. TypeScript infers it from the overload at the same position.
  */
 export interface PrismaLike<Tx> extends RawPrisma {
-  /** Prisma's own. */
+  /** The form for a list of queries; not used. */
   $transaction(queries: never[]): Promise<unknown>
-  /** Prisma's own. */
+  /** Runs `run` in a transaction. */
   $transaction<R>(run: (tx: Tx) => Promise<R>, limits?: PrismaLimits): Promise<R>
 }
 
 interface RawPrisma {
-  /** Prisma's own. */
+  /** Runs a raw query. */
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>
 }
 
@@ -25,9 +25,9 @@ interface RawPrisma {
  * @inline
  */
 interface PrismaLimits {
-  /** By default 2000. */
+  /** Default: 2000. */
   readonly maxWait: number
-  /** By default 5000. */
+  /** Default: 5000. */
   readonly timeout: number
   readonly isolationLevel?: 'ReadCommitted' | 'RepeatableRead' | 'Serializable'
 }
@@ -43,11 +43,10 @@ const ISOLATION_LEVELS = {
  * for a transaction are set to those of the store.
  *
  * Prisma listens to a client's errors too late. The adapter needs
- * `onConnect: (client) => client.on('error', () => {})`, or a server that is stopped just as it lets a
- * connection in ends the process. Prisma keeps a connection whose reply never comes: give the adapter the
- * option `stream`.
+ * `onConnect: (client) => client.on('error', () => {})`; otherwise the process crashes if a server stops just as it
+ * accepts a connection. Prisma keeps a connection whose reply never comes: give the adapter the option `stream`.
  *
- * @throws TypeError when `prisma` is something else, or the client of a transaction.
+ * @throws TypeError if `prisma` is something else, or the client of a transaction.
  */
 export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
   requireMembers('fromPrisma', 'a PrismaClient', prisma, [
@@ -64,7 +63,7 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
     },
     connection(limits) {
       if (!limits) return (use) => use(prisma)
-      // Only a transaction, here of one statement, is given up by Prisma where no connection comes in time.
+      // Prisma limits the wait for a connection only for a transaction, so this one has a single statement.
       const own = { maxWait: limits.acquireMs, timeout: limits.statementMs }
       return (use) => prisma.$transaction((tx) => use(tx as RawPrisma), own)
     },
@@ -72,6 +71,6 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
       return (await (on as RawPrisma).$queryRawUnsafe(text, ...values)) as readonly Row[]
     },
   })
-  // The options of its adapter cannot be seen.
+  // Prisma does not expose the options of its adapter.
   return noteKeepsSilentConnections(runner, 'the option stream of PrismaPg')
 }

@@ -3,16 +3,16 @@ import { sqlStateOf } from '../sql-state.js'
 
 const READ_ONLY_SQL_TRANSACTION = '25006'
 
-/** One text, because a library may give the connection to another request after the rollback. */
+/** A single text, because a library may give the connection to another request after the rollback. */
 const TERMINATE = 'rollback; select pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())'
 
-/** Whether the server is a standby, or has become read-only: a pool must not keep its connection. */
+/** Whether the server is a standby, or has become read-only, so that a pool must not keep its connection. */
 export const isReadOnly = (error: unknown): boolean =>
   sqlStateOf(error) === READ_ONLY_SQL_TRANSACTION
 
 /**
- * Lets a read-only server end the connection on which it answered with this error: the pool of a library
- * then drops it. Libraries have no other way in common. Never rejects.
+ * Makes a read-only server end the connection on which it answered with this error, so that the
+ * library's pool drops it. The libraries have no other way in common. Never rejects.
  */
 export async function dropIfReadOnly(
   error: unknown,

@@ -1,4 +1,4 @@
-/** Turns down an address, a configuration or another library's client, before the first request does. */
+/** Refuses an address, a configuration or another library's client, before the first request fails. */
 export function requireMembers(
   subject: string,
   expected: string,

@@ -2,21 +2,21 @@ import type { Isolation, Row, TransactionRunner } from '../runner.js'
 import { libraryRunner, type Open } from './library-runner.js'
 import { requireMembers } from './required-members.js'
 
-/** What is used of a `DataSource` on Postgres; `Tx` is its `EntityManager`. */
+/** The parts of a `DataSource` on Postgres that the adapter uses; `Tx` is its `EntityManager`. */
 export interface DataSourceLike<Tx> {
-  /** Its `type` is `postgres`. */
+  /** `type` must be `postgres`. */
   readonly options: { readonly type: string }
-  /** TypeORM's own. */
+  /** Runs `run` in a transaction. */
   transaction<R>(run: (tx: Tx) => Promise<R>): Promise<R>
-  /** TypeORM's own. */
+  /** Runs `run` in a transaction with an isolation level. */
   transaction<R>(isolation: Uppercase<Isolation>, run: (tx: Tx) => Promise<R>): Promise<R>
-  /** TypeORM's own. */
+  /** Creates a query runner, which has its own connection. */
   createQueryRunner(): QueryRunnerLike<Tx>
 }
 
 interface QueryRunnerLike<Tx> {
   readonly manager: EntityManagerLike & Pick<DataSourceLike<Tx>, 'transaction'>
-  /** Resolves to the client of pg. */
+  /** Resolves to pg's client. */
   connect(): Promise<unknown>
   query(
     text: string,
@@ -30,20 +30,20 @@ interface EntityManagerLike {
   readonly queryRunner?: Pick<QueryRunnerLike<unknown>, 'query'>
 }
 
-/** Of pg: destroys a connection on which a query is under way. */
+/** pg's client. `end` destroys a connection that has a query in progress. */
 interface ClientLike {
   end(): Promise<void>
 }
 
 /**
- * Runs a store on a `DataSource` of TypeORM (1.1) for Postgres: `fromTypeOrm(source)`. Where statements are
- * logged, TypeORM logs what the store writes, too.
+ * Runs a store on a `DataSource` of TypeORM (1.1) for Postgres: `fromTypeOrm(source)`. If statements are
+ * logged, TypeORM also logs those of the store.
  *
  * TypeORM listens to a client's errors too late. The source needs
- * `extra: { onConnect: (client) => client.on('error', () => {}) }`, or a server that is stopped just as it lets
- * a connection in ends the process.
+ * `extra: { onConnect: (client) => client.on('error', () => {}) }`; otherwise the process crashes if a server
+ * stops just as it accepts a connection.
  *
- * @throws TypeError when `source` is something else, or of another database.
+ * @throws TypeError if `source` is something else, or of another database.
  */
 export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<Tx> {
   const expected = 'a DataSource of type postgres'
@@ -63,7 +63,7 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
     async query(on, text, values) {
       const { queryRunner } = on as EntityManagerLike
       if (!queryRunner) throw new TypeError('This EntityManager is in no transaction')
-      // `manager.query` gives the rows of an UPDATE or DELETE in another form than those of a SELECT.
+      // `manager.query` returns the rows of an UPDATE or DELETE in a different form from those of a SELECT.
       const { records } = await queryRunner.query(text, [...values], true)
       return records as readonly Row[]
     },

@@ -17,21 +17,21 @@ import {
 
 export interface CheckOptions {
   readonly schema: string
-  /** A role that may own the schema, beside those that are trusted anyway. */
+  /** A role that may own the schema, in addition to the roles that are always trusted. */
   readonly schemaOwner?: string | undefined
-  /** The wait for a connection, in ms. */
+  /** The maximum wait for a connection, in ms. */
   readonly acquireMs: number
-  /** Whether the store sweeps, and so must be allowed to delete. */
+  /** Whether the store sweeps, and so needs the right to delete. */
   readonly sweeps: boolean
 }
 
 const STATEMENT_MS = 5000
 
 /**
- * Looks whether the database can be trusted with records, and whether all is there that they need.
- * Resolves to what may cost acknowledged writes, or time, all the same.
+ * Checks whether the database can be trusted with records, and has everything that they need. Resolves to
+ * warnings of a possible loss of acknowledged writes, or of time.
  *
- * @throws ServiceAuthError `unavailable` when it is out of reach, `unfit` with every fault that was found.
+ * @throws ServiceAuthError `unavailable` if it cannot be reached, `unfit` with every fault that was found.
  */
 export async function checkPostgres<Tx>(
   runner: TransactionRunner<Tx>,
@@ -42,7 +42,7 @@ export async function checkPostgres<Tx>(
     inReach(runner.query(undefined, text, [], limits))
 
   const foreign = foreignServer(onlyRow(await ask(SERVER_NAME)))
-  // Another kind of server need not understand the rest.
+  // Another kind of server may not understand the other queries.
   if (foreign.length > 0) throw unfit(foreign)
   const server = serverFindings(onlyRow(await ask(SERVER_FACTS)))
   const faults = [...server.faults, ...schemaFaults(schema, await ask(schemaFacts(schema, sweeps)))]
@@ -76,10 +76,10 @@ async function hasConnectionCheck(
   }
 }
 
-/** Classes of SQLSTATE that tell of a server which serves nobody at present. */
+/** SQLSTATE classes of a server that cannot serve at present. */
 const AWAY = ['08', '53', '57', '58']
 
-/** Says what has failed by its code alone: messages of clients hold addresses, names and values. */
+/** Reports a failure by its code alone, because messages of clients contain addresses, names and values. */
 async function inReach<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
@@ -117,7 +117,7 @@ const LOCKS = 'advisory locks do not hold: two connections got the same one'
 const UNTRIED =
   'no second connection was to be had in time, so it is not known whether advisory locks hold'
 
-/** Tries whether a transaction is one, and whether a lock that it has taken is refused to others. */
+/** Tests whether the statements of a transaction stay together, and whether its lock is refused to others. */
 async function holdTogether<Tx>(
   runner: TransactionRunner<Tx>,
   limits: TransactionLimits,
@@ -135,7 +135,7 @@ async function tryLocks<Tx>(
   tx: Tx,
   { acquireMs, transactionMs }: TransactionLimits,
 ): Promise<Findings> {
-  // Nobody else can hold it.
+  // Random, so that no other session holds it.
   const lock = lockLiteral(randomBytes(8).readBigInt64BE().toString())
   const take = `select pg_catalog.pg_try_advisory_xact_lock(${lock})::text as taken`
   const first = onlyRow(await runner.query(tx, IDENTITY, []))
@@ -150,7 +150,7 @@ async function tryLocks<Tx>(
   return { faults: holds ? [] : [LOCKS], warnings: [] }
 }
 
-/** What another connection answers; undefined where there is none, as in a pool of one. */
+/** Returns the answer on another connection; `undefined` if there is none, as in a pool of one. */
 async function elsewhere(ask: () => Promise<readonly Row[]>): Promise<readonly Row[] | undefined> {
   try {
     return await ask()
@@ -163,7 +163,7 @@ async function elsewhere(ask: () => Promise<readonly Row[]>): Promise<readonly R
 const isSameTransaction = (first: Row, last: Row): boolean =>
   ['transaction', 'backend'].every((column) => textIn(first, column) === textIn(last, column))
 
-/** What pgbouncer says to `begin`. */
+/** Part of pgbouncer's answer to `begin`. */
 const POOLING_MESSAGE = /statement pooling mode/
 
 function isStatementPooling(error: unknown): boolean {

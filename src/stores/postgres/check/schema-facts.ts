@@ -4,8 +4,8 @@ import { BEGIN_RUN_TYPES, objectFaults, TABLES } from '../sql/object-faults.js'
 import { textIn } from '../sql/read-columns.js'
 
 /**
- * Asks for the comment of a schema and for the rights of the role of now, as rows of texts: `needed`,
- * and what there is, nothing where it is missing.
+ * SQL for the comment on a schema and the rights of the current role, as rows of texts: `needed`, and
+ * `held`, which is null if the object is missing.
  */
 export function schemaFacts(schema: string, sweeps: boolean): string {
   const rights = sweeps ? ['select', 'insert', 'delete'] : ['select', 'insert']
@@ -30,7 +30,7 @@ export function schemaFacts(schema: string, sweeps: boolean): string {
   return queries.join('\nunion all ')
 }
 
-/** What the rows say. */
+/** Returns the faults that the rows of `schemaFacts` show. */
 export function schemaFaults(schema: string, rows: readonly Row[]): readonly string[] {
   const held = new Map(rows.map((row) => [textIn(row, 'needed'), textIn(row, 'held')]))
   if (!held.has('comment')) return [`the schema ${schema} is missing: run the SQL of migration()`]
@@ -53,10 +53,10 @@ export function schemaFaults(schema: string, rows: readonly Row[]): readonly str
 }
 
 /**
- * Asks why the objects of a schema must not be trusted. Their owners may be a superuser, the owner of the
- * database, `schemaOwner`, the role of now, and each role that it belongs to. A superuser belongs to no
- * role by being one. Before Postgres 15 every role could make others members of itself, so that there only
- * what a superuser or the owner of the database has granted counts.
+ * SQL for the reasons not to trust the objects of a schema. Their owner may be a superuser, the owner of
+ * the database, `schemaOwner`, the current role, or a role that it belongs to. A superuser does not belong
+ * to other roles just because it is one. Before Postgres 15 every role could make others members of
+ * itself, so there only memberships count that a superuser or the owner of the database granted.
  */
 export function untrustedObjects(schema: string, schemaOwner: string | undefined): string {
   const databaseOwner = `(select datdba from pg_catalog.pg_database

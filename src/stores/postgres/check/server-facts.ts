@@ -1,7 +1,7 @@
 import type { Row } from '../runner.js'
 import { textIn } from '../sql/read-columns.js'
 
-/** What a server and its settings must be, as text columns. For servers that pass `foreignServer`. */
+/** SQL for the state and the settings of the server, as text columns. For servers that pass `foreignServer`. */
 export const SERVER_FACTS = `select
   pg_catalog.pg_is_in_recovery()::text as standby,
   pg_catalog.current_setting('transaction_read_only') as readonly,
@@ -14,20 +14,20 @@ export const SERVER_FACTS = `select
       or sync_state is null and pg_catalog.current_setting('synchronous_standby_names') <> ''
   )::text as awaited`
 
-/** What names the server. Every server that speaks like Postgres answers it. */
+/** SQL that identifies the server. Every server with the protocol of Postgres answers it. */
 export const SERVER_NAME = `select version() as version,
   current_setting('server_version_num') as number`
 
 const OLDEST_NUMBER = 140_000
 const OLDEST = 14
 
-/** Servers that speak like Postgres; their advisory locks are missing or local to a node. */
+/** Servers with the protocol of Postgres whose advisory locks are missing, or local to a node. */
 const RELATIVES: readonly (readonly [RegExp, string])[] = [
   [/^CockroachDB/i, 'CockroachDB'],
   [/-YB-|Yugabyte/i, 'YugabyteDB'],
 ]
 
-/** What is wrong with the server's kind or age. */
+/** Returns the faults in the server's kind or version. */
 export function foreignServer(row: Row): readonly string[] {
   const version = textIn(row, 'version') ?? ''
   const relative = RELATIVES.find(([pattern]) => pattern.test(version))
@@ -37,13 +37,13 @@ export function foreignServer(row: Row): readonly string[] {
     : [`the server is older than Postgres ${OLDEST}`]
 }
 
-/** What is found of a server: `faults` say that it must not be used, `warnings` what it may lose. */
+/** `faults` are reasons not to use a server; `warnings` name what it may lose. */
 export interface Findings {
   readonly faults: readonly string[]
   readonly warnings: readonly string[]
 }
 
-/** What the answer to `SERVER_FACTS` says. */
+/** Evaluates the row of `SERVER_FACTS`. */
 export function serverFindings(row: Row): Findings & { readonly takesWrites: boolean } {
   const faults: string[] = []
   const isStandby = textIn(row, 'standby') === 'true'
@@ -62,7 +62,9 @@ export function serverFindings(row: Row): Findings & { readonly takesWrites: boo
 const ASYNCHRONOUS =
   'a standby is asynchronous: a failover to it takes writes that were acknowledged, with their records'
 
-/** Whether some standby is not waited for. Of one that no right shows, the settings must tell. */
+/**
+ * Whether COMMIT does not wait for some standby. If the role may not see the state of a standby, the settings decide.
+ */
 function isAsynchronous(row: Row): boolean {
   const standbys = Number(textIn(row, 'standbys'))
   if (standbys === 0) return false

@@ -3,18 +3,18 @@ import type { Opened } from '../sql/statements.js'
 import type { Place } from '../store-context.js'
 
 /**
- * The server ends what this process has not ended: later, because a connection that it ends under a rollback
- * may go back to the pool as a good one.
+ * The server's time limit is later than the store's, because a connection that the server ends during a
+ * rollback may return to the pool as a good one.
  */
 const SERVER_GRACE_MS = 500
 
 export interface Opening {
   readonly ids: RecordIds
-  /** Whether the server is to look whether its client is still there. */
+  /** Whether the server checks during a statement that its client is still connected. */
   readonly checksConnection: boolean
 }
 
-/** Bounds the transaction, tries the locks and looks for the record, in this order. */
+/** Sets the limits of the transaction, tries the lock and looks for the record, in this order. */
 export async function open<Tx>(
   { runner, statements, limits }: Place<Tx>,
   { ids, checksConnection }: Opening,
@@ -25,15 +25,15 @@ export async function open<Tx>(
   if (runner.batch === undefined) {
     return statements.readOpened(await runner.query(tx, statement.text, statement.values))
   }
-  // A client that can sends it together with its `begin`.
+  // A client with `batch` can send the statement together with its `begin`.
   const [rows = []] = await runner.batch(tx, [statement])
   return statements.readOpened(rows)
 }
 
 /**
- * The fence of a run.
+ * Returns the fence of a run.
  *
- * @throws TypeError when it is no safe integer.
+ * @throws TypeError if it is not a safe integer.
  */
 export function fenceOf(opened: Opened): number {
   const fence = opened.lock === 'taken' ? Number(opened.fence) : Number.NaN

@@ -7,7 +7,7 @@ import { outcomeOf, unavailable } from './run-outcome.js'
 import { failureAt } from './statement-failure.js'
 import { attempt } from './transaction-attempt.js'
 
-/** Makes the `run` of a coupled store. */
+/** Creates the `run` function of a coupled store. */
 export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStore['run'] {
   const flights = createFlights()
   const probe = createProbe(place)
@@ -33,8 +33,8 @@ export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStor
 
 interface Probe {
   /**
-   * Whether the server can look whether a client is still there. Asked once, outside of any run: in a
-   * transaction, a refusal would end it. Rejects while the server is out of reach.
+   * Whether the server can check for disconnected clients. Sends one query, outside a transaction,
+   * which an error would abort. Rejects while the server cannot be reached.
    */
   read(): Promise<boolean>
 }
@@ -61,28 +61,28 @@ function createProbe<Tx>(place: Place<Tx>): Probe {
   }
 }
 
-/** A key that is being looked up, or run, in this process. */
+/** A key that this process is looking up or running. */
 interface Flight {
-  /** Resolves when it is known whether its handler runs. */
+  /** Resolves once it is known whether the handler runs. */
   readonly opened: Promise<void>
   isRunning: boolean
 }
 
 interface Flights {
-  /** Whether a handler of the key runs, once its lookup has ended. */
+  /** Whether a handler of the key is running, after a lookup in progress has ended. */
   isRunning(id: string): Promise<boolean>
-  /** Takes off, unless another flight of the key is under way. */
+  /** Registers a flight of the key, unless another one is registered. */
   takeOff(id: string): TakenOff
 }
 
 interface TakenOff {
-  /** The handler runs: whoever asks for the key need not ask the database. */
+  /** Marks the handler as running: further requests with the key need no query. */
   run(): void
-  /** Nothing is under way any more. */
+  /** Ends the flight. */
   land(): void
 }
 
-/** What is under way in this process, so that equal requests spare the database. */
+/** Tracks the lookups and runs of this process, so that equal requests need no query. */
 export function createFlights(): Flights {
   const flights = new Map<string, Flight>()
 

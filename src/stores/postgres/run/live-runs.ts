@@ -4,37 +4,37 @@ import { sqlStateOf } from '../sql-state.js'
 import { type RevocableHandle, revocableHandle } from '../transaction-proxy/transaction-proxy.js'
 import { isServerFailure } from './statement-failure.js'
 
-/** A token that a run has used up inside its transaction. */
+/** A token that a run used up inside its transaction. */
 export interface UsedToken {
   readonly id: string
   readonly ttlMs: number
 }
 
-/** A handler at work inside its transaction. */
+/** A handler that runs inside its transaction. */
 export interface LiveRun<Tx> {
   /** The digest of the key and its scope. */
   readonly key: string
   readonly tx: Tx
-  /** The transaction as the handler gets it. */
+  /** The transaction object for the handler. */
   handle(): Tx
-  /** Resolves when the calls that the handler has made on it have been answered; then all fails. */
+  /** Resolves when the handler's calls on the transaction have been answered; from then on all calls fail. */
   callsEnded(): Promise<void>
-  /** Whatever was made from the handle fails. */
+  /** Makes everything that was made from the handle fail. */
   revoke(): void
   readonly usedTransaction: boolean
-  /** Whether the writes of a refusal stay. */
+  /** Whether the writes of a refusal are kept. */
   keepsWrites: boolean
   readonly usedTokens: UsedToken[]
-  /** The last failure of a statement that was the server's own. */
+  /** The last failure of a statement that the server caused. */
   readonly serverFailure: ServerFailure | undefined
-  /** Remembers why a statement failed, if that was the server's own failure. */
+  /** Records the error of a failed statement if the server caused it. */
   noteFailure(error: unknown): void
 }
 
-/** A statement in a run's transaction failed because of the server. */
+/** A failure of a statement in a run's transaction that the server caused. */
 export interface ServerFailure {
   readonly error: unknown
-  /** Whether a later statement succeeded: the handler has undone this one by a savepoint. */
+  /** Whether a later statement succeeded, because the handler rolled back to a savepoint. */
   isUndone: boolean
 }
 
@@ -43,14 +43,14 @@ type Begun = Pick<CoupledRequest, 'requester' | 'key' | 'usedLate'>
 /** The runs whose handlers have not answered yet. */
 export interface LiveRuns<Tx> {
   begin({ requester, key, usedLate }: Begun, tx: Tx): LiveRun<Tx>
-  /** No call that the handler still makes on its transaction is sent. */
+  /** Ends a run's handler: its later calls on the transaction are not sent. */
   end(requester: object): void
-  /** @throws ServiceAuthError where the requester has no run, or it has been answered. */
+  /** @throws ServiceAuthError if the requester has no run, or has been answered. */
   of(requester: object, by: string): LiveRun<Tx>
 }
 
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
-  // Each leaves it when its run ends.
+  // `end` removes each entry when its run ends.
   const ofRequesters = new Map<object, { run: LiveRun<Tx>; stop(): void }>()
 
   return {

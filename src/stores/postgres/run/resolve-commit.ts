@@ -10,24 +10,24 @@ import { findingOf, type KeptEnding } from './run-stage.js'
 import { type ClosingStage, failureAt } from './statement-failure.js'
 import type { Subject } from './transaction-attempt.js'
 
-/** A record that is written by itself: whether it was, or why not. */
+/** The result of writing a record outside the run's transaction. */
 export type KeptAlone = 'kept' | 'conflict' | 'failure'
 
-/** What a COMMIT has done, by what is there now. */
+/** The outcome of a COMMIT, judged by the record that exists now. */
 export type Truth =
   | { readonly type: 'committed' }
-  /** Another run's record is there. */
+  /** Another run's record exists. */
   | { readonly type: 'overtaken'; readonly by: Exclude<CoupledFinding, { outcome: 'running' }> }
   | { readonly type: 'nothing' }
   | { readonly type: 'unknown' }
 
 const UNIQUE_VIOLATION = '23505'
 const LOCK_NOT_AVAILABLE = '55P03'
-/** What Postgres says of the id of a transaction that it has not begun yet. */
+/** Postgres's error for the id of a transaction that it has not begun yet. */
 const INVALID_PARAMETER_VALUE = '22023'
 const PAUSE_MS = 50
 
-/** Writes the record by a statement of its own. The first record wins. */
+/** Writes the record in a statement of its own. The first record wins. */
 export async function keepAlone<Tx>(
   place: Place<Tx>,
   ids: RecordIds,
@@ -45,17 +45,16 @@ export async function keepAlone<Tx>(
   }
 }
 
-/** Remembers the tokens of a run that was rolled back. */
+/** Records the tokens of a run that was rolled back. */
 export async function useUp<Tx>(place: Place<Tx>, tokens: readonly UsedToken[]): Promise<void> {
   const { statements, limits, schema } = place
   const uses = tokens.map(({ id, ttlMs }) =>
     ask(place, statements.useUp(tokenIds(id, schema), { ttlMs, waitMs: limits.resolveMs })),
   )
-  // As after a crash: who cannot reach the database cannot write to it.
+  // A failure is ignored, as after a crash: without the database, nothing can be written.
   await Promise.allSettled(uses)
 }
 
-/** Looks for the record. */
 async function look<Tx>(place: Place<Tx>, ids: RecordIds): Promise<KeptRecord | undefined> {
   return place.statements.readLooked(await ask(place, place.statements.look(ids)))
 }
@@ -64,13 +63,13 @@ async function look<Tx>(place: Place<Tx>, ids: RecordIds): Promise<KeptRecord | 
 export interface Unheard {
   readonly ids: RecordIds
   readonly ending: KeptEnding
-  /** Its id. */
+  /** The transaction's id. */
   readonly fence: number
 }
 
 /**
- * What a COMMIT that nobody has heard of has done. It waits for the run's lock first, then looks in
- * another statement: one alone would look before it has the lock.
+ * Finds out what a COMMIT without a reply did. Waits for the run's lock first, then looks for the
+ * record in another statement, because a single one would look before it has the lock.
  */
 async function learn<Tx>(place: Place<Tx>, unheard: Unheard): Promise<Truth> {
   const { acquireMs, resolveMs } = place.limits
@@ -93,12 +92,12 @@ async function truthOf<Tx>(place: Place<Tx>, { ids, ending, fence }: Unheard): P
   const record = await look(place, ids)
   if (record === undefined) return { type: 'nothing' }
   const isAsOurs = record.isSame && isEqual(record.result, ending.result)
-  // Another run may have left the same result, or none, too.
+  // Another run may also have stored the same result, or none.
   const isOurs = isAsOurs && !(await isRolledBack(place, fence))
   return isOurs ? { type: 'committed' } : { type: 'overtaken', by: findingOf(record) }
 }
 
-/** `false` too where the server knows nothing of the transaction, as after a failover. */
+/** Also `false` if the server does not know the transaction, as after a failover. */
 async function isRolledBack<Tx>(place: Place<Tx>, fence: number): Promise<boolean> {
   const { statements } = place
   try {
@@ -112,7 +111,7 @@ async function isRolledBack<Tx>(place: Place<Tx>, fence: number): Promise<boolea
 const isEqual = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
   one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0
 
-/** A transaction that was to be committed. */
+/** A transaction that the store tried to commit. */
 interface Closing<Tx> extends Subject<Tx> {
   readonly ending: KeptEnding
   /** The transaction's id. */
@@ -126,7 +125,7 @@ interface Failed {
   readonly error: unknown
 }
 
-/** What has become of a transaction whose record or COMMIT has failed. */
+/** Returns the outcome of a transaction whose record or COMMIT failed. */
 export async function failedClosing<Tx>(
   place: Place<Tx>,
   closing: Closing<Tx>,
@@ -149,7 +148,7 @@ export async function failedClosing<Tx>(
   }
 }
 
-/** Learns what a COMMIT has done that nobody has heard of. */
+/** Returns the outcome of a transaction whose COMMIT got no reply. */
 export async function unheardCommit<Tx>(
   place: Place<Tx>,
   closing: Closing<Tx>,
@@ -163,7 +162,7 @@ function outcomeBy<Tx>(truth: Truth, { ending, usedTransaction }: Closing<Tx>): 
     case 'committed':
       return { outcome: 'committed', usedTransaction }
     case 'overtaken':
-      // The caller gets its refusal all the same: that nothing was written is true.
+      // The caller still gets its refusal, because it is true that nothing was written.
       if (ending.type === 'refuse') return { outcome: 'refusal_lost', to: 'conflict' }
       return { outcome: 'overtaken', by: truth.by }
     case 'nothing':
@@ -179,7 +178,7 @@ const undone = (reason: Undone): CoupledOutcome & { readonly outcome: 'undone' }
   mayRetryNow: false,
 })
 
-/** A row with the id of one's own is there: the key's record, unless it is in another table. */
+/** Returns the outcome by the key's record after a unique violation; `otherwise` if another table had it. */
 async function overtakenOr<Tx>(
   place: Place<Tx>,
   closing: Closing<Tx>,

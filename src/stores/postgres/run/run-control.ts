@@ -1,16 +1,16 @@
 import { advance, type Life, type LifeEvent } from './run-stage.js'
 
-/** How far a run has come, and how much time it has left. */
+/** The stage of a run, and its timer. */
 export interface Lifeline {
   readonly life: Life
-  /** Aborts when the run has been given up. */
+  /** Aborts when the run is given up. */
   readonly signal: AbortSignal
   happen(event: LifeEvent): void
-  /** The stage that is going on begins now, and may take so many ms. */
+  /** Restarts the timer: the stage may take `ms`. */
   limit(ms: number): void
-  /** Rejects when the time is over. */
+  /** Rejects if the time limit is reached first. */
   within<T>(work: Promise<T>): Promise<T>
-  /** No more time runs. */
+  /** Stops the timer. */
   end(): void
 }
 
@@ -28,7 +28,7 @@ export function createLifeline(): Lifeline {
     get life() {
       return life
     },
-    // Made when a handler first asks for it: few do.
+    // Created lazily, because few handlers use it.
     get signal() {
       controller ??= new AbortController()
       if (life.at === 'given_up') controller.abort()
@@ -41,16 +41,16 @@ export function createLifeline(): Lifeline {
   }
 }
 
-/** One limit of time, which can be set again. It holds no process open. */
+/** A time limit that can be set again. It does not keep the process alive. */
 interface TimeLimit {
-  /** Rejects when the time is over. */
+  /** Rejects when the limit is reached. */
   readonly over: Promise<never>
-  /** The time is over so many ms from now. */
+  /** Sets the limit to `ms` from now. */
   set(ms: number): void
   clear(): void
 }
 
-/** `strike` is called before anybody who waits hears that the time is over. */
+/** `strike` is called before `over` rejects. */
 function createTimeLimit(strike: () => void): TimeLimit {
   let timer: NodeJS.Timeout | undefined
   let tell: (reason: Error) => void

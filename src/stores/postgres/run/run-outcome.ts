@@ -4,7 +4,7 @@ import type { Place } from '../store-context.js'
 import { failedClosing, keepAlone, unheardCommit, useUp } from './resolve-commit.js'
 import type { Attempted, Subject } from './transaction-attempt.js'
 
-/** Finds out what has become of a request, and keeps what is to be kept beside the transaction. */
+/** Determines the outcome of a request, and stores the record or tokens that must survive a rollback. */
 export async function outcomeOf<Tx>(
   place: Place<Tx>,
   subject: Subject<Tx>,
@@ -12,9 +12,9 @@ export async function outcomeOf<Tx>(
 ): Promise<CoupledOutcome> {
   const outcome = await judge(place, subject, attempted)
   const { usedTokens, settled, ended } = attempted
-  // Only this tells that the transaction has kept them: what was looked up may be another run's.
+  // Only this proves that the transaction stored the tokens; a record found later may be another run's.
   if (settled === 'committed' || usedTokens.length === 0) return outcome
-  // While the transaction lasts, it has the tokens.
+  // Until the transaction ends, it holds the tokens.
   const used = ended.then(() => useUp(place, usedTokens))
   if (settled !== undefined) await used
   return outcome
@@ -52,7 +52,7 @@ async function judge<Tx>(
   }
 }
 
-/** Nothing of a request has happened: the database could not be asked. */
+/** The outcome of a request that did nothing, because the database could not be queried. */
 export function unavailable(settled: Attempted['settled']): CoupledOutcome {
   if (settled === 'committed') {
     throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
@@ -73,7 +73,7 @@ function assertRolledBack(settled: Attempted['settled']): void {
   )
 }
 
-/** The writes of the handler are gone. A refusal is kept all the same, by a statement of its own. */
+/** The handler's writes were rolled back. A refusal is still stored, by a statement of its own. */
 async function rolledBack<Tx>(
   place: Place<Tx>,
   { request, ids }: Subject<Tx>,
@@ -83,7 +83,7 @@ async function rolledBack<Tx>(
   const { ending } = life
   if (ending.type === 'roll_back' && !isUncoupled) return { outcome: 'rolled_back' }
   const kept = await keepAlone(place, ids, {
-    // Without a result, a retry does not run: what was written would be written again.
+    // A record without a result prevents a retry, which would repeat writes that the handler committed.
     result: ending.type === 'roll_back' ? undefined : ending.result,
     retentionMs: request.retentionMs,
     usedToken: usedTokens.length > 0,

@@ -2,16 +2,16 @@ import type { CoupledEnding, CoupledFinding } from '../../../idempotency/coupled
 import type { KeptRecord, Opened } from '../sql/statements.js'
 
 /**
- * How far a run has come.
+ * The stage of a run.
  *
- * - `opening`: nobody knows yet whether the handler may run.
- * - `known`: it may not, because of what was found.
- * - `running`: the handler is at work.
- * - `undoing`: it has answered, and its writes go.
- * - `recording`: it has answered, and its record is being written.
- * - `committing`: whoever does not hear of the transaction any more does not know whether it committed.
- * - `failed`: it has answered, but the server failed a statement of its handler; it rolls back.
- * - `given_up`: it took too long; nothing of it will be committed.
+ * - `opening`: it is not known yet whether the handler may run.
+ * - `known`: the handler may not run, because of `finding`.
+ * - `running`: the handler is running.
+ * - `undoing`: the handler has answered, and its writes are rolled back.
+ * - `recording`: the handler has answered, and its record is being written.
+ * - `committing`: COMMIT may have been sent; without a reply, its outcome is unknown.
+ * - `failed`: the handler has answered, but the server failed; the run rolls back.
+ * - `given_up`: the run took too long; nothing of it will be committed.
  */
 export type Life =
   | { readonly at: 'opening' }
@@ -23,15 +23,15 @@ export type Life =
   | { readonly at: 'failed' }
   | { readonly at: 'given_up'; readonly reason: 'store_unavailable' | 'timed_out' }
 
-/** An answer that is committed with the writes before it. */
+/** An ending whose answer can be committed with the handler's writes. */
 export type KeptEnding = Exclude<CoupledEnding, { readonly type: 'roll_back' }>
 
 /**
- * - `opened`: the lock is tried, and the record is looked for.
- * - `answered`: the handler has answered. `keepsWrites`: its writes stay even if it refuses.
- * - `failed`: what the handler answered does not count, because the server failed.
+ * - `opened`: the lock was tried, and the record was looked for.
+ * - `answered`: the handler has answered. `keepsWrites`: its writes are kept even if it refuses.
+ * - `failed`: the handler's answer does not count, because the server failed.
  * - `commits`: from here on the transaction may commit.
- * - `struck`: the time is over.
+ * - `struck`: the time limit was reached.
  */
 export type LifeEvent =
   | { readonly type: 'opened'; readonly opened: Opened }
@@ -40,7 +40,7 @@ export type LifeEvent =
   | { readonly type: 'commits' }
   | { readonly type: 'struck' }
 
-/** What does not follow from the stage changes nothing. */
+/** Returns the stage after an event. An event that does not fit the stage changes nothing. */
 export function advance(life: Life, event: LifeEvent): Life {
   switch (event.type) {
     case 'opened':
@@ -56,13 +56,12 @@ export function advance(life: Life, event: LifeEvent): Life {
   }
 }
 
-/** A record wins over the lock: of many replays at once, all but one find it taken. */
+/** A record takes precedence over the lock: of many simultaneous replays, all but one find it taken. */
 function afterOpening({ lock, record }: Opened): Life {
   if (record !== undefined) return { at: 'known', finding: findingOf(record) }
   return lock === 'running' ? { at: 'known', finding: { outcome: 'running' } } : { at: 'running' }
 }
 
-/** What a record says to a request. */
 export function findingOf({
   isSame,
   result,

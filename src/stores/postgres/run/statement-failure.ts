@@ -1,14 +1,16 @@
-/** Which statement has failed: the record's, or one after which the transaction may have committed. */
+/**
+ * The statement that failed: the one that writes the record, or one after which the transaction may have committed.
+ */
 export type ClosingStage = 'record' | 'commit'
 
 /**
- * What a transaction that failed at its end has come to.
+ * The result of a transaction that failed at its end.
  *
- * - `overtaken`: a row with this id is there; it may be the key's record.
- * - `conflict`: it lost against another transaction, and may succeed at once.
- * - `unclear`: nobody knows whether it has committed.
- * - `unavailable`: it has not committed, through no fault of its own.
- * - `refused`: it has not committed, and will not the next time.
+ * - `overtaken`: a row with this id exists; it may be the key's record.
+ * - `conflict`: the transaction lost against another one, and an immediate retry may succeed.
+ * - `unclear`: it is not known whether it committed.
+ * - `unavailable`: it did not commit, for a reason outside the transaction.
+ * - `refused`: it did not commit, and a retry will not either.
  */
 export type ClosingFailure = 'overtaken' | 'conflict' | 'unclear' | 'unavailable' | 'refused'
 
@@ -25,10 +27,10 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   '25P04', // transaction_timeout
 ])
 const INSUFFICIENT_RESOURCES = '53'
-/** Of the connection, an operator, the system, and Postgres itself: they say nothing of a COMMIT. */
+/** The classes for the connection, operators, the system and Postgres itself: they say nothing about a COMMIT. */
 const OF_THE_SERVER: ReadonlySet<string> = new Set(['08', '57', '58', 'XX'])
 
-/** Judges by the stage and the SQLSTATE (Postgres, "PostgreSQL Error Codes"), if there is one. */
+/** Classifies a failure by the stage and the SQLSTATE (Postgres, "PostgreSQL Error Codes"), if there is one. */
 export function failureAt(stage: ClosingStage, sqlState: string | undefined): ClosingFailure {
   const undecided = stage === 'commit' ? 'unclear' : 'unavailable'
   if (sqlState === undefined) return undecided
@@ -41,8 +43,8 @@ export function failureAt(stage: ClosingStage, sqlState: string | undefined): Cl
 }
 
 /**
- * Whether a statement of a handler failed because of the server, so that another one may do it: it lacks a
- * resource (class 53), is read-only, or ended the connection (57P01 to 57P05).
+ * Whether a handler's statement failed because of the server, so that a retry may succeed: the server
+ * lacks a resource (class 53), is read-only, or ended the connection (57P01 to 57P05).
  */
 export const isServerFailure = (sqlState: string | undefined): boolean =>
   sqlState !== undefined &&

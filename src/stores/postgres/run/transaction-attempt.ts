@@ -12,62 +12,62 @@ import { createLifeline, type Lifeline } from './run-control.js'
 import type { Life } from './run-stage.js'
 import { serverFault, stateOf } from './transaction-state.js'
 
-/** A request, its handler, and where they meet. */
+/** A request and its handler, with the data that a run needs. */
 export interface Subject<Tx> {
   readonly request: CoupledRequest
   readonly ids: RecordIds
   readonly work: Parameters<CoupledStore['run']>[1]
   readonly live: LiveRuns<Tx>
-  /** Whether the server is to look whether its client is still there. */
+  /** Whether the server checks during a statement that its client is still connected. */
   readonly checksConnection: boolean
-  /** The handler begins. */
+  /** Called when the handler begins. */
   onRun(): void
 }
 
-/** What has become of one transaction. */
+/** The result of one transaction. */
 export interface Attempted {
-  /** How far it had come. */
+  /** The stage that the run reached. */
   readonly life: Life
-  /** Absent while nobody knows how it will end. */
+  /** `undefined` if the transaction did not settle in time. */
   readonly settled: { readonly error: unknown } | 'committed' | undefined
   /** The id of the transaction, once the handler has begun. */
   readonly fence: number | undefined
   readonly usedTransaction: boolean
   readonly usedTokens: readonly UsedToken[]
-  /** Whether it was to be rolled back, and its handler had ended it: what it wrote may be there. */
+  /** Whether the handler ended the transaction itself before it could be rolled back: its writes may be committed. */
   readonly isUncoupled: boolean
   /** Settles when the transaction has ended. Never rejects. */
   readonly ended: Promise<void>
 }
 
-/** What is known of a transaction while it goes on. */
+/** The state of a transaction in progress. */
 interface Going<Tx> {
   readonly place: Place<Tx>
   readonly subject: Subject<Tx>
   readonly lifeline: Lifeline
-  /** The client has called: it may do so once. */
+  /** Whether the client has called back; it may do so once. */
   isEntered: boolean
-  /** What the client has called is over. */
+  /** Whether that callback has settled. */
   isLeft: boolean
   fence: number | undefined
   run: LiveRun<Tx> | undefined
   isUncoupled: boolean
-  /** What `work` has rejected with. */
+  /** The error that `work` rejected with. */
   fault: { readonly error: unknown } | undefined
 }
 
-/** Thrown inside a transaction, so that it is rolled back. */
+/** Thrown inside a transaction to roll it back. */
 class Undo extends Error {
   override readonly name = 'Undo'
 }
 
-/** One for all: a stack for each replay would cost more than it tells. */
+/** A shared instance, because a stack trace for each replay would cost more than it is worth. */
 const UNDO = new Undo()
 
 /**
- * One transaction: looks whether the handler may run, runs it, and writes the record.
+ * Runs one transaction: looks whether the handler may run, runs it, and writes the record.
  *
- * @throws whatever `work` rejects with, which is a fault of ours.
+ * @throws the rejection of `work`, which is a fault of this package.
  */
 export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promise<Attempted> {
   const { acquireMs, transactionMs, resolveMs, isolation } = place.limits
@@ -84,7 +84,7 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
     fault: undefined,
   }
   lifeline.limit(acquireMs + resolveMs)
-  // A client may call it in the async context of whoever has freed the connection.
+  // A client may call it in the async context of the code that freed the connection.
   const inside = AsyncResource.bind(
     (tx: Tx) =>
       proceed(going, tx).finally(() => {
@@ -92,7 +92,7 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
       }),
     'express-service-auth:run',
   )
-  // An async function: one that throws at once has failed as one that rejects.
+  // Async, so that a runner that throws synchronously fails like one that rejects.
   const transact = async () =>
     place.runner.transaction(inside, { acquireMs, transactionMs, isolation })
   const settling: Promise<Attempted['settled']> = transact().then(
@@ -100,10 +100,10 @@ export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promi
     (error: unknown) => ({ error }),
   )
   const settled = await lifeline.within(settling).catch(() => undefined)
-  // A client that has lost its connection need not wait for the work.
+  // A client that lost its connection may reject before `inside` has settled.
   if (typeof settled === 'object' && !going.isLeft) lifeline.happen({ type: 'failed' })
   const { life } = lifeline
-  // A client may give a transaction up whose handler is still at work.
+  // A client may give up a transaction while its handler is still running.
   lifeline.happen({ type: 'struck' })
   lifeline.end()
   subject.live.end(subject.request.requester)
@@ -142,10 +142,10 @@ async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
 }
 
 /**
- * Looks at the transaction before a rollback, because what a handler has committed itself stays, and after a
- * failure of the server, which the handler may have answered with anything.
+ * Checks the transaction before a rollback, because writes that a handler committed itself are kept, and
+ * after a failure of the server, which the handler may have answered with any status.
  *
- * @throws the error by which the server has failed, or which shows that the transaction has ended.
+ * @throws the error with which the server failed, or which shows that the transaction has ended.
  */
 async function lookAtTransaction<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void> {
   const { place, lifeline, run } = going
@@ -176,7 +176,7 @@ async function handle<Tx>(going: Going<Tx>, fence: number): Promise<CoupledEndin
       },
       answered: () => live.end(request.requester),
     })
-    // What nobody waits for must not go on in the next request's transaction.
+    // Calls that the handler did not await must not continue in the next request's transaction.
     await going.run?.callsEnded()
     return ending
   } catch (error) {
@@ -201,11 +201,11 @@ async function record<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void
   }
   lifeline.happen({ type: 'commits' })
   assertAt(lifeline, 'committing')
-  // Nobody gives it up: it may have committed.
+  // Does not use `lifeline.within`, because the transaction may have committed.
   if (runner.commitWith !== undefined) await runner.commitWith(tx, [keep])
 }
 
-/** What is not at this stage any more is rolled back. */
+/** Throws, so that the transaction rolls back, unless the run is at `stage`. */
 function assertAt({ life }: Lifeline, stage: Life['at']): void {
   if (life.at !== stage) throw UNDO
 }

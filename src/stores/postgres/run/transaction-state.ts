@@ -7,12 +7,12 @@ import type { Life } from './run-stage.js'
 import { failureAt } from './statement-failure.js'
 
 /**
- * The state of a run's transaction when its handler has answered.
+ * The state of a run's transaction after its handler has answered.
  *
- * - `ended`: it is not the run's any more, so that its handler ended it.
+ * - `ended`: the run's transaction is no longer open, so its handler ended it.
  * - `aborted`: a statement failed; only a rollback is possible.
- * - `lost`: the connection, or the server behind it, is gone.
- * - `unknown`: the server did not answer in time.
+ * - `lost`: the connection or its server is not available.
+ * - `unknown`: the server did not answer in time, or with another error.
  */
 export type TransactionState =
   | { readonly is: 'open' | 'aborted' | 'unknown' }
@@ -21,7 +21,7 @@ export type TransactionState =
 const STATE_MS = 500
 const IN_FAILED_TRANSACTION = '25P02'
 
-/** Asks for it. The calls of the handler have ended: what takes long is a connection that has gone. */
+/** Queries the state. The handler's calls have ended, so only a lost connection is slow to answer. */
 export async function stateOf<Tx>(
   { runner, statements }: Place<Tx>,
   tx: Tx,
@@ -44,13 +44,13 @@ export async function stateOf<Tx>(
 interface Answered {
   readonly life: Life
   readonly state: TransactionState
-  /** The last one that a statement of the handler met. */
+  /** The last failure of the handler's statements that the server caused. */
   readonly failure: ServerFailure | undefined
 }
 
 /**
- * Why the handler's answer does not count: the connection was lost, or the server failed a statement whose
- * error the handler has passed on, or swallowed without a rollback to a savepoint.
+ * Returns why the handler's answer does not count: the connection was lost, or the server failed a
+ * statement whose error the handler passed on, or swallowed without a rollback to a savepoint.
  */
 export function serverFault({
   life,

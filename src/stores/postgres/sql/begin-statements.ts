@@ -4,7 +4,7 @@ import { onlyRow, textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
 import { type KeptRecord, readRecord } from './record-statements.js'
 
-/** What a transaction has found when it was opened. A record counts for more than a lock. */
+/** The result of opening a transaction. A record takes precedence over the lock. */
 export type Opened =
   | {
       readonly lock: 'taken'
@@ -19,32 +19,32 @@ export type Opened =
     }
 
 export interface Opening {
-  /** The longest that a statement, or an idle transaction, may take. */
+  /** The time limit of a statement, and of an idle transaction. */
   readonly transactionMs: number
-  /** Whether the server looks for a caller that is gone while it works; see `probe`. */
+  /** Whether the server checks during a statement that the client is still connected; see `probe`. */
   readonly checksConnection: boolean
 }
 
-/** What opens the transaction of a run. */
+/** The statements that open a run's transaction or wait for its end. */
 export interface OpeningStatements {
   /**
-   * Its bounds, its lock, and the look for a record, in one call of the function `begin_run`. There they
-   * are three statements, because each sees what was committed before it began: one that looks while it
-   * locks sees what was there before it had the lock. A function keeps its plans, where statements
-   * without names are planned again for each request.
+   * Sets the limits, tries the lock and looks for the record, in one call of the function `begin_run`.
+   * The function uses three statements, because each sees the commits from before it began: a statement
+   * that both locked and looked would see the state from before it had the lock. A function keeps its
+   * plans, while statements without names are planned again for each request.
    */
   open(ids: RecordIds, opening: Opening): Statement
   readOpened(rows: readonly Row[]): Opened
   /**
-   * Waits until nobody runs the key; in no transaction, so that the lock is free again at once. Fails
-   * with 55P03 after `waitMs`.
+   * Waits until no run has the key; outside a transaction, so that the lock is free again immediately.
+   * Fails with 55P03 after `waitMs`.
    */
   awaitEnd(ids: RecordIds, options: { readonly waitMs: number }): Statement
-  /** In no transaction: fails where the server cannot look for a caller that is gone. */
+  /** Runs outside a transaction. Fails if the server cannot check for disconnected clients. */
   probe(): Statement
 }
 
-/** How often a server that works looks whether the caller is still there: 500 ms. */
+/** How often the server checks during a statement that the client is still connected. */
 const CONNECTION_CHECK_MS = 500
 
 export function createOpeningStatements(schema: string): OpeningStatements {
@@ -53,7 +53,7 @@ export function createOpeningStatements(schema: string): OpeningStatements {
     open: (ids, { transactionMs, checksConnection }) => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
-        // With each type: a text without one would rather go to a function of this name that takes texts.
+        // The arguments have types, because untyped ones would match a function of this name that takes texts.
         `${lockLiteral(ids.keyLock)}::bigint, ` +
         `${settingLiteral(transactionMs)}::pg_catalog.text, ${checksConnection}) as opened`,
       values: [],
@@ -66,7 +66,7 @@ export function createOpeningStatements(schema: string): OpeningStatements {
       return { lock: 'taken', fence: lock, ...found }
     },
     awaitEnd: ({ keyLock }, { waitMs }) => ({
-      // `case` sets the bound before it waits. `void` is a type that not every client can read.
+      // `case` sets the limit before the wait. `concat` avoids the type `void`, which not every client can read.
       text:
         `select case when pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
         `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${lockLiteral(keyLock)})) end as ended`,
@@ -79,20 +79,20 @@ export function createOpeningStatements(schema: string): OpeningStatements {
   }
 }
 
-/** Both are bounded by the time of a transaction. */
+/** The settings that get the time limit of a transaction. */
 export const TIMEOUTS: readonly string[] = [
   'statement_timeout',
   'idle_in_transaction_session_timeout',
 ]
 
-/** Bounded by a time of its own. */
+/** The setting that gets a limit of its own. */
 export const CONNECTION_CHECK = 'client_connection_check_interval'
 export const CONNECTION_CHECK_LIMIT: string = settingLiteral(CONNECTION_CHECK_MS)
 
 /**
- * Lowers a setting of the transaction to the limit, and never raises it; zero is none. Statements of
- * plpgsql that it evaluates itself: what it gives to the server's executor costs more than the setting.
- * Uses the variable `held`.
+ * plpgsql that lowers a setting to the limit for this transaction, and never raises it; 0 means no limit.
+ * plpgsql evaluates these statements itself: one that it passes to the server's executor costs more than
+ * the setting. Uses the variable `held`.
  */
 export const lower = (setting: string, limit: string): string => `\
     held := pg_catalog.current_setting('${setting}');
@@ -102,10 +102,10 @@ export const lower = (setting: string, limit: string): string => `\
     end if;
 `
 
-/** Tries the lock: the transaction's id, or `running`. Without a table, as an expression. */
+/** An SQL expression, without a table, that tries the lock: the transaction's id, or `running`. */
 export const tryLock = (keyLock: string): string =>
   `case when pg_catalog.pg_try_advisory_xact_lock(${keyLock}) ` +
   "then pg_catalog.pg_current_xact_id()::pg_catalog.text else 'running' end"
 
-/** The lock, or the fence of who has it; then the record, where there is one. */
+/** `running`, or the transaction's id; then the record, if there is one. */
 const OPENED = /^(running|\d+)(?: (.*))?$/s

@@ -1,8 +1,8 @@
 /**
- * What may stand in the text of a statement: names, digests and integers of ours. All else is bound.
- * Names of types and functions are qualified, because a handler can change `search_path`; a literal with
- * a backslash is an `E''`, because it can change `standard_conforming_strings`. Each function that the
- * server has to look up and evaluate costs a request more than reading a literal.
+ * The text of a statement contains only names, digests and integers of this package; everything else is
+ * bound. Names of types and functions are qualified, because a handler can change `search_path`. A
+ * literal with a backslash is an `E''`, because a handler can change `standard_conforming_strings`. A
+ * function that the server has to look up and evaluate costs a request more than a literal.
  */
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
@@ -14,26 +14,25 @@ export const quotedSchema = (schema: string): string => `"${checked(schema, SCHE
 
 export const uuidLiteral = (uuid: string): string => `'${checked(uuid, UUID)}'::pg_catalog.uuid`
 
-/** Bytes that are given in hexadecimal. */
+/** A `bytea` literal from bytes in hexadecimal. */
 export const bytesLiteral = (bytes: string): string =>
   `E'\\\\x${checked(bytes, BYTES)}'::pg_catalog.bytea`
 
-/** An integer of 64 bits, for a function that takes nothing else. */
+/** A 64-bit integer, without a type: for a function that takes only `bigint`. */
 export const lockLiteral = (lock: string): string => `'${checked(lock, INTEGER)}'`
 
-/** The id of a transaction. */
+/** The id of a transaction, as an `xid8` literal. */
 export const fenceLiteral = (fence: string): string =>
   `'${checked(fence, INTEGER)}'::pg_catalog.xid8`
 
-/** A text that is an integer. */
 export const integerText = (integer: string): string => `'${checked(integer, INTEGER)}'`
 
-/** A duration that a setting takes: whole ms, at least one, because zero would be none. */
+/** A duration for a setting: whole ms, at least 1, because 0 would mean no limit. */
 export function settingLiteral(durationMs: number): string {
   return `'${Math.max(1, Math.ceil(finite(durationMs)))}ms'`
 }
 
-/** A duration from now, by the database's clock. */
+/** SQL for the time `durationMs` from now, by the database's clock. */
 export function momentIn(durationMs: number): string {
   const seconds = Math.ceil(Math.max(0, finite(durationMs))) / 1000
   return `pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) interval '${seconds.toFixed(3)} seconds'`

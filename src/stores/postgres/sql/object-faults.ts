@@ -13,11 +13,12 @@ const EQUALS = 'OPERATOR(pg_catalog.=)'
 const DIFFERS = 'OPERATOR(pg_catalog.<>)'
 
 /**
- * Selects, as texts in the column `fault`, why the objects of a schema must not be trusted. Another role
- * can have made each of them first: its code in a trigger, a rule, a default, a check or an index would
- * run with the rights of whoever writes, and its view or child table would choose which records are read.
- * A table therefore has to be exactly as `migration` makes it. `isTrusted` is SQL on a row `owner` of
- * `pg_roles`. All names are qualified, because the caller may have any search path; `in` cannot be.
+ * SQL that selects, as texts in the column `fault`, the reasons not to trust the objects of a schema.
+ * Another role may have created any of them first: its code in a trigger, a rule, a default, a check or
+ * an index would run with the rights of the role that writes, and its view or child table would choose
+ * which records are read. A table must therefore be exactly as `migration` creates it. `isTrusted` is SQL
+ * on a row `owner` of `pg_roles`. All names are qualified, because the caller may have any search path;
+ * `in` cannot be qualified, so it is not used.
  */
 export function objectFaults(schema: string, isTrusted: string): string {
   const queries = [

@@ -1,8 +1,8 @@
 import type { Row } from '../runner.js'
 
 /**
- * A column of ours. All are texts under names of one lower-case word, so that neither a type parser
- * nor a plug-in that renames columns gets at them.
+ * Reads a column of this package's statements. All columns are texts with names of one lower-case
+ * word, so that neither a type parser nor a plug-in that renames columns changes them.
  */
 export function textIn(row: Row, column: string): string | undefined {
   const value = row[column]
@@ -11,7 +11,7 @@ export function textIn(row: Row, column: string): string | undefined {
   throw new TypeError(`Postgres must answer with a text in the column ${column}`)
 }
 
-/** The one row of a statement that always has one. */
+/** Returns the row of a statement that always returns exactly one. */
 export function onlyRow(rows: readonly Row[] | undefined): Row {
   const [row] = rows ?? []
   if (row !== undefined && rows?.length === 1) return row

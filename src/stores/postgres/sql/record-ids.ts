@@ -2,34 +2,34 @@ import { hash } from 'node:crypto'
 import { textOfParts } from '../../../base/digest.js'
 import { DEFAULT_SCHEMA } from '../names.js'
 
-/** Where a record stands in the database, and what its runs lock. */
+/** The ids of a record in the database, and the lock of its runs. */
 export interface RecordIds {
-  /** A uuid: 16 bytes of a digest, without the bits of a version or variant. */
+  /** A UUID: 16 bytes of a digest, without version and variant bits. */
   readonly id: string
   /** 16 bytes of a digest, in hexadecimal. */
   readonly fingerprint: string
-  /** Held by whoever runs the key: a signed integer of 64 bits. */
+  /** The advisory lock that a run of the key holds: a signed 64-bit integer. */
   readonly keyLock: string
 }
 
-/** Where a used token stands in the database, and what whoever records it locks. */
+/** The id of a used token in the database, and the lock for recording it. */
 export interface TokenIds {
-  /** A uuid as that of a record. */
+  /** A UUID like that of a record. */
   readonly id: string
-  /** A signed integer of 64 bits. */
+  /** A signed 64-bit integer. */
   readonly lock: string
 }
 
 const ID_BYTES = 16
 const UUID_GROUPS = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/
 
-/** The ids of what is kept under the digest of a key, and of a fingerprint. */
+/** Derives the ids from the digest of a key and a fingerprint. */
 export function recordIds(
   key: string,
   fingerprint: string,
   schema: string = DEFAULT_SCHEMA,
 ): RecordIds {
-  // Locks are shared by all schemas of a database, rows are not.
+  // All schemas of a database share the locks, but not the rows.
   const ofKey = bytesOf(['record', schema, key])
   const ofRequest = bytesOf(['request', schema, key, fingerprint])
   return {
@@ -39,21 +39,21 @@ export function recordIds(
   }
 }
 
-/** The ids of a token that is known by this digest. */
+/** Derives the ids from the digest that identifies a token. */
 export function tokenIds(id: string, schema: string = DEFAULT_SCHEMA): TokenIds {
   const bytes = bytesOf(['token', schema, id])
   return { id: uuidIn(bytes), lock: lockIn(bytes) }
 }
 
-/** The lock of the one who sweeps, or migrates, a schema. */
+/** The lock for sweeping or migrating a schema. */
 export const schemaLock = (work: 'sweep' | 'migration', schema: string): string =>
   lockIn(bytesOf([`lock of a ${work}`, schema]))
 
-/** 32 bytes. The first part tells what they are for, so that nothing serves as two things. */
+/** A digest of 32 bytes. The first part names the purpose, so that no two purposes share a digest. */
 const bytesOf = (parts: readonly string[]): Buffer => hash('sha256', textOfParts(parts), 'buffer')
 
 const uuidIn = (bytes: Buffer): string =>
   bytes.toString('hex', 0, ID_BYTES).replace(UUID_GROUPS, '$1-$2-$3-$4-$5')
 
-/** Of the bytes that are no part of an id. */
+/** A lock number from the 8 bytes after the id. */
 const lockIn = (bytes: Buffer): string => bytes.readBigInt64BE(ID_BYTES).toString()

@@ -4,40 +4,40 @@ import { textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
 import { inTransaction } from './transaction-ended.js'
 
-/** What a record says to a request. */
+/** The record of a key, as read for a request. */
 export interface KeptRecord {
-  /** Whether it is the record of the same request, and not of another one under its key. */
+  /** Whether the record belongs to the same request, and not to another one with the same key. */
   readonly isSame: boolean
-  /** Undefined where it was not kept, and where it is another request's. */
+  /** `undefined` if it was not stored, or belongs to another request. */
   readonly result: Uint8Array | undefined
   readonly usedToken: boolean
 }
 
-/** What is kept of a run. */
+/** The values that the record of a run gets. */
 export interface Keeping {
   readonly result: Uint8Array | undefined
-  /** From the statement on, by the database's clock. */
+  /** Counted from the execution of the statement, by the database's clock. */
   readonly retentionMs: number
-  /** Whether the run has used a token up. */
+  /** Whether the run used up a token. */
   readonly usedToken: boolean
 }
 
-/** What is asked of the table of records. */
+/** The statements on the table of records. */
 export interface RecordStatements {
   /**
-   * The last statement of a transaction. Fails in any but that which `fence` names, in one that has
-   * failed (25P02), and where the key has a record (23505).
+   * Inserts the record, as the last statement of a transaction. Fails in any transaction except
+   * `fence`, in one that has failed (25P02), and if the key has a record (23505).
    */
   keep(ids: RecordIds, keeping: Keeping & { readonly fence: string }): Statement
-  /** Fails in any transaction but that which `fence` names, and in one that has failed. */
+  /** Fails in any transaction except `fence`, and in one that has failed. */
   assertIn(fence: string): Statement
-  /** As `keep`, as a statement of its own. */
+  /** Inserts the record like `keep`, but as a statement of its own. */
   keepAlone(ids: RecordIds, keeping: Keeping): Statement
   look(ids: RecordIds): Statement
   readLooked(rows: readonly Row[]): KeptRecord | undefined
-  /** What has become of a transaction; fails with 22023 for one that the server has not begun. */
+  /** Selects the status of a transaction. Fails with 22023 for one that the server has not begun. */
   fate(fence: string): Statement
-  /** `undefined` where the server has forgotten it. */
+  /** `undefined` if the server no longer knows the status. */
   readFate(rows: readonly Row[]): string | undefined
 }
 
@@ -52,7 +52,7 @@ export function createRecordStatements(schema: string): RecordStatements {
       text:
         `${insert}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ${bound}, ` +
         `${usedToken}, ${momentIn(retentionMs)})`,
-      // A text is the same to every client, whatever it makes of bytes.
+      // Base64 text, because clients handle bytes differently.
       values: result === undefined ? [] : [base64(result)],
     }
   }
@@ -77,7 +77,7 @@ export function createRecordStatements(schema: string): RecordStatements {
   }
 }
 
-/** What `readRecord` reads, as an expression over the table: its words, apart by blanks. */
+/** An SQL expression over the table for the text that `readRecord` reads: words separated by spaces. */
 export function recordText(fingerprint: string): string {
   const isSame = `fingerprint OPERATOR(pg_catalog.=) ${fingerprint}`
   return (

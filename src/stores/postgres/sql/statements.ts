@@ -5,7 +5,7 @@ import { textIn } from './read-columns.js'
 import type { TokenIds } from './record-ids.js'
 import { createRecordStatements, type RecordStatements } from './record-statements.js'
 
-/** All that is asked of the database while requests are served. */
+/** All statements that the store uses while it serves requests. */
 export type Statements = OpeningStatements & RecordStatements & TokenStatements
 
 export function createStatements(schema: string): Statements {
@@ -20,21 +20,21 @@ export type { Opened } from './begin-statements.js'
 export type { KeptRecord } from './record-statements.js'
 export { isEndedByHandler } from './transaction-ended.js'
 
-/** What is asked of the table of used tokens. */
+/** The statements on the table of used tokens. */
 interface TokenStatements {
   /**
-   * Records a token unless it is recorded, or is being recorded; by a statement of its own or inside a
-   * transaction. It never waits for another.
+   * Records a token, unless it is recorded or another transaction is recording it. Runs as a statement
+   * of its own or inside a transaction, and never waits for another transaction.
    */
   consume(token: TokenIds, ttlMs: number): Statement
   /**
-   * Records a token once no transaction is recording it any more; by a statement of its own. Fails with
-   * 55P03 after `waitMs`.
+   * Records a token after the end of a transaction that is recording it, as a statement of its own.
+   * Fails with 55P03 after `waitMs`.
    */
   useUp(token: TokenIds, options: { readonly ttlMs: number; readonly waitMs: number }): Statement
-  /** Whether `consume` has recorded it. */
+  /** Whether `consume` recorded the token. */
   readConsumed(rows: readonly Row[]): boolean
-  /** Looks for what others have committed; in no transaction. */
+  /** Looks for a token that another transaction committed; runs outside a transaction. */
   findToken(token: TokenIds): Statement
   readUsed(rows: readonly Row[]): boolean
 }
@@ -44,7 +44,7 @@ function createTokenStatements(schema: string): TokenStatements {
   const insert = `insert into ${table} (id, expires_at) select `
   return {
     consume: ({ id, lock }, ttlMs) => ({
-      // Who holds the lock has recorded it, and may not have committed yet: an insert would wait.
+      // The holder of the lock has recorded the token, but may not have committed yet: an insert would wait.
       text:
         `${insert}${uuidLiteral(id)}, ${momentIn(ttlMs)} ` +
         `where pg_catalog.pg_try_advisory_xact_lock(${lockLiteral(lock)}) ` +

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import { integerText } from './literals.js'
 
-/** Nobody else can make the server say this: it is another one in every process. */
+/** Random for each process, so that no other error can contain it. */
 const OWN_WORD = randomUUID()
 
 /**
- * What the server says when the trip-wire strikes. No statement holds it whole, so that a client that
- * quotes the statement in its error says something else.
+ * Matches the server's error if `inTransaction` fails. No statement contains the whole text, so that a
+ * client error that quotes the statement does not match.
  */
 const TOLD = new RegExp(`express-service-auth: transaction \\d+ ended ${OWN_WORD}`)
 
 const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError']
 const MESSAGES = ['message', 'originalMessage']
 
-/** How many errors are looked at; a circle of causes ends here too. */
+/** The maximum number of errors to inspect. */
 const MAX_LOOKED_AT = 64
 
 /**
- * A boolean expression that fails in any transaction but `fence`, and else is `value`. What fails is
- * the cast of a text. `concat` makes it, which Postgres takes to depend on settings, and so does not
- * evaluate before the statement runs.
+ * A boolean SQL expression that fails in any transaction except `fence`, and otherwise is `value`. It fails
+ * by the cast of a text. `concat` builds this text, because Postgres assumes that `concat` depends on
+ * settings, and so does not evaluate it before the statement runs.
  */
 export const inTransaction = (fence: string, value: boolean): string =>
   'case when pg_catalog.pg_current_xact_id() ' +
@@ -27,13 +27,15 @@ export const inTransaction = (fence: string, value: boolean): string =>
   `else pg_catalog.concat('express-service-auth: transaction ', ${integerText(fence)}, ' ended ', ` +
   `'${OWN_WORD}')::boolean end`
 
-/** For an adapter that sees by itself that a handler ended its transaction: `isEndedByHandler` knows it. */
+/**
+ * The error of an adapter that detects itself that a handler ended its transaction. `isEndedByHandler` recognises it.
+ */
 export const endedByHandler = (): Error =>
   new Error(`express-service-auth: transaction 0 ended ${OWN_WORD}`)
 
 /**
- * Whether a statement failed because it was not in the transaction of its run any more, which only
- * the handler can have ended. Never throws.
+ * Whether a statement failed because it was no longer in the transaction of its run, which only the handler
+ * can have ended. Never throws.
  */
 export function isEndedByHandler(error: unknown): boolean {
   const found = [error]

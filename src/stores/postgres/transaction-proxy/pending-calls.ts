@@ -1,10 +1,10 @@
 type Listener = (...values: unknown[]) => unknown
 
-/** Gets to know how the calls on a handle end. */
+/** Callbacks for the results of the calls on a handle. */
 export interface CallObserver {
   succeeded(): void
   failed(error: unknown): void
-  /** A call came after the answer, and was refused. */
+  /** Called when a call after the answer is refused. */
   refused(): void
 }
 
@@ -12,14 +12,14 @@ export const IGNORE: CallObserver = { succeeded: () => {}, failed: () => {}, ref
 
 /** The calls on a handle that have not been answered yet. */
 export interface PendingCalls {
-  /** The same promise to its caller; it counts until it settles. */
+  /** Counts a call until its answer settles. Returns a promise that settles in the same way. */
   count(answer: Promise<unknown>): Promise<unknown>
   /**
-   * Makes a query that is lazy start by listening to it; it counts until a listener hears of it, and not
-   * while the listener goes on.
+   * Starts a lazy query by adding listeners to it. Counts the query until a listener is called, but not
+   * while that listener runs.
    */
   listen(listening: Listening, start: (listeners: readonly unknown[]) => unknown): unknown
-  /** Resolves when none is pending. */
+  /** Resolves when no call is pending. */
   ended(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export function createPendingCalls(observer: CallObserver): PendingCalls {
     return end
   }
 
-  // Not beside it: a rejection that its caller does not handle must stay unhandled.
+  // Returns the derived promise, because a rejection that the caller does not handle must stay unhandled.
   const endingWith = (
     answer: Promise<unknown>,
     end: () => void,
@@ -79,7 +79,7 @@ export function createPendingCalls(observer: CallObserver): PendingCalls {
       if (name === 'then') heard[0] = hear(heard[0], observer.succeeded)
       const last = name === 'then' ? 1 : 0
       heard[last] = hear(heard[last], name === 'finally' ? () => {} : observer.failed)
-      // What follows a listener that was told of the failure is no answer of the database.
+      // After a listener has received the failure, a later rejection is not the database's answer.
       if (name !== 'finally' && typeof heard[last] === 'function') failed = () => {}
       const answer = start(heard)
       const rest = { succeeded: () => {}, failed }

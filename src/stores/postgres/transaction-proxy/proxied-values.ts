@@ -1,13 +1,13 @@
 import { types } from 'node:util'
 
-/** What a membrane can stand before. */
+/** A value that a membrane can wrap. */
 export type Wrappable = object
 
 const HOW_DEEP_PLAIN_OBJECTS_ARE_READ = 2
 
 /**
- * Whether a value may lead to the transaction: everything that has functions, but for data such as
- * rows, dates and buffers, and for classes.
+ * Whether a value may give access to the transaction: every value that has functions, except classes and data
+ * such as rows, dates and buffers.
  */
 export function leadsToTransaction(value: unknown): value is Wrappable {
   return leads(value, HOW_DEEP_PLAIN_OBJECTS_ARE_READ)
@@ -16,7 +16,7 @@ export function leadsToTransaction(value: unknown): value is Wrappable {
 function leads(value: unknown, depth: number): boolean {
   if (typeof value === 'function') return !isClass(value)
   if (typeof value !== 'object' || value === null || isData(value)) return false
-  // What a proxy has, its descriptors need not tell: Prisma's lazy queries are such.
+  // The descriptors of a proxy need not show its members, as in Prisma's lazy queries.
   if (!isPlainObject(value) || types.isProxy(value)) return true
   if (depth === 0) return false
   return Reflect.ownKeys(value).some((key) => {
@@ -25,7 +25,7 @@ function leads(value: unknown, depth: number): boolean {
   })
 }
 
-/** A native promise counts as data: what it resolves to is a result. */
+/** A native promise counts as data, because it resolves to a result. */
 function isData(value: object): boolean {
   return (
     Array.isArray(value) ||
@@ -40,7 +40,7 @@ function isData(value: object): boolean {
   )
 }
 
-/** Not one of a class of its own: postgres.js sends its queries when their `then` is called. */
+/** `false` for a subclass: postgres.js sends its queries when their `then` is called. */
 export function isNativePromise(value: unknown): value is Promise<unknown> {
   return types.isPromise(value) && Object.getPrototypeOf(value) === Promise.prototype
 }
@@ -51,7 +51,7 @@ export function isPlainObject(value: unknown): value is Record<PropertyKey, unkn
   return prototype === Object.prototype || prototype === null
 }
 
-/** Also one that a compiler made a function of: by its name, or by what its prototype has. */
+/** Also recognises a class that was compiled to a function, by its name or by the members of its prototype. */
 function isClass(value: object): boolean {
   if (typeof value !== 'function') return false
   const prototype = Object.getOwnPropertyDescriptor(value, 'prototype')
@@ -69,19 +69,19 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return isObject && typeof (value as { then?: unknown }).then === 'function'
 }
 
-/** Functions of TypeORM's managers and repositories that make entities, which are data. */
+/** Functions of TypeORM's managers and repositories that create entities, which are data. */
 const MAKES_ENTITIES = new Set<PropertyKey>(['create', 'merge'])
 
 const TAKES_LISTENERS_OFF = new Set<PropertyKey>(['off', 'removeListener'])
 
-/** Whether what the call returns has nothing to do with the transaction. */
+/** Whether the result of the call has nothing to do with the transaction. */
 export function leadsElsewhere(owner: unknown, name: PropertyKey): boolean {
-  // Of TypeORM: it has a connection of its own, which its user must give back.
+  // TypeORM: a query runner has its own connection, which its user must release.
   if (name === 'createQueryRunner') return true
   return MAKES_ENTITIES.has(name) && has(owner, 'createQueryBuilder')
 }
 
-/** Whether the call only takes a listener off, which must be possible also when the transaction has ended. */
+/** Whether the call only removes a listener, which must also be possible after the end of the transaction. */
 export function takesListenerOff(owner: unknown, name: PropertyKey): boolean {
   return TAKES_LISTENERS_OFF.has(name) && has(owner, 'emit')
 }

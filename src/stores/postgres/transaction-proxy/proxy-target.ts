@@ -1,11 +1,10 @@
 import { isPlainObject } from './proxied-values.js'
 
-/** What a proxy of a membrane answers to, alone of all objects: a weak map would cost each request more. */
+/** Only the proxies of a membrane return a target for this key. A weak map would cost each request more. */
 export const BEHIND: unique symbol = Symbol('express-service-auth behind')
 
 const OWN: unique symbol = Symbol('express-service-auth own')
 
-/** What a proxy stands before. */
 interface Behind {
   readonly own: typeof OWN
   readonly target: object
@@ -13,13 +12,13 @@ interface Behind {
 
 export const behind = (target: object): Behind => ({ own: OWN, target })
 
-/** Another's proxy may answer to anything. */
+/** Checks `own`, because a proxy of other code may return a value for any key. */
 function targetOf(value: object): object | undefined {
   const found = (value as { readonly [BEHIND]?: Partial<Behind> | null })[BEHIND]
   return found?.own === OWN ? found.target : undefined
 }
 
-// Users hand proxies over in a list of expressions or an object of columns, and no deeper.
+// Users pass proxies in a list of expressions or an object of columns, and no deeper.
 const UNWRAP_DEPTH = 3
 
 export function isProxy(value: object): boolean {
@@ -27,8 +26,8 @@ export function isProxy(value: object): boolean {
 }
 
 /**
- * What a library must get where a user has a proxy of its own object, alone or in lists and plain
- * objects. Those without a proxy stay the same objects.
+ * Replaces the proxies of a membrane with their targets, alone or in lists and plain objects, before a
+ * value reaches the library. Values without a proxy stay the same objects.
  */
 export function unwrap(value: unknown): unknown {
   return unwrapTo(value, UNWRAP_DEPTH)
@@ -45,7 +44,7 @@ function unwrapTo(value: unknown, depth: number): unknown {
 }
 
 function unwrapList(list: readonly unknown[], depth: number): readonly unknown[] {
-  // Of a tagged template, which libraries know by identity.
+  // The strings of a tagged template, which libraries recognise by identity.
   if (Object.isFrozen(list)) return list
   const unwrapped = list.map((each) => unwrapTo(each, depth - 1))
   return unwrapped.some((each, index) => each !== list[index]) ? unwrapped : list

@@ -8,24 +8,23 @@ export const PROMISE_FUNCTIONS: ReadonlySet<PropertyKey> = new Set<PropertyKey>(
 
 const REFUSALS = new WeakSet<object>()
 
-/** A call that is not made. */
 export interface RefusedCall {
   readonly name: PropertyKey
   readonly values: readonly unknown[]
 }
 
-/** A query of its own for the client of pg, such as `Query` or a cursor. */
+/** A custom query for pg's client, such as `Query` or a cursor. */
 interface Submittable {
   submit(connection: unknown): unknown
   handleError(error: Error): void
 }
 
 /**
- * What a refused call returns: a promise that is rejected. A query of pg that tells its end by a callback, or
- * by itself, does so as pg would: nobody would hear of a promise.
+ * Returns the result of a refused call: a rejected promise. A query of pg that reports its end by a callback,
+ * or by itself, reports the error in the same way as pg, because its caller would ignore a promise.
  */
 export function refuseCall(error: Error, { name, values }: RefusedCall): unknown {
-  // Drizzle hands the result of one refused call to the next, which tells of both.
+  // Drizzle passes the result of one refused call to the next, which reports both.
   for (const value of values) if (REFUSALS.has(Object(value))) Object(value).catch(() => {})
   if (name !== 'query') return refuse(error)
   const [query] = values
@@ -44,14 +43,14 @@ function isSubmittable(query: unknown): query is Submittable {
   return typeof submit === 'function' && typeof handleError === 'function'
 }
 
-/** A promise that is rejected; also what a chain of calls goes on with, where it fails at once. */
+/** Returns a rejected promise. If a chain of calls continues on it, it throws the error immediately. */
 export function refuse(error: Error): object {
   const rejected = Promise.reject(error)
   const refusal = new Proxy(rejected, {
     get: (_rejected, name) => {
       if (PROMISE_FUNCTIONS.has(name)) return Reflect.get(rejected, name).bind(rejected)
       if (name === 'constructor' || name === Symbol.toStringTag) return Reflect.get(rejected, name)
-      // Whoever goes on with the chain learns it here, and needs no promise beside it.
+      // The chain gets the error here, so that the promise needs no handler.
       rejected.catch(() => {})
       throw error
     },

@@ -1,4 +1,4 @@
-/** Functions of libraries whose first argument is SQL. */
+/** Library functions whose first argument is SQL. */
 const TAKES_SQL = new Set([
   'query',
   'unsafe',
@@ -11,32 +11,31 @@ const TAKES_SQL = new Set([
   '$executeRawUnsafe',
 ])
 
-/** Functions that end a transaction, or give its connection away, whatever they belong to. */
+/** Functions that end a transaction or release its connection, on any object. */
 const ENDS_TRANSACTION = new Set(['commitTransaction', 'rollbackTransaction', '$disconnect'])
 
-/** The same, where they belong to a connection. */
+/** Functions that release a connection, if they belong to one. */
 const GIVES_CONNECTION_AWAY = new Set(['release', 'end'])
 
 const REFUSED_WORDS = new Set(['begin', 'commit', 'end', 'abort'])
 
-// As much as a long comment before the statement.
+// Enough for a long comment before the statement.
 const MAX_READ_CHARACTERS = 10_000
 
-/** A call on a handle. */
 export interface HandleCall {
-  /** What the function was read from. */
+  /** The object that the function was read from. */
   readonly owner: unknown
   readonly name: PropertyKey
   readonly arguments: readonly unknown[]
 }
 
-/** Whether the call would begin or end the transaction that the store began and ends. */
+/** Whether the call would begin or end the transaction that the store controls, or release its connection. */
 export function controlsTransaction(call: HandleCall): boolean {
   const { owner, name } = call
   if (typeof name === 'string') {
     if (ENDS_TRANSACTION.has(name)) return true
     if (GIVES_CONNECTION_AWAY.has(name)) return has(owner, 'query') || has(owner, 'unsafe')
-    // Of postgres.js: it makes the end of the transaction a `prepare transaction`.
+    // postgres.js: ends the transaction with `prepare transaction`.
     if (name === 'prepare') return has(owner, 'savepoint')
   }
   const [first] = call.arguments
@@ -56,7 +55,7 @@ export function isTransactionControl(text: string): boolean {
   return !isToSavepoint
 }
 
-/** The first words of a text, in lower case, without the comments between them. */
+/** The first three words of a text, in lower case, without the comments between them. */
 function leadingWords(text: string): string[] {
   const words: string[] = []
   let at = 0
@@ -75,7 +74,7 @@ function leadingWords(text: string): string[] {
   return words
 }
 
-/** 0 when the text does not start with such a comment; in SQL they nest. */
+/** The length of a block comment at the start, which may be nested in SQL; 0 if there is none. */
 function blockCommentLength(text: string): number {
   if (!text.startsWith('/*')) return 0
   let depth = 0
@@ -87,7 +86,7 @@ function blockCommentLength(text: string): number {
   return text.length
 }
 
-/** The text of what libraries take as SQL, as far as it can be read without them. */
+/** The SQL text of a library's query, if it can be read without the library. */
 function sqlOf(query: unknown): string | undefined {
   if (typeof query === 'string') return query
   if (isTemplate(query)) return query[0]

@@ -2,7 +2,7 @@
 export class TransactionEndedError extends Error {
   override readonly name = 'TransactionEndedError'
 
-  /** The handle of a transaction makes these. */
+  /** Used by the handle of a transaction. */
   constructor() {
     super(
       'The transaction of this request has ended: await everything that uses it before the answer is sent.',

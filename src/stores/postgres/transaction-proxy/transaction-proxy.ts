@@ -14,25 +14,25 @@ import { controlsTransaction } from './transaction-control.js'
 import { TransactionEndedError } from './transaction-ended-error.js'
 
 export interface RevocableHandle<Tx> {
-  /** Does what `tx` does, until it is revoked. */
+  /** Behaves like `tx` until it is revoked. */
   readonly handle: Tx
   /**
-   * From now on no call can be made on it; what was made before may still be awaited, until `revoke`. Some
-   * libraries send a query only when it is awaited, which is a turn of the microtasks later.
+   * Refuses new calls. Results of earlier calls can still be awaited until `revoke`, because some libraries
+   * send a query only when it is awaited, one turn of the microtasks later.
    */
   stop(): void
-  /** From now on the handle, and all that was made from it, fails with `TransactionEndedError`. */
+  /** Makes the handle, and everything that was made from it, fail with `TransactionEndedError`. */
   revoke(): void
   /**
-   * Resolves when the calls that were made before have been answered. A library may send several statements
-   * for one of them, and goes on with those behind the handle.
+   * Resolves when the calls made so far have been answered. A library may send several statements for one
+   * call; it sends the later ones on its own object, not on the handle.
    */
   ended(): Promise<void>
 }
 
 type Callable = (...values: unknown[]) => unknown
 
-/** A function, and the object that it was read from. */
+/** The name of a function, and the object that it was read from. */
 interface Member {
   readonly owner: object | undefined
   readonly name: PropertyKey
@@ -44,9 +44,9 @@ interface Given {
 }
 
 interface Callback {
-  /** What the library calls in its place. */
+  /** The function that the library calls instead. */
   readonly guarded: Callable
-  /** Reject the calls that were given this callback. */
+  /** Functions that reject the calls with this callback. */
   readonly abandon: Set<(reason: unknown) => void>
 }
 
@@ -54,9 +54,9 @@ const CONTROL_REFUSED =
   'The transaction of a request begins before its handler and ends with its answer: a handler neither begins, commits nor rolls it back, nor gives its connection away. Savepoints are allowed; to roll back, throw or answer with a status of 400 or more.'
 
 /**
- * The library's own transaction object behind a membrane: whatever is read from it, returned by its
- * functions or given to its callbacks, and has functions itself, is behind it too. Rows and other data
- * are not. Calls that fail do so with a rejection, so that they fail no process whose code has a `catch`.
+ * Wraps the library's transaction object in a membrane. A value that has functions is wrapped too if it is read
+ * from a wrapped object, returned by its functions or passed to its callbacks. Rows and other data are not
+ * wrapped. A refused call returns a rejection, so that it does not crash a process whose code has a `catch`.
  */
 export function revocableHandle<Tx>(tx: Tx, observer: CallObserver = IGNORE): RevocableHandle<Tx> {
   const { wrap, ...ends } = createMembrane(observer)
@@ -72,7 +72,7 @@ function createMembrane(observer: CallObserver) {
   const callbacks = new WeakMap<object, Callback>()
   const pending = createPendingCalls(observer)
 
-  /** The same object is always behind the same proxy; a function, behind one for each owner. */
+  /** An object always has the same proxy; a function has one for each owner. */
   function wrap(target: object, member: Member = { owner: undefined, name: '' }): object {
     if (isProxy(target)) return target
     const cache = cacheOf(member.owner)
@@ -90,7 +90,7 @@ function createMembrane(observer: CallObserver) {
     return known
   }
 
-  /** The proxy's own target is empty: a frozen one would forbid to stand before its members. */
+  /** The proxy's own target is empty, because the members of a frozen target could not be replaced. */
   function createProxy(target: object, member: Member): object {
     const own = behind(target)
     return new Proxy(typeof target === 'function' ? () => {} : {}, {
@@ -122,7 +122,7 @@ function createMembrane(observer: CallObserver) {
   function memberOf(owner: object, name: PropertyKey, value: unknown): unknown {
     if (name === 'constructor') return value
     if (!leadsToTransaction(value)) {
-      // A function of a prototype that is called on the handle would work on this data, such as a queue.
+      // A prototype's function that is called on the handle would use this data, for example a queue.
       if (isStopped && typeof value === 'object' && value !== null) throw late()
       return value
     }
@@ -139,7 +139,7 @@ function createMembrane(observer: CallObserver) {
       return Reflect.apply(Reflect.get(refused, name), refused, given.values)
     }
     const self = owner ?? unwrap(given.self)
-    // What a promise resolves to is a result: its listeners get it as it is.
+    // A promise resolves to a result, so its listeners get it unchanged.
     if (isListening) {
       const listening = { name, listeners: given.values }
       return pending.listen(listening, (listeners) => Reflect.apply(target, self, listeners))
@@ -151,7 +151,7 @@ function createMembrane(observer: CallObserver) {
     const result = Reflect.apply(target, self, values)
     if (leadsElsewhere(self, name)) return result
     if (!isNativePromise(result)) return wrapIfNeeded(result)
-    // What TypeORM's query runner connects to is its connection, not a result.
+    // `connect` of TypeORM's query runner resolves to its connection, not to a result.
     const settled = name === 'connect' ? result.then(wrapIfNeeded) : result
     const asked = given.values.filter(isOwnCallback)
     return asked.length === 0 ? pending.count(settled) : untilAbandoned(settled, asked)
@@ -168,13 +168,13 @@ function createMembrane(observer: CallObserver) {
   const argumentOf = (value: unknown): unknown =>
     isOwnCallback(value) ? callbackOf(value).guarded : unwrap(value)
 
-  /** The same for the same function: what was added as a listener can be taken off again. */
+  /** Returns the same callback for the same function, so that a listener can be removed again. */
   function callbackOf(original: Callable): Callback {
     const known = callbacks.get(original)
     if (known) return known
     const abandon: Callback['abandon'] = new Set()
     function guarded(this: unknown, ...values: unknown[]): unknown {
-      // Of pg, which calls back with its error first.
+      // pg calls back with its error first.
       if (types.isNativeError(values[0])) observer.failed(values[0])
       const result = unwrap(original.apply(wrapIfNeeded(this), values.map(wrapIfNeeded)))
       return isThenable(result) ? unlessEnded(result) : result
@@ -183,7 +183,7 @@ function createMembrane(observer: CallObserver) {
       new Promise((resolve, reject) => {
         const pass = (settle: (value: unknown) => void) => (value: unknown) => {
           if (!isStopped) return settle(unwrap(value))
-          // The library would end a savepoint now, on a connection that is another request's.
+          // The library would now end a savepoint, on a connection that another request has.
           for (const rejectCall of abandon) rejectCall(new TransactionEndedError())
         }
         result.then(pass(resolve), pass(reject))

@@ -1,25 +1,25 @@
 #!/usr/bin/env node
 import { run } from './run-command.js'
 
-/** 128 and the number of the signal, as a shell says it. */
+/** 128 plus the number of the signal, as in a shell. */
 const EXIT_AFTER_SIGINT = 130
 
 process.once('SIGINT', () => {
-  // A command that listens too ends by itself; the next signal ends the process.
+  // A command that also listens ends by itself; the next signal ends the process.
   if (process.listenerCount('SIGINT') === 0) process.exit(EXIT_AFTER_SIGINT)
 })
 
-/** Nobody may have learned what was found. */
+/** The output may have been lost. */
 const EXIT_WITHOUT_OUTPUT = 3
 
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    // Whoever reads may have seen enough (`| head -1`).
+    // The reader may have closed the pipe on purpose (`| head -1`).
     if (error.code !== 'EPIPE') process.exitCode = EXIT_WITHOUT_OUTPUT
   })
 }
 
-/** ioredis may reject where nobody can listen; its message may quote what it was given. */
+/** ioredis may reject a promise that no code can handle; its message may quote its options. */
 process.on('unhandledRejection', () => {
   process.stderr.write('service-auth: a client has failed unexpectedly: are its options right?\n')
   process.exit(EXIT_WITHOUT_OUTPUT)

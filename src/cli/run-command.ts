@@ -16,7 +16,7 @@ interface Ending extends Report {
   readonly error?: { readonly code: FailureCode; readonly message: string }
 }
 
-/** `command` is `undefined` where no command is named, or none that there is. */
+/** `command` is `undefined` if none is given or its name is unknown. */
 interface Request {
   readonly argv: readonly string[]
   readonly at: number
@@ -25,9 +25,9 @@ interface Request {
 }
 
 /**
- * Runs one command; `argv` is what stands behind `service-auth`. All that is shown goes through
- * `printable`: much of it was written by others. An error is one line on standard error, with
- * `--json` too.
+ * Runs one command; `argv` has the arguments after `service-auth`. All output goes through
+ * `printable`, because others wrote much of it. An error is one line on standard error, also with
+ * `--json`.
  */
 export async function run(
   argv: readonly string[],
@@ -135,7 +135,7 @@ async function endingOf(work: () => Promise<Ending>): Promise<Ending> {
   }
 }
 
-/** Its message may hold anything, so only its kind and its place are named. */
+/** Gives only the kind and the place of an error, because its message may contain anything. */
 function defect(error: unknown): { code: 'internal'; message: string } {
   const kind = error instanceof Error ? error.name : typeof error
   const stack = error instanceof Error ? (error.stack ?? '') : ''

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { Journal } from '../migration/journal/journal.js'
 import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from './stores/store-case.js'
 
-/** Where a journal lies. */
+/** The place of a journal. */
 export interface JournalPlace {
-  /** Opens the journal that lies there, as another process would. The cases close it. */
+  /** Opens the journal at this place, as another process would. The cases close it. */
   open(): Promise<Journal>
 }
 
@@ -93,7 +93,7 @@ const RULES: StoreRules<JournalPlace> = {
 /**
  * The rules of a `Journal`, as cases for any test runner. Each needs a new place.
  *
- * @throws TypeError when it is given no function.
+ * @throws TypeError if it is given no function.
  */
 export const journalCases = (newPlace: StoreOpener<JournalPlace>): readonly StoreCase[] =>
   casesOf(RULES, newPlace)

@@ -20,10 +20,10 @@ export const checkStore: Command = {
   run: (context: CommandContext) => withRedis(context, checkAll),
 }
 
-/** A node that takes writes. */
+/** A node that accepts writes, with its findings. */
 interface CheckedNode extends NodeFindings {
   readonly address: string
-  /** Why it could not be asked. */
+  /** Why the node could not be queried. */
   readonly outage?: string
 }
 

@@ -1,17 +1,17 @@
 import type { Redis } from 'ioredis'
 import { attemptFor, persist, within } from '../../stores/redis/connection/redis-deadline.js'
 
-/** What one node of Redis says of itself. */
+/** The replies of one Redis node. */
 export interface NodeAnswers {
-  /** The fields of `INFO`; none if the user may not run it. */
+  /** The fields of `INFO`; empty if the user may not run it. */
   readonly info: ReadonlyMap<string, string>
-  /** Those settings that it tells us. */
+  /** The settings that the node lets us read. */
   readonly settings: ReadonlyMap<string, string>
-  /** How far its clock is ahead of ours at least; behind: negative. */
+  /** How far its clock is ahead of ours, at least; negative if it is behind. */
   readonly clockOffsetMs: number
-  /** Milliseconds of some round trips. */
+  /** The durations of the `PING` commands. */
   readonly roundTripsMs: readonly number[]
-  /** Where the connection ends, by the node itself; unknown to old releases. */
+  /** The node's own address on the connection; old releases do not report it. */
   readonly localAddress: string | undefined
 }
 
@@ -19,16 +19,16 @@ const PINGS = 10
 const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appendfsync']
 
 /**
- * Asks a node for all that `check-store` shows, each question within `timeoutMs`.
+ * Queries a node for everything that `check-store` shows, each command within `timeoutMs`.
  *
- * @throws Error when it does not answer what every client may ask.
+ * @throws Error if it does not answer a command that every client may run.
  */
 export async function askNode(node: Redis, timeoutMs: number): Promise<NodeAnswers> {
   const ask = <T>(question: () => Promise<T>): Promise<T> => {
     const attempt = attemptFor(timeoutMs)
     return persist(attempt, () => within(question(), attempt))
   }
-  /** Who may not ask gets no answer: managed services allow little. */
+  /** Resolves to `undefined` if a command fails, because managed services forbid many commands. */
   const askIfAllowed = <T>(question: () => Promise<T>): Promise<T | undefined> =>
     ask(question).catch(() => undefined)
 
@@ -67,7 +67,7 @@ const fieldsOf = (info: string): Map<string, string> =>
 /** Our clock counts whole milliseconds. */
 const RESOLUTION_MS = 1
 
-/** 0 where the round trip may explain the difference. */
+/** Returns 0 if the round trip may explain the difference. */
 function offsetMs(
   [seconds, microseconds]: readonly (number | string)[],
   askedAt: number,

@@ -2,14 +2,13 @@ import type { Finding, Findings } from '../output/finding-lines.js'
 import { durationInWords } from '../output/format-time.js'
 import type { NodeAnswers } from './node-facts.js'
 
-/** What is known of a node: what is wrong, what will hurt, and the rest. */
+/** The faults and warnings on a node, and the other facts about it. */
 export interface NodeFindings extends Findings {
   readonly facts: readonly Finding[]
 }
 
 interface Circumstances {
   readonly isBehindSentinel: boolean
-  /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
@@ -25,7 +24,7 @@ const fault = found('fault')
 const warning = found('warning')
 const fact = found('fact')
 
-/** Reads a node's answers; what `store.check()` refuses is not looked at again. */
+/** Derives findings from a node's answers, except those that `store.check()` reports itself. */
 export function findingsOnNode(answers: NodeAnswers, circumstances: Circumstances): NodeFindings {
   const isInfoKnown = answers.info.size > 0
   const onInfo = isInfoKnown
@@ -78,7 +77,7 @@ function onPersistence({ info, settings }: NodeAnswers, { nowMs }: Circumstances
   return shown
 }
 
-/** Where nothing was ever saved, Redis gives the time of its start as that of the last RDB. */
+/** Before its first save, Redis reports its start time as the time of the last RDB. */
 function savingInWords(schedule: string | undefined, savedAt: number, nowMs: number): string {
   if (schedule === undefined) return 'RDB unknown'
   if (schedule === '') return 'RDB off'
@@ -111,10 +110,10 @@ function onReplicas({ info, settings }: NodeAnswers, { isBehindSentinel }: Circu
 const MIN_REPLICAS_SHOULD_BE =
   'below 1 an old primary that is cut off keeps answering after a failover, and'
 
-/** `INFO` counts good replicas only where some are demanded. */
+/** `INFO` has the number of good replicas only if a minimum is set. */
 function demandedReplicas({ info, settings }: Pick<NodeAnswers, 'info' | 'settings'>): string {
   const setting = settings.get('min-replicas-to-write')
-  // A lag of 0 turns the demand off.
+  // A lag of 0 disables `min-replicas-to-write`.
   if (settings.get('min-replicas-max-lag') === '0') return '0'
   if (setting !== undefined) return setting
   return info.has('min_slaves_good_slaves') ? 'at least 1' : 'unknown'

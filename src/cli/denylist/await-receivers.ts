@@ -7,14 +7,14 @@ import { describeDuration } from '../frame/duration.js'
 import { untilInterrupted } from '../frame/interrupt.js'
 import type { DenylistAccess } from './denylist-access.js'
 
-/** How many receivers apply a version. `missing` names those that do not, each instance. */
+/** The receivers that apply a version of the list. `missing` names each instance that does not. */
 export interface Applying {
   readonly applied: number
   readonly of: number
   readonly missing: readonly string[]
   /**
-   * Milliseconds from the reply to the write until the command has read the last report, or gives up. A
-   * receiver applies the list a little before it reports that.
+   * Milliseconds from the reply to the write until the command read the last report, or gave up. A
+   * receiver applies the list shortly before it reports the version.
    */
   readonly tookMs: number
 }
@@ -24,16 +24,17 @@ const POLL_MS = 100
 interface Awaited {
   readonly version: number
   readonly waitMs: number
-  /** What has been written, in case that the receivers cannot be asked any more. */
+  /** The report on the write, in case the receivers can no longer be queried. */
   readonly written: Report
 }
 
 /**
- * Waits until all receivers apply the version, or the time is over. Without a receiver it waits too:
- * one that is there reports itself within seconds after Redis has lost its data. Ctrl-C or SIGTERM ends
- * only the wait: the command still says what is written and which receivers apply it.
+ * Waits until all receivers apply the version, or until the time has passed. It also waits if there
+ * is no receiver, because a running one reports itself within seconds after Redis lost its data.
+ * Ctrl-C or SIGTERM ends only the wait: the command still shows the write, and which receivers
+ * apply it.
  *
- * @throws CommandFailure (3), with what has been written.
+ * @throws CommandFailure (3), with the report on the write.
  */
 export const awaitReceivers = (access: DenylistAccess, awaited: Awaited): Promise<Applying> =>
   untilInterrupted((signal) => untilApplied(access, awaited, signal))
@@ -78,7 +79,6 @@ function applyingOf(
   }
 }
 
-/** The lines on the receivers. */
 function applyingLines({ applied, of, missing, tookMs }: Applying): string[] {
   const after = describeDuration(tookMs)
   if (of === 0) {
@@ -93,7 +93,7 @@ function applyingLines({ applied, of, missing, tookMs }: Applying): string[] {
   ]
 }
 
-/** The end of a command that has changed the list. */
+/** The result of a command that changed the list. */
 export function resultOf(written: Report, applying: Applying): CommandResult {
   return {
     exitCode: applying.of > 0 && applying.applied === applying.of ? 0 : 1,

@@ -7,7 +7,7 @@ import { parseDuration } from '../frame/duration.js'
 import { ISSUER_OPTION, POLICY_OPTION } from '../input/policy-file.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
 
-/** What `deny` and `allow` have in common. */
+/** Options that `deny` and `allow` share. */
 export const CHANGE_OPTIONS: OptionSpecs = {
   ...ISSUER_OPTION,
   ...POLICY_OPTION,
@@ -29,10 +29,14 @@ export function readAuthor({ arguments: given, env }: Given): { reason: string; 
 export const readWaitMs = ({ arguments: given }: Given): number =>
   parseDuration('--wait', given.text('wait') ?? '5s', { minMs: 0, maxMs: 600_000 })
 
-/** Ten years. */
+/** Up to ten years. */
 const FOR_RANGE = { minMs: 1000, maxMs: 3650 * 86_400_000 }
 
-/** When an entry of `--for` ends. @throws CommandFailure (2) */
+/**
+ * Returns the end of an entry by `--for`, as a function of the server's time; `null` means forever.
+ *
+ * @throws CommandFailure (2)
+ */
 export function readEnd(lasts: string): (serverSeconds: number) => number | null {
   if (lasts === 'forever') return () => null
   const forMs = parseDuration('--for', lasts, FOR_RANGE)

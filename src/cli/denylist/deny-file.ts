@@ -16,7 +16,8 @@ import { cutOffAt } from './issued-before.js'
 /**
  * Denies the entries of a file, all or none. Members that a line lacks come from the options.
  *
- * @throws CommandFailure (2) with the line that is wrong, (3) when the denylist is out of reach.
+ * @throws CommandFailure (2) with the number of a wrong line, (3) if the denylist cannot be
+ * reached.
  */
 export async function denyFile(context: CommandContext, file: string): Promise<CommandResult> {
   const { arguments: given } = context
@@ -43,12 +44,16 @@ export async function denyFile(context: CommandContext, file: string): Promise<C
 }
 
 interface Line {
-  /** Counted from 1. */
+  /** Starts at 1. */
   readonly number: number
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** Empty lines are skipped. @throws CommandFailure (2) */
+/**
+ * Skips empty lines.
+ *
+ * @throws CommandFailure (2)
+ */
 function linesOf(text: string): Line[] {
   const texts = text.split(/\r?\n/).map((line, index) => ({ line, number: index + 1 }))
   const filled = texts.filter(({ line }) => line.trim() !== '')
@@ -95,7 +100,7 @@ function entryOf({ number }: Line, input: unknown, serverSeconds: number): Denyl
   if (entry.until !== null && entry.until <= serverSeconds) {
     throw usageError('file', `line ${number} of --file: until must be later than now`)
   }
-  // A later cut-off would deny tokens that are not issued yet.
+  // Refuses a later cut-off, because it would deny tokens that are not issued yet.
   if (typeof entry.value === 'number')
     cutOffAt({ kind: 'second', second: entry.value }, serverSeconds)
   return entry

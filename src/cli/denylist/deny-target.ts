@@ -14,7 +14,6 @@ import { readStandardInput } from '../input/standard-input.js'
 import { textOf } from './change-options.js'
 import { type CutOff, readCutOff } from './issued-before.js'
 
-/** What is to be denied. */
 export type DeniedThing =
   | { readonly kind: 'caller' | 'key' | 'token'; readonly value: string }
   | { readonly kind: 'issued-before'; readonly cutOff: CutOff }
@@ -28,7 +27,7 @@ export function readKind(text: string | undefined): DeniedKind {
 }
 
 /**
- * What the arguments of `deny` name, checked against policy and key set.
+ * Reads the target from the arguments of `deny`, and checks it against the policy and the key set.
  *
  * @throws CommandFailure
  */
@@ -70,9 +69,10 @@ async function checkListed(
 }
 
 /**
- * The key set of the policy or, without one, the one at the default address of the issuer.
+ * Fetches the key set of the policy or, without a policy, the one at the issuer's default address.
  *
- * @throws CommandFailure (2) when the issuer has no such address, (3) when it is out of reach.
+ * @throws CommandFailure (2) if the issuer has no such address, (3) if the key set cannot be
+ * reached.
  */
 async function keySetOf(named: NamedIssuer, hint: string): Promise<Screened> {
   const { outcome, jwksUri } = await askKeySet(addressOf(named))
@@ -91,7 +91,7 @@ function addressOf({ issuer, policy }: NamedIssuer): string {
   return address.jwksUri
 }
 
-/** @throws CommandFailure as `keySetOf`, and (2) for a key id that the set lacks. */
+/** @throws CommandFailure like `keySetOf`, and (2) if the key set lacks the key id. */
 async function checkKeyId(named: NamedIssuer, keyId: string): Promise<void> {
   const hint = '--unlisted denies the key id without asking'
   const { keys, skipped } = await keySetOf(named, hint)
@@ -102,9 +102,9 @@ async function checkKeyId(named: NamedIssuer, keyId: string): Promise<void> {
 const BEARER = /^bearer /i
 
 /**
- * The `jti` of a token that the issuer has signed, expired or not.
+ * Returns the `jti` of a token that the issuer signed, even if the token has expired.
  *
- * @throws CommandFailure (2) without a word of the token; (3) when the key set is out of reach.
+ * @throws CommandFailure (2) without any part of the token, (3) if the key set cannot be reached.
  */
 async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   const screened = screenToken(text.replace(BEARER, ''))

@@ -59,7 +59,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
   const given = context.arguments
   const file = given.text('file')
   if (file !== undefined) return await denyFile(context, file)
-  // Without a kind the rest of the line may be meant otherwise.
+  // Checked first, because without a kind the other arguments may have another meaning.
   readKind(given.values[0])
   const named = await readIssuer(context)
   const issuer = textOf('the issuer', named.issuer)

@@ -5,16 +5,16 @@ import { type Report, unreachableError, usageError } from '../frame/command-fail
 import { withOptionNames } from '../frame/option-names.js'
 import { withRedis } from '../redis/redis-client.js'
 
-/** A denylist, and for how long it is asked. */
+/** A denylist, and the time limit of its calls. */
 export interface DenylistAccess {
   readonly denylist: RedisDenylist
   readonly asking: { readonly timeoutMs: number }
 }
 
 /**
- * Does work on the denylist, and then closes it.
+ * Runs `work` on the denylist, then closes it.
  *
- * @throws CommandFailure (2) for what the denylist does not take, (3) when it is out of reach.
+ * @throws CommandFailure (2) for input that the denylist rejects, (3) if it cannot be reached.
  */
 export const withDenylist = <T>(
   context: Pick<CommandContext, 'arguments' | 'env'>,
@@ -39,18 +39,18 @@ function refusing<T>(work: () => T): T {
 
 const OPTION_NAMES = new Map([['prefix', '--prefix']])
 
-/** What a call of the denylist has failed with, as the end of a command. */
+/** Converts an error of a denylist call to a `CommandFailure`; returns other errors unchanged. */
 function failureOf(error: unknown, report?: Report): unknown {
   if (error instanceof ServiceAuthError) {
     return unreachableError('store_unavailable', error.message, report)
   }
-  // The messages of the denylist hold no value.
+  // The messages of the denylist contain no values.
   return error instanceof TypeError && /^(redisD|d)enylist /.test(error.message)
     ? usageError('usage', withOptionNames(error.message, OPTION_NAMES))
     : error
 }
 
-/** Rejects as `failureOf` says. */
+/** Rejects with the error that `failureOf` returns. */
 export async function answered<T>(call: Promise<T>): Promise<T> {
   try {
     return await call

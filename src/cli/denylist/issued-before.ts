@@ -2,7 +2,7 @@ import type { Arguments } from '../frame/arguments.js'
 import { usageError } from '../frame/command-failure.js'
 import { parseDuration } from '../frame/duration.js'
 
-/** A cut-off that was asked for. `now` is the server's. */
+/** A requested cut-off. `now` is the server's time. */
 export type CutOff =
   | { readonly kind: 'now'; readonly toleranceSeconds: number }
   | { readonly kind: 'second'; readonly second: number }
@@ -35,7 +35,7 @@ export function readCutOff(text: string, given: Arguments): CutOff {
   return { kind: 'second', second }
 }
 
-/** `NaN` for what is no moment: JavaScript takes 30 February for 2 March. */
+/** Returns `NaN` for an invalid time, also for 30 February, which JavaScript takes for 2 March. */
 function secondOf(text: string): number {
   const [, day] = ISO_TIME.exec(text) ?? []
   const midnight = new Date(`${day}T00:00:00Z`)
@@ -45,9 +45,10 @@ function secondOf(text: string): number {
 }
 
 /**
- * The cut-off in seconds. `now` is the second after the server's, so that all of this one is denied.
+ * Returns the cut-off in seconds. `now` means the second after the server's, plus the
+ * tolerance, so that every token of the current second is denied.
  *
- * @throws CommandFailure (2) for one that would deny the tokens of the future.
+ * @throws CommandFailure (2) for a cut-off that would deny future tokens.
  */
 export function cutOffAt(cutOff: CutOff, serverSeconds: number): number {
   if (cutOff.kind === 'now') return Math.floor(serverSeconds) + 1 + cutOff.toleranceSeconds

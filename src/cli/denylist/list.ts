@@ -54,7 +54,7 @@ function repair(context: CommandContext): Promise<CommandResult> {
 
 function show(context: CommandContext): Promise<CommandResult> {
   return withDenylist(context, async ({ denylist: list, asking }) => {
-    // The version first: a receiver that has it has at least what is shown.
+    // Reads the version first: a receiver that has it has at least the entries shown.
     const { version, serverSeconds } = await answered(list.version(asking))
     const entries = [...(await answered(list.entries(asking)))].sort(byAge)
     const receivers = await answered(list.receivers(asking))
@@ -63,7 +63,7 @@ function show(context: CommandContext): Promise<CommandResult> {
   })
 }
 
-/** The oldest first; Redis keeps no order. */
+/** Sorts the oldest first, because Redis keeps no order. */
 const byAge = (one: DenylistEntry, other: DenylistEntry): number =>
   one.at - other.at || (String(one.value) < String(other.value) ? -1 : 1)
 

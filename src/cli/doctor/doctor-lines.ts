@@ -11,7 +11,6 @@ import { QUESTIONS } from './verdict-step.js'
 
 const INDENT = '  '
 
-/** What the doctor has found, for people. */
 export function doctorLines(examination: Examination): string[] {
   const { keys, findings, verdict, policy } = examination
   const findingsShown = findingLines(findings)
@@ -66,10 +65,9 @@ function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): 
 }
 
 const MAX_CLAIM_LENGTH = 200
-/** A receiver may refuse it all the same. */
+/** A receiver may still refuse an accepted token for one of these reasons. */
 const NOT_ASKED = `${INDENT}not asked: a live denylist (see service-auth denylist), and whether it was used before`
 
-/** A verdict for people. */
 function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): string[] {
   const { outcome, reason, status, steps, claims, missingPermission } = verdict
   const missing = missingPermission === undefined ? '' : ` (${missingPermission})`

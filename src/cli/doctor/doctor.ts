@@ -29,7 +29,7 @@ export const doctor: Command = {
 async function run(context: CommandContext): Promise<CommandResult> {
   const policy = await readPolicy(context)
   const isTokenGiven = context.arguments.flag('token-stdin')
-  // Before the key set is asked: a key that is made in between would be unknown.
+  // Read before the key set is fetched: a key that is created in between would be unknown.
   const token = isTokenGiven ? await readStandardInput(context, 'the token') : undefined
   const examination = await examine(policy, token)
   const report: Report = { lines: doctorLines(examination), json: jsonOf(examination) }

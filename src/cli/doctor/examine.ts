@@ -8,13 +8,12 @@ import { askKeySet, type KeySetAnswer, type ObservedResponse } from './request-k
 import { shakeHands } from './tls-handshake.js'
 import { judgeText, type TokenVerdict } from './token-verdict.js'
 
-/** What the doctor has found. */
 export interface Examination extends KeySetFacts {
   readonly findings: Findings
   readonly verdict: TokenVerdict | undefined
 }
 
-/** Asks for the key set of a policy, looks at the answer, and judges the token by its keys. */
+/** Fetches the key set of a policy, examines the answer, and checks the token with its keys. */
 export async function examine(policy: Policy, token: string | undefined): Promise<Examination> {
   if (policy.keySet.kind !== 'own') throw new TypeError('a policy of JSON has no shared key set')
   const { jwksUri } = policy.keySet
@@ -37,7 +36,7 @@ export async function examine(policy: Policy, token: string | undefined): Promis
   return { ...facts, findings: findingsOn(facts), verdict }
 }
 
-/** The keys that were fetched a moment ago, so that none is looked for again. */
+/** A key source with the fetched keys, so that none is fetched again. */
 function sourceOf({ outcome }: KeySetAnswer): KeySource {
   const keys = outcome.ok ? outcome.screened.keys : undefined
   return {
@@ -53,9 +52,9 @@ function sourceOf({ outcome }: KeySetAnswer): KeySource {
 const DATE_RESOLUTION_MS = 1000
 
 /**
- * How far a server's clock is ahead of ours at least (behind: negative), in seconds, by its `Date`.
- * 0 where the length of the exchange and whole seconds may explain the difference; `undefined`
- * without a readable `Date`.
+ * Returns how many seconds a server's clock is at least ahead of ours by its `Date` header;
+ * negative if it is behind. Returns 0 if the length of the exchange and whole seconds may explain
+ * the difference, and `undefined` without a readable `Date`.
  */
 export function clockOffset({
   headers,
@@ -64,7 +63,7 @@ export function clockOffset({
 }: Pick<ObservedResponse, 'headers' | 'askedAt' | 'answeredAt'>): number | undefined {
   const date = Date.parse(headers.get('date') ?? '')
   if (Number.isNaN(date)) return undefined
-  // A cache in between has kept the response, and its Date, for so long.
+  // A cache stored the response, with its `Date`, for this long.
   const age = Number(headers.get('age') ?? 0)
   const ageMs = Number.isSafeInteger(age) && age > 0 ? age * 1000 : 0
   const earliest = date + ageMs

@@ -7,14 +7,12 @@ import { type PublishedKey, UNUSABLE } from './published-key.js'
 import type { KeySetAnswer, ObservedResponse } from './request-key-set.js'
 import type { TlsFacts } from './tls-handshake.js'
 
-/** Everything that is known of a key set. */
 export interface KeySetFacts {
   readonly answer: KeySetAnswer
   readonly tls: TlsFacts | undefined
   readonly keys: readonly PublishedKey[]
   readonly clockOffsetSeconds: number | undefined
   readonly policy: Policy
-  /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
@@ -23,7 +21,7 @@ type Found = Finding & { readonly isFault: boolean }
 const fault = (code: string, message: string): Found[] => [{ code, message, isFault: true }]
 const warning = (code: string, message: string): Found[] => [{ code, message, isFault: false }]
 
-/** What has to be fixed, and what will hurt. That it is out of reach is neither, but an error. */
+/** Returns the faults and warnings. An unreachable key set is neither, but an error. */
 export function findingsOn(facts: KeySetFacts): Findings {
   const found = [
     ...findingsOnAnswer(facts.answer),
@@ -113,7 +111,7 @@ function findingsOnGoodKeys(good: readonly PublishedKey[], policy: Policy): Foun
 }
 
 const SHORT_SECONDS = 60
-/** The longest that the core says: its keys are rotated weekly. */
+/** The longest `max-age` that the core sends, because it rotates its keys weekly. */
 const LONG_SECONDS = 604_800
 
 function findingsOnFreshness({ outcome }: KeySetAnswer): Found[] {

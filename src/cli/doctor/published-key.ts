@@ -3,24 +3,24 @@ import { isRecord } from '../../base/options.js'
 import { isStaticKeyId, type Screened } from '../../verification/key-set/usable-keys.js'
 import type { Policy } from '../../verification/policy/policy.js'
 
-/** A member of a key set, as one receiver sees it. */
+/** A member of a key set, as a receiver with this policy sees it. */
 export interface PublishedKey {
-  /** `null` where it is no text. */
+  /** `null` if it is not a string. */
   readonly kid: string | null
   readonly kind: 'dynamic' | 'static'
-  /** The size of the modulus; absent where there is none. */
+  /** The size of the modulus; absent if there is none. */
   readonly bits?: number
-  /** Since the core made it, where its id says when. */
+  /** The time since the core created the key, if the key id contains it. */
   readonly ageSeconds?: number
-  /** Whether it may verify tokens of this policy. */
+  /** Whether it may verify tokens under this policy. */
   readonly usable: boolean
   readonly reason?: UnusableReason
 }
 
-/** Why a key verifies no token of this policy. */
+/** Why a key verifies no token under this policy. */
 export type UnusableReason = SkipReason | 'static_key_refused' | 'key_denied'
 
-/** What the reason says, for people. */
+/** The reasons in words, for people. */
 export const UNUSABLE: Record<UnusableReason, string> = {
   malformed: 'it is no RSA key as RFC 7517 writes one',
   key_id_invalid: 'its kid is not 1 to 256 visible ASCII characters',
@@ -35,18 +35,18 @@ export const UNUSABLE: Record<UnusableReason, string> = {
   key_denied: "the policy's denylist holds it",
 }
 
-/** The core names a dynamic key by when it made it, in milliseconds. */
+/** The id of a dynamic key contains its creation time in milliseconds. */
 const DYNAMIC_KEY_ID = /^d-(\d{13})$/
 const MAX_SHOWN_LENGTH = 256
 
-/** The members of a key set's document in their order; `nowMs` since the epoch. */
+/** Returns the members of a key set's document in their order. `nowMs` counts since the epoch. */
 export function publishedKeys(
   document: unknown,
   { keys, skipped }: Screened,
   { policy, nowMs }: { readonly policy: Policy; readonly nowMs: number },
 ): PublishedKey[] {
   const members = isRecord(document) && Array.isArray(document['keys']) ? document['keys'] : []
-  // The screening keeps the order.
+  // `skipped` has the order of the document.
   const reasons = skipped.values()
   return members.map((member: unknown): PublishedKey => {
     const fields = isRecord(member) ? member : {}

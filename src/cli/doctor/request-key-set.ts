@@ -5,10 +5,9 @@ import {
 } from '../../verification/key-set/fetch-key-set.js'
 import { type Screened, screenKeySet } from '../../verification/key-set/usable-keys.js'
 
-/** What a key set answered to one request. */
 export interface KeySetAnswer {
   readonly jwksUri: string
-  /** Absent when there was no answer. */
+  /** Absent if there was no response. */
   readonly response?: ObservedResponse
   readonly outcome: KeySetOutcome
 }
@@ -30,10 +29,10 @@ type KeySetOutcome =
     }
   | { readonly ok: false; readonly failure: FetchFailure }
 
-/** What a receiver waits by default. */
+/** The default timeout of a receiver. */
 const TIMEOUT_MS = 3000
 
-/** Asks once for a key set, by the same code as a receiver; what came back is observed on the way. */
+/** Requests a key set once, with the code of a receiver, and records the response. */
 export async function askKeySet(jwksUri: string): Promise<KeySetAnswer> {
   let response: ObservedResponse | undefined
   const observedFetch: typeof globalThis.fetch = async (input, init) => {

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net'
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
 
-/** What a server shows of itself in a TLS handshake. */
+/** Facts about a server from a TLS handshake. */
 export interface TlsFacts {
   readonly protocol: string
   /** Seconds since the epoch. */
   readonly validUntil: number
   readonly issuer: string
-  /** Why Node does not trust the certificate, in its own code. */
+  /** Node's error code if it does not trust the certificate. */
   readonly fault?: string
 }
 
@@ -15,8 +15,9 @@ const HTTPS_PORT = 443
 const TIMEOUT_MS = 3000
 
 /**
- * A handshake with the server of an `https:` address, and nothing more: `fetch` does not show the
- * certificate. `undefined` when there is none to be had in 3 s.
+ * Makes a TLS handshake with the server of an `https:` address and sends nothing else, because
+ * `fetch` does not expose the certificate. Resolves to `undefined` if it gets no certificate within
+ * 3 s.
  */
 export function shakeHands(address: string): Promise<TlsFacts | undefined> {
   const { hostname, port } = new URL(address)
@@ -26,7 +27,7 @@ export function shakeHands(address: string): Promise<TlsFacts | undefined> {
       host,
       port: port === '' ? HTTPS_PORT : Number(port),
       ...(isIP(host) === 0 && { servername: host }),
-      // A certificate that is not trusted has to be seen too. Nothing is sent on this connection.
+      // An untrusted certificate must be shown too. Nothing is sent on this connection.
       rejectUnauthorized: false,
     })
     const end = (facts?: TlsFacts): void => {
@@ -60,7 +61,7 @@ function nameOf(issuer: PeerCertificate['issuer'] | undefined): string {
   return parts.length === 0 ? 'unnamed' : parts.join(', ').slice(0, MAX_NAME_LENGTH)
 }
 
-/** Node's types say Error; it is the code as text, or an Error that has one. */
+/** Node's types say `Error`, but it is the code as a string, or an `Error` that has a code. */
 function codeOf(error: unknown): string {
   if (typeof error === 'string') return error
   return (error as NodeJS.ErrnoException | null)?.code ?? 'not trusted'

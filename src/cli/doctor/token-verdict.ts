@@ -8,14 +8,14 @@ import { screenToken } from '../../verification/token/parse-token.js'
 import { verifyToken } from '../../verification/token/verify.js'
 import { STEPS, type Step, stepOf } from './verdict-step.js'
 
-/** What a receiver decides on a token. JSON-serialisable. */
+/** A receiver's decision on a token. JSON-serialisable. */
 export interface TokenVerdict {
   readonly outcome: 'accepted' | 'refused' | 'undecided'
   readonly reason?: Reason
-  /** What the caller gets. */
+  /** The HTTP status that the caller gets. */
   readonly status?: number
   readonly steps: readonly { readonly step: Step; readonly result: StepResult }[]
-  /** What the token says, once its signature is verified. */
+  /** The claims that a policy checks, once the signature is verified. */
   readonly claims?: Readonly<Record<string, unknown>>
   /** The permission that the policy requires and the token does not grant. */
   readonly missingPermission?: string
@@ -23,7 +23,7 @@ export interface TokenVerdict {
 
 export type StepResult = 'passed' | 'failed' | 'not_reached'
 
-/** The claims that a policy judges. Of others a token may hold what nobody is to see. */
+/** The claims that a policy checks. Other claims may hold private data. */
 export const JUDGED_CLAIMS: readonly Step[] = STEPS.slice(
   STEPS.indexOf('iss'),
   STEPS.indexOf('jti') + 1,
@@ -32,8 +32,8 @@ export const JUDGED_CLAIMS: readonly Step[] = STEPS.slice(
 const SCHEME = /^bearer /i
 
 /**
- * The verdict on a token, with or without `Bearer ` before it: what `admit` decides, and at which
- * step.
+ * Returns the decision of `admit` on a token, with or without `Bearer ` before it, and the step
+ * that made the decision.
  */
 export async function judgeText(
   text: string,
@@ -76,7 +76,7 @@ async function denialOf(
   }
 }
 
-/** Of a token that is verified; nothing where it is not. */
+/** Returns the claims of a verified token; an empty object for any other token. */
 async function claimsOf(token: string, keySource: KeySource): Promise<Record<string, unknown>> {
   const screened = screenToken(token)
   const verified = screened.ok ? await verifyToken(screened.value, keySource) : screened

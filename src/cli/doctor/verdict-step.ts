@@ -1,6 +1,6 @@
 import type { Denial, Reason } from '../../base/decision/reason.js'
 
-/** The steps of the decision on a token, in their order. Those named like a claim are about it. */
+/** The steps of the decision on a token, in order. A step with the name of a claim checks that claim. */
 export const STEPS = [
   'bearer',
   'header',
@@ -25,7 +25,7 @@ export const STEPS = [
 
 export type Step = (typeof STEPS)[number]
 
-/** What each step asks. */
+/** The question that each step answers. */
 export const QUESTIONS: Record<Step, string> = {
   bearer: 'is it one Authorization header with Bearer and a token',
   header: 'is it a signed token with RS256 and a key id, and nothing that changes how it is read',
@@ -48,7 +48,7 @@ export const QUESTIONS: Record<Step, string> = {
   required_permissions: 'does it grant what the policy requires of every request',
 }
 
-/** What decides by claim, or by another guard. */
+/** A step, or a marker: the refusal's claim is the step, or another guard refuses. */
 type Deciding = Step | 'the claim' | 'another guard'
 
 const DECIDED_AT: Record<Reason, Deciding> = {
@@ -84,9 +84,9 @@ const DECIDED_AT: Record<Reason, Deciding> = {
   store_unavailable: 'another guard',
 }
 
-/** The step that ended in this refusal. */
+/** Returns the step that ended in this refusal. */
 export function stepOf({ reason, evidence }: Pick<Denial, 'reason' | 'evidence'>): Step {
-  // With a key id it was the payload: of an unverified token none is known.
+  // With a key id it is the payload, because an unverified token has no known key id.
   if (reason === 'token_malformed' && evidence.keyId !== undefined) return 'payload'
   const deciding = DECIDED_AT[reason]
   if (deciding === 'another guard') throw new TypeError(`${reason} is decided by another guard`)

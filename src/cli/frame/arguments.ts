@@ -1,15 +1,14 @@
 import { parseArgs } from 'node:util'
 import { usageError } from './command-failure.js'
 
-/** An option of a command. */
 export interface OptionSpec {
   readonly kind: 'text' | 'flag'
-  /** What stands for the value in the help, such as `FILE`. */
+  /** The placeholder for the value in the help, such as `FILE`. */
   readonly value?: string
   readonly help: string
-  /** Whether it may be given several times. */
+  /** Whether it may be given more than once. */
   readonly repeatable?: true
-  /** Whether its value may be the empty text. */
+  /** Whether its value may be the empty string. */
   readonly mayBeEmpty?: true
 }
 
@@ -17,36 +16,34 @@ export type OptionSpecs = Readonly<Record<string, OptionSpec>>
 
 /** Options that the help shows together. */
 export interface OptionGroup {
-  /** What they are of. */
   readonly title: string
   readonly options: OptionSpecs
 }
 
-/** What was given behind a command's name. */
 export interface Arguments {
-  /** The arguments that are no options. */
+  /** The arguments that are not options. */
   readonly values: readonly string[]
   flag(name: string): boolean
   text(name: string): string | undefined
   texts(name: string): readonly string[]
-  /** @throws CommandFailure (2) when it was not given. */
+  /** @throws CommandFailure (2) if it was not given. */
   required(name: string): string
 }
 
-/** Every command has these. */
+/** The options of every command. */
 export const COMMON_OPTIONS: OptionSpecs = {
   json: { kind: 'flag', help: 'print JSON instead' },
   help: { kind: 'flag', help: 'show this' },
   version: { kind: 'flag', help: 'show the version of the package' },
 }
 
-/** A password would be in the list of processes, and in the shell's history. */
+/** A password in an argument would be in the process list and in the shell's history. */
 const REDIS_SCHEME = /\b(?:redis|valkey)/i
 const URL_WITH_PASSWORD = /:\/\/[^/@\s:]*:[^/@\s]*@/
 const TOKEN_HEADER = /\beyJ[\w-]/
 
-// Each match begins where a run of its characters begins: from every character the search would take time
-// that grows with the square of the length.
+// Each match begins at the start of a run of its characters. A search from every character would
+// take time that grows with the square of the length.
 const SCHEMES = /(?<![a-z+])[a-z+]+(?=:\/\/)/gi
 const FIRST_SEGMENTS = /(?<![\w-])[\w-]+(?=\.[\w-]+\.[\w-])/g
 
@@ -57,7 +54,7 @@ const holdsToken = (text: string): boolean =>
   Array.from(text.matchAll(FIRST_SEGMENTS)).some(([segment]) => TOKEN_HEADER.test(segment))
 
 /**
- * Refuses secrets among the arguments, without a word of them.
+ * Refuses secrets among the arguments. The error contains no part of them.
  *
  * @throws CommandFailure (2)
  */
@@ -77,18 +74,18 @@ export function refuseSecrets(argv: readonly string[]): void {
   }
 }
 
-/** What a command takes. */
+/** The arguments that a command accepts. */
 export interface Grammar {
   readonly options: OptionSpecs
   readonly maxValues: number
-  /** How many words of the whole line stand before these. Default: 0. */
+  /** The number of words before these on the command line. Default: 0. */
   readonly wordsBefore?: number
-  /** What is wrong with an option of another command, by its name: `undefined` where no command has it. */
+  /** Returns the error for an option of another command; `undefined` if no command has the option. */
   readonly misplaced?: (name: string) => string | undefined
 }
 
 /**
- * Reads options and values. What is wrong is told by its place: a word in the wrong place may be a
+ * Reads options and values. An error gives a word's position instead of the word, which may be a
  * secret, unless it is the name of another command's option.
  *
  * @throws CommandFailure (2)
@@ -125,13 +122,13 @@ export function readArguments(
   return argumentsOf(values, given)
 }
 
-/** Where a word stands on the command line, counted from 0, for a message. */
+/** The position of a word on the command line, for a message; `index` starts at 0. */
 export const inPlace = (index: number): string => ` (argument ${index + 1})`
 
 type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
 type OptionToken = Extract<Token, { kind: 'option' }>
 
-/** Strict mode would quote what it does not know. */
+/** Does not use strict mode, because its errors quote unknown words. */
 function tokensOf(argv: readonly string[], specs: OptionSpecs): Token[] {
   const options = Object.fromEntries(
     Object.entries(specs).map(([name, { kind }]) => [

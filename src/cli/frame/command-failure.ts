@@ -1,15 +1,16 @@
 /**
- * Why a command could not do its work: a closed list, in `error.code` of `--json`.
+ * Why a command failed: a closed list, in `error.code` of `--json`.
  *
  * - `usage`: the command, an option or a value is wrong.
  * - `file`: a file is missing, unreadable, too large or open to others.
  * - `policy`: the policy is not JSON or invalid.
- * - `redis_options`: what says where Redis is, is missing or invalid.
- * - `input`: what standard input holds is not what was asked for.
+ * - `redis_options`: the location of Redis is missing or invalid.
+ * - `input`: standard input does not hold the requested input.
  * - `dependency_missing`: a package that the command needs is not installed.
- * - `key_set_unavailable`, `store_unavailable`: out of reach.
- * - `bad_source`, `bad_corrections`, `bad_journal`, `journal_in_use`: of a migration; see its report.
- * - `core_fault`: the core cannot be asked, or answers what it must not.
+ * - `key_set_unavailable`, `store_unavailable`: it cannot be reached.
+ * - `bad_source`, `bad_corrections`, `bad_journal`, `journal_in_use`: an error of a migration; see
+ *   its report.
+ * - `core_fault`: the core cannot be called, or its answer is invalid.
  * - `internal`: a defect of the command itself.
  */
 export type FailureCode =
@@ -28,18 +29,18 @@ export type FailureCode =
   | 'core_fault'
   | 'internal'
 
-/** What a command has to show: to people by the line, with `--json` as members of its object. */
+/** The output of a command: lines for people, or with `--json` the members of its object. */
 export interface Report {
   readonly lines: readonly string[]
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** Ends a command with one line on standard error. The message holds no value that was given. */
+/** Ends a command with one line on standard error. The message contains no given value. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
   readonly exitCode: 2 | 3
   readonly code: FailureCode
-  /** What is shown all the same. */
+  /** Output that is shown in spite of the failure. */
   readonly report: Report | undefined
 
   constructor(exitCode: 2 | 3, fault: { code: FailureCode; message: string }, report?: Report) {
@@ -50,11 +51,14 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Exit code 2: what was given is wrong, and nothing has changed. */
+/** Exit code 2: the input is wrong, and nothing changed. */
 export const usageError = (code: FailureCode, message: string): CommandFailure =>
   new CommandFailure(2, { code, message })
 
-/** Exit code 3: out of reach. The message says so where it is not known whether something changed. */
+/**
+ * Exit code 3: a dependency cannot be reached. The message says so if it is unknown whether something
+ * changed.
+ */
 export const unreachableError = (
   code: FailureCode,
   message: string,

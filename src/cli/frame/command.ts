@@ -1,18 +1,17 @@
 import type { Arguments, OptionGroup, OptionSpecs } from './arguments.js'
 import type { Report } from './command-failure.js'
 
-/** Where a command's text goes. */
 interface TextSink {
   write(text: string): unknown
 }
 
-/** One that may be a terminal. */
+/** An output that may be a terminal. */
 interface TerminalSink extends TextSink {
   readonly isTTY?: boolean
   readonly columns?: number
 }
 
-/** What the command has of the process that it runs in. */
+/** The parts of the process that the command uses. */
 export interface CommandIo {
   readonly stdin: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean }
   readonly stdout: TextSink
@@ -20,52 +19,54 @@ export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** What one run of a command is given. */
+/** The input and output of one run of a command. */
 export interface CommandContext extends Pick<CommandIo, 'stdin' | 'env'> {
   readonly arguments: Arguments
-  /** Shows a line on standard error meanwhile, such as a prompt; with `--json` nothing. */
+  /** Shows a line on standard error during the run, such as a prompt; shows nothing with `--json`. */
   note(line: string): void
-  /** Shows an object as a line on standard output meanwhile, with `--json`; else nothing. */
+  /** Prints an object as a line on standard output during the run, only with `--json`. */
   event(json: object): void
-  /** Where a line can be drawn again: standard error, if it is a terminal, and not with `--json`. */
+  /** A line on standard error that can be redrawn; absent with `--json` or if it is not a terminal. */
   readonly screen: Screen | undefined
 }
 
-/** A line of a terminal that is drawn again. */
+/** A line of a terminal that can be redrawn. */
 export interface Screen {
-  /** Characters in a line. */
+  /** The width in characters. */
   readonly columns: number
-  /** Instead of what was drawn before; the empty text wipes it. */
+  /** Replaces the line that was drawn before; the empty string clears it. */
   draw(line: string): void
 }
 
-/** What the process ends with. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 130
 
-/** What a command has found. Exit code 0: all is well; 1: a fault, see `oneMeans`; more: `otherExitCodes`. */
+/**
+ * The result of a command. Exit code 0: all is well; 1: a fault, see `oneMeans`; others:
+ * `otherExitCodes`.
+ */
 export interface CommandResult extends Report {
   readonly exitCode: ExitCode
-  /** One line on standard error: what was not done, and why. */
+  /** One line for standard error, with what was not done and why. */
   readonly complaint?: string
 }
 
-/** One command of `service-auth`. */
+/** A command of `service-auth`. */
 export interface Command {
   readonly name: string
   /** One line for the list of commands. */
   readonly summary: string
-  /** What may stand behind the name, one line for each form. */
+  /** The arguments after the command name, one line per form. */
   readonly usage: readonly string[]
-  /** The most arguments that are no options. Default: 0. */
+  /** The maximum number of arguments that are not options. Default: 0. */
   readonly maxValues?: number
   readonly options: OptionSpecs
-  /** The same, as the help shows them. Default: all in one. */
+  /** The options in the groups of the help. Default: one group. */
   readonly optionGroups?: readonly OptionGroup[]
-  /** What exit code 1 says. */
+  /** The meaning of exit code 1. */
   readonly oneMeans: string
-  /** What others say that only this command has, or that say something else of it. */
+  /** The exit codes that only this command has, or that have another meaning for it. */
   readonly otherExitCodes?: readonly (readonly [code: string, meaning: string])[]
-  /** Whole lines, as typed. */
+  /** Whole command lines. */
   readonly examples: readonly string[]
   /** @throws CommandFailure for the exit codes 2 and 3. */
   run(context: CommandContext): Promise<CommandResult>

@@ -4,17 +4,16 @@ const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as c
 
 const DURATION = /^(\d{1,9})(ms|s|m|h|d)$/
 
-/** Milliseconds. */
 export interface DurationRange {
   readonly minMs: number
   readonly maxMs: number
 }
 
 /**
- * Milliseconds of a text such as `250ms`, `5s`, `15m`, `2h` or `7d`. `name` is the option's, such as
- * `--timeout`.
+ * Parses a text such as `250ms`, `5s`, `15m`, `2h` or `7d` into milliseconds. `name` is the name of
+ * the option, such as `--timeout`.
  *
- * @throws CommandFailure (2) for another form, or beyond the range.
+ * @throws CommandFailure (2) if the text has another form or is out of range.
  */
 export function parseDuration(name: string, text: string, range: DurationRange): number {
   const [, count, unit] = DURATION.exec(text) ?? []
@@ -32,7 +31,7 @@ export function parseDuration(name: string, text: string, range: DurationRange):
   return ms
 }
 
-/** The shortest exact text, in the form that `parseDuration` reads. */
+/** Returns the shortest exact text that `parseDuration` reads. */
 export function describeDuration(ms: number): string {
   const whole = Object.entries(UNITS_MS).filter(([, size]) => ms >= size && ms % size === 0)
   const [unit, size] = whole.at(-1) ?? ['ms', 1]

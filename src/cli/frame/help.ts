@@ -5,7 +5,6 @@ import type { Command } from './command.js'
 
 const INDENT = '  '
 
-/** The help on the whole. */
 export const helpOnAll = (commands: readonly Command[]): string[] => [
   'Usage: service-auth COMMAND [options]',
   '',
@@ -27,7 +26,6 @@ export const helpOnAll = (commands: readonly Command[]): string[] => [
   'service-auth COMMAND --help says more, with examples.',
 ]
 
-/** The help on one command. */
 export const helpOn = (command: Command): string[] => [
   ...command.usage.map((form, index) =>
     `${index === 0 ? 'Usage:' : '      '} service-auth ${command.name} ${form}`.trimEnd(),
@@ -79,7 +77,6 @@ const exitCodes = (oneMeans: string, others: Command['otherExitCodes'] = []): st
     INDENT,
   )
 
-/** The version of the package, from its manifest. */
 export function packageVersion(): string {
   const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
   return JSON.parse(manifest).version

@@ -1,9 +1,10 @@
-/** Ctrl-C, the end of a service or container, and a terminal that is closed. */
+/** Ctrl-C, the stop of a service or container, and a closed terminal. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Does work that the first of these signals ends early: the work gets the signal and says what it has
- * done. The same signal once more ends the process. `onInterrupt` is called at the first signal.
+ * Runs work that the first of these signals ends early: the work gets an `AbortSignal` and returns
+ * its result so far. A second signal of the same kind ends the process. `onInterrupt` is called at
+ * the first signal.
  */
 export async function untilInterrupted<Result>(
   work: (signal: AbortSignal) => Promise<Result>,

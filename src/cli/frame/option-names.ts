@@ -1,4 +1,4 @@
-/** Options of the command by the names of the package's options. */
+/** Maps the package's option names to the options of the command. */
 export type OptionNames = ReadonlyMap<string, string>
 
 /** Replaces the package's option names in a message with the options of the command. */

@@ -9,15 +9,15 @@ export const POLICY_OPTION: OptionSpecs = {
   policy: { kind: 'text', value: 'FILE', help: 'the policy of the receiver, as JSON' },
 }
 
-/** For commands that take `--issuer` instead of `--policy`. */
+/** For commands that accept `--issuer` instead of `--policy`. */
 export const ISSUER_OPTION: OptionSpecs = {
   issuer: { kind: 'text', value: 'URL', help: 'the exact iss of the tokens, instead of --policy' },
 }
 
 /**
- * The policy that `--policy` names.
+ * Reads the policy that `--policy` names.
  *
- * @throws CommandFailure (2), in the policy's own words where it is invalid.
+ * @throws CommandFailure (2), with the policy's own message if it is invalid.
  */
 export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
   const text = await readFileOf('--policy', context.arguments.required('policy'), 'public')
@@ -35,17 +35,17 @@ export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Pr
   }
 }
 
-/** The issuer, and the policy where that is how it was named. */
+/** The issuer, and the policy if `--policy` named it. */
 export interface NamedIssuer {
   readonly issuer: string
   readonly policy: Policy | undefined
 }
 
 /**
- * The issuer that `--issuer` or `--policy` names.
+ * Reads the issuer that `--issuer` or `--policy` names.
  *
- * @throws CommandFailure (2) unless exactly one of them is given, and for an issuer that no receiver
- * without a `jwksUri` may have: what is written for it would be of no effect.
+ * @throws CommandFailure (2) unless exactly one of them is given, and for an issuer that no
+ * receiver without a `jwksUri` may have, because an entry for it would have no effect.
  */
 export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Promise<NamedIssuer> {
   const issuer = context.arguments.text('issuer')

@@ -2,16 +2,16 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { usageError } from '../frame/command-failure.js'
 
-/** A file of which nobody but its owner may read what is in it, or one that may be public. */
+/** Whether only its owner may read a file, or everyone may. */
 export type Secrecy = 'secret' | 'public'
 
 const MAX_BYTES = 1024 * 1024
 const OPEN_TO_OTHERS = 0o077
 
 /**
- * Reads a regular file of at most 1 MiB in UTF-8; links are followed. `name` is that of the option.
+ * Reads a regular file of at most 1 MiB in UTF-8; follows links. `name` is the name of the option.
  *
- * @throws CommandFailure (2), without the path and without a word of the contents.
+ * @throws CommandFailure (2), without the path and without any of the contents.
  */
 export async function readFileOf(name: string, path: string, secrecy: Secrecy): Promise<string> {
   const bytes = await readBytes(name, path, secrecy)
@@ -22,16 +22,16 @@ export async function readFileOf(name: string, path: string, secrecy: Secrecy): 
   }
 }
 
-/** As `readFileOf`, for a file of any bytes. */
+/** Like `readFileOf`, for a file of any bytes. */
 export async function readBytes(name: string, path: string, secrecy: Secrecy): Promise<Buffer> {
-  // Without O_NONBLOCK, to open a FIFO would wait for whoever writes into it.
+  // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     ({ code }: NodeJS.ErrnoException) => {
       throw usageError('file', `the file of ${name} cannot be opened${code ? ` (${code})` : ''}`)
     },
   )
   try {
-    // Of the open file: its name may lead to another one by now.
+    // Checks the open file, because its name may lead to another file by now.
     const stats = await handle.stat()
     const { mode, size } = stats
     if (!stats.isFile()) throw usageError('file', `${name} must name a regular file`)
@@ -46,14 +46,14 @@ export async function readBytes(name: string, path: string, secrecy: Secrecy): P
   }
 }
 
-/** Windows has no such bits. */
+/** Windows has no such permission bits. */
 const isOpenToOthers = (mode: number): boolean =>
   process.platform !== 'win32' && (mode & OPEN_TO_OTHERS) !== 0
 
 /**
- * The JSON in a file.
+ * Reads JSON from a file.
  *
- * @throws CommandFailure (2), without a word of the contents.
+ * @throws CommandFailure (2), without any of the contents.
  */
 export async function readJsonFile(name: string, path: string, secrecy: Secrecy): Promise<unknown> {
   const text = await readFileOf(name, path, secrecy)

@@ -4,10 +4,10 @@ import { usageError } from '../frame/command-failure.js'
 const MAX_BYTES = 64 * 1024
 
 /**
- * The text on standard input to its end, without one trailing line break. `what` says what is asked
- * for, such as `the token`.
+ * Reads the text on standard input to its end, without one trailing line break. `what` names the
+ * input, such as `the token`.
  *
- * @throws CommandFailure (2) when it is empty, too long or not UTF-8; nothing of it is repeated.
+ * @throws CommandFailure (2) if it is empty, too long or not UTF-8; the message repeats none of it.
  */
 export async function readStandardInput(
   { stdin, note }: Pick<CommandContext, 'stdin' | 'note'>,

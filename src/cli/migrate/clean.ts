@@ -8,9 +8,9 @@ import { EXIT_CODES } from './exit-codes.js'
 import type { OriginFile } from './source-origins.js'
 
 /**
- * Lists the source and the corrections, and deletes them when it is told to. A file that has their name
- * and is none of them by its digest is not touched, nor is any other then. Nothing is overwritten: no
- * program can know where a file system has written a file.
+ * Lists the source and the corrections, and deletes them if `isTold` is set. If a file with one of
+ * their names has another digest, nothing is deleted. Nothing is overwritten, because no program
+ * can know where a file system has written a file.
  *
  * @throws CommandFailure (2)
  */
@@ -55,7 +55,7 @@ async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
   return [...files]
 }
 
-/** Of a link the file behind it would stay, so one is not followed. */
+/** Does not follow links, because deleting a link would leave its target. */
 async function digestOf(path: string): Promise<string> {
   const hash = createHash('sha256')
   const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants
@@ -76,7 +76,7 @@ const resultOf = (
   isDeleted: boolean,
 ): CommandResult => ({ exitCode: 0, lines, json: { state: 'complete', files, isDeleted } })
 
-/** @throws CommandFailure (2) when nobody can tell. */
+/** @throws CommandFailure (2) if it cannot be determined. */
 export async function isThere(file: string): Promise<boolean> {
   try {
     await lstat(file)

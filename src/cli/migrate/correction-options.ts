@@ -4,17 +4,17 @@ import type { Source } from '../../migration/source/source.js'
 import type { Arguments } from '../frame/arguments.js'
 import { usageError } from '../frame/command-failure.js'
 
-/** What is corrected: by a file, or what has failed with one of the codes. */
+/** Corrections from a file, or the records that failed with one of the codes. */
 export type CorrectionOrder = Source | { readonly again: readonly string[] }
 
-/** @throws CommandFailure (2) unless exactly one way is given. */
+/** @throws CommandFailure (2) unless exactly one of the two is given. */
 export function readOrder(given: Arguments): CorrectionOrder {
   const file = given.text('corrections')
   const again = given.texts('again')
   if ((file !== undefined) === again.length > 0) {
     throw usageError('usage', 'give either --corrections or --again')
   }
-  // The journal keeps the path, and a later run may be started elsewhere.
+  // The journal stores the path, and a later run may start in another folder.
   if (file !== undefined) return { file: resolve(file) }
   if (again.every(isFailureCode)) return { again }
   throw usageError('usage', '--again must be a code of the report, such as E019 or login_taken')

@@ -2,7 +2,7 @@ import type { MigrationReport, MigrationState } from '../../migration/run/report
 import type { ExitCode } from '../frame/command.js'
 import { numberInWords } from './format-counts.js'
 
-/** What the process ends with, by where the run stands. */
+/** The exit code for each state of a run. */
 export const EXIT_CODES: Readonly<Record<MigrationState, ExitCode>> = {
   complete: 0,
   preflight_failed: 1,
@@ -13,7 +13,7 @@ export const EXIT_CODES: Readonly<Record<MigrationState, ExitCode>> = {
   interrupted: 130,
 }
 
-/** What a step has come to, for the shell and for people. */
+/** The result of a step, for the shell and for people. */
 export interface Verdict {
   readonly exitCode: ExitCode
   readonly words: string
@@ -24,7 +24,7 @@ export const verdictOn = ({ state }: MigrationReport): Verdict => ({
   words: state,
 })
 
-/** The result of `check`: how many findings are faults, and how many records are invalid. */
+/** The result of `check`: the number of faults among the findings, and of invalid records. */
 export function verdictOfCheck(report: MigrationReport): Verdict {
   const { state, findings, counts } = report
   if (state === 'core_fault') return verdictOn(report)

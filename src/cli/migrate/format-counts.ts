@@ -1,6 +1,6 @@
 import type { MigrationCounts } from '../../migration/run/report.js'
 
-/** In the order in which a person looks: what needs them first, what is done last. */
+/** First the states that need a person, last those that are done. */
 const ORDER: readonly (keyof MigrationCounts)[] = [
   'invalid',
   'failed',
@@ -16,10 +16,10 @@ const ORDER: readonly (keyof MigrationCounts)[] = [
 
 const DIGITS = new Intl.NumberFormat('en-US')
 
-/** With a comma between thousands. */
+/** Formats a number with commas between thousands. */
 export const numberInWords = (number: number): string => DIGITS.format(number)
 
-/** The counts that are not 0. */
+/** Returns the counts that are not 0. */
 export const countsThatAre = (counts: MigrationCounts): [name: string, count: string][] =>
   ORDER.filter((name) => counts[name] > 0).map((name) => [
     name.replace('_', ' '),

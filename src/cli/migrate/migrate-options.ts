@@ -12,7 +12,7 @@ import type { OptionNames } from '../frame/option-names.js'
 export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'unblock', 'clean'] as const
 export type Step = (typeof STEPS)[number]
 
-/** A whole number: of `openMigration`, unless it is one of the client's. */
+/** An option with a whole number, for `openMigration` or the core client. */
 interface NumberOption {
   readonly least: number
   readonly most: number
@@ -52,7 +52,7 @@ const CLIENT_NUMBERS = {
 const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** The options of the command by the names that messages of the package use. */
+/** Maps the option names in messages of the package to the options of the command. */
 export const MIGRATE_OPTION_NAMES: OptionNames = new Map([
   ['baseUrl', '--core'],
   ['apiKey', 'the API key'],
@@ -63,7 +63,7 @@ export const MIGRATE_OPTION_NAMES: OptionNames = new Map([
 
 const numberSpec = ({ help }: NumberOption): OptionSpec => ({ kind: 'text', value: 'N', help })
 
-/** In the order in which a person comes to the steps. */
+/** In the order in which a person uses the steps. */
 export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
   {
     title: 'Every step',
@@ -139,7 +139,7 @@ export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
   ...MIGRATE_OPTION_GROUPS.map(({ options }) => options),
 )
 
-/** Options of some steps only. */
+/** The options that only some steps accept. */
 const OF_SOME_STEPS: Readonly<Record<string, readonly Step[]>> = {
   corrections: ['correct'],
   again: ['correct'],
@@ -147,7 +147,7 @@ const OF_SOME_STEPS: Readonly<Record<string, readonly Step[]>> = {
 }
 
 /**
- * The step that is named.
+ * Reads the step from the first argument.
  *
  * @throws CommandFailure (2)
  */
@@ -165,12 +165,12 @@ export function readStep(given: Arguments): Step {
   return step
 }
 
-/** What a step is told, without the core and the corrections. */
+/** The settings of a step, without the core and the corrections. */
 export interface Settings
   extends Omit<MigrationOptions, 'core' | 'journal' | 'source' | 'onProgress' | 'corrections'> {
-  /** Absolute. Without one the journal names it. */
+  /** Absolute; if `undefined`, the path is read from the journal. */
   readonly sourceFile: string | undefined
-  /** Absolute. */
+  /** The absolute path of the journal. */
   readonly directory: string
 }
 
@@ -187,7 +187,7 @@ export function readSettings(given: Arguments): Settings {
   }
 }
 
-/** Times of the client, where they are given. */
+/** The timeouts of the client that are given. */
 export const readClientTimes = (
   given: Arguments,
 ): { readonly timeoutMs?: number; readonly stageTimeoutMs?: number } =>

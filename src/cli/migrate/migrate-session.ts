@@ -12,7 +12,7 @@ import { readStandardInput } from '../input/standard-input.js'
 import { MIGRATE_OPTION_NAMES, readClientTimes, type Settings } from './migrate-options.js'
 import { type OriginFile, type Origins, readOrigins } from './source-origins.js'
 
-/** What the command is a face of. */
+/** The functions of the package that the command calls. */
 export interface MigrateParts {
   coreClient(options: {
     readonly baseUrl: string
@@ -26,10 +26,10 @@ export interface MigrateParts {
   openMigration(options: MigrationOptions): Promise<Migration>
 }
 
-/** Which core, by which key. */
+/** The options of the core client, with address and API key. */
 export type Core = Parameters<MigrateParts['coreClient']>[0]
 
-/** For steps that ask no core. The name belongs to nobody (RFC 2606). */
+/** For steps that do not call the core. The host name is reserved (RFC 2606). */
 const UNASKED: Core = { baseUrl: 'https://core.invalid', apiKey: 'none', allowInsecureHttp: true }
 
 /** @throws CommandFailure (2) */
@@ -45,23 +45,23 @@ export async function readCore(context: CommandContext): Promise<Core> {
 
 export interface SessionOptions {
   readonly settings: Settings
-  /** `undefined` for steps that ask none. */
+  /** `undefined` for steps that do not call the core. */
   readonly core: Core | undefined
   readonly onProgress: (event: MigrationProgress) => void
-  /** The step only looks, so it may do so beside another. */
+  /** Whether the step only reads, and so may run while another step has the journal. */
   readonly mayShare?: boolean
 }
 
-/** A migration that is open, and the files that it is of. */
+/** An open migration, and its files. */
 export interface Session {
   readonly migration: Migration
-  /** Another step has the journal, and goes on: nothing may be written. */
+  /** Whether another step has the journal and is still running, so that nothing may be written. */
   readonly isShared: boolean
   readonly files: readonly OriginFile[]
 }
 
 /**
- * Runs the work on the migration of the settings, and closes it.
+ * Runs `work` on the migration of the settings, then closes it.
  *
  * @throws CommandFailure (2 or 3)
  */
@@ -135,7 +135,7 @@ async function openOn(
   return { migration, isShared, files: [{ path: source, digest }, ...origins.corrections] }
 }
 
-/** A file may have been moved since; the journal knows it again by its digest. */
+/** A file may have been moved; the journal recognises it by its digest. */
 function sourceOf(given: string | undefined, { source }: Origins): string {
   const file = given ?? source?.path
   if (file !== undefined) return file
@@ -160,17 +160,17 @@ function asFailure(error: unknown): unknown {
   return error
 }
 
-/** A message of the package, with the options of this command. */
+/** Replaces option names in a message of the package with the options of this command. */
 export const inCommandWords = (message: string): string =>
   withOptionNames(message, MIGRATE_OPTION_NAMES)
 
-/** What a header may hold: the core's own keys have letters, digits, `=` and `-`. */
+/** A value that fits in a header; the core's own keys have letters, digits, `=` and `-`. */
 const HEADER_VALUE = /^[\x21-\x7e]+$/
 
 /**
- * The API key of the core, from a file that only its owner can read or from standard input.
+ * Reads the API key of the core, from a file that only its owner can read or from standard input.
  *
- * @throws CommandFailure (2), without a word of the key.
+ * @throws CommandFailure (2), without any part of the key.
  */
 async function readApiKey(
   context: Pick<CommandContext, 'arguments' | 'stdin' | 'note'>,

@@ -26,7 +26,7 @@ import { showProgress } from './show-progress.js'
 import { listStalledRows } from './stalled-rows.js'
 import { type NeedingPerson, NOBODY, writeReports } from './write-reports.js'
 
-/** The command over its parts. */
+/** Creates the command with the functions that it calls. */
 export const migrateWith = (parts: MigrateParts): Command => ({
   name: 'migrate',
   summary: 'Moves the accounts of an older identity service into the core, each exactly once',
@@ -85,7 +85,7 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
 
 const INTERRUPTED = 'interrupted: the work in progress ends; the same signal again ends at once'
 
-/** Any other step would make an empty journal where a path is misspelt. */
+/** The steps that may create a journal. Another step would create an empty one for a misspelt path. */
 const BEGINNING: readonly Step[] = ['check', 'run']
 
 /** @throws CommandFailure (2) */
@@ -95,7 +95,7 @@ async function requireJournal(directory: string): Promise<void> {
 }
 
 interface Acting {
-  /** Of the journal. */
+  /** The folder of the journal. */
   readonly directory: string
   readonly signal: AbortSignal
 }
@@ -136,7 +136,7 @@ function actionOf(step: Step, { arguments: given }: CommandContext): Action {
   }
 }
 
-/** After `clean` there is no source to read identities from, and the files tell all of them. */
+/** After `clean` the source is gone, so the report files, which are complete, are not rewritten. */
 async function statusOf(
   { migration, files, isShared }: Session,
   directory: string,
@@ -149,7 +149,10 @@ async function statusOf(
   return await reported('status', { report, migration, directory, ...(needing && { needing }) })
 }
 
-/** What the step before has ended with is no longer so, and the one that goes on writes the files. */
+/**
+ * Omits the state, findings and advice of the previous step, which are outdated. Writes no files,
+ * because the running step writes them.
+ */
 const underWay = (report: MigrationReport): CommandResult => ({
   exitCode: EXIT_CODES.interrupted,
   lines: summaryLines(report, 'another step is under way'),
@@ -166,7 +169,7 @@ const underWay = (report: MigrationReport): CommandResult => ({
 interface Reported extends Pick<Session, 'migration'> {
   readonly report: MigrationReport
   readonly verdict?: Verdict
-  /** Where the files are not to be written again. */
+  /** Given if the files must not be written again. */
   readonly needing?: NeedingPerson
   readonly directory: string
 }
@@ -186,7 +189,7 @@ async function reported(
   }
 }
 
-/** Of the core: what it is comes first among what a person is told. */
+/** For a core fault, the first line of the advice, which describes it. */
 const complaintOf = ({ state, advice: [first] }: MigrationReport): { complaint?: string } =>
   state === 'core_fault' && first !== undefined ? { complaint: first } : {}
 

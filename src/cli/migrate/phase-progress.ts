@@ -1,13 +1,13 @@
 import type { MigrationProgress } from '../../migration/run/progress.js'
 
-/** How far a part of a run is. */
+/** The progress of one phase of a run. */
 export interface Measure {
   readonly phase: 'staging' | 'waiting' | 'reconciling'
   readonly done: number
   readonly total: number
 }
 
-/** `undefined` for what happens once. */
+/** Returns `undefined` for an event that happens once. */
 export function measure({
   type,
   counts,
@@ -19,7 +19,7 @@ export function measure({
       return { phase: 'staging', done: identities - counts.pending, total: identities }
     case 'waiting': {
       const left = (rows?.new ?? 0) + (rows?.processing ?? 0)
-      // Others' rows are counted by the core as well.
+      // The core also counts foreign rows.
       const total = Math.max(counts.staged, left)
       return { phase: 'waiting', done: total - left, total }
     }

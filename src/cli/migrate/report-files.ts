@@ -3,35 +3,35 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { usageError } from '../frame/command-failure.js'
 
-/** Beside the journal. */
+/** In the folder of the journal. */
 export const REPORT_FILE = 'report.json'
 export const NEEDS_PERSON_FILE = 'report.ndjson'
 export const ACCOUNTS_FILE = 'accounts.ndjson'
 
 const FOR_ITS_OWNER_ALONE = 0o600
 
-/** One that only its owner can read. Takes its name when it is whole and on disk. */
+/** A file that only its owner can read. It gets its name once it is complete and synced to disk. */
 export interface FileAside {
   append(text: string): Promise<void>
-  /** Replaces what had the name. */
+  /** Replaces the file that had the name. */
   finish(): Promise<void>
-  /** Leaves what had the name as it is. */
+  /** Leaves the file that had the name unchanged. */
   abandon(): Promise<void>
 }
 
-/** Text that is gathered before it is written, in characters. */
+/** The number of characters that are buffered before a write. */
 const GATHERED = 64 * 1024
 
 /**
- * A file of the journal's folder, written again.
+ * Opens a file in the journal's folder, to replace it.
  *
- * @throws CommandFailure (2), and so do its functions.
+ * @throws CommandFailure (2); the functions of the file reject with it too.
  */
 export async function writeAside(directory: string, name: string): Promise<FileAside> {
   const path = join(directory, name)
   const aside = `${path}.part`
   const told = <T>(work: Promise<T>): Promise<T> => work.catch((error) => cannotWrite(name, error))
-  // What a killed process has left under this name is of no use.
+  // Overwrites the partial file of a killed process, which is of no use.
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
   const file = await told(
     open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, FOR_ITS_OWNER_ALONE),
@@ -65,7 +65,7 @@ async function settle(file: FileHandle, { aside, path, directory }: Places): Pro
   await file.sync()
   await file.close()
   await rename(aside, path)
-  // Windows opens no folders.
+  // Windows cannot open folders.
   if (process.platform === 'win32') return
   const folder = await open(directory)
   try {

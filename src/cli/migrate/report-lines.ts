@@ -7,17 +7,16 @@ import { ACCOUNTS_FILE, NEEDS_PERSON_FILE, REPORT_FILE } from './report-files.js
 import { stalledRowLines } from './stalled-rows.js'
 import type { NeedingPerson } from './write-reports.js'
 
-/** What a person is shown of a report. */
+/** The parts of a report that are shown to a person. */
 export interface ShownReport {
   readonly report: MigrationReport
-  /** Where the run stands, in words. */
+  /** The state of the run, in words. */
   readonly standing: string
   readonly needing: NeedingPerson
-  /** Where the files of the report are. */
+  /** The folder of the report files. */
   readonly directory: string
 }
 
-/** The report as a table. */
 export const reportLines = ({ report, standing, needing, directory }: ShownReport): string[] => [
   ...summaryLines(report, standing),
   ...findingLines(report.findings),
@@ -32,7 +31,7 @@ export const reportLines = ({ report, standing, needing, directory }: ShownRepor
   ]),
 ]
 
-/** Where the run stands, and how many identities are in which state. */
+/** The state of the run, and the number of identities in each state. */
 export function summaryLines(
   { identities, counts, startedAt, reportedAt }: MigrationReport,
   standing: string,
@@ -46,7 +45,7 @@ export function summaryLines(
   ])
 }
 
-/** What stops the run, or is worth knowing before it. */
+/** The findings that stop the run, or that a person should know before it. */
 function findingLines(findings: MigrationReport['findings']): string[] {
   if (findings.length === 0) return []
   const rows = findings.map(({ severity, code, line, records, message }) => [
@@ -91,5 +90,5 @@ function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityRe
 
 const adviceLines = ({ advice }: MigrationReport): string[] => spaced(advice)
 
-/** The lines after an empty one, or nothing. */
+/** Puts an empty line before the lines, if there are any. */
 const spaced = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', ...lines])

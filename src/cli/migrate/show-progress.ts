@@ -4,20 +4,20 @@ import { durationInWords } from '../output/format-time.js'
 import { countsInWords, countsThatAre, numberInWords } from './format-counts.js'
 import { type Measure, measure } from './phase-progress.js'
 
-/** Shows the steps of a run while it is under way. */
+/** Shows the progress of a run. */
 export interface ProgressView {
   readonly onProgress: (event: MigrationProgress) => void
-  /** Leaves the terminal's line empty. */
+  /** Clears the line of the terminal. */
   end(): void
 }
 
 type Shown = Pick<CommandContext, 'note' | 'event' | 'screen'>
 
-/** A second is soon enough for a log, a tenth for the eye. */
+/** One line a second is enough for a log, ten a second for the eye. */
 const LINE_EVERY_MS = 1000
 const DRAW_EVERY_MS = 100
 
-/** `now`: milliseconds of a clock that only goes forward. */
+/** `now` returns milliseconds of a monotonic clock. */
 export function showProgress(
   { note, event: tell, screen }: Shown,
   now: () => number = () => performance.now(),
@@ -32,7 +32,7 @@ export function showProgress(
   }
 }
 
-/** A line for what happens once; of what goes on, a line a second when it has changed. */
+/** Prints a line for each event that happens once, and at most one a second for a phase that changes. */
 function plainLines(note: (line: string) => void, now: () => number) {
   let phase: string | undefined
   let last: string | undefined
@@ -53,7 +53,7 @@ function plainLines(note: (line: string) => void, now: () => number) {
 interface Phase {
   readonly name: string
   readonly startedAt: number
-  /** What was done when it began. */
+  /** The value of `done` at the start of the phase. */
   readonly doneBefore: number
 }
 
@@ -77,7 +77,7 @@ function bar(screen: Screen, now: () => number) {
   }
 }
 
-/** A second; `undefined` while it is too early to tell. */
+/** Per second; `undefined` while it is too early to know. */
 function rateOf(
   { done }: Measure,
   { startedAt, doneBefore }: Phase,
@@ -99,7 +99,7 @@ const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>
   corrected: 'corrections applied',
 }
 
-/** For a log; `undefined` where there is nothing to say. */
+/** A line for a log; `undefined` for an event that is not shown. */
 function plainLine(event: MigrationProgress, measured: Measure | undefined): string | undefined {
   if (measured !== undefined) {
     const counts = countsInWords(event.counts)
@@ -120,7 +120,7 @@ const BAR_WIDTH = 20
 
 interface Bar {
   readonly measured: Measure
-  /** A second. */
+  /** Per second. */
   readonly rate: number | undefined
   readonly counts: readonly string[]
   readonly columns: number
@@ -128,7 +128,10 @@ interface Bar {
 
 const GAP = '  '
 
-/** One line for a terminal. A part that does not fit is left out: half a number would be a wrong number. */
+/**
+ * One line for a terminal. A part that does not fit is left out, because half a number would be a
+ * wrong number.
+ */
 function barLine({ measured, rate, counts, columns }: Bar): string {
   const { phase, done, total } = measured
   const share = total === 0 ? 1 : done / total
@@ -154,7 +157,7 @@ function barLine({ measured, rate, counts, columns }: Bar): string {
   ).line
 }
 
-/** A full last column would break the line. */
+/** A line that fills the last column would wrap. */
 const fits = (line: string, columns: number): boolean => line.length < columns
 
 const rateInWords = (rate: number): string =>

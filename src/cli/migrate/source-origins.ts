@@ -2,26 +2,26 @@ import type { Journal } from '../../migration/journal/journal.js'
 import type { Origin } from '../../migration/run/state/journal-entry.js'
 import { readEntries } from '../../migration/run/state/read-entries.js'
 
-/** A file that a journal is of. */
+/** A source or corrections file of a journal. */
 export interface OriginFile {
   /** Absolute. */
   readonly path: string
-  /** Hexadecimal SHA-256 of its bytes. */
+  /** The SHA-256 of its bytes, in hexadecimal. */
   readonly digest: string
 }
 
-/** What a journal is of. */
+/** The core and the files of a journal. */
 export interface Origins {
-  /** The core's address. `undefined` before the run has begun. */
+  /** The core's address; `undefined` before the run begins. */
   readonly core: string | undefined
-  /** `undefined` before the run has begun. */
+  /** `undefined` before the run begins. */
   readonly source: OriginFile | undefined
-  /** Of the corrections made so far, in their order. */
+  /** The corrections made so far, in their order. */
   readonly corrections: readonly OriginFile[]
 }
 
 /**
- * What a resume has to read again besides the journal.
+ * Reads from the journal which files a resume must read again, and the core's address.
  *
  * @throws MigrationError `bad_journal`
  */
@@ -40,6 +40,6 @@ export async function readOrigins(journal: Journal): Promise<Origins> {
   return { core, source, corrections }
 }
 
-/** The command's own sources are files. */
+/** Returns `undefined` if the origin is not a file; the command's own sources are files. */
 const fileOf = ({ name, file, digest }: Origin): OriginFile | undefined =>
   file ? { path: name, digest } : undefined

@@ -5,7 +5,7 @@ import { numberInWords } from './format-counts.js'
 
 const SHOWN = 20
 
-/** The rows that still wait after a stall, as a table with a heading. */
+/** The rows that still wait after a stall, as a table with a heading row. */
 export function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = SHOWN): string[] {
   if (rows.length === 0) return []
   const cells = rows

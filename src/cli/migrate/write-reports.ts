@@ -15,10 +15,10 @@ const NEEDS_PERSON: Readonly<Record<IdentityState, boolean>> = {
   left_out: false,
 }
 
-/** Identities that need a person. */
+/** The identities that need a person. */
 export interface NeedingPerson {
   readonly count: number
-  /** The first of them. */
+  /** The first 20. */
   readonly shown: readonly IdentityReport[]
 }
 
@@ -27,8 +27,8 @@ export const NOBODY: NeedingPerson = { count: 0, shown: [] }
 const SHOWN = 20
 
 /**
- * Writes `report.json`, `report.ndjson` (each identity that needs a person) and `accounts.ndjson`
- * (each account that is known) again.
+ * Rewrites `report.json`, `report.ndjson` (each identity that needs a person) and `accounts.ndjson`
+ * (each known account).
  *
  * @throws CommandFailure (2)
  */

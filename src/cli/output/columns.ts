@@ -2,7 +2,7 @@ import { printable } from './printable.js'
 
 const GAP = '  '
 
-/** Rows of cells, each column as wide as its widest cell; the last one has no end. */
+/** Formats rows of cells. Each column is as wide as its widest cell; lines have no trailing spaces. */
 export function columns(rows: readonly (readonly string[])[], indent = ''): string[] {
   const cells = rows.map((row) => row.map(printable))
   const widths: number[] = []

@@ -4,18 +4,18 @@ const UNITS = [
   ['min', 60],
 ] as const
 
-/** A number of seconds for people: from two of a unit on, in whole ones of it. */
+/** Formats seconds for people, in whole units of the largest unit that fits at least twice. */
 export function durationInWords(seconds: number): string {
   const whole = Math.round(seconds)
   const [unit, size] = UNITS.find(([, size]) => whole >= 2 * size) ?? ['s', 1]
   return `${Math.floor(whole / size)} ${unit}`
 }
 
-/** Whole days from now, in milliseconds, until a moment in seconds; negative once it is over. */
+/** Whole days from `nowMs` until a time in seconds since the epoch; negative once it has passed. */
 export const daysUntil = (seconds: number, nowMs: number): number =>
   Math.floor((seconds - nowMs / 1000) / 86_400)
 
-/** A moment in seconds since the epoch, in UTC. */
+/** Formats a time in seconds since the epoch, in UTC. */
 export function momentInWords(seconds: number): string {
   const moment = new Date(seconds * 1000)
   return Number.isFinite(moment.getTime())

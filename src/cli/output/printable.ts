@@ -1,7 +1,7 @@
 /**
- * What a terminal would not show as it stands, or would obey: control characters and line breaks,
- * characters that are invisible or turn the direction of text, halves of characters, blanks other
- * than the space.
+ * Characters that a terminal would not show as they are, or would obey: control characters and line
+ * breaks, characters that are invisible or change the direction of text, lone surrogates, and
+ * blanks other than the space.
  */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu
 
@@ -13,8 +13,8 @@ const escapeUnits = (character: string): string => {
   return escaped
 }
 
-/** The text in one line, with `\uXXXX` for what is not safe to show. Harmless when applied twice. */
+/** Returns the text in one line, with `\uXXXX` for unsafe characters. Idempotent. */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, escapeUnits)
 
-/** One line of JSON that is as safe to show. */
+/** Returns one line of JSON that is equally safe to show. */
 export const printableJson = (value: object): string => printable(JSON.stringify(value))

@@ -21,9 +21,8 @@ export const REDIS_OPTIONS: OptionSpecs = {
   timeout: { kind: 'text', value: 'TIME', help: 'how long to wait for a reply (default: 1s)' },
 }
 
-/** What a command needs to work on Redis. */
 export interface RedisAccess {
-  /** Connects when it is first used; `redisStore` and its like open connections of their own. */
+  /** Connects on first use. `redisStore` and similar functions open their own connections. */
   readonly client: Redis | Cluster
   readonly prefix: string
   readonly timeoutMs: number
@@ -34,10 +33,10 @@ const DEFAULT_TIMEOUT = '1s'
 const TIMEOUT_RANGE = { minMs: 1, maxMs: 60_000 }
 
 /**
- * Does work on the Redis that `--redis` or `REDIS_URL` names, and then closes the client. What the
- * work opens beside it, it has to close.
+ * Runs `work` on the Redis that `--redis` or `REDIS_URL` names, then closes the client. `work` must
+ * close the connections that it opens itself.
  *
- * @throws CommandFailure (2) when it is not said where Redis is, or ioredis is not installed.
+ * @throws CommandFailure (2) if the location of Redis is missing, or ioredis is not installed.
  */
 export async function withRedis<T>(
   context: Pick<CommandContext, 'arguments' | 'env'>,
@@ -48,7 +47,7 @@ export async function withRedis<T>(
   const timeoutMs = parseDuration('--timeout', timeout, TIMEOUT_RANGE)
   const place = await readRedisPlace(context)
   const client = openClient(await loadIoredis(), place)
-  // Without a listener ioredis prints errors, and what was sent with them.
+  // Without a listener, ioredis prints errors with the data that was sent.
   client.on('error', () => {})
   try {
     return await work({ client, prefix: given.text('prefix') ?? DEFAULT_PREFIX, timeoutMs })
@@ -80,12 +79,12 @@ function openClient({ Cluster, Redis }: Ioredis, place: RedisPlace): Redis | Clu
     const options = lazily as RedisSettings
     return place.kind === 'url' ? new Redis(place.url, options) : new Redis(options)
   } catch {
-    // What ioredis says may quote the options.
+    // The message of ioredis may quote the options.
     throw usageError('redis_options', 'ioredis does not take the options in the file of --redis')
   }
 }
 
-/** Where Redis is; `options` are what else stands in the file, for ioredis. */
+/** The location of Redis; `options` are the other members of the file, for ioredis. */
 type RedisPlace = { readonly options: object } & (
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'cluster'; readonly nodes: ClusterNode[] }
@@ -93,9 +92,9 @@ type RedisPlace = { readonly options: object } & (
 )
 
 /**
- * Where `--redis` or `REDIS_URL` says that Redis is.
+ * Reads the location of Redis from `--redis` or `REDIS_URL`.
  *
- * @throws CommandFailure (2), without a word of either.
+ * @throws CommandFailure (2), without any part of either.
  */
 async function readRedisPlace({
   arguments: given,
@@ -117,8 +116,8 @@ const URL_FAULT =
   'must be a redis: or rediss: URL with a host, and with a number as database if any'
 
 /**
- * ioredis would take another text for the path of a socket, or for the name of a host, and go on with
- * database 0 where the URL names one that is no number.
+ * Checked here, because ioredis would take another text for a socket path or a host name, and would
+ * use database 0 if the database in the URL is not a number.
  */
 function isRedisUrl(value: unknown): value is string {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
@@ -129,7 +128,7 @@ function isRedisUrl(value: unknown): value is string {
   return isRedis && hostname !== '' && isDatabase && isPort(port) && isWhole(db)
 }
 
-/** A number, or a text of digits only. */
+/** Whether the value is a whole number, or a string of digits. */
 const isWhole = (value: unknown): boolean =>
   (typeof value === 'number' || typeof value === 'string') && /^\d{1,9}$/.test(String(value))
 
@@ -141,10 +140,10 @@ const SHAPE =
   'the file of --redis must hold one of { "url" }, { "cluster": [...] } or options of ioredis ' +
   'with "host", "path" or "sentinels"'
 
-/** Without one of them ioredis would connect to this machine. */
+/** Without one of them, ioredis would connect to localhost. */
 const WHERE = ['host', 'path', 'sentinels']
 
-/** Beside `url` and `cluster` may stand further options of ioredis. */
+/** `url` and `cluster` may have further ioredis options next to them. */
 function placeOf(document: unknown): RedisPlace {
   if (!isRecord(document)) throw usageError('redis_options', SHAPE)
   const { url, cluster, ...options } = document
@@ -161,7 +160,7 @@ function placeOf(document: unknown): RedisPlace {
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
-/** What ioredis takes as it is, and what then ends as if Redis were out of reach. */
+/** Options that ioredis does not check: with a wrong value, Redis would seem unreachable. */
 const OPTIONS: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
   host: [isText, 'a text'],
   path: [isText, 'a text'],

@@ -22,7 +22,7 @@ export const KEYS_OPTIONS: OptionSpecs = {
   },
 }
 
-/** The keys of an encrypted store, or what is to be done without them. */
+/** The keys of an encrypted store, or what to do without them. */
 export type KeyAccess =
   | { readonly type: 'keys'; readonly keys: EncryptedStoreOptions }
   | { readonly type: 'unencrypted' }
@@ -36,18 +36,18 @@ const KEY_BYTES = 32
 const schema = z.strictObject({
   current: z.string(),
   keys: z.record(z.string(), z.union([z.string().transform(decodeKey), z.null()])),
-  // Where it is not said, a plain result counts as readable, and nothing is written over it.
+  // If absent, a plain result counts as readable, and is not overwritten.
   readUnencrypted: z.boolean().exactOptional(),
 })
 
-/** Only one text stands for a key: without padding, blanks and bits that do not count. */
+/** Accepts one text per key: without padding, blanks and surplus bits. */
 function decodeKey(text: string, context: z.RefinementCtx): Uint8Array {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.toString('base64url') !== text) context.addIssue({ code: 'custom' })
   return bytes
 }
 
-/** @throws CommandFailure (2), without a word of a key. */
+/** @throws CommandFailure (2), without any part of a key. */
 export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
   const path = given.text('keys')
   const isUnencrypted = given.flag('unencrypted')
@@ -61,7 +61,7 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
   const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))
   if (!parsed.success || parsed.data.keys[parsed.data.current] === null)
     throw usageError('file', SHAPE)
-  // One that is gone opens nothing, and neither does a new one.
+  // A random key replaces a lost one: it decrypts nothing either.
   const keys = Object.entries(parsed.data.keys).map(([id, key]) => [
     id,
     key ?? randomBytes(KEY_BYTES),
@@ -73,12 +73,12 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
 }
 
 /**
- * The records of the store, as far as the keys lead.
+ * Returns the record keeper of the store, with decryption if there are keys.
  *
- * @throws CommandFailure (2) for keys that no encrypted store takes.
+ * @throws CommandFailure (2) if no encrypted store accepts the keys.
  */
 export function keeperFor(store: Store, access: KeyAccess): RecordKeeper {
-  // The store itself takes no encrypted result for one that cannot be read.
+  // The store itself does not take an encrypted result for an unreadable one.
   if (access.type !== 'keys') return store
   try {
     return encryptedStore(store, access.keys)

@@ -6,7 +6,7 @@ import { usageError } from '../frame/command-failure.js'
 import { ISSUER_OPTION, POLICY_OPTION, readIssuer } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 
-/** What names a record by the key that a caller has sent. */
+/** The options that, with the key that a caller sent, identify a record. */
 const SCOPE_OPTIONS: OptionSpecs = {
   audience: { kind: 'text', value: 'AUD', help: 'the exact aud (default: that of --policy)' },
   caller: { kind: 'text', value: 'NAME', help: 'who has sent the key' },
@@ -33,7 +33,7 @@ const RECORD_FORM = /^[A-Za-z0-9_-]{24}$/
 type Named = Pick<CommandContext, 'arguments' | 'stdin' | 'note'>
 
 /**
- * The name of the record that is meant.
+ * Reads the name of the record.
  *
  * @throws CommandFailure (2)
  */
@@ -75,7 +75,7 @@ function readOperation(given: CommandContext['arguments']): string {
     throw usageError('usage', 'give either --operation or --method, --mount and --route')
   }
   if (operation !== undefined) return operation
-  // Node takes methods in capitals alone.
+  // Node accepts methods in upper case only.
   const method = given.required('method').toUpperCase()
   return operationOf(method, given.required('mount'), given.required('route'))
 }

@@ -5,10 +5,10 @@ import type { KeyAccess } from './encryption-keys.js'
 
 type Ending = Resolution['type']
 
-/** Milliseconds for people, not less than there are. */
+/** Formats milliseconds for people, rounded up to whole seconds first. */
 export const leftInWords = (ms: number): string => durationInWords(Math.ceil(ms / 1000))
 
-/** What a record is, as the end of a sentence that begins with "it is". */
+/** Describes a record, as the end of a sentence that begins with "it is". */
 export function stateInWords(view: RecordView): string {
   const { state, leaseLeftMs = 0, recordVersion } = view
   switch (state) {
@@ -34,10 +34,10 @@ export function stateInWords(view: RecordView): string {
   }
 }
 
-/** Of such a record nothing is known but that there is one. */
+/** Nothing is known about such a record except that it exists. */
 const isDamaged = ({ fence }: RecordView): boolean => fence === 0
 
-/** Why the record may not end so, as a whole sentence; `undefined` when it may. */
+/** Returns a sentence that says why the record may not end this way; `undefined` if it may. */
 export function obstacleTo(ending: Ending, view: RecordView): string | undefined {
   const is = `it is ${stateInWords(view)}`
   switch (view.state) {
@@ -55,26 +55,26 @@ export function obstacleTo(ending: Ending, view: RecordView): string | undefined
   }
 }
 
-/** Whether there is an encrypted result, but no keys that could tell whether it opens. */
+/** Whether there is an encrypted result, but no keys to check whether it can be decrypted. */
 export const isSealedFor = (access: KeyAccess, { state, keyId }: RecordView): boolean =>
   access.type !== 'keys' && state === 'finished' && keyId !== undefined
 
-/** Whether there are keys, but not that of the record. */
+/** Whether there are keys, but not the key of the record. */
 export const lacksKeyOf = (access: KeyAccess, { keyId }: RecordView): boolean =>
   access.type === 'keys' && keyId !== undefined && !Object.hasOwn(access.keys.keys, keyId)
 
-/** Whether there is a result that may be good: its key is not among those that are given. */
+/** Whether an unreadable result may be valid, because its key is not among the given ones. */
 export const isLockedFor = (access: KeyAccess, view: RecordView): boolean =>
   view.state === 'unreadable' && lacksKeyOf(access, view)
 
 /**
- * Whether there are keys, but the record is of a store that does not encrypt. Who reads the answer may
- * have no keys either.
+ * Whether there are keys, but the record's store does not encrypt. The receivers that read the
+ * answer may have no keys either.
  */
 export const isPlainFor = (access: KeyAccess, { keyId }: RecordView): boolean =>
   access.type === 'keys' && keyId === undefined && access.keys.readUnencrypted !== false
 
-/** What is wrong with the keys that are, or are not, given beside `--done`. */
+/** Returns the fault of the keys that are given with `--done`, or missing. */
 export function faultOfKeys(access: KeyAccess, view: RecordView): CommandFailure | undefined {
   const { keyId, state } = view
   if (isPlainFor(access, view) && obstacleTo('finished', view) === undefined) {

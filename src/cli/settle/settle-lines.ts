@@ -13,7 +13,6 @@ import {
   stateInWords,
 } from './settle-checks.js'
 
-/** What the lines tell of. */
 export interface Shown {
   readonly record: string
   readonly view: RecordView
@@ -22,7 +21,7 @@ export interface Shown {
   readonly nowMs: number
 }
 
-/** The record, and how it may be ended; nothing of its result. */
+/** The record and the commands that may end it, without the content of its result. */
 export const linesOn = (shown: Shown): string[] => [...columns(rowsOn(shown)), ...waysOut(shown)]
 
 type Row = readonly [name: string, text: string]
@@ -43,7 +42,7 @@ function rowsOn(shown: Shown): Row[] {
   ]
 }
 
-/** The row, where there is something to tell. */
+/** Returns a row, or none if the value is missing. */
 const row = <T>(name: string, value: T | undefined, inWords: (value: T) => string): Row[] =>
   value === undefined ? [] : [[name, inWords(value)]]
 
@@ -82,7 +81,7 @@ function waysOut(shown: Shown): string[] {
 
 const CARRIED_OVER = ['redis', 'prefix', 'timeout', 'keys']
 
-/** A line for the shell. */
+/** A command line for the shell. */
 function commandOn(shown: Shown, words: readonly string[]): string {
   const { record, view, access, arguments: given } = shown
   const carried = CARRIED_OVER.flatMap((name) => {

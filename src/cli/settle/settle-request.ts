@@ -21,7 +21,7 @@ export const ORDER_OPTIONS: OptionSpecs = {
   body: { kind: 'text', value: 'FILE', help: 'the body of the answer' },
 }
 
-/** What is to become of the record; `undefined` where it is only to be shown. */
+/** The requested end of a record; none if the record is only shown. */
 export type Order =
   | { readonly type: 'freed'; readonly fence: number }
   | { readonly type: 'finished'; readonly fence: number; readonly result: Uint8Array }
@@ -58,7 +58,7 @@ function readFence(given: Arguments): number | undefined {
   throw usageError('usage', '--fence must be an integer of at least 0, as shown')
 }
 
-/** The answer as a store keeps it. */
+/** Reads the answer, in the form that a store keeps. */
 async function readAnswer(statusText: string, given: Arguments): Promise<Uint8Array> {
   const status = STATUS_FORM.test(statusText) ? Number(statusText) : 0
   if (!isStorable(status)) throw usageError('usage', '--done must be a status from 200 to 999')
@@ -87,7 +87,7 @@ function readHeader(line: string, status: number): Header {
   throw usageError('usage', '--header must be a line such as content-type: application/json')
 }
 
-/** Whether a store can give such an answer back. */
+/** Whether a store can replay such an answer. */
 function isStorable(status: number, headers: readonly Header[] = []): boolean {
   return decodeResult(encodeResult({ status, headers, body: Buffer.alloc(0) })) !== undefined
 }

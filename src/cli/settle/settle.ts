@@ -83,7 +83,7 @@ function doneInWords({ access }: Work, { type }: Order, { state, keyId }: Record
   return DONE_IN_WORDS[type] + (isReplaced ? `, instead of the one encrypted by ${keyId}` : '')
 }
 
-/** What `--json` shows of a record; `view` is how it was found. */
+/** The record in the output of `--json`; `view` is the record as it was read. */
 interface Found {
   readonly record: string
   readonly view?: RecordView
@@ -112,7 +112,7 @@ async function changedMeanwhile(work: Work): Promise<CommandResult> {
   return notDone(found, `nothing was changed: meanwhile it has changed, and ${now}`)
 }
 
-/** @throws CommandFailure (3) when Redis does not answer. */
+/** @throws CommandFailure (3) if Redis does not answer. */
 async function look({ keeper, record }: Work): Promise<RecordView | undefined> {
   try {
     return await keeper.inspect(record)
@@ -121,7 +121,7 @@ async function look({ keeper, record }: Work): Promise<RecordView | undefined> {
   }
 }
 
-/** @throws CommandFailure (3) when Redis does not answer. */
+/** @throws CommandFailure (3) if Redis does not answer. */
 async function resolve({ keeper, record }: Work, order: Order): Promise<boolean> {
   try {
     return await keeper.resolve(record, order.fence, order)
@@ -137,7 +137,7 @@ async function resolve({ keeper, record }: Work, order: Order): Promise<boolean>
 
 const argumentOf = (record: string): string => (record.startsWith('-') ? `-- ${record}` : record)
 
-/** A wrong argument is a defect of the command. */
+/** Adds to an error that nothing was changed. A `TypeError` is a defect of the command. */
 function unchanged(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof TypeError) return error
   return unreachableError('store_unavailable', `${error.message}; nothing was changed`)

@@ -7,10 +7,10 @@ import { type DenylistUnderTest, denyFor, knownLists, newIssuer } from './denyli
 
 const STATES = ['cold', 'fresh', 'stale', 'expired']
 const FAILURES = [undefined, 'timeout', 'network', 'server', 'malformed', 'closed']
-/** Longer than any wait of a case, shorter than what test runners wait. */
+/** Longer than any wait of a case, shorter than the timeout of test runners. */
 const SETTLES_WITHIN_MS = 4000
 
-/** What a guard asks for must be there at once: it decides on a request. */
+/** `lists()` must be synchronous, because a guard decides on a request with it. */
 function expectAtOnce(lists: DeniedLists | undefined): void {
   if (lists === undefined) return
   assert.equal(typeof lists, 'object')
@@ -77,14 +77,14 @@ const LIFE_RULES: StoreRules<DenylistUnderTest> = {
   },
 }
 
-/** Returns a denylist of its own for each case, which closes it; they may all be of one list. */
+/** Returns a separate denylist for each case, which closes it; all of them may share one list. */
 export type DenylistOpener = () => DenylistUnderTest | Promise<DenylistUnderTest>
 
 /**
- * The rules of a `LiveDenylist`, as cases for any test runner. Each case denies what it denies of an
- * issuer of its own.
+ * The rules of a `LiveDenylist`, as cases for any test runner. Each case denies tokens of its own
+ * issuer.
  *
- * @throws TypeError when it is given no function.
+ * @throws TypeError if it is given no function.
  */
 export const liveDenylistCases = (open: DenylistOpener): readonly StoreCase[] =>
   casesOf(closing({ ...LIFE_RULES, ...CHANGE_RULES }), open)

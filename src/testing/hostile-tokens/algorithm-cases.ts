@@ -4,7 +4,7 @@ import { publicJwk } from '../issuer/issuer-keys.js'
 import type { Forge } from './forge.js'
 import { type Draft, group, type HostileToken } from './hostile-case.js'
 
-/** Tokens under any algorithm but RS256. */
+/** Tokens with any algorithm other than RS256. */
 export function algorithmCases(forge: Forge): HostileToken[] {
   return [
     ...group('The algorithm is exactly RS256', spellingCases(forge)),

@@ -125,7 +125,7 @@ function permissionCases({ claims, withClaims }: Forge): Draft[] {
   )
 }
 
-/** A receiver that takes the own member for the prototype would find the missing claims in it. */
+/** A receiver that takes the own member for the prototype would find the missing claims there. */
 function inertCases({ claims, token }: Forge): Draft[] {
   const { sub, permissions, exp, ...rest } = claims
   const hidden = JSON.stringify({ sub, permissions, exp })
@@ -143,7 +143,7 @@ function jtiCases({ withClaims }: Forge): Draft[] {
   return values.map((jti): Draft => [nameOf('jti', jti), withClaims({ jti })])
 }
 
-/** A token as the core issues it to browsers: its `iss` ends in the API's base path. */
+/** A token that the core issues to browsers: its `iss` ends with the API's base path. */
 function session({ claims, token }: Forge): string {
   const { iss, iat, exp } = claims
   const user = 'f3b1c8c4-0d0a-4f0e-9a52-6f1f6d8a2f10'
@@ -151,7 +151,7 @@ function session({ claims, token }: Forge): string {
   return token({ payload: { iss: `${iss}/auth`, iat, exp, sub: user, rsub: user, ...handle } })
 }
 
-/** Correctly signed tokens that are not valid at this time. */
+/** Correctly signed tokens that are not valid now. */
 export function timeCases({ claims, withClaims, withRawClaim }: Forge): HostileToken[] {
   const now = Number(claims['iat'])
   const times = (claim: string, values: Readonly<Record<string, unknown>>): Draft[] =>

@@ -5,7 +5,7 @@ import { createSigningKey, type SigningKey } from '../issuer/issuer-keys.js'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Makes tokens that an issuer would never make, with its keys or with an attacker's. */
+/** Makes tokens that an issuer would never issue, with its keys or an attacker's. */
 export interface Forge {
   readonly key: SigningKey
   readonly staticKey: SigningKey
@@ -15,13 +15,13 @@ export interface Forge {
   readonly header: Members
   /** A valid token, always the same. */
   readonly good: string
-  /** A token of these parts, correctly signed unless a signer is given. */
+  /** A token of these parts, with a correct signature unless `signer` is given. */
   token(parts: { header?: Part; payload?: Part; signer?: Signer }): string
-  /** Correctly signed, with these claims in place of the good ones. */
+  /** A correctly signed token in which these claims replace the valid ones. */
   withClaims(claims: Members): string
-  /** Correctly signed, with these members in place of the header's. */
+  /** A correctly signed token in which these members replace those of the header. */
   withHeader(header: Members): string
-  /** Correctly signed, with raw JSON text in place of one claim. */
+  /** A correctly signed token in which raw JSON text replaces one claim. */
   withRawClaim(name: string, json: string): string
 }
 

@@ -3,11 +3,11 @@ import type { Forge } from './forge.js'
 import { type Draft, group, type HostileToken } from './hostile-case.js'
 
 const MAX_TOKEN_LENGTH = 8192
-/** The deepest that fits: closed again within a token of 8 KiB, left open within Node's 16 KiB. */
+/** The greatest depths that fit: closed again in a token of 8 KiB, left open in Node's 16 KiB. */
 const CLOSED_DEPTH = 2000
 const OPEN_DEPTH = 10_000
 
-/** Malformed tokens, with a correct signature wherever one is possible. */
+/** Malformed tokens, with a correct signature if one is possible. */
 export function formCases(forge: Forge): HostileToken[] {
   return [
     ...group('A compact JWS has three segments', segmentCases(forge)),
@@ -44,9 +44,9 @@ function sizeCases(forge: Forge): Draft[] {
   ]
 }
 
-/** A valid token, padded to this many characters. */
+/** A valid token, padded to `length` characters. */
 export function tokenOfLength(forge: Forge, length: number): string {
-  // Base64url has no text of some lengths; headers of other lengths make up for it.
+  // Base64url text cannot have every length; headers of different lengths make up for it.
   for (const typ of ['JWT', 'JWT-', 'JWT--']) {
     const make = (filler: number): string =>
       forge.token({
@@ -101,19 +101,19 @@ function encodingCases({ good, token }: Forge): Draft[] {
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Sets a bit of the last character that does not count; 256 bytes leave four of them. */
+/** Sets an unused bit of the last character; 256 bytes leave four of them. */
 function respell(signature: string): string {
   const last = ALPHABET.indexOf(signature.charAt(signature.length - 1))
   return signature.slice(0, -1) + ALPHABET.charAt(last | 1)
 }
 
-/** One character too many: decoders that drop it read the same header. */
+/** Appends one character too many: decoders that drop it read the same header. */
 function oddLength(token: Forge['token']): string {
   const [header = '', ...rest] = token({ header: pad({ alg: 'RS256' }) }).split('.')
   return [`${header}A`, ...rest].join('.')
 }
 
-/** Header text whose encoding ends with a whole group, so that one more character is one too many. */
+/** Pads header text so that its encoding ends with a whole group, and one more character is too many. */
 function pad(header: object): string {
   const text = JSON.stringify(header)
   return text.padEnd(Math.ceil(text.length / 3) * 3)

@@ -4,7 +4,7 @@ import { publicJwk } from '../issuer/issuer-keys.js'
 import type { Forge } from './forge.js'
 import { type Draft, group, type HostileToken, nameOf } from './hostile-case.js'
 
-/** Tokens whose header names no key, a wrong one, or how else to read the token. */
+/** Tokens whose header names no key or a wrong key, or changes how the token is read. */
 export function headerCases(forge: Forge): HostileToken[] {
   return [
     ...group('The key id is text of 1 to 256 visible characters', keyIdCases(forge)),
@@ -98,7 +98,7 @@ const byStaticKey = ({ header, staticKey }: Forge): Parameters<Forge['token']>[0
   signer: rs256(staticKey.privateKey),
 })
 
-/** RSA-OAEP and A256GCM (RFC 7516, section 7.1). */
+/** Encrypts with RSA-OAEP and A256GCM (RFC 7516, section 7.1). */
 function encrypted({ key, claims }: Forge): string {
   const header = encodePart({ alg: 'RSA-OAEP', enc: 'A256GCM', kid: key.kid, cty: 'JWT' })
   const secret = randomBytes(32)

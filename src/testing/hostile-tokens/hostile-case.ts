@@ -4,16 +4,16 @@ export interface HostileToken {
   readonly name: string
   /** Why it must be refused. */
   readonly why: string
-  /** The value of the one `Authorization` header; within Node's default limits. */
+  /** The value of the only `Authorization` header; within Node's default limits. */
   readonly authorization: string
-  /** 403 where the token is valid and its caller is not approved, otherwise 401. */
+  /** 403 if the token is valid but its caller is not approved, otherwise 401. */
   readonly expect: 401 | 403
 }
 
-/** A case before its group gives the reason and the status. */
+/** A case without the reason and the status of its group. */
 export type Draft = readonly [name: string, token: string]
 
-/** Bearer tokens that are to be refused for the same reason. */
+/** Makes cases of bearer tokens that must be refused for the same reason. */
 export const group = (
   why: string,
   drafts: readonly Draft[],
@@ -21,7 +21,7 @@ export const group = (
 ): HostileToken[] =>
   drafts.map(([name, token]) => ({ name, why, authorization: `Bearer ${token}`, expect }))
 
-/** The name of a case. In it, the correct value, which varies between runs, reads `(right)`. */
+/** The name of a case. `(right)` replaces the correct value, which varies between runs. */
 export function nameOf(place: string, value: unknown, right?: unknown): string {
   const text = JSON.stringify(value) ?? 'missing'
   const stable = typeof right === 'string' ? text.replaceAll(right, '(right)') : text

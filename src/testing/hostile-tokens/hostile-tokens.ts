@@ -8,11 +8,11 @@ import type { HostileToken } from './hostile-case.js'
 import { signatureCases } from './signature-cases.js'
 
 /**
- * Values of the `Authorization` header that a receiver must refuse, with the status that each must get
- * from an app behind `serviceAuth(issuer.policy())`. Where the signature is not the fault, it is
- * correct. Use them soon: they expire as the issuer's tokens do.
+ * Values of the `Authorization` header that a receiver must refuse, each with the status that an
+ * app with `serviceAuth(issuer.policy())` must answer. The signature is correct unless it is the
+ * fault. Use them soon: they expire like the issuer's tokens.
  *
- * @throws TypeError when the issuer was not made by `createTestIssuer`.
+ * @throws TypeError if the issuer was not made by `createTestIssuer`.
  */
 export function hostileTokens(issuer: TestIssuer): HostileToken[] {
   const forge = createForge(issuer)
@@ -27,7 +27,7 @@ export function hostileTokens(issuer: TestIssuer): HostileToken[] {
   ]
 }
 
-/** A valid token in a header that is not exactly `Bearer <token>`. */
+/** Valid tokens in a header that is not exactly `Bearer <token>`. */
 function authorizationCases({ good }: Forge): HostileToken[] {
   const why = 'The header is the scheme Bearer, one blank and one token'
   const values = {

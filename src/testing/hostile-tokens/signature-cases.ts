@@ -2,7 +2,7 @@ import { rs256 } from '../issuer/compact-token.js'
 import type { Forge } from './forge.js'
 import { type Draft, group, type HostileToken } from './hostile-case.js'
 
-/** Tokens whose signature is not the one of their header and payload. */
+/** Tokens whose signature does not match their header and payload. */
 export function signatureCases(forge: Forge): HostileToken[] {
   return [
     ...group('The signature covers header and payload, to the bit', [

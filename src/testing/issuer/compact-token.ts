@@ -1,6 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto'
 
-/** A segment before it is encoded: an object, or the text or bytes of one that is malformed. */
+/** A segment before it is encoded: an object, or the text or bytes of a malformed one. */
 export type Part = Readonly<Record<string, unknown>> | string | Uint8Array
 
 /** Returns the signature of its input. */
@@ -11,7 +11,7 @@ export function encodePart(part: Part): string {
   return Buffer.from(bytes ? part : JSON.stringify(part)).toString('base64url')
 }
 
-/** A compact JWS of any content (RFC 7515, section 7.1). */
+/** Returns a compact JWS with any content (RFC 7515, section 7.1). */
 export function compactToken(header: Part, payload: Part, signer: Signer): string {
   const input = `${encodePart(header)}.${encodePart(payload)}`
   return `${input}.${encodePart(signer(Buffer.from(input)))}`

@@ -1,23 +1,22 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 
-/** An RSA key pair of an issuer. */
 export interface SigningKey {
   readonly kid: string
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject
 }
 
-/** The keys of an issuer, those that it publishes and those that it has withdrawn. */
+/** The keys of an issuer, published and withdrawn. */
 export interface KeyRing {
-  /** Signs new tokens. */
+  /** The key that signs new tokens. */
   current(): SigningKey
-  /** Published beside the others, as the core does, and never rotated. */
+  /** Published with the other keys, as the core does, and never rotated. */
   readonly staticKey: SigningKey
-  /** Any key that this ring has ever held. */
+  /** Returns any key that this ring has ever held. */
   find(kid: string): SigningKey | undefined
-  /** A new key signs from now on; the others stay published. */
+  /** Makes a key that signs from now on; the other keys stay published. */
   rotate(): SigningKey
-  /** Withdraws a key from the key set; says whether it was there. */
+  /** Withdraws a key from the key set; returns whether it was there. */
   remove(kid: string): boolean
   /** The published key set (RFC 7517). */
   document(): { readonly keys: readonly object[] }
@@ -34,7 +33,7 @@ export const publicJwk = ({ kid, publicKey }: SigningKey): object => ({
   use: 'sig',
 })
 
-/** Key ids are formed as the core forms them: `d-<created ms>` and `s-<uuid>`. */
+/** Forms key ids as the core does: `d-<created ms>` and `s-<uuid>`. */
 export function createKeyRing(makeKey: (kid: string) => SigningKey): KeyRing {
   const staticKey = makeKey(`s-${randomUUID()}`)
   const known = new Map([[staticKey.kid, staticKey]])

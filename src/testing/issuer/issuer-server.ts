@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { TimerOptions } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How an issuer's key set answers, by its HTTP server or its in-process `fetch`. */
+/** The state of an issuer's key set, for its HTTP server or its in-process `fetch`. */
 export interface Publication {
   document(): object
   maxAgeSeconds: number
@@ -23,7 +23,10 @@ const headersOf = ({ maxAgeSeconds }: Publication): Record<string, string> => ({
   'cache-control': `max-age=${maxAgeSeconds}, must-revalidate`,
 })
 
-/** Serves the key set on loopback at every path that ends in `/jwks.json`; holds no process open. */
+/**
+ * Serves the key set on loopback at every path that ends in `/jwks.json`; does not keep the process
+ * alive.
+ */
 export async function startKeySetServer(publication: Publication): Promise<KeySetServer> {
   const closing = new AbortController()
   const server = createServer((request, response) => {
@@ -41,7 +44,7 @@ export async function startKeySetServer(publication: Publication): Promise<KeySe
     async close() {
       closing.abort()
       if (!server.listening) return
-      // The server was unref'ed: without this the process could end before `close` resolves.
+      // The server is unref'ed: without this, the process could end before `close` resolves.
       server.ref()
       const closed = once(server, 'close')
       server.close()
@@ -69,7 +72,7 @@ export function inProcessFetch(publication: Publication): typeof globalThis.fetc
   }
 }
 
-/** Rejects while the key set is down. */
+/** Counts the request and waits; rejects if the key set is down. */
 async function arrive(publication: Publication, wait: TimerOptions): Promise<void> {
   publication.fetches += 1
   if (publication.delayMs > 0) await sleep(publication.delayMs, undefined, wait)

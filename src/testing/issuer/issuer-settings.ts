@@ -13,9 +13,9 @@ import {
 import type { KeySet } from '../../verification/key-set/key-set.js'
 import type { ServiceAuthPolicy } from '../../verification/policy/policy.js'
 
-/** Options of `createTestIssuer`: what its policy demands and what its tokens hold by default. */
+/** Options of `createTestIssuer`, for its policy and the default content of its tokens. */
 export interface TestIssuerOptions {
-  /** `iss`. Default: the address of the key set's server; without one `https://issuer.test`. */
+  /** `iss`. Default: the address of the key set's server, or `https://issuer.test` without one. */
   readonly issuer?: string | undefined
   /** `aud`. Default: `orders`. */
   readonly audience?: string | undefined
@@ -29,11 +29,11 @@ export interface TestIssuerOptions {
   readonly permissions?: readonly string[] | undefined
   /** Seconds from `iat` to `exp`, 1 to 604,800. Default: 300. */
   readonly lifetimeSeconds?: number | undefined
-  /** Whether the key set is served on loopback; if not, the policy holds `keySet`. Default: `true`. */
+  /** Whether loopback HTTP serves the key set; if not, the policy has `keySet`. Default: `true`. */
   readonly http?: boolean | undefined
   /** The `max-age` of the key set in seconds, 0 to 604,800. Default: 3600. */
   readonly maxAgeSeconds?: number | undefined
-  /** The time in milliseconds since the epoch; handed on to the policy. Default: `Date.now`. */
+  /** The time in milliseconds since the epoch, also for the policy. Default: `Date.now`. */
   readonly clock?: (() => number) | undefined
 }
 
@@ -52,7 +52,6 @@ const schema = optionsObject({
   clock: functionOf<() => number>().optional(),
 })
 
-/** The options with their defaults. */
 export interface Settings {
   readonly issuer?: string | undefined
   readonly audience: string
@@ -66,7 +65,7 @@ export interface Settings {
   readonly clock?: (() => number) | undefined
 }
 
-/** @throws TypeError when an option is unknown, of the wrong type or out of range. */
+/** @throws TypeError if an option is unknown, of the wrong type or out of range. */
 export const parseSettings = (options: TestIssuerOptions): Settings =>
   parseOptions('createTestIssuer options', schema, options)
 
@@ -76,7 +75,7 @@ interface Published {
   readonly keySet: KeySet
 }
 
-/** The policy that accepts the issuer's tokens, unless an override says otherwise. */
+/** Returns a policy that accepts the issuer's tokens, unless an override changes that. */
 export function policyOf(
   settings: Settings & Published,
   overrides: Partial<ServiceAuthPolicy> = {},
@@ -97,7 +96,7 @@ export function policyOf(
   }
 }
 
-/** The claims of a token that the policy accepts, each time with another `jti`. */
+/** Returns the claims of a token that the policy accepts, with a new `jti` for each call. */
 export function claimsOf(url: string, settings: Settings): Record<string, unknown> {
   const { audience, source, tokenType, caller, permissions, lifetimeSeconds } = settings
   const now = Math.floor(readClock(settings.clock ?? Date.now) / 1000)

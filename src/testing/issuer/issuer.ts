@@ -10,31 +10,31 @@ import { claimsOf, parseSettings, policyOf, type TestIssuerOptions } from './iss
 export interface TestIssuer {
   /** The `iss` of its tokens. */
   readonly url: string
-  /** The address of its key set. Nothing listens there when `http` is `false`. */
+  /** The address of its key set. Nothing listens there if `http` is `false`. */
   readonly jwksUri: string
   /** A `remoteKeySet` for `policy.keySet`; works without HTTP too. `close()` closes it. */
   readonly keySet: KeySet
   /** The id of the key that signs now. */
   readonly kid: string
-  /** The id of the static key that is published beside it. */
+  /** The id of the static key, which is published with it. */
   readonly staticKid: string
-  /** How many requests for the key set there were, failed ones included. */
+  /** The number of requests for the key set, including failed ones. */
   readonly fetches: number
   /** A policy that accepts `token()`; `overrides` replace its fields. */
   policy(overrides?: Partial<ServiceAuthPolicy>): ServiceAuthPolicy
   /**
-   * A signed token (RS256) that `policy()` accepts. `claims` and `header` replace its
-   * defaults; `undefined` leaves a member out. It is signed with the issuer's key that `header.kid`
-   * names, be it removed since, otherwise with the current one.
+   * A signed token (RS256) that `policy()` accepts. `claims` and `header` replace its defaults;
+   * `undefined` removes a member. The issuer's key that `header.kid` names signs it, even if that
+   * key was removed; otherwise the current key does.
    */
   token(
     claims?: Readonly<Record<string, unknown>>,
     header?: Readonly<Record<string, unknown>>,
   ): string
   /**
-   * Makes a new key, which signs from now on; the earlier ones stay published. Returns its id. After
-   * tokens with unknown key ids (`hostileTokens` has some) a receiver may take 30 s to find it, for it
-   * limits the fetches that they cause: give such a test a receiver of its own.
+   * Makes a new key, which signs from now on; the earlier ones stay published. Returns its id.
+   * After tokens with unknown key ids (`hostileTokens` has some), a receiver may take 30 s to find
+   * it, because it limits the fetches that they cause: give such a test its own receiver.
    */
   rotate(): string
   /**
@@ -42,13 +42,13 @@ export interface TestIssuer {
    * an unknown `kid` makes them fetch. Returns whether it was there.
    */
   remove(kid: string): boolean
-  /** From now on, requests for the key set have their connection cut. */
+  /** From now on, cuts the connection of every request for the key set. */
   down(): void
-  /** Ends `down()` and `slow()`. A receiver whose fetch failed waits for its back-off first. */
+  /** Ends `down()` and `slow()`. A receiver whose fetch failed first waits for its back-off. */
   up(): void
   /** From now on, the key set answers after this many milliseconds. */
   slow(ms: number): void
-  /** Ends the server and the key set. May be called again. */
+  /** Closes the server and the key set. May be called again. */
   close(): Promise<void>
 }
 
@@ -60,7 +60,7 @@ const rings = new WeakMap<TestIssuer, KeyRing>()
 /**
  * The keys of an issuer, for tokens that `token()` cannot make.
  *
- * @throws TypeError when it was not made by `createTestIssuer`.
+ * @throws TypeError if it was not made by `createTestIssuer`.
  */
 export function keyRingOf(issuer: TestIssuer): KeyRing {
   const ring = rings.get(issuer)
@@ -69,16 +69,16 @@ export function keyRingOf(issuer: TestIssuer): KeyRing {
 }
 
 /**
- * Starts an issuer for tests: its key set on loopback HTTP, a policy that matches it and tokens that
- * match the policy. It does not hold the process open, and works with any test runner.
+ * Starts an issuer for tests: its key set on loopback HTTP, a policy that matches it and tokens
+ * that match the policy. It does not keep the process alive, and works with any test runner.
  *
- * @throws TypeError (as a rejection) when an option is unknown, of the wrong type or out of range.
+ * @throws TypeError (as a rejection) if an option is unknown, of the wrong type or out of range.
  */
 export async function createTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
   return startIssuer(options, createSigningKey)
 }
 
-/** The same with keys that are made in another way. */
+/** Like `createTestIssuer`, with keys that `makeKey` makes. */
 export async function startIssuer(
   options: TestIssuerOptions,
   makeKey: (kid: string) => SigningKey,

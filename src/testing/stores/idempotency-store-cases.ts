@@ -20,7 +20,7 @@ import {
 /**
  * The rules of an `IdempotencyStore`, as cases for any test runner.
  *
- * @throws TypeError when it is given no function.
+ * @throws TypeError if it is given no function.
  */
 export const idempotencyStoreCases = (open: StoreOpener<IdempotencyStore>): readonly StoreCase[] =>
   casesOf({ ...RESERVATION_RULES, ...ENDING_RULES }, open)

@@ -22,9 +22,9 @@ import { begin, outcomeOf, requestWith, retryOf, untilAbandoned } from './reserv
 import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from './store-case.js'
 
 /**
- * The rules of a store that is a `RecordKeeper` beside, as cases for any test runner.
+ * The rules of a store that is also a `RecordKeeper`, as cases for any test runner.
  *
- * @throws TypeError when it is given no function.
+ * @throws TypeError if it is given no function.
  */
 export const recordKeeperCases = (open: StoreOpener<KeptStore>): readonly StoreCase[] =>
   casesOf({ ...RECORD_RULES, ...RESOLUTION_RULES }, open)
@@ -33,7 +33,7 @@ const ROUNDS = 50
 const DAY_MS = 86_400_000
 const SHORT_LEASE_MS = 100
 
-/** How runs end that follow each other. */
+/** The endings of consecutive runs. */
 const LATER_RUNS: readonly (readonly Ending[])[] = [
   ...ENDINGS.map((ending) => [ending]),
   [{ type: 'released' }, { type: 'released' }],

@@ -10,16 +10,16 @@ import { begin, requestWith, retryOf } from './reservation-rules.js'
 import type { StoreRules } from './store-case.js'
 
 /**
- * A store of keys that an operator can look into.
+ * A store whose records an operator can inspect.
  *
  * @inline
  */
 export type KeptStore = IdempotencyStore & RecordKeeper
 
-/** What a slow machine may take between two calls. */
+/** The time that a slow machine may take between two calls. */
 export const SLACK_MS = 60_000
 
-/** Results as the middleware encodes them. */
+/** Results in the encoding of the middleware. */
 const RUNS_RESULT = Buffer.from('[201,[["content-type","text/plain"]],3]\nrun')
 export const OPERATORS_RESULT: Uint8Array = Buffer.from('[200,[],8]\noperator')
 
@@ -43,7 +43,7 @@ interface Kept {
   readonly mayBecome: readonly Resolution[]
 }
 
-/** How a run stands, what an operator is shown of it, and what may be made of it. */
+/** Each stage of a run, with the state that an operator sees and the resolutions that are possible. */
 const STANDS: Readonly<Record<string, Kept>> = {
   'is under way': { state: 'running', holdsLease: true, mayBecome: [] },
   'has a result': { ending: RESULT_KEPT, state: 'finished', mayBecome: [] },
@@ -82,7 +82,7 @@ export async function seen(store: KeptStore, { key }: { key: string }): Promise<
   return view
 }
 
-/** What stays the same while nobody touches the record. */
+/** The part of the view that stays the same while no call changes the record. */
 export async function lasting(store: KeptStore, run: Run): Promise<Partial<RecordView>> {
   const { leaseLeftMs: _, expiresInMs: __, ...view } = await seen(store, run)
   return view

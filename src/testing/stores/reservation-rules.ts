@@ -22,13 +22,13 @@ export const requestWith = (changes: Partial<ReservationRequest> = {}): Reservat
   ...changes,
 })
 
-/** The same request by another owner. */
+/** Returns the same request with another owner. */
 export const retryOf = (
   request: ReservationRequest,
   changes: Partial<ReservationRequest> = {},
 ): ReservationRequest => ({ ...request, owner: randomUUID(), ...changes })
 
-/** Reserves a key that is free. */
+/** Reserves a free key. */
 export async function begin(store: IdempotencyStore, request: ReservationRequest): Promise<Run> {
   const found = await store.reserve(request)
   assert.equal(found.outcome, 'reserved')
@@ -44,7 +44,7 @@ export async function outcomeOf(
   return (await store.reserve(request)).outcome
 }
 
-/** Waits until the lease of a run that has reserved the request's key has ended. */
+/** Waits until the lease of the run that reserved the request's key has ended. */
 export const untilAbandoned = (
   store: IdempotencyStore,
   request: ReservationRequest,

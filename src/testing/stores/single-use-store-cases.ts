@@ -54,7 +54,7 @@ const RULES: StoreRules<SingleUseStore> = {
 /**
  * The rules of a `SingleUseStore`, as cases for any test runner.
  *
- * @throws TypeError when it is given no function.
+ * @throws TypeError if it is given no function.
  */
 export const singleUseStoreCases = (open: StoreOpener<SingleUseStore>): readonly StoreCase[] =>
   casesOf(RULES, open)

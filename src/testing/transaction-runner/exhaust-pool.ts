@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { LIMITS, type RunnerAtTable } from './runner-at-table.js'
 
-/** More than a pool of an application has. */
+/** More connections than the pool of an application has. */
 const MAX_HELD = 100
 export const SHORT_ACQUIRE_MS = 100
-/** What opening a connection may take; a pool that has none after it is exhausted. */
+/** The time that opening a connection may take; a pool that has none after it is exhausted. */
 const OPENING_MS = 2000
-/** What a busy machine may be late by. */
+/** The delay that a busy machine may cause. */
 export const SLACK_MS = 2000
 
-/** How long what came too late has to run all the same, once there are connections again. */
+/** How long a late call could still run by mistake, once there are connections again. */
 export const LATE_MS = 250
 
-/** Holds transactions until the pool has no connection left; returns what ends them. */
+/** Holds transactions until the pool has no connection left; returns a function that ends them. */
 export async function exhaust({ runner }: RunnerAtTable): Promise<() => Promise<void>> {
   const held: Promise<void>[] = []
   const { promise: released, resolve: release } = withResolvers()
@@ -31,7 +31,7 @@ export async function exhaust({ runner }: RunnerAtTable): Promise<() => Promise<
       isExhausted = true
     })
     held.push(ended)
-    // A runner that does not keep acquireMs is found out by the case.
+    // If the runner ignores `acquireMs`, the case detects it.
     const waited = delay(OPENING_MS + SLACK_MS, true, { ref: false })
     if ((await Promise.race([begun, ended, waited])) === true) isExhausted = true
   }

@@ -7,13 +7,13 @@ import type {
 } from '../../stores/postgres/runner.js'
 import type { StoreRules } from '../stores/store-case.js'
 
-/** A runner, and a table that its case has for itself. */
+/** A runner, and a table that only its case uses. */
 export interface RunnerAtTable<Tx = unknown> {
   readonly runner: TransactionRunner<Tx>
   readonly table: string
-  /** Adds a row: in the transaction, or in none. */
+  /** Adds a row, in the transaction or without one. */
   insert(tx: Tx | undefined, id: string): Promise<unknown>
-  /** Checks which rows every connection of the pool can see now. */
+  /** Checks which rows the connections of the pool see now. */
   holds(...ids: readonly string[]): Promise<void>
 }
 
@@ -24,10 +24,10 @@ export const LIMITS: TransactionLimits = { acquireMs: 5000, transactionMs: 10_00
 /** A broken runner may hold a lock on the table forever. */
 const DROP_LIMITS: StatementLimits = { acquireMs: 2000, statementMs: 2000 }
 
-/** As many reads at once, so that a connection that was left in a transaction is among theirs. */
+/** Concurrent reads, so that one of them uses a connection that was left in a transaction. */
 const READERS = 3
 
-/** Gives each rule a table of its own, and drops it afterwards. */
+/** Gives each rule its own table, and drops it afterwards. */
 export const withTables = (rules: RunnerRules): StoreRules<TransactionRunner<unknown>> =>
   Object.fromEntries(
     Object.entries(rules).map(([name, rule]) => [

@@ -7,16 +7,16 @@ import { SLACK_MS } from './exhaust-pool.js'
 import { LIMITS, withTables } from './runner-at-table.js'
 
 /**
- * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another. They need a
- * pool of 4 to 100 connections, and a role that may create tables in its first schema; each makes one
- * and drops it.
+ * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another.
+ * They need a pool of 4 to 100 connections, and a role that may create tables in its first schema;
+ * each case creates one and drops it.
  *
- * @throws TypeError when it is given no function.
+ * @throws TypeError if it is given no function.
  */
 export const transactionRunnerCases = <Tx>(
   open: StoreOpener<TransactionRunner<Tx>>,
 ): readonly StoreCase[] =>
-  // The rules hand a transaction only back to the runner that it comes from.
+  // The rules pass a transaction only to the runner that it comes from.
   casesOf(
     { ...TRANSACTION_RULES, ...STATEMENT_RULES },
     open as StoreOpener<unknown> as StoreOpener<TransactionRunner<unknown>>,
@@ -25,7 +25,7 @@ export const transactionRunnerCases = <Tx>(
 const STATEMENT_MS = 100
 const SLEEP = `select pg_sleep(${(STATEMENT_MS + 2 * SLACK_MS) / 1000})::text as slept`
 
-/** A record may hold 64 MiB; a library that treats bytes as text fails on the first of these. */
+/** Enough, although a record may hold 64 MiB: a library that treats bytes as text fails on the first of them. */
 const LARGE_BYTES = 65_536
 
 const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({

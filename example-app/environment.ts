@@ -1,6 +1,6 @@
 import { StartError } from './start-error.js'
 
-/** The key that the example's services share. It opens nothing but a core on this machine. */
+/** The key that the example's services share. It only gives access to a core on this machine. */
 const EXAMPLE_API_KEY = 'example-key-for-development-only'
 
 export const DEFAULT_PORTS = {
@@ -11,7 +11,7 @@ export const DEFAULT_PORTS = {
   billing: 4002,
 } as const
 
-/** A TCP port from the environment; 0 takes a free one. */
+/** Reads a TCP port from the environment; 0 selects a free one. */
 export function portFrom(name: string, fallback: number): number {
   return integerFrom(name, fallback, { min: 0, max: 65_535 })
 }
@@ -28,7 +28,7 @@ export function integerFrom(
   throw new StartError(`${name} must be a whole number from ${min} to ${max}`)
 }
 
-/** An `http(s)` address without a trailing slash, path, query or fragment. */
+/** Reads an `http(s)` address without a trailing slash, path, query or fragment. */
 export function addressFrom(name: string, fallback: string): string {
   const text = textFrom(name) ?? fallback
   if (URL.canParse(text)) {
@@ -42,7 +42,7 @@ export function apiKeyFrom(name: string): string {
   return textFrom(name) ?? EXAMPLE_API_KEY
 }
 
-/** A variable's text; an empty one counts as not set. */
+/** Reads a variable; an empty one counts as not set. */
 export function textFrom(name: string): string | undefined {
   return process.env[name] || undefined
 }

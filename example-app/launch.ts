@@ -1,19 +1,19 @@
 import { StartError } from './start-error.js'
 
 /**
- * No timer of the package keeps a process alive, so a start that waits for nothing else (a second
- * try for the key set, say) would end without a word.
+ * Keeps the process alive during the start. The timers of the package do not, so a start that waits
+ * for nothing else (a retry for the key set, for example) would end silently.
  */
 const HOLD_OPEN_MS = 1000
 
 interface Service {
-  /** Called when signals are heard: from then on they close the service. */
+  /** Called once signal handlers, which close the service, are installed. */
   begin?(): void
   close(): Promise<void>
 }
 
 /**
- * Runs the command line of a service. What the user can put right is one line on standard error
+ * Runs the command line of a service. An error that the user can fix is one line on standard error
  * and exit code 1; only a programming error shows its stack.
  */
 export async function launch(
@@ -33,7 +33,7 @@ export async function launch(
   }
 }
 
-/** Says in one line what went wrong at the start. */
+/** Reports in one line why the start failed. */
 function complain(name: string, error: unknown): void {
   const isUsersToFix = error instanceof StartError
   console.error(isUsersToFix ? `${name}: ${error.message.replace(/\s+/g, ' ')}` : error)

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { StartError } from './start-error.js'
 
-/** The services of this app speak plain HTTP, so they are for this machine only. */
+/** The services of this app use plain HTTP, so they listen only on this machine. */
 const HOST = '127.0.0.1'
 
 export interface RunningServer {
@@ -11,9 +11,9 @@ export interface RunningServer {
 }
 
 /**
- * Serves on the loopback address. Port 0 takes a free one. A connection is closed after
+ * Serves on the loopback address. Port 0 selects a free one. A connection is closed after
  * `maxRequestsPerSocket` requests; 0, the default, sets no limit.
- * @throws {StartError} when the port is taken or may not be used
+ * @throws {StartError} if the port is in use or not permitted
  */
 export async function listen(
   handler: RequestListener,
@@ -32,8 +32,8 @@ export async function listen(
 }
 
 /**
- * The same for a server that somebody else closes; resolves with its address.
- * @throws {StartError} as `listen`
+ * Like `listen`, for a server that the caller creates and closes; resolves with its address.
+ * @throws {StartError} like `listen`
  */
 export function bind(server: Server, port: number): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -1,12 +1,12 @@
 /**
- * What the person who started a service has to put right: a port in use, a malformed address.
- * The command line prints its message as one line, without a stack trace.
+ * An error that the person who starts a service must fix, such as a port in use or a malformed
+ * address. The command line prints its message as one line, without a stack trace.
  */
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
-/** Makes something of options from the environment; what it says of a wrong one is a `StartError`. */
+/** Calls `make` with options from the environment; turns a `TypeError` into a `StartError`. */
 export function explainingOptions<Made>(make: () => Made): Made {
   try {
     return make()

@@ -60,7 +60,7 @@ await launch('start', async () => {
       })
     },
     async close() {
-      // One that is still being opened is not waited for: its processes end with this one.
+      // Does not wait for a page that is still being opened: its processes end with this one.
       await page?.close()
       await services.close()
     },
@@ -128,7 +128,7 @@ async function stayUp(stage: Stage, apiKey: string, terminal: Terminal) {
   }
 }
 
-/** The services stay up whether there can be a page or not. */
+/** The services stay up even if the page cannot be opened. */
 async function leadToPage(
   options: PageOptions,
   terminal: Terminal,

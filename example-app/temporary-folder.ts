@@ -4,21 +4,21 @@ import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A socket in the folder, which its process listens on for as long as it lives. */
+/** A socket in the folder, on which its process listens for its whole life. */
 const OWNER = 'owner'
 
 /**
- * Makes a temporary folder, which is removed when this process ends by itself; resolves with its path.
- * It first removes those of the same prefix whose process was killed.
+ * Makes a temporary folder and resolves with its path. The folder is removed when this process ends
+ * by itself. First removes the folders of the same prefix whose process was killed.
  *
- * The number of a process says nothing in another PID namespace. A connection to a listening socket is
- * refused only once its process is gone, whatever its namespace, so only that makes a folder nobody's.
- * A folder that this user may not look into counts as used.
+ * A process id means nothing in another PID namespace. A connection to a listening socket is
+ * refused only once its process is gone, in any namespace, so only that marks a folder as
+ * abandoned. A folder that this user may not read counts as used.
  */
 export async function temporaryFolder(prefix: string): Promise<string> {
   await removeAbandoned(prefix)
   const folder = await mkdtemp(join(tmpdir(), prefix))
-  // It appears under its name when it listens already, so that nobody takes the folder for abandoned.
+  // The socket gets its name only once it listens, so that no other process takes the folder for abandoned.
   const unfinished = join(folder, 'new')
   const server = await listen(unfinished)
   await rename(unfinished, join(folder, OWNER))

@@ -13,21 +13,21 @@ import type { Feature } from './users/imported-user.js'
 import { openUsers, type UsersOptions } from './users/users.js'
 
 export interface IdentityCoreOptions {
-  /** 11.4 by default. */
+  /** Default: 11.4. */
   readonly version?: CoreVersion | undefined
-  /** What `POST /recipe/jwt` and `GET /apiversion` demand in the header `api-key`. */
+  /** The value that `POST /recipe/jwt` and `GET /apiversion` require in the header `api-key`. */
   readonly apiKey: string
-  /** 0, the default, takes a free port. */
+  /** 0, the default, selects a free port. */
   readonly port?: number
-  /** The port of `issuer`. 0, the default, takes a free port. */
+  /** The port of `issuer`. 0, the default, selects a free port. */
   readonly issuerPort?: number
-  /** How long a dynamic key signs; the core's default is a week. */
+  /** The seconds for which a dynamic key signs; the core's default is a week. */
   readonly rotationSeconds?: number
-  /** Where the keys outlive a restart; without it they live in memory only. */
+  /** The file that keeps the keys across restarts; without it they are in memory only. */
   readonly keysFile?: string
   /**
-   * The users, and the bulk import of them. Without it nothing is kept, and the five operations of
-   * the import answer as those of a core whose database is in memory.
+   * The users, and their bulk import. Without it nothing is stored, and the five operations of the
+   * import answer like a core whose database is in memory.
    */
   readonly users?: UsersOptions
   /** Milliseconds since the epoch. */
@@ -38,32 +38,33 @@ export interface IdentityCore {
   /** The address of the core. */
   readonly url: string
   /**
-   * The API domain: what tokens carry as `iss`. It serves `/auth/jwt/jwks.json`, as the backend SDK
+   * The API domain, which tokens have as `iss`. It serves `/auth/jwt/jwks.json`, as the backend SDK
    * does in production; the core itself publishes `/.well-known/jwks.json`.
    */
   readonly issuer: string
-  /** Makes a dynamic key that signs from now on, and returns its id; the old stay published. */
+  /** Makes a dynamic key that signs from now on, and returns its id; the old keys stay published. */
   rotate(): Promise<string>
-  /** Takes a key out of use and out of the published set; tells whether it was there. */
+  /** Removes a key from use and from the published set; returns whether it was there. */
   withdraw(kid: string): Promise<boolean>
-  /** Lets the key set (nothing else) answer 503 or close the connection, or serves it again. */
+  /** Makes the key set (nothing else) answer 503 or close the connection, or serves it again. */
   setDown(down: boolean, how?: 'unavailable' | 'hang-up'): void
-  /** Lets the key set (nothing else) answer this many milliseconds late. */
+  /** Delays the answers of the key set (nothing else) by this many milliseconds. */
   setSlow(milliseconds: number): void
-  /** How often the key set was asked for, outages included. */
+  /** The number of requests for the key set, including those during outages. */
   keySetRequests(): number
-  /** The keys of its own that it publishes, newest first, then the static ones. */
+  /** Its own published keys, newest first, then the static ones. */
   keys(): readonly PublishedKey[]
   /**
-   * Publishes keys of others beside its own, from now on: whoever holds them can sign in its name.
-   * @throws {TypeError} when a key id is published already
+   * From now on, publishes keys of others with its own: the holders of those keys can sign in its
+   * name.
+   * @throws {TypeError} if a key id is already published
    */
   publishAlso(keys: readonly PublicJwk[]): void
   /** Runs the job of the bulk import now. */
   runJob(faults?: JobFaults): Promise<void>
-  /** Changes what the licence opens. */
+  /** Changes the features of the licence. */
   setFeatures(features: readonly Feature[]): void
-  /** Asks the tables: what an import has come to, whatever the routes say. */
+  /** Queries the tables, to check the result of an import independently of the routes. */
   readonly query: Query
   close(): Promise<void>
 }
@@ -113,7 +114,7 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
   }
 }
 
-/** Closes what was opened before a failure, and throws the failure again. */
+/** Closes the services opened before a failure, and throws the failure again. */
 function closing(...opened: ({ close(): Promise<void> } | undefined)[]) {
   return async (error: unknown): Promise<never> => {
     for (const each of opened) await each?.close()
@@ -123,6 +124,6 @@ function closing(...opened: ({ close(): Promise<void> } | undefined)[]) {
 
 function withoutUsers(): [string, Route][] {
   const unknown = () => ({ status: 200, body: { status: 'UNKNOWN_USER_ID_ERROR' } })
-  // To the SDK the session's user is then the one it was given.
+  // The SDK then takes the id that it was given for the session's user.
   return [...inMemoryRoutes(), ['/user/id', { tenants: 'refused', answers: { GET: unknown } }]]
 }

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { BadInput } from './json-input.js'
 import { Refused } from './reply.js'
 
-/** The version of the core to imitate where versions differ. */
+/** The version of the core to imitate, if versions differ. */
 export type CoreVersion = '10.1' | '11.4' | '12.1'
 
-/** The interface versions (CDI) that each core supports. An SDK asks for this list first. */
+/** The interface versions (CDI) that each core supports. An SDK requests this list first. */
 export const INTERFACE_VERSIONS: Readonly<Record<CoreVersion, readonly string[]>> = {
   '10.1': interfaceVersions('5.3'),
   '11.4': interfaceVersions('5.4'),
@@ -28,8 +28,8 @@ export interface RequestedVersion {
 }
 
 /**
- * Returns the newest version when the request names none.
- * @throws {Refused | BadInput} when it is no version, or newer than the core
+ * Returns the newest version if the request names none.
+ * @throws {Refused | BadInput} if it is not a version, or newer than the core
  */
 export function requestedVersion(
   headers: IncomingHttpHeaders,
@@ -53,7 +53,7 @@ export function notSupported(version: string): BadInput {
   return new BadInput(`cdi-version ${version} not supported`)
 }
 
-/** Negative when `a` is older. A missing part counts as 0. */
+/** Returns a negative number if `a` is older. A missing part counts as 0. */
 function compare(a: string, b: string): number {
   const [left, right] = [a.split('.'), b.split('.')]
   const length = Math.max(left.length, right.length)

@@ -1,4 +1,4 @@
-/** What the caller sent is wrong: the message is the body of the 400. */
+/** The caller's input is wrong; the message is the body of the 400. */
 export class BadInput extends Error {
   override readonly name = 'BadInput'
 }
@@ -11,7 +11,7 @@ export function parseObject(text: string): JsonObject {
     const body = asStored(JSON.parse(text), 0)
     if (isObject(body)) return body
   } catch {
-    // Told below: text that is no JSON and JSON that is no object are the same to the core.
+    // Thrown below: the core does not distinguish text that is not JSON from JSON that is not an object.
   }
   throw new BadInput('Invalid Json Input')
 }
@@ -32,7 +32,7 @@ function asStored(value: unknown, depth: number): unknown {
   )
 }
 
-/** @throws {BadInput} when the member is missing or of another type */
+/** @throws {BadInput} if the member is missing or of another type */
 export function field<Value>(
   body: JsonObject,
   name: string,
@@ -43,7 +43,7 @@ export function field<Value>(
   throw new BadInput(`Field name '${name}' is invalid in JSON input`)
 }
 
-/** The same, `undefined` when the member is missing. */
+/** Like `field`, but returns `undefined` if the member is missing. */
 export function optionalField<Value>(
   body: JsonObject,
   name: string,

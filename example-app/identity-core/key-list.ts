@@ -2,12 +2,12 @@ import { readKeysFile, writeKeysFile } from './keys-file.js'
 import { isPublished, type RotationSchedule } from './rotation.js'
 import { isDynamic, type SigningKey } from './signing-key.js'
 
-/** The keys that the core holds, on disk as in memory. */
+/** The keys of the core, the same on disk and in memory. */
 export interface KeyList {
-  /** Newest first, without those whose time is over. */
+  /** Newest first, without expired keys. */
   dynamic(): readonly SigningKey[]
   static(): readonly SigningKey[]
-  /** One change at a time: two requests that find a key due must not make two. */
+  /** Runs one change at a time: two requests that find a key due must not make two keys. */
   change<Result>(work: () => Promise<Result>): Promise<Result>
   add(key: SigningKey): Promise<void>
   remove(kid: string): Promise<boolean>
@@ -16,7 +16,7 @@ export interface KeyList {
 export interface KeyListOptions {
   readonly schedule: RotationSchedule
   readonly clock: () => number
-  /** Without it the keys live in memory only. */
+  /** Without it, the keys are in memory only. */
   readonly keysFile?: string | undefined
 }
 

@@ -9,35 +9,35 @@ import {
   toPublicJwk,
 } from './signing-key.js'
 
-/** A key in the published set, as people see it. */
+/** A published key, without key material. */
 export interface PublishedKey {
   readonly kid: string
   readonly kind: 'dynamic' | 'static'
   readonly createdMs: number
-  /** Whether it signs now; there is one of each kind. */
+  /** Whether it signs now; one key of each kind does. */
   readonly isSigning: boolean
 }
 
 export interface KeyRing {
   signingKey(kind: 'dynamic' | 'static'): Promise<SigningKey>
-  /** A published key. */
+  /** Returns a published key. */
   find(kid: string): SigningKey | undefined
-  /** Dynamic keys, newest first, then static ones, then those of others. */
+  /** Dynamic keys, newest first, then static ones, then the keys of others. */
   keySet(): Promise<{ keys: PublicJwk[]; maxAgeSeconds: number }>
-  /** Makes a dynamic key that signs from now on; those before it stay published. */
+  /** Makes a dynamic key that signs from now on; the earlier keys stay published. */
   rotate(): Promise<string>
-  /** Takes a key out of use and out of the set; tells whether it was there. */
+  /** Removes a key from use and from the set; returns whether it was there. */
   withdraw(kid: string): Promise<boolean>
-  /** Its own keys that are in the set, newest first, then static ones. */
+  /** Its own keys in the set, newest first, then static ones. */
   published(): readonly PublishedKey[]
   /**
-   * Puts keys of others into the set, for as long as the ring lives.
-   * @throws {TypeError} when a key id is in the set already
+   * Adds keys of others to the set, for the life of the ring.
+   * @throws {TypeError} if a key id is already in the set
    */
   publishAlso(keys: readonly PublicJwk[]): void
 }
 
-/** As in the core, keys are made when a request finds them due, not by a timer. */
+/** As in the core, a request that finds a key due makes it, not a timer. */
 export async function openKeyRing(options: KeyListOptions): Promise<KeyRing> {
   const { schedule, clock } = options
   const list = await openKeyList(options)
@@ -48,7 +48,7 @@ export async function openKeyRing(options: KeyListOptions): Promise<KeyRing> {
 
   async function addDynamicKey(signsAfterMs: number): Promise<string> {
     const [newest] = list.dynamic()
-    // The id is the time of making: two keys of one millisecond would share it.
+    // The id is the creation time: two keys of the same millisecond would share it.
     const createdMs = Math.max(clock(), (newest?.createdMs ?? 0) + 1)
     const key = await makeDynamicKey({ createdMs, signsFromMs: clock() + signsAfterMs })
     await list.add(key)
@@ -91,7 +91,7 @@ export async function openKeyRing(options: KeyListOptions): Promise<KeyRing> {
     },
     publishAlso(keys) {
       const taken = new Set([...published(), ...ofOthers].map(({ kid }) => kid))
-      // Of two keys with one id, receivers take neither.
+      // Receivers ignore both of two keys with the same id.
       const repeated = keys.find(({ kid }) => taken.has(kid))
       if (repeated) throw new TypeError(`the key ${repeated.kid} is published already`)
       ofOthers.push(...keys)

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** How the core answers whoever asks for its key set. */
+/** The answer of the core to a request for its key set. */
 export type KeySetAnswer = 'serve' | 'unavailable' | 'hang-up'
 
-/** What stands before the key set: it counts, and lets the key set fail or answer late. */
+/** Counts the requests for the key set, and makes them fail or delays them. */
 export interface KeySetGate {
-  /** Resolves once the request is to be answered, and says how. */
+  /** Resolves after the delay, with the kind of answer to give. */
   pass(): Promise<KeySetAnswer>
   setAnswer(answer: KeySetAnswer): void
-  /** Milliseconds by which each answer comes late, from now on. */
+  /** From now on, delays each answer by this many milliseconds. */
   setDelay(milliseconds: number): void
   requests(): number
 }
@@ -20,7 +20,7 @@ export function createKeySetGate(): KeySetGate {
   return {
     async pass() {
       requests += 1
-      // A core that is closed meanwhile waits for nobody.
+      // The timer does not keep the process of a closed core alive.
       if (delayMs > 0) await delay(delayMs, undefined, { ref: false })
       return answer
     },

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { StartError } from '../start-error.js'
 import type { SigningKey } from './signing-key.js'
 
-/** Private keys: for the owner's eyes only. */
+/** Private keys, which only the owner may read. */
 const FILE_MODE = 0o600
 const DIRECTORY_MODE = 0o700
 
@@ -23,9 +23,9 @@ const document = z.strictObject({
 })
 
 /**
- * The keys of an earlier run; none when there is no such file.
- * @throws {StartError} when it cannot be read or is damaged. The message never quotes the file:
- * it holds private keys.
+ * Reads the keys of an earlier run; none if there is no such file.
+ * @throws {StartError} if it cannot be read or is damaged. The message never quotes the file,
+ * because it holds private keys.
  */
 export async function readKeysFile(path: string): Promise<SigningKey[]> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -42,7 +42,7 @@ export async function readKeysFile(path: string): Promise<SigningKey[]> {
   }
 }
 
-/** Replaces the file in one step, so that a crash leaves the old keys or the new, never half. */
+/** Replaces the file in one step, so that a crash leaves either the old keys or the new ones. */
 export async function writeKeysFile(path: string, keys: readonly SigningKey[]): Promise<void> {
   const text = JSON.stringify({ version: 1, keys: keys.map(toStored) }, null, 2)
   const temporary = `${path}.${randomUUID()}.tmp`
@@ -57,7 +57,7 @@ export async function writeKeysFile(path: string, keys: readonly SigningKey[]): 
   }
 }
 
-/** A rename may reach the disk before the data does: the data goes first. */
+/** Syncs the data first, because a rename may reach the disk before the data. */
 async function writeDurably(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx', FILE_MODE)
   try {

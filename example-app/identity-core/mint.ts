@@ -35,20 +35,20 @@ export function parseMintRequest(text: string): MintRequest {
   const jwksDomain = field(body, 'jwksDomain', isString)
   const payload = field(body, 'payload', isObject)
   const validitySeconds = field(body, 'validity', isInteger)
-  // The text is the core's, although 0 is refused too.
+  // The core has the same text, although it also refuses 0.
   if (validitySeconds <= 0) throw new BadInput('validity must be greater than or equal to 0')
   const useStaticSigningKey = optionalField(body, 'useStaticSigningKey', isBoolean) ?? true
   return { algorithm, jwksDomain, payload, validitySeconds, useStaticSigningKey }
 }
 
-/** Whether the core can sign with it: RS256, in any case. */
+/** Whether the core can sign with it: RS256, in upper or lower case. */
 export function isSupported(algorithm: string): boolean {
   return algorithm.toUpperCase() === 'RS256'
 }
 
 /**
- * The token as the core makes it: the caller's claims win over those that the core adds.
- * @throws {Refused} when a claim is an integer of more than 64 bits
+ * Makes the token like the core: the caller's claims override those that the core adds.
+ * @throws {Refused} if a claim is an integer of more than 64 bits
  */
 export function mintToken(request: MintRequest, key: SigningKey, nowMs: number): string {
   const iat = Math.floor(nowMs / 1000)
@@ -65,7 +65,7 @@ export function mintToken(request: MintRequest, key: SigningKey, nowMs: number):
   return signToken(claims, key)
 }
 
-/** The core drops values that are not strings, and turns a list of one into its element. */
+/** The core drops values that are not strings, and replaces a list of one with its element. */
 function audienceOf(aud: unknown): string | string[] | undefined {
   const audience = [aud].flat().filter(isString)
   return audience.length > 1 ? audience : audience[0]

@@ -14,12 +14,12 @@ import type { SigningKey } from './signing-key.js'
 export interface SessionRequest {
   readonly userId: string
   readonly enableAntiCsrf: boolean
-  /** What the SDK wants in the token besides the core's own claims. */
+  /** The SDK's claims for the token, in addition to the core's own. */
   readonly payload: JsonObject
   readonly useDynamicSigningKey: boolean
 }
 
-/** How the core describes a session in its answers. */
+/** A session in the answers of the core. */
 export interface Session {
   readonly handle: string
   readonly userId: string
@@ -28,7 +28,7 @@ export interface Session {
   readonly tenantId: string
 }
 
-/** The only tenant of the stand-in, as of a core that was set up without any. */
+/** The only tenant of the stand-in, as in a core without further tenants. */
 const TENANT = 'public'
 
 const SECOND_MS = 1000
@@ -52,8 +52,8 @@ export function parseSessionRequest(text: string): SessionRequest {
 }
 
 /**
- * The session and its tokens, as the core answers with them.
- * @throws {BadInput} when the payload has a claim that is the core's
+ * Makes the session and its tokens, in the form of the core's answer.
+ * @throws {BadInput} if the payload has one of the core's own claims
  */
 export function makeSession(request: SessionRequest, key: SigningKey, nowMs: number) {
   const { userId, enableAntiCsrf, payload } = request
@@ -67,7 +67,7 @@ export function makeSession(request: SessionRequest, key: SigningKey, nowMs: num
   }
   const antiCsrfToken = enableAntiCsrf ? randomUUID() : undefined
   const refreshToken = makeRefreshToken(nowMs)
-  // As its token says it: in whole seconds.
+  // In whole seconds, as in the token.
   const createdTime = nowMs - (nowMs % SECOND_MS)
   const expiry = createdTime + ACCESS_TOKEN_VALIDITY_MS
   const claims: SessionClaims = {
@@ -85,7 +85,7 @@ export function makeSession(request: SessionRequest, key: SigningKey, nowMs: num
   return { session, accessToken, refreshToken, antiCsrfToken }
 }
 
-/** Nobody but the core reads it, and this one refreshes nothing. */
+/** Only the core reads it, and this stand-in refreshes nothing. */
 function makeRefreshToken(createdTime: number) {
   const token = `${randomBytes(REFRESH_TOKEN_BYTES).toString('base64url')}.V2`
   return { token, expiry: createdTime + REFRESH_TOKEN_VALIDITY_MS, createdTime }

@@ -4,8 +4,8 @@ import { Refused } from './reply.js'
 
 /**
  * Reads the body as text, like a core: in the `charset` of `Content-Type`, or in ISO-8859-1.
- * @throws {Refused} when the body is too large, is not in its charset, or the charset is unknown
- * @throws {BadInput} when the caller disconnects
+ * @throws {Refused} if the body is too large, is not in its charset, or the charset is unknown
+ * @throws {BadInput} if the caller disconnects
  */
 export async function readBody(
   request: IncomingMessage,
@@ -24,7 +24,7 @@ async function collect(
 ): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let length = 0
-  // The request must outlive the loop, or there is no connection left for the answer.
+  // The request must survive the loop; otherwise there is no connection left for the answer.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     length += chunk.length
     if (length > largestBytes) return undefined
@@ -45,7 +45,7 @@ function charsetIn(contentType = ''): string | undefined {
 }
 
 function decode(bytes: Buffer, charset = 'iso-8859-1'): string {
-  // `TextDecoder` takes both names for windows-1252.
+  // `TextDecoder` reads both names as windows-1252.
   if (charset === 'iso-8859-1' || charset === 'latin1') return bytes.toString('latin1')
   const decodeBytes = decoderOf(charset)
   try {

@@ -4,14 +4,14 @@ import { BadInput } from './json-input.js'
 export interface Reply {
   readonly status: number
   readonly headers?: Record<string, string>
-  /** An object is sent as JSON. Errors are text, even when that text is JSON. */
+  /** An object is sent as JSON. Errors are text, even if that text is JSON. */
   readonly body: object | string
 }
 
 /** The server of the core sends no reason phrase. */
 const NO_REASON = ''
 
-/** The request is refused with this status and text. */
+/** A refusal of the request, with this status and text. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: number
@@ -34,7 +34,7 @@ const STATUSES_THAT_CLOSE = new Set([400, 408, 411, 413, 414, 500, 501, 503])
 /** The server of the core sends longer bodies in chunks. */
 const MAX_BUFFER_BYTES = 8192
 
-/** As the core: each text ends its line, and what is no success is `text/html`. */
+/** Like the core: each text ends with a line break, and errors are `text/html`. */
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
   const isText = typeof body === 'string'
   const bytes = Buffer.from(`${isText ? body : JSON.stringify(body)}\n`)
@@ -45,7 +45,7 @@ export function send(response: ServerResponse, { status, headers, body }: Reply)
     ...(STATUSES_THAT_CLOSE.has(status) && { connection: 'close' }),
   }
   response.writeHead(status, NO_REASON, { ...own, ...headers })
-  // A body that is given to `end` alone is never sent in chunks.
+  // A body that is only passed to `end` is never sent in chunks.
   response.write(bytes)
   response.end()
 }

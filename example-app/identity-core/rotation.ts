@@ -1,37 +1,41 @@
 /**
- * When dynamic keys are made, sign and are published: the core's rules as pure functions of the
- * clock. Lists of keys are newest first.
+ * The times at which dynamic keys are made, sign and are published: the core's rules as pure
+ * functions of the clock. Lists of keys are newest first.
  */
 
 export interface KeyTimes {
   readonly createdMs: number
-  /** Until then the key before it signs, so that verifiers have time to learn of this one. */
+  /** Until then the previous key signs, so that verifiers have time to fetch this one. */
   readonly signsFromMs: number
 }
 
 export interface RotationSchedule {
-  /** A key signs for this long after it was made. */
+  /** How long a key signs after its creation. */
   readonly intervalMs: number
-  /** How long before that end the next key is made, and how old it is when it first signs. */
+  /** How long before that end the next key is made, and how old a key is when it first signs. */
   readonly overlapMs: number
-  /** A key is published for this long after it was made. */
+  /** How long a key is published after its creation. */
   readonly retentionMs: number
 }
 
 const OVERLAP_MS = 60_000
-/** The core keeps a key for the interval and twice the life of a session token (an hour). */
+/** The core keeps a key for the interval and twice the lifetime of a session token (an hour). */
 const SESSION_TOKEN_VALIDITY_MS = 3_600_000
 const VALIDITIES_KEPT = 2
 
-/** Below four minutes the overlap would eat the interval: there it is a quarter of it. */
+/**
+ * With less than four minutes the overlap would take too much of the interval, so it is a quarter
+ * of it.
+ */
 const MAX_OVERLAP_SHARE = 1 / 4
 /**
- * Below ten minutes two hours of retention would publish more keys than a verifier takes (ours:
- * 32). Twelve intervals are at most 18 keys, and with 30 seconds still outlive a 300-second token.
+ * With less than ten minutes, two hours of retention would publish more keys than a verifier
+ * accepts (ours: 32). Twelve intervals are at most 18 keys, and at 30 seconds still outlast a
+ * 300-second token.
  */
 const MAX_INTERVALS_KEPT = 12
 
-/** The core's schedule for an interval, scaled down for the short ones of development. */
+/** The core's schedule for an interval, scaled down for the short intervals of development. */
 export function scheduleFor(rotationSeconds: number): RotationSchedule {
   const intervalMs = rotationSeconds * 1000
   const overlapMs = Math.min(OVERLAP_MS, intervalMs * MAX_OVERLAP_SHARE)
@@ -46,7 +50,7 @@ export function isPublished(key: KeyTimes, schedule: RotationSchedule, nowMs: nu
   return nowMs <= key.createdMs + schedule.retentionMs
 }
 
-/** Whether the newest key is so near its end that its successor has to be made. */
+/** Whether the newest key is so near its end that the next one must be made. */
 export function isNewKeyDue(
   newest: KeyTimes | undefined,
   schedule: RotationSchedule,
@@ -55,7 +59,10 @@ export function isNewKeyDue(
   return newest === undefined || nowMs > overlapStartMs(newest, schedule)
 }
 
-/** The key that signs now: the newest, unless it is too young and the one before it still may. */
+/**
+ * Returns the key that signs now: the newest, unless it is too new and the previous one may still
+ * sign.
+ */
 export function pickSigningKey<Key extends KeyTimes>(
   keys: readonly Key[],
   schedule: RotationSchedule,
@@ -68,8 +75,8 @@ export function pickSigningKey<Key extends KeyTimes>(
 }
 
 /**
- * `max-age` of the key set: counts down to where the overlap of the key that signs begins, and is
- * 1 from there on until the next key signs.
+ * Returns the `max-age` of the key set. It counts down to the start of the signing key's overlap,
+ * and is 1 from then on until the next key signs.
  */
 export function cacheSeconds(signing: KeyTimes, schedule: RotationSchedule, nowMs: number): number {
   return Math.max(1, Math.floor((overlapStartMs(signing, schedule) - nowMs) / 1000))

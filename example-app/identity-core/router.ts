@@ -12,9 +12,9 @@ import { BadInput } from './json-input.js'
 import { readBody } from './read-body.js'
 import { Refused, type Reply, send, toErrorReply } from './reply.js'
 
-/** From this version on, a path may name a tenant. */
+/** Since this version, a path may name a tenant. */
 const TENANTS_FROM = '3.0'
-/** From this version on, an app's routes are refused below a tenant. */
+/** Since this version, an app's routes are refused below a tenant. */
 const TENANT_REFUSED_FROM = '5.0'
 /** Routes begin with these words, so no tenant has such a name. */
 const NO_TENANTS = new Set(['recipe', 'config', 'users', 'hello'])
@@ -22,28 +22,28 @@ const NO_TENANTS = new Set(['recipe', 'config', 'users', 'hello'])
 export type Answer = Reply | 'hang-up'
 
 export interface Call {
-  /** In lower case; `public` when the path names none. */
+  /** In lower case; `public` if the path names none. */
   readonly tenantId: string
   readonly query: URLSearchParams
-  /** @throws {Refused | BadInput} as `readBody` */
+  /** @throws {Refused | BadInput} like `readBody` */
   body(): Promise<string>
 }
 
 export interface Route {
   /** Whether it answers without an API key. */
   readonly isPublic?: boolean
-  /** Whether it accepts each interface version up to the core's newest, listed or not. */
+  /** Whether it accepts every interface version up to the core's newest, even an unlisted one. */
   readonly isOfEachVersion?: boolean
-  /** `refused`: a tenant in the path is a 403, for the route belongs to the whole app. */
+  /** `refused`: a tenant in the path gives 403, because the route belongs to the whole app. */
   readonly tenants: 'refused' | 'served'
-  /** By method. */
+  /** The handlers, by method. */
   readonly answers: Readonly<Record<string, (call: Call) => Promise<Answer> | Answer>>
   /** The limit of a proxy in front of the core; the core has none. */
   readonly largestBodyBytes?: number
 }
 
 export interface HandlerOptions {
-  /** By path, in lower case. */
+  /** The routes, by path in lower case. */
   readonly routes: ReadonlyMap<string, Route>
   readonly apiKey: string
   readonly version: CoreVersion
@@ -59,7 +59,7 @@ export function createHandler(options: HandlerOptions): RequestListener {
 }
 
 async function answer(request: IncomingMessage, options: HandlerOptions): Promise<Answer> {
-  // A core does not care. This one's API key is published, so a page of another site could use it.
+  // A core has no such check. This API key is public, so that a page of another site could use it.
   if (!isOwnRequest(request.headersDistinct)) {
     throw new Refused(403, 'Not for you.')
   }
@@ -86,7 +86,7 @@ async function answer(request: IncomingMessage, options: HandlerOptions): Promis
   })
 }
 
-/** Like the core's server: drops path parameters, and resolves dots and doubled slashes. */
+/** Drops path parameters, and resolves dots and doubled slashes, like the core's server. */
 function normalised(path: string): string {
   try {
     return posix.normalize(decodeURIComponent(path.replaceAll(/;[^/]*/g, ''))).toLowerCase()
@@ -107,7 +107,7 @@ function withoutBadEscapes(query: string): string {
   return query.split('&').filter(isWellFormed).join('&')
 }
 
-/** The path may begin with an app, a tenant or both; there is one app only, called public. */
+/** The path may begin with an app, a tenant or both; the only app is `public`. */
 function find(routes: HandlerOptions['routes'], path: string): Found {
   const withoutSlash = path.replace(/\/$/, '')
   const [, app = '', rest = withoutSlash] = APP.exec(withoutSlash) ?? []
@@ -117,7 +117,7 @@ function find(routes: HandlerOptions['routes'], path: string): Found {
   const [, tenantId = 'public', below = ''] = TENANT.exec(rest) ?? []
   const route = routes.get(below)
   if (route !== undefined && !NO_TENANTS.has(tenantId)) return { route, appId, tenantId }
-  // A path of only an app and a tenant keeps both: they are what was not found.
+  // A path of only an app and a tenant keeps both, because they are what was not found.
   const isWhole = rest === '' || (below === '' && TENANT.test(rest) && !NO_TENANTS.has(tenantId))
   const outside = isWhole ? { appId, tenantId } : { appId: 'public', tenantId: 'public' }
   const isRoot = rest === '' || rest === '/public'
@@ -149,7 +149,10 @@ export function noSuchTenant(tenantId: string, appId = 'public'): BadInput {
   return new BadInput(`AppId or tenantId not found => ${text}`)
 }
 
-/** Compares digests, in constant time: neither content nor length of the key shows. */
+/**
+ * Compares digests in constant time, so that the time reveals neither the content nor the length of
+ * the key.
+ */
 function presentsKey({ headers }: IncomingMessage, apiKey: string): boolean {
   const presented = headers['api-key'] ?? headers.authorization?.replace(/^bearer /i, '')
   if (typeof presented !== 'string') return false

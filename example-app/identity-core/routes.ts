@@ -9,11 +9,11 @@ export interface CoreParts {
   readonly version: CoreVersion
   readonly keyRing: KeyRing
   readonly clock: () => number
-  /** Asked before each answer with the key set. */
+  /** Called before each answer with the key set. */
   readonly onKeySetRequest: () => Promise<KeySetAnswer>
 }
 
-/** The HTTP interface of the core, as far as service tokens and users' sessions need it. */
+/** The part of the core's HTTP interface that service tokens and user sessions need. */
 export function tokenRoutes(parts: CoreParts): [string, Route][] {
   const keys: Route = {
     tenants: 'refused',
@@ -53,7 +53,7 @@ export function keySetRoute(parts: CoreParts): Route {
   }
 }
 
-/** A route that answers 200, unless the body is none that the core takes. */
+/** A route that answers 200, unless the core would refuse the body. */
 function post(answerTo: (text: string) => Promise<object> | object): Route {
   return {
     tenants: 'served',

@@ -3,10 +3,10 @@ import { BadInput, isObject, type JsonObject } from './json-input.js'
 import { signToken } from './sign-token.js'
 import type { SigningKey } from './signing-key.js'
 
-/** What the core itself says in a session's token; the SDK's own payload stands beside it. */
+/** The core's own claims in a session token; the SDK's payload is next to them. */
 export interface SessionClaims {
   readonly sub: string
-  /** Seconds since the epoch, as `iat`. */
+  /** Seconds since the epoch, like `iat`. */
   readonly exp: number
   readonly iat: number
   readonly tId: string
@@ -17,10 +17,10 @@ export interface SessionClaims {
   readonly antiCsrfToken: string | null
 }
 
-/** Of the core's interface from 4.0 on. No token of `POST /recipe/jwt` has this member. */
+/** The header of the core's interface since 4.0. No token of `POST /recipe/jwt` has this member. */
 const SESSION_HEADER = { version: '5' }
 
-/** @throws {BadInput} when the payload has a claim that is the core's */
+/** @throws {BadInput} if the payload has one of the core's own claims */
 export function makeSessionToken(
   claims: SessionClaims,
   payload: JsonObject,
@@ -32,7 +32,7 @@ export function makeSessionToken(
   return signToken({ ...claims, ...payload }, key, SESSION_HEADER)
 }
 
-/** The claims of a session's token that the core has signed, be it expired or not. */
+/** Returns the claims of a session token that the core signed, even if it has expired. */
 export function readSessionToken(
   token: string,
   keyOf: (kid: string) => SigningKey | undefined,

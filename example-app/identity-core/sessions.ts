@@ -10,10 +10,13 @@ import type { KeyRing } from './key-ring.js'
 import { makeSession, parseSessionRequest, type Session } from './new-session.js'
 import { readSessionToken } from './session-token.js'
 
-/** The sessions of users, in memory. Each function takes the body of a request and gives an answer's. */
+/**
+ * The sessions of users, in memory. Each function takes the body of a request and returns the body
+ * of the answer.
+ */
 export interface Sessions {
   create(text: string): Promise<object>
-  /** The SDK asks where it is told to check the database; else it verifies tokens by itself. */
+  /** The SDK calls it if it is configured to check the database; otherwise it verifies tokens itself. */
   verify(text: string): object
   remove(text: string): object
 }

@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto'
 import type { SigningKey } from './signing-key.js'
 
-/** A token in compact form. The core writes the header's members in this order. */
+/** Returns a token in compact form. The core writes the members of the header in this order. */
 export function signToken(claims: object, key: SigningKey, more: object = {}): string {
   const header = { kid: key.kid, typ: 'JWT', ...more, alg: 'RS256' }
   const signed = `${encode(header)}.${encode(claims)}`

@@ -12,7 +12,7 @@ const LIMITS = { fallback: 100, largest: 500, tooLarge: 'max limit allowed is 50
 const RECIPE_IDS = ['emailpassword', 'thirdparty', 'passwordless', 'webauthn']
 const MAPPING_KINDS = ['SUPERTOKENS', 'EXTERNAL', 'ANY']
 
-/** The accounts, and the ids under which they are known. */
+/** The routes for accounts and their ids. */
 export function accountRoutes(database: Database): [string, Route][] {
   const { query } = database
   const ok = (body: object) => ({ status: 200, body: { status: 'OK', ...body } })

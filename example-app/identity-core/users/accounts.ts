@@ -18,7 +18,7 @@ interface MethodRow {
   readonly tenant_ids: string[]
 }
 
-/** The account of a login method, by external id or the core's. */
+/** Returns the account of a login method, by external id or the core's id. */
 export async function accountIdOf(query: Query, userId: string): Promise<string | undefined> {
   const [row] = await query<{ account_id: string }>(
     `select account_id from login_methods
@@ -28,9 +28,9 @@ export async function accountIdOf(query: Query, userId: string): Promise<string 
   return row?.account_id
 }
 
-/** Accounts as the core shows them, oldest first. */
+/** Returns accounts as the core shows them, oldest first. */
 export async function readAccounts(query: Query, ids: readonly string[]): Promise<JsonObject[]> {
-  // As JSON: PGlite cuts a byte order mark at the beginning of a text off.
+  // As JSON, because PGlite drops a byte order mark at the beginning of a text.
   const rows = await query<{ method: MethodRow }>(
     `select to_json(method) as method from (
        select m.*, a.is_primary, a.time_joined as account_joined, u.external_id,
@@ -94,7 +94,7 @@ function distinct(texts: readonly string[]): string[] {
 }
 
 /**
- * Deletes an account with what is kept under its ids, or one login method only; the account goes
+ * Deletes an account and the data under its ids, or only one login method. The account is deleted
  * with its last method.
  */
 export async function deleteUser(

@@ -28,7 +28,7 @@ export async function addDevices(
   const devices = owned.map(({ user, device: { secretKey, period, skew, deviceName } }) => {
     return { user_id: ownId(user), device_name: deviceName, secret_key: secretKey, period, skew }
   })
-  // The core stores the later of two devices with one name.
+  // If two devices have the same name, the core stores the later one.
   const named = new Map(
     devices.map((device) => [`${device.user_id}\n${device.device_name}`, device]),
   )
@@ -43,7 +43,7 @@ export async function addDevices(
 
 const NO_MFA = 'E037: MFA feature is not enabled. Please contact support to enable it.'
 
-/** The core's error quotes the whole statement, the device's secret key included. */
+/** The core's error quotes the whole statement, including the device's secret key. */
 function textOf({ user, device }: OwnedDevice, entry: number, error: string, nowMs: number) {
   const { secretKey, period, skew, deviceName } = device
   const columns = 'app_id, user_id, device_name, secret_key, period, skew, verified, created_at'

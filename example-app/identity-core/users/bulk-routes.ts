@@ -63,7 +63,7 @@ export function bulkRoutes(parts: BulkParts): [string, Route][] {
   }
 }
 
-/** What a core without a persistent database says to each of the five. */
+/** The answers of a core without a persistent database to the five operations. */
 export function inMemoryRoutes(): [string, Route][] {
   const refuse = () => {
     throw new BadInput('This API is not supported in the in-memory database.')
@@ -79,7 +79,7 @@ export function inMemoryRoutes(): [string, Route][] {
   ]
 }
 
-/** All or nothing: one bad user refuses the call. */
+/** All or nothing: one invalid user refuses the whole call. */
 async function stage(text: string, parts: BulkParts): Promise<object> {
   const { database, contextFor, clock, tellsStagedUsers } = parts
   const values = field(parseObject(text), 'users', Array.isArray)
@@ -126,7 +126,7 @@ async function remove(text: string, query: Query): Promise<object> {
     if (id === '') throw new BadInput("Field name 'ids' cannot contain an empty string")
   }
   const deleted = new Set(ids.length === 0 ? [] : await deleteRows(query, ids))
-  // As asked: an id that was given twice is answered twice.
+  // In the order of the request; an id that is given twice is answered twice.
   return {
     deletedIds: ids.filter((id) => deleted.has(id)),
     invalidIds: ids.filter((id) => !deleted.has(id)),

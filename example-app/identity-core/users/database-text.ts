@@ -1,7 +1,7 @@
 /** The class that the core names before an error of its database. */
 export const STORAGE_EXCEPTION = 'io.supertokens.pluginInterface.exceptions.StorageQueryException'
 
-/** How many statements the core sends at once. */
+/** The number of statements that the core sends in one batch. */
 export const STATEMENTS_OF_BATCH = 100
 
 /** Postgres stores no text with this character. */
@@ -18,13 +18,13 @@ export interface BatchError {
   readonly error: string
 }
 
-/** The core passes on the driver's message, with the statement and its values. */
+/** The core returns the driver's message, with the statement and its values. */
 export function batchText({ entry, statement, error }: BatchError): string {
   const end = 'Call getNextException to see other errors in the batch.'
   return `java.sql.BatchUpdateException: Batch entry ${entry} ${statement} was aborted: ERROR: ${error}  ${end}`
 }
 
-/** The values of a statement as the driver prints them: a text is cut off after a NUL. */
+/** The values of a statement as the driver prints them, which cuts off a text after a NUL. */
 export function valuesText(values: readonly (string | undefined)[]): string {
   return values
     .map((value) => (value === undefined ? '(NULL)' : `('${printed(value)}')`))
@@ -35,13 +35,13 @@ function printed(value: string): string {
   return isStorable(value) ? value : value.slice(0, value.indexOf(NUL) + 1)
 }
 
-/** `columns` and `values` of the key, separated by commas. */
+/** `columns` and `values` are those of the key, separated by commas. */
 export function duplicateKey(constraint: string, columns: string, values: string): string {
   const detail = `Detail: Key (${columns})=(${values}) already exists.`
   return `duplicate key value violates unique constraint "${constraint}"\n  ${detail}`
 }
 
-/** `parameter`: the place of the text among the parameters of its statement, from 1. */
+/** `parameter` is the position of the text among the parameters of its statement, starting at 1. */
 export function nulText(parameter: number): string {
   return `invalid byte sequence for encoding "UTF8": 0x00\n  Where: unnamed portal parameter $${parameter}`
 }

@@ -8,23 +8,23 @@ import { isStorable, nulText, STORAGE_EXCEPTION } from './database-text.js'
 import { lockFolder } from './folder-lock.js'
 import { SCHEMA } from './schema.js'
 
-/** The tables belong to one person: rows hold what was staged in clear, passwords and all. */
+/** Only the owner may read the tables: rows hold the staged data in clear text, including passwords. */
 const FOLDER_MODE = 0o700
 
-/** Runs a statement; with parameters `$1`, `$2` and so on. */
+/** Runs a statement with parameters `$1`, `$2` and so on. */
 export type Query = <Row>(sql: string, parameters?: readonly unknown[]) => Promise<Row[]>
 
 export interface Database {
   readonly query: Query
-  /** One after the other: there is one connection. Rolled back when the work throws. */
+  /** Runs one after the other, because there is one connection. Rolls back if `work` throws. */
   transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
 
 /**
- * Opens the core's database in a folder that this process then owns; makes it when it is not there,
- * which takes seconds.
- * @throws {StartError} when another process has it, or it holds something else
+ * Opens the core's database in a folder that this process then owns. Creates it if it does not
+ * exist, which takes seconds.
+ * @throws {StartError} if another process has it, or it holds something else
  */
 export async function openDatabase(path: string): Promise<Database> {
   const folder = resolve(path)
@@ -53,7 +53,10 @@ async function open(folder: string): Promise<PGlite> {
   }
 }
 
-/** Set-up that is cut leaves nothing that could be taken for a database: it is renamed at its end. */
+/**
+ * Sets up the database under another name and renames it at the end, so that an interrupted set-up
+ * leaves nothing that looks like a database.
+ */
 async function makeUnlessMade(folder: string): Promise<void> {
   if (existsSync(join(folder, 'PG_VERSION'))) return
   if (existsSync(folder) && (await readdir(folder)).length > 0) {
@@ -66,7 +69,7 @@ async function makeUnlessMade(folder: string): Promise<void> {
   await rename(unfinished, folder)
 }
 
-/** Loads the database when it is needed: a core without users starts faster without. */
+/** Loads the database on demand, because a core without users starts faster without it. */
 async function createIn(dataDir: string): Promise<PGlite> {
   const { PGlite } = await import('@electric-sql/pglite')
   return PGlite.create({ dataDir })
@@ -74,7 +77,7 @@ async function createIn(dataDir: string): Promise<PGlite> {
 
 function queryOf(on: PGlite | Transaction): Query {
   return async <Row>(sql: string, parameters: readonly unknown[] = []) => {
-    // The import checks its texts itself, so only a text of a look-up can have a NUL here.
+    // The import checks its texts itself, so only the text of a look-up can contain a NUL here.
     if (parameters.some(hasNul)) throw new Refused(500, UNSTORABLE)
     const { rows } = await on.query<Row>(sql, [...parameters])
     return rows

@@ -6,8 +6,8 @@ import { importUsers } from './import-users.js'
 import { readUser } from './read-user.js'
 
 /**
- * Makes the account at once and returns it.
- * @throws {BadInput} whatever the core refuses
+ * Makes the account immediately and returns it.
+ * @throws {BadInput} for everything that the core refuses
  */
 export async function importDirectly(
   value: JsonObject,

@@ -11,7 +11,7 @@ const DEFAULT_PARALLELISM = 2
 
 /**
  * The users of a core that is started from the command line; none without a database folder.
- * @throws {StartError} when a variable is not what it should be
+ * @throws {StartError} if a variable is invalid
  */
 export function usersFromEnvironment(): { users?: UsersOptions } {
   const database = textFrom('IDENTITY_CORE_DATABASE')
@@ -53,7 +53,7 @@ function faults(): JobFaults {
   return { beforeDelete: () => process.kill(process.pid, 'SIGKILL') }
 }
 
-/** Names, separated by commas. */
+/** Reads names that are separated by commas. */
 function listFrom(name: string): string[] {
   const names = (textFrom(name) ?? '').split(',').map((part) => part.trim())
   return names.filter((part) => part !== '')

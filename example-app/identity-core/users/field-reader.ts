@@ -23,18 +23,18 @@ const IS: { readonly [K in Kind]: (value: unknown) => boolean } = {
   'array of object': (value) => Array.isArray(value) && value.every(isObject),
 }
 
-/** Reads the members of one object; what is wrong is added to `errors`, in the core's words. */
+/** Reads the members of one object; adds faults to `errors`, in the core's words. */
 export interface FieldReader {
   optional<K extends Kind>(name: string, kind: K, suffix?: string): KindValues[K] | undefined
   required<K extends Kind>(name: string, kind: K): KindValues[K] | undefined
 }
 
-/** `suffix` ends each text: of which part of the user it speaks. */
+/** `suffix` ends each text, and names the part of the user. */
 export function fieldReader(object: JsonObject, suffix: string, errors: string[]): FieldReader {
   function optional<K extends Kind>(name: string, kind: K, end = suffix) {
     if (!Object.hasOwn(object, name)) return undefined
     const value = object[name]
-    // An explicit null is of a wrong type, not absent.
+    // An explicit null has a wrong type; it is not absent.
     if (IS[kind](value)) return toValue(value, kind) as KindValues[K]
     errors.push(`${name} should be of type ${kind === 'long' ? 'integer' : kind}${end}`)
     return undefined
@@ -48,7 +48,7 @@ export function fieldReader(object: JsonObject, suffix: string, errors: string[]
   }
 }
 
-/** The core takes any number for an integer, cuts its fraction and keeps the lowest bits. */
+/** The core accepts any number as an integer, drops its fraction and keeps the lowest bits. */
 function toValue(value: unknown, kind: Kind): unknown {
   if (typeof value !== 'number') return value
   return Number(BigInt.asIntN(kind === 'long' ? 64 : 32, BigInt(Math.trunc(value))))

@@ -1,13 +1,13 @@
 import type { Query } from './database.js'
 
-/** What a look-up names; members that are absent are not asked for. */
+/** The values to look up; absent members are ignored. */
 export interface AccountInfo {
   readonly email?: string | undefined
   readonly phoneNumber?: string | undefined
   readonly thirdParty?: { readonly id: string; readonly userId: string } | undefined
 }
 
-/** Ids of the accounts that hold one (`any`) or all of the infos in the tenant. */
+/** Returns the ids of the accounts that have one (`any`) or all of the values in the tenant. */
 export async function findAccounts(
   query: Query,
   tenantId: string,
@@ -41,7 +41,7 @@ export interface AccountPage {
   readonly limit: number
   /** The first account of the page. */
   readonly from?: { readonly id: string; readonly timeJoined: bigint } | undefined
-  /** Accounts with a login method of one of these; all when empty. */
+  /** Selects accounts with a login method of one of these recipes; all if it is empty. */
   readonly recipeIds: readonly string[]
 }
 
@@ -50,7 +50,7 @@ export interface AccountPlace {
   readonly time_joined: number
 }
 
-/** The accounts of a tenant by age, one more than the page holds when there are more. */
+/** Returns the accounts of a tenant by age, and one more than the page holds if there are more. */
 export function listAccounts(
   query: Query,
   tenantId: string,
@@ -73,7 +73,7 @@ const IN_TENANT = `exists (
     and (json_array_length($2::json) = 0
          or m.recipe_id in (select json_array_elements_text($2::json))))`
 
-/** Of all tenants when none is given. */
+/** Counts the accounts of all tenants if none is given. */
 export async function countAccounts(
   query: Query,
   tenantId: string | undefined,

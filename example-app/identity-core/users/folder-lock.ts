@@ -10,9 +10,9 @@ export interface FolderLock {
 }
 
 /**
- * Takes a folder for this process; `undefined` when another has it. The lock is a name on which one
- * socket can listen: the system frees it with the process, however that ends. The folder's parent
- * must exist, the folder need not.
+ * Locks a folder for this process; `undefined` if another process has it. The lock is a name on
+ * which one socket can listen: the system frees it when the process ends in any way. The folder's
+ * parent must exist, the folder need not.
  */
 export async function lockFolder(folder: string): Promise<FolderLock | undefined> {
   const address = addressOf(folder)
@@ -30,8 +30,8 @@ function addressOf(folder: string): string {
 }
 
 /**
- * Elsewhere the name is a file, which a killed process leaves behind. Two that start at the very
- * same time after such an end could both take the folder.
+ * On other systems the name is a file, which a killed process leaves. Two processes that start at
+ * exactly the same time after that could both take the folder.
  */
 async function listenInsteadOfTheDead(address: string): Promise<Server | undefined> {
   if (process.platform === 'linux' || process.platform === 'win32') return undefined

@@ -22,7 +22,7 @@ export async function assertPrimaryInfosFree(
   const wanted = users.flatMap((user) =>
     user.loginMethods.flatMap((method) =>
       heldBy(method, primaryInfosOf).map((held) => {
-        // Up to 11.4 the core does not compare the users of a chunk with each other: all become primary.
+        // Up to 11.4, the core does not compare the users of a chunk with each other: all become primary.
         return { ...held, id: user.id, holder: reservesPrimaryInfos ? user.id : '' }
       }),
     ),
@@ -52,8 +52,8 @@ interface WantedLogin extends Wanted {
 const HELD_LOGINS = 'select tenant_id, login from logins'
 
 /**
- * The core sends one batch of statements for each recipe. The batch ends at its first conflict, so one
- * user is named. Up to 11.4 the batch has only the first tenant of each method.
+ * The core sends one batch of statements for each recipe. The batch ends at its first conflict, so
+ * the error names one user. Up to 11.4, the batch has only the first tenant of each method.
  * @throws {BlamedFault | DatabaseFault}
  */
 export async function assertLoginsFree(
@@ -94,7 +94,7 @@ function faultOf(conflict: WantedLogin, { users, methods, rules }: OfRecipe): Er
         : `${STORAGE_EXCEPTION}: ${batchText({ entry, ...takenLogin(conflict) })}`,
     )
   }
-  // In a later batch the core names the wrong user: it counts from the beginning of the list.
+  // In a later batch the core names the wrong user, because it counts from the beginning of the list.
   const blamed = methods[entry] ?? method
   const user = users.find(({ loginMethods }) => loginMethods.includes(blamed))
   const isOfPhone = value.startsWith('passwordless phone ')
@@ -110,7 +110,7 @@ function loginText(method: LoginMethod, isOfPhone: boolean): string {
     const pair = `thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`
     return `E005: A user with ${pair} already exists in thirdparty loginMethod.`
   }
-  // The core prints null as well when it blames a user for the login of another.
+  // The core also prints null if it blames a user for another user's login.
   return isOfPhone
     ? `E007: A user with phoneNumber ${phoneNumber ?? null} already exists in passwordless loginMethod.`
     : `E006: A user with email ${email ?? null} already exists in passwordless loginMethod.`
@@ -182,7 +182,7 @@ function assertStorable(methods: readonly LoginMethod[], { rules }: ImportSettin
 }
 
 /**
- * Up to 11.4 the core adds methods to their other tenants one by one, after all are inserted.
+ * Up to 11.4, the core adds methods to their other tenants one by one, after all are inserted.
  * @throws {BlamedFault} E014, E015 or E016 for each conflict
  */
 export async function assertOtherTenantsFree(

@@ -8,8 +8,8 @@ export interface Held {
 }
 
 /**
- * The values with which somebody signs in by a method. They are unique for each recipe. The order is that in
- * which the core finds conflicts.
+ * Returns the values with which a user signs in by a method. They are unique for each recipe. The
+ * order is the one in which the core finds conflicts.
  */
 export function loginsOf(method: LoginMethod): readonly string[] {
   const { recipeId, email, phoneNumber } = method
@@ -21,7 +21,7 @@ export function loginsOf(method: LoginMethod): readonly string[] {
   ]
 }
 
-/** The values that no two primary accounts may share, whatever the recipe. */
+/** Returns the values that no two primary accounts may share, for any recipe. */
 export function primaryInfosOf(method: LoginMethod): readonly string[] {
   const { email, phoneNumber, recipeId } = method
   return [
@@ -35,7 +35,7 @@ function providerPair({ thirdPartyId, thirdPartyUserId }: LoginMethod): string {
   return JSON.stringify([thirdPartyId, thirdPartyUserId])
 }
 
-/** The values of a method in these of its tenants, by default in all. */
+/** Returns the values of a method in these of its tenants, by default in all. */
 export function heldBy(
   method: LoginMethod,
   valuesOf: (method: LoginMethod) => readonly string[],
@@ -46,11 +46,14 @@ export function heldBy(
 }
 
 export interface Wanted extends Held {
-  /** One holder may want a value twice: two methods of a primary account can have the same e-mail address. */
+  /**
+   * One holder may want a value twice: two methods of a primary account can have the same e-mail
+   * address.
+   */
   readonly holder: string
 }
 
-/** Returns the values that are in the database already, or that an earlier holder wants. */
+/** Returns the values that are already in the database, or that an earlier holder wants. */
 export async function findConflicts<Want extends Wanted>(
   query: Query,
   wanted: readonly Want[],

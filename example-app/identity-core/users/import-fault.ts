@@ -1,4 +1,4 @@
-/** The core blames these users of a chunk. `texts`: the core's text by the id of the row. */
+/** The core blames these users of a chunk. `texts` has the core's text by the id of the row. */
 export class BlamedFault extends Error {
   override readonly name = 'BlamedFault'
   readonly texts: ReadonlyMap<string, string>
@@ -22,8 +22,8 @@ export class ChunkFault extends Error {
 }
 
 /**
- * An error that the core takes for a fault of its database: it changes no row of the chunk, and tries
- * the chunk again in each run. Direct import answers with the text.
+ * An error that the core takes for a fault of its database. The core changes no row of the chunk,
+ * and tries the chunk again in each run. Direct import answers with the text.
  */
 export class DatabaseFault extends Error {
   override readonly name = 'DatabaseFault'

@@ -8,38 +8,38 @@ import type { ImportedUser, ReadContext } from './imported-user.js'
 import { readUser } from './read-user.js'
 import { countRows, deleteRows, type Row, rawUser } from './rows.js'
 
-/** What a run does besides, for tests. */
+/** Faults of a run, for tests. */
 export interface JobFaults {
-  /** Called when the accounts of a chunk are committed and its rows are not deleted yet; may throw. */
+  /** Called after the accounts of a chunk are committed and before its rows are deleted; may throw. */
   readonly beforeDelete?: (() => unknown) | undefined
   /** Fails each chunk as a whole, with this text. */
   readonly chunkFault?: string | undefined
 }
 
 export interface ImportJob {
-  /** Runs now, after a run that is under way. */
+  /** Runs now, or after the current run. */
   run(faults?: JobFaults): Promise<void>
-  /** Ends after the chunk that is under way. */
+  /** Ends after the current chunk. */
   close(): Promise<void>
 }
 
 export interface ImportJobOptions {
   readonly database: Database
-  /** What users are read with: the state of the core at this time. */
+  /** Returns the context for reading users: the current state of the core. */
   readonly contextFor: (query: Query) => Promise<ReadContext>
   readonly clock: () => number
   readonly rules: ImportRules
   /** The number of chunks in a round. */
   readonly parallelism: number
-  /** From the end of a run to the next; `off` runs only when it is told to. */
+  /** The time from the end of a run to the next; with `off` it runs only on `run()`. */
   readonly intervalMs: number | 'off'
   readonly faults?: JobFaults | undefined
 }
 
-/** How many rows the core takes in a round. */
+/** The number of rows that the core takes in a round. */
 const ROUND_ROWS = 8000
 
-/** The core's job, the first run at once. */
+/** Starts the core's job; the first run begins immediately. */
 export function startImportJob(options: ImportJobOptions): ImportJob {
   const { intervalMs } = options
   let isClosing = false
@@ -67,8 +67,8 @@ export function startImportJob(options: ImportJobOptions): ImportJob {
 }
 
 /**
- * Tries each waiting row once. Up to 11.4, rows that another row kept back wait for the next run; later
- * versions repeat until nothing changes.
+ * Tries each waiting row once. Up to 11.4, rows that another row held up wait for the next run;
+ * later versions repeat until nothing changes.
  */
 async function runRounds(
   options: ImportJobOptions,
@@ -83,7 +83,7 @@ async function runRounds(
   }
 }
 
-/** Tells whether a row has been imported or has failed. */
+/** Returns whether a row was imported or failed. */
 async function runOnce(
   options: ImportJobOptions,
   faults: JobFaults,
@@ -99,16 +99,16 @@ async function runOnce(
     for (const chunk of chunksOf(ids, options.parallelism)) {
       if (isClosing()) return hasChanged
       hasChanged = (await importChunk(options, faults, chunk)) || hasChanged
-      // The database runs in this thread and never waits: without it no request would be read.
+      // The database runs in this thread and never waits: without this, no request would be read.
       await nextTurn()
     }
-    // PGlite has no autovacuum: it would go on planning for empty tables, and read whole ones.
+    // PGlite has no autovacuum: without this, it would keep planning for empty tables, and scan whole ones.
     await query('analyze')
   }
   return hasChanged
 }
 
-/** Up to 11.4 the core marks the rows that it is about to import as `PROCESSING`. */
+/** Up to 11.4, the core marks the rows that it is about to import as `PROCESSING`. */
 async function claimRows({ database, clock, rules }: ImportJobOptions): Promise<string[]> {
   const rows = await database.query<{ id: string }>(
     `select id from bulk_import_users where status in ('NEW', 'PROCESSING')
@@ -130,7 +130,7 @@ function chunksOf(ids: readonly string[], parallelism: number): string[][] {
   return Array.from({ length: count }, (_, index) => ids.slice(index * size, (index + 1) * size))
 }
 
-/** Tells whether a row has been imported or has failed. */
+/** Returns whether a row was imported or failed. */
 async function importChunk(
   options: ImportJobOptions,
   faults: JobFaults,
@@ -148,7 +148,7 @@ async function importChunk(
     if (error instanceof DatabaseFault) return false
     if (!(error instanceof BlamedFault || error instanceof ChunkFault)) throw error
     const texts = textsOf(error, ids)
-    // The core cannot store such a text: the rows stay as they are.
+    // The core cannot store such a text, so the rows stay unchanged.
     if (![...texts.values()].every(isStorable)) return false
     await database.transaction((query) => markRows(query, { ids, texts, nowMs: clock() }))
     return true
@@ -165,7 +165,7 @@ interface ChunkImport {
   readonly faults: JobFaults
 }
 
-/** Rows may have been deleted since the round began. */
+/** Rows may have been deleted since the start of the round. */
 async function importRows(
   query: Query,
   { ids, options, faults }: ChunkImport,
@@ -181,7 +181,7 @@ async function importRows(
   return rows.map(({ id }) => id)
 }
 
-/** All who are invalid by now are to blame, in Java's form of a list. */
+/** Blames all users that are now invalid, in Java's form of a list. */
 function readRows(rows: readonly Row[], context: ReadContext): ImportedUser[] {
   const invalid = new Map<string, string>()
   const users = rows.flatMap((row) => {
@@ -200,7 +200,7 @@ interface Failing {
   readonly nowMs: number
 }
 
-/** Rows with a text have failed for good. The others wait for the next run. */
+/** Rows with a text have failed permanently. The others wait for the next run. */
 async function markRows(query: Query, { ids, texts, nowMs }: Failing): Promise<void> {
   const marks = ids.map((id) => ({ id, error_msg: texts.get(id) }))
   await query(

@@ -1,12 +1,12 @@
 import type { CoreVersion } from '../interface-version.js'
 
-/** How a version of the core imports users, where versions differ. */
+/** The differences between versions of the core in how they import users. */
 export interface ImportRules {
   /** Links several methods of a user without a primary one, as if the oldest were primary. */
   readonly linksWithoutPrimary: boolean
   /** Checks primary accounts before it inserts logins, also against others of the chunk. */
   readonly reservesPrimaryInfos: boolean
-  /** For these recipes a taken login blames a user. For others it counts as a fault of the database. */
+  /** For these recipes, a taken login blames a user. For others, it counts as a fault of the database. */
   readonly namedRecipes: readonly string[]
   /** The text of direct import for such a fault: the error of the database, or the word `translated`. */
   readonly unnamedText: 'database' | 'translated'
@@ -14,7 +14,7 @@ export interface ImportRules {
   readonly namesExternalIds: boolean
   /** Whether an error shows the members of a login method, or only its class. */
   readonly printsMethods: boolean
-  /** Tries a chunk again in the same run when rows of it have failed. */
+  /** Tries a chunk again in the same run if some of its rows have failed. */
   readonly retriesInRun: boolean
 }
 

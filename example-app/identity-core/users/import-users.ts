@@ -19,7 +19,7 @@ import { isLinkingEnabled } from './read-user.js'
 
 /**
  * Makes accounts of the users, in the order of the core's steps. Runs in a transaction that the
- * caller rolls back when it throws.
+ * caller rolls back if it throws.
  * @throws {BlamedFault | ChunkFault | DatabaseFault}
  */
 export async function importUsers(
@@ -75,7 +75,7 @@ async function mapExternalIds(
   const kindOf = new Map(taken.map((row) => [row.external_id, row.is_core_id]))
   for (const [position, { id, externalUserId = '' }] of mapped.entries()) {
     const isCoreId = kindOf.get(externalUserId)
-    // Two of a chunk may differ by white space only, which is gone by now.
+    // Two ids in a chunk may have differed only by white space, which has been trimmed by now.
     kindOf.set(externalUserId, isCoreId ?? false)
     if (isCoreId === true) throw new BlamedFault(new Map([[id, IS_CORE_ID]]))
     if (isCoreId === undefined) continue

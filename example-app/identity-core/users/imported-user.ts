@@ -1,9 +1,9 @@
 import type { JsonObject } from '../json-input.js'
 import type { ImportRules } from './import-rules.js'
 
-/** A user as the core stores it; its members stand in the core's order. */
+/** A user as the core stores it, with the members in the core's order. */
 export interface ImportedUser {
-  /** That of the primary login method, and of the row. */
+  /** The id of the primary login method, and of the row. */
   readonly id: string
   readonly externalUserId?: string | undefined
   readonly userMetadata?: JsonObject | undefined
@@ -12,7 +12,7 @@ export interface ImportedUser {
   readonly loginMethods: readonly LoginMethod[]
 }
 
-/** A login method, normalised; its members stand in the order in which the core stores them. */
+/** A login method, normalised, with the members in the order in which the core stores them. */
 export interface LoginMethod {
   readonly tenantIds: readonly string[]
   readonly isVerified: boolean
@@ -37,7 +37,7 @@ export interface UserRole {
 
 export interface TotpDevice {
   readonly secretKey: string
-  /** Seconds. */
+  /** In seconds. */
   readonly period: number
   readonly skew: number
   readonly deviceName?: string | undefined
@@ -50,13 +50,13 @@ export interface ReadContext extends ImportSettings {
   readonly tenants: ReadonlySet<string>
   readonly roles: ReadonlySet<string>
   readonly hasFirebaseSignerKey: boolean
-  /** Of a row, whose login methods have their ids; else each gets one. */
+  /** Whether the user comes from a row, whose login methods have ids; otherwise each gets a new one. */
   readonly areStored: boolean
-  /** Those of one request, or of one chunk of the job: grows as users are read. */
+  /** The ids of one request, or of one chunk of the job; grows as users are read. */
   readonly externalIds: Set<string>
 }
 
-/** What an import depends on besides the tables. */
+/** The settings of an import, besides the tables. */
 export interface ImportSettings {
   readonly rules: ImportRules
   readonly features: ReadonlySet<Feature>

@@ -4,8 +4,8 @@ import type { ImportedUser, LoginMethod } from './imported-user.js'
 import { hashPassword } from './plain-password.js'
 
 /**
- * Accounts with their login methods. The methods of a user who is linked become one account; else
- * each becomes an account of its own.
+ * Inserts accounts with their login methods. The methods of a linked user become one account;
+ * otherwise each becomes an account of its own.
  */
 export async function insertAccounts(
   query: Query,
@@ -104,14 +104,14 @@ function toRow(method: LoginMethod) {
     third_party_id: method.thirdPartyId,
     third_party_user_id: method.thirdPartyUserId,
     password_hash: passwordHash ?? hash,
-    // What is verified is the address: a login without one needs no proof of it.
+    // Verification concerns the address, so a login without one needs none.
     is_verified: method.isVerified || method.email === undefined,
     time_joined: method.timeJoinedInMSSinceEpoch,
   }
 }
 
 interface Insertion {
-  /** The table with its columns, and what they are. */
+  /** The table with its columns; `as` has their types. */
   readonly into: string
   readonly as: string
   readonly rows: readonly object[]
@@ -120,7 +120,7 @@ interface Insertion {
 async function insert(query: Query, { into, as, rows }: Insertion): Promise<void> {
   if (rows.length === 0) return
   const columns = into.slice(into.indexOf('(') + 1, -1)
-  // A primary account's methods may share their e-mail address.
+  // The methods of a primary account may share an e-mail address.
   await query(
     `insert into ${into} select distinct ${columns}
      from json_to_recordset($1::json) as row (${as})`,

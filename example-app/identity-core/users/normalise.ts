@@ -7,7 +7,10 @@ export function normaliseEmail(email: string): string {
 
 const numbers = phone.PhoneNumberUtil.getInstance()
 
-/** In E.164 when the core's library can parse the number, which drops a trunk zero. Otherwise trimmed. */
+/**
+ * Returns E.164 if the core's library can parse the number, which drops a trunk zero; otherwise
+ * trims it.
+ */
 export function normalisePhoneNumber(phoneNumber: string): string {
   try {
     return numbers.format(numbers.parse(phoneNumber), phone.PhoneNumberFormat.E164)

@@ -1,6 +1,6 @@
 import type { ImportedUser } from './imported-user.js'
 
-/** Under what the core keeps roles, metadata and devices. */
+/** The id under which the core keeps roles, metadata and devices. */
 export function ownId(user: ImportedUser): string {
   return user.externalUserId ?? user.id
 }

@@ -17,8 +17,8 @@ export function toAlgorithm(text: string): HashingAlgorithm | undefined {
 }
 
 /**
- * What the core objects to: it looks at beginnings only.
- * @throws {Refused} a fault of the core's when it lacks Firebase's signer key
+ * Returns the core's objection to a hash, of which it checks only the beginning.
+ * @throws {Refused} with an error of the core if it lacks Firebase's signer key
  */
 export function hashFault(
   hash: string,
@@ -36,7 +36,7 @@ export function hashFault(
   return isOfForm ? undefined : `Password hash is in invalid ${NAMES[algorithm]} format`
 }
 
-/** `$f_scrypt$<hash>$<salt>` and then memory, rounds and separator of the salt, in any order. */
+/** `$f_scrypt$<hash>$<salt>`, then memory, rounds and salt separator in any order. */
 function isFirebase(hash: string): boolean {
   const [empty, name, , , ...settings] = hash.replace(/\$+$/, '').split('$')
   if (empty !== '' || name !== 'f_scrypt' || settings.length !== 3) return false

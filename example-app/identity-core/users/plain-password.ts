@@ -4,13 +4,12 @@ import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 const COST = 1024
 const BYTES = 32
 
-/** The hash of a plain password's UTF-8, like a core's. */
+/** Returns the hash of a plain password's UTF-8, like a core. */
 export function hashPassword(password: string): string {
   const salt = randomBytes(16)
   return ['', 'scrypt', salt.toString('hex'), digest(password, salt).toString('hex')].join('$')
 }
 
-/** Whether the password matches the hash. */
 export function isPasswordOf(password: string, hash: string): boolean {
   const [, , salt = '', expected = ''] = hash.split('$')
   return timingSafeEqual(digest(password, Buffer.from(salt, 'hex')), Buffer.from(expected, 'hex'))

@@ -3,14 +3,14 @@ import { BadInput } from '../json-input.js'
 const MAX_INTEGER = 2_147_483_647
 const MAX_LONG = 9_223_372_036_854_775_807n
 
-/** @throws {BadInput} when the parameter is absent */
+/** @throws {BadInput} if the parameter is absent */
 export function requiredText(query: URLSearchParams, name: string): string {
   const value = query.get(name)
   if (value === null) throw new BadInput(`Field name '${name}' is missing in GET request`)
   return value
 }
 
-/** @throws {BadInput} when it is not what the core takes for an integer */
+/** @throws {BadInput} if the core does not accept it as an integer */
 function optionalInteger(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name)
   if (text === null) return undefined
@@ -35,7 +35,7 @@ export function pageLimit(query: URLSearchParams, texts: LimitTexts): number {
 }
 
 /**
- * The place that a token names: an id and a time in milliseconds.
+ * Returns the place in a pagination token: an id and a time in milliseconds.
  * @throws {BadInput}
  */
 export function placeOf(query: URLSearchParams): { id: string; timeMs: bigint } | undefined {
@@ -58,7 +58,7 @@ function isLong(text: string): boolean {
   return value <= MAX_LONG && value >= -MAX_LONG - 1n
 }
 
-/** The core takes a token without its padding. */
+/** The core accepts a token without its padding. */
 function padded(token: string): string {
   return token.padEnd(Math.ceil(token.length / 4) * 4, '=')
 }

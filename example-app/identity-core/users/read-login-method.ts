@@ -25,7 +25,7 @@ const MAX_EMAIL_LENGTH = 255
 const MAX_PROVIDER_ID_LENGTH = 28
 const LONGEST = 256
 
-/** `undefined` when the recipe is unknown: nothing more can be said then. */
+/** Returns `undefined` if the recipe is unknown, because the rest cannot be checked then. */
 export function readLoginMethod(
   method: JsonObject,
   context: ReadContext,
@@ -40,7 +40,7 @@ export function readLoginMethod(
 
   const isKnown = recipeId === undefined || Object.hasOwn(RECIPES, recipeId)
   if (!isKnown) errors.push(UNKNOWN_RECIPE)
-  // The core, too, prints null here.
+  // The core also prints null here.
   const suffix = ` for ${recipeId ?? null} recipe.`
   const tenants = readTenantIds(tenantIds ?? ['public'], context, { suffix, errors })
   const timeJoinedInMSSinceEpoch = readTimeJoined(asked, context.nowMs, errors)
@@ -75,7 +75,7 @@ function readEmailPassword({ fields, errors, context }: Part): Login {
   const login = { email: readEmail(email, errors), plainTextPassword }
   const algorithm = hashingAlgorithm === undefined ? undefined : toAlgorithm(hashingAlgorithm)
   if (hashingAlgorithm !== undefined && algorithm === undefined) errors.push(UNKNOWN_ALGORITHM)
-  // Without an algorithm the core takes the hash as it is.
+  // Without an algorithm, the core stores the hash unchanged.
   if (algorithm === undefined || passwordHash === undefined) {
     return { ...login, passwordHash, hashingAlgorithm: algorithm ?? hashingAlgorithm }
   }
@@ -117,12 +117,12 @@ function readPasswordless({ fields, errors }: Part): Login {
 
 function readEmail(email: string | undefined, errors: string[]): string | undefined {
   if (email === undefined) return undefined
-  // The text is the core's, although it takes one character less.
+  // The core has the same text, although it accepts one character less.
   if (email.length > MAX_EMAIL_LENGTH) errors.push(`email ${email} is too long. Max length is 256.`)
   return normaliseEmail(email)
 }
 
-/** Of the one member, by its name. */
+/** Checks the one member, and names it in the error. */
 function limitLength(
   member: Record<string, string | undefined>,
   longest: number,

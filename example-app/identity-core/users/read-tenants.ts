@@ -2,7 +2,7 @@ import type { ImportRules } from './import-rules.js'
 import type { LoginMethod, ReadContext, UserRole } from './imported-user.js'
 import { trim } from './java-text.js'
 
-/** Tenants in the core's spelling, those that are not taken left out. */
+/** Returns the tenants in the core's spelling, without the invalid ones. */
 export function readTenantIds(
   tenantIds: readonly string[],
   context: ReadContext,
@@ -21,7 +21,7 @@ export function readTenantIds(
   })
 }
 
-/** What the core checks last: tenants of roles against those of login methods, and their absence. */
+/** The core's last checks: each role's tenants must be in the login methods, which must have tenants. */
 export function compareTenants(
   roles: readonly UserRole[],
   methods: readonly LoginMethod[],

@@ -10,7 +10,7 @@ const DEFAULT_SKEW = 1
 const MAX_ROLE_LENGTH = 255
 const LONGEST = 256
 
-/** @throws {Refused} a fault of the core's for a role without its name */
+/** @throws {Refused} with an error of the core for a role without a name */
 export function readUserRole(
   object: JsonObject,
   context: ReadContext,
@@ -26,7 +26,7 @@ export function readUserRole(
   }
   const role = trim(given)
   if (!context.roles.has(role)) errors.push(`Role ${role} does not exist.`)
-  // The core takes tenants that are of a wrong type for the default.
+  // The core uses the default for tenants of a wrong type.
   const tenantIds = readTenantIds(givenTenants ?? ['public'], context, { suffix, errors })
   return { role, tenantIds }
 }

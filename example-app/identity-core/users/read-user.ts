@@ -9,14 +9,14 @@ import { readTotpDevice, readUserRole } from './read-user-parts.js'
 
 export type Reading =
   | { readonly user: ImportedUser }
-  /** In the core's words and order. */
+  /** In the words and the order of the core. */
   | { readonly errors: readonly string[] }
 
 const MAX_EXTERNAL_ID_LENGTH = 128
 
 /**
- * The core's checks of a user. Members that it does not know are ignored.
- * @throws {Refused} what the core answers with 500
+ * Checks a user like the core. Unknown members are ignored.
+ * @throws {Refused} if the core answers with 500
  */
 export function readUser(value: unknown, context: ReadContext): Reading {
   if (!isObject(value)) {
@@ -73,12 +73,15 @@ export function readUser(value: unknown, context: ReadContext): Reading {
   }
 }
 
-/** Either of both opens it. */
+/** Either of the two features enables it. */
 export function isLinkingEnabled(features: ReadonlySet<Feature>): boolean {
   return features.has('account_linking') || features.has('mfa')
 }
 
-/** The one that says so, else the oldest, the first of equals. */
+/**
+ * Returns the method that is marked as primary; otherwise the oldest, or the first of equally old
+ * ones.
+ */
 function primaryMethod(methods: readonly LoginMethod[]): LoginMethod | undefined {
   const [oldest] = methods.toSorted(
     (a, b) => a.timeJoinedInMSSinceEpoch - b.timeJoinedInMSSinceEpoch,

@@ -16,7 +16,7 @@ export interface Row {
   readonly updated_at: number
 }
 
-/** Where a page of rows begins, that row included. */
+/** The first row of a page. */
 export interface RowPlace {
   readonly id: string
   readonly createdAt: bigint
@@ -42,7 +42,7 @@ export async function addRows(
   )
 }
 
-/** Newest first. */
+/** Returns the newest first. */
 export function listRows(query: Query, { status, from, limit }: PageQuery): Promise<Row[]> {
   return query<Row>(
     `select * from bulk_import_users
@@ -61,7 +61,7 @@ export async function countRows(query: Query, status: RowStatus | undefined): Pr
   return row?.count ?? 0
 }
 
-/** Deletes rows of any status, and returns the ids of those that were there. */
+/** Deletes rows of any status, and returns the ids of the deleted ones. */
 export async function deleteRows(query: Query, ids: readonly string[]): Promise<string[]> {
   const rows = await query<{ id: string }>(
     `delete from bulk_import_users
@@ -71,7 +71,7 @@ export async function deleteRows(query: Query, ids: readonly string[]): Promise<
   return rows.map(({ id }) => id)
 }
 
-/** The row as the core shows it: the user in clear, with every secret. */
+/** Returns the row as the core shows it: the user in clear text, with every secret. */
 export function toShownRow(row: Row): object {
   const { status, error_msg: errorMessage, created_at: createdAt, updated_at: updatedAt } = row
   return withoutAbsent({ ...rawUser(row), status, errorMessage, createdAt, updatedAt })
@@ -81,7 +81,7 @@ export function rawUser({ raw_data }: Row): JsonObject {
   return JSON.parse(raw_data) as JsonObject
 }
 
-/** The core drops members that are null, in metadata too. */
+/** The core drops members that are null, also in metadata. */
 function toRawData(user: ImportedUser): string {
   return JSON.stringify(user, (_, value) => value ?? undefined)
 }

@@ -1,5 +1,5 @@
 /**
- * The tables of the stand-in, much fewer than the core's. An account is what the core calls a user:
+ * The tables of the stand-in, far fewer than the core's. An account is what the core calls a user:
  * one login method, or several that are linked.
  */
 export const SCHEMA = `

@@ -7,7 +7,7 @@ import { trim } from './java-text.js'
 import { requiredText } from './query-input.js'
 import { assertTenant, listRoles, listTenants, putTenant } from './tenants.js'
 
-/** What the core is set up with (tenants, roles, features), and what is kept under users' ids. */
+/** The routes for the core's settings (tenants, roles, features), and for the data under users' ids. */
 export function settingsRoutes(
   query: Query,
   features: () => ReadonlySet<Feature>,
@@ -63,7 +63,7 @@ export function settingsRoutes(
   async function devicesOf({ query: asked }: Call): Promise<object> {
     const userId = requiredText(asked, 'userId')
     if (userId === '') throw new BadInput('userId cannot be empty')
-    // As JSON: PGlite cuts a byte order mark at the beginning of a text off.
+    // As JSON, because PGlite drops a byte order mark at the beginning of a text.
     const devices = await query<{ device: object }>(
       `select json_build_object('name', device_name, 'period', period, 'skew', skew,
          'verified', verified) as device
@@ -107,7 +107,7 @@ function toShownTenant({
   thirdPartyIds: readonly string[]
 }): object {
   const providers = thirdPartyIds.map((thirdPartyId) => ({ thirdPartyId, clients: [] }))
-  // One that was made without its factors has none; the default tenant does not restrict them.
+  // A tenant that was made without factors has none; the default tenant does not restrict them.
   const factors = tenantId === 'public' ? {} : { firstFactors: [] }
   return { tenantId, thirdParty: { providers }, ...factors, coreConfig: {} }
 }

@@ -1,6 +1,6 @@
 import type { ImportedUser, LoginMethod } from './imported-user.js'
 
-/** What staging answers with; the core spells some members otherwise than in the request. */
+/** Returns the answer to staging; the core spells some members differently than in the request. */
 export function toStagedUser({ id, externalUserId, loginMethods }: ImportedUser): object {
   return { userId: externalUserId ?? id, loginMethods: loginMethods.map(toStagedMethod) }
 }

@@ -3,11 +3,11 @@ import type { Query } from './database.js'
 
 export interface Tenant {
   readonly tenantId: string
-  /** Third-party providers that the tenant is configured with. */
+  /** The third-party providers that are configured for the tenant. */
   readonly thirdPartyIds: readonly string[]
 }
 
-/** In the order in which they were made, `public` first. */
+/** Returns the tenants in the order of their creation, `public` first. */
 export async function listTenants(query: Query): Promise<Tenant[]> {
   const rows = await query<{ tenant_id: string; third_party_ids: string }>(
     'select tenant_id, third_party_ids from tenants order by position',
@@ -18,7 +18,7 @@ export async function listTenants(query: Query): Promise<Tenant[]> {
   }))
 }
 
-/** Tells whether it is new. */
+/** Returns whether it is new. */
 export async function putTenant(
   query: Query,
   { tenantId, thirdPartyIds }: Tenant,
@@ -32,7 +32,7 @@ export async function putTenant(
   return row?.is_new ?? false
 }
 
-/** @throws {BadInput} when there is no such tenant */
+/** @throws {BadInput} if there is no such tenant */
 export async function assertTenant(query: Query, tenantId: string): Promise<void> {
   const rows = await query('select 1 from tenants where tenant_id = $1', [tenantId])
   if (rows.length === 0) throw noSuchTenant(tenantId)

@@ -9,33 +9,36 @@ import type { Feature, ReadContext } from './imported-user.js'
 import { settingsRoutes } from './settings-routes.js'
 import { listRoles, listTenants, putTenant, type Tenant } from './tenants.js'
 
-/** What the licence opens by default: all that matters to a migration. */
+/** The default features of the licence: all that matter to a migration. */
 export const ALL_FEATURES: readonly Feature[] = ['account_linking', 'multi_tenancy', 'mfa']
 
 export interface UsersOptions {
-  /** Where the users are kept, and what waits to be imported. One process at a time owns it. */
+  /** The folder for the users and the rows to be imported. One process at a time owns it. */
   readonly database: string
   readonly features?: readonly Feature[] | undefined
-  /** Made at the start when they are not there. */
+  /** Made at the start if they do not exist. */
   readonly tenants?: readonly Tenant[] | undefined
   readonly roles?: readonly string[] | undefined
   /** Whether `firebase_password_hashing_signer_key` is configured. */
   readonly hasFirebaseSignerKey?: boolean | undefined
-  /** Whether staging tells what it has staged, as from 10.1.1 on. */
+  /** Whether the answer to staging lists the staged users, as since 10.1.1. */
   readonly tellsStagedUsers?: boolean | undefined
-  /** A limit as of a proxy before the core, for the five operations; none by default. */
+  /** A body limit like that of a proxy in front of the core, for the five operations; none by default. */
   readonly largestBodyBytes?: number | undefined
   readonly job?: JobOptions | undefined
 }
 
-/** The core that the users belong to. */
+/** The core to which the users belong. */
 export interface UsersCore {
   readonly version: CoreVersion
   readonly clock: () => number
 }
 
 export interface JobOptions {
-  /** From the end of a run to the next: 300,000 by default. `off`: only when it is told to. */
+  /**
+   * The milliseconds from the end of a run to the next; default: 300,000. With `off` it runs only
+   * on `run()`.
+   */
   readonly intervalMs?: number | 'off' | undefined
   /** The number of chunks in a round. A core has one for each processor by default. */
   readonly parallelism?: number | undefined
@@ -53,7 +56,7 @@ export interface Users {
 const INTERVAL_MS = 300_000
 const PARALLELISM = 2
 
-/** The core's users, in a database of their own, and the job that imports them. */
+/** Opens the core's users, in their own database, and starts the job that imports them. */
 export async function openUsers(
   options: UsersOptions,
   { version, clock }: UsersCore,

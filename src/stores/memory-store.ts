@@ -7,29 +7,29 @@ import type { RecordKeeper } from '../idempotency/leased/record-view.js'
 import type { SingleUseStore } from '../idempotency/single-use.js'
 import { type StoreHealth, watchHealth } from './store-health.js'
 
-/** What both kinds of stores of this package can do. */
+/** The functions that every store of this package has. */
 export interface Store extends SingleUseStore, IdempotencyStore, RecordKeeper {
   /**
-   * Checks that the store can be trusted with reservations.
+   * Checks that the store is fit to hold reservations.
    *
    * @returns warnings, for the log
-   * @throws ServiceAuthError `unavailable` if the store cannot be reached; `unfit`, naming the fault, if it
-   * would lose reservations or denies its user a right.
+   * @throws ServiceAuthError `unavailable` if the store cannot be reached; `unfit` if it would lose
+   * reservations or denies its user a permission, with a message that names the problem.
    */
   check(): Promise<readonly string[]>
-  /** How the last call ended, from memory. */
+  /** Returns how the last call ended, from memory. */
   health(): StoreHealth
-  /** Ends what the store has opened. What is asked of it afterwards is rejected. */
+  /** Closes the resources that the store has opened. Later calls are rejected. */
   close(): void
 }
 
-/** Expired records leave the memory within a minute. */
+/** Expired records are removed from memory within a minute. */
 const SWEEP_INTERVAL_MS = 20_000
 
 /**
  * A store for one process, for development and tests.
  *
- * @throws TypeError for any option: it has none.
+ * @throws TypeError for any option, because there are none.
  */
 export function memoryStore(options: Readonly<Record<string, never>> = {}): Store {
   parseOptions('memoryStore options', optionsObject({}), options)
@@ -39,7 +39,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
   let fence = 0
   let closed = false
 
-  // The monotonic clock: a wall clock that is set must neither end nor stretch a lease.
+  // The monotonic clock, because a change of the system time must neither end nor extend a lease.
   const sweeper = setInterval(() => sweep(performance.now()), SWEEP_INTERVAL_MS)
   sweeper.unref()
 
@@ -48,7 +48,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
     for (const [key, record] of kept) if (record.expiresAt <= now) kept.delete(key)
   }
 
-  /** Above every fence of this process, and of those before it. */
+  /** Returns a fence above all earlier ones, including those of earlier processes. */
   function leastFence(): number {
     fence = Math.max(fence + 1, Date.now() * 1000)
     return fence
@@ -60,7 +60,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
     return step.answer
   }
 
-  /** A closed store fails as one out of reach does: by rejecting. */
+  /** Rejects if the store is closed, like a store that cannot be reached. */
   async function open<T>(work: (now: number) => T): Promise<T> {
     if (closed) throw new ServiceAuthError('unavailable', 'the memory store is closed')
     health.up()
@@ -75,7 +75,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
       }),
     replace: (key, seen, next) =>
       open((now) => {
-        // Each call of a run puts another object in its place.
+        // Each call of a run replaces the object.
         const isAsSeen = records.alive(kept.get(key), now) === seen.record
         if (isAsSeen) kept.set(key, next)
         return isAsSeen

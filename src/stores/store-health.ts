@@ -1,24 +1,23 @@
-/** Why a store has failed: no answer in time, no connection, an error that the server gave, closed. */
+/** Why a store call failed: no answer in time, no connection, an error of the server, a closed store. */
 export type StoreFault = 'timeout' | 'network' | 'server' | 'closed'
 
-/** What a store knows of itself without asking. JSON-serialisable. */
+/** The state of a store, from memory. JSON-serialisable. */
 export interface StoreHealth {
-  /** By how the last call ended; `unused` before the first. */
+  /** The result of the last call; `unused` before the first. */
   readonly state: 'unused' | 'up' | 'down'
-  /** Why a call failed last, kept also when later ones succeed. */
+  /** The reason of the last failure, also after later calls have succeeded. */
   readonly lastError?: StoreFault
-  /** When that was, in seconds since the epoch. */
+  /** The time of that failure, in seconds since the epoch. */
   readonly lastErrorAt?: number
 }
 
-/** Keeps the health of a store. */
 export interface HealthWatch {
   read(): StoreHealth
   up(): void
   down(fault: StoreFault): void
 }
 
-/** A store that is closed stays so. */
+/** Creates the health of a store. After `closed` it no longer changes. */
 export function watchHealth(): HealthWatch {
   let state: StoreHealth['state'] = 'unused'
   let lastError: StoreFault | undefined

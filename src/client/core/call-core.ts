@@ -8,31 +8,31 @@ import { type ApiKey, currentKey } from './api-key.js'
 import { operationUrl } from './core-address.js'
 import { CoreFailure } from './core-failure.js'
 
-/** The identity core, and how it is reached. */
+/** The connection settings of the identity core. */
 export interface Core {
   readonly baseUrl: string
   readonly apiKey: ApiKey
   readonly fetch: typeof globalThis.fetch
 }
 
-/** One operation of the core. */
+/** A request to the core. */
 export interface CoreRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** From a slash on, with a query where there is one. */
+  /** Begins with a slash; includes the query, if any. */
   readonly path: string
-  /** Besides `api-key`, and `content-type` where there is a body. */
+  /** Headers in addition to `api-key`, and to `content-type` if there is a body. */
   readonly headers: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: object
-  /** Milliseconds for all of it: asking for the key, the answer's body, repetitions and their waits. */
+  /** Milliseconds for everything: the key function, the response body, retries and their waits. */
   readonly timeoutMs: number
   readonly maxAnswerBytes: number
-  /** Ends the exchange; its reason is what the caller gets. */
+  /** Aborts the request; the caller then gets its reason. */
   readonly signal: AbortSignal
 }
 
 export type CoreAnswer =
-  /** `excerpt`: the beginning of the text of a 4xx, for messages: without the key and without tokens. */
+  /** `excerpt`: the beginning of the text of a 4xx, for messages, without the key and without tokens. */
   | { readonly status: number; readonly text: string; readonly excerpt?: string }
   /** `too_large`: larger than `maxAnswerBytes`. */
   | {
@@ -46,14 +46,14 @@ const BUSY_STATUS = 429
 const BUSY_DELAY = { firstMs: 100, maxMs: 5000 }
 
 /**
- * What the core answers, whatever its status. After a 401 a key function is asked once more and the
- * request repeated: the key may have been rotated. After a 429, which did nothing, it is repeated for as
- * long as the time limit allows. Redirects are not followed.
+ * Returns the core's answer, of any status. After a 401 it calls a key function once more and repeats
+ * the request, because the key may have been rotated. After a 429, which had no effect, it repeats the
+ * request for as long as the time limit allows. Redirects are not followed.
  *
- * @throws CoreFailure when there is no answer.
+ * @throws CoreFailure if there is no answer.
  */
 export async function askCore(core: Core, request: CoreRequest): Promise<CoreAnswer> {
-  // Once, and outside: what cannot be JSON is the caller's mistake, not the core's.
+  // Outside the `try`: a body that cannot be serialised is the caller's mistake, not the core's.
   const text = request.body === undefined ? undefined : JSON.stringify(request.body)
   let isAskingForKey = true
   const limit = {
@@ -84,7 +84,7 @@ export async function askCore(core: Core, request: CoreRequest): Promise<CoreAns
   }
 }
 
-/** Gives the first answer that is not a 429, or the last one that there is time for. */
+/** Returns the first answer that is not a 429, or the last one within the time limit. */
 async function repeatWhileBusy(
   { endsAt, signal }: { readonly endsAt: number; readonly signal: AbortSignal },
   attempt: () => Promise<Received>,
@@ -105,7 +105,7 @@ interface Received {
 
 interface Sending {
   readonly key: string
-  /** The body. */
+  /** The request body. */
   readonly text: string | undefined
   readonly signal: AbortSignal
 }
@@ -126,7 +126,7 @@ async function converse(
     redirect: 'manual',
     signal,
   })
-  // A `fetch` of the user's own may have followed one all the same.
+  // A custom `fetch` may have followed a redirect nevertheless.
   if (response.redirected) throw new CoreFailure('unreachable')
   const answer = answerOf(response.status, await readBody(response, maxAnswerBytes), key)
   return { answer, retryAfterMs: retryAfterMs(response.headers, Date.now()) }
@@ -146,10 +146,10 @@ function answerOf(status: number, bytes: Buffer | undefined, key: string): CoreA
 
 const MAX_EXCERPT_LENGTH = 200
 const CUT = '…'
-/** A token, or the beginning of one: its header is a JSON object, whose base64url begins like this. */
+/** A token, or the beginning of one: its header is a JSON object, whose base64url begins with `ey`. */
 const TOKEN = /\bey[\w-]{4,}[\w.-]*/g
 
-/** Empty for a page, which is not the core's. */
+/** Empty for an HTML page, which does not come from the core. */
 function excerptOf(text: string, key: string): string {
   if (text.trimStart().startsWith('<')) return ''
   const safe = text.replaceAll(key, CUT).replace(TOKEN, CUT)

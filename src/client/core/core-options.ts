@@ -2,13 +2,12 @@ import { z } from 'zod'
 import { type ApiKey, isApiKey } from './api-key.js'
 import { coreAddressFault } from './core-address.js'
 
-/** The option for the API key. */
 export const apiKeyOption = (): z.ZodCustom<ApiKey, ApiKey> =>
   z.custom<ApiKey>((value) => isApiKey(value) || typeof value === 'function', {
     error: 'must be 1 to 1024 visible ASCII characters, or a function that gives them',
   })
 
-/** The faults of an address that is a text; that it is one, the schema says. */
+/** Returns the problems of an address that is a string; the schema reports any other value. */
 export function baseUrlFaults(
   path: string,
   { baseUrl, allowInsecureHttp }: Readonly<Record<'baseUrl' | 'allowInsecureHttp', unknown>>,

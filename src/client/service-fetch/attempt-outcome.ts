@@ -1,30 +1,30 @@
 import { INVALID_TOKEN, PROBLEM_MEDIA_TYPE, problemType } from '../../base/decision/problem.js'
 import { retryAfterMs } from '../../base/retry-after.js'
 
-/** What came of an attempt, as far as it decides whether there will be another. */
+/** The outcome of an attempt, as far as it matters for the retry decision. */
 export type Outcome =
-  /** A kept result: it would come again. */
+  /** A stored result, which a retry would return again. */
   | { readonly type: 'replayed' }
-  /** `isOfContract`: to the byte what `serviceAuth` sends before any handler runs. */
+  /** `isOfContract`: byte for byte the response that `serviceAuth` sends before any handler runs. */
   | { readonly type: 'token_refused'; readonly isOfContract: boolean }
   | { readonly type: 'unavailable'; readonly retryAfterMs: number }
   | { readonly type: 'in_progress'; readonly retryAfterMs: number }
   | { readonly type: 'answered' }
-  /** For a reason that may pass by itself. Nothing was sent. */
+  /** There was no token, for a reason that may pass by itself. Nothing was sent. */
   | { readonly type: 'no_token' }
   | Failed
 
 export type Failed =
-  /** No answer, or a part of one. */
+  /** There was no response, or an incomplete one. */
   | { readonly type: 'network' }
-  /** The time of the whole call was over. */
+  /** The deadline of the whole call passed. */
   | { readonly type: 'deadline' }
 
-/** An answer as it is judged. */
+/** The parts of a response that decide the outcome. */
 export interface Judged {
   readonly status: number
   readonly headers: Headers
-  /** `undefined` of a body that flows. */
+  /** `undefined` if the body is streamed. */
   readonly body: Uint8Array | undefined
 }
 
@@ -50,7 +50,7 @@ const refusesToken = (headers: Headers): boolean =>
 
 function isRefusalOfContract({ headers, body }: Judged): boolean {
   if (body === undefined || headers.has('content-encoding')) return false
-  // Its length is that of its body, and need not be sent.
+  // `Content-Length` is optional, and the body is compared below.
   const expected = INVALID_TOKEN.headers.filter(([name]) => name !== 'Content-Length')
   return (
     expected.every(([name, value]) => headers.get(name) === value) &&

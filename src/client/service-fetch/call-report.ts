@@ -1,36 +1,36 @@
 /**
- * Why an attempt gave no answer:
+ * The reason why an attempt got no response:
  *
- * - `network`: there was none within `attemptTimeoutMs`, or only a part of one.
- * - `deadline`: `deadlineMs` was over.
- * - `token`: the source gave no token.
- * - `aborted`: the caller's signal.
+ * - `network`: there was no response within `attemptTimeoutMs`, or an incomplete one.
+ * - `deadline`: `deadlineMs` passed.
+ * - `token`: the source returned no token.
+ * - `aborted`: the caller's signal aborted.
  */
 export type AttemptError = 'network' | 'deadline' | 'token' | 'aborted'
 
-/** One attempt of a call: its answer's status, or why it got none. */
+/** One attempt of a call: the status of its response, or why there was none. */
 export interface AttemptReport {
-  /** Of the answer, where one came. */
+  /** The status of the response, if there was one. */
   readonly status?: number
-  /** Why no answer came. */
+  /** The reason why there was no response. */
   readonly error?: AttemptError
   /** Milliseconds waited before this attempt. */
   readonly waitedMs: number
 }
 
-/** What was done for one call. */
+/** A report on one call. */
 export interface CallReport {
-  /** In their order, 1 or more. */
+  /** The attempts in order. Empty if the call ended before its first attempt. */
   readonly attempts: readonly AttemptReport[]
-  /** Whether the answer is a kept one: the work was done by an earlier attempt, or another call. */
+  /** Whether the response is a stored one: an earlier attempt, or another call, did the work. */
   readonly replayed: boolean
-  /** Milliseconds, all attempts and waits together. */
+  /** Milliseconds for the whole call, with all attempts and waits. */
   readonly totalMs: number
-  /** As it was sent. */
+  /** The `Idempotency-Key` of the request. */
   readonly idempotencyKey?: string
 }
 
-/** Called when a call is over. What it throws or rejects with changes nothing. */
+/** Called when a call has ended. Its errors and rejections have no effect. */
 export type CallObserver = (report: Omit<CallReport, 'idempotencyKey'>) => unknown
 
 const reports = new WeakMap<Response, CallReport>()
@@ -41,9 +41,9 @@ export function withReport(response: Response, report: CallReport): Response {
 }
 
 /**
- * What was done for the call that this is the response of.
+ * Returns the report of the call that returned this response.
  *
- * @throws TypeError for any response that no `serviceFetch` has returned, clones included.
+ * @throws TypeError for any response that no `serviceFetch` has returned, including clones.
  */
 export function reportOf(response: Response): CallReport {
   const report = reports.get(response)
@@ -51,7 +51,7 @@ export function reportOf(response: Response): CallReport {
   return report
 }
 
-/** Tells the observer; the key is left out. */
+/** Calls the observer with the report, without the idempotency key. */
 export function tellCall(observe: CallObserver | undefined, report: CallReport): void {
   if (observe === undefined) return
   const { attempts, replayed, totalMs } = report
@@ -59,6 +59,6 @@ export function tellCall(observe: CallObserver | undefined, report: CallReport):
     const returned = observe(Object.freeze({ attempts, replayed, totalMs }))
     if (typeof returned === 'object') Promise.resolve(returned).catch(() => {})
   } catch {
-    // The call stands, whatever an observer throws.
+    // An error of the observer does not affect the call.
   }
 }

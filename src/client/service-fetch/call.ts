@@ -4,15 +4,15 @@ import type { Standing } from './retry-decision.js'
 import { ServiceCallError, type ServiceCallErrorCode } from './service-call-error.js'
 import type { CallPlan } from './service-fetch-options.js'
 
-/** A call under way. */
+/** A call in progress. */
 export interface Call {
   readonly plan: CallPlan
   readonly request: OutgoingRequest
-  /** Of `performance.now()`, which no change of the clock moves. */
+  /** A time of `performance.now()`, which clock changes do not affect. */
   readonly startedAt: number
-  /** Those that are over. */
+  /** The finished attempts. */
   readonly attempts: AttemptReport[]
-  /** Before the attempt under way. */
+  /** The wait before the current attempt. */
   waitedMs: number
   hasChangedToken: boolean
 }
@@ -25,7 +25,6 @@ export function startCall(plan: CallPlan, request: OutgoingRequest): Call {
 export const leftMs = ({ plan, startedAt }: Call): number =>
   startedAt + plan.deadlineMs - performance.now()
 
-/** Notes how an attempt has ended. */
 export function noteAttempt(call: Call, how: Omit<AttemptReport, 'waitedMs'>): void {
   call.attempts.push(Object.freeze({ ...how, waitedMs: call.waitedMs }))
 }

@@ -1,9 +1,9 @@
 import { systemCodeOf } from '../../base/connection-fault.js'
 
 /**
- * The error of an answer that did not come, or not as a whole. Of the error of `fetch` it keeps Node's
- * own code (`ECONNREFUSED`) alone: that one can hold what came back, and a server may send back the
- * token.
+ * Returns the error for a missing or incomplete response. Of the error of `fetch` it keeps only Node's
+ * error code (`ECONNREFUSED`), because that error can hold received data, and a server may send the
+ * token back.
  */
 export function lostAnswer(thrown: unknown): TypeError {
   const code = systemCodeOf(thrown)

@@ -7,30 +7,30 @@ import type { CallPlan } from './service-fetch-options.js'
 
 type Input = Parameters<typeof globalThis.fetch>[0]
 
-/** A request that may be sent, checked, with a body that has still to be read. */
+/** A request that has been checked, with a body that may still have to be read. */
 export interface OutgoingRequest {
   readonly isWrite: boolean
   readonly idempotencyKey: string | undefined
-  /** The caller's. */
+  /** The caller's signal. */
   readonly signal: AbortSignal | undefined
   readonly refusesRedirects: boolean
   readonly hasBody: boolean
   /**
-   * Reads the body once; every attempt sends the same bytes.
+   * Reads the body once, so that every attempt sends the same bytes.
    *
-   * @throws TypeError when it is larger than `maxBodyBytes` or fails.
+   * @throws TypeError if it is larger than `maxBodyBytes` or cannot be read.
    */
   readBody(): Promise<void>
   abandonBody(): void
-  /** Sends it with this token. */
+  /** Sends the request with this token. */
   send(token: string, signal: AbortSignal): Promise<Response>
 }
 
 /**
- * Reads what `fetch` was called with.
+ * Parses the arguments of a `fetch` call.
  *
- * @throws TypeError for what `fetch` itself refuses, an origin that is not among those of the plan, an
- * `authorization` header, a `redirect` that would follow, an idempotency key that is none.
+ * @throws TypeError for arguments that `fetch` itself rejects, an origin that is not in the plan, an
+ * `authorization` header, a `redirect` mode that would follow redirects, or an invalid idempotency key.
  */
 export function outgoingRequest(
   plan: CallPlan,
@@ -69,12 +69,12 @@ export function outgoingRequest(
 }
 
 interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
-  /** What has still to be read. */
+  /** The stream, which has not been read yet. */
   readonly body?: Request['body']
   readonly bytes?: Uint8Array<ArrayBuffer> | undefined
 }
 
-/** What `fetch` would make of it: method, headers with the body's media type, the body as bytes. */
+/** Builds the request as `fetch` would: method, headers with the body's media type, and the body. */
 function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
   const headers = headersOf(given)
   const own = { headers, redirect: 'manual', signal: null, duplex: 'half' }
@@ -95,11 +95,11 @@ function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
   return { url: url.href, ...plain }
 }
 
-/** Of the global class, or of another implementation's, which has the same name in any version. */
+/** Accepts the global class and those of other implementations, which all have the same tag. */
 const isRequest = (value: unknown): value is Request =>
   value instanceof Request || Object.prototype.toString.call(value) === '[object Request]'
 
-/** A copy by the class of the request: `fetch` takes none but its own, which alone knows its dispatcher. */
+/** Copies with the request's own class: `fetch` accepts no other, and no other knows its dispatcher. */
 function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: CallPlan): Request {
   const Own = input.constructor as typeof Request
   if (input instanceof Request) return new Request(input, init)
@@ -120,12 +120,12 @@ function parseAddress(address: string): URL {
   } catch {
     throw fault('the address must be an absolute URL')
   }
-  // `fetch` would refuse it, too, with an error that repeats the password.
+  // `fetch` would also reject it, but with an error that repeats the password.
   if (url.username === '' && url.password === '') return url
   throw fault('the address must not hold a user name or password')
 }
 
-/** A `blob:` address has the origin of the page that made it. */
+/** Rejects a `blob:` URL, because its origin is that of the page that created it. */
 function assertOrigin({ origins }: CallPlan, { protocol, origin }: URL): void {
   if (protocol === 'blob:' || !origins.has(origin))
     throw fault(`${origin} is not one of its origins`)
@@ -140,7 +140,7 @@ function signalOf(input: Input, given: Members): AbortSignal | undefined {
   return input.signal
 }
 
-/** The caller's own key, or one that is made for this call. */
+/** Returns the caller's key, or a new one if `isMade`. */
 function keyOf(headers: Headers, isMade: boolean): string | undefined {
   const value = headers.get('idempotency-key')
   if (value !== null) {

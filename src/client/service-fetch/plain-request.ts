@@ -1,4 +1,4 @@
-/** A request of which `fetch` would make nothing else. */
+/** A request that `fetch` would send exactly like this. */
 export interface PlainRequest {
   readonly method: string
   readonly headers: Headers
@@ -10,16 +10,17 @@ interface Given {
   readonly body?: unknown
 }
 
-/** What is judged here or by whoever asks. With any other member `fetch` has to judge. */
+/** The members that this module or its caller checks. With any other, `fetch` must decide. */
 const JUDGED_MEMBERS = new Set(['body', 'headers', 'method', 'redirect', 'signal'])
-/** Everything else may have an effect. */
+/** Methods without effects. All other methods may have some. */
 export const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const WRITES = new Set(['DELETE', 'PATCH', 'POST', 'PUT'])
 const UTF_8 = new TextEncoder()
 
 /**
- * The request, where it is one of a usual method, with a text, bytes or nothing for a body. To make a
- * `Request` and to read its stream would cost a write a seventh of its time. The bytes are a copy.
+ * Returns the request if it has a usual method and a string, bytes or no body. This avoids creating a
+ * `Request` and reading its stream, which would take a seventh of the time of a write. The bytes are a
+ * copy.
  */
 export function plainRequestOf(
   given: Given,
@@ -34,7 +35,7 @@ export function plainRequestOf(
   }
   const bytes = WRITES.has(method) ? bytesOf(body) : undefined
   if (bytes === undefined) return undefined
-  // The Fetch standard, section 5.2: a text has a media type of its own, bytes have none.
+  // The Fetch standard, section 5.2: a string implies a media type, bytes imply none.
   if (typeof body === 'string' && !headers.has('content-type')) {
     headers.set('content-type', 'text/plain;charset=UTF-8')
   }
@@ -43,7 +44,7 @@ export function plainRequestOf(
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> | undefined {
   if (typeof body === 'string') return UTF_8.encode(body)
-  // `fetch` refuses memory that is shared.
+  // `fetch` rejects shared memory.
   if (body instanceof Uint8Array && body.buffer instanceof ArrayBuffer) return new Uint8Array(body)
   return body instanceof ArrayBuffer ? new Uint8Array(body.slice(0)) : undefined
 }

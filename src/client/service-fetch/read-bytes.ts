@@ -1,7 +1,7 @@
-/** A body that has been read until its end or until a limit. */
+/** A body that was read to its end or to a limit. */
 export type Bytes =
   | { readonly isWhole: true; readonly bytes: Uint8Array<ArrayBuffer> }
-  /** More than the limit: what has come so far, and where the rest comes from. */
+  /** Larger than the limit: the chunks read so far, and the reader of the rest. */
   | {
       readonly isWhole: false
       readonly beginning: readonly Uint8Array[]
@@ -13,7 +13,7 @@ export type ByteReader = ReadableStreamDefaultReader<Uint8Array>
 /**
  * Reads a body of at most `maxBytes`.
  *
- * @throws what the body fails with; TypeError when it holds anything but bytes.
+ * @throws the error of the body; TypeError if a chunk is not a Uint8Array.
  */
 export async function readBytes(reader: ByteReader, maxBytes: number): Promise<Bytes> {
   const chunks: Uint8Array[] = []
@@ -38,7 +38,7 @@ function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBu
   return bytes
 }
 
-/** Wants no more of a body. Whether its source can be told does not matter. */
+/** Cancels a body and ignores errors of its source. */
 export function cancel(body: ByteReader | ReadableStream, reason?: unknown): void {
   body.cancel(reason).catch(() => {})
 }

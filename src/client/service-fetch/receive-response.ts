@@ -2,12 +2,12 @@ import type { Judged } from './attempt-outcome.js'
 import { lostAnswer } from './network-error.js'
 import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 
-/** An answer as far as it is read within its attempt. */
+/** A response, as far as it is read within its attempt. */
 export type Answer =
-  /** To HEAD, or with a status such as 204. */
+  /** A response to HEAD, or with a status such as 204. */
   | { readonly type: 'bodiless'; readonly response: Response }
   | { readonly type: 'kept'; readonly response: Response; readonly body: Uint8Array<ArrayBuffer> }
-  /** Server-sent events, or more than is kept. */
+  /** Server-sent events, or a body that is too large to be buffered. */
   | {
       readonly type: 'flowing'
       readonly response: Response
@@ -16,9 +16,9 @@ export type Answer =
     }
 
 /**
- * Reads the body of a response, so that one that is cut in its middle counts as lost.
+ * Reads the body of a response, so that a truncated response counts as lost.
  *
- * @throws what the body fails with.
+ * @throws the error of the body.
  */
 export async function receive(response: Response, maxBytes: number): Promise<Answer> {
   const { body } = response
@@ -46,12 +46,12 @@ export function judgedOf(answer: Answer): Judged {
   return { status, headers, body: answer.type === 'kept' ? answer.body : NO_BYTES }
 }
 
-/** An answer that is not handed over: what is left of it is not waited for. */
+/** Cancels the rest of a response that the caller does not get. */
 export function discard(answer: Answer): void {
   if (answer.type === 'flowing') cancel(answer.rest)
 }
 
-/** The answer as the caller of `fetch` gets it; `signal` ends a body that flows. */
+/** Returns the response for the caller of `fetch`; `signal` aborts a streamed body. */
 export function handOver(answer: Answer, signal: AbortSignal | undefined): Response {
   if (answer.type === 'bodiless') return answer.response
   const body = answer.type === 'kept' ? answer.body.buffer : flow(answer, signal)
@@ -69,7 +69,7 @@ export function handOver(answer: Answer, signal: AbortSignal | undefined): Respo
   return response
 }
 
-/** What `Response` takes as a `statusText`; servers may send more. */
+/** The values that `Response` accepts as `statusText`; servers may send others. */
 const PHRASE = /^[\t\x20-\x7e]*$/
 
 function flow(

@@ -1,4 +1,4 @@
-/** Those of `RequestInit`, and what Node's `fetch` adds. */
+/** The members of `RequestInit`, and those that Node's `fetch` adds. */
 const MEMBERS = [
   'body',
   'cache',
@@ -19,7 +19,7 @@ const MEMBERS = [
 
 export type Members = { readonly [name in (typeof MEMBERS)[number]]?: unknown }
 
-/** Each is read once, inherited ones too, as `fetch` does: the object may change meanwhile. */
+/** Reads each member once, also inherited ones, as `fetch` does, because the object may change later. */
 export function membersOf(init: RequestInit | null | undefined): Members {
   const members: Record<string, unknown> = {}
   if (init === undefined || init === null) return members
@@ -31,7 +31,7 @@ export function membersOf(init: RequestInit | null | undefined): Members {
   return members
 }
 
-/** `fetch` would repeat a faulty value, which may be secret, in its error. */
+/** Throws an own error, because that of `fetch` would repeat an invalid value, which may be secret. */
 export function headersOf({ headers }: Members): Headers | undefined {
   try {
     return headers === undefined
@@ -47,6 +47,6 @@ export function assertRedirect(redirect: unknown): void {
   throw fault("redirect must be 'manual' or 'error': the token is for no other address")
 }
 
-/** For what must not be sent. */
+/** Creates the error for a request that must not be sent. */
 export const fault = (what: string, options?: ErrorOptions): TypeError =>
   new TypeError(`serviceFetch: ${what}`, options)

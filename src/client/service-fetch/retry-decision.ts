@@ -1,34 +1,34 @@
 import { growingDelayMs } from '../../base/back-off.js'
 import type { Outcome } from './attempt-outcome.js'
 
-/** What happens after an attempt. */
+/** The action after an attempt. */
 export type Step =
-  /** What came is handed over: the answer is returned, the failure thrown. */
+  /** Returns the response, or throws the failure. */
   | { readonly type: 'end' }
-  /** At once, with another token than the one that was refused. */
+  /** Repeats immediately, with a token other than the refused one. */
   | { readonly type: 'another_token' }
   | { readonly type: 'again'; readonly afterMs: number }
 
-/** Where the call stands when an attempt is over. */
+/** The state of the call after an attempt. */
 export interface Standing {
-  /** A read, or a write with an idempotency key: the same request twice is one effect. */
+  /** A read, or a write with an idempotency key: a repeated request has no further effect. */
   readonly isRepeatable: boolean
-  /** The one that is over included. */
+  /** Includes the attempt that has just ended. */
   readonly attempts: number
   readonly maxAttempts: number
-  /** Whether an attempt of this call was refused its token before. */
+  /** Whether the call has already replaced a refused token. */
   readonly hasChangedToken: boolean
-  /** Until the deadline. */
+  /** Milliseconds until the deadline. */
   readonly leftMs: number
-  /** From 0 up to 1. */
+  /** At least 0 and less than 1. */
   readonly random: number
 }
 
 const END: Step = { type: 'end' }
 
 /**
- * Whether a call is repeated: only where that cannot do harm, and only where something else may come
- * of it. A wait that would pass the deadline is not begun.
+ * Decides whether to repeat a call: only if a repeat is safe and may have another outcome. Never waits
+ * beyond the deadline.
  */
 export function nextStep(outcome: Outcome, standing: Standing): Step {
   const step = wantedStep(outcome, standing)
@@ -54,7 +54,7 @@ function wantedStep(outcome: Outcome, standing: Standing): Step {
             afterMs: growingDelayMs(standing.attempts, NETWORK_DELAY, standing.random),
           }
         : END
-    // Nothing was sent: a write without a key, too, can be repeated.
+    // Nothing was sent, so a write without a key can be repeated, too.
     case 'no_token':
       return { type: 'again', afterMs: tokenDelayMs(standing) }
     case 'replayed':
@@ -66,12 +66,12 @@ function wantedStep(outcome: Outcome, standing: Standing): Step {
 
 const NETWORK_DELAY = { firstMs: 100, maxMs: 5000 }
 
-/** How much longer each wait for a token is than the one before. */
+/** The factor between one wait for a token and the next. */
 const TOKEN_DELAY_GROWTH = 2.5
 
 /**
- * The waits of the attempts that are left reach over most of the time that is left: a core that restarts
- * takes seconds. By default they are about 2, 5 and 10 s.
+ * Spreads the waits of the remaining attempts over most of the remaining time, because a core takes
+ * seconds to restart. By default they are about 2, 5 and 10 s.
  */
 function tokenDelayMs({ attempts, maxAttempts, leftMs, random }: Standing): number {
   const minMs = leftMs / TOKEN_DELAY_GROWTH ** (maxAttempts - attempts)

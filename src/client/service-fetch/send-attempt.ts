@@ -15,8 +15,8 @@ export type Attempt =
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
 /**
- * Asks the source for a token, and again where the reason that there is none may pass by itself, for as
- * long as the call may take.
+ * Requests a token from the source. Retries within the limits of the call if the failure may pass by
+ * itself.
  *
  * @throws ServiceCallError; the reason of the caller's signal.
  */
@@ -41,7 +41,7 @@ async function askOnce(call: Call, refused: string | undefined): Promise<AskedTo
   try {
     const options = refused === undefined ? undefined : { after: refused }
     const token: unknown = await within(limit, async () => plan.source.token(options))
-    // What cannot stand in a header would come back in the error of `fetch`.
+    // The error of `fetch` would repeat a value that a header cannot hold.
     if (typeof token === 'string' && VISIBLE_ASCII.test(token)) return { token }
   } catch (error) {
     throwIfAborted(call)
@@ -54,7 +54,7 @@ async function askOnce(call: Call, refused: string | undefined): Promise<AskedTo
 }
 
 /**
- * Sends the request and reads its answer.
+ * Sends the request and reads the response.
  *
  * @throws the reason of the caller's signal.
  */
@@ -64,7 +64,7 @@ export async function send(call: Call, token: string): Promise<Attempt> {
   const limit = { ms: Math.min(plan.attemptTimeoutMs, left), signal: request.signal }
   const exchange = within(limit, async ({ signal: ended }) => {
     const response = await request.send(token, ended)
-    // A `fetch` that does not know signals: nobody waits for this any more.
+    // A `fetch` that ignores signals: this response is no longer needed.
     if (ended.aborted && response.body !== null) cancel(response.body)
     ended.throwIfAborted()
     return receive(response, plan.maxResponseBytes)

@@ -1,30 +1,30 @@
 import type { CallReport } from './call-report.js'
 
-/** Why a call has no answer; see `ServiceCallError`. */
+/** The reason why a call got no response; see `ServiceCallError`. */
 export type ServiceCallErrorCode = 'network' | 'deadline' | 'token'
 
 /**
- * A call that got no answer. By `code`:
+ * The error of a call that got no response. By `code`:
  *
- * - `network`: the last attempt brought no answer or a part of one, or took longer than
- *   `attemptTimeoutMs`. Of a write nobody knows whether it was done.
- * - `deadline`: `deadlineMs` was over while an attempt, or the source of tokens, was waited for.
- * - `token`: the source gave no token; its error is the `cause`. This attempt was not sent.
+ * - `network`: the last attempt got no response or an incomplete one, or took longer than
+ *   `attemptTimeoutMs`. It is unknown whether a write took effect.
+ * - `deadline`: `deadlineMs` passed while the call waited for a response, a token or its own body.
+ * - `token`: the source returned no token; its error is the `cause`. The last attempt was not sent.
  */
 export class ServiceCallError extends Error {
   override readonly name = 'ServiceCallError'
-  /** Why there is no answer. */
+  /** The reason why there is no response. */
   readonly code: ServiceCallErrorCode
   readonly #report: CallReport
 
-  /** `serviceFetch` makes these; `options.cause` is what stands behind it. */
+  /** Only `serviceFetch` creates these errors; `options.cause` is the underlying error. */
   constructor(code: ServiceCallErrorCode, report: CallReport, options?: ErrorOptions) {
     super(MESSAGES[code], options)
     this.code = code
     this.#report = report
   }
 
-  /** What was done. It may hold the idempotency key and is left out where the error is printed. */
+  /** The report on the call. May hold the idempotency key, so it is not printed with the error. */
   get report(): CallReport {
     return this.#report
   }

@@ -15,29 +15,29 @@ import type { CallObserver } from './call-report.js'
 /** Options of `serviceFetch`. */
 export interface ServiceFetchOptions {
   /**
-   * The origins that may be called, such as `https://orders.example.com`, 1 to 16: whoever gets the
-   * token could send it on to its audience.
+   * The 1 to 16 origins that may be called, such as `https://orders.example.com`. A server that
+   * receives the token could forward it to the token's audience.
    */
   readonly origins: readonly string[]
-  /** Milliseconds, 100 to 600,000: for the whole call, all attempts and waits. Default: 30,000. */
+  /** Milliseconds for the whole call with all attempts and waits, 100 to 600,000. Default: 30,000. */
   readonly deadlineMs?: number | undefined
-  /** Milliseconds, 100 to 600,000: for one attempt, its answer's body included. Default: 10,000. */
+  /** Milliseconds for one attempt with its response body, 100 to 600,000. Default: 10,000. */
   readonly attemptTimeoutMs?: number | undefined
-  /** 1 to 10. Default: 4. */
+  /** Maximum number of attempts, 1 to 10. Default: 4. */
   readonly maxAttempts?: number | undefined
   /**
-   * `'auto'` gives each write that has no `Idempotency-Key` one of its own, so that it may be repeated.
-   * Every write route behind this fetch must then have `requireIdempotencyKey`: where the key is
-   * ignored, a repeated write happens twice. Default: `false`.
+   * `'auto'` adds an `Idempotency-Key` to each write that has none, so that it may be repeated. Every
+   * write route that this fetch calls must then use `requireIdempotencyKey`: if a route ignores the
+   * key, a repeated write happens twice. Default: `false`.
    */
   readonly idempotencyKey?: 'auto' | false | undefined
-  /** Bytes, from 0: the largest body that is sent. Default: 1,048,576. */
+  /** Maximum size of a request body in bytes, from 0. Default: 1,048,576. */
   readonly maxBodyBytes?: number | undefined
-  /** Bytes, from 0: the largest answer that is read within its attempt. Default: 1,048,576. */
+  /** Maximum size in bytes, from 0, of a response body read within its attempt. Default: 1,048,576. */
   readonly maxResponseBytes?: number | undefined
-  /** Told of each call when it is over. */
+  /** Called with a report when a call has ended. */
   readonly onCall?: CallObserver | undefined
-  /** Whether origins other than this machine may be `http:`. Default: `false`. */
+  /** Allows `http:` for origins other than loopback. Default: `false`. */
   readonly allowInsecureHttp?: boolean | undefined
   /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
@@ -69,7 +69,7 @@ const schema = optionsObject({
   fetch: functionOf<typeof globalThis.fetch>().optional(),
 })
 
-/** What a `serviceFetch` goes by. */
+/** The parsed options of a `serviceFetch`. */
 export interface CallPlan {
   readonly source: Pick<TokenSource, 'token'>
   readonly origins: ReadonlySet<string>
@@ -81,11 +81,11 @@ export interface CallPlan {
   readonly maxResponseBytes: number
   readonly onCall?: CallObserver | undefined
   readonly fetch: typeof globalThis.fetch
-  /** Which takes no `Request` but the global one. */
+  /** The global `fetch` accepts only instances of the global `Request`. */
   readonly isGlobalFetch: boolean
 }
 
-/** @throws TypeError naming what is wrong. */
+/** @throws TypeError that names every problem. */
 export function planOf(source: Pick<TokenSource, 'token'>, options: ServiceFetchOptions): CallPlan {
   if (!hasFunctions(source, ['token'])) {
     throw new TypeError('serviceFetch: the source must be a token source with token')
@@ -109,7 +109,7 @@ function originFaults(input: Readonly<Record<string, unknown>>): string[] {
   })
 }
 
-/** Does not repeat the origin, which may hold a secret where it is none. */
+/** Does not repeat the value, which may hold a secret if it is not an origin. */
 function originFault(origin: string, allowInsecureHttp: boolean): string | undefined {
   const fault = addressFault(origin, allowInsecureHttp)
   if (fault !== undefined) return fault

@@ -11,14 +11,15 @@ import { planOf, type ServiceFetchOptions } from './service-fetch-options.js'
 import { TIME_IS_UP, within } from './step-deadline.js'
 
 /**
- * A `fetch` that adds the service token and calls again where that cannot do harm: reads (GET, HEAD,
- * OPTIONS), and writes with an `Idempotency-Key`. Redirects come back as they are. Answers up to
- * `maxResponseBytes` are read before they are returned; larger ones and `text/event-stream` flow.
+ * Creates a `fetch` that adds the service token and repeats calls if that is safe: reads (GET, HEAD,
+ * OPTIONS), and writes with an `Idempotency-Key`. Redirects are returned, not followed. Response bodies
+ * up to `maxResponseBytes` are read before the response is returned; larger ones and
+ * `text/event-stream` are streamed.
  *
- * The calls reject with a TypeError for what must not be sent, with a `ServiceCallError` when no answer
- * came, with the reason of their signal when that aborts.
+ * Calls reject with a TypeError for a request that must not be sent, with a `ServiceCallError` if there
+ * is no response, and with the reason of their signal if it aborts.
  *
- * @throws TypeError naming every option that is wrong.
+ * @throws TypeError that names every invalid option.
  */
 export function serviceFetch(
   source: Pick<TokenSource, 'token'>,

@@ -1,17 +1,17 @@
-/** What ends a step of a call before its own end. */
+/** The limits of one step of a call. */
 export interface Limit {
   readonly ms: number
-  /** The caller's. */
+  /** The caller's signal. */
   readonly signal: AbortSignal | undefined
 }
 
-/** What `within` rejects with when the time is over. */
+/** The error with which `within` rejects when the time has passed. */
 export const TIME_IS_UP: Error = new Error('the time is up')
 
 /**
- * Does the work until its time is up, then rejects with `TIME_IS_UP`, or until the caller aborts, then
- * rejects with the caller's reason. It does not wait for work that ignores the signal of `ending`, which
- * is made when it is read.
+ * Runs the work. Rejects with `TIME_IS_UP` when its time has passed, and with the caller's reason when
+ * the caller aborts. Does not wait for work that ignores the signal of `ending`. Node creates that
+ * signal only when it is read.
  */
 export async function within<T>(
   { ms, signal }: Limit,
@@ -27,7 +27,7 @@ export async function within<T>(
   signal?.addEventListener('abort', abort)
   try {
     return await new Promise((resolve, reject) => {
-      // Not by a listener of the signal that the work gets: those cost more than all else here.
+      // Not a listener on the work's signal, which would cost more than everything else here.
       end = (reason) => {
         reject(reason)
         ending.abort(reason)

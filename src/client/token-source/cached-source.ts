@@ -5,7 +5,7 @@ import { TokenSourceError } from './token-source-error.js'
 import type { TokenSourceHealth } from './token-source-health.js'
 import * as lives from './token-state.js'
 
-/** What gives tokens behind a `tokenSource`. */
+/** The implementation of a `tokenSource`. */
 export interface InnerSource {
   token(after: string | undefined): Promise<string>
   health(): TokenSourceHealth
@@ -14,13 +14,13 @@ export interface InnerSource {
 export interface InnerOptions {
   readonly minting: Minting
   readonly clock: () => number
-  /** Aborts, with the error that calls get, when the source is closed. */
+  /** Aborts when the source is closed; its reason is the error for pending calls. */
   readonly closing: AbortSignal
 }
 
 /**
- * Holds one token and renews it when a call finds that due: one request at a time, without timers.
- * Requests run in the async context in which the source was made, since their result is for all calls.
+ * Caches one token and renews it if a renewal is due during a call: one request at a time, no timers.
+ * Requests run in the async context in which the source was created, because all calls share the result.
  */
 export function createHeldSource({ minting, clock, closing }: InnerOptions): InnerSource {
   let life = lives.COLD
@@ -60,7 +60,7 @@ export function createHeldSource({ minting, clock, closing }: InnerOptions): Inn
         case 'failure':
           throw answer.error
         case 'token':
-          // Calls that need what it brings wait for it, or ask again.
+          // A failure is ignored: calls that need the new token wait for it or start a renewal.
           if (answer.isRenewalDue) renewal(false).catch(() => {})
           return answer.token
         case 'renewal':

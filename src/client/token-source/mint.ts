@@ -4,13 +4,13 @@ import { CoreFailure, type CoreFailureCode } from '../core/core-failure.js'
 import { type AskedClaims, nextClaims, type TokenTerms, unexpectedMember } from './token-request.js'
 import { TokenSourceError, type TokenSourceErrorCode } from './token-source-error.js'
 
-/** What a source asks, and of whom. */
+/** The token request of a source, and the core that receives it. */
 export interface Minting extends TokenTerms {
   readonly core: Core
   readonly timeoutMs: number
 }
 
-/** A token of the largest size that receivers take fits in twice. */
+/** Twice the size of the largest token that receivers accept. */
 const MAX_ANSWER_BYTES = 16 * 1024
 
 const CODES: Readonly<Record<CoreFailureCode, TokenSourceErrorCode>> = {
@@ -20,9 +20,9 @@ const CODES: Readonly<Record<CoreFailureCode, TokenSourceErrorCode>> = {
 }
 
 /**
- * A new token of the core, signed by its dynamic key (the operation `POST /recipe/jwt`).
+ * Gets a new token from the core, signed by its dynamic key (the operation `POST /recipe/jwt`).
  *
- * @throws TokenSourceError when there is none, or not the one that was asked for.
+ * @throws TokenSourceError if there is none, or if it differs from the requested one.
  */
 export async function mint(minting: Minting, signal: AbortSignal): Promise<string> {
   const claims = nextClaims(minting.claims)
@@ -37,7 +37,7 @@ async function answerTo(
   { core, apiDomain, validitySeconds, timeoutMs }: Minting,
   signal: AbortSignal,
 ): Promise<CoreAnswer> {
-  // Explicit to the last field: the core's defaults are a static key and a hundred years.
+  // Every field is explicit: the core's defaults are a static key and a validity of 100 years.
   const body = {
     payload: claims,
     useStaticSigningKey: false,

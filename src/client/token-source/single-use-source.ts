@@ -5,12 +5,12 @@ import { mint } from './mint.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import { healthOfTrouble, type Trouble } from './token-state.js'
 
-/** So that a burst of calls does not become one of connections to the core. */
+/** Limits the connections to the core during a burst of calls. */
 const MAX_REQUESTS_AT_ONCE = 8
 
 /**
- * Asks for a token at every call. A call that waits for its turn longer than `timeoutMs` fails, and
- * while failures back off every call does.
+ * Requests a token for every call. A call fails if it waits for its turn longer than `timeoutMs`, and
+ * every call fails during the back-off after a failure.
  */
 export function createSingleUseSource({ minting, clock, closing }: InnerOptions): InnerSource {
   const turns = createTurns(MAX_REQUESTS_AT_ONCE)
@@ -32,7 +32,7 @@ export function createSingleUseSource({ minting, clock, closing }: InnerOptions)
     }
   }
 
-  /** Requests that failed together are one failure. */
+  /** Counts the failures of concurrent requests as one. */
   function note(error: TokenSourceError, askedAt: number): void {
     if (trouble !== undefined && askedAt <= trouble.since) return
     const at = readClock(clock)
@@ -49,7 +49,7 @@ export function createSingleUseSource({ minting, clock, closing }: InnerOptions)
   }
 }
 
-/** Lets so many pieces of work run at once, and the others in the order in which they came. */
+/** Limits how many tasks run concurrently; further ones start in the order of their calls. */
 interface Turns {
   run<T>(work: () => Promise<T>): Promise<T>
 }

@@ -1,48 +1,47 @@
 import { randomBytes } from 'node:crypto'
 import { readJsonObject, segmentsOf } from '../../base/compact-jws.js'
 
-/** The claims that a caller chooses: a fixed schema, under the token's own names. */
+/** The claims that a caller chooses: a fixed schema, with the names as in the token. */
 export interface ServiceClaims {
   /** The receiving service. */
   readonly aud: string
   /** The calling service. */
   readonly sub: string
-  /** What receivers have as `source`. */
+  /** Must equal the `source` in the policy of the receivers. */
   readonly source: string
-  /** What receivers have as `tokenType`. */
+  /** Must equal the `tokenType` in the policy of the receivers. */
   readonly token_type: string
-  /** What the calling service may do, in the names of the receiver. */
+  /** The permissions of the calling service, as the receiver names them. */
   readonly permissions: readonly string[]
 }
 
-/** What every token of a source has in common. */
+/** The properties that all tokens of a source share. */
 export interface TokenTerms {
-  /** The `iss` of its tokens. */
+  /** The `iss` of the tokens. */
   readonly apiDomain: string
   readonly claims: ServiceClaims
   readonly validitySeconds: number
 }
 
-/** The claims of one token. */
 export type AskedClaims = ServiceClaims & { readonly jti: string }
 
-/** What receivers take (8 KiB). */
+/** The maximum size that receivers accept (8 KiB). */
 const MAX_TOKEN_BYTES = 8192
 const TOKEN_ID_BYTES = 16
-/** The core's dynamic keys. Its static ones begin with `s-` and never rotate. */
+/** Ids of the core's dynamic keys. Ids of its static keys, which never rotate, begin with `s-`. */
 const DYNAMIC_KEY_ID = /^d-[\x21-\x7e]{1,254}$/
-/** The core reads its clock twice. */
+/** The core reads its clock twice, so `exp - iat` may be one second too long. */
 const ROUNDING_SECONDS = 1
 
-/** The claims of the next token: with an identifier of its own, so that it alone can be denied. */
+/** Returns the claims of the next token, with a unique `jti`, so that it can be denied individually. */
 export const nextClaims = (claims: ServiceClaims): AskedClaims => ({
   ...claims,
   jti: randomBytes(TOKEN_ID_BYTES).toString('base64url'),
 })
 
 /**
- * By what a token is not the one that was asked for; `undefined` when it is. Its signature is for
- * the receiver to verify.
+ * Returns the part of the token that differs from the request, `undefined` if none does. Leaves the
+ * signature to the receiver.
  */
 export function unexpectedMember(
   token: string,
@@ -62,7 +61,7 @@ type Members = Readonly<Record<string, unknown>>
 const membersOf = (segment: string | undefined): Members | undefined =>
   segment === undefined ? undefined : readJsonObject(Buffer.from(segment, 'base64url'))?.members
 
-/** A parameter more would let a receiver read it in another way: `version` makes a session's token. */
+/** A further parameter could change how a receiver reads the token: `version` marks a session token. */
 function faultOfHeader(header: Members): string | undefined {
   const { alg, kid, typ, ...others } = header
   if (alg !== 'RS256') return 'alg'

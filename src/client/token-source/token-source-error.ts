@@ -1,20 +1,20 @@
 import { afterFailure, type BackOff } from '../../base/back-off.js'
 
 /**
- * Why there is no token: a closed list.
+ * The reason why there is no token: a closed list.
  *
- * - `core_unreachable`: no connection to the core, or it was cut.
- * - `core_timeout`: no complete answer of the core within `timeoutMs`, or only once the token had
- *   come to its end.
- * - `core_busy`: the core, or a proxy before it, answered 429 for as long as `timeoutMs` allows.
+ * - `core_unreachable`: there was no connection to the core, or it was closed early.
+ * - `core_timeout`: the core gave no complete answer within `timeoutMs`, or its token was no longer
+ *   usable on arrival.
+ * - `core_busy`: the core, or a proxy in front of it, answered 429 for as long as `timeoutMs` allows.
  * - `core_rejected`: the core answered with another status below 500 that is neither 200 nor 401.
- *   Redirects are among them: none is followed.
+ *   This includes redirects, which are not followed.
  * - `core_failed`: the core answered with a status of 500 or above.
- * - `api_key_refused`: the core answered 401; with a key function, to the key that it gave next, too.
- * - `api_key_unavailable`: the key function threw, took too long or gave no key.
+ * - `api_key_refused`: the core answered 401; if the key is a function, also to the next key.
+ * - `api_key_unavailable`: the key function threw, took too long or returned no valid key.
  * - `algorithm_unsupported`: the core does not sign with RS256.
- * - `response_malformed`: a 200 that is no answer of the core: no JSON, more than 16 KiB, no token.
- * - `token_unexpected`: the token is not the one that was asked for.
+ * - `response_malformed`: the answer has status 200, but is not JSON, exceeds 16 KiB or holds no token.
+ * - `token_unexpected`: the token differs from the requested one.
  * - `closed`: the source was closed.
  */
 export type TokenSourceErrorCode =
@@ -31,33 +31,33 @@ export type TokenSourceErrorCode =
   | 'closed'
 
 /**
- * What is known of a failure besides its code.
+ * Details of a failure in addition to its code.
  *
  * @inline
  */
 interface Details {
-  /** The status of the core's answer, where there was one. */
+  /** The status of the core's answer, if there was one. */
   readonly coreStatus?: number
-  /** The beginning of the core's text, without secrets. */
+  /** The beginning of the core's response body, without secrets. */
   readonly coreText?: string
-  /** What Node says of the connection, such as `ECONNREFUSED`. */
+  /** Node's error code of the connection, such as `ECONNREFUSED`. */
   readonly systemCode?: string
-  /** The claim or header parameter by which the token is not the one that was asked for. */
+  /** The claim or header parameter in which the token differs from the requested one. */
   readonly member?: string
 }
 
 /**
- * There is no token, and `code` says why. Holds neither a key nor a token, and for that reason no
- * `cause`: that of a `fetch` can hold what was sent or what came back.
+ * The error if there is no token. Holds neither a key nor a token, and therefore has no `cause`: the
+ * error of a `fetch` can hold data that was sent or received.
  */
 export class TokenSourceError extends Error {
   override readonly name = 'TokenSourceError'
-  /** Why there is no token. */
+  /** The reason why there is no token. */
   readonly code: TokenSourceErrorCode
-  /** The status of the core's answer, where that is why. */
+  /** The status of the core's answer, if that is the reason. */
   declare readonly coreStatus?: number
 
-  /** `tokenSource` makes these. */
+  /** Only `tokenSource` creates these errors. */
   constructor(code: TokenSourceErrorCode, details: Details = {}) {
     const { coreStatus, coreText, systemCode, member } = details
     const known = [coreStatus && `status ${coreStatus}`, systemCode, member && `in ${member}`]
@@ -75,14 +75,14 @@ const PASSING: ReadonlySet<TokenSourceErrorCode> = new Set([
   'core_failed',
 ])
 
-/** Whether the failure can end without anybody's help: a core that restarts, or that is overloaded. */
+/** Whether the failure can pass without intervention, as when the core restarts or is overloaded. */
 export const maySubside = (error: unknown): boolean =>
   error instanceof TokenSourceError && PASSING.has(error.code)
 
-/** Calls that wait for a token while the core restarts must not wait for long after it. */
+/** The longest back-off after such a failure, so that calls soon get a token after a core restart. */
 const LAST_STEP_OF_PASSING_MS = 5000
 
-/** The back-off of a source after one more failure. */
+/** Returns the back-off of a source after a further failure. */
 export const afterTokenFailure = (
   earlier: BackOff | undefined,
   error: TokenSourceError,

@@ -3,17 +3,17 @@ import type { TokenSourceErrorCode } from './token-source-error.js'
 /** The state of a token source, from memory. JSON-serialisable; holds neither key nor token. */
 export interface TokenSourceHealth {
   /**
-   * `cold`: no token has been obtained yet. `fresh`: calls get the held one. `stale`: they still do,
-   * and a renewal is due. `expired`: it is given no more, and the next call asks for another.
-   * `single_use`: none is held, every call asks for one. `closed`: calls are rejected.
+   * `cold`: no token has been obtained yet. `fresh`: calls get the current token. `stale`: they still
+   * do, and a renewal is due. `expired`: they no longer do, and the next call requests another.
+   * `single_use`: no token is stored, every call requests one. `closed`: calls are rejected.
    */
   readonly state: 'cold' | 'fresh' | 'stale' | 'expired' | 'single_use' | 'closed'
-  /** Seconds since the held token was asked for. */
+  /** Seconds since the current token was requested. */
   readonly ageSeconds?: number
-  /** Seconds for which the held token will still be given; 0 once it has expired. */
+  /** Seconds for which calls still get the current token; 0 once it has expired. */
   readonly usableSeconds?: number
-  /** Why the last request for a token failed, until one succeeds. */
+  /** Why the last token request failed; absent once one has succeeded. */
   readonly lastError?: TokenSourceErrorCode
-  /** Beside `lastError`: seconds until the core may be asked again; 0 when the next call may. */
+  /** Present with `lastError`: seconds of back-off left; 0 if the next call may send a request. */
   readonly retrySeconds?: number
 }

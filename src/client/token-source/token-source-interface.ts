@@ -1,15 +1,15 @@
-/** Where a caller gets its service tokens: what `tokenSource` makes, or one of the user's own. */
+/** A source of service tokens: one that `tokenSource` creates, or the app's own. */
 export interface TokenSource {
   /**
-   * A token that can be sent now.
+   * Returns a token that can be sent now.
    *
-   * @param options.after a token that was refused: another one is wanted. Where none can be had now,
-   * this same one is the result, which tells that sending again is of no use.
-   * @throws TokenSourceError when there is none at all.
+   * @param options.after a token that a receiver refused: the caller needs another one. If none is
+   * available now, the result is this same token, which means that a repeated request would fail.
+   * @throws TokenSourceError if there is no token at all.
    */
   token(options?: { readonly after?: string }): Promise<string>
-  /** Resolves when a token has been obtained. @throws TokenSourceError when it cannot be. */
+  /** Resolves once a token is available. @throws TokenSourceError if none can be obtained. */
   ready(): Promise<void>
-  /** Ends what is under way; calls after it are rejected with the code `closed`. */
+  /** Aborts pending requests; later calls are rejected with the code `closed`. */
   close(): void
 }

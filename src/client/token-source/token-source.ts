@@ -20,37 +20,40 @@ import type { TokenSource } from './token-source-interface.js'
 
 /** Options of `tokenSource`. */
 export interface TokenSourceOptions {
-  /** The core that mints. */
+  /** The core that issues the tokens. */
   readonly core: {
     /** `https:`, or `http:` on loopback; it may have a path, but no user name, query or fragment. */
     readonly baseUrl: string
     /**
-     * 1 to 1024 visible ASCII characters, or a function that gives them: it is asked before each
+     * 1 to 1024 visible ASCII characters, or a function that returns them. It is called before each
      * request, and once more after the core has answered 401.
      */
     readonly apiKey: ApiKey
   }
-  /** The API domain: the `iss` of the tokens, to the letter what receivers have as `issuer`. */
+  /** The API domain: the `iss` of the tokens. Must equal the `issuer` of the receivers exactly. */
   readonly apiDomain: string
-  /** What every token of this source claims. */
+  /** The claims of every token of this source. */
   readonly claims: ServiceClaims
-  /** Seconds, an integer from 30 to 3600. Default: 300. */
+  /** Validity of a token in seconds, an integer from 30 to 3600. Default: 300. */
   readonly validitySeconds?: number | undefined
-  /** A token of its own for every call, for receivers that take each once. Default: `false`. */
+  /** Requests a new token for every call, for receivers that accept each once. Default: `false`. */
   readonly singleUse?: boolean | undefined
-  /** Milliseconds for a request to the core, key and body included; 1 to 60,000. Default: 3000. */
+  /**
+   * Time limit for a request to the core in milliseconds, including the key function and the response
+   * body; 1 to 60,000. Default: 3000.
+   */
   readonly timeoutMs?: number | undefined
-  /** Allows `http:` beyond loopback. Default: `false`. */
+  /** Allows `http:` for hosts other than loopback. Default: `false`. */
   readonly allowInsecureHttp?: boolean | undefined
   /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** A monotonic time in milliseconds, from any zero. Default: `performance.now`. */
+  /** A monotonic clock in milliseconds, with any origin. Default: `performance.now`. */
   readonly clock?: (() => number) | undefined
 }
 
-/** A `TokenSource` that asks the identity core. */
+/** A `TokenSource` that gets its tokens from the identity core. */
 export interface CoreTokenSource extends TokenSource {
-  /** The state of the source, from memory. */
+  /** Returns the state of the source, from memory. */
   health(): TokenSourceHealth
 }
 
@@ -76,13 +79,14 @@ const schema = optionsObject({
 })
 
 /**
- * Gets a service's tokens from the identity core: always RS256, signed by a dynamic key, with these
- * claims, a `jti` of 128 random bits and an explicit validity. One token serves all calls until 80 %
- * of its life; the next call starts a renewal and still gets it, until the smaller of 10 s and 10 %
- * of its life before its end. Nothing is asked before the first call or `ready()`, and there are no
- * timers. Failures back off; while there is no usable token calls fail at once with the last one.
+ * Gets a service's tokens from the identity core: always RS256, signed by a dynamic key, with the
+ * claims of the options, a `jti` of 128 random bits and an explicit validity. All calls share one token,
+ * unless `singleUse` is set. The first call after 80 % of its lifetime starts a renewal. Calls get the
+ * old token meanwhile, until the smaller of 10 s and 10 % of its lifetime before it expires. The source
+ * sends no request before the first call or `ready()`, and has no timers. Failures back off: meanwhile,
+ * calls without a usable token fail immediately with the last error.
  *
- * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ * @throws TypeError if an option is unknown, of the wrong type or out of its range.
  */
 export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
   const parsed = parseOptions('tokenSource options', schema, options, addressFaults)

@@ -2,7 +2,7 @@ import { type BackOff, isBackingOff } from '../../base/back-off.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import type { TokenSourceHealth } from './token-source-health.js'
 
-/** A token that is given until `endsAt`. Times are milliseconds of the source's monotonic clock. */
+/** A token that calls get until `endsAt`. Times are in milliseconds of the source's monotonic clock. */
 interface HeldToken {
   readonly token: string
   readonly askedAt: number
@@ -10,22 +10,22 @@ interface HeldToken {
   readonly endsAt: number
 }
 
-/** The failures since the last success, and the last of them. */
+/** The back-off after the failures since the last success, and the last error. */
 export interface Trouble extends BackOff {
   readonly error: TokenSourceError
 }
 
-/** The state of a token source, as an immutable value. */
+/** The immutable state of a token source. */
 export interface TokenLife {
   readonly held: HeldToken | undefined
   readonly trouble: Trouble | undefined
-  /** When the renewal under way asked the core; there is at most one. */
+  /** Start of the renewal in progress; there is at most one. */
   readonly askingSince: number | undefined
-  /** When the last renewal started that a refused token forced. */
+  /** Start of the last renewal that was forced by a refused token. */
   readonly forcedAt: number | undefined
 }
 
-/** What can happen to it. `jitter` is a random number from 0 to 1. */
+/** An event that changes the state. `jitter` is a random number from 0 to 1. */
 export type LifeEvent = { readonly at: number } & (
   | { readonly type: 'asked'; readonly isForced: boolean }
   | {
@@ -37,19 +37,19 @@ export type LifeEvent = { readonly at: number } & (
   | { readonly type: 'failed'; readonly error: TokenSourceError; readonly jitter: number }
 )
 
-/** What a call gets. */
+/** The reply to a `token()` call. */
 export type Answer =
-  /** A token at once; a renewal is to be started where one is due. */
+  /** A token, immediately; the source starts a renewal if one is due. */
   | { readonly kind: 'token'; readonly token: string; readonly isRenewalDue: boolean }
-  /** What the renewal under way brings, which is to be started where there is none; else `instead`. */
+  /** The result of the renewal in progress, or of a new one. If it fails, `instead`, unless absent. */
   | { readonly kind: 'renewal'; readonly isForced: boolean; readonly instead: string | undefined }
   | { readonly kind: 'failure'; readonly error: TokenSourceError }
 
-/** The share of its life after which a token is renewed. */
+/** The share of its lifetime after which a token is renewed. */
 const RENEWED_AFTER = 0.8
-/** How long before its end a token is given no more: the smaller of the two. */
+/** For the smaller of the two times before a token expires, calls no longer get it. */
 const END_MARGIN = { share: 0.1, maxMs: 10_000 }
-/** A receiver that refuses every token must not make one request to the core of each call. */
+/** The minimum interval of forced renewals: a receiver may refuse every token. */
 const FORCED_INTERVAL_MS = 5000
 
 export const COLD: TokenLife = {
@@ -59,7 +59,7 @@ export const COLD: TokenLife = {
   forcedAt: undefined,
 }
 
-/** The state of a source after an event. */
+/** Returns the state after an event. */
 export function advance(life: TokenLife, event: LifeEvent): TokenLife {
   const { at } = event
   const idle = { ...life, askingSince: undefined }
@@ -83,7 +83,7 @@ export function advance(life: TokenLife, event: LifeEvent): TokenLife {
   }
 }
 
-/** Counted from the moment it was asked for, so that the clocks of others do not matter. */
+/** Measures lifetime from the request, so that the clocks of other machines do not matter. */
 function hold(token: string, askedAt: number, validitySeconds: number): HeldToken {
   const lifeMs = validitySeconds * 1000
   const marginMs = Math.min(END_MARGIN.maxMs, END_MARGIN.share * lifeMs)
@@ -95,11 +95,11 @@ function hold(token: string, askedAt: number, validitySeconds: number): HeldToke
   }
 }
 
-/** A token of the future means that the clock was set back: how old it is cannot be known. */
+/** An `askedAt` in the future means that the clock was set back: the token's age is unknown. */
 const isUsable = ({ askedAt, endsAt }: HeldToken, now: number): boolean =>
   askedAt <= now && now < endsAt
 
-/** What a call at `now` gets; `after` is a token that a receiver has refused. */
+/** Returns the reply to a call at `now`; `after` is a token that a receiver has refused. */
 export function answerTo(life: TokenLife, after: string | undefined, now: number): Answer {
   const { held, trouble } = life
   const isAsking = life.askingSince !== undefined
@@ -119,7 +119,7 @@ export function answerTo(life: TokenLife, after: string | undefined, now: number
     : { kind: 'token', token, isRenewalDue }
 }
 
-/** What a renewal has brought. @throws TokenSourceError when it has failed. */
+/** Returns the token of a finished renewal. @throws TokenSourceError if the renewal failed. */
 export function tokenOf({ held, trouble }: TokenLife): string {
   if (held === undefined || trouble !== undefined) throw trouble?.error
   return held.token

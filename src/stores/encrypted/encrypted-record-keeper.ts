@@ -11,7 +11,7 @@ interface Opening extends ResultCipher {
   readonly keys: ReadonlyMap<string, unknown>
 }
 
-/** The inner store cannot read what is encrypted: it is told what opens. */
+/** Gives the inner store a `canRead` that decrypts, because it cannot read encrypted results itself. */
 export function encryptedKeeper(store: RecordKeeper, { open, seal, keys }: Opening): RecordKeeper {
   const opens =
     (record: string, canRead: CanRead = isResult): CanRead =>
@@ -20,7 +20,7 @@ export function encryptedKeeper(store: RecordKeeper, { open, seal, keys }: Openi
       return result !== undefined && canRead(result, fingerprint)
     }
 
-  /** Who has the key may be able to read it. */
+  /** An instance that has the key may be able to read the result. */
   const isOfAnotherKey = (kept: Uint8Array): boolean => {
     const keyId = keyIdOfResult(kept)
     return keyId !== undefined && !keys.has(keyId)
@@ -38,7 +38,7 @@ export function encryptedKeeper(store: RecordKeeper, { open, seal, keys }: Openi
     },
     async resolve(record, fence, as) {
       if (as.type !== 'finished') return store.resolve(record, fence, as)
-      // Where there is no fingerprint nothing can be ended so: the inner store says it.
+      // Without a fingerprint, the record cannot be finished: the inner store reports that.
       const { fingerprint = '' } = (await store.inspect(record)) ?? {}
       const result = await seal(as.result, { record, fingerprint })
       const canReadOpened = opens(record, as.canRead)

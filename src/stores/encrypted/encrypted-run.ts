@@ -8,7 +8,7 @@ import type {
 } from '../../idempotency/coupled/coupled-store.js'
 import type { Belonging, ResultCipher } from './result-cipher.js'
 
-/** The `run` of a store that keeps nothing but sealed results. */
+/** Returns a `run` that stores results only encrypted. */
 export function encryptedRun(store: CoupledStore, sealing: ResultCipher): CoupledStore['run'] {
   return async (request, work) => {
     const belonging = belongingOf(request)
@@ -39,7 +39,7 @@ async function openedFinding<Outcome extends CoupledOutcome>(
   outcome: Outcome,
   open: (kept: Uint8Array) => Promise<Uint8Array | undefined>,
 ): Promise<Outcome | (CoupledFinding & { readonly outcome: 'finished' | 'unreadable' })> {
-  // What is no outcome is for the middleware to tell.
+  // The middleware reports a value that is not an outcome.
   if (outcome?.outcome !== 'finished' || !isUint8Array(outcome.result)) return outcome
   const result = await open(outcome.result)
   return result === undefined ? { outcome: 'unreadable' } : { ...outcome, result }

@@ -18,18 +18,18 @@ import { type Belonging, createResultCipher, type ResultCipher } from './result-
 
 /** Options of `encryptedStore`. */
 export interface EncryptedStoreOptions {
-  /** 1 to 16 ids (1 to 64 of `A-Za-z0-9._-`) to 32 bytes each, which are copied. */
+  /** 1 to 16 keys of 32 bytes each, by id (1 to 64 of `A-Za-z0-9._-`). The bytes are copied. */
   readonly keys: Readonly<Record<string, Uint8Array>>
-  /** The id of the key that encrypts. All of them decrypt. */
+  /** The id of the key that encrypts. All keys decrypt. */
   readonly current: string
-  /** Whether a result that is not encrypted counts: for the roll-out alone. Default: `false`. */
+  /** Whether unencrypted results are accepted, for the roll-out only. Default: `false`. */
   readonly readUnencrypted?: boolean | undefined
 }
 
-/** What `encodeResult` makes begins so; a compact JWE never does. */
+/** The first byte of every result of `encodeResult`; a compact JWE never begins with it. */
 const PLAIN_RESULT_START = '['.charCodeAt(0)
 
-/** What is handed through, where a store has it. */
+/** The functions that are passed through if the store has them. */
 const HANDED_THROUGH = [
   'consume',
   'check',
@@ -48,7 +48,7 @@ const HANDED_THROUGH = [
  */
 type HandedThrough = (typeof HANDED_THROUGH)[number]
 
-/** What an encrypted store can do: all that is known of the store around which it is. */
+/** The functions of an encrypted store: all known functions that the inner store has. */
 export type EncryptedStore<Store extends IdempotencyStore | CoupledStore> = Pick<
   Store,
   keyof Store & HandedThrough
@@ -75,7 +75,7 @@ function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Ar
     return new Map()
   }
   entries.forEach(([id, bytes], index) => {
-    // What has been taken for an id may be a key: only what is too short for one is shown.
+    // A key may have been passed as an id: the message shows only ids that are too short for a key.
     const path = [KEY_ID_FORM.test(id) && id.length < KEY_BYTES ? id : index]
     if (!KEY_ID_FORM.test(id)) fault('must have an id of 1 to 64 of A-Za-z0-9._-', path)
     const isKey = isUint8Array(bytes) && bytes.byteLength === KEY_BYTES
@@ -91,12 +91,12 @@ const coupledSchema = optionsObject({
 })
 
 /**
- * Encrypts the results that a store keeps, as compact JWE (RFC 7516) with `dir` and `A256GCM`. Each
- * opens for its record and fingerprint alone; one that does not open is `unreadable`. So is one that
- * was encrypted with a key that `keys` lacks, but `resolve` leaves that one as it is. Only the known
- * members of a store are handed through, so that nothing gets past the encryption.
+ * Encrypts the results in a store, as compact JWE (RFC 7516) with `dir` and `A256GCM`. A result can be
+ * decrypted only for its record and fingerprint; any other is `unreadable`. So is a result that was
+ * encrypted with a key that is not in `keys`, but `resolve` does not change such a result. Only known
+ * functions of the store are passed through, so that nothing bypasses the encryption.
  *
- * @throws TypeError when `store` is no store of idempotency keys, or an option is unknown, of the
+ * @throws TypeError if `store` is not a store of idempotency keys, or an option is unknown, of the
  * wrong type or out of its range. It never holds a key.
  */
 export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
@@ -123,7 +123,7 @@ export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
   return { ...handedThrough(store), ...keeper, ...leased } as unknown as EncryptedStore<Store>
 }
 
-/** @throws TypeError when it is neither a leased nor a coupled store, or both. */
+/** @throws TypeError if it is neither a leased nor a coupled store, or both. */
 function isCoupled(store: IdempotencyStore | CoupledStore): store is CoupledStore {
   const isLeased = LEASED.some((name) => hasFunctions(store, [name]))
   if (!hasFunctions(store, ['run'])) {
@@ -143,7 +143,7 @@ function encryptedLeases(
   return {
     async reserve(request) {
       const found = await store.reserve(ownedBy(current, request))
-      // What is no reservation is for the middleware to tell: a rejection is taken for an outage.
+      // The middleware reports a value that is not a reservation; a rejection would count as an outage.
       if (found?.outcome !== 'finished' || !isUint8Array(found.result)) return found
       const result = await open(found.result, belongingOf(request))
       return result === undefined ? { outcome: 'unreadable' } : { outcome: 'finished', result }

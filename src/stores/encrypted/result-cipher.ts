@@ -7,24 +7,24 @@ import {
 } from 'jose'
 import { textOfParts } from '../../base/digest.js'
 
-/** What a result belongs to. It opens for nothing else. */
+/** The record and the fingerprint that a result is bound to, and without which it cannot be decrypted. */
 export interface Belonging {
   readonly record: string
   readonly fingerprint: string
 }
 
-/** How results are turned into what is kept, and back. */
+/** Encrypts results for storage, and decrypts them. */
 export interface ResultCipher {
-  /** Encrypts by the current key. Rejects only when the cipher itself fails. */
+  /** Encrypts with the current key. Rejects only if the cipher itself fails. */
   seal(result: Uint8Array, belonging: Belonging): Promise<Uint8Array>
   /**
-   * `undefined` for what none of the keys has sealed for this belonging, or what is damaged. Rejects
-   * only when the cipher itself fails.
+   * Decrypts. Resolves with `undefined` if none of the keys has encrypted it for this belonging, or if it
+   * is damaged. Rejects only if the cipher itself fails.
    */
   open(sealed: Uint8Array, belonging: Belonging): Promise<Uint8Array | undefined>
 }
 
-/** `dir` spares a key to be wrapped for each result, for a limit of 2^32 results a key. */
+/** `dir` avoids a wrapped key per result, at the cost of a limit of 2^32 results per key. */
 const HEADER = { alg: 'dir', enc: 'A256GCM' } as const
 const OPENING = {
   keyManagementAlgorithms: [HEADER.alg],
@@ -32,7 +32,7 @@ const OPENING = {
   maxDecompressedLength: 0,
 }
 
-/** Encrypts results as compact JWE (RFC 7516) by keys of 32 bytes, which are copied. */
+/** Creates a cipher for compact JWE (RFC 7516) with keys of 32 bytes, which are copied. */
 export function createResultCipher(
   bytesById: ReadonlyMap<string, Uint8Array>,
   current: string,
@@ -44,7 +44,7 @@ export function createResultCipher(
     return new CompactEncrypt(plaintext).setProtectedHeader({ ...HEADER, kid }).encrypt(key)
   }
 
-  /** @throws JOSEError unless the header is one of ours, without any further parameter. */
+  /** @throws JOSEError unless `kid` is one of the keys and the header has no further parameter. */
   function keyFor(header: Partial<CompactJWEHeaderParameters>): Promise<CryptoKey> {
     const { alg: _alg, enc: _enc, kid, ...others } = header
     const key = typeof kid === 'string' ? keys.get(kid) : undefined
@@ -52,7 +52,7 @@ export function createResultCipher(
     throw new errors.JWEInvalid('not a header of ours')
   }
 
-  /** jose says the same of a wrong key and of a cipher that fails: what is sealed now must open. */
+  /** jose throws the same error for a wrong key and a failing cipher, so this tests the cipher. */
   async function assertWorking(): Promise<void> {
     const sealed = await encrypt(new Uint8Array(), current)
     await compactDecrypt(sealed, keyFor, OPENING)
@@ -84,22 +84,22 @@ export function createResultCipher(
   }
 }
 
-/** Once for all results: an import for each would cost a fifth more. */
+/** Imports a key once for all results, because an import for each would cost a fifth more. */
 function importKey(bytes: Uint8Array): Promise<CryptoKey> {
   const copy = Uint8Array.from(bytes)
   const key = crypto.subtle.importKey('raw', copy, 'AES-GCM', false, ['encrypt', 'decrypt'])
-  // Whoever needs the key is told.
+  // Prevents an unhandled rejection: callers that await the key get the error.
   key.catch(() => {})
   return key
 }
 
-/** Tells where it ends, so that no result can be taken for a part of it. */
+/** Encodes the length of each part, so that no part of a result can be taken for the prefix. */
 const prefixOf = ({ record, fingerprint }: Belonging): Buffer =>
   Buffer.from(textOfParts([record, fingerprint]))
 
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-/** jose also reads base64url with white space, padding and bits that do not count. */
+/** jose also accepts base64url with white space, padding and unused bits. */
 const isCanonical = (jwe: string): boolean =>
   jwe.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)

@@ -1,13 +1,13 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Level, Line } from './line.js'
 
-/** What a log is told of the lines that it did not get. */
+/** The log entry about lines that were left out. */
 export interface LeftOut {
   readonly type: 'left_out'
   readonly reason: string
-  /** Absent where several callers share the lines. */
+  /** Absent if several callers share the count. */
   readonly caller?: string
-  /** Of a key set. */
+  /** Present for lines about a key set. */
   readonly jwksUri?: string
   readonly lines: number
 }
@@ -15,37 +15,37 @@ export interface LeftOut {
 export interface BurstOptions {
   readonly burst: number
   readonly everyMs: number
-  /** Told once for the lines that were left out since the last that was written. */
+  /** Called once for the lines that were left out since the last written one. */
   report(level: Level, leftOut: LeftOut): void
 }
 
 export interface Bursts {
-  /** Whether the line is to be written. */
+  /** Returns whether to write the line. */
   admit(line: Line): boolean
-  /** Reports what was left out so far, and stops the timer. */
+  /** Reports the lines that were left out so far, and stops the timer. */
   flush(): void
 }
 
-/** A `sub` that is not approved is a text of the caller's choice: there may be any number of them. */
+/** Limits memory: an unapproved `sub` is chosen by the caller, so their number is unlimited. */
 const MAX_COUNTS = 1000
 
-/** Lives until `everyMs` after the last line that was written. */
+/** A count of lines, stored until `everyMs` after the last written one. */
 interface Count {
   readonly level: Level
   readonly about: Omit<LeftOut, 'type' | 'lines'>
-  /** When the lines of the last `everyMs` were written: at most `burst`. */
+  /** The times of the lines written in the last `everyMs`; at most `burst`. */
   readonly writtenAt: number[]
   endsAt: number
   leftOut: number
 }
 
 /**
- * Admits at most `burst` lines of one reason and caller in any `everyMs`. Once it has left one out, it
- * leaves out all until `everyMs` after the last that was written; then it reports how many those were.
- * While there are `MAX_COUNTS`, further callers of a reason share one.
+ * Admits at most `burst` lines per reason and caller in any `everyMs`. Once it has left one out, it
+ * leaves out all until `everyMs` after the last written one, then reports their number. If there are
+ * `MAX_COUNTS` counts, further callers of a reason share one.
  */
 export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
-  // In the order of their ends: each line that is written puts its count last.
+  // Ordered by `endsAt`: a written line moves its count to the end.
   const counts = new Map<string, Count>()
   let timer: NodeJS.Timeout | undefined
 

@@ -7,17 +7,17 @@ import type { StoreEvent } from '../../base/decision/store-call.js'
 
 export type Level = 'info' | 'warn' | 'error'
 
-/** A line of the log, and the reason and the caller by which lines are counted. */
+/** A log line, with the reason and the caller by which lines are counted. */
 export interface Line {
   readonly level: Level
-  /** Holds nothing that a caller chose: that is in the event. */
+  /** Holds no data chosen by a caller; such data is in the event. */
   readonly message: string
   readonly reason: string
   readonly caller?: string | undefined
   readonly jwksUri?: string
 }
 
-/** `undefined` for what the log does not tell. */
+/** `undefined` if the event is not logged. */
 export type Told = Line | undefined
 
 export function lineOfDecision(event: DecisionEvent): Line {
@@ -38,7 +38,7 @@ export function lineOfDecision(event: DecisionEvent): Line {
 
 type AcceptedReason = RunEnd | 'reserved' | 'replayed' | 'transaction_used_late' | 'answer_unsent'
 
-/** Ends after which a retry gets another answer than the first request are warned about. */
+/** The level is `warn` if a retry gets another answer than the first request. */
 const RUN_ENDS: Record<AcceptedReason, readonly [Level, string]> = {
   reserved: ['info', 'A write has reserved its key.'],
   replayed: ['info', 'A retry has got the kept result.'],
@@ -117,7 +117,7 @@ export function lineOfDenylist(event: DenylistEvent): Line {
   }
 }
 
-/** The other calls that fail are told by what became of their requests. */
+/** Logs failed renewals only: other failed calls show in the events of their requests. */
 export function lineOfStore({ operation, ok }: StoreEvent): Told {
   if (ok || operation !== 'renew') return undefined
   const message = 'The lease of a write could not be renewed.'

@@ -19,27 +19,27 @@ import {
   type Told,
 } from './line.js'
 
-/** What `logDecisions` writes to: pino, `console`, or anything else with these functions. */
+/** The logger that `logDecisions` writes to: pino, `console`, or any object with these functions. */
 export interface Logger {
-  /** Each takes an event, as the channels tell it, and a sentence that says what it means. */
+  /** Accepted requests and changes. Each function gets an event and a sentence that explains it. */
   info(event: object, message: string): unknown
   /** Refusals, and writes whose retry will get another answer. */
   warn(event: object, message: string): unknown
-  /** Faults of this side. */
+  /** Failures of this service. */
   error(event: object, message: string): unknown
 }
 
 /** Options of `logDecisions`. */
 export interface LogOptions {
-  /** Writes at `info` what was accepted, too. Default: `false`. */
+  /** Also logs accepted requests, at `info`. Default: `false`. */
   readonly accepted?: boolean | undefined
-  /** How many lines of one reason and caller are written in `everySeconds`, 1 to 1000. Default: 10. */
+  /** Maximum number of lines per reason and caller in `everySeconds`, 1 to 1000. Default: 10. */
   readonly burst?: number | undefined
-  /** Seconds, an integer from 1 to 3600. Default: 10. */
+  /** The period of `burst` in seconds, an integer from 1 to 3600. Default: 10. */
   readonly everySeconds?: number | undefined
 }
 
-/** When each of them was written is remembered. */
+/** Limits memory: the time of each of these lines is stored. */
 const MAX_BURST = 1000
 const MAX_SECONDS = 3600
 
@@ -61,14 +61,14 @@ function isLogger(value: unknown): boolean {
 }
 
 /**
- * Writes to a log what the package tells on its channels: refusals at `warn`, faults of this side at
- * `error`, changes of keys and denylists at `info`. Of one reason and caller it writes at most `burst`
- * lines in any `everySeconds`, then one that says how many were left out. Call it once in a process: each
- * call writes everything. What the logger throws has no effect.
+ * Logs the events that the package publishes on its channels: refusals at `warn`, failures of this
+ * service at `error`, changes of keys and denylists at `info`. It writes at most `burst` lines per reason
+ * and caller in any `everySeconds`, then one with the number of lines left out. Call it once per process,
+ * because each call logs every event. Errors of the logger have no effect.
  *
- * Returns a function that stops it, and first writes how much was left out so far.
+ * Returns a function that stops the logging and writes how many lines were left out so far.
  *
- * @throws TypeError when the logger lacks a function, or an option is unknown or of the wrong type.
+ * @throws TypeError if the logger lacks a function, or an option is unknown or of the wrong type.
  */
 export function logDecisions(logger: Logger, options: LogOptions = {}): () => void {
   parseOptions('logDecisions', loggerSchema, { logger })
@@ -79,7 +79,7 @@ export function logDecisions(logger: Logger, options: LogOptions = {}): () => vo
       const returned = logger[level](event, message)
       if (typeof returned === 'object') Promise.resolve(returned).catch(() => {})
     } catch {
-      // A log that cannot be written to changes nothing.
+      // Errors of the logger have no effect on requests.
     }
   }
 

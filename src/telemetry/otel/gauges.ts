@@ -5,9 +5,9 @@ import { addressOf } from '../../verification/key-set/address.js'
 import type { KeySetHealth } from '../../verification/key-set/key-set.js'
 import { ATTRIBUTE, METRIC } from './names.js'
 
-/** What the gauges ask of a `serviceAuth`. */
+/** The part of a `serviceAuth` that the gauges read. */
 export interface ObservedServiceAuth {
-  /** Its state, from memory. */
+  /** Returns its state, from memory. */
   health(): {
     readonly keySet: KeySetHealth
     readonly denylists?: readonly DenylistHealth[] | undefined
@@ -15,7 +15,7 @@ export interface ObservedServiceAuth {
   }
 }
 
-/** Shows the states of these policies, asked for whenever metrics are collected. */
+/** Reads and reports the states of these policies whenever metrics are collected. */
 export function observeHealth(
   meter: Meter,
   serviceAuths: readonly ObservedServiceAuth[],
@@ -28,7 +28,7 @@ export function observeHealth(
       try {
         read(auth, readings)
       } catch {
-        // The others are still worth showing.
+        // Still report the others.
       }
     }
     for (const name of GAUGES) {
@@ -71,7 +71,7 @@ interface Reading {
   readonly attributes: Attributes
 }
 
-/** Of one series there can be one value, while several policies may have the same attributes. */
+/** One value per series, although several policies may have the same attributes. */
 type Readings = Record<Gauge, Map<unknown, Reading>>
 
 const createReadings = (): Readings => ({
@@ -86,7 +86,7 @@ type Merge = (earlier: number, value: number) => number
 
 const sum: Merge = (earlier, value) => earlier + value
 
-/** Adds the state of one policy. Of two values of one series the worse is shown; requests add up. */
+/** Adds the state of one policy. The worse of two values of a series is reported; requests are added. */
 function read(auth: ObservedServiceAuth, readings: Readings): void {
   const { keySet, denylists, tokenCache } = auth.health()
   const add = (gauge: Gauge, merge: Merge, { value, attributes }: Reading): void => {

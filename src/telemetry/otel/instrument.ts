@@ -11,17 +11,17 @@ import { peerOf } from './peer.js'
 
 /** Options of `instrument`. */
 export interface InstrumentOptions {
-  /** One, or a list: what the gauges of key sets, denylists and token caches are read from. */
+  /** One or a list: the source of the gauges of key sets, denylists and token caches. */
   readonly serviceAuth?: ObservedServiceAuth | readonly ObservedServiceAuth[] | undefined
-  /** Default: the global one, as it is when `instrument` is called. */
+  /** Default: the global provider at the time of the call. */
   readonly meterProvider?: MeterProvider | undefined
-  /** Notes on the active span what was decided. Default: `true`. */
+  /** Sets decisions as attributes of the active span. Default: `true`. */
   readonly spans?: boolean | undefined
 }
 
-/** What `instrument` has begun. */
+/** A running instrumentation, which `instrument` has started. */
 export interface Instrumentation {
-  /** Ends it; may be called again. */
+  /** Stops it; may be called again. */
   stop(): void
 }
 
@@ -45,11 +45,11 @@ const schema = optionsObject({
 })
 
 /**
- * Gives OpenTelemetry what the package tells on its channels, as metrics and as attributes of the
- * active span. Call it once in a process, after the SDK has been started: each call counts everything.
- * What a meter or a span throws later has no effect on requests.
+ * Reports the events that the package publishes on its channels to OpenTelemetry, as metrics and as
+ * attributes of the active span. Call it once per process, after the SDK has started, because each call
+ * counts every event. Later errors of a meter or a span have no effect on requests.
  *
- * @throws TypeError when an option is unknown or of the wrong type.
+ * @throws TypeError if an option is unknown or of the wrong type.
  */
 export function instrument(options: InstrumentOptions = {}): Instrumentation {
   const { serviceAuth, meterProvider, spans } = parseOptions('instrument options', schema, options)
@@ -68,7 +68,7 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
   })
 }
 
-/** Notes on the active span, which is the request's, what was decided last. */
+/** Sets the last decision as attributes of the active span, which is the request's. */
 function noteOnSpans(): StopListening[] {
   return [
     listenTo<DecisionEvent>('decision', (event) =>
@@ -94,7 +94,7 @@ function noteOnSpans(): StopListening[] {
   ]
 }
 
-/** A span that has ended, or is not sampled, is left alone. */
+/** Skips a span that has ended or is not sampled. */
 function note(attributes: () => Attributes): void {
   const span = trace.getActiveSpan()
   if (span?.isRecording()) span.setAttributes(attributes())

@@ -7,12 +7,12 @@ import type { StoreEvent } from '../../base/decision/store-call.js'
 import { ATTRIBUTE, METRIC } from './names.js'
 import { peerOf } from './peer.js'
 
-/** Seconds: from a Redis in the same rack to one that is about to be given up. */
+/** In seconds, from a Redis in the same rack to a call that is about to time out. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
 type Listen = () => StopListening
 
-/** Makes the counters; the function that is returned begins to count what the channels tell. */
+/** Creates the counters; the returned function starts counting the events of the channels. */
 export function createCounters(meter: Meter): () => StopListening[] {
   const counters = [decisions(meter), keys(meter), fetches(meter), storeCalls(meter)]
   return () => counters.map((listen) => listen())
@@ -47,7 +47,7 @@ function keys(meter: Meter): Listen {
   })
   return () =>
     listenTo<IdempotencyEvent>('idempotency', (event) => {
-      // Told beside the end of the run.
+      // Published in addition to the end of the run.
       if (BESIDE_ENDS.has(event.reason)) return
       if (isRunEnd(event)) runs.add(1, { [ATTRIBUTE.runEnd]: event.reason })
       else reservations.add(1, { [ATTRIBUTE.outcome]: event.reason, ...peerOf(event) })

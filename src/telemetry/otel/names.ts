@@ -1,4 +1,4 @@
-/** The name of the scope, as OpenTelemetry shows it. */
+/** The name of the instrumentation scope. */
 export const SCOPE = 'express-service-auth'
 
 export const METRIC = {

@@ -3,12 +3,12 @@ import type { DecisionEvent } from '../../base/decision/decision-event.js'
 import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import { ATTRIBUTE } from './names.js'
 
-/** With these the policy may not name the caller: who denies one need not look whether it does. */
+/** Refusals whose caller may be unknown to the policy: a denylist may name any caller. */
 const OF_ANY_CALLER: readonly string[] = ['caller_not_approved', 'caller_denied']
 
 /**
- * Only callers that the policy names: any other `sub` is a text of the caller's choice, and each would
- * be a series of its own.
+ * Returns only callers that the policy names. Any other `sub` is chosen by the caller, and each would
+ * create another time series.
  */
 export function peerOf(event: DecisionEvent | IdempotencyEvent): Attributes {
   const { caller } = event

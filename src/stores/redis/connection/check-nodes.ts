@@ -5,10 +5,10 @@ import type { Connection } from './redis-connection.js'
 import { attemptFor, faultText, persist, within } from './redis-deadline.js'
 import { type Script, script } from './script.js'
 
-/** What a check needs to know of the store. */
+/** The properties of the store that a check depends on. */
 export interface CheckOptions {
   readonly connection: Connection
-  /** Milliseconds that each command may take. */
+  /** Milliseconds for each command. */
   readonly timeoutMs: number
   readonly prefix: string
   /** Whether the store waits for replicas. */
@@ -16,11 +16,11 @@ export interface CheckOptions {
 }
 
 /**
- * Checks every node that takes writes. Persistence is the operator's choice and is not checked.
+ * Checks every node that accepts writes. Persistence is the operator's choice and is not checked.
  *
  * @returns warnings
- * @throws ServiceAuthError `unavailable` if a node cannot be reached or does not serve at present,
- * `unfit` if it would lose reservations, takes no writes, or denies the user a right that the store needs.
+ * @throws ServiceAuthError `unavailable` if a node cannot be reached or is not ready, `unfit` if it
+ * would lose reservations, accepts no writes, or denies the user a permission that the store needs.
  */
 export async function checkMasters(options: CheckOptions): Promise<readonly string[]> {
   const masters = await options.connection.masters().catch((error: Error) => {
@@ -63,8 +63,8 @@ function checkInfo(name: string, info: string): void {
 }
 
 /**
- * Runs each command that the store's scripts use, on a key that expires at once, and returns the errors
- * as pairs of command and text.
+ * Runs each command that the store's scripts use, on a key that expires immediately. Returns the errors
+ * as pairs of command and message.
  */
 export const TRY_COMMANDS: Script = script(`
 local key, refused = KEYS[1], {}
@@ -78,13 +78,13 @@ end
 return refused
 `)
 
-/** How Redis says so outside and inside a script, from 6.2 on. */
+/** Permission errors of Redis outside and inside scripts, from version 6.2. */
 const NO_PERMISSION = /^NOPERM|no permissions|can't run this command|can't access at least one/i
 
 async function checkRights(node: Redis, options: CheckOptions): Promise<void> {
   const { connection, prefix, waits } = options
   const key = keyOn(node, connection.link.client as Redis | Cluster, prefix)
-  // A slot of this node that the prefix leads to: without one, the store never writes to it.
+  // Without a key in a slot of this node, the store never writes to it.
   if (key === undefined) return
   const call = { script: TRY_COMMANDS, key, args: [] }
   await run(node, options, () => connection.link.evaluateSource(call))
@@ -99,7 +99,7 @@ async function checkRights(node: Redis, options: CheckOptions): Promise<void> {
 
 const MAX_TRIES = 20_000
 
-/** A key with the prefix that the node serves; `undefined` if there is none. */
+/** Returns a key with the prefix that the node serves; `undefined` if none is found. */
 function keyOn(node: Redis, client: Redis | Cluster, prefix: string): string | undefined {
   const base = `${prefix}t:check`
   if (!client.isCluster) return base

@@ -3,9 +3,9 @@ import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from '
 export type Client = Redis | Cluster
 
 const MAX_RECONNECT_DELAY_MS = 500
-/** A server may take this much longer to say something than anybody waits for it. */
+/** The extra time for a server to send anything, after the last caller has timed out. */
 const PATIENCE_MS = 1000
-/** To open a connection, TLS included, may take longer than a reply. */
+/** Opening a connection, including TLS, may take longer than a reply. */
 const CONNECT_PATIENCE_MS = 1500
 const MAX_CONNECT_TIMEOUT_MS = 10_000
 const LOADING_RETRY_MS = 500
@@ -15,14 +15,14 @@ const MAX_REDIRECTIONS = 16
 const reconnectDelay = (attempt: number): number =>
   Math.min(MAX_RECONNECT_DELAY_MS, 25 * 2 ** Math.min(attempt, 10))
 
-/** After how long a connection on which nothing comes back is replaced. */
+/** Returns the milliseconds after which a connection without any reply is replaced. */
 export const patienceOf = (longestReplyMs: number): number => longestReplyMs + PATIENCE_MS
 
 const CREDENTIALS = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const
 
 /**
- * Makes `options`, which a connection reads when it logs in, return what the user's client has at that
- * moment: short-lived passwords are replaced there while the process runs.
+ * Makes the credentials in `options` follow those of the app's client. Connections read them at login,
+ * and the app may replace short-lived passwords while the process runs.
  */
 function followCredentials(options: RedisOptions, usersNow: () => RedisOptions): void {
   for (const name of CREDENTIALS) {
@@ -31,8 +31,8 @@ function followCredentials(options: RedisOptions, usersNow: () => RedisOptions):
 }
 
 /**
- * A cluster's client like `users`, whose nodes log in with what `redisOptions` of `users` have at that
- * moment, unless a startup node has credentials of its own.
+ * Duplicates the cluster client `users`. The nodes of the copy log in with the credentials that
+ * `redisOptions` of `users` holds at that time, unless a startup node has its own.
  */
 export function duplicateFollowing(
   users: Cluster,
@@ -53,8 +53,9 @@ export function duplicateFollowing(
 }
 
 /**
- * A client of the store's own for the same server, with the user's options but for those that its
- * bounds and its order need otherwise. Nothing on it waits longer than `longestReplyMs` by intent.
+ * Creates a dedicated client for the same server. It has the options of the app's client, except those
+ * that would break the store's time limits or the order of its commands. By design, no reply on it is
+ * awaited for longer than `longestReplyMs`.
  */
 export function duplicateClient(users: Client, longestReplyMs: number): Client {
   return users.isCluster
@@ -62,14 +63,14 @@ export function duplicateClient(users: Client, longestReplyMs: number): Client {
     : duplicateRedis(users as Redis, longestReplyMs)
 }
 
-/** `keyPrefix`: another than the client's, whose node in a cluster may lack it. */
+/** `keyPrefix` replaces that of the client: a node of a cluster may lack it. */
 export function duplicateRedis(users: Redis, longestReplyMs: number, keyPrefix?: string): Redis {
   const { connectionName } = users.options
   const own = users.duplicate({
     ...ownOptions(longestReplyMs),
     connectionName: undefined,
-    // To a sentinel's client the check of the role belongs. Others would only wait longer with it:
-    // a server that is loading says so itself.
+    // With sentinels, the ready check includes the role. Without them it would only add a delay,
+    // because a server that is loading replies with an error.
     enableReadyCheck: Boolean(users.options.sentinels),
     ...(keyPrefix !== undefined && { keyPrefix }),
   })
@@ -87,7 +88,7 @@ function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
     enableReadyCheck: true,
     enableAutoPipelining: false,
     shardedSubscribers: false,
-    // A refresh that ends after the client has been closed would set its timer again, forever.
+    // A refresh that ends after the client was closed would set its timer again, forever.
     slotsRefreshInterval: undefined,
     scaleReads: 'master',
     maxRedirections: MAX_REDIRECTIONS,
@@ -96,14 +97,14 @@ function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
     retryDelayOnClusterDown: RETRY_DELAY_IN_CLUSTER_MS,
     retryDelayOnTryAgain: RETRY_DELAY_IN_CLUSTER_MS,
     clusterRetryStrategy: reconnectDelay,
-    // A node that has gone is looked for in the cluster again.
+    // If a node has gone, the cluster is queried for its nodes again.
     clusterNodeRetryStrategy: null,
-    // Not every release of ioredis keeps the user's password and TLS beside these.
+    // Not every release of ioredis merges these with the password and TLS options of the app's client.
     redisOptions: {
       ...users.options.redisOptions,
       ...ownOptions(longestReplyMs),
       enableReadyCheck: false,
-      // Nothing else tells which node is silent.
+      // Nothing else shows which node is silent.
       socketTimeout: patienceOf(longestReplyMs),
     },
   })
@@ -113,25 +114,25 @@ function ownOptions(longestReplyMs: number) {
   const connectTimeout = Math.min(MAX_CONNECT_TIMEOUT_MS, longestReplyMs + CONNECT_PATIENCE_MS)
   return {
     lazyConnect: true,
-    // Of our scripts' names, none may mean another.
+    // Custom commands of the app's client must not replace those of the store.
     scripts: {},
-    // A server that hangs does not answer a polite end.
+    // A server that hangs does not complete a graceful close.
     disconnectTimeout: 0,
-    // When a connection is closed before these commands are answered, ioredis 5 takes it for ready and
-    // never connects again. The same holds for a connection's name.
+    // If a connection is closed before the replies to these commands, ioredis 5 treats it as ready and
+    // never reconnects. The same applies to `connectionName`.
     disableClientInfo: true,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     enableAutoPipelining: false,
     commandTimeout: undefined,
     blockingTimeout: undefined,
-    // In ioredis 5 its timer outlives the connection, ends the next one and holds the process open:
-    // stall-detector.ts takes its place.
+    // In ioredis 5 its timer outlives the connection, closes the next one and holds the process open.
+    // stall-detector.ts replaces it.
     socketTimeout: undefined,
     connectTimeout,
-    // Without it a sentinel that says nothing is waited for without end.
+    // Without it, ioredis waits forever for a silent sentinel.
     sentinelCommandTimeout: connectTimeout,
-    // With no retries nothing is left to be resent; without this a command may stay unsettled.
+    // Without retries nothing is ever resent, but without this option a command may never settle.
     autoResendUnfulfilledCommands: true,
     maxLoadingRetryTime: LOADING_RETRY_MS,
     monitor: false,
@@ -143,7 +144,7 @@ function ownOptions(longestReplyMs: number) {
     himportFieldsets: undefined,
     retryStrategy: reconnectDelay,
     sentinelRetryStrategy: reconnectDelay,
-    // After a failover the address may lead to what has become a replica.
+    // After a failover, the server at this address may have become a replica.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   } as const
 }

@@ -5,9 +5,9 @@ import type { Client } from './dedicated-client.js'
 import { faultText, isServersAnswer } from './redis-deadline.js'
 
 /**
- * Checks that the name of a function got a client of ioredis.
+ * Checks that the function `caller` got a client of ioredis.
  *
- * @throws TypeError when it is none, or its database is not a number: ioredis would use database 0.
+ * @throws TypeError if it is not one, or if its `db` is not a number: ioredis would use database 0.
  */
 export function requireClient(caller: string, redis: Redis | Cluster): void {
   if (typeof redis?.duplicate !== 'function' || typeof redis.isCluster !== 'boolean') {
@@ -23,10 +23,11 @@ const databaseOf = (client: Client): number =>
   client.isCluster ? 0 : Number((client as Redis).options.db ?? 0)
 
 /**
- * ioredis reports `ready` although Redis may still refuse the login or the database, and commands sent
- * by then would run as the default user or in database 0. Returns `undefined` if neither applies.
+ * Resolves once Redis has accepted the login and the database. ioredis reports `ready` before that, and
+ * commands sent meanwhile would run as the default user or in database 0. Returns `undefined` if the
+ * client needs neither.
  *
- * @throws Error with the reply of Redis, or that the connection was closed.
+ * @throws Error with the reply of Redis, or because the connection was closed.
  */
 export function confirmHandshake(client: Client): Promise<unknown> | undefined {
   if (client.isCluster) return undefined
@@ -44,10 +45,10 @@ async function confirm(redis: Redis): Promise<void> {
   redis.on('error', note)
   try {
     await (db === 0 ? redis.ping() : redis.select(db))
-    // ioredis 5 emits the error of a login after it has settled what Redis replied next.
+    // ioredis 5 emits the error of a login after it has settled the next command.
     await endOfTick()
   } catch (error) {
-    // A user without PING, and a server that is loading, have passed the login.
+    // Errors for a user without PING, or from a server that is loading, come after the login.
     const isRefused = db !== 0 || !isServersAnswer(error) || NO_LOGIN.test(error.message)
     if (isRefused) throw loginFault ?? error
   } finally {
@@ -60,7 +61,7 @@ const NO_LOGIN = /^(WRONGPASS|NOAUTH)\b/
 
 const TLS_FAULT = /before secure TLS connection|wrong version number|packet length too long|EPROTO/
 
-/** Why the client has no usable connection; empty if nothing is known. */
+/** Returns the message for a client without a usable connection. */
 export function connectionFault(client: Client, fault: Error | undefined): string {
   if (isServersAnswer(fault)) {
     const db = databaseOf(client)
@@ -74,7 +75,7 @@ export function connectionFault(client: Client, fault: Error | undefined): strin
   return `Redis is out of reach${text}${hint}`
 }
 
-/** Redis waits for the end of a line, so that a TLS handshake with a plain port gets no reply. */
+/** Redis waits for the end of a line, so a TLS handshake with a port without TLS gets no reply. */
 function isWithoutTls(client: Client, fault: Error | undefined): boolean {
   if (fault !== undefined && TLS_FAULT.test(fault.message)) return true
   if (client.isCluster) return false

@@ -2,7 +2,7 @@ const SLOTS = 16_384
 /** CRC-16/XMODEM. */
 const POLYNOMIAL = 0x1021
 
-/** The slot of a cluster that a key belongs to (Redis cluster specification: key distribution). */
+/** Returns the cluster slot of a key (Redis cluster specification: key distribution). */
 export function slotOf(key: string): number {
   let crc = 0
   for (const byte of Buffer.from(hashedPart(key))) {
@@ -15,7 +15,7 @@ export function slotOf(key: string): number {
   return crc % SLOTS
 }
 
-/** What stands between the first brace and the next, unless that is nothing. */
+/** Returns the hash tag, between the first `{` and the next `}`; if it is empty or missing, the key. */
 function hashedPart(key: string): string {
   const start = key.indexOf('{')
   const end = start === -1 ? -1 : key.indexOf('}', start + 1)

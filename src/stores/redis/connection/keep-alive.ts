@@ -1,9 +1,9 @@
-/** Far longer than any work that is waited for: the timer does nothing. */
+/** Far longer than any such work. The timer does nothing. */
 const INTERVAL_MS = 60_000
 
 /**
- * Holds the process open until the work is done: between two tries there is no connection, and a
- * program that waits for nothing else would end without an answer.
+ * Holds the process open until the work is done. Between two attempts there is no connection, so a
+ * program without other pending work would exit without a result.
  */
 export async function heldOpen<T>(work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => {}, INTERVAL_MS)

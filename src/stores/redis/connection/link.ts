@@ -21,23 +21,23 @@ export interface Call {
 }
 
 /**
- * One client of the store's own. It connects when it is first needed, and again when it is cut off,
- * in the async context in which the link was opened.
+ * A dedicated client. It connects on first use and reconnects after a disconnect, in the async context
+ * in which the link was opened.
  */
 export interface Link {
   readonly client: Client
-  /** `undefined` when it is ready. @throws NotConfirmed when it is not in time. */
+  /** Returns `undefined` if it is ready. @throws NotConfirmed if it is not ready in time. */
   untilReady(attempt: Attempt): Promise<void> | undefined
-  /** Sends the call by its digest; the commands of one tick leave together. */
+  /** Sends the call with the script's digest; the commands of one tick are sent together. */
   evaluateKnown(call: Call): Promise<unknown>
-  /** Sends the call with its source. */
+  /** Sends the call with the script's source. */
   evaluateSource(call: Call): Promise<unknown>
-  /** Counts a reply that comes on this connection as due until it has come. */
+  /** Counts a reply on this connection as pending until it settles, and returns it. */
   watch<T>(reply: Promise<T>): Promise<T>
   close(): void
 }
 
-/** The parts of ioredis that its types leave out. */
+/** Functions of ioredis that its types omit. */
 type RunScript = (
   script: string,
   keys: 1,
@@ -53,15 +53,15 @@ interface Scripts {
 export const isUnknownScript = (error: unknown): boolean =>
   isServersAnswer(error) && error.message.startsWith('NOSCRIPT')
 
-/** Before a connection is replaced whose login or database Redis refuses. */
+/** The delay before reconnecting if Redis refuses the login or the database. */
 const REFUSED_RETRY_MS = 500
 
-/** A connection on which a reply is due and nothing has come back for `patienceMs` is replaced. */
+/** Replaces the connection if a reply is pending and nothing has arrived for `patienceMs`. */
 export function openLink(client: Client, patienceMs: number): Link {
   const scripts = client as unknown as Scripts
   const waiters = new Set<() => void>()
   const corkForThisTick = client.isCluster ? () => {} : createCork(client as Redis)
-  // In a cluster ioredis replaces the node that is silent (see dedicated-client.ts).
+  // In a cluster, ioredis replaces the connection of a silent node (see dedicated-client.ts).
   const silence = client.isCluster
     ? undefined
     : watchForSilence(patienceMs, () => client.disconnect(true))
@@ -78,8 +78,8 @@ export function openLink(client: Client, patienceMs: number): Link {
     corkForThisTick()
     return watch(ask())
   }
-  // A cluster's client connects to a node when a command first needs it. That connection outlives the
-  // request, so the command must not be sent in the request's context.
+  // A cluster client connects to a node when a command first needs it. That connection outlives the
+  // request, so the command must not be sent in the async context of the request.
   const sendInContext = client.isCluster ? AsyncResource.bind(send) : send
 
   function letWaitersProceed(): void {
@@ -87,7 +87,7 @@ export function openLink(client: Client, patienceMs: number): Link {
     waiters.clear()
   }
 
-  // Faults reach whoever waits; without a listener they would be printed.
+  // Waiting calls get the errors; without a listener, ioredis would print them.
   client.on('error', (error: Error & { readonly lastNodeError?: Error }) => {
     lastFault = error.lastNodeError ?? error
   })
@@ -128,7 +128,7 @@ export function openLink(client: Client, patienceMs: number): Link {
       if (isClosed) throw new NotConfirmed('the store is closed', attempt.mayHaveRun, 'closed')
       if (client.status === 'ready' && isUsable) return undefined
       if (client.status === 'wait' || client.status === 'end') connect()
-      // Nothing of those who have given up may stay behind: an outage can be long.
+      // Calls that have timed out must leave nothing in memory, because an outage can be long.
       return new Promise((resolve, reject) => {
         const callOff = atDeadline(attempt, () => {
           waiters.delete(proceed)
@@ -164,7 +164,7 @@ function outOfReach(
   return new NotConfirmed(connectionFault(client, fault), mayHaveRun, code)
 }
 
-/** Commands of one tick leave in one packet: each would cost a system call of its own. */
+/** Corks the stream for one tick, so that its commands need one system call instead of one each. */
 function createCork(client: Redis): () => void {
   let corked: Redis['stream'] | undefined
 
@@ -181,9 +181,9 @@ function createCork(client: Redis): () => void {
 }
 
 /**
- * Sends the call once, when the link is ready; what Redis does not know any more, with its source.
+ * Sends the call once the link is ready. If Redis does not have the script, sends it with its source.
  *
- * @throws NotConfirmed when there is no reply in time, or what ioredis rejects with.
+ * @throws NotConfirmed if there is no reply in time, or the error of ioredis.
  */
 export async function evaluate(link: Link, call: Call, attempt: Attempt): Promise<unknown> {
   const becomingReady = link.untilReady(attempt)

@@ -4,19 +4,19 @@ import { type Client, duplicateClient, patienceOf } from './dedicated-client.js'
 import { type Call, evaluate, type Link, openLink } from './link.js'
 import { type Attempt, attemptFor, NotConfirmed, persist, within } from './redis-deadline.js'
 
-/** Runs scripts on a connection of the store's own, each within `timeoutMs`. */
+/** Runs scripts on a dedicated connection, each within `timeoutMs`. */
 export interface Connection {
   readonly link: Link
   readonly health: HealthWatch
   /**
-   * Repeats a call whose reply was lost, which must have no further effect.
+   * Runs a call, and repeats it if its reply was lost. A repeated call must have no further effect.
    *
-   * @throws NotConfirmed when there was no reply in time, or an Error with what Redis said.
+   * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
    */
   run(call: Call, attempt?: Attempt): Promise<unknown>
-  /** The nodes that take writes, as they are now. @throws NotConfirmed when that is not known in time. */
+  /** Returns the nodes that now accept writes. @throws NotConfirmed if they are not known in time. */
   masters(): Promise<readonly Redis[]>
-  /** Lets the health tell how this ends, and returns it. */
+  /** Records in the health how the promise settles, and returns it. */
   watch<T>(answer: Promise<T>): Promise<T>
   close(): void
 }

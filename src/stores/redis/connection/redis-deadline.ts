@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StoreFault } from '../../store-health.js'
 
-/** One thing that is asked of Redis, however often it has to be sent. */
+/** One Redis operation, with its retries. */
 export interface Attempt {
-  /** A moment of `performance.now`, after which nobody waits any more. */
+  /** The time of `performance.now` at which the operation times out. */
   readonly deadline: number
-  /** Whether it was sent, and may yet take effect. */
+  /** Whether it was sent, so that it may take effect. */
   mayHaveRun: boolean
-  /** Whether it was sent again, because the first reply was lost. */
+  /** Whether it was sent again after a lost reply. */
   isRepeated: boolean
 }
 
@@ -19,10 +19,10 @@ export const attemptFor = (timeoutMs: number): Attempt => ({
 
 export const isOver = ({ deadline }: Attempt): boolean => performance.now() >= deadline
 
-/** Redis has not confirmed what it was asked: the store is out of reach. */
+/** The error if Redis has not confirmed an operation: the store cannot be reached. */
 export class NotConfirmed extends Error {
   override readonly name: string = 'NotConfirmed'
-  /** Whether it was asked, so that it may have happened or may happen yet. */
+  /** Whether the operation was sent, so that it may have taken effect or still may. */
   readonly mayHaveRun: boolean
   readonly code: StoreFault
 
@@ -33,13 +33,13 @@ export class NotConfirmed extends Error {
   }
 }
 
-/** An error that Redis sent: nothing has come of the command. */
+/** Whether Redis sent the error, so that the command had no effect. */
 export const isServersAnswer = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'ReplyError'
 
 /**
- * What a client's error says, and nothing of what was sent: ioredis attaches the command, and Redis
- * quotes the arguments of one that it does not know, passwords included.
+ * Returns the message of a client's error without anything that was sent. ioredis attaches the command,
+ * and Redis quotes the arguments of unknown commands, including passwords.
  */
 export const faultText = ({ message }: Error): string =>
   message.replace(/,? with args beginning with:.*$/s, '')
@@ -47,7 +47,7 @@ export const faultText = ({ message }: Error): string =>
 const noReply = ({ mayHaveRun }: Attempt): NotConfirmed =>
   new NotConfirmed('Redis gave no reply in time', mayHaveRun)
 
-/** @throws NotConfirmed at the attempt's deadline. */
+/** @throws NotConfirmed at the deadline of the attempt. */
 export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const callOff = atDeadline(attempt, () => reject(noReply(attempt)))
@@ -65,9 +65,9 @@ export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
 }
 
 /**
- * Calls `expire` at the deadline, once what has arrived by then has been read: a busy event loop is
- * not a silent server. `expire` gets the moment of which that is true. Returns what calls it off. The
- * timer never holds the process open.
+ * Calls `expire` at the deadline, after the data that had arrived by then has been read, because a busy
+ * event loop is not a silent server. `expire` gets the time up to which all data has been read. Returns a
+ * function that cancels the timer. The timer never holds the process open.
  */
 export function atDeadline(
   { deadline }: Pick<Attempt, 'deadline'>,
@@ -77,7 +77,7 @@ export function atDeadline(
   const expireUnlessOff = (struckAt: number): void => {
     if (!isOff) expire(struckAt)
   }
-  // A timer may strike a moment too early.
+  // A timer may fire slightly early.
   const strike = (): void => {
     setImmediate(expireUnlessOff, Math.max(deadline, performance.now()))
   }
@@ -89,14 +89,13 @@ export function atDeadline(
   }
 }
 
-/** Between two tries, while the connection comes back. */
+/** The delay between two attempts while the client reconnects. */
 const RETRY_DELAY_MS = 10
 
 /**
- * Tries again for as long as there is time when a connection broke. What is tried must have no
- * further effect the second time.
+ * Retries until the deadline if a connection broke. A repeated `tryOnce` must have no further effect.
  *
- * @throws NotConfirmed when there was no reply in time, or an Error with what Redis said.
+ * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
  */
 export async function persist<T>(attempt: Attempt, tryOnce: () => Promise<T>): Promise<T> {
   for (;;) {

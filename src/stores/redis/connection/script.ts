@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A Lua script of one key: one atomic step on the server. */
+/** A Lua script, which Redis runs atomically. */
 export interface Script {
   readonly source: string
   readonly sha: string

@@ -1,17 +1,17 @@
 import { AsyncResource } from 'node:async_hooks'
 import { atDeadline } from './redis-deadline.js'
 
-/** Notices when a connection says nothing although something was asked on it. */
+/** Detects a connection on which nothing arrives although a reply is pending. */
 export interface SilenceWatch {
-  /** Watches for as long as `reply` is not settled, and returns it. */
+  /** Watches until `reply` settles, and returns it. */
   watch<T>(reply: Promise<T>): Promise<T>
   close(): void
 }
 
 /**
- * Calls `onSilence` when nothing at all has come back for `patienceMs` while a reply was due, and
- * again after each further `patienceMs`. The timer never holds the process open, and runs in the async
- * context in which this was called.
+ * Calls `onSilence` if no reply at all has arrived for `patienceMs` while one was pending, and again after
+ * each further `patienceMs`. The timer never holds the process open, and runs in the async context of
+ * this call.
  */
 export function watchForSilence(patienceMs: number, onSilence: () => void): SilenceWatch {
   let due = 0

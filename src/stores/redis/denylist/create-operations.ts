@@ -21,9 +21,9 @@ import * as rows from './rows.js'
 import * as scripts from './scripts.js'
 
 const MAX_ENTRIES = 10_000
-/** Receivers read all marks with the entries: without a bound they could not read the list in time. */
+/** Receivers read all marks with the entries, so an unlimited number would take them too long. */
 const MAX_MARKS = 10_000
-/** The largest `maxStaleSeconds`: no receiver holds an entry for longer without the list. */
+/** The maximum of `maxStaleSeconds`: no receiver applies an entry for longer without reading the list. */
 const MARK_SECONDS = 604_800
 const schema = optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) })
 
@@ -54,14 +54,14 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
   }
 
   /**
-   * Another program has added or removed rows, or a script failed in the middle. The only step of a write
-   * that reads all rows.
+   * Checks all rows and rebuilds the indexes, because another program has added or removed rows, or a
+   * script failed midway. `deny` and `allow` read all rows only here.
    *
-   * @throws DenylistUnconfirmed when a row is damaged or Redis does not answer; nothing was written.
+   * @throws DenylistUnconfirmed if a row is damaged or Redis does not reply; nothing was written.
    */
   async function checkAndIndex(leftMs: () => number): Promise<void> {
     try {
-      // A write replaces the version, so a damaged one does not count.
+      // A write replaces the version, so a damaged version does not matter.
       const { entries, marks } = rows.readHashes(await ask({ script: scripts.READ }, leftMs()))
       const args = [MARK_SECONDS, entries.size, marks.size].map(String)
       await ask({ script: scripts.INDEX, args }, leftMs())

@@ -14,18 +14,18 @@ import {
 import type { Script } from '../connection/script.js'
 import { CONNECT_TIMEOUT_MS, createClientMaker } from './reconnecting-client.js'
 
-/** A script of the denylist, and how long its reply is waited for. */
+/** A call of a denylist script, with the time limit for its reply. */
 export interface Question {
   readonly script: Script
   readonly args?: readonly string[]
   readonly timeoutMs: number
 }
 
-/** Redis has not answered a question. */
+/** The error if a script call failed or got no reply. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered'
   readonly code: DenylistFailureCode
-  /** Whether it was asked, so that it may have happened or may happen yet. */
+  /** Whether the call was sent, so that it may have taken effect or still may. */
   readonly mayHaveRun: boolean
 
   constructor(code: DenylistFailureCode, message: string, mayHaveRun: boolean) {
@@ -35,10 +35,10 @@ export class Unanswered extends Error {
   }
 }
 
-/** A connection for the scripts of a denylist. It is opened when it is needed. */
+/** A connection for the scripts of a denylist, opened on demand. */
 export interface DenylistConnection {
   /**
-   * Asks once. The connection on which a question fails is given up.
+   * Calls a script once. Closes the connection if the call fails.
    *
    * @throws Unanswered
    */
@@ -48,16 +48,16 @@ export interface DenylistConnection {
 
 interface ConnectionOptions {
   readonly keys: readonly string[]
-  /** Milliseconds that anybody waits for a reply. */
+  /** The longest time limit of a call, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** Of a cluster's client, the fault of a node. */
+/** An error of a client. That of a cluster client has the error of a node. */
 interface ConnectionFault extends Error {
   readonly lastNodeError?: Error | undefined
 }
 
-/** A server that wants a password says so only to short questions. */
+/** A server that requires a password replies with NOAUTH only to short commands. */
 const WITHOUT_PASSWORD = /\bunauthenticated\b/
 
 const answerText = (error: Error): string =>
@@ -65,7 +65,7 @@ const answerText = (error: Error): string =>
     ? `NOAUTH Authentication required (${faultText(error)})`
     : faultText(error)
 
-/** The parts of ioredis that its types leave out. */
+/** Functions of ioredis that its types omit. */
 type RunScript = (script: string, ...rest: readonly (string | number)[]) => Promise<unknown>
 interface Scripts {
   evalsha: RunScript
@@ -79,7 +79,7 @@ export function openDenylistConnection(
   const maker = createClientMaker(users, timeoutMs)
   let client: Client | undefined
   let connecting: Promise<Client> | undefined
-  /** Why a client has lost its connection, or got none. */
+  /** Why a client lost its connection, or could not open one. */
   const faults = new WeakMap<Client, Error>()
   let isClosed = false
 
@@ -116,7 +116,7 @@ export function openDenylistConnection(
   }
 
   function giveUp(failed: Client): void {
-    // Of many questions that failed with it, one has given it up already.
+    // If many calls failed on the same connection, the first of them has closed it already.
     if (client !== failed) return
     client = undefined
     failed.disconnect()
@@ -138,7 +138,7 @@ export function openDenylistConnection(
     }
   }
 
-  /** Who waits is told that the connection was closed, and not why. */
+  /** The error of a pending call says that the connection was closed, but not why. */
   const causeOf = (error: unknown, lost: Client): unknown =>
     isServersAnswer(error) ? error : (faults.get(lost) ?? error)
 

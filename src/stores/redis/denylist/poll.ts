@@ -9,11 +9,11 @@ import type { Reports } from './receiver-reports.js'
 import { Malformed, readList, readPoll } from './rows.js'
 import { POLL, READ } from './scripts.js'
 
-/** Looks at the list again and again. */
+/** Polls the list. */
 export interface Poll {
-  /** Begins, unless it has begun. */
+  /** Starts polling, unless it has started. */
   begin(): void
-  /** Resolves after the look that is under way, or the next. */
+  /** Resolves after the current poll, or the next one. */
   looked(): Promise<void>
   close(): void
 }
@@ -30,12 +30,12 @@ interface ReadVersion {
 }
 
 const READ_TIMEOUT_MS = 500
-/** A damaged list may be fixed without a new version, and is long: it is not read at every look. */
+/** A damaged list may be repaired without a new version. It may be long, so not every poll reads it. */
 const MALFORMED_PAUSE_MS = 2000
 
 /**
- * One look at a time: the version, and the list if that has changed. A report follows if it is due. The
- * timer never holds the process open, and runs in the async context in which this was called.
+ * Runs one poll at a time: reads the version, and the list if the version has changed, then sends a report
+ * if one is due. The timer never holds the process open, and runs in the async context of this call.
  */
 export function createPoll(
   connection: DenylistConnection,
@@ -61,7 +61,7 @@ export function createPoll(
     timer.unref()
   }
 
-  /** The next look does not wait for it: what is denied meanwhile would be in force later by as much. */
+  /** The next poll does not wait for the report, because that would delay new entries. */
   async function report(): Promise<void> {
     if (isClosed) return
     await reports.reportIfDue({ ...held.life, isProof: false }).catch(fail)
@@ -124,8 +124,8 @@ export function createPoll(
 }
 
 /**
- * A master that is cut off answers questions, and refuses what is written. What was just read is not yet
- * applied, and never will be if the answer to this is lost.
+ * Requests a write as a proof, because an isolated master answers reads but refuses writes. The list that
+ * was just read is not applied yet, and will not be if this write gets no reply.
  */
 const proofOf = ({ version: applied, highestNumber }: Life, { version }: ReadVersion) => ({
   version: applied,

@@ -4,13 +4,13 @@ import type { ListVersion } from '../../../verification/denylist/merge-entries.j
 import type { DenylistConnection, Unanswered } from './denylist-connection.js'
 import { LEAVE, REPORT } from './scripts.js'
 
-/** Says in Redis under which name a receiver applies which version. */
+/** Reports to Redis which version a receiver applies, under its name. */
 export interface Reports {
-  /** @throws Unanswered when the server has refused it as one that is cut off, or did not answer. */
+  /** @throws Unanswered if the server refused the write because it is isolated, or did not reply. */
   reportIfDue(applied: Applied): Promise<void>
   /**
-   * Takes the receiver off the list for good. It is tried for a second: who is closed while Redis is out
-   * of reach for longer stays listed until it was silent for its `maxStaleSeconds`.
+   * Removes the receiver permanently, with retries for one second. If Redis cannot be reached for longer,
+   * the receiver stays listed until it has been silent for its `maxStaleSeconds`.
    */
   leave(): Promise<void>
 }
@@ -18,7 +18,7 @@ export interface Reports {
 interface Applied {
   readonly version: ListVersion
   readonly highestNumber: number
-  /** Whether the server has to show that it is not cut off before it is believed. */
+  /** Whether the server must prove with a write that it is not isolated. */
   readonly isProof: boolean
 }
 
@@ -28,13 +28,13 @@ interface ReportsOptions {
   readonly maxStaleSeconds: number
 }
 
-/** Between a report and a proof: a server that fails often is not written to at each look. */
+/** The minimum time from a report to a proof, so that not every poll of a failing server writes. */
 const PROOF_INTERVAL_MS = 2000
 const INTERVAL_MS = 5000
 const LEAVE_WITHIN_MS = 1000
 const LEAVE_RETRY_MS = 50
 
-/** Such a server goes on answering questions, and nobody writes to it any more. */
+/** Errors of a server that still answers reads, but no longer receives writes. */
 const CUT_OFF = /\b(NOREPLICAS|READONLY)\b/
 
 export function createReports(
@@ -44,7 +44,7 @@ export function createReports(
   const instance = randomUUID()
   const silenceMs = String(Math.ceil(maxStaleSeconds * 1000))
   let reported: { readonly at: number; readonly version: number } | undefined
-  /** A proof that came too soon after a report is asked for by the next that may. */
+  /** Whether a proof was due too soon after a report, so that the next possible report makes up for it. */
   let isProofOwed = false
   let wasSent = false
   let underWay: Promise<void> | undefined
@@ -54,7 +54,7 @@ export function createReports(
     if (reported === undefined) return true
     const ageMs = performance.now() - reported.at
     isProofOwed ||= isProof
-    // Operators wait for it. There is at most one new version at each look.
+    // Operators wait for this report. Each poll finds at most one new version.
     if (!isProof && reported.version !== version.number) return true
     return ageMs >= INTERVAL_MS || (isProofOwed && ageMs >= PROOF_INTERVAL_MS)
   }
@@ -67,7 +67,7 @@ export function createReports(
       await connection.ask({ script: REPORT, args, timeoutMs })
     } catch (error) {
       const { code, message } = error as Unanswered
-      // One that is full, say, still tells the truth.
+      // A server with another error, such as one that is full, still returns the current list.
       if (code !== 'server' || CUT_OFF.test(message)) throw error
     }
     reported = sent

@@ -1,16 +1,16 @@
 import type { Cluster, ClusterNode, Redis, SentinelAddress } from 'ioredis'
 import { type Client, duplicateClient, duplicateFollowing } from '../connection/dedicated-client.js'
 
-/** To connect, the handshake and the question to a sentinel or to a node of a cluster included. */
+/** The time limit to connect, including handshake and the query of a sentinel or cluster node. */
 export const CONNECT_TIMEOUT_MS = 250
 
 /**
- * Makes a client for each connection of a denylist. None connects again by itself: the next is made
- * in its place, so that what a connection has got into ends with it.
+ * Creates a client for each connection of a denylist. No client reconnects: a new one replaces it, so
+ * that the faulty state of a connection ends with it.
  */
 export interface ClientMaker {
   make(): Client
-  /** Tells of the client that it has connected, so that the next knows where to look. */
+  /** Records a client that has connected, so that the next client can use the nodes it knows. */
   note(client: Client): void
 }
 
@@ -23,7 +23,7 @@ export function createClientMaker(users: Client, timeoutMs: number): ClientMaker
     note,
     make() {
       const client = make()
-      // Faults reach whoever asks; without a listener they would be printed.
+      // Callers get the errors; without a listener, ioredis would print them.
       client.on('error', () => {})
       return client
     },
@@ -48,12 +48,12 @@ function redisMaker(
     make() {
       const client = template.duplicate({
         ...CONNECTION_OPTIONS,
-        // Sentinels tell of a failover while the old master may still answer.
+        // Sentinels publish a failover while the old master may still answer.
         ...(sentinels !== undefined && { sentinels, failoverDetector: true }),
       })
-      // The first one asked may be the one that hangs.
+      // The sentinel that was queried first may hang, so the next client begins with another.
       sentinels = sentinels && [...sentinels.slice(1), ...sentinels.slice(0, 1)]
-      // A detector that began while the connection was being ended would stay.
+      // A detector that was started while the connection was closing would stay open.
       if (sentinels !== undefined) client.on('close', () => client.disconnect())
       if (connectionName) {
         client.on('ready', () => client.client('SETNAME', connectionName).catch(() => {}))
@@ -70,7 +70,7 @@ function clusterMaker(template: Cluster, users: Cluster): ClientMaker {
 
   return {
     make() {
-      // The nodes last seen may all have gone; those that the user named may be none of them any more.
+      // Alternates: the last known nodes, or the configured ones, may all have left the cluster.
       isByKnown = !isByKnown
       const options = {
         slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
@@ -79,7 +79,7 @@ function clusterMaker(template: Cluster, users: Cluster): ClientMaker {
         redisOptions: {
           ...template.options.redisOptions,
           ...CONNECTION_OPTIONS,
-          // Who asks is no more patient, and ends the connection.
+          // Callers do not wait for longer, and close the connection.
           socketTimeout: undefined,
         },
       } as const

@@ -23,24 +23,24 @@ import { createReports } from './receiver-reports.js'
 
 /** Options of `redisDenylist`. */
 export interface RedisDenylistOptions {
-  /** Before the name of every key. Default: `esa:`. */
+  /** The prefix of every key. Default: `esa:`. */
   readonly prefix?: string | undefined
-  /** Milliseconds, 50 to 250, after which a question counts as failed. Default: 250. */
+  /** Milliseconds, 50 to 250, after which a version check or a report counts as failed. Default: 250. */
   readonly timeoutMs?: number | undefined
-  /** Milliseconds, 50 to 250, between two questions whether the list has changed. Default: 250. */
+  /** The poll interval in milliseconds, 50 to 250. Default: 250. */
   readonly pollMs?: number | undefined
-  /** Seconds, 10 to 604,800, for which a list that is not confirmed stays known. Default: 3600. */
+  /** Seconds, 10 to 604,800, for which an unconfirmed list still applies. Default: 3600. */
   readonly maxStaleSeconds?: number | undefined
-  /** What becomes of requests while the list is not known. Default: `'refuse'`, with a 503. */
+  /** Whether to refuse or accept requests while the list is unknown. Default: `'refuse'`, with a 503. */
   readonly whenUnknown?: 'refuse' | 'accept' | undefined
-  /** Tells receivers apart, 1 to 256 characters. Default: host and process id. */
+  /** The name of this receiver, 1 to 256 characters. Default: host and process id. */
   readonly name?: string | undefined
 }
 
-/** A live denylist on Redis. It polls from the first call of `lists` or `ready` on. */
+/** A live denylist on Redis. It starts polling with the first call of `lists` or `ready`. */
 export interface RedisDenylist extends LiveDenylist, DenylistOperations {}
 
-/** As long as a list that was read counts as fresh. */
+/** As long as a list counts as fresh after it was read. */
 const READY_TIMEOUT_MS = 1500
 
 const schema = optionsObject({
@@ -57,12 +57,12 @@ const schema = optionsObject({
 })
 
 /**
- * A denylist on Redis that all instances of a receiver apply within a second. It opens connections of
- * its own with the options of `redis`: one that polls, and one for `deny` and the like. They hold the
- * process open until `close()`.
+ * Creates a denylist on Redis, whose changes all instances of a receiver apply within a second. It opens
+ * its own connections with the options of `redis`: one for polls, and one for `deny` and the other
+ * operations. They hold the process open until `close()`.
  *
- * @throws TypeError when `redis` is no client of ioredis, an option is unknown, of the wrong type or
- * out of its range, or the prefix would spread the keys over a cluster.
+ * @throws TypeError if `redis` is not a client of ioredis, an option is unknown, of the wrong type or
+ * out of its range, or the prefix would spread the keys over several cluster slots.
  */
 export function redisDenylist(
   redis: Redis | Cluster,
@@ -109,7 +109,7 @@ export function redisDenylist(
   }
 }
 
-/** They share one hash tag, so that a cluster holds them in one place. */
+/** Returns the keys, which share a hash tag so that they are in one slot of a cluster. */
 function keysOf(redis: Client, prefix: string): readonly string[] {
   const hashes = ['entries', 'reasons', 'marks', 'receivers']
   const parts = ['version', ...hashes, 'entry-ends', 'mark-ends']

@@ -2,24 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { heldOpen } from '../connection/keep-alive.js'
 import { type DenylistConnection, type Question, Unanswered } from './denylist-connection.js'
 
-/** A connection that is replaced after this time without a reply. The question is then sent again. */
+/** After this time without a reply the connection is replaced, and the call sent again. */
 const TRY_TIMEOUT_MS = 500
 const RETRY_DELAY_MS = 50
-/** A try without the time for an answer would only blur what is known. */
+/** A retry with less time than this would only make the outcome uncertain. */
 export const MIN_TRY_MS = 100
-/** Answers of a server that may take the question a moment later. */
+/** Errors of a server that may accept the call a moment later. */
 const PASSING = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
 /**
- * Sends a question until Redis answers it or the time is over. The question must have no further effect
- * the second time.
+ * Retries a call until Redis replies or the time limit passes. A repeated call must have no further
+ * effect.
  */
 export type AskRepeatedly = (
   question: Omit<Question, 'timeoutMs'>,
   timeoutMs: number,
 ) => Promise<unknown>
 
-/** The function throws `Unanswered` with the outcome of all tries. */
+/** The returned function throws `Unanswered` with the outcome of all attempts. */
 export function createRetries(connection: DenylistConnection): AskRepeatedly {
   async function persist(
     question: Omit<Question, 'timeoutMs'>,

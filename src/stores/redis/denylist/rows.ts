@@ -12,16 +12,16 @@ import type {
 } from '../../../verification/denylist/merge-entries.js'
 import type { DamagedRow, DeniedEntry } from './operations.js'
 
-// What goes into the scripts of scripts.ts, and what comes out of them.
+// The arguments and replies of the scripts in scripts.ts.
 
-/** Somebody else has written to the denylist's keys, or what answers is no denylist of this kind. */
+/** The error for a reply that cannot be read, as if another program has written to the keys. */
 export class Malformed extends Error {
   override readonly name = 'Malformed'
 }
 
 const KINDS: readonly unknown[] = ['caller', 'key', 'token'] satisfies DeniedKind[]
 
-/** The name of a target in Redis: one text for each target. */
+/** Returns the name of a target in Redis, which is unique for each target. */
 export const targetText = (target: DenylistTarget): string =>
   target.kind === 'issued-before'
     ? JSON.stringify([target.issuer, target.kind])
@@ -30,23 +30,22 @@ export const targetText = (target: DenylistTarget): string =>
 const targetOf = ({ issuer, kind, value }: DenylistEntry): DenylistTarget =>
   kind === 'issued-before' ? { issuer, kind } : { issuer, kind, value: String(value) }
 
-/** Redis keeps milliseconds. What is rounded lasts longer and denies more. */
+/** Rounds up to milliseconds, as Redis stores them, so that the entry lasts longer and denies more. */
 const secondsText = (seconds: number): string => String(Math.ceil(seconds * 1000) / 1000)
 
-/** End and cut-off of an entry. */
 const limitTexts = ({ kind, value, until }: DenylistEntry): [string, string] => [
   until === null ? '-' : secondsText(until),
   kind === 'issued-before' ? secondsText(Number(value)) : '-',
 ]
 
-/** What `DENY` takes of an entry. */
+/** Returns the arguments of `DENY` for an entry. */
 export const entryTexts = (entry: DenylistEntry): string[] => [
   targetText(targetOf(entry)),
   ...limitTexts(entry),
   reasonText(entry),
 ]
 
-/** The entry that counts, from what `DENY` answers of it. @throws Malformed */
+/** Returns the resulting entry from the reply to `DENY`. @throws Malformed */
 export function readDenied(
   input: DenylistEntry,
   [ends, cutoff, reason]: readonly unknown[],
@@ -58,7 +57,7 @@ export function readDenied(
   return { entry: { ...input, ...readReason(String(reason)), value, until }, isEarlier }
 }
 
-/** The rows that cannot be read, from what `READ_ROWS` answers. @throws Malformed */
+/** Returns the unreadable rows from the reply to `READ_ROWS`. @throws Malformed */
 export const readDamaged = (reply: unknown): DamagedRow[] =>
   rowsOf(reply)
     .map((row) => {
@@ -94,14 +93,14 @@ export function readPoll(reply: unknown): { version: ListVersion; serverSeconds:
 /** @throws Malformed */
 export const readList = (reply: unknown): ReadList => ({ ...readPoll(reply), ...readHashes(reply) })
 
-/** Entries and marks of a list, whatever its version is. @throws Malformed */
+/** Returns the entries and marks of a list, without reading its version. @throws Malformed */
 export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'marks'> {
   const [, , , entries, marks] = rowsOf(reply)
   const issuers = new Map<string, string>()
   const held = new Map<string, HeldEntry>()
   for (const [target, row] of pairsOf(entries)) {
     const entry = readEntry(target, row)
-    // One text for all entries of an issuer, instead of one each.
+    // All entries of an issuer share one string, instead of one each.
     const issuer = issuers.get(entry.issuer) ?? entry.issuer
     issuers.set(issuer, issuer)
     held.set(target, { ...entry, issuer })
@@ -110,13 +109,13 @@ export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'marks'> 
   return { entries: held, marks: new Map(numbers) }
 }
 
-/** The number of the version that allowed the target. @throws Malformed */
+/** Returns the number of the version that allowed the target. @throws Malformed */
 function readMark(target: string, row: string): number {
   readTarget(target)
   return readNumber(matched(row, /^(\d{1,16})\|\d+\|[01]\|\S{1,64}$/)[0])
 }
 
-/** What people read of the list. @throws Malformed */
+/** Returns the entries in force with their reasons. @throws Malformed */
 export function readRecords(reply: unknown): DenylistEntry[] {
   const { entries, serverSeconds } = readList(reply)
   const reasons = new Map(pairsOf(rowsOf(reply)[5]))
@@ -138,7 +137,7 @@ function recordOf(entry: HeldEntry, reasonText: string | undefined): DenylistEnt
 
 type Reason = Pick<DenylistEntry, 'reason' | 'by' | 'at'>
 
-/** An entry counts without its reason. */
+/** The reason of an entry whose reason cannot be read: the entry still applies. */
 const REASON_LOST: Reason = { reason: '(lost)', by: '(lost)', at: 0 }
 
 const reasonText = ({ reason, by, at }: Reason): string => JSON.stringify({ reason, by, at })
@@ -158,7 +157,7 @@ function parseJson(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** End and cut-off that a script has answered. @throws Malformed */
+/** Parses the end and the cut-off of an entry. @throws Malformed */
 const readLimits = (ends: unknown, cutoff: unknown): LimitsOfEntry => ({
   endsAt: ends === '-' ? Number.POSITIVE_INFINITY : readNumber(ends),
   issuedBefore: cutoff === '-' ? 0 : readNumber(cutoff),

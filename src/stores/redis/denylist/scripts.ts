@@ -3,23 +3,23 @@ import { type Script, script } from '../connection/script.js'
 /*
  * A denylist is seven keys in one slot:
  *
- * - version: `number nonce`. The nonce is the attempt's that wrote it, so that who has lost a reply
- *   finds its own.
- * - entries: target -> `number|end|cut-off`, all that receivers read; `-` for none.
- * - reasons: target -> what people read.
- * - marks: target -> `number|second|whether it was listed|nonce`, left by allowing it: who asks again
- *   finds its own, and does not end what somebody has denied meanwhile.
+ * - version: `number nonce`. The nonce is that of the call that wrote it, so that a retry after a lost
+ *   reply finds its own.
+ * - entries: target -> `number|end|cut-off`, all that receivers need; `-` for none.
+ * - reasons: target -> reason, author and time, for operators.
+ * - marks: target -> `number|second|whether it was listed|nonce`, written when a target is allowed. A
+ *   retry finds its own nonce, and does not remove an entry that was added meanwhile.
  * - receivers: instance -> `version|highest number|silence allowed|seen|name`, times in ms.
  * - entry-ends, mark-ends: sorted sets of all targets in entries and in marks, by the second at which
  *   the row may be removed. A write finds the ended rows in them, and never reads all rows.
  *
- * A number lies above the last one, above the server's clock in µs, and above all that receivers have
- * seen: a server that has lost writes in a failover must not write numbers below theirs.
+ * A new number is above the last one, not below the server's clock in µs, and above all numbers that
+ * receivers have seen: after a failover that lost writes, a server must not write numbers below theirs.
  *
- * A script that fails in the middle is not undone. What may be refused (a right that the user lacks, a
- * key of another type) comes before what counts: the entry that is written, or taken away, is the last.
- * If a script fails, or another program adds or removes a row, an index has another size than its hash.
- * A write then answers `unindexed`: the caller checks every row, and has the indexes built again.
+ * Redis does not undo a script that fails midway. So commands that may fail (for a missing permission or
+ * a key of another type) come first, and the entry is written or removed last. If a script fails, or
+ * another program adds or removes a row, the size of an index differs from that of its hash. A write then
+ * returns `unindexed`; the caller checks every row and has the indexes rebuilt.
  */
 const PRELUDE = `
 local VERSION, ENTRIES, REASONS, MARKS, RECEIVERS, ENTRY_ENDS, MARK_ENDS = unpack(KEYS)
@@ -96,20 +96,20 @@ local function second_of(ends)
 end
 `
 
-/** Tells version and time. */
+/** Returns version and time. */
 export const POLL: Script = script(`
 local time = redis.call('TIME')
 return { redis.call('GET', KEYS[1]), time[1], time[2] }
 `)
 
-/** Tells version, time, entries and marks. */
+/** Returns version, time, entries and marks. */
 export const READ: Script = script(`
 local time = redis.call('TIME')
 return { redis.call('GET', KEYS[1]), time[1], time[2],
   redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[4]) }
 `)
 
-/** As `READ`, and the reasons. */
+/** Returns the same as `READ`, and the reasons. */
 export const READ_WITH_REASONS: Script = script(`
 local time = redis.call('TIME')
 return { redis.call('GET', KEYS[1]), time[1], time[2],
@@ -117,9 +117,9 @@ return { redis.call('GET', KEYS[1]), time[1], time[2],
 `)
 
 /**
- * ARGV: nonce, the most entries, and of each entry target, end, cut-off, reason. Writes all or none. Of
- * two entries with one target the later end and the later cut-off count. The reason changes only if one
- * of them does. Removes up to 100 entries that have ended.
+ * ARGV: nonce, maximum number of entries, and for each entry target, end, cut-off, reason. Writes all or
+ * none. For two entries with the same target, the later end and the later cut-off apply, and the reason
+ * changes only if one of them does. Removes up to 100 entries that have ended.
  */
 export const DENY: Script = script(`${WRITING}
 local nonce, most = ARGV[1], tonumber(ARGV[2])
@@ -174,8 +174,8 @@ return answer
 `)
 
 /**
- * ARGV: nonce, target, for how many seconds a mark is kept, the most marks. Removes up to 100 marks that
- * are older.
+ * ARGV: nonce, target, seconds for which marks are stored, maximum number of marks. Removes up to 100
+ * older marks.
  */
 export const ALLOW: Script = script(`${WRITING}
 local nonce, target, keep_seconds, most = unpack(ARGV)
@@ -201,7 +201,7 @@ redis.call('HDEL', ENTRIES, target)
 return { 'written', number, tostring(listed) }
 `)
 
-/** Of version, each entry and each mark: the key, the name, the row, and a digest of the three. */
+/** Key, name, row and a digest of the three, for the version, each entry and each mark. */
 const ROWS = `
 local function row_of(key, name, row)
   return { key, name, row, redis.sha1hex(key .. '\\0' .. name .. '\\0' .. row) }
@@ -216,7 +216,7 @@ local function all_rows()
 end
 `
 
-/** Returns every row as `ROWS` says. It reads the whole list. */
+/** Reads the whole list and returns every row in the form of `ROWS`. */
 export const READ_ROWS: Script = script(`${PRELUDE}${ROWS}
 return all_rows()
 `)
@@ -240,8 +240,8 @@ return { 'written', number, tostring(removed) }
 `)
 
 /**
- * ARGV: for how many seconds a mark is kept, how many entries and how many marks were checked. Builds the
- * indexes again, unless there are more or fewer rows by now.
+ * ARGV: seconds for which marks are stored, number of checked entries, number of checked marks. Rebuilds
+ * the indexes, unless the number of rows has changed.
  */
 export const INDEX: Script = script(`${WRITING}
 local keep_seconds, entries, marks = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -258,7 +258,10 @@ end
 return 1
 `)
 
-/** ARGV: instance, version, highest number, silence allowed in ms, name. Removes who was silent longer. */
+/**
+ * ARGV: instance, version, highest number, silence allowed in ms, name. Removes receivers that have been
+ * silent for longer.
+ */
 export const REPORT: Script = script(`${PRELUDE}
 local instance, version, highest, silence, name = unpack(ARGV)
 for other, row in each(RECEIVERS) do
@@ -274,7 +277,7 @@ export const LEAVE: Script = script(`
 return redis.call('HDEL', KEYS[5], ARGV[1])
 `)
 
-/** Tells name, version and for how many ms it was silent, of each receiver. */
+/** Returns the name, the version and the ms since the last report of each receiver. */
 export const RECEIVERS: Script = script(`${PRELUDE}
 local receivers = {}
 for _, row in each(RECEIVERS) do

@@ -12,29 +12,29 @@ import {
   within,
 } from '../connection/redis-deadline.js'
 
-/** How many replicas have to acknowledge a reservation, and how long that may take. */
+/** The number of replicas that must acknowledge a reservation, and the time limit for that. */
 export interface Replicas {
   readonly min: number
-  /** Milliseconds, on top of the store's. */
+  /** Milliseconds, in addition to the store's `timeoutMs`. */
   readonly timeoutMs: number
 }
 
-/** A call that may reserve something, of which the replicas then have to know. */
+/** A call that may make a reservation, which the replicas must then acknowledge. */
 export interface ReservingCall extends Call {
-  /** Whether the reply says that it has. */
+  /** Whether the reply confirms a reservation. */
   isReserved(reply: unknown): boolean
 }
 
-/** A connection to one master on which nothing but reservations and their waits are sent. */
+/** A connection to one master, used only for reservations and `WAIT`. */
 export interface Lane {
-  /** @throws NotConfirmed when the reservation is not acknowledged in time. */
+  /** @throws NotConfirmed if the reservation is not acknowledged in time. */
   commit(call: ReservingCall, attempt: Attempt): Promise<unknown>
   close(): void
 }
 
 interface LaneOptions {
   readonly replicas: Replicas
-  /** Milliseconds that anybody waits for a reply. */
+  /** The longest time limit of a reply, in milliseconds. */
   readonly longestReplyMs: number
 }
 
@@ -45,16 +45,16 @@ class TooFewReplicas extends NotConfirmed {
 interface Entry {
   readonly call: ReservingCall
   readonly attempt: Attempt
-  /** Whether the server has lost the script, and needs its source. */
+  /** Whether the server does not have the script, and needs its source. */
   readonly bySource: boolean
   resolve(reply: unknown): void
   reject(error: unknown): void
 }
 
 /**
- * Commits in groups: `WAIT` counts what its own connection has written before it and blocks that
- * connection, so one follows all reservations under way, and those that come meanwhile are the next
- * group. `redis` is the lane's own.
+ * Commits reservations in groups. `WAIT` covers the earlier writes of its connection, and blocks that
+ * connection. So one `WAIT` follows all pending reservations, and those that arrive meanwhile form the
+ * next group. `redis` must be dedicated to the lane.
  */
 export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions): Lane {
   const { min, timeoutMs } = replicas
@@ -67,12 +67,12 @@ export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions
     if (!isUnderWay) void sendGroups()
   }
 
-  // Under load it goes on forever, so it must not run in the context of the request that came first.
+  // Under load it never ends, so it must not run in the async context of the first request.
   const sendGroups = AsyncResource.bind(async (): Promise<void> => {
     isUnderWay = true
     while (waiting.length > 0) {
       await endOfTick()
-      // Who has given up must not be sent: nobody would take it back.
+      // A reservation that has timed out must not be sent, because nothing would take it back.
       const group = waiting.filter(({ attempt }) => !isOver(attempt))
       waiting = []
       await send(group)
@@ -119,7 +119,7 @@ export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions
           new TooFewReplicas(`${count} of ${min} replicas have acknowledged`, true, 'server'),
         )
     } catch (error) {
-      // With its source in the next group: on its own it would come after the wait.
+      // Resend the source in the next group: alone, it would run after the `WAIT`.
       if (isUnknownScript(error) && !entry.bySource) enqueue({ ...entry, bySource: true })
       else entry.reject(error)
     }

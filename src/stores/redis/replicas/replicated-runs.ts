@@ -12,9 +12,9 @@ import {
 } from '../connection/redis-deadline.js'
 import { type Lane, openLane, type Replicas, type ReservingCall } from './group-commit.js'
 
-/** Runs reservations that count only when enough replicas have them. */
+/** Runs reservations that count only if enough replicas have acknowledged them. */
 export interface ReplicatedRuns {
-  /** @throws NotConfirmed when that is not known in time, or an Error with what Redis said. */
+  /** @throws NotConfirmed if they have not in time, or an Error with the error reply of Redis. */
   run(call: ReservingCall): Promise<unknown>
   close(): void
 }
@@ -30,7 +30,7 @@ export function openReplicated(
   { timeoutMs, replicas }: ReplicatedOptions,
 ): ReplicatedRuns {
   const longestReplyMs = timeoutMs + replicas.timeoutMs
-  // In a cluster a lane is opened for the request that first needs it, and outlives that request.
+  // In a cluster, the first request that needs a lane opens it, and the lane outlives that request.
   const open = AsyncResource.bind(
     (redis: Redis, keyPrefix?: string): Lane =>
       openLane(duplicateRedis(redis, longestReplyMs, keyPrefix), { replicas, longestReplyMs }),
@@ -48,7 +48,7 @@ export function openReplicated(
   }
 }
 
-/** A lane to each master that holds a key, by its address. */
+/** Opens a lane to each master that holds a key, by address. */
 function lanesOfCluster(
   { link }: Connection,
   open: (redis: Redis, keyPrefix: string) => Lane,
@@ -82,7 +82,7 @@ function lanesOfCluster(
     try {
       return await laneFor(call.key).commit(call, attempt)
     } catch (error) {
-      // The key may have moved: to another node, or with a failover.
+      // The key may have moved to another node, also in a failover.
       const isLateOrAlone = error instanceof NotConfirmed && error.mayHaveRun
       if (!isLateOrAlone) refreshSlots()
       if (isServersAnswer(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {

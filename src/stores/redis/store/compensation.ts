@@ -1,20 +1,20 @@
 import { AsyncResource } from 'node:async_hooks'
 
-/** Tries to undo what could not be undone at once, until it succeeds. */
+/** Undoes reservations, with retries until it succeeds. */
 export interface TakeBacks<T> {
   add(id: string, work: T): void
   close(): void
 }
 
 const RETRY_INTERVAL_MS = 250
-/** Beyond this the oldest are given up: about 20 MB. */
+/** Beyond this number, about 20 MB, the oldest are dropped. */
 const MAX_PENDING = 100_000
-/** At a time, so that a store that has just come back is not swamped. */
+/** The number at a time, so that a store that has just recovered is not overloaded. */
 const BATCH = 200
 
 /**
- * `attempt` rejects while the store is out of reach. The timer never holds the process open, and runs
- * in the async context in which this was called.
+ * `attempt` rejects while the store cannot be reached. The timer never holds the process open, and runs
+ * in the async context of this call.
  */
 export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): TakeBacks<T> {
   const pending = new Map<string, T>()
@@ -26,7 +26,7 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
     pending.delete(id)
   }
 
-  /** Without a pause for as long as the store takes them. */
+  /** Sends batch after batch without a pause, until one fails. */
   async function sweep(): Promise<void> {
     let isAnswered = true
     while (isAnswered && pending.size > 0) {
@@ -50,7 +50,7 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
       const [oldest] = pending.keys()
       if (pending.size >= MAX_PENDING && oldest !== undefined) pending.delete(oldest)
       pending.set(id, work)
-      // At once, on the same connection: it then runs right behind what it undoes.
+      // Immediately, on the same connection, so that Redis runs it right after the call that it undoes.
       takeBack(id, work).catch(() => schedule())
     },
     close() {

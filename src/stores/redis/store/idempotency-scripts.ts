@@ -2,11 +2,11 @@ import { type Script, script } from '../connection/script.js'
 
 /*
  * The transitions of idempotency/leased/record.ts, each as one atomic step. A record is
- * `1|state|fence|retention|size of owner|size of fingerprint|` and then owner, fingerprint and
- * result. The lease is in its time to live: a running record lives for the lease and the retention,
- * so that what is left beyond the retention is the lease, by the server's clock alone. To the retention
- * that the caller asks for is added what is left of the mark of a freed key that it takes. A script
- * gets the record as the caller would write it: one argument costs ioredis less than many.
+ * `1|state|fence|retention|size of owner|size of fingerprint|`, followed by owner, fingerprint and
+ * result. The time to live holds the lease: a running record lives for lease plus retention, so its time
+ * to live minus the retention is the rest of the lease, by the server's clock alone. If a run takes a
+ * freed key, the rest of that key's mark is added to the requested retention. A script gets the record
+ * as the caller would write it, because one argument costs ioredis less than many.
  */
 const PRELUDE = `
 local FORM = '^1|([rduf])|(%d+)|(%d+)|(%d+)|(%d+)|()'
@@ -47,7 +47,7 @@ local record, fault = read()
 if fault then return fault end
 `
 
-/** ARGV: the record from behind its fence, time to live, rerun. */
+/** ARGV: the record after its fence, time to live, rerun. */
 export const RESERVE: Script = script(`${PRELUDE}
 if record == true then return { 'unreadable' } end
 local behind, ttl, rerun = unpack(ARGV)
@@ -97,7 +97,7 @@ if written.err then return written end
 return 1
 `)
 
-/** ARGV: the record, time to live. A server that is full can still free a key without a mark. */
+/** ARGV: the record, time to live. A server that is full can still free a key, without a mark. */
 export const SETTLE: Script = script(`${PRELUDE}
 if record == true then return 0 end
 local value, ttl = unpack(ARGV)
@@ -117,8 +117,8 @@ return 1
 `)
 
 /**
- * Takes back a reservation whose fence nobody has learned. ARGV: the record from behind its fence,
- * time to live. What is left for a while turns away a reservation of this owner that arrives even
+ * Takes back a reservation whose fence is unknown to its caller. ARGV: the record after its fence, time
+ * to live. Leaves a freed record for a while, which blocks a reservation of this owner that arrives even
  * later.
  */
 export const TAKE_BACK: Script = script(`${PRELUDE}

@@ -17,13 +17,13 @@ interface SeenValue extends Seen {
 
 interface PlaceOptions {
   readonly timeoutMs: number
-  /** The name of a record's key in Redis. */
+  /** Returns the key of a record in Redis. */
   keyOf(record: string): string
 }
 
 const ANY_TTL_MS = Number.MAX_SAFE_INTEGER
 
-/** The records that a connection leads to. */
+/** Gives access to the records in Redis. */
 export function recordPlace(
   connection: Connection,
   { timeoutMs, keyOf }: PlaceOptions,
@@ -32,12 +32,12 @@ export function recordPlace(
     async look(record) {
       const call = { script: LOOK, key: keyOf(record), args: [] }
       const reply = await connection.run(call).catch((error) => {
-        // Whether it was asked does not matter: nothing was written.
+        // Nothing was written, even if the script ran.
         throw error instanceof NotConfirmed ? notWritten(error) : error
       })
       if (reply === null) return undefined
       const kept = readLook(reply)
-      // All times of the record count from when it was looked at.
+      // All times of the record are relative to this read.
       return { kept, record: parseRecord(kept), now: 0 }
     },
     async replace(record, seen, next) {
@@ -52,14 +52,14 @@ export function recordPlace(
       const reply = await connection.run(call, attempt).catch((error: Error) => {
         throw attempt.isRepeated ? unknownWhether(error.message) : error
       })
-      // What the first try has written may have been followed by another's write.
+      // The first attempt may have written before another writer changed the record.
       if (reply !== 1 && attempt.isRepeated) throw unknownWhether('the record has changed since')
       return reply === 1
     },
   }
 }
 
-/** The longest time to live that the record can have unless its run has come back to life. */
+/** Returns the longest time to live that the record can have, unless its run has become active again. */
 function longestTtl({ kept, record }: SeenValue): string {
   if (kept.ttlMs < 0) return String(kept.ttlMs)
   const hasLease = record.state === 'running' || record.state === 'unstored'
@@ -72,7 +72,7 @@ const notWritten = ({ message, code }: NotConfirmed): NotConfirmed =>
 const unknownWhether = (why: string): NotConfirmed =>
   new NotConfirmed(`the reply was lost, and it is not known whether it was written: ${why}`, true)
 
-/** What lies under a key, with its time to live and the server's time, of one moment. */
+/** Reads the value of a key, its time to live and the server's time, atomically. */
 export const LOOK: Script = script(`
 local type = redis.call('TYPE', KEYS[1]).ok
 if type == 'none' then return false end
@@ -82,9 +82,10 @@ return { type, value, redis.call('PTTL', KEYS[1]), string.format('%.0f', time[1]
 `)
 
 /**
- * Puts another value where what was seen still lies. ARGV: what was seen (the SHA-1 of a string, or
- * another type), the longest time to live that it may have by now, the new value, its time to live. A
- * renewal changes nothing but the time to live. Who finds its own value has lost the reply to it.
+ * Replaces a value if it has not changed since it was read. ARGV: the value read (the SHA-1 of a string,
+ * or another type), its longest possible time to live by now, the new value, its time to live. The time
+ * to live is compared because a renewal changes nothing else. If the new value is already there, an
+ * earlier attempt wrote it.
  */
 export const REPLACE: Script = script(`
 local seen, longest, value, ttl = unpack(ARGV)
@@ -100,35 +101,35 @@ if written.err then return written end
 return 1
 `)
 
-// The records of idempotency-scripts.ts as text, for the few who read and write them from outside.
+// The record format of idempotency-scripts.ts, for `recordPlace`, which works outside those scripts.
 
-/** A value as it lies in Redis; of a key that holds no string, only the type is known. */
+/** A value in Redis; for a key that holds no string, only the type is known. */
 interface KeptValue {
   readonly type: string
   readonly value: Buffer
-  /** Milliseconds; negative when the key never expires. */
+  /** Milliseconds; negative if the key never expires. */
   readonly ttlMs: number
   /** Redis's own time, in microseconds since the epoch. */
   readonly time: number
 }
 
 const FORM = /^1\|([rduf])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
-/** Sizes that reach so far into a result would show some of it as owner or fingerprint. */
+/** Rejects sizes that extend into a result: part of it would be shown as owner or fingerprint. */
 const RESULT_START = /\[\d{3},\[/
 const OTHER_VERSION = /^([1-9]\d{0,5})\|/
-/** Longer heads are none that the scripts write. */
+/** The scripts write no longer heads. */
 const MAX_HEAD_BYTES = 256
 const FENCE_LIMIT = Number.MAX_SAFE_INTEGER
 const RETENTION_LIMIT = 2 ** 53
 const MICROSECONDS_PER_MS = 1000
 
-/** Reads the reply to `LOOK`. */
+/** Parses the reply to `LOOK`. */
 function readLook(reply: unknown): KeptValue {
   const [type, value, ttlMs, time] = reply as [Buffer, Buffer, number, Buffer]
   return { type: String(type), value, ttlMs: Number(ttlMs), time: Number(time) }
 }
 
-/** What the value says, with all times counted from now. */
+/** Parses a value into a record whose times are relative to the read. */
 function parseRecord(kept: KeptValue): KeptRecord {
   const { type, value, ttlMs, time } = kept
   const expiresAt = ttlMs < 0 ? Number.POSITIVE_INFINITY : ttlMs
@@ -165,11 +166,11 @@ function readValue(
     expiresAt,
   }
   const endsAsRun = (fence - time) / MICROSECONDS_PER_MS + MAX_RUN_MS
-  // Beyond the retention, what is left of a time to live is the lease.
+  // The time to live minus the retention is the lease.
   const leaseUntil = Number.isFinite(expiresAt) ? expiresAt - retentionMs : undefined
   switch (letter) {
     case 'r':
-      // Where somebody has taken the time to live away, its run may be alive.
+      // If the time to live has been removed, the run may still be active.
       return { ...base, state: 'running', leaseUntil: leaseUntil ?? endsAsRun }
     case 'u':
       return { ...base, state: 'unstored', leaseUntil: leaseUntil ?? 0 }
@@ -180,11 +181,11 @@ function readValue(
   }
 }
 
-/** Names what was seen, so that a script can tell whether it is still there. */
+/** Identifies the value read, so that a script can check whether it is still there. */
 const tokenOf = ({ type, value }: KeptValue): string =>
   type === 'string' ? createHash('sha1').update(value).digest('hex') : type
 
-/** A record as the scripts keep it. */
+/** Returns a record in the format of the scripts. */
 function textOf(record: ResolvedRecord): string | Buffer {
   const behind = behindFence(record, record.retentionMs)
   if (record.state === 'freed') return `1|f|${record.fence}${behind}`

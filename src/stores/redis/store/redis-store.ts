@@ -19,18 +19,19 @@ import * as idempotency from './reservation.js'
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
-  /** Before the name of every key. Default: `esa:`. */
+  /** The prefix of every key. Default: `esa:`. */
   readonly prefix?: string | undefined
-  /** Milliseconds, 1 to 60,000, that a request waits for Redis in whatever state it is. Default: 250. */
+  /** Milliseconds, 1 to 60,000, that a request waits for Redis, even if it is down. Default: 250. */
   readonly timeoutMs?: number | undefined
   /**
-   * Reservations count only when at least `min` replicas (1 or more) have acknowledged them, waited for at most
-   * `timeoutMs` (1 to 60,000) on top of the store's. Default: none, so that a failover may forget one.
+   * Reservations count only if at least `min` replicas (1 or more) have acknowledged them within
+   * `timeoutMs` (1 to 60,000), in addition to the store's `timeoutMs`. Default: none, so a failover may
+   * lose a reservation.
    */
   readonly replicas?: { readonly min: number; readonly timeoutMs: number } | undefined
 }
 
-/** A token is recorded for at least this long, whatever the clocks say. */
+/** The minimum time for which a token is recorded, even if clocks differ. */
 const MIN_TTL_MS = 1000
 const MAX_TIMEOUT_MS = 60_000
 
@@ -44,11 +45,11 @@ const schema = optionsObject({
 })
 
 /**
- * A store on Redis, shared by all instances of a receiver. It opens connections of its own with the
- * options of `redis`, so that neither waits behind the other's commands, and that options which
- * would break its bounds do not apply to them. They hold the process open until `close()`.
+ * Creates a store on Redis, shared by all instances of a receiver. It opens its own connections with the
+ * options of `redis`, so that app and store do not wait for each other's commands. Options that would
+ * break the store's time limits do not apply to them. They hold the process open until `close()`.
  *
- * @throws TypeError when `redis` is no client of ioredis, or an option is unknown, of the wrong type
+ * @throws TypeError if `redis` is not a client of ioredis, or an option is unknown, of the wrong type
  * or out of its range.
  */
 export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = {}): Store {
@@ -92,7 +93,7 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
       const call = { script: scripts.SETTLE, key: recordKey(run.key), args }
       return (await connection.run(call)) === 1
     },
-    // It may open connections, which outlive who has asked.
+    // It may open connections, which outlive the caller.
     check: AsyncResource.bind(() =>
       checkMasters({ connection, timeoutMs, prefix, waits: replicas !== undefined }),
     ),
@@ -107,8 +108,8 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
 
 /**
  * Records the token unless it is recorded. ARGV: nonce, time to live. The value is the nonce of the
- * attempt: who finds its own has lost the reply to it, and writes once more, so that a connection
- * that has written nothing yet can wait for its replicas. `SET NX GET` would need Redis 7.
+ * operation. A retry that finds its own nonce, after a lost reply, writes again: `WAIT` covers only the
+ * writes of its own connection. `SET NX GET` would need Redis 7.
  */
 export const CONSUME: Script = script(`
 local nonce = redis.call('GET', KEYS[1])

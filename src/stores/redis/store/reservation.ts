@@ -6,22 +6,22 @@ import type {
   Run,
 } from '../../../idempotency/leased/idempotency-store.js'
 
-// What goes into the scripts of idempotency-scripts.ts, and what comes out of them.
+// The arguments and replies of the scripts in idempotency-scripts.ts.
 
-/** Whether the reply to `RESERVE` says that the key is the caller's. */
+/** Whether the reply to `RESERVE` gives the key to the caller. */
 export const isReserved = (reply: unknown): boolean =>
   Array.isArray(reply) && String(reply[0]) === 'reserved'
 
-/** Redis takes whole milliseconds, and none as an error. */
+/** Redis accepts only whole milliseconds, and rejects 0. */
 const wholeMs = (ms: number): number => Math.max(1, Math.ceil(ms))
 
-/** A running record lives for its lease and its retention. */
+/** A running record lives for its lease plus its retention. */
 const runningMs = ({ leaseMs, retentionMs }: Pick<Run, 'leaseMs' | 'retentionMs'>): number =>
   wholeMs(leaseMs) + wholeMs(retentionMs)
 
-/** A record from behind its fence to its result. */
+/** Returns the part of a record between its fence and its result. */
 export function behindFence(owned: Owned, retentionMs: number): string {
-  // Halves of a character would become one where they meet.
+  // Two lone surrogates would become one character where the strings are joined.
   const owner = owned.owner.toWellFormed()
   const fingerprint = owned.fingerprint.toWellFormed()
   const sizes = `${Buffer.byteLength(owner)}|${Buffer.byteLength(fingerprint)}`
@@ -50,7 +50,7 @@ export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
 
 const MAX_BYTES_AS_TEXT = 4096
 
-/** As text where it can be: ioredis builds a command that has an argument of bytes from pieces. */
+/** A string if possible, because ioredis assembles commands with Buffer arguments in pieces. */
 export function joined(
   head: string,
   { buffer, byteOffset, byteLength }: Uint8Array,
@@ -60,7 +60,7 @@ export function joined(
   return isText ? head + bytes.toString('latin1') : Buffer.concat([Buffer.from(head), bytes])
 }
 
-/** The state that an ending leaves, and how many milliseconds the record lives in it. */
+/** Returns the state after an ending, and the time to live of the record in milliseconds. */
 function endState(run: Run, type: Ending['type']): [string, number] {
   switch (type) {
     case 'finished':
@@ -81,7 +81,7 @@ export const takeBackArguments = (request: ReservationRequest): string[] => [
   String(wholeMs(request.leaseMs)),
 ]
 
-/** Reads the reply to `RESERVE`, whose strings come as bytes. */
+/** Parses the reply to `RESERVE`, whose strings are Buffers. */
 export function readReservation(reply: unknown): Reservation {
   const [outcome, detail] = Array.isArray(reply) ? reply : []
   switch (String(outcome)) {

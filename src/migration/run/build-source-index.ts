@@ -6,15 +6,16 @@ import type { Ledger } from './journaled-state.js'
 import { MigrationError } from './migration-error.js'
 import type { Survey, SurveyedRecord } from './source-index.js'
 
-/** Finds records while a step is under way, and ends with it. */
+/** Finds the records of the source and of its corrections. */
 export interface Surveyor {
+  /** The index for one step. Aborting `signal` ends its reads. */
   under(signal: AbortSignal): Survey
-  /** Corrections that the journal knows by now. */
+  /** Adds corrections that are in the journal already. */
   add(corrections: OpenCorrections): Promise<void>
 }
 
 /**
- * Takes the survey when it is first asked for. Whoever asks meanwhile waits for it: two at once would
+ * Builds the index on the first call. Concurrent calls wait for it, because building it twice would
  * begin the journal twice.
  */
 export function surveyOnce(
@@ -84,7 +85,7 @@ function surveyOf({ source, corrections }: Surveyed, signal: AbortSignal): Surve
   }
 }
 
-/** The users of corrections, in their order. */
+/** The replacement records of the corrections, in their order. */
 async function* correctedRecords(
   open: OpenCorrections,
   { index }: SurveyedSource,
@@ -101,13 +102,13 @@ async function* correctedRecords(
 interface Corrected {
   readonly ledger: Ledger
   readonly open: OpenCorrections
-  /** Which of the corrections, from 1. */
+  /** Position among all corrections, from 1. */
   readonly from: number
   readonly source: SurveyedSource
 }
 
 /**
- * Takes the lines of corrections that the journal knows, if they are what they were.
+ * Sets the line of each corrected record, and checks that the corrections have not changed.
  *
  * @throws MigrationError `bad_corrections`
  */

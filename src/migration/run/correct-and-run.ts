@@ -12,7 +12,7 @@ import { sendAgain } from './steps/retry-failed.js'
 
 type CorrectionRequest = Source | { readonly again: readonly string[] }
 
-/** @throws TypeError when it is neither a source nor codes. */
+/** @throws TypeError if `input` is neither a source nor a list of codes. */
 export function parseCorrectionRequest(input: unknown): CorrectionRequest {
   if (isSource(input)) return input
   const codes = isRecord(input) && Object.keys(input).length === 1 ? input['again'] : undefined
@@ -24,7 +24,7 @@ export function parseCorrectionRequest(input: unknown): CorrectionRequest {
   )
 }
 
-/** Writes down what is corrected, and goes on as a run. */
+/** Journals the corrections, then continues as a run. */
 export const correctAndWalk = (
   work: Work,
   surveyor: Surveyor,

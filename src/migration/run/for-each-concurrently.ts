@@ -1,6 +1,6 @@
 /**
- * Does the work for each item, so many at once, in no order. Rejects with the first fault, once the
- * work that was under way has ended; no further item is taken then.
+ * Calls `work` for each item, at most `atOnce` at a time, in no guaranteed order. After a failure no
+ * further item is started; once the calls in progress have ended, it rejects with the first failure.
  */
 export async function forEachAtOnce<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
@@ -27,7 +27,7 @@ export async function forEachAtOnce<Item>(
   throw faults[0]
 }
 
-/** A generator serves several callers one after the other. */
+/** A generator queues concurrent calls of `next`. */
 async function* taken<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
 ): AsyncGenerator<Item, void, undefined> {

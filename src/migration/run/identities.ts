@@ -8,10 +8,10 @@ import { readOrdinals } from './state/record-indexes.js'
 import { sizeOf, stateOf } from './state/run-state.js'
 import { findingText } from './steps/finding-text.js'
 
-/** Identities of which details are in memory at once; the journal is read once for each so many. */
+/** Number of identities whose details are in memory at a time. The journal is read once per window. */
 const WINDOW = 20_000
 
-/** Each identity of the source, in its order, with what the journal tells of it. */
+/** Yields each identity of the source, in its order, with its details from the journal. */
 export async function* identityReports(
   ledger: Ledger,
   survey: Survey,
@@ -44,13 +44,13 @@ function reportOn(
 
 type Details = Partial<Omit<IdentityReport, 'externalUserId' | 'state'>>
 
-/** What a report says of an identity beside its state. */
+/** The part of an identity's report that comes from the journal, without its state. */
 interface IdentityDetails extends Details {
-  /** By the core; else its record tells why it is invalid. */
+  /** The core rejected the record. Otherwise validation of the record gives the errors. */
   readonly wasRejected?: boolean
 }
 
-/** Details of the identities from `first` to below `end`, as the journal tells them. */
+/** Reads the details of the identities from `first` up to, but not including, `end` from the journal. */
 async function readDetails(
   ledger: Ledger,
   first: number,
@@ -68,7 +68,7 @@ async function readDetails(
   return details
 }
 
-/** What is told so far. */
+/** The details that the entries read so far give. */
 interface Sheet {
   of(ordinal: number): IdentityDetails
   set(ordinal: number, its: IdentityDetails): void
@@ -77,7 +77,7 @@ interface Sheet {
 
 function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
   switch (entry.type) {
-    // A new preflight replaces an earlier one, which may have been of another source.
+    // A new preflight replaces an earlier one, which may have read another source.
     case 'examined':
       sheet.clear()
       return
@@ -173,7 +173,7 @@ function corrected(entry: EntryOf<'corrected'>, sheet: Sheet): void {
   }
 }
 
-/** Where the record stands; all else that was told of it is past. */
+/** The position of the record. All other earlier details are out of date. */
 function placeOf(ordinal: number, sheet: Sheet): Pick<Details, 'line' | 'corrections'> {
   const { line, corrections } = sheet.of(ordinal)
   return {

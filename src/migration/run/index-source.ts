@@ -19,7 +19,7 @@ export interface Surveying {
   readonly signal: AbortSignal
 }
 
-/** What one reading of the source has left in memory: some bytes a record. */
+/** The index that one pass over the source leaves in memory: a few bytes per record. */
 export interface SurveyedSource {
   readonly index: IdentityIndex
   readonly lines: GrowingNumbers
@@ -27,7 +27,7 @@ export interface SurveyedSource {
 }
 
 /**
- * Reads the whole source, and begins the journal or finds that it is the journal's source.
+ * Reads the whole source. Begins the journal, or checks that the journal belongs to this source.
  *
  * @throws MigrationError `bad_source`, `bad_journal`.
  */
@@ -51,7 +51,7 @@ export async function surveySource(surveying: Surveying): Promise<SurveyedSource
   return { index, lines, records: (underWay) => sameRecords(source, checks, underWay) }
 }
 
-/** Whatever has changed since is not sent: it was never validated. */
+/** Rejects if a record has changed since the first pass: the changed record was never validated. */
 async function* sameRecords(
   source: OpenSource,
   checks: GrowingNumbers,

@@ -4,10 +4,10 @@ import { type Entry, writeEntry } from './state/journal-entry.js'
 import { readEntries } from './state/read-entries.js'
 import { createRunState, type RunState } from './state/run-state.js'
 
-/** The journal and the sum of its entries, which never know different things. */
+/** The journal and the state that results from its entries. The two always agree. */
 export interface Ledger {
   readonly state: RunState
-  /** All of them are on disk, or none, when it resolves; then the state has them. */
+  /** Appends all entries or none. Once it resolves, they are on disk and in the state. */
   write(...entries: readonly Entry[]): Promise<void>
   entries(): AsyncIterable<Entry>
 }
@@ -24,7 +24,7 @@ export async function openLedger(journal: Journal): Promise<Ledger> {
 
   return {
     state,
-    /** One after the other, so that the state has them in the journal's order. */
+    /** Writes are queued, so that the state gets the entries in the journal's order. */
     write(...entries) {
       const written = last.then(() => append(entries))
       last = written.catch(ignore)

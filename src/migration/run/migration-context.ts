@@ -5,7 +5,7 @@ import type { MigrationSettings } from './settings.js'
 import type { Survey } from './source-index.js'
 import type { Timing } from './timing.js'
 
-/** What the steps of a run work with. */
+/** The shared context of a run's steps. */
 export interface Work {
   readonly core: CoreClient
   readonly settings: MigrationSettings
@@ -13,9 +13,9 @@ export interface Work {
   readonly survey: Survey
   readonly timing: Timing
   readonly signal: AbortSignal
-  /** Calls without reply that a run has resolved one after the other, and none with one. */
+  /** Number of consecutive calls that got no reply. A call with a reply resets it. */
   lostInARow: number
-  /** The counts of rows when the waiting rows were last looked up. `at`: that time, by `timing.elapsedMs`. */
+  /** The row counts at the last look-up of the waiting rows, and its time `at`, from `timing.elapsedMs`. */
   examined: { readonly failed: number; readonly processing: number; readonly at: number }
   tell(
     type: MigrationProgress['type'],

@@ -5,65 +5,68 @@ import type { Source } from '../source/source.js'
 import type { MigrationProgress } from './progress.js'
 import type { IdentityReport, MigrationReport } from './report.js'
 
-/** What `openMigration` takes. */
+/** Options of `openMigration`. */
 export interface MigrationOptions {
-  /** The core that is asked, such as a `coreClient`. */
+  /** A client of the core to migrate into, such as a `coreClient`. */
   readonly core: CoreClient
-  /** The records to bring over. */
+  /** The records to migrate. */
   readonly source: Source
-  /** The record of what is done, such as a `fileJournal`. */
+  /** Records the progress, such as a `fileJournal`. */
   readonly journal: Journal
-  /** Called with each step. What it throws or rejects with has no effect. */
+  /** Called with each step. If it throws or rejects, the error is ignored. */
   readonly onProgress?: (event: MigrationProgress) => unknown
-  /** Users in a call, 1 to 10,000. Default 2000. */
+  /** Users per call, 1 to 10,000. Default 2000. */
   readonly batchUsers?: number
-  /** Bytes of a call, and of the largest record, 65,536 to 67,108,864. Default 1,000,000. */
+  /** Maximum bytes of a call and of a record, 65,536 to 67,108,864. Default 1,000,000. */
   readonly batchBytes?: number
-  /** Seconds after which a call without reply counts as ended at the core, 0 to 600. Default 60. */
+  /** Seconds after which a call without a reply is assumed to have ended at the core, 0 to 600. Default 60. */
   readonly settleSeconds?: number
-  /** Seconds between two counts, 1 to 3600. Default 15. */
+  /** Seconds between two polls of the row counts, 1 to 3600. Default 15. */
   readonly pollSeconds?: number
-  /** Minutes without a change that count as a stall, 1 to 1440. Default 30. */
+  /** Minutes without a change after which the run counts as stalled, 1 to 1440. Default 30. */
   readonly stallMinutes?: number
-  /** Look-ups at once, 1 to 64. Default 8. */
+  /** Concurrent look-ups, 1 to 64. Default 8. */
   readonly lookUps?: number
-  /** Any other warning stops before staging. Default none. */
+  /** Warnings to accept. Any other warning stops the run before staging. Default none. */
   readonly acceptWarnings?: readonly UserWarningCode[]
-  /** Start beside rows of others, which are never touched. Default false. */
+  /** Starts even if the core has rows that are not from this run; they are never changed. Default false. */
   readonly allowForeignRows?: boolean
-  /** Sources of the corrections made so far, in their order. Default none. */
+  /** Sources of the corrections applied so far, in their order. Default none. */
   readonly corrections?: readonly Source[]
 }
 
-/** What each step of a migration takes. */
+/** Options of each step of a migration. */
 export interface StepOptions {
-  /** Ends the step early: its report says `interrupted`, and nothing is lost. */
+  /** Aborting it ends the step early. The report then has the state `interrupted`, and no progress is lost. */
   readonly signal?: AbortSignal
 }
 
-/** A migration of a source into the core. One step at a time. */
+/** A migration of a source into the core. Only one step may run at a time. */
 export interface Migration {
-  /** Preflight alone: nothing is staged. */
+  /** Runs the preflight only. Nothing is staged. */
   check(options?: StepOptions): Promise<MigrationReport>
-  /** From wherever the journal ends to the next state that needs a person. */
+  /** Continues from the end of the journal until the migration is complete or needs a person. */
   run(options?: StepOptions): Promise<MigrationReport>
-  /** Applies corrections, or stages records again that failed or were held back with a code; then as `run`. */
+  /**
+   * Applies corrections, or stages records again that failed or were held back with one of the codes. Then
+   * continues like `run`.
+   */
   correct(
     corrections: Source | { readonly again: readonly string[] },
     options?: StepOptions,
   ): Promise<MigrationReport>
-  /** Looks each identity up again. After the first `run`. */
+  /** Looks up each identity again. Rejects with `bad_journal` before the first `run`. */
   reconcile(options?: StepOptions): Promise<MigrationReport>
   /**
-   * After a run that stalled: deletes the rows that its report lists, and looks each of their users up.
-   * The user has an account, or fails because another account has the login, or is imported by the next
-   * `run`. Rejects with `bad_journal` when no run has stalled.
+   * Deletes the rows that the report of a stalled run lists, and looks up their users. A user then has an
+   * account, fails because another account has the login, or is imported by the next `run`. Rejects with
+   * `bad_journal` if no run has stalled.
    */
   unblock(options?: StepOptions): Promise<MigrationReport>
-  /** From the journal alone. */
+  /** Returns a report from the journal alone. */
   status(): Promise<MigrationReport>
-  /** Each identity of the source, in its order. */
+  /** Yields a report of each identity of the source, in its order. */
   identities(): AsyncIterable<IdentityReport>
-  /** Closes the journal. Another run may open it then. */
+  /** Closes the journal, so that another run can open it. */
   close(): Promise<void>
 }

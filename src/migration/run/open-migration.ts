@@ -17,19 +17,19 @@ import { countsOf, mayBeginAgain, sizeOf } from './state/run-state.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
 
 /**
- * Opens a migration of `source` into `core`, as far as `journal` tells it has come. Until the first
- * step nothing but the journal is read, and nothing is asked. Steps run one at a time.
+ * Opens a migration of `source` into `core`, which continues where `journal` ends. Opening reads only
+ * the journal and sends no request. Steps run one at a time.
  *
- * A step rejects with a `MigrationError` where a person must fix source, corrections or journal
- * first; what is wrong at the core is in its report.
+ * A step rejects with a `MigrationError` if a person must first fix the source, the corrections or the
+ * journal. Problems at the core are in its report.
  *
- * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ * @throws TypeError if an option is unknown, of the wrong type or out of range.
  * @throws MigrationError `bad_journal`.
  */
 export const openMigration = async (options: MigrationOptions): Promise<Migration> =>
   openMigrationWith(options, SYSTEM_TIMING)
 
-/** The same, by other clocks. */
+/** `openMigration` with injectable clocks. */
 export async function openMigrationWith(
   options: MigrationOptions,
   timing: Timing,
@@ -83,11 +83,11 @@ function migrationOf(opened: OpenedMigration): Migration {
   } satisfies Migration)
 }
 
-/** Has at most one step of a migration under way. */
+/** Runs at most one step at a time. */
 interface OneAtATime {
-  /** @throws Error while another is under way: two would stage the same users. */
+  /** @throws Error while another step runs, because both would stage the same users. */
   take<Result>(step: () => Promise<Result>): Promise<Result>
-  /** Resolves once nothing is under way. */
+  /** Resolves once no step is running. */
   ended(): Promise<void>
 }
 
@@ -112,7 +112,7 @@ function ignore(): void {}
 
 const migrations = channel('express-service-auth:migration')
 
-/** Tells what the journal has just learnt. What an observer throws or rejects with has no effect. */
+/** Returns a function that publishes progress events. An error of the observer is ignored. */
 function progressTeller(
   { state }: Ledger,
   observe: ((event: MigrationProgress) => unknown) | undefined,
@@ -139,6 +139,6 @@ function tellObserver(
     const returned = observe?.(event)
     if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
   } catch {
-    // The run goes on as if nobody listened.
+    // An error of the observer does not affect the run.
   }
 }

@@ -1,13 +1,13 @@
 import type { MigrationCounts } from './report.js'
 
 /**
- * A step of a run, on `onProgress` and the channel `express-service-auth:migration`. Holds neither
- * secrets nor account data.
+ * An event of a run, passed to `onProgress` and published on the channel
+ * `express-service-auth:migration`. It contains neither secrets nor account data.
  */
 export interface MigrationProgress {
-  /** Tells it from the decisions of `migrationEndpoint` on the same channel. */
+  /** Distinguishes it from the decisions of `migrationEndpoint` on the same channel. */
   readonly by: 'migration'
-  /** What has happened. */
+  /** The kind of event. */
   readonly type:
     | 'preflight'
     | 'batch_staged'
@@ -17,19 +17,19 @@ export interface MigrationProgress {
     | 'waiting'
     | 'row_failed'
     | 'rows_deleted'
-    /** Users whose rows were deleted were looked up or imported directly. */
+    /** The run looked up, or imported directly, users whose rows it deleted. */
     | 'settled'
     | 'corrected'
     | 'reconciling'
     | 'ended'
-  /** Where the identities stand. */
+  /** Number of identities in each state. */
   readonly counts: MigrationCounts
-  /** Identities of the source. */
+  /** Number of identities in the source. */
   readonly identities: number
-  /** Rows at the core, while waiting. */
+  /** Rows that wait at the core. With the type `waiting`. */
   readonly rows?: { readonly new: number; readonly processing: number }
-  /** Users that this step was about. */
+  /** Number of users that the event concerns. */
   readonly users?: number
-  /** Of a batch, from 1. */
+  /** Number of the batch, from 1. */
   readonly batch?: number
 }

@@ -30,15 +30,15 @@ const rowsLeft = ({ stalledRows }: RunState): RowLeft[] =>
   }))
 
 interface ReportInput {
-  /** Of the step that has just ended; else the journal tells it. */
+  /** The result of the step that has just ended. Without it, the journal's last result is used. */
   readonly ending?: Ending
   readonly now: number
 }
 
-/** A chunk fails with these whichever records are in it: the core is at fault. */
+/** Codes with which a chunk fails regardless of its records: the core is at fault. */
 const CORE_FAULT_CODES = ['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036', 'E037', 'E040']
 
-/** The core gives no known reason: the record, the core or its database may be at fault. */
+/** Codes without a known reason: the record, the core or its database may be at fault. */
 const UNEXPLAINED_CODES = ['chunk_failed', 'unknown_conflict']
 
 const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
@@ -49,7 +49,7 @@ const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
   complete: 'Passwords cannot be read back: let some people sign in before the source is deleted.',
 }
 
-/** `busy`: the core, or a proxy before it, limits the rate of requests. */
+/** `busy`: the core, or a proxy in front of it, limits the request rate. */
 const BY_FAULT: Readonly<Record<CoreErrorCode | 'busy', string>> = {
   invalid_api_key: 'Check the API key, then run again.',
   forbidden:
@@ -72,7 +72,6 @@ interface Fault {
   readonly faultCode?: string | undefined
 }
 
-/** The next steps for a person, one sentence each. */
 function adviceFor(
   state: RunState,
   standing: MigrationState,
@@ -143,7 +142,7 @@ function conflictAdvice(state: RunState, code: string): string | undefined {
     : `${beginning}replace the login, or leave the record out. ${KEEP_LATER_RECORD}`
 }
 
-/** The first record usually has its account, and a record with an account cannot be left out. */
+/** Needed because the first record usually has its account, and a record with an account cannot be left out. */
 const KEEP_LATER_RECORD =
   'To keep this record instead of the other one, remove the account of the other one, reconcile, leave the other record out, then use correct --again login_twice.'
 

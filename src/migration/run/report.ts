@@ -1,40 +1,40 @@
 import type { RowStatus } from '../core/reply.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 
-/** Where a run stands: a closed list. */
+/** The state of a run. This list is closed. */
 export type MigrationState =
   /** Each identity is reconciled, accepted or left out. */
   | 'complete'
   /** Records wait for corrections; see the report's identities. */
   | 'to_correct'
-  /** Nothing waits at the core, and not every identity is proved. */
+  /** Nothing waits at the core, but not every identity is verified. */
   | 'to_reconcile'
-  /** Rows of this run still wait at the core, and nothing has changed there for `stallMinutes`. */
+  /** Rows of this run still wait at the core, where nothing has changed for `stallMinutes`. */
   | 'stalled'
-  /** Its signal has aborted; `run` goes on. */
+  /** The step ended early, for example by its signal; `run` continues. */
   | 'interrupted'
-  /** Something that the source needs is missing, or others' rows are there. */
+  /** The core lacks something that the source needs, or has rows that are not from this run. */
   | 'preflight_failed'
-  /** The core cannot be asked, or answers what it must not. */
+  /** The core cannot be reached, refuses a call or sends an unexpected reply. */
   | 'core_fault'
 
-/** Each identity of the source counts once. */
+/** Number of identities in each state. Each identity of the source counts once. */
 export interface MigrationCounts {
-  /** Not a user that the core takes. */
+  /** Not a user that the core accepts, or its login is in use. */
   readonly invalid: number
   /** Not sent yet. */
   readonly pending: number
-  /** Sent, or found to have its account already; not yet reconciled. */
+  /** Sent, or found at the core already; not yet reconciled. */
   readonly staged: number
-  /** Failed at the core; waits for a correction. */
+  /** Failed at the core; needs a correction. */
   readonly failed: number
-  /** Without an account after the end. */
+  /** Without an account after all imports have ended. */
   readonly missing: number
   /** With an account that differs from the record. */
   readonly differs: number
-  /** With an account that is another identity's as well. */
+  /** With an account that another identity has too. */
   readonly shared: number
-  /** Proved: one account, as the record says. */
+  /** Verified: one account, which matches the record. */
   readonly reconciled: number
   /** With a difference that a person has accepted. */
   readonly accepted: number
@@ -42,9 +42,9 @@ export interface MigrationCounts {
   readonly left_out: number
 }
 
-/** Something that stops a run before anything is staged, or is worth knowing then. */
+/** A result of the preflight that stops the run before staging, or that is worth knowing. */
 export interface PreflightFinding {
-  /** What was found. */
+  /** The kind of finding. */
   readonly code:
     | 'core_too_old'
     | 'in_memory_database'
@@ -57,13 +57,13 @@ export interface PreflightFinding {
     | 'login_taken'
     | 'login_twice'
     | 'warning_not_accepted'
-  /** A notice stops nothing. */
+  /** A `fault` stops the run, a `notice` does not. */
   readonly severity: 'fault' | 'notice'
-  /** What was found, in a sentence for people. */
+  /** A sentence for people. */
   readonly message: string
-  /** Of the source, from 1; the first of `records`. */
+  /** Line of the source, from 1: the first of the `records`. */
   readonly line?: number
-  /** How many records have it. */
+  /** Number of records, or of rows, with this finding. */
   readonly records?: number
 }
 
@@ -73,59 +73,59 @@ export interface RowLeft {
   readonly id: string
   /** The user of the row. */
   readonly externalUserId: string
-  /** The row's status at the core. */
+  /** The status of the row at the core. */
   readonly status: RowStatus
-  /** The core's id of another account with a login of this user. The core never imports the row. */
+  /** The core's id of another account that has a login of this user. The core never imports such a row. */
   readonly heldBy?: string
 }
 
-/** What a step of a migration has come to. */
+/** The result of a step of a migration. */
 export interface MigrationReport {
-  /** Where the run stands. */
+  /** The state of the run. */
   readonly state: MigrationState
-  /** Where the identities stand. */
+  /** Number of identities in each state. */
   readonly counts: MigrationCounts
-  /** Records of the source. */
+  /** Number of records in the source. */
   readonly identities: number
-  /** Milliseconds since the epoch: of the journal's first entry, and of this report. */
+  /** Time of the journal's first entry, in milliseconds since the epoch. */
   readonly startedAt: number
-  /** Milliseconds since the epoch: of this report. */
+  /** Time of this report, in milliseconds since the epoch. */
   readonly reportedAt: number
-  /** With the state `stalled`: the rows of this run that still wait at the core. */
+  /** The rows of this run that still wait at the core. With the state `stalled`. */
   readonly rows?: readonly RowLeft[]
-  /** What the preflight has found. */
+  /** The results of the preflight. */
   readonly findings: readonly PreflightFinding[]
-  /** What a person does next, a sentence each. */
+  /** The next steps for a person, one sentence each. */
   readonly advice: readonly string[]
 }
 
-/** Where one identity stands: a closed list. */
+/** The state of one identity. This list is closed. */
 export type IdentityState = keyof MigrationCounts
 
-/** What a report says of one identity. */
+/** The report of one identity. */
 export interface IdentityReport {
-  /** Whom it is about. */
+  /** The external id of its record. */
   readonly externalUserId: string
-  /** Of the source, or of the corrections that replaced it. */
+  /** Line of the record in the source, or in the corrections that replaced it. */
   readonly line: number
-  /** The name of the corrections that replaced it. */
+  /** The name of the corrections that replaced the record. */
   readonly corrections?: string
-  /** Where it stands. */
+  /** The state of the identity. */
   readonly state: IdentityState
-  /** The account's id in the core. */
+  /** The core's id of the account. */
   readonly coreUserId?: string
-  /** Of the row that failed. */
+  /** The core's id of the row that failed. */
   readonly rowId?: string
-  /** The core's code, such as `E003`, or one of this package, such as `chunk_failed` or `login_taken`. */
+  /** A code of the core, such as `E003`, or of this package, such as `chunk_failed` or `login_taken`. */
   readonly code?: string
-  /** Why it failed, in the core's words. */
+  /** Why it failed, in the words of the core. */
   readonly text?: string
-  /** The account that holds a login of this identity. */
+  /** The core's id of another account that has a login of this identity. */
   readonly heldBy?: string
-  /** Why it is invalid. */
+  /** Why the record is invalid. */
   readonly errors?: readonly UserFinding[]
-  /** In what the account differs: paths of the record, without values. */
+  /** Paths of the record in which the account differs, without values. */
   readonly differences?: readonly string[]
-  /** Why a person accepted it, or left it out. */
+  /** Why a person accepted it or left it out. */
   readonly reason?: string
 }

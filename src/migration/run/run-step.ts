@@ -19,7 +19,7 @@ export interface OpenedMigration {
 
 export type MigrationStep = (work: Work, surveyor: Surveyor) => Promise<Ending>
 
-/** Takes a step, and writes down and tells what it has come to. */
+/** Runs a step, journals its result and publishes it. */
 export async function takeStep(
   opened: OpenedMigration,
   signal: AbortSignal,

@@ -18,16 +18,16 @@ import { stage } from './steps/stage.js'
 import { wait } from './steps/wait.js'
 import { decideDeletion } from './steps/waiting-rows.js'
 
-/** What a walk has come to. */
+/** The result of a run. */
 export interface Ending {
   readonly state: MigrationState
   readonly findings: readonly PreflightFinding[]
-  /** Why the core is at fault. */
+  /** The message of the core error that ended the run. */
   readonly fault?: string
   readonly faultCode?: CoreErrorCode
 }
 
-/** Takes step after step until none is left, or one cannot be taken. */
+/** Runs one step after another until none is left or one stops the run. */
 export async function walk(work: Work, aim: Aim): Promise<Ending> {
   return endingOf(work, async () => {
     const findings: PreflightFinding[] = []
@@ -42,7 +42,7 @@ export async function walk(work: Work, aim: Aim): Promise<Ending> {
   })
 }
 
-/** Preflight alone. */
+/** Runs the preflight only. */
 export const check = async (work: Work): Promise<Ending> =>
   endingOf(work, async () => {
     const { findings, passed, entries } = await preflight(work)
@@ -51,7 +51,7 @@ export const check = async (work: Work): Promise<Ending> =>
   })
 
 /**
- * Looks each identity up again.
+ * Looks up each identity again.
  *
  * @throws MigrationError `bad_journal` before the first run.
  */
@@ -65,9 +65,9 @@ export async function lookAgain(work: Work): Promise<Ending> {
 }
 
 /**
- * Deletes the rows that still waited when the run stalled, and looks up what became of their identities.
+ * Deletes the rows that still waited when the run stalled, and looks up their identities.
  *
- * @throws MigrationError `bad_journal` when the run has not stalled.
+ * @throws MigrationError `bad_journal` if the run has not stalled.
  */
 export async function unblock(work: Work): Promise<Ending> {
   const { state } = work.ledger
@@ -93,7 +93,7 @@ const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
     else if (entries.length > 0) await work.ledger.write(...entries)
     return passed ? undefined : 'preflight_failed'
   },
-  /** After a crash nobody knows when the call was given up: it counts from now. */
+  /** After a crash it is unknown when the call was abandoned, so its settle time starts now. */
   resolve_batch: (work) => done(resolveBatch(work, { givenUpAt: work.timing.elapsedMs() })),
   resolve_deletion: (work) => done(resolveDeletion(work, { givenUpAt: work.timing.elapsedMs() })),
   delete_rows: (work) => done(deleteRows(work)),
@@ -121,6 +121,6 @@ export async function endingOf(work: Work, walked: () => Promise<Ending>): Promi
   }
 }
 
-/** A call that fails while a run is told to end has failed because of it. */
+/** A core call that fails after the signal aborted is taken to have failed because of the abort. */
 const isOf = (error: unknown, signal: AbortSignal): boolean =>
   error === signal.reason || error instanceof CoreError

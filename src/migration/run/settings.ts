@@ -65,12 +65,11 @@ const schema = optionsObject({
   corrections: z.array(source, { error: 'must be a list of sources' }).default([]),
 })
 
-/** Checked options of a migration. */
 export type MigrationSettings = Required<Omit<MigrationOptions, 'onProgress'>> & {
   readonly onProgress?: MigrationOptions['onProgress'] | undefined
 }
 
-/** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
+/** @throws TypeError if an option is unknown, of the wrong type or out of range. */
 export const parseSettings = (input: unknown): MigrationSettings =>
   parseOptions('openMigration options', schema, input)
 

@@ -1,25 +1,25 @@
 import type { SourceRecord } from '../source/source.js'
 
-/** A record of the source, or of corrections, with the identity that it is of. */
+/** A record of the source, or of corrections, with its identity. */
 export interface SurveyedRecord extends SourceRecord {
-  /** Of the identity: its place in the source, from 0. */
+  /** Position of the identity in the source, from 0. */
   readonly ordinal: number
-  /** As the core keeps it. */
+  /** In the form that the core stores. */
   readonly externalUserId: string
 }
 
-/** What has been read of the source, to find its records again. */
+/** Finds the records of a source that has been read once. */
 export interface Survey {
   readonly identities: number
   ordinalOf(externalUserId: string): number | undefined
-  /** Of the source, or of the corrections that replaced the record; from 1. */
+  /** Line of the record in the source, or in the corrections that replaced it, from 1. */
   lineOf(ordinal: number): number
   /**
-   * The records of the source (0), or the users of corrections (from 1), in their order. Rejects with
-   * `bad_source` or `bad_corrections` when they are not what they were.
+   * The records of the source (`from` 0), or of the n-th corrections (`from` n), in their order. Rejects
+   * with `bad_source` or `bad_corrections` if they have changed.
    */
   records(from: number): AsyncIterable<SurveyedRecord>
-  /** In the source's order. */
+  /** In the order of the source. */
   externalIdsOf(
     ordinals: readonly number[],
   ): AsyncIterable<Pick<SurveyedRecord, 'ordinal' | 'externalUserId'>>

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** By what a run measures and waits. */
+/** The clocks and the timer of a run. */
 export interface Timing {
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Milliseconds from any zero; never goes back. */
+  /** Milliseconds on a monotonic clock. */
   readonly elapsedMs: () => number
   /** Rejects with the signal's reason once it aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>

@@ -53,7 +53,7 @@ function staged(state: RunState, batch: UndecidedBatch): void {
 
 function rejected(state: RunState, batch: UndecidedBatch, entry: EntryOf<'batch_rejected'>): void {
   sendLater(state, batch.ordinals)
-  // Calls were halved because of this record alone: the others may go together again.
+  // The batch limit was halved because of this record alone, so the other records get full batches again.
   if (batch.ordinals.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
   for (const { of } of entry.users) {
     if (!isOrdinal(of, sizeOf(state))) continue

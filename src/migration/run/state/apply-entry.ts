@@ -7,7 +7,7 @@ import type { Entry, EntryOf } from './journal-entry.js'
 import { assertOrdinal, readOrdinals } from './record-indexes.js'
 import { awaitRest, mayBeginAgain, type RunState, setIdentity, sizeOf } from './run-state.js'
 
-/** Adds an entry to the state that those before it have made. */
+/** Applies the next journal entry to the state. */
 export function applyEntry(state: RunState, entry: Entry): void {
   if (entry.type === 'begun') {
     begin(state, entry)
@@ -129,7 +129,7 @@ function setAll(state: RunState, ordinals: string, code: IdentityCode): void {
 
 function correct(state: RunState, entry: EntryOf<'corrected'>): void {
   state.corrections.push(entry.source)
-  // What was seen may be days old, and a call without reply may have landed since.
+  // The last look-ups may be days old, and a call without a reply may have taken effect since.
   state.reconciled = false
   for (const [ordinal] of entry.replaced) {
     assertOrdinal(ordinal, sizeOf(state))

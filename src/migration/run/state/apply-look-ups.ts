@@ -34,7 +34,7 @@ const LOOKED_UP_ANEW: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.reconciled,
 ])
 
-/** What a person has accepted or left out stays so. */
+/** Identities that a person accepted or left out keep their state. */
 function lookAgain(state: RunState): void {
   if (countOf(state, IDENTITY.pending, IDENTITY.again) === 0) state.lostSinceLook = false
   for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {

@@ -46,7 +46,7 @@ export function applyRows(state: RunState, entry: RowEntry): void {
       return
     case 'delete_sent':
       state.deleting = entry.rows
-      // Meanwhile a call without reply may land.
+      // A call without a reply may take effect meanwhile.
       state.reconciled = false
       return
     case 'deleted':
@@ -74,7 +74,7 @@ function recordRow(state: RunState, entry: EntryOf<'row'>): void {
   state.failureCodes[entry.of] = numberOf(entry.code)
 }
 
-/** A decision was made on these already, or they are still to be sent. */
+/** Identities that are already decided or still to be sent. */
 const KEEPS_ITS_STATE: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.pending,
   IDENTITY.invalid,
@@ -125,8 +125,8 @@ function recordTwin(state: RunState, entry: EntryOf<'row'>): void {
 }
 
 /**
- * A recorded row stays while its identity counts as failed. All rows leave of one that has its account,
- * that is sent again or that is left out.
+ * Marks recorded rows for deletion. A row stays as long as its identity counts as failed. All rows of an
+ * identity that has its account, is sent again or is left out are deleted.
  */
 export function deleteRowsOfUnfailed(state: RunState): void {
   for (const [row, ordinal] of state.rows) {
@@ -144,7 +144,7 @@ function forgetRows(state: RunState, rows: readonly string[]): void {
 
 const FIRST_OWN_NUMBER = 252
 
-/** Codes of this package. The core's codes end at E046, so these numbers are free. */
+/** Codes of this package. The core's codes end at E046, so these numbers are unused. */
 const OWN_CODES: ReadonlyMap<string, number> = new Map([
   ['login_taken', FIRST_OWN_NUMBER],
   ['login_twice', 253],
@@ -154,11 +154,11 @@ const OWN_CODES: ReadonlyMap<string, number> = new Map([
 
 const CORE_CODE = /^E(\d{3})$/
 
-/** Whether a record can have failed, or can be held back, with this code. */
+/** Whether a record can fail or be held back with this code. */
 export const isFailureCode = (code: unknown): code is string =>
   typeof code === 'string' && (OWN_CODES.has(code) || CORE_CODE.test(code))
 
-/** `E003` is 3; anything unknown is 0. */
+/** Returns 3 for `E003`, and 0 for an unknown code. */
 export const numberOf = (code: string | undefined): number => {
   const own = OWN_CODES.get(code ?? '')
   if (own !== undefined) return own

@@ -1,10 +1,13 @@
 import type { IdentityState } from '../report.js'
 
 /**
- * What a run knows of an identity, as one byte. `again` is to be sent again, after a look for what is
- * there; `sent` waits for the reply of its batch; of `found` an account or a row was seen, whoever has
- * made it. The run deletes the row of an `unresolved` identity before the core is done with it, and then
- * looks the identity up. One that is `to_import` is imported directly, in a call of its own.
+ * The state of an identity in a run, as one byte.
+ *
+ * - `again`: is sent again, after a look-up of its row and its account.
+ * - `sent`: its batch has no reply yet.
+ * - `found`: has an account or a row, no matter how it was created.
+ * - `unresolved`: the run deletes its row, which the core may not have finished, and then looks it up.
+ * - `to_import`: is imported directly, in a call of its own.
  */
 export const IDENTITY = {
   pending: 0,
@@ -26,7 +29,7 @@ export const IDENTITY = {
 
 export type IdentityCode = (typeof IDENTITY)[keyof typeof IDENTITY]
 
-/** As what each code counts in a report. */
+/** The state in reports, by code. */
 export const COUNTED_AS: readonly IdentityState[] = [
   'pending',
   'invalid',

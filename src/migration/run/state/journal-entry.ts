@@ -1,9 +1,9 @@
 import type { MigrationState, RowLeft } from '../report.js'
 
-/** Grows when an older version of the package could misread what a newer one has written. */
+/** Increases whenever an older version of the package could misread a newer journal. */
 export const FORMAT = 1
 
-/** By what a journal knows a source again: its path or name, and the digest of its content. */
+/** Identifies a source: its path or name, and the digest of its content. */
 export interface Origin {
   readonly name: string
   readonly file: boolean
@@ -17,18 +17,17 @@ interface Begun {
   readonly at: number
   readonly identities: number
   readonly source: Origin
-  /** The core's address. */
   readonly core?: string | undefined
 }
 
-/** Valid records that are not staged, because an account (`taken`) or an earlier record (`twice`) has a login. */
+/** Valid records that are not staged, because an account (`taken`) or an earlier record (`twice`) has their login. */
 interface LoginConflicts {
   readonly type: 'login_conflicts'
   readonly taken: readonly (readonly [ordinal: number, heldBy: string])[]
   readonly twice: readonly (readonly [ordinal: number, text: string])[]
 }
 
-/** What follows is what a preflight has found; it takes the place of an earlier one. */
+/** Results of a preflight. `examined` comes first and discards those of an earlier preflight. */
 type Examined =
   | { readonly type: 'examined' }
   | { readonly type: 'invalid'; readonly of: string }
@@ -37,7 +36,7 @@ type Examined =
   | { readonly type: 'foreign_rows'; readonly rows: readonly string[] }
   | { readonly type: 'started' }
 
-/** `by`: a `row` that only this call can have staged; `accounts` of all its users, or rows in place of some. */
+/** `by`: `row` if a row exists that only this call can have staged; `accounts` if each user has an account or a row. */
 type Batch =
   | { readonly type: 'batch_sent'; readonly batch: number; readonly of: string }
   | {
@@ -63,7 +62,7 @@ interface FailedRow {
   readonly of: number
   readonly line: number
   readonly externalUserId: string
-  /** A twin is of an identity that has its account, or of an attempt before a person's decision. */
+  /** A `twin` belongs to an identity that already has its account or that has been decided on since. */
   readonly as: 'failed' | 'twin'
   readonly code?: string | undefined
   readonly text?: string | undefined
@@ -89,8 +88,8 @@ export interface Refusal {
 }
 
 /**
- * `rows_stalled`: rows that the run does not wait for any longer. `delete_decided`: rows that are deleted next,
- * whatever their outcome; `identities_resolved` has what became of their identities, in lists of ordinals.
+ * `rows_stalled`: rows that the run no longer waits for. `delete_decided`: rows that are deleted next.
+ * `identities_resolved`: the outcome of the identities of deleted rows.
  */
 type Resolutions =
   | { readonly type: 'rows_stalled'; readonly rows: readonly StalledRow[] }
@@ -116,9 +115,8 @@ type Rows =
       readonly open: readonly string[]
     }
 
-/** An ordinal, and the account's id in the core. */
 type OfAccount = readonly [ordinal: number, coreUserId: string]
-/** An ordinal, the line of the correction, and why. */
+/** `line` is that of the correction. */
 type Decided = readonly [ordinal: number, line: number, reason: string]
 
 type LookUps =
@@ -157,8 +155,8 @@ interface Ended {
 }
 
 /**
- * What a run writes down. Ordinals count the records of the source from 0; many of them stand in a text
- * as `writeOrdinals` writes them.
+ * An entry of the journal. Ordinals count the records of the source from 0. A list of them is written
+ * as text, by `writeOrdinals`.
  */
 export type Entry = Begun | Examined | Batch | Rows | Resolutions | LookUps | Corrections | Ended
 export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>

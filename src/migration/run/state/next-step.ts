@@ -1,7 +1,6 @@
 import { IDENTITY } from './identity-state.js'
 import { countOf, type RunState } from './run-state.js'
 
-/** What a run does next: a closed list. */
 export type Step =
   | 'preflight'
   | 'resolve_batch'
@@ -15,12 +14,13 @@ export type Step =
   | 'reconcile'
   | 'end'
 
-/** `look` looks identities up and sends nothing. `unblock` only deletes rows and looks their identities up. */
+/** `look` looks up identities and sends nothing. `unblock` only deletes rows and looks up their identities. */
 export type Aim = 'finish' | 'look' | 'unblock'
 
 /**
- * The next step of a run, from its journal alone. What is undecided is decided before anything else
- * is sent; rows leave before their identities are sent again; only what has come to rest is reconciled.
+ * Returns the next step of a run, from its journal alone. A call with unknown outcome is resolved before
+ * anything else is sent, rows are deleted before their identities are sent again, and identities are
+ * reconciled only after the wait for their rows.
  */
 export function nextStep(state: RunState, aim: Aim): Step {
   if (!state.started) return aim === 'finish' ? 'preflight' : 'end'
@@ -33,7 +33,7 @@ export function nextStep(state: RunState, aim: Aim): Step {
   if (aim === 'finish' && hasUnsent(state)) return 'stage'
   if (!state.waited) return 'wait'
   if (!state.collected) return 'collect'
-  // Only once no row waits: of two users with one login, the one that was staged first gets it.
+  // Only once no row waits: if two users have the same login, the one that was staged first must get it.
   if (aim === 'finish' && countOf(state, IDENTITY.to_import) > 0) return 'import_directly'
   if (!state.reconciled) return 'reconcile'
   return 'end'

@@ -6,7 +6,7 @@ import { type Entry, FORMAT } from './journal-entry.js'
 const count = z.int().min(0)
 const text = z.string()
 const ids = z.array(text)
-/** As `writeOrdinals` writes them. */
+/** The format of `writeOrdinals`. */
 const ordinals = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/)
 
 const origin = z.strictObject({ name: text, file: z.boolean(), digest: text })
@@ -42,7 +42,6 @@ const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
     source: origin,
     core: text.optional(),
   }),
-  /** What follows is what a preflight has found; it takes the place of an earlier one. */
   z.strictObject({ type: z.literal('examined') }),
   z.strictObject({ type: z.literal('invalid'), of: ordinals }),
   z.strictObject({ type: z.literal('found'), of: ordinals, by: z.enum(['account', 'row']) }),
@@ -75,7 +74,6 @@ const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
     of: count,
     line: count,
     externalUserId: text,
-    /** A twin is of an identity that has its account. */
     as: z.enum(['failed', 'twin']),
     code: text.optional(),
     text: text.optional(),

@@ -1,6 +1,6 @@
 import { MigrationError } from '../migration-error.js'
 
-/** Ordinals in their order, runs drawn together: `0-1999,2003`. */
+/** Writes ordinals in the given order, consecutive ones as a range: `0-1999,2003`. */
 export function writeOrdinals(ordinals: Iterable<number>): string {
   const runs: string[] = []
   let first = -1
@@ -19,7 +19,7 @@ export function writeOrdinals(ordinals: Iterable<number>): string {
 const writeRun = (first: number, last: number): string =>
   first === last ? String(first) : `${first}-${last}`
 
-/** @throws MigrationError `bad_journal` when one is none of the source's. */
+/** @throws MigrationError `bad_journal` if the source has no such record. */
 export function* readOrdinals(text: string, identities: number): Generator<number> {
   if (text === '') return
   for (const run of text.split(',')) {
@@ -33,7 +33,7 @@ export function* readOrdinals(text: string, identities: number): Generator<numbe
 export const isOrdinal = (value: number | undefined, identities: number): value is number =>
   value !== undefined && Number.isInteger(value) && value >= 0 && value < identities
 
-/** @throws MigrationError `bad_journal` when it is none of the source's. */
+/** @throws MigrationError `bad_journal` if the source has no such record. */
 export function assertOrdinal(
   value: number | undefined,
   identities: number,

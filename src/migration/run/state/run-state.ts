@@ -2,50 +2,50 @@ import type { MigrationCounts } from '../report.js'
 import { COUNTED_AS, type IdentityCode } from './identity-state.js'
 import type { EntryOf, Origin, StalledRow } from './journal-entry.js'
 
-/** A call that was begun and of which the journal does not tell the end. */
+/** A call that the journal has as sent, without an outcome. */
 export interface UndecidedBatch {
   readonly batch: number
   readonly ordinals: readonly number[]
 }
 
-/** The sum of a journal's entries. Of an identity it holds a few bytes, whatever has happened. */
+/** The state that results from the entries of a journal. It takes a few bytes per identity. */
 export interface RunState {
   begun: EntryOf<'begun'> | undefined
-  /** The preflight has passed, and staging may have begun. */
+  /** The preflight has passed, so staging may have begun. */
   started: boolean
 
-  /** By ordinal: an `IDENTITY`. */
+  /** The `IDENTITY` of each record. */
   identities: Uint8Array
-  /** By ordinal: the number of the E-code with which it failed, or 0. */
+  /** For each record the number of its failure code (see `numberOf`), or 0. */
   failureCodes: Uint8Array
-  /** By ordinal: 0 for the source, else which of the corrections has the record. */
+  /** For each record 0 if it is in the source, n if it is in the n-th corrections. */
   recordsFrom: Uint16Array
-  /** By ordinal: 1 once it was in a call. Rows of others are not touched. */
+  /** For each record 1 once it was in a call. Without one, a row of the identity is not from this run. */
   sentOnce: Uint8Array
-  /** By ordinal: 1 once it was in a call without reply that was not seen to land, and may land yet. */
+  /** For each record 1 once it was in a call without a reply, which may still take effect. */
   lostOnce: Uint8Array
-  /** How many identities are in each state, by `IDENTITY`. */
+  /** Number of identities in each state, by `IDENTITY`. */
   readonly tally: number[]
   readonly corrections: Origin[]
 
   batches: number
   undecided: UndecidedBatch | undefined
-  /** A call without reply may land yet, and nobody has asked for a look since all were sent. */
+  /** A call without a reply may still take effect, and no `reconcile` was requested since all records were sent. */
   lostSinceLook: boolean
-  /** Users in a call, once a core has found one too large. */
+  /** Maximum users per call, lowered when the core refuses a call as too large. */
   batchLimit: number
 
-  /** Rows of others that have an identity of the source. */
+  /** Rows that are not from this run but have an identity of the source. */
   readonly foreignRows: Set<string>
-  /** Own rows that are recorded and not deleted, with the identity of each. */
+  /** Rows of this run that are recorded and not deleted, by id, with the ordinal of each. */
   readonly rows: Map<string, number>
   readonly toDelete: Set<string>
-  /** Rows of `toDelete` that the core's job may import first: their identities are looked up afterwards. */
+  /** Rows of `toDelete` that the core may import first, so their identities are looked up after the deletion. */
   readonly toResolve: Set<string>
   /** Rows that still waited at the core when the run stalled, by id. */
   readonly stalledRows: Map<string, StalledRow>
   deleting: readonly string[] | undefined
-  /** A deletion did not account for each row: nothing more is sent until somebody has looked. */
+  /** A deletion did not account for each row: nothing is sent until a person requests `reconcile`. */
   blocked: boolean
 
   waited: boolean
@@ -83,7 +83,7 @@ export function createRunState(): RunState {
   }
 }
 
-/** Nothing has been sent or decided: a source that was checked, or its core, may still be another. */
+/** Nothing has been sent or corrected yet, so the source or the core may still be replaced. */
 export const mayBeginAgain = ({ started, corrections }: RunState): boolean =>
   !started && corrections.length === 0
 
@@ -123,7 +123,7 @@ export function countsOf(state: RunState): MigrationCounts {
   return counts
 }
 
-/** Something may wait at the core again, and nobody has looked for what became of it. */
+/** Rows may be waiting at the core again: the run must wait, collect and reconcile again. */
 export function awaitRest(state: RunState): void {
   state.waited = false
   state.collected = false

@@ -3,12 +3,12 @@ import { IDENTITY } from './identity-state.js'
 import { nextStep } from './next-step.js'
 import { countOf, type RunState, sizeOf } from './run-state.js'
 
-/** Where a run stands by its journal: what its last step ended with, if nothing came after that. */
+/** The state of a run from its journal: the result of its last step, if nothing was journaled after it. */
 export function standingOf(state: RunState): MigrationState {
   return state.ended?.state ?? restingState(state)
 }
 
-/** What a run that has nothing left to do by itself has come to. */
+/** The state of a run whose steps have ended. */
 export function restingState(state: RunState): MigrationState {
   if (state.blocked) return 'to_reconcile'
   if (state.stalledRows.size > 0) return 'stalled'
@@ -17,7 +17,7 @@ export function restingState(state: RunState): MigrationState {
   return isProved(state) ? 'complete' : 'to_reconcile'
 }
 
-/** No count of rows says so: each identity has been looked up, or a person has decided on it. */
+/** Row counts are no proof: each identity must have been looked up, or a person must have decided on it. */
 const isProved = (state: RunState): boolean =>
   state.rows.size === 0 &&
   countOf(state, IDENTITY.reconciled, IDENTITY.accepted, IDENTITY.left_out) === sizeOf(state)

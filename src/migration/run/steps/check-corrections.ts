@@ -19,10 +19,10 @@ import { assertCorrectable } from './retry-failed.js'
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
 
 /**
- * Judges all corrections before any of them counts.
+ * Checks all corrections before any of them is applied.
  *
- * @throws MigrationError `bad_corrections` at the first that does not fit its identity, or whose user
- * the core would not take.
+ * @throws MigrationError `bad_corrections` at the first correction that does not fit its identity, or
+ * whose user the core would not accept.
  */
 export async function judgeCorrections(
   work: Work,
@@ -51,11 +51,11 @@ export async function judgeCorrections(
 interface CorrectedRecords {
   readonly corrected: Corrected
   readonly open: OpenCorrections
-  /** Logins of the corrected records, with the lines of the corrections. */
+  /** Logins of the replacement records, with their lines in the corrections. */
   readonly logins: LoginIndex
 }
 
-/** Reads all records once more, rather than keep their logins in memory. */
+/** Reads all records again, to avoid keeping their logins in memory. */
 async function assertLoginsFree(
   work: Work,
   { corrected: { replaced, leftOut }, open, logins }: CorrectedRecords,

@@ -10,12 +10,12 @@ import { stateOf } from '../state/run-state.js'
 import { ownRowOf } from './identity-of-row.js'
 import { takenText } from './resolve-identities.js'
 
-/** Rows written down at once. */
+/** Number of rows that are journaled together. */
 const CHUNK = 200
 
 /**
- * Writes down each row of this run that has failed, with its reason. A row that may have failed because of
- * another of its chunk is deleted, and its user imported directly: that shows who is at fault.
+ * Journals each failed row of this run, with its reason. If a row may have failed because of another row
+ * of its chunk, the run deletes it and imports its user directly, which shows whether that user is at fault.
  */
 export async function collect(work: Work): Promise<void> {
   const { core, ledger, settings, signal } = work
@@ -47,7 +47,7 @@ export async function collect(work: Work): Promise<void> {
 
 type RowOf = readonly [row: string, ordinal: number]
 
-/** `undefined` when the row does not show whether it or another of its chunk is at fault. */
+/** Returns `undefined` if the row does not show whether it or another row of its chunk is at fault. */
 async function rowEntry(
   work: Work,
   row: StagedRow,
@@ -75,11 +75,11 @@ async function rowEntry(
   return { ...about, as: 'failed', heldBy, code: taken.code, text: takenText(taken) }
 }
 
-/** The texts of the validation are about the row itself, and a code that blames no user is about the core. */
+/** Validation messages concern the row itself, and a code that blames no user concerns the core. */
 const isBelieved = ({ kind, code }: RowError): boolean =>
   kind === 'validation' || (kind === 'chunk_failed' && code !== 'chunk_failed')
 
-/** The row is of an earlier attempt: since then a person or the run has decided about the identity. */
+/** Whether the row is from an earlier attempt, since which a person or the run has decided on the identity. */
 const isDecided = ({ ledger }: Work, ordinal: number): boolean =>
   DECIDED.has(stateOf(ledger.state, ordinal))
 

@@ -3,10 +3,10 @@ import type { Work } from '../migration-context.js'
 import { inGrace } from './finish-in-flight.js'
 import { resolveDeletion } from './resolve-deletion.js'
 
-/** Rows in a call: the core's limit. */
+/** The core's limit of rows per call. */
 const MAX_ROWS = 500
 
-/** Deletes rows that are recorded, and only those, until none is left or the lists do not agree. */
+/** Deletes the rows of `toDelete` until none is left or a reply does not account for each row. */
 export async function deleteRows(work: Work): Promise<void> {
   const { state } = work.ledger
   while (state.toDelete.size > 0 && !state.blocked) {
@@ -32,8 +32,8 @@ async function deleteSome(work: Work, rows: readonly string[]): Promise<void> {
 }
 
 /**
- * Each row must be in one of the lists. Only a row that the job may have imported may be missing at the core:
- * its identity is looked up next. Any other row that is missing was deleted by somebody else.
+ * Checks that each row is in `deletedIds` or `invalidIds`. Only a row that the core may have imported may be
+ * in `invalidIds`; its identity is looked up next. Any other missing row was not deleted by this run.
  */
 async function account(
   work: Work,

@@ -7,9 +7,9 @@ import type { SurveyedRecord } from '../source-index.js'
 import { createTally, type FindingTally } from './finding-tally.js'
 import { type SourceNeeds, sourceNeeds } from './source-needs.js'
 
-/** What reading the whole source has shown. */
+/** The result of validating the whole source. */
 export interface SourceExamination {
-  /** Ordinals, ascending. */
+  /** Ordinals, in ascending order. */
   readonly invalid: readonly number[]
   readonly errors: FindingTally
   readonly warnings: FindingTally

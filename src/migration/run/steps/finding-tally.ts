@@ -5,21 +5,21 @@ import { findingText } from './finding-text.js'
 export interface TalliedFinding {
   /** Without account data. */
   readonly message: string
-  /** Of the first record that has it. */
+  /** Line of the first record with the finding. */
   readonly line: number
   readonly records: number
 }
 
-/** Findings of many records: one of each kind, with the first line and how many records have it. */
+/** Groups the findings of many records by kind, each with its first line and its number of records. */
 export interface FindingTally {
-  /** Counts the findings of one record together, so that the record counts once. */
+  /** Adds the findings of one record as one kind, so that the record counts once. */
   add(findings: readonly UserFinding[], record: SurveyedRecord): void
   all(): readonly TalliedFinding[]
 }
 
-/** Beyond this number, records are counted by the code of their first finding. */
+/** Above this number of kinds, records are grouped by the code of their first finding. */
 const MAX_KINDS = 200
-/** Findings in one message. The report of the identity has all of them. */
+/** Maximum number of findings in one message. The report of the identity has all of them. */
 const MAX_TEXTS = 3
 
 interface Tallied extends TalliedFinding {
@@ -53,6 +53,6 @@ function messageOf(findings: readonly UserFinding[], value: unknown): string {
   return [...texts, ...(others > 0 ? [`and ${others} more`] : [])].join('; ')
 }
 
-/** The same member of different list items is one kind. */
+/** Returns the same kind for the same member of different list items. */
 const kindOf = ({ field, code }: UserFinding): string =>
   `${code} ${field.replaceAll(/\[\d+\]/g, '[]')}`

@@ -1,9 +1,9 @@
-/** Milliseconds for which a write that is under way is waited for once a run is told to end. */
+/** How long an aborted run waits for a write that is in progress, in milliseconds. */
 const GRACE_MS = 5000
 
 /**
- * Does a write under a signal of its own, which aborts some time after the run's: a reply that is
- * about to come spares the next run the search for what became of the call.
+ * Performs a write with a signal that aborts `GRACE_MS` after the run's. If the reply arrives meanwhile,
+ * the next run need not find out whether the call took effect.
  */
 export async function inGrace<Result>(
   signal: AbortSignal,

@@ -3,8 +3,8 @@ import { externalUserIdOf } from '../../record-validation/external-user-id.js'
 import type { Work } from '../migration-context.js'
 
 /**
- * The identity of a row that a call of this run must have staged, and that no entry names. None for
- * the rows of others: whatever was there before, or is of an identity that was never sent.
+ * Returns the identity of a row of this run that is not journaled yet. Returns `undefined` for rows that
+ * existed before the run, and for rows of identities that it never sent.
  */
 export function ownRowOf({ survey, ledger }: Work, row: StagedRow): number | undefined {
   const { state } = ledger

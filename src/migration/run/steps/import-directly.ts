@@ -15,12 +15,12 @@ import { type Resolution, refusedFor, resolveEach } from './resolve-identities.j
 const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with this code.'
 
 /**
- * Imports each identity that is `to_import` directly, one user a call: a refusal can only be about this
- * user. The core refuses to import an identity twice, so a run that was killed repeats the calls whose
- * result it has not written down.
+ * Imports each `to_import` identity directly, one user per call, so that a refusal can only concern this
+ * user. The core refuses to import an identity twice, so a run may repeat calls whose result an earlier
+ * process did not journal.
  *
- * A fault of the core or its database may look like a refusal. So a call that fails without a known
- * reason is repeated once all others have been made.
+ * An error of the core or its database may look like a refusal. So a call that fails without a known
+ * reason is repeated after all other calls.
  */
 export async function importDirectly(work: Work): Promise<void> {
   const { ledger, settings, signal, timing } = work
@@ -36,7 +36,7 @@ export async function importDirectly(work: Work): Promise<void> {
 const isUnexplained = (resolution: Resolution | undefined): boolean =>
   resolution?.as === 'refused' && resolution.code === 'chunk_failed'
 
-/** Returns `undefined` when there is no reply and no account. */
+/** Returns `undefined` if there is no reply and no account. */
 async function importOnce(work: Work, record: SurveyedRecord): Promise<Resolution | undefined> {
   const { core, signal } = work
   const { ordinal: of, externalUserId } = record
@@ -66,7 +66,7 @@ async function answerOf(
   }
 }
 
-/** A core answers with these where it gives no reason; any other status may be a proxy's. */
+/** The core sends these statuses with errors of the import. Any other status may come from a proxy. */
 const isAboutUser = ({ status }: CoreError): boolean => status === 400 || status === 500
 
 async function refused(

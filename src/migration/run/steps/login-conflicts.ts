@@ -8,15 +8,15 @@ import type { LoginIndex } from './login-index.js'
 
 type Records = Iterable<SurveyedRecord> | AsyncIterable<SurveyedRecord>
 
-/** The accounts that the core has for some records, by ordinal. */
+/** The accounts that exist at the core for some records, by ordinal. */
 export interface LoginLookUp {
-  /** Records whose account exists. */
+  /** Records that have their account. */
   readonly accounts: ReadonlySet<number>
-  /** Records with a login of another account, and the core's id of that account. */
+  /** Records with a login that another account has, and the core's id of that account. */
   readonly taken: ReadonlyMap<number, string>
 }
 
-/** Looks up the account and the logins of each record, `lookUps` records at once. */
+/** Looks up the account and the logins of each record, `lookUps` records at a time. */
 export async function lookUpLogins(
   { core, settings, signal }: Pick<Work, 'core' | 'settings' | 'signal'>,
   records: Records,
@@ -28,7 +28,7 @@ export async function lookUpLogins(
     if ((await ownId()) !== undefined) return void accounts.add(ordinal)
     const heldBy = await findHolder(core, value as unknown as ImportUser, { signal })
     if (heldBy === undefined) return
-    // The hook may have made the account between the two look-ups.
+    // The hook may have created the account between the two look-ups.
     if ((await ownId()) === heldBy) accounts.add(ordinal)
     else taken.set(ordinal, heldBy)
   })
@@ -36,8 +36,8 @@ export async function lookUpLogins(
 }
 
 /**
- * Finds records with a login of an earlier record, each with a sentence that names that record. `logins`
- * holds the logins in use, and the logins of all other records are added to it.
+ * Finds records that repeat a login of an earlier record, each with a sentence that names the earlier one.
+ * `logins` has the logins in use; the logins of all other records are added to it.
  */
 export async function findRepeatedLogins(
   work: Work,
@@ -54,7 +54,7 @@ export async function findRepeatedLogins(
   return twice
 }
 
-/** Such as `Line 3 of the source`. */
+/** Returns the position of a record, for example `Line 3 of the source`. */
 export function placeOf({ survey, ledger: { state } }: Work, ordinal: number): string {
   const corrections = state.corrections[(state.recordsFrom[ordinal] ?? 0) - 1]
   return `Line ${survey.lineOf(ordinal)} of ${corrections?.name ?? 'the source'}`

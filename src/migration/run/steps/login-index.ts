@@ -3,11 +3,11 @@ import { createDigestTable } from '../../source/digest-table.js'
 
 type LoginHolder = Parameters<typeof loginKeysOf>[0]
 
-/** The first record with each login. Takes about 30 bytes a login. */
+/** Maps each login to its first record. Takes about 30 bytes per login. */
 export interface LoginIndex {
-  /** Adds the user's logins. A login that is there already keeps its record. `record`: an ordinal or a line. */
+  /** Adds the user's logins. An existing login keeps its record. `record` is an ordinal or a line. */
   add(user: LoginHolder, record: number): void
-  /** A record with one of the user's logins. */
+  /** Returns a record that has one of the user's logins. */
   find(user: LoginHolder): number | undefined
 }
 

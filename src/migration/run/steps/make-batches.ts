@@ -1,16 +1,16 @@
 import type { ImportUser } from '../../core/import-user.js'
 import type { SurveyedRecord } from '../source-index.js'
 
-/** Records that go in one call, in their order. */
+/** The records of one call, in their order. */
 export type Batch = readonly SurveyedRecord[]
 
 interface BatchLimits {
-  /** May change while batches are made. */
+  /** Read for each record, because the limit may change meanwhile. */
   readonly users: () => number
   readonly bytes: number
 }
 
-/** Of `{"users":[]}`. */
+/** Length of `{"users":[]}`. */
 const FRAME_BYTES = 12
 
 export async function* makeBatches(
@@ -33,6 +33,6 @@ export async function* makeBatches(
   if (batch.length > 0) yield batch
 }
 
-/** What was validated is sent as it was read: the core normalises it. */
+/** Returns the records as they were read. The core normalises them. */
 export const usersOf = (batch: Batch): ImportUser[] =>
   batch.map(({ value }) => value as unknown as ImportUser)

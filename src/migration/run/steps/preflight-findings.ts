@@ -4,7 +4,7 @@ import type { SourceExamination } from './examine-source.js'
 import type { FindingTally } from './finding-tally.js'
 import type { SourceNeeds } from './source-needs.js'
 
-/** What the core has. */
+/** The tenants, roles and features of the core. */
 export interface Catalogue {
   readonly tenants: readonly CoreTenant[]
   readonly roles: readonly string[]
@@ -47,7 +47,7 @@ function missing(
   })
 }
 
-/** A notice: the backend's own configuration may hold the provider. */
+/** Only a notice, because the backend's own configuration may contain the provider. */
 const missingProviders = ({ missingProviders: missing }: SourceNeeds): PreflightFinding[] =>
   [...missing].map(([provider, { tenants, ...about }]) => ({
     code: 'provider_missing',
@@ -56,7 +56,7 @@ const missingProviders = ({ missingProviders: missing }: SourceNeeds): Preflight
     ...about,
   }))
 
-/** Tenants named in one message. */
+/** Maximum number of tenants in one message. */
 const MAX_TENANTS = 5
 
 function tenantsInWords(tenants: readonly string[]): string {

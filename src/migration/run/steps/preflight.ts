@@ -16,14 +16,14 @@ import {
 import { createLoginIndex } from './login-index.js'
 import { type Catalogue, sourceFindings } from './preflight-findings.js'
 
-/** Whether anything objects, and what is written down of it. */
+/** The result of a preflight, with its entries for the journal. */
 export interface Preflight {
   readonly findings: readonly PreflightFinding[]
   readonly passed: boolean
   readonly entries: readonly Entry[]
 }
 
-/** Looks whether all that the run needs is there. Changes nothing at the core. */
+/** Checks whether the core and the source are ready for the run. Changes nothing at the core. */
 export async function preflight(work: Work): Promise<Preflight> {
   work.tell('preflight')
   const rows = await countAllRows(work)
@@ -53,7 +53,7 @@ interface LoginConflicts extends LoginLookUp {
   readonly twice: ReadonlyMap<number, string>
 }
 
-/** Looks records up only when nothing stops the run: a preflight that fails is repeated. */
+/** Looks up records only if nothing stops the run, because a failed preflight is repeated. */
 async function findLoginConflicts(
   work: Work,
   { passed, invalid }: { readonly passed: boolean; readonly invalid: readonly number[] },
@@ -89,7 +89,7 @@ const failed = (findings: readonly PreflightFinding[]): Preflight => ({
   entries: [],
 })
 
-/** No route tells the core's version: the first operation of bulk import does. */
+/** Also detects a core that is too old, because no route returns the core's version. */
 async function countAllRows({ core, signal }: Work): Promise<number | PreflightFinding> {
   try {
     return await core.countRows(undefined, { signal })
@@ -117,7 +117,7 @@ export async function readCatalogue({ core, signal }: Work): Promise<Catalogue> 
   return { tenants, roles, features }
 }
 
-/** Once staging has begun, the rows are those of the run. */
+/** Once staging has begun, the rows may be those of the run. */
 function foreignRows({ settings, ledger }: Work, rows: number): PreflightFinding[] {
   if (rows === 0 || ledger.state.started) return []
   const message = `The core has ${rows} staged rows that are not of this run.`
@@ -125,7 +125,7 @@ function foreignRows({ settings, ledger }: Work, rows: number): PreflightFinding
   return [{ code: 'foreign_rows', severity, message, records: rows }]
 }
 
-/** Others' rows of the same people: they must be told from those that this run will stage. */
+/** Rows that existed before the run, of identities of the source. The run must not take them for its own. */
 async function rowsWithOurIdentities({ core, survey, signal }: Work): Promise<string[]> {
   const ids: string[] = []
   for await (const row of core.rows(undefined, { signal })) {

@@ -10,10 +10,10 @@ import { type RunState, stateOf } from '../state/run-state.js'
 import { ownRowOf } from './identity-of-row.js'
 import { recordsIn } from './records-in.js'
 
-/** Identities written down at once. */
+/** Number of identities that are journaled together. */
 const CHUNK = 200
 
-/** Looks each identity up that has not been since it came to rest, and whether no row is left. */
+/** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(work: Work): Promise<void> {
   const { corrections } = work.ledger.state
   const seen = await accountsSeen(work)
@@ -38,7 +38,7 @@ async function reconcileFrom(work: Work, from: number, seen: AccountsSeen): Prom
   await flush()
 }
 
-/** Those who failed or are held back: the hook may have made the account since. */
+/** Identities that failed or are held back. The hook may have created their account since. */
 const MAY_HAVE_ACCOUNT_SINCE: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.failed,
   IDENTITY.invalid,
@@ -50,13 +50,13 @@ const DUE: ReadonlySet<IdentityCode> = new Set([
   ...MAY_HAVE_ACCOUNT_SINCE,
 ])
 
-/** Leaves out identities whose rows still wait at the core after a stall, and invalid records. */
+/** Skips identities whose rows still wait at the core after a stall, and invalid records. */
 async function* dueRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
   const { state } = work.ledger
   const waiting = new Set([...state.stalledRows.values()].map(({ of }) => of))
   for await (const record of recordsIn(work, from, DUE)) {
     const { ordinal } = record
-    // A record without a code is not one that the core takes.
+    // An invalid record without a code failed validation, so the core would not accept it.
     const isRefused =
       stateOf(state, ordinal) === IDENTITY.invalid && state.failureCodes[ordinal] === 0
     if (!waiting.has(ordinal) && !isRefused) yield record
@@ -86,7 +86,7 @@ async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<vo
   results().same(ordinal, coreUserId)
 }
 
-/** A call without reply may have landed while the others were looked up. */
+/** A call without a reply may have taken effect during the look-ups. */
 async function hasUnrecordedRow(work: Work): Promise<boolean> {
   const { stalledRows } = work.ledger.state
   for await (const row of work.core.rows(undefined, { signal: work.signal })) {
@@ -95,12 +95,12 @@ async function hasUnrecordedRow(work: Work): Promise<boolean> {
   return false
 }
 
-/** Results of looking identities up, until they are written down together. */
+/** Results of look-ups, until they are journaled together. */
 interface LookUps {
   readonly size: number
   same(ordinal: number, coreUserId: string): void
   differs(ordinal: number, coreUserId: string, differences: readonly string[]): void
-  /** One account that several identities have. */
+  /** Adds identities that share one account. */
   shared(ordinals: readonly number[], coreUserId: string): void
   missing(ordinal: number, heldBy: string | undefined): void
   entry(): Entry
@@ -142,13 +142,13 @@ function lookUps(): LookUps {
 interface Account {
   readonly externalUserId: string
   readonly coreUserId: string
-  /** As the core shows the account: the external id of its primary user. */
+  /** The `id` that the core returns for the account: the external id of its primary user. */
   readonly accountId: string
 }
 
-/** Finds accounts that are those of several identities. */
+/** Finds accounts that several identities share. */
 interface AccountsSeen {
-  /** Ordinals of the others that have the same account. */
+  /** Returns the ordinals of the other identities with this account. */
   add(ordinal: number, account: Account): readonly number[]
 }
 
@@ -161,11 +161,11 @@ const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.left_out,
 ])
 
-/** What a person has decided stays so, and what was not staged is not looked up. */
+/** Excludes identities that a person decided on and those that were not staged. */
 const hasAccount = (state: RunState, ordinal: number): boolean =>
   !WITHOUT_ACCOUNT.has(stateOf(state, ordinal))
 
-/** What earlier processes of the same round have seen is in the journal. */
+/** Starts with the accounts that earlier processes journaled since the last `reconcile` was requested. */
 async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSeen> {
   let byCoreId = createIdentityIndex()
   for await (const entry of ledger.entries()) {
@@ -175,7 +175,7 @@ async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSeen> {
     for (const [ordinal, id] of entry.differs) byCoreId.add(id, ordinal)
   }
   const byAccountId = createIdentityIndex()
-  /** Primary users of shared accounts, with an identity that shares it. */
+  /** Primary users of shared accounts, each with an identity that shares the account. */
   const sharedPrimaries = new Map<number, number>()
   return {
     add(ordinal, { externalUserId, coreUserId, accountId }) {

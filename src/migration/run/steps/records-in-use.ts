@@ -3,7 +3,7 @@ import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 
-/** Identities that get no account from their current record. */
+/** States in which an identity gets no account from its current record. */
 const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.invalid,
   IDENTITY.failed,
@@ -11,7 +11,7 @@ const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
   IDENTITY.left_out,
 ])
 
-/** Current records of the source and of corrections whose account exists or will exist. */
+/** Yields the current records, of the source or of corrections, whose account exists or will exist. */
 export async function* recordsInUse(
   { survey, ledger: { state } }: Work,
   without: ReadonlySet<number>,

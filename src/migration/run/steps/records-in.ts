@@ -3,7 +3,7 @@ import type { SurveyedRecord } from '../source-index.js'
 import type { IdentityCode } from '../state/identity-state.js'
 import { stateOf } from '../state/run-state.js'
 
-/** Records of identities in one of these states. `from`: 0 for the source, n for the n-th corrections. */
+/** Yields records in one of these states. `from` is 0 for the source, n for the n-th corrections. */
 export async function* recordsIn(
   { ledger: { state }, survey }: Pick<Work, 'ledger' | 'survey'>,
   from: number,

@@ -7,17 +7,17 @@ import { ownRowOf } from './identity-of-row.js'
 import { countLostCall } from './lost-calls.js'
 
 interface Lost {
-  /** By `timing.elapsedMs`. */
+  /** When the call was abandoned, from `timing.elapsedMs`. */
   readonly givenUpAt: number
-  /** What a run ends with when too many calls are lost. */
+  /** The error that ends the run if too many calls get no reply. */
   readonly error?: CoreError
 }
 
 /**
- * Decides what became of a call without reply. A call is all or nothing, and whoever was staged has a
- * row or an account. So: one new row proves that all were staged, unless an earlier call without reply
- * may have staged it; a user with neither proves that none was. Presence counts at once, absence once
- * the core has had its time to end the call.
+ * Determines whether a call without a reply took effect. A call stages all of its users or none, and a
+ * staged user has a row or an account. So one new row proves that all were staged, unless an earlier call
+ * without a reply may have staged it. A user with neither proves that none was staged, but only after
+ * `settleSeconds`, when the core is assumed to have ended the call.
  */
 export async function resolveBatch(work: Work, { givenUpAt, error }: Lost): Promise<void> {
   const batch = work.ledger.state.undecided
@@ -35,7 +35,7 @@ export async function resolveBatch(work: Work, { givenUpAt, error }: Lost): Prom
   }
 }
 
-/** Rows come first and accounts after: a row that is imported between the two is not missed. */
+/** Rows are read before accounts, so that a user who is imported between the two reads is not missed. */
 async function newRowsOf(
   work: Work,
   { ordinals }: UndecidedBatch,
@@ -52,13 +52,13 @@ async function newRowsOf(
 }
 
 interface Asked {
-  /** Who has a row. */
+  /** Ordinals of the users that have a row. */
   readonly rows: ReadonlySet<number>
-  /** Else the first who has neither ends it. */
+  /** Looks up all users. Otherwise the first user without a row and an account ends the look-ups. */
   readonly all: boolean
 }
 
-/** Who has a row, or else an account. */
+/** Returns the ordinals of the users that have a row or an account. */
 async function seenOf(
   work: Work,
   { ordinals }: UndecidedBatch,

@@ -3,9 +3,10 @@ import type { Work } from '../migration-context.js'
 import { countLostCall } from './lost-calls.js'
 
 /**
- * Decides by the list of rows what became of a deletion without reply. A row that is gone counts as deleted at
- * once: nothing else removes failed rows, and the identities of the others are looked up. A row that is
- * there counts only after `settleSeconds`, when the core has ended the call.
+ * Determines from the list of rows whether a deletion without a reply took effect. A missing row counts as
+ * deleted immediately, because nothing else removes failed rows and the identities of other rows are looked
+ * up. A row that still exists counts as not deleted only after `settleSeconds`, when the core is assumed to
+ * have ended the call.
  */
 export async function resolveDeletion(
   work: Work,

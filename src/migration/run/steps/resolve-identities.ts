@@ -8,15 +8,15 @@ import type { Entry, Refusal } from '../state/journal-entry.js'
 import { writeOrdinals } from '../state/record-indexes.js'
 import { recordsIn } from './records-in.js'
 
-/** What became of an identity that no longer has a row. */
+/** The outcome of an identity that no longer has a row. */
 export type Resolution =
   | { readonly as: 'found' | 'toImport'; readonly of: number }
   | ({ readonly as: 'refused' } & Refusal)
 
-/** Identities written in one entry. */
+/** Number of identities per journal entry. */
 const CHUNK = 200
 
-/** Finds out what became of each identity in a state. `undefined` leaves it in this state. */
+/** Resolves each identity in the state `code`. If `resolveOne` returns `undefined`, it keeps this state. */
 export async function resolveEach(
   work: Work,
   code: IdentityCode,
@@ -41,7 +41,7 @@ export async function resolveEach(
       })
     }
   } finally {
-    // Results are kept even when a later look-up fails.
+    // Journals the results even if a later look-up fails.
     await flush()
   }
 }
@@ -63,8 +63,8 @@ function entryOf(resolved: readonly Resolution[]): Entry {
 }
 
 /**
- * Looks up each identity whose row the run has deleted: it has an account, or another account has one of
- * its logins, or it is imported directly.
+ * Looks up each identity whose row the run has deleted. Either it has an account, or another account has
+ * one of its logins, or it is imported directly.
  */
 export const resolveIdentities = (work: Work): Promise<void> =>
   resolveEach(work, IDENTITY.unresolved, async (record) => {
@@ -75,13 +75,13 @@ export const resolveIdentities = (work: Work): Promise<void> =>
     return taken === undefined ? { as: 'toImport', of } : refusedFor(record, taken)
   })
 
-/** The refusal of an identity because another account has one of its logins. */
+/** Returns a refusal because another account has one of the logins. */
 export const refusedFor = (
   { ordinal, line }: Pick<SurveyedRecord, 'ordinal' | 'line'>,
   taken: TakenLogin,
 ): Resolution => ({ as: 'refused', of: ordinal, line, ...taken, text: takenText(taken) })
 
-/** The core's own words, without the login. */
+/** Returns the error text of the core, without the login. */
 export const takenText = ({ code }: TakenLogin): string => `${code}: ${TEXTS[code]}`
 
 const TEXTS: Readonly<Record<TakenLogin['code'], string>> = {

@@ -11,10 +11,10 @@ import { createLoginIndex, type LoginIndex } from './login-index.js'
 import { recordsInUse } from './records-in-use.js'
 
 /**
- * Stages the records again that failed or were held back with one of these codes. Leaves out records
- * whose login another account or another record has: they would fail again, and others of their chunk too.
+ * Marks the records that failed or were held back with one of these codes to be staged again. Skips records
+ * whose login another account or record has, because they would fail again and make their chunk fail.
  *
- * @throws MigrationError `bad_corrections` when there is no record to stage.
+ * @throws MigrationError `bad_corrections` if no record can be staged.
  */
 export async function sendAgain(work: Work, codes: readonly string[]): Promise<void> {
   assertCorrectable(work)
@@ -51,7 +51,7 @@ export async function sendAgain(work: Work, codes: readonly string[]): Promise<v
   work.tell('corrected', { users: ordinals.length })
 }
 
-/** The ordinals in ascending order. */
+/** Returns ordinals in ascending order. */
 function withCode({ ledger: { state } }: Work, codes: readonly string[]): ReadonlySet<number> {
   const numbers = new Set(codes.map(numberOf))
   const ordinals = new Set<number>()
@@ -83,7 +83,7 @@ async function* recordsOf(
   }
 }
 
-/** @throws MigrationError `bad_corrections` when corrections cannot be taken now. */
+/** @throws MigrationError `bad_corrections` if corrections cannot be applied now. */
 export function assertCorrectable({ ledger }: Work): void {
   const { started, blocked } = ledger.state
   if (!started) {

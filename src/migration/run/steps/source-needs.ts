@@ -2,7 +2,7 @@ import type { CoreTenant } from '../../core/reply.js'
 import type { UserNeeds } from '../../record-validation/requirements.js'
 
 interface Needed {
-  /** Of the first record that needs it. */
+  /** Line of the first record that needs it. */
   readonly line: number
   readonly records: number
 }
@@ -12,7 +12,7 @@ interface MissingProvider extends Needed {
   readonly tenants: ReadonlySet<string>
 }
 
-/** What the records of a source need of the core, by name. */
+/** The tenants, roles, features and providers that the records of a source need, by name. */
 export interface SourceNeeds {
   add(needs: UserNeeds, line: number): void
   readonly tenants: ReadonlyMap<string, Needed>

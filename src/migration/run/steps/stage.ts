@@ -12,13 +12,13 @@ import { type Batch, makeBatches, usersOf } from './make-batches.js'
 import { recordsIn } from './records-in.js'
 import { resolveBatch } from './resolve-batch.js'
 
-/** Stages whatever has not been sent: of the source, then of the corrections in their order. */
+/** Stages all unsent records: those of the source, then those of the corrections in their order. */
 export async function stage(work: Work): Promise<void> {
   const { corrections } = work.ledger.state
   for (let from = 0; from <= corrections.length; from++) await stageFrom(work, from)
 }
 
-/** The next batch is made while one is in flight. */
+/** Reads the next batch while one is being sent. */
 async function stageFrom(work: Work, from: number): Promise<void> {
   const { state } = work.ledger
   const batches = makeBatches(recordsIn(work, from, UNSENT), {
@@ -40,7 +40,7 @@ const UNSENT: ReadonlySet<IdentityCode> = new Set([IDENTITY.pending, IDENTITY.ag
 const isUnsent = (work: Work, { ordinal }: SurveyedRecord): boolean =>
   UNSENT.has(stateOf(work.ledger.state, ordinal))
 
-/** Sends until each user of the batch is staged, found or refused by the core. */
+/** Sends calls until each user of the batch is staged, found or refused by the core. */
 async function sendWhole(work: Work, made: Batch): Promise<void> {
   let unsent = made
   while (unsent.length > 0) {
@@ -54,8 +54,9 @@ async function sendWhole(work: Work, made: Batch): Promise<void> {
 function ignore(): void {}
 
 /**
- * A batch without those who are at the core already. Looks for whoever is sent again or was in a call
- * without reply: the hook may have made the account since, or the call may have landed.
+ * Returns the batch without the users that the core already has. Looks up only users that are sent again
+ * or were in a call without a reply, because the hook may have created their account or the call may have
+ * taken effect.
  */
 async function withoutKnown(work: Work, batch: Batch): Promise<Batch> {
   const { state } = work.ledger
@@ -108,9 +109,9 @@ async function findAccounts(
 }
 
 /**
- * Sends one batch and writes down what came of it.
+ * Sends one batch and journals its outcome.
  *
- * @throws CoreError when the core has refused the call, or too many have had no reply.
+ * @throws CoreError if the core refused the call, or if too many calls got no reply.
  */
 async function sendBatch(work: Work, batch: Batch): Promise<void> {
   const { ledger } = work

@@ -4,13 +4,13 @@ import type { StalledRow } from '../state/journal-entry.js'
 import type { Aim } from '../state/next-step.js'
 import { countWaitingRows, decideDeletion, endWait, examineWaitingRows } from './waiting-rows.js'
 
-/** The job takes rows between two polls: one moment without rows proves nothing. */
+/** Number of consecutive polls without rows that end the wait. One proves nothing, because a poll is not atomic. */
 const EMPTY_POLLS = 2
 
-/** Rows that are `PROCESSING` for so long wait for the job's next run, or are stuck. */
+/** Rows that stay `PROCESSING` for this time wait for the next run of the core's import job, or are stuck. */
 const JOB_IS_QUIET_MS = 60_000
 
-/** The job runs every five minutes. After a run of it, look-ups before it may be out of date. */
+/** The import job runs every five minutes. Look-ups from before its last run may be out of date. */
 const JOB_HAS_RUN_MS = 6 * 60_000
 
 interface Poll {
@@ -20,14 +20,14 @@ interface Poll {
 }
 
 /**
- * Waits until no row of this run waits at the core. Polls that fail are repeated.
+ * Waits until no row of this run waits at the core. Failed polls are repeated.
  *
- * One row that cannot be imported keeps its whole chunk back, and the job tries a chunk once a run. So
- * the run looks for such rows when rows have failed and when nothing changes, and deletes them. When
- * no row, or none of this run, has changed for `stallMinutes`, it writes down the rows that still wait,
- * and goes on with all other identities.
+ * One row that cannot be imported blocks its whole chunk, and the import job tries a chunk once per run.
+ * So the migration looks for such rows when rows have failed or nothing changes, and deletes them. If no
+ * row, or no row of this run, has changed for `stallMinutes`, it journals the rows that still wait and
+ * continues with all other identities.
  *
- * @throws CoreError when polls have failed for `stallMinutes`.
+ * @throws CoreError if polls have failed for `stallMinutes`.
  */
 export async function wait(work: Work, aim: Aim): Promise<void> {
   const { timing, settings, signal } = work
@@ -41,7 +41,7 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
   let ownRows = Number.POSITIVE_INFINITY
   let ownRowsAt = timing.elapsedMs()
 
-  /** Rows of others change the counts, too: now and then the rows of this run are counted alone. */
+  /** Rows that are not from this run change the counts too, so this run's rows are counted every `stallMinutes`. */
   async function areOwnRowsQuiet(): Promise<boolean> {
     if (timing.elapsedMs() - ownRowsAt < stallMs) return false
     const before = ownRows
@@ -50,11 +50,11 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
     return ownRows === before || ownRows === 0
   }
 
-  /** Returns true when the wait is over. */
+  /** Returns whether the wait has ended. */
   async function isWaitOver(poll: Poll): Promise<boolean> {
     const isSame = JSON.stringify(poll) === JSON.stringify(last)
     const now = timing.elapsedMs()
-    // While polls or look-ups fail, nobody knows whether the core is quiet.
+    // While polls or look-ups fail, it is unknown whether anything changes at the core.
     if (!isSame) quietMs = 0
     else if (failingSince === undefined) quietMs += now - polledAt
     polledAt = now
@@ -94,18 +94,18 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
 
 interface Examination {
   readonly isStalled: boolean
-  /** Rows that are `NEW`: they are looked up only once the run has stalled. */
+  /** Number of `NEW` rows, which are looked up only once the run has stalled. */
   readonly untried: number
 }
 
 interface Examined {
-  /** The wait is over. */
+  /** The wait has ended. */
   readonly isOver: boolean
-  /** How many rows are deleted next. */
+  /** Number of rows that are deleted next. */
   readonly toDelete: number
 }
 
-/** Looks for rows that block others. Only a run deletes them: `reconcile` changes nothing. */
+/** Looks for rows that block others. They are deleted only by `run`: `reconcile` changes nothing. */
 async function examine(
   work: Work,
   aim: Aim,
@@ -123,7 +123,7 @@ async function examine(
     await decideDeletion(work, blocking)
     return { isOver: true, toDelete: blocking.length }
   }
-  // If no row is of this run, the core counts rows of others.
+  // If no row is from this run, the counts are those of other rows.
   if (waiting > 0 && !isStalled) return { isOver: false, toDelete: 0 }
   await endWait(work, stalled)
   return { isOver: true, toDelete: 0 }

@@ -7,15 +7,15 @@ import type { Entry, StalledRow } from '../state/journal-entry.js'
 import { ownRowOf } from './identity-of-row.js'
 import { chunks } from './login-conflicts.js'
 
-/** A row of this run that waits at the core, and the result of its look-up. */
+/** A row of this run that waits at the core, with the result of its look-up. */
 export interface ExaminedRow extends StalledRow {
-  /** The core can never import it: the identity has its account, or another account has its login. */
+  /** The core can never import it, because the identity has its account or another account has its login. */
   readonly isBlocking: boolean
 }
 
 /**
- * Looks up each row of this run that waits at the core, with one status or with any: whether the identity has
- * an account, and whether another account has one of its logins.
+ * Looks up each row of this run that waits at the core, with one status or with any: whether its identity has
+ * an account, and otherwise whether another account has one of its logins.
  */
 export async function examineWaitingRows(
   work: Work,
@@ -54,17 +54,17 @@ async function* waitingRows(
   }
 }
 
-/** How many rows of this run wait at the core. */
+/** Returns the number of rows of this run that wait at the core. */
 export async function countWaitingRows(work: Work): Promise<number> {
   let count = 0
   for await (const _ of waitingRows(work, undefined)) count += 1
   return count
 }
 
-/** Rows written in one entry. */
+/** Number of rows per journal entry. */
 const CHUNK = 500
 
-/** Writes down that these rows are deleted next. Their identities are looked up after the deletion. */
+/** Journals that these rows are deleted next. Their identities are looked up after the deletion. */
 export async function decideDeletion(
   { ledger }: Work,
   rows: readonly Pick<StalledRow, 'row' | 'of'>[],
@@ -75,7 +75,7 @@ export async function decideDeletion(
   if (entries.length > 0) await ledger.write(...entries)
 }
 
-/** Writes down that the wait is over, and which rows still wait, in the order of the source. */
+/** Journals the end of the wait, and the rows that still wait, in the order of the source. */
 export async function endWait({ ledger }: Work, rows: readonly StalledRow[]): Promise<void> {
   const inOrder = rows.toSorted((one, other) => one.of - other.of)
   const entries = chunks(inOrder, CHUNK).map(

@@ -3,27 +3,27 @@ import type { ImportUser } from '../core/import-user.js'
 import type { CoreTotpDevice, CoreUser } from '../core/reply.js'
 import { coreTenantIds } from '../record-validation/tenant-ids.js'
 
-/** What the core holds of an identity, as far as its record has something to compare it with. */
+/** The core's data of an account, as far as the record has values to compare it with. */
 export interface Account {
   readonly coreUserId: string
   readonly user: CoreUser
-  /** By tenant. */
+  /** The roles of each tenant. */
   readonly roles: ReadonlyMap<string, readonly string[]>
   readonly metadata: Readonly<Record<string, unknown>>
   readonly totpDevices: readonly CoreTotpDevice[]
 }
 
-/** Asks under this id and no other: roles, metadata and devices are kept under the external one. */
+/** A user with its external id, under which the core stores roles, metadata and TOTP devices. */
 export interface AskedIdentity {
   readonly externalUserId: string
   readonly user: ImportUser
 }
 
 /**
- * Reads the account of an identity, one look-up after the other; `undefined` where the external id
- * has none.
+ * Reads the account of an identity, one look-up after another. Returns `undefined` if the external id
+ * has no account.
  *
- * @throws CoreError when the core cannot be asked.
+ * @throws CoreError if a call of the core fails.
  */
 export async function readAccount(
   core: CoreClient,

@@ -5,12 +5,12 @@ import { lowerCased } from '../record-validation/core-trim.js'
 import { corePhoneNumber } from '../record-validation/phone-number.js'
 import { coreTenantIds } from '../record-validation/tenant-ids.js'
 
-/** A method of a record, as the core will show it. */
+/** A method of a record, in the form in which the core returns it. */
 interface WantedMethod {
   readonly recipeId: string
   readonly tenantIds: readonly string[]
   readonly verified: boolean
-  /** Not compared where the record has none: then it is the time of the import. */
+  /** Not compared if the record has none, because the core then uses the time of the import. */
   readonly timeJoined: number | undefined
   readonly email: string | undefined
   readonly phoneNumber: string | undefined
@@ -18,7 +18,7 @@ interface WantedMethod {
   readonly thirdPartyUserId: string | undefined
 }
 
-/** Login methods have no order. One that only the account has is a difference as well. */
+/** Compares login methods in any order. A method that only the account has is a difference too. */
 export function compareLoginMethods(
   record: readonly ImportLoginMethod[],
   account: readonly CoreLoginMethod[],
@@ -41,7 +41,7 @@ function wantedOf(method: ImportLoginMethod): WantedMethod {
   return {
     recipeId,
     tenantIds: coreTenantIds(method.tenantIds),
-    // A phone number without e-mail reads as verified, whatever the record says.
+    // The core returns a phone number without an e-mail address as verified, whatever the record has.
     verified: (phoneNumber !== undefined && email === undefined) || method.isVerified === true,
     timeJoined: timeJoined === undefined ? undefined : coreInteger(timeJoined, 64),
     email: email === undefined ? undefined : lowerCased(email),
@@ -51,7 +51,7 @@ function wantedOf(method: ImportLoginMethod): WantedMethod {
   }
 }
 
-/** A login may stand in several tenants as several methods: the one of the same tenants comes first. */
+/** Several methods may have the same login in different tenants. Prefers the method with the same tenants. */
 function placeOf(wanted: WantedMethod, methods: readonly CoreLoginMethod[]): number | undefined {
   let first: number | undefined
   for (const [place, method] of methods.entries()) {
@@ -77,7 +77,7 @@ function differencesOf(wanted: WantedMethod, found: CoreLoginMethod, field: stri
   const { tenantIds, verified, timeJoined, email, phoneNumber } = wanted
   const differences: string[] = []
   if (!areSameTenants(tenantIds, found.tenantIds)) differences.push(`${field}.tenantIds`)
-  // More is no difference: signing in by a code that came by e-mail verifies the address.
+  // Only a missing verification is a difference, because signing in with an e-mailed code verifies the address.
   if (verified && !found.verified) differences.push(`${field}.isVerified`)
   if (timeJoined !== undefined && found.timeJoined !== timeJoined) {
     differences.push(`${field}.timeJoinedInMSSinceEpoch`)

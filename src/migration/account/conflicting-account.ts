@@ -5,15 +5,15 @@ import { lowerCased, trimmed } from '../record-validation/core-trim.js'
 import { becomesPrimary } from '../record-validation/login-keys.js'
 import { coreTenantIds } from '../record-validation/tenant-ids.js'
 
-/** A login of a user that an account of the core has already. */
+/** A login of a user that an account of the core already has. */
 export interface TakenLogin {
-  /** The account's id in the core. */
+  /** The core's id of that account. */
   readonly heldBy: string
   /** The code with which the core refuses the user. */
   readonly code: 'E003' | 'E005' | 'E006' | 'E007' | 'E022'
 }
 
-/** The core's id of the account that `findTakenLogin` finds. */
+/** Returns the core's id of the account that `findTakenLogin` finds. */
 export const findHolder = async (
   core: CoreClient,
   { loginMethods }: Pick<ImportUser, 'loginMethods'>,
@@ -21,10 +21,10 @@ export const findHolder = async (
 ): Promise<string | undefined> => (await findTakenLogin(core, { loginMethods }, options))?.heldBy
 
 /**
- * Finds an account with one of the user's logins. The core then refuses to import the user. It may also be
- * the user's own account, without its external id. `undefined` when there is none.
+ * Finds an account that has one of the user's logins, so that the core refuses to import the user. It may
+ * be the user's own account without its external id. Returns `undefined` if there is none.
  *
- * @throws CoreError when the core cannot be asked.
+ * @throws CoreError if a call of the core fails.
  */
 export async function findTakenLogin(
   core: CoreClient,
@@ -44,13 +44,13 @@ export async function findTakenLogin(
 interface SoughtLogin {
   readonly tenantId: string
   readonly info: AccountInfo
-  /** The user's recipes that must not have the login twice in a tenant; `primary` for all primary users. */
+  /** Recipes of the user that may have the login only once per tenant; `primary` stands for all primary users. */
   readonly recipeIds: Set<string>
 }
 
 const PRIMARY = 'primary'
 
-/** Each login to look up, once, although several methods may have it. */
+/** Returns each login to look up once, even if several methods have it. */
 function soughtLogins(loginMethods: readonly ImportLoginMethod[]): Iterable<SoughtLogin> {
   const sought = new Map<string, SoughtLogin>()
   const seek = (tenantId: string, info: AccountInfo, recipeId: string): void => {
@@ -72,7 +72,7 @@ function soughtLogins(loginMethods: readonly ImportLoginMethod[]): Iterable<Soug
   return sought.values()
 }
 
-/** A recipe takes a login once in a tenant; primary users share no account info at all. */
+/** A recipe accepts a login once per tenant, and no two primary users may have the same account info. */
 function conflictWith(
   account: CoreUser,
   { recipeIds, tenantId, info }: SoughtLogin,
@@ -92,17 +92,17 @@ function codeOf(recipeId: string, info: AccountInfo): TakenLogin['code'] {
 
 function has(method: CoreUser['loginMethods'][number], info: AccountInfo): boolean {
   if ('email' in info) return method.email === info.email
-  // The core has found the account by the number, and knows better than we how it is written.
+  // The core found the account by the number, so its form is not compared again.
   if ('phoneNumber' in info) return method.phoneNumber !== undefined
   const { thirdParty } = method
   return thirdParty?.id === info.thirdPartyId && thirdParty.userId === info.thirdPartyUserId
 }
 
-/** The e-mail address of a third party is no login. */
+/** Returns the logins of a method. The e-mail address of a third-party method is not a login. */
 const loginsOf = (method: ImportLoginMethod): AccountInfo[] =>
   accountInfosOf(method).filter((info) => method.recipeId !== 'thirdparty' || !('email' in info))
 
-/** What no two primary users share, whatever their recipes. */
+/** Returns the account info of a method, which no two primary users share, whatever their recipes. */
 function accountInfosOf(method: ImportLoginMethod): AccountInfo[] {
   const { recipeId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
   const infos: AccountInfo[] = []

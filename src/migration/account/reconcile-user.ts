@@ -8,26 +8,26 @@ import { type Account, type AskedIdentity, readAccount } from './account.js'
 import { compareLoginMethods } from './compare-login-methods.js'
 import { findHolder } from './conflicting-account.js'
 
-/** What looking an identity up has shown. */
+/** The result of looking up an identity. */
 export type Reconciliation =
   | {
       readonly state: 'reconciled' | 'differs'
       readonly coreUserId: string
-      /** As the core shows the account; another's external id where the account is shared. */
+      /** The `id` that the core returns for the account; another identity's external id if the account is shared. */
       readonly accountId: string
-      /** As `compareAccount` gives them; none when reconciled. */
+      /** The result of `compareAccount`; empty if reconciled. */
       readonly differences: readonly string[]
     }
   | {
       readonly state: 'missing'
-      /** The core's id of the account that holds a login: it may be the lost one, unmapped. */
+      /** The core's id of an account with a login of the record. It may be the missing one, without its external id. */
       readonly heldBy?: string
     }
 
 /**
- * Looks one identity up, and compares its account with its record.
+ * Looks up one identity and compares its account with its record.
  *
- * @throws CoreError when the core cannot be asked.
+ * @throws CoreError if a call of the core fails.
  */
 export async function reconcileUser(
   core: CoreClient,
@@ -49,9 +49,9 @@ export async function reconcileUser(
 }
 
 /**
- * In what an account differs from its record, as paths of the record without values. `loginMethods`
- * alone stands for a method that the record does not have. Roles, metadata and devices that only the
- * account has are no difference, for people sign in meanwhile. Passwords cannot be read back.
+ * Returns the paths of the record in which the account differs, without values. The path `loginMethods`
+ * means that the account has a method that the record lacks. Roles, metadata and devices that only the
+ * account has are not differences, because users sign in meanwhile. Passwords cannot be read back.
  */
 export function compareAccount(user: ImportUser, account: Account): string[] {
   return [
@@ -70,7 +70,7 @@ function compareRoles({ userRoles = [] }: ImportUser, { roles }: Account): strin
   })
 }
 
-/** What the core takes for a device whose record does not say it. */
+/** Defaults of the core for a device without these values. */
 const DEFAULT_PERIOD_SECONDS = 30
 const DEFAULT_SKEW = 1
 
@@ -93,7 +93,7 @@ function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account):
 
 type Metadata = Readonly<Record<string, unknown>>
 
-/** What of the record's metadata the account does not have. */
+/** Returns the paths of the record's metadata that the account lacks. */
 function compareMetadata(wanted: Metadata, given: Metadata): string[] {
   return compareObjects(wanted, given, 'userMetadata')
 }
@@ -102,7 +102,7 @@ function compareObjects(wanted: Metadata, given: Metadata, field: string): strin
   const differences: string[] = []
   for (const name of Object.keys(wanted)) {
     const value = wanted[name]
-    // The core drops such members.
+    // The core drops members that are `null`.
     if (value === null) continue
     const there = Object.hasOwn(given, name) ? given[name] : undefined
     if (value === there) continue
@@ -113,7 +113,7 @@ function compareObjects(wanted: Metadata, given: Metadata, field: string): strin
   return differences
 }
 
-/** A list is compared as a whole: it has no names by which elements could be found again. */
+/** Compares a list as a whole, because its elements have no names to match them by. */
 function isSame(wanted: unknown, given: unknown): boolean {
   if (Array.isArray(wanted)) {
     if (!Array.isArray(given) || given.length !== wanted.length) return false

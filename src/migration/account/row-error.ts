@@ -1,21 +1,21 @@
 import { blamesTheUser, duplicateIn, errorCodeOf, saysLoginIsTaken } from '../core/core-messages.js'
 import { withoutAccountData } from './without-account-data.js'
 
-/** The parsed error of a row that has failed. */
+/** The parsed error of a failed row. */
 export interface RowError {
-  /** The core's code, such as `E003`. `chunk_failed` for an unknown text; none for texts of the validation. */
+  /** A code of the core, such as `E003`; `chunk_failed` for an unknown text; absent for validation messages. */
   readonly code?: string
-  /** The core's text without account data. */
+  /** The text of the core, without account data. */
   readonly text: string
   /**
-   * `login_taken`: another account has a login of the user, which `findHolder` finds. `blames_user`: the
-   * record must be corrected. `validation`: a check of the core fails that passed at staging.
-   * `chunk_failed`: all rows of a chunk fail with such a text, so this row may be innocent.
+   * `login_taken`: another account, which `findHolder` finds, has a login of the user. `blames_user`: the
+   * record must be corrected. `validation`: a check of the core that passed at staging fails now.
+   * `chunk_failed`: all rows of a chunk fail with such a text, so the cause may be another row.
    */
   readonly kind: 'login_taken' | 'blames_user' | 'validation' | 'chunk_failed'
 }
 
-/** Reads the `errorMessage` of a row: a text with a code, or a list of texts of the validation. */
+/** Parses the `errorMessage` of a row: a text with a code, or a list of validation messages. */
 export function readRowError(message: string, row: unknown): RowError {
   const code = errorCodeOf(message)
   if (code !== undefined) return { code, text: codedText(code, message, row), kind: kindOf(code) }
@@ -31,11 +31,11 @@ function kindOf(code: string): RowError['kind'] {
 
 function codedText(code: string, message: string, row: unknown): string {
   const place = message.indexOf(`${code}: `)
-  // A text that names a violated constraint has no code in it.
+  // A text that names a violated constraint contains no code.
   const rest = place < 0 ? message : message.slice(place + code.length + ': '.length)
   return `${code}: ${plainText(rest, row)}`
 }
 
-/** Of a failed statement only the violated constraint: the rest quotes account data. */
+/** Returns only the violated constraint of a failed statement, because the rest quotes account data. */
 const plainText = (text: string, row: unknown): string =>
   duplicateIn(text) ?? withoutAccountData(text, row)

@@ -4,7 +4,7 @@ import { lowerCased } from '../record-validation/core-trim.js'
 
 const BOTH = '(passwordHash, hashingAlgorithm) or plainTextPassword'
 
-/** What the core's validation says of a record, and of a call that it cannot read. */
+/** The messages of the core's validation, and of a call that it cannot read. */
 const VALIDATION = [
   'Invalid Json Input',
   '<word> is required<suffix>',
@@ -58,7 +58,7 @@ const BECAUSE = [
   'another user with <word> … already exists.',
 ]
 
-/** What the core says, after a code, of an import that has failed. */
+/** The texts that follow a code in the error of a failed import. */
 const IMPORT = [
   'A user with thirdPartyId … and thirdPartyUserId … already exists in <word> loginMethod.',
   'A user with <word> … already exists in <word> loginMethod.',
@@ -78,9 +78,9 @@ const KNOWN = [...VALIDATION, ...IMPORT].map(textForm)
 const MAX_TEXT_LENGTH = 500
 
 /**
- * What the core says of a record, or of a row: one text, or several separated by commas. Of what it
- * quotes only names of roles, tenants and users are left, and none that has a login or a secret of the
- * record in it. A text that is not known is cut: it may quote anything.
+ * Removes account data from the core's message on a record or a row: one text, or several separated by
+ * commas. Of the quoted values, only names of roles, tenants and users are kept, unless they contain a login
+ * or a secret of the record. An unknown text is removed, because it may quote anything.
  */
 export function withoutAccountData(text: string, record: unknown): string {
   const kept = [...loginsOf(record), ...secretsOf(record)].map(lowerCased)
@@ -101,12 +101,12 @@ function loginsOf(record: unknown): string[] {
 const CUT = '…'
 const NAME = '<name>'
 
-/** Ids of tenants and users and names of roles; neither an e-mail address nor a phone number is one. */
+/** Matches ids of tenants and users and names of roles, but neither e-mail addresses nor phone numbers. */
 const PLAIN_NAME = /^(?=.*[A-Za-z])[\w.:-]{1,64}$/
 
 const RECIPE = '(?:an emailpassword|a thirdparty|a passwordless) recipe'
 
-/** What may stand in a form, and which of it may be told. */
+/** The placeholders of a form, each with its pattern and the values that may be kept. */
 const HOLES: Readonly<Record<string, readonly [pattern: string, told: RegExp | undefined]>> = {
   [CUT]: ['[\\s\\S]*?', undefined],
   [NAME]: ['[\\s\\S]*?', PLAIN_NAME],
@@ -121,14 +121,14 @@ const HOLES: Readonly<Record<string, readonly [pattern: string, told: RegExp | u
 }
 const HOLE = new RegExp(`(${Object.keys(HOLES).join('|')})`)
 
-/** A form of a text of the core, at a place of a text. */
+/** A compiled form of a text of the core, which is matched at a position of a message. */
 interface TextForm {
   readonly pattern: RegExp
-  /** Literal parts and holes by turns. */
+  /** Literal parts and placeholders, alternating. */
   readonly parts: readonly string[]
 }
 
-/** A text in its form ends where the next begins, or at the end. */
+/** Compiles a form. A text must end before the next one, or at the end of the message. */
 function textForm(form: string): TextForm {
   const parts = form.split(HOLE)
   const patterns = parts.map((part) => {
@@ -138,14 +138,13 @@ function textForm(form: string): TextForm {
   return { pattern: new RegExp(`${patterns.join('')}(?=, |$)`, 'y'), parts }
 }
 
-/** How texts are cut. */
 interface Cutting {
   readonly forms: readonly TextForm[]
-  /** Asked for each name that is quoted; what is made like no name is never told. */
+  /** Decides whether a quoted name is kept. A value that is not a `PLAIN_NAME` is never kept. */
   readonly mayBeTold: (name: string) => boolean
 }
 
-/** Texts of these forms, separated by commas, without what they quote. What is of none is cut. */
+/** Returns the texts that match a form, separated by commas, without quoted values. Cuts at the first other text. */
 function cutTexts(text: string, cutting: Cutting): string {
   const told: string[] = []
   let place = 0

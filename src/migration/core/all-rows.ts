@@ -3,16 +3,16 @@ import { CoreError } from './core-error.js'
 import type { RowStatus, StagedRow } from './reply.js'
 import type { RowPage } from './staging-operations.js'
 
-/** The most that the core gives at once. */
+/** The core's limit of rows per page. */
 const MAX_ROWS = 500
 
-/** A page; `too_large` when fewer rows are to be asked for. */
+/** Reads a page. Resolves with `too_large` if the page must be requested with fewer rows. */
 type PageOf = (query: RowQuery & { readonly limit: number }) => Promise<RowPage | 'too_large'>
 
 /**
- * The rows of all pages. A page that is too large is asked for again with half the rows.
+ * Yields the rows of all pages. A page that is too large is requested again with half the rows.
  *
- * @throws CoreError when the pages lead nowhere.
+ * @throws CoreError if the pages do not end.
  */
 export async function* allRows(
   pageOf: PageOf,
@@ -48,8 +48,8 @@ const leadsNowhere = (why: string): CoreError =>
   })
 
 /**
- * Finds a loop without keeping every token (Brent's algorithm): compares with one token, and takes
- * the current one instead after 1, 2, 4, 8 … steps.
+ * Detects a loop without storing every token, by Brent's algorithm: it compares each token with a stored
+ * one, which it replaces with the current one after 1, 2, 4, 8 … steps.
  */
 function loopDetector(): (token: string) => boolean {
   let kept: string | undefined

@@ -8,93 +8,93 @@ import type {
   StagedUser,
 } from './reply.js'
 
-/** What staging came to. A call is all or nothing. */
+/** The result of staging. A call stages all of its users or none. */
 export type Staging =
-  /** `users` is absent from a core before 10.1.1. */
+  /** A core before 10.1.1 returns no `users`. */
   | { readonly outcome: 'staged'; readonly users?: readonly StagedUser[] }
-  /** `index`: where in the call. */
+  /** `index` is the position of the user in the call. */
   | {
       readonly outcome: 'rejected'
       readonly users: readonly { readonly index: number; readonly errors: readonly string[] }[]
     }
 
-/** What a direct import came to. `errors` are the core's texts, without secrets. */
+/** The result of a direct import. `errors` are the texts of the core, without secrets. */
 export type DirectImport =
-  /** The account was made. */
+  /** The account was created. */
   | { readonly outcome: 'created'; readonly user: CoreUser }
-  /** It was not. */
+  /** The account was not created. */
   | { readonly outcome: 'rejected'; readonly errors: readonly string[] }
 
-/** By what accounts are looked up; one of the three. */
+/** The value to look up accounts by: one of the three. */
 export type AccountInfo =
-  /** By its e-mail address. */
+  /** An e-mail address. */
   | { readonly email: string }
-  /** By its phone number. */
+  /** A phone number. */
   | { readonly phoneNumber: string }
-  /** By its login at a provider. */
+  /** A third-party login. */
   | { readonly thirdPartyId: string; readonly thirdPartyUserId: string }
 
-/** Ends an operation early; its reason is what the promise rejects with. */
+/** Options of each operation. */
 export interface CallOptions {
-  /** Aborts the operation. */
+  /** Aborting it ends the operation early. The promise then rejects with its reason. */
   readonly signal?: AbortSignal
 }
 
-/** Which rows of the staging list are asked for. */
+/** Selects rows of the staging list. */
 export interface RowQuery {
-  /** Rows that stand there alone; all when absent. */
+  /** Only rows with this status. Default: all rows. */
   readonly status?: RowStatus
-  /** 1 to 500; 100 when absent. */
+  /** Maximum number of rows, 1 to 500. Default: 100. */
   readonly limit?: number
-  /** The `nextPaginationToken` of the page before. */
+  /** The `nextPaginationToken` of the previous page. */
   readonly paginationToken?: string
 }
 
 /**
- * The operations of the core that a migration needs. Each rejects with a `CoreError`. Secrets of rows
- * are gone when they are returned.
+ * The operations of the core that a migration needs. Each rejects with a `CoreError` if it fails. Rows
+ * are returned without their secrets.
  */
 export interface CoreClient {
-  /** The core's address, where the client tells it: a journal begun with another is refused. */
+  /** The core's address, if the client exposes it. A journal that was begun with another address is refused. */
   readonly baseUrl?: string
-  /** Stages users for the background import (`addBulkImportUsers`), at most 10,000. */
+  /** Stages users, at most 10,000, for the background import (`addBulkImportUsers`). */
   stageUsers(users: readonly ImportUser[], options?: CallOptions): Promise<Staging>
-  /** Imports one user at once (`importOneUserWithBulkImport`). */
+  /** Imports one user directly (`importOneUserWithBulkImport`). */
   importUser(user: ImportUser, options?: CallOptions): Promise<DirectImport>
-  /** One page of the staging list (`getBulkImportUsers`). */
+  /** Returns one page of the staging list (`getBulkImportUsers`). */
   listRows(
     query?: RowQuery,
     options?: CallOptions,
   ): Promise<{ readonly users: readonly StagedRow[]; readonly nextPaginationToken?: string }>
-  /** All pages. */
+  /** Yields the rows of all pages. */
   rows(status?: RowStatus, options?: CallOptions): AsyncIterable<StagedRow>
-  /** How many rows stand there (`countBulkImportUsers`); all when no status is given. */
+  /** Counts the rows with a status, or all rows (`countBulkImportUsers`). */
   countRows(status?: RowStatus, options?: CallOptions): Promise<number>
-  /** At most 500. */
+  /** Deletes rows, at most 500. */
   deleteRows(
     ids: readonly string[],
     options?: CallOptions,
   ): Promise<{ readonly deletedIds: readonly string[]; readonly invalidIds: readonly string[] }>
-  /** The core's id of the user with this external id; `undefined` when there is none. */
+  /** Returns the core's id of the user with this external id; `undefined` if there is none. */
   coreIdOf(externalUserId: string, options?: CallOptions): Promise<string | undefined>
-  /** By external or core id. */
+  /** Returns the account with this external id or id of the core; `undefined` if there is none. */
   user(userId: string, options?: CallOptions): Promise<CoreUser | undefined>
-  /** The accounts of a tenant that have this login. */
+  /** Returns the accounts of a tenant that have this login. */
   usersWith(
     tenantId: string,
     info: AccountInfo,
     options?: CallOptions,
   ): Promise<readonly CoreUser[]>
-  /** The roles that a user has in a tenant. */
+  /** Returns the roles of a user in a tenant. */
   rolesOf(tenantId: string, userId: string, options?: CallOptions): Promise<readonly string[]>
-  /** A user's metadata. */
+  /** Returns the metadata of a user. */
   metadataOf(userId: string, options?: CallOptions): Promise<Readonly<Record<string, unknown>>>
-  /** A user's TOTP devices. */
+  /** Returns the TOTP devices of a user. */
   totpDevicesOf(userId: string, options?: CallOptions): Promise<readonly CoreTotpDevice[]>
-  /** All tenants. */
+  /** Returns all tenants. */
   tenants(options?: CallOptions): Promise<readonly CoreTenant[]>
-  /** The names of all roles. */
+  /** Returns the names of all roles. */
   roles(options?: CallOptions): Promise<readonly string[]>
-  /** Of the licence, such as `account_linking`. */
+  /** Returns the features of the licence, such as `account_linking`. */
   features(options?: CallOptions): Promise<readonly string[]>
 }

@@ -1,17 +1,17 @@
 /**
- * Why an operation of the core has not succeeded: a closed list.
+ * Why an operation of the core failed. This list is closed.
  *
  * - `invalid_api_key`: a 401, or the key function failed.
  * - `forbidden`: a 403.
- * - `not_found`: the core's own 404; of the count operation, a core older than 10.0.0.
- * - `in_memory_database`: the core keeps nothing, so it imports nothing.
- * - `bad_request`: any other 4xx, redirects too.
+ * - `not_found`: a 404 of the core itself; from the count operation, the core is older than 10.0.0.
+ * - `in_memory_database`: the core has no persistent database, so it does not import.
+ * - `bad_request`: any other 4xx, or a redirect.
  * - `too_large`: a 413.
- * - `busy`: the core, or a proxy before it, answered 429 for as long as the time limit allows.
+ * - `busy`: the core, or a proxy in front of it, answered 429 until the time limit.
  * - `server_error`: a 5xx.
- * - `unreachable`: no connection, or it was cut.
+ * - `unreachable`: the connection failed or was closed early.
  * - `timeout`: no complete reply in time.
- * - `malformed_reply`: a reply that is not of the operation's form, such as a 404 of a proxy.
+ * - `malformed_reply`: a reply that does not have the form of the operation, such as a 404 of a proxy.
  */
 export type CoreErrorCode =
   | 'invalid_api_key'
@@ -26,20 +26,20 @@ export type CoreErrorCode =
   | 'timeout'
   | 'malformed_reply'
 
-/** `refused`: nothing has happened. `unknown`: it may have happened. */
+/** `refused`: the operation had no effect. `unknown`: it may have taken effect. */
 export type CoreErrorOutcome = 'refused' | 'unknown'
 
-/** An operation of the core has not succeeded. Has no cause: it could hold what was sent or came back. */
+/** A failed operation of the core. It has no `cause`, which could contain data of the request or the reply. */
 export class CoreError extends Error {
   override readonly name = 'CoreError'
-  /** Why it has not succeeded. */
+  /** Why the operation failed. */
   readonly code: CoreErrorCode
-  /** Whether it may have happened. */
+  /** Whether the operation may have taken effect. */
   readonly outcome: CoreErrorOutcome
-  /** The status of the core's reply, where there was one. */
+  /** The status of the core's reply, if there was one. */
   declare readonly status?: number
 
-  /** `coreClient` makes these, and clients of your own. */
+  /** Created by `coreClient`, and by custom clients. */
   constructor(
     message: string,
     {

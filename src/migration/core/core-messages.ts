@@ -1,11 +1,11 @@
 const ERROR_CODE = /^(?:[\w.$]{1,200}: ){0,4}(E\d{3}): /
 
-/** The code with which a text begins, such as `E003: A user with …`; names of Java classes may come before. */
+/** Returns the code at the start of a text such as `E003: A user with …`, after any names of Java classes. */
 export const writtenCodeOf = (text: string): string | undefined => ERROR_CODE.exec(text)?.[1]
 
 const DUPLICATE = /duplicate key value violates unique constraint "(\w{1,200})"/
 
-/** A core before 11 passes on what its database says of a login or an external id that is taken. */
+/** A core before 11 passes on the error of its database if a login or an external id is taken. */
 const CODES_OF_CONSTRAINTS = [
   ['emailpassword_user_to_tenant_email_key', 'E003'],
   ['thirdparty_user_to_tenant_third_party_user_id_key', 'E005'],
@@ -14,26 +14,26 @@ const CODES_OF_CONSTRAINTS = [
   ['userid_mapping_external_user_id_key', 'E031'],
 ] as const
 
-/** The code that a text has, or would have of a newer core. */
+/** Returns the code of a text, or the code that a newer core would send. */
 export function errorCodeOf(text: string): string | undefined {
   const written = writtenCodeOf(text)
   if (written !== undefined) return written
   const constraint = DUPLICATE.exec(text)?.[1]
-  // The names of tables may have a prefix.
+  // Table names may have a prefix.
   return CODES_OF_CONSTRAINTS.find(([name]) => constraint?.endsWith(name))?.[1]
 }
 
-/** What a quoted statement failed with, where that names no value. */
+/** Returns the part of a database error that names the violated constraint, without values. */
 export const duplicateIn = (text: string): string | undefined => DUPLICATE.exec(text)?.[0]
 
 /**
- * Codes that blame the user they come with, and do not pass by themselves. All others (a tenant or a
- * feature that is missing, a fault of the database) may, or blame nobody.
+ * Codes that are the fault of their user and do not go away by themselves. All other codes, for example for
+ * a missing tenant or feature or a database error, may go away or are no user's fault.
  */
 const BLAMING_CODES: ReadonlySet<string> = new Set([
   'E001', // unknown recipe
   ...['E003', 'E005', 'E006', 'E007'], // the login is taken
-  ...['E011', 'E012', 'E013', 'E014', 'E015', 'E016', 'E021', 'E022', 'E027', 'E028'], // by whom
+  ...['E011', 'E012', 'E013', 'E014', 'E015', 'E016', 'E021', 'E022', 'E027', 'E028'], // conflicts with another account
   ...['E030', 'E031'], // the external id is taken
   'E034', // the role does not exist
   ...['E043', 'E044'], // the e-mail cannot be verified
@@ -41,15 +41,15 @@ const BLAMING_CODES: ReadonlySet<string> = new Set([
 
 export const blamesTheUser = (code: string): boolean => BLAMING_CODES.has(code)
 
-/** Codes for a login of the user that another account has. */
+/** Codes for a login that another account has. */
 const LOGIN_TAKEN: ReadonlySet<string> = new Set(['E003', 'E005', 'E006', 'E007', 'E022'])
 
 export const saysLoginIsTaken = (code: string): boolean => LOGIN_TAKEN.has(code)
 
-/** The code for a violated constraint of the database that is not in `CODES_OF_CONSTRAINTS`. */
+/** The code for a violated constraint that is not in `CODES_OF_CONSTRAINTS`. */
 const UNKNOWN_CONFLICT = 'unknown_conflict'
 
-/** The code of a text that blames the user, or `unknown_conflict`. `undefined` for any other text. */
+/** Returns the code of a text that blames the user, or `unknown_conflict`; `undefined` for any other text. */
 export function conflictCodeOf(text: string): string | undefined {
   const code = errorCodeOf(text)
   if (code !== undefined) return blamesTheUser(code) ? code : undefined
@@ -68,7 +68,7 @@ const SUFFIXES =
 const QUOTING_FIELDS =
   'externalUserId|role|TOTP secretKey|TOTP deviceName|email|phoneNumber|thirdPartyId|thirdPartyUserId'
 
-/** The texts of the core's validation; `[\s\S]*` is what they quote. */
+/** The messages of the core's validation; `[\s\S]*` stands for quoted values. */
 const VALIDATION_TEXTS = [
   `(?:${FIELDS}) (?:is required|should be of type (?:${TYPES}))(?:${SUFFIXES})?\\.?`,
   `(?:${QUOTING_FIELDS}) [\\s\\S]* is too long\\. Max length is \\d+\\.`,
@@ -93,11 +93,11 @@ const VALIDATION_TEXTS = [
   'Password hash is in invalid (?:BCrypt|Argon2|Firebase SCrypt) format',
 ].map((text) => new RegExp(`^(?:${text})$`))
 
-/** Whether the core's validation says this of a record. */
+/** Whether a text is a message of the core's validation. */
 export const isValidationText = (text: string): boolean =>
   VALIDATION_TEXTS.some((form) => form.test(text))
 
-/** What the core says of a request that is wrong in itself. They hold nothing of a user. */
+/** The core's texts on a malformed request. They contain no data of a user. */
 const PLAIN_REFUSALS = [
   'Invalid Json Input',
   'You can only add 10000 users at a time.',
@@ -112,14 +112,14 @@ const PLAIN_REFUSALS = [
 const FIELD_REFUSAL =
   /^Field name '(?:users|ids|limit|userId|userIdType)' (?:is invalid in JSON input|must be an int in the GET request|cannot contain more than 500 elements|cannot contain an empty string)/
 
-/** The part of a refusal that may stand in an error; `undefined` for a text that is not known. */
+/** Returns the part of a refusal that an error may contain; `undefined` for an unknown text. */
 export function plainRefusalIn(text: string): string | undefined {
   const beginning = text.trimStart()
   const field = FIELD_REFUSAL.exec(beginning)?.[0]
   return field ?? PLAIN_REFUSALS.find((known) => beginning.startsWith(known))
 }
 
-/** What the core says of a path that it does not know. Another 404 is a proxy's, or of a core that starts. */
+/** Whether the core does not know the path. Any other 404 is from a proxy or from a core that is starting. */
 export const saysNotFound = (text: string | undefined): boolean => text?.trim() === 'Not found'
 
 const IN_MEMORY = 'This API is not supported in the in-memory database.'

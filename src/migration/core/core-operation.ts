@@ -1,21 +1,21 @@
 import type { z } from 'zod'
 
-/** One operation of the core: what is sent, and how its reply is read. */
+/** One operation of the core: its request, and how its reply is read. */
 export interface Operation<T> {
   readonly method: 'GET' | 'POST'
-  /** Without what differs from call to call: it stands in errors. */
+  /** Without the variable parts, because errors contain it. */
   readonly path: string
-  /** What comes before `path`: a tenant. */
+  /** Precedes `path`, for a tenant. */
   readonly prefix?: string
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: object
   readonly time: 'usual' | 'staging'
   readonly maxAnswerBytes: number
-  /** The value of a 200; `undefined` when it is not of the operation's form. */
+  /** Returns the value of a 200; `undefined` if the reply does not have the form of the operation. */
   accept(reply: unknown): Accepted<T> | undefined
-  /** The value of a 400 that is an answer; `undefined` when it is none. */
+  /** Returns the value of a 400 that is a valid answer; `undefined` for any other 400. */
   acceptRefusal?(reply: unknown): Accepted<T> | undefined
-  /** The value of a reply that is larger than `maxAnswerBytes`, where that is no fault. */
+  /** The value of a reply that is larger than `maxAnswerBytes`, if that is not an error. */
   readonly whenTooLarge?: T
 }
 
@@ -23,13 +23,13 @@ export interface Accepted<T> {
   readonly value: T
 }
 
-/** 16 MiB: ids, accounts, roles, tenants with their providers. */
+/** 16 MiB, for replies with ids, accounts, roles, or tenants with their providers. */
 export const MAX_ANSWER_BYTES: number = 16 * 1024 * 1024
 
-/** 128 MiB: what repeats records, of which one may have 64 MiB. */
+/** 128 MiB, for replies that repeat records, one of which may have 64 MiB. */
 export const MAX_RECORDS_BYTES: number = 128 * 1024 * 1024
 
-/** Reads a reply by a schema, and gives what is wanted of it. */
+/** Returns a function that validates a reply with a schema and extracts a value. */
 export const formed =
   <Schema extends z.ZodType, T>(schema: Schema, wantedOf: (reply: z.output<Schema>) => T) =>
   (reply: unknown): Accepted<T> | undefined => {
@@ -38,9 +38,9 @@ export const formed =
   }
 
 /**
- * The path with its query.
+ * Returns the path with its query.
  *
- * @throws TypeError when a parameter holds half a character: it would be looked up as another one.
+ * @throws TypeError if a parameter has a lone surrogate, which would be sent as another character.
  */
 export function addressOf({ prefix = '', path, query = {} }: Operation<unknown>): string {
   const pairs: string[] = []

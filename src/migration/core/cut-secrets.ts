@@ -3,17 +3,17 @@ import { blamesTheUser, duplicateIn, isValidationText, writtenCodeOf } from './c
 
 const CUT = '…'
 
-/** What stands before and behind a login method or a key that the core quotes. */
+/** The texts before and after a login method or a key that the core quotes. */
 const QUOTATIONS: readonly (readonly [before: string, behind: string])[] = [
   ["LoginMethod '", "' has no tenantId"],
   ['TOTP secretKey ', ' is too long.'],
 ]
-/** By how those begin that the core takes. */
+/** Matches hashes by the prefixes that the core accepts. */
 const HASH = /\$(?:2[abxy]?|argon2(?:id|i|d)?|f_scrypt)\$[^\s'"]*/gi
-/** From here on a database quotes a statement with its values, or a row. */
+/** Matches the part of a text in which a database quotes a statement with its values, or a row. */
 const STATEMENT = /(?:Batch entry \d|Failing row contains|INSERT INTO |UPDATE \S+ SET )[\s\S]*$/
 
-/** As much as can have been quoted, for that may hold any text. */
+/** Removes as much as possible, because the quoted text may contain any text. */
 function withoutQuotation(text: string, [before, behind]: readonly [string, string]): string {
   const start = text.indexOf(before) + before.length
   const end = text.lastIndexOf(behind)
@@ -28,12 +28,12 @@ function withoutStatement(text: string): string {
   })
 }
 
-/** A shorter one could be a part of any word, and to cut it out would tell it. */
+/** A shorter secret could be part of any word, and cutting it out would reveal it. */
 const SHORTEST_SECRET = 4
 
 /**
- * A text of the core without what it quotes of records that are secret. `secrets` are those of the
- * records it is about: they are cut out of texts whose form is not known.
+ * Removes quoted secrets from a text of the core. `secrets` are those of its records; they are cut out
+ * of texts whose form is unknown.
  */
 export function cutSecrets(text: string, secrets: readonly string[]): string {
   const cut = QUOTATIONS.reduce(withoutQuotation, withoutStatement(text)).replace(HASH, CUT)
@@ -41,13 +41,13 @@ export function cutSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, CUT), cut)
 }
 
-/** These quote e-mail addresses and ids. A password that is one of those words is not told by them. */
+/** Known texts quote only e-mail addresses and ids. They do not reveal a password that equals one of their words. */
 function isOfKnownForm(text: string): boolean {
   const code = writtenCodeOf(text)
   return code === undefined ? isValidationText(text) : blamesTheUser(code)
 }
 
-/** Passwords, hashes and TOTP keys of a record, or of a row. */
+/** Returns the passwords, hashes and TOTP keys of a record or a row. */
 export function secretsOf(record: unknown): string[] {
   if (!isRecord(record)) return []
   const methods = recordsIn(record['loginMethods'])

@@ -1,25 +1,25 @@
-/** What a login method is of. The core imports no other recipe. */
+/** The recipe of a login method. The core imports no other recipe. */
 export type RecipeId = 'emailpassword' | 'thirdparty' | 'passwordless'
 
-/** A login method of a record, in the core's names. */
+/** A login method of a record, with the core's names. */
 export interface ImportLoginMethod {
-  /** What it is a login of. */
+  /** Its recipe. */
   readonly recipeId: RecipeId
-  /** `["public"]` when absent. */
+  /** The tenants in which it works. Default: `["public"]`. */
   readonly tenantIds?: readonly string[]
   /** Whether its e-mail address or phone number is verified. */
   readonly isVerified?: boolean
   /** Whether this is the primary login method. */
   readonly isPrimary?: boolean
-  /** Milliseconds since the epoch; the time of the import when absent. */
+  /** Milliseconds since the epoch. Default: the time of the import. */
   readonly timeJoinedInMSSinceEpoch?: number
-  /** With `emailpassword` and `thirdparty`; with `passwordless`, this or a phone number. */
+  /** Required with `emailpassword` and `thirdparty`. With `passwordless`, this or a phone number is required. */
   readonly email?: string
-  /** With `passwordless`. */
+  /** Only with `passwordless`. */
   readonly phoneNumber?: string
-  /** With `emailpassword`, beside `hashingAlgorithm`. */
+  /** With `emailpassword`, together with `hashingAlgorithm`. */
   readonly passwordHash?: string
-  /** What made the hash, such as `bcrypt`. */
+  /** The algorithm of the hash, such as `bcrypt`. */
   readonly hashingAlgorithm?: string
   /** With `emailpassword`, instead of a hash. */
   readonly plainTextPassword?: string
@@ -29,36 +29,36 @@ export interface ImportLoginMethod {
   readonly thirdPartyUserId?: string
 }
 
-/** A role of a record, in the tenants that are named; it must exist before. */
+/** A role of a record. The core must already have the role. */
 export interface ImportUserRole {
-  /** Its name. */
+  /** The name of the role. */
   readonly role: string
-  /** The tenants in which the user has it. */
+  /** The tenants in which the user has the role. */
   readonly tenantIds: readonly string[]
 }
 
-/** A TOTP device of a record. The core needs a name for it, and the licence feature `mfa`. */
+/** A TOTP device of a record. The core requires a name for it, and the licence feature `mfa`. */
 export interface ImportTotpDevice {
-  /** The key, a secret. */
+  /** The secret key. */
   readonly secretKey: string
-  /** Seconds. */
+  /** Validity of a code in seconds. Default: 30. */
   readonly period?: number
-  /** How many periods a code may be early or late. */
+  /** Number of periods by which a code may be early or late. Default: 1. */
   readonly skew?: number
-  /** Its name, one of its kind at the user. */
+  /** The name of the device, unique for the user. */
   readonly deviceName?: string
 }
 
-/** A user as the core imports it: what is staged, or imported directly. Holds secrets. */
+/** A user as the core imports it, staged or directly. Contains secrets. */
 export interface ImportUser {
-  /** The id in the older service: what each account is known and found by. */
+  /** The id in the legacy service, by which each account is identified. */
   readonly externalUserId?: string
-  /** Free of form; never credentials. */
+  /** Any JSON object. It must not contain credentials. */
   readonly userMetadata?: Readonly<Record<string, unknown>>
-  /** Roles, which must exist before. */
+  /** Roles of the user. The core must already have them. */
   readonly userRoles?: readonly ImportUserRole[]
-  /** TOTP devices. */
+  /** TOTP devices of the user. */
   readonly totpDevices?: readonly ImportTotpDevice[]
-  /** One or more; several need account linking. */
+  /** At least one login method. Several require account linking. */
   readonly loginMethods: readonly ImportLoginMethod[]
 }

@@ -20,7 +20,7 @@ export const findCoreId = (externalUserId: string): Operation<string | undefined
     accept: (reply) => {
       const mapping = read(reply)?.value
       if (mapping?.status !== 'OK') return mapping && { value: undefined }
-      // Another id's account is no answer. The core trims what it is asked for.
+      // The account of another id is not a valid reply. The core trims the id.
       const isAsked = mapping.externalUserId.trim() === externalUserId.trim()
       return isAsked ? { value: mapping.superTokensUserId } : undefined
     },
@@ -91,10 +91,10 @@ export const listFeatures = (): Operation<readonly string[]> =>
     accept: formed(schemas.featuresReply, ({ features }) => features),
   })
 
-/** What the core takes as a tenant in a path. Dots would lead to another path, `appid-` to another app. */
+/** Tenant ids that are safe in a path. Dots would lead to another path, `appid-` to another app. */
 const TENANT_ID = /^(?!appid-)[a-z0-9-]+$/i
 
-/** The public tenant has none. */
+/** Returns the path prefix of a tenant. The public tenant has none. */
 function prefixOf(tenantId: string): string {
   if (TENANT_ID.test(tenantId)) return tenantId === 'public' ? '' : `/${tenantId}`
   throw new TypeError('tenantId must be the id of a tenant: letters, digits and hyphens')

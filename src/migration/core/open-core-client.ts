@@ -17,20 +17,20 @@ import * as staging from './staging-operations.js'
 
 /** Options of `coreClient`. */
 export interface CoreClientOptions {
-  /** `https:`, or `http:` on loopback; it may have a path, but no user name, query or fragment. */
+  /** An `https:` URL, or `http:` on loopback. May have a path, but no user name, query or fragment. */
   readonly baseUrl: string
   /**
-   * 1 to 1024 visible ASCII characters, or a function that gives them: it is asked before each
-   * request, and once more after the core has answered 401.
+   * 1 to 1024 visible ASCII characters, or a function that returns them. The function is called before each
+   * request, and once more after a 401.
    */
   readonly apiKey: ApiKey
-  /** Allows `http:` beyond loopback. Default: `false`. */
+  /** Allows `http:` for other hosts than loopback. Default: `false`. */
   readonly allowInsecureHttp?: boolean | undefined
-  /** Milliseconds for one try, key and body included; 1 to 300,000. Default: 10,000. */
+  /** Milliseconds for one attempt, including the key function and the body, 1 to 300,000. Default: 10,000. */
   readonly timeoutMs?: number | undefined
-  /** The same for staging and direct import. Default: 120,000. */
+  /** The time limit for staging and direct import instead, 1 to 300,000 ms. Default: 120,000. */
   readonly stageTimeoutMs?: number | undefined
-  /** Must neither retry nor follow redirects. Default: the global `fetch`. */
+  /** A `fetch` that neither retries nor follows redirects. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
@@ -46,11 +46,11 @@ const schema = optionsObject({
 })
 
 /**
- * The operations of an identity core that a migration needs. Asks nothing by itself. Redirects are
- * not followed, for the API key would follow; the key and the secrets of users are in no error and
- * nothing that is returned.
+ * Creates a client of an identity core with the operations that a migration needs. It sends no request by
+ * itself. It does not follow redirects, which would expose the API key. Neither errors nor results contain
+ * the key or secrets of users.
  *
- * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ * @throws TypeError if an option is unknown, of the wrong type or out of range.
  */
 export function coreClient(options: CoreClientOptions): CoreClient {
   const { baseUrl, apiKey, timeoutMs, stageTimeoutMs, ...parsed } = parseOptions(
@@ -73,7 +73,7 @@ export function coreClient(options: CoreClientOptions): CoreClient {
 
 const reaches = new WeakMap<CoreClient, Reach>()
 
-/** The client of a run, which waits for as long as the core is busy; one of the user's own as it is. */
+/** Returns a client that waits while the core is busy, for a run. A custom client is returned unchanged. */
 export function patientClient(client: CoreClient): CoreClient {
   const reach = reaches.get(client)
   return reach === undefined ? client : clientOf(reach, askPatiently)
@@ -83,7 +83,7 @@ function clientOf(reach: Reach, askCore: typeof ask): CoreClient {
   const run = <T>(operation: Operation<T>, options: CallOptions | undefined): Promise<T> =>
     askCore(reach, operation, options?.signal)
 
-  // All are asynchronous, so that what they throw is a rejection.
+  // All functions are asynchronous, so that they reject instead of throwing.
   return Object.freeze({
     baseUrl: reach.core.baseUrl,
     stageUsers: async (users, options) => run(staging.stage(users), options),

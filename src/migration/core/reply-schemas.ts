@@ -3,12 +3,12 @@ import { isRecord } from '../../base/options.js'
 import type { RecipeId } from './import-user.js'
 import type { CoreTotpDevice, CoreUser, RowStatus, StagedRow, StagedUser } from './reply.js'
 
-// Members that no schema names are dropped: a row's secrets among them, and what a newer core adds.
+// Members that no schema names are dropped, for example the secrets of rows and additions of a newer core.
 
 const text = z.string()
 const texts = z.array(text)
 const milliseconds = z.number()
-/** Not compared with the recipes of today: a row may be of a newer core's. */
+/** Not compared with the known recipes, because a row may have a recipe of a newer core. */
 const recipeId = z.custom<RecipeId>((value) => typeof value === 'string')
 const members = z.custom<Record<string, unknown>>(isRecord)
 const thirdParty = z.object({ id: text, userId: text })
@@ -33,13 +33,13 @@ const stagedUser: z.ZodType<StagedUser> = z.object({
   ),
 })
 
-/** A core before 10.1.1 tells no users. */
+/** A core before 10.1.1 returns no users. */
 export const staged: z.ZodType<Ok & { users?: StagedUser[] }> = z.object({
   status: ok,
   users: z.exactOptional(z.array(stagedUser)),
 })
 
-/** A 400 of staging. */
+/** The 400 of staging. */
 export const stagingRejection: z.ZodType<{ users: { index: number; errors: string[] }[] }> =
   z.object({
     users: z.array(z.object({ index: z.int().nonnegative(), errors: texts.nonempty() })).nonempty(),
@@ -93,7 +93,7 @@ export const rowCount: z.ZodType<Ok & { count: number }> = z.object({
   count: z.int().nonnegative(),
 })
 
-/** The one reply without a status. */
+/** The only reply without a status. */
 export const deletion: z.ZodType<{ deletedIds: string[]; invalidIds: string[] }> = z.object({
   deletedIds: texts,
   invalidIds: texts,
@@ -125,7 +125,7 @@ const found = z.object({ status: ok, user })
 
 export const imported: z.ZodType<Ok & { user: CoreUser }> = found
 
-/** A 400 of direct import. */
+/** The 400 of direct import. */
 export const importRejection: z.ZodType<{ errors: string[] }> = z.object({
   errors: texts.nonempty(),
 })
@@ -167,7 +167,7 @@ export const totpDevicesReply: z.ZodType<Ok & { devices: CoreTotpDevice[] }> = z
   devices: z.array(totpDevice),
 })
 
-/** Providers come with the secrets of their clients, which are dropped here. */
+/** Drops the client secrets of the providers. */
 export const tenantsReply: z.ZodType<
   Ok & { tenants: { tenantId: string; thirdParty?: { providers?: { thirdPartyId: string }[] } }[] }
 > = z.object({

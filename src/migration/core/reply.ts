@@ -1,13 +1,13 @@
 import type { ImportLoginMethod, ImportTotpDevice, ImportUser, RecipeId } from './import-user.js'
 
-/** A user that a core from 10.1.1 on says it has staged. */
+/** A staged user, as a core of version 10.1.1 or later returns it. */
 export interface StagedUser {
-  /** The external id; the row's id when there is none. */
+  /** The external id, or the row's id if there is none. */
   readonly userId: string
-  /** Its login methods, as the core has staged them. */
+  /** The login methods as the core staged them. */
   readonly loginMethods: readonly {
     readonly recipeId: RecipeId
-    /** The id in the core, which the account will keep. */
+    /** The core's id, which the account will have. */
     readonly userId: string
     readonly tenants: readonly string[]
     readonly email?: string | null
@@ -17,18 +17,18 @@ export interface StagedUser {
   }[]
 }
 
-/** Where a staged row stands: not picked up yet, being imported, or failed. */
+/** The status of a staged row: not picked up yet, being imported, or failed. */
 export type RowStatus = 'NEW' | 'PROCESSING' | 'FAILED'
 
 /** A row of the staging list, without its secrets. */
 export interface StagedRow extends Omit<ImportUser, 'loginMethods' | 'totpDevices'> {
-  /** The row's id: what `deleteRows` takes. */
+  /** The row's id, for `deleteRows`. */
   readonly id: string
-  /** Where it stands. */
+  /** The status of the row. */
   readonly status: RowStatus
-  /** Why it failed, in the core's words. */
+  /** Why the row failed, in the words of the core. */
   readonly errorMessage?: string
-  /** The id in the core that the account will have. */
+  /** The core's id that the account will have. */
   readonly primaryUserId?: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number
@@ -44,9 +44,9 @@ export interface StagedRow extends Omit<ImportUser, 'loginMethods' | 'totpDevice
 
 /** A login method of an account. */
 export interface CoreLoginMethod {
-  /** Such as `emailpassword`. */
+  /** The recipe, such as `emailpassword`. */
   readonly recipeId: string
-  /** The external id for the primary method of a mapped user, else the core's. */
+  /** The external id for the primary method of a mapped user, otherwise the core's id. */
   readonly recipeUserId: string
   /** The tenants in which it works. */
   readonly tenantIds: readonly string[]
@@ -54,23 +54,23 @@ export interface CoreLoginMethod {
   readonly verified: boolean
   /** Milliseconds since the epoch. */
   readonly timeJoined: number
-  /** Its e-mail address, where it has one. */
+  /** Its e-mail address, if it has one. */
   readonly email?: string
-  /** Its phone number, where it has one. */
+  /** Its phone number, if it has one. */
   readonly phoneNumber?: string
   /** The provider's id in the core, and the user's id there. */
   readonly thirdParty?: { readonly id: string; readonly userId: string }
 }
 
-/** An account, as the core shows it. */
+/** An account as the core returns it. */
 export interface CoreUser {
-  /** The external id where one is mapped. */
+  /** The external id if one is mapped, otherwise the core's id. */
   readonly id: string
   /** Whether login methods may be linked to it. */
   readonly isPrimaryUser: boolean
   /** The tenants of all login methods. */
   readonly tenantIds: readonly string[]
-  /** That of the oldest method, in milliseconds since the epoch. */
+  /** `timeJoined` of the oldest login method, in milliseconds since the epoch. */
   readonly timeJoined: number
   /** The e-mail addresses of all login methods. */
   readonly emails: readonly string[]
@@ -82,15 +82,15 @@ export interface CoreUser {
   readonly loginMethods: readonly CoreLoginMethod[]
 }
 
-/** A TOTP device of an account. The core shows no key. */
+/** A TOTP device of an account. The core does not return its key. */
 export interface CoreTotpDevice {
-  /** Its name, one of its kind at the user. */
+  /** The name of the device, unique for the user. */
   readonly name: string
-  /** Seconds. */
+  /** Validity of a code in seconds. */
   readonly period: number
-  /** How many periods a code may be early or late. */
+  /** Number of periods by which a code may be early or late. */
   readonly skew: number
-  /** Whether a code of it was accepted once. */
+  /** Whether a code of the device has been accepted. */
   readonly verified: boolean
 }
 
@@ -98,6 +98,6 @@ export interface CoreTotpDevice {
 export interface CoreTenant {
   /** Its id, such as `public`. */
   readonly tenantId: string
-  /** Ids of the tenant's third-party providers, where the core tells them. */
+  /** Ids of the tenant's third-party providers, if the core returns them. */
   readonly thirdPartyIds?: readonly string[]
 }

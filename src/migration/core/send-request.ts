@@ -6,22 +6,22 @@ import { CoreError, type CoreErrorCode } from './core-error.js'
 import { plainRefusalIn, saysInMemory, saysNotFound } from './core-messages.js'
 import { type Accepted, addressOf, type Operation } from './core-operation.js'
 
-/** The core, and the milliseconds that one attempt may take. */
+/** The core, and the time limits of one attempt in milliseconds. */
 export interface Reach {
   readonly core: Core
   readonly timeoutMs: Readonly<Record<Operation<unknown>['time'], number>>
 }
 
 const MAX_TRIES = 3
-/** Each try has asked for as long as its time limit allows. */
+/** Delays after attempts that were answered 429 until their time limit. */
 const BUSY_DELAY = { firstMs: 1000, maxMs: 30_000 }
 const READ_DELAY = { firstMs: 100, maxMs: 1000 }
 
 /**
- * What an operation comes to. A read is tried three times where another try may come to more; a write
- * again only when no connection was made.
+ * Performs an operation with up to three attempts. A read is repeated if another attempt may succeed, a
+ * write only if the request cannot have reached the core.
  *
- * @throws CoreError; the reason of the signal.
+ * @throws CoreError, or the reason of the signal.
  */
 export async function ask<T>(
   reach: Reach,
@@ -36,10 +36,7 @@ export async function ask<T>(
   }
 }
 
-/**
- * The same for a run, which nobody waits for: while the core is busy it waits and asks again, until the
- * signal aborts.
- */
+/** Like `ask`, but while the core is busy it waits and repeats the operation until the signal aborts. */
 export async function askPatiently<T>(
   reach: Reach,
   operation: Operation<T>,
@@ -91,7 +88,7 @@ function acceptedOf<T>(answer: CoreAnswer, operation: Operation<T>): Accepted<T>
   return status === 400 ? operation.acceptRefusal?.(jsonIn(text)) : undefined
 }
 
-/** Whatever its media type says: the core sends the JSON of its errors as `text/html`. */
+/** Ignores the media type, because the core sends JSON errors as `text/html`. */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -100,7 +97,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** Why an attempt has come to nothing, and whether another may come to more without harm. */
+/** Why an attempt failed, and whether it can be repeated safely and may then succeed. */
 interface Fault {
   readonly error: CoreError
   readonly isRepeatable: boolean
@@ -116,7 +113,7 @@ const FAILURE_CODES: Readonly<Record<CoreFailureCode, CoreErrorCode>> = {
   unreachable: 'unreachable',
 }
 
-/** The core gave no answer. */
+/** Converts a failure without an answer. */
 function faultOfFailure(failure: CoreFailure, { method, path, isWrite }: Asked): Fault {
   const code = FAILURE_CODES[failure.code]
   const outcome = isWrite && failure.mayHaveArrived ? 'unknown' : 'refused'
@@ -128,16 +125,16 @@ function faultOfFailure(failure: CoreFailure, { method, path, isWrite }: Asked):
   }
 }
 
-/** What may pass: a core that starts, a proxy that has lost it, a reply that was cut. */
+/** Temporary errors: the core is starting, a proxy cannot reach it, or the reply was incomplete. */
 const PASSING: ReadonlySet<CoreErrorCode> = new Set(['server_error', 'malformed_reply'])
 
-/** The core gave an answer that is no value. */
+/** Converts an answer that is not a value of the operation. */
 function faultOfAnswer(answer: CoreAnswer, asked: Asked): Fault {
   const { method, path, isWrite } = asked
   const { status } = answer
   const code = codeOf(answer)
-  // Only a 4xx says that nothing was done. The core never redirects, so a redirect is another's
-  // answer, and whoever gave it may have passed the request on.
+  // Only a 4xx proves that nothing was done. The core never redirects, so a redirect comes from another
+  // server, which may have forwarded the request.
   const outcome = isWrite && (status < 400 || status > 499) ? 'unknown' : 'refused'
   const why = `the core answered ${status}${detailOf(code, answer, asked)}`
   return {
@@ -154,7 +151,7 @@ const CODES: Readonly<Record<number, CoreErrorCode>> = {
   429: 'busy',
 }
 
-/** What a `fetch` gives for a redirect that it hides. */
+/** The status that `fetch` returns for an opaque redirect. */
 const HIDDEN_REDIRECT = 0
 
 const isRedirect = (status: number): boolean =>

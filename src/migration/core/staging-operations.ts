@@ -21,7 +21,7 @@ export const stage = (users: readonly ImportUser[]): Operation<Staging> => ({
     const result = schemas.staged.safeParse(reply)
     if (!result.success) return undefined
     const { users: staged } = result.data
-    // An empty call is answered without users by every core.
+    // Every core replies to an empty call without users.
     if (staged === undefined) return { value: { outcome: 'staged' } }
     return staged.length === users.length
       ? { value: { outcome: 'staged', users: staged } }
@@ -83,13 +83,13 @@ export const listRows = ({ status, limit, paginationToken }: RowQuery): Operatio
   },
 })
 
-/** The same, for a caller who can ask for fewer. */
+/** Like `listRows`, for a caller that can request fewer rows. */
 export const listRowsThatFit = (query: RowQuery): Operation<RowPage | 'too_large'> => ({
   ...listRows(query),
   whenTooLarge: 'too_large',
 })
 
-/** What the core has written of a row may quote it; the secrets are those that the row came with. */
+/** Removes the row's secrets from its error message, which may quote the row. */
 function withoutQuotations(row: StagedRow, given: unknown): StagedRow {
   if (row.errorMessage === undefined) return row
   return { ...row, errorMessage: cutSecrets(row.errorMessage, secretsOf(given)) }

@@ -9,32 +9,32 @@ import { fieldOf } from '../record-validation/field.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
 
-/** What importing one user came to. */
+/** The result of importing one user. */
 export type ImportOneResult =
-  /** There is one account, as the user says. */
+  /** There is one account for the user. */
   | {
-      /** `existing`: there was an account under the external id, from this call or another. */
+      /** `existing`: the external id has an account, from this call or another. */
       readonly outcome: 'created' | 'existing'
-      /** The core's `user.id`: the external id, unless the account is linked to another since. */
+      /** The core's `user.id`: the external id, unless the account has been linked to another since. */
       readonly userId: string
-      /** The account's id in the core. */
+      /** The core's id of the account. */
       readonly coreUserId: string
     }
   /**
-   * A login, an id or another unique value of the user belongs to another account. `codes`: the core's,
-   * such as `E003`, or `unknown_conflict`.
+   * A login, an id or another unique value of the user belongs to another account. `codes` are codes of
+   * the core, such as `E003`, or `unknown_conflict`.
    */
   | { readonly outcome: 'conflict'; readonly codes: readonly string[] }
-  /** The core would not take it; nothing was sent. */
+  /** The user failed validation, here or in the core. */
   | { readonly outcome: 'invalid'; readonly errors: readonly UserFinding[] }
 
 /**
- * Imports one user at once, without staging. May be repeated, with the same user: there is never a
- * second account. The external id, which is required, decides what has become of it whenever the
- * core answers other than with success, for a refusal too can follow a success of the same call.
+ * Imports one user directly, without staging. The call may be repeated with the same user and never
+ * creates a second account. `externalUserId` is required: unless the core reports success, a look-up of
+ * this id decides the result, because even a refusal may follow a success of the same call.
  *
- * @throws CoreError with the outcome `unknown` when neither an account nor the user is to blame:
- * repeat it. The reason of the signal, after which the account may be there as well.
+ * @throws CoreError with the outcome `unknown` if the cause is neither an account nor the user: repeat
+ * the call. Also rejects with the reason of the signal; the account may exist then too.
  */
 export async function importOne(
   core: CoreClient,
@@ -84,18 +84,18 @@ async function importAs(
   if (answer instanceof CoreError) throw answer
   if (answer.outcome === 'created') throw contradiction('the account has no external id')
   if (await isPairTaken(answer.errors, { core, user, options })) {
-    // A call of another process may have made the account since it was looked up.
+    // A call of another process may have created the account since the look-up.
     const isOwn = (await core.coreIdOf(externalUserId, options)) !== undefined
     if (!isOwn) return { outcome: 'conflict', codes: ['E005'] }
   }
   return judgeRejection(answer.errors)
 }
 
-/** A sign-in may have linked the account to another, of which the core then shows the id. */
+/** A sign-in may have linked the account to another one, whose id the core then returns. */
 const isUnder = (externalUserId: string, { id, loginMethods }: CoreUser): boolean =>
   id === externalUserId || loginMethods.some(({ recipeUserId }) => recipeUserId === externalUserId)
 
-/** An error is an answer as well: only the look-up decides. */
+/** Returns an error as an answer, because only the look-up decides. */
 const answerOf = (asked: Promise<DirectImport>): Promise<DirectImport | CoreError> =>
   asked.catch((error: unknown) => {
     if (error instanceof CoreError) return error
@@ -105,7 +105,7 @@ const answerOf = (asked: Promise<DirectImport>): Promise<DirectImport | CoreErro
 const contradiction = (why: string): CoreError =>
   new CoreError(`POST /bulk-import/import: ${why}`, { code: 'malformed_reply', outcome: 'unknown' })
 
-/** Even where this call was refused: an earlier one with the same user may have succeeded. */
+/** The outcome is unknown even if this call was refused: an earlier one with the same user may have succeeded. */
 function unknownOutcome({ message, code, status }: CoreError): CoreError {
   return new CoreError(message, {
     code,
@@ -115,8 +115,8 @@ function unknownOutcome({ message, code, status }: CoreError): CoreError {
 }
 
 /**
- * The path of a value that JSON has no form for, such as a BigInt, or whose `toJSON` throws;
- * `undefined` when all can be written. Takes what is of a limited depth.
+ * Returns the path of a value that cannot be written as JSON, such as a BigInt or a value whose `toJSON`
+ * throws; `undefined` if there is none. Expects a value of limited depth.
  */
 function fieldWithoutJson(value: unknown, field = ''): string | undefined {
   if (isWritable(value)) return undefined
@@ -139,32 +139,32 @@ function isWritable(value: unknown): boolean {
   }
 }
 
-/** All that cores from 11.0 to 12.0.8 say of a provider's pair that is taken; others say E005. */
+/** The whole text of cores 11.0 to 12.0.8 if a third-party login is taken. Other cores send E005. */
 const PAIR_MAY_BE_TAKEN = 'translated'
 
-/** Whether the core has refused the user because another account has a provider's pair of his. */
+/** Whether the core refused the user because another account has one of its third-party logins. */
 async function isPairTaken(
   texts: readonly string[],
   { core, user, options }: Import,
 ): Promise<boolean> {
   if (!texts.every((text) => text.trim() === PAIR_MAY_BE_TAKEN)) return false
-  // By nothing but the pair: an e-mail address that is taken has a code of its own.
+  // Looks up only the third-party login, because a taken e-mail address has a code of its own.
   const loginMethods = user.loginMethods
     .filter(({ recipeId }) => recipeId === 'thirdparty')
     .map(({ email: _, isPrimary: __, ...method }) => method)
   return (await findHolder(core, { loginMethods }, options)) !== undefined
 }
 
-/** What a refusal of a user that has no account says of it. */
+/** The result of a refusal if the user has no account. */
 type Judged =
   | { readonly outcome: 'conflict'; readonly codes: readonly string[] }
   | { readonly outcome: 'invalid'; readonly errors: readonly UserFinding[] }
 
 /**
- * Judges the texts with which the core refuses to import a user. It gives a fault of its database the
- * same status as one of the user, so only what is known to blame the user does.
+ * Classifies the texts with which the core refuses to import a user. The core uses the same status for
+ * errors of its database and of the user, so only known texts count as the fault of the user.
  *
- * @throws CoreError with the outcome `unknown` for anything else.
+ * @throws CoreError with the outcome `unknown` for any other text.
  */
 function judgeRejection(texts: readonly string[]): Judged {
   const codes = texts.map(conflictCodeOf).filter((code) => code !== undefined)

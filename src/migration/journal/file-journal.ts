@@ -12,16 +12,17 @@ import { damaged, linesOf, NO_UNIT, readUnits, writtenSize } from './read-frames
 const LOCK = 'lock'
 
 /**
- * A journal in a folder, which is made with the mode 0700, its files with 0600. Only one process of the
- * machine has it open at a time; a process that is gone, even by SIGKILL, has it no more. The folder
- * must be on a disk of this machine.
+ * Opens a journal in a folder. The folder is created with mode 0700, its files with mode 0600. Only one
+ * process of the machine can have the journal open at a time; the lock ends with its process, even after
+ * SIGKILL. The folder must be on a local disk.
  *
- * `journal.ndjson` is only appended to. An `append` resolves when it is on disk; one that was cut off
- * by a crash is removed here. After an `append` that failed, all later ones of this process fail.
+ * `journal.ndjson` is append-only. An `append` resolves once its lines are on disk. Opening removes an
+ * append that a crash left incomplete. After a failed `append`, all later ones of this process fail.
  *
- * @throws TypeError when `directory` is no path.
- * @throws MigrationError `journal_in_use`; `bad_journal` when the folder or the file is open to others,
- * is another user's, is damaged, of a newer format or no journal, or cannot be made, read or written.
+ * @throws TypeError if `directory` is not a non-empty string.
+ * @throws MigrationError `journal_in_use`; `bad_journal` if the folder or the file is accessible to other
+ * users, belongs to another user, is damaged, has a newer format, is not a journal, or cannot be created,
+ * read or written.
  */
 export async function fileJournal(directory: string): Promise<Journal> {
   if (typeof directory !== 'string' || directory === '') {
@@ -52,7 +53,7 @@ async function openLocked(folder: string, lock: ProcessLock): Promise<Journal> {
   }
 }
 
-/** A new file gets its name when it is whole, so none is ever found without its header. */
+/** Renames a new file to its final name once it is complete, so the journal always has its header. */
 async function openFile(folder: string): Promise<FileHandle> {
   const path = join(folder, JOURNAL_FILE)
   const { O_RDWR, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
@@ -74,7 +75,7 @@ async function openFile(folder: string): Promise<FileHandle> {
   }
 }
 
-/** What a process wrote before it was killed may not be on disk yet, and is put there. */
+/** Truncates an incomplete append, and syncs data that a killed process may not have synced. */
 async function recover(handle: FileHandle, lock: ProcessLock): Promise<Journal> {
   const size = await checkFile(handle)
   let last = NO_UNIT
@@ -127,11 +128,11 @@ function journalOn(
 }
 
 /**
- * A journal that another process may have open and go on with: each `read` tells what it holds then.
- * Takes no lock, changes nothing, and refuses every `append`.
+ * Opens a journal for reading while another process may append to it. Each `read` returns the current
+ * lines. Takes no lock, changes nothing, and rejects every `append`.
  *
- * @throws MigrationError `bad_journal` when there is none; so does `read`, when it is damaged or open
- * to others.
+ * @throws MigrationError `bad_journal` if it cannot be opened. `read` throws it too, if the journal is
+ * damaged or accessible to other users.
  */
 export async function journalInUse(directory: string): Promise<Journal> {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants
@@ -143,7 +144,7 @@ export async function journalInUse(directory: string): Promise<Journal> {
     async *read() {
       try {
         const size = await checkFile(handle)
-        // What is being written now is incomplete, and not told.
+        // Skips an append that is still being written.
         for await (const unit of readUnits(handle, await writtenSize(handle, size))) {
           yield* linesOf(unit)
         }

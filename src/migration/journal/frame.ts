@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
 
-// The file's first line is HEADER. Each further line is what one `append` has written:
+// The first line of the file is HEADER. Each further line is one `append`:
 //
 //   {"unit":"BYTES-HEAD-BODY","lines":["…","…"]}
 //
-// BYTES is the line's length with its line feed, BODY the digest of the array. HEAD is a digest of
-// both and of the HEAD before it. So a line that was cut off is told from one that was changed, even in
-// its length, and none can be missing, moved or doubled.
+// BYTES is the length of the line with its line feed, BODY the digest of the array. HEAD is a digest of
+// both and of the previous HEAD. So an incomplete line can be distinguished from a changed one, even if its
+// length was changed, and a missing, moved or repeated line is detected.
 
-/** The journal's first line. */
+/** The first line of the journal. */
 export const HEADER = '{"journal":"express-service-auth/migration","version":1}\n'
 
 export const VERSION = 1
@@ -16,31 +16,31 @@ export const VERSION = 1
 const BEGIN = '{"unit":"'
 const MIDDLE = '","lines":'
 const END = '}\n'
-/** Hexadecimal digits of each part. */
+/** Number of hexadecimal digits of each part. */
 const BYTES_DIGITS = 8
 const HEAD_DIGITS = 16
 const BODY_DIGITS = 32
 
-/** Of all that comes before the array. */
+/** Length of everything before the array. */
 export const HEAD_BYTES: number =
   BEGIN.length + BYTES_DIGITS + 1 + HEAD_DIGITS + 1 + BODY_DIGITS + MIDDLE.length
 
-/** The first part of a unit. */
+/** The part of a unit before its array. */
 export interface UnitHead {
-  /** Of the whole unit. */
+  /** Length of the whole unit. */
   readonly bytes: number
-  /** What the next unit continues. */
+  /** The HEAD of this unit, which the HEAD of the next unit covers. */
   readonly check: string
   readonly bodyCheck: string
 }
 
-/** What the first unit continues. */
+/** Stands in for the previous HEAD in the first unit. */
 export const FIRST_CHECK: string = digest(HEADER, HEAD_DIGITS)
 
-/** The array of a unit. */
+/** Returns the array of a unit as JSON. */
 export const bodyOf = (lines: readonly string[]): Buffer => Buffer.from(JSON.stringify(lines))
 
-/** A unit that continues `previous`, and its own check. */
+/** Returns a unit that follows the HEAD `previous`, and its own HEAD as `check`. */
 export function encodeUnit(previous: string, body: Buffer): { bytes: Buffer; check: string } {
   const length = hexadecimal(HEAD_BYTES + body.length + END.length)
   const bodyCheck = digest(body, BODY_DIGITS)
@@ -49,7 +49,7 @@ export function encodeUnit(previous: string, body: Buffer): { bytes: Buffer; che
   return { bytes: Buffer.concat([Buffer.from(head), body, Buffer.from(END)]), check }
 }
 
-/** Undefined when these bytes are not the head of a unit that continues `previous`. */
+/** Returns `undefined` if the bytes are not the head of a unit that follows the HEAD `previous`. */
 export function decodeHead(previous: string, bytes: Buffer): UnitHead | undefined {
   const text = bytes.toString('latin1')
   const [length = '', check = '', bodyCheck = ''] = text
@@ -60,7 +60,7 @@ export function decodeHead(previous: string, bytes: Buffer): UnitHead | undefine
   return { bytes: Number.parseInt(length, 16), check, bodyCheck }
 }
 
-/** The array of a whole unit; undefined when it was changed. */
+/** Returns the array of a complete unit; `undefined` if it was changed. */
 export function decodeBody({ bodyCheck }: UnitHead, unit: Buffer): Buffer | undefined {
   const body = unit.subarray(HEAD_BYTES, unit.length - END.length)
   if (unit.toString('latin1', unit.length - END.length) !== END) return undefined

@@ -2,10 +2,8 @@ import { type FileHandle, mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 
-/** The journal's file in its folder. */
 export const JOURNAL_FILE = 'journal.ndjson'
 
-/** What is looked at of a folder or a file. */
 interface Ownership {
   readonly mode: number
   readonly uid: number
@@ -14,8 +12,8 @@ interface Ownership {
 const OPEN_TO_OTHERS = 0o077
 
 /**
- * Makes the folder, and those above it, with the mode 0700 and on disk. One that is there already is
- * refused when it is open to others: it may be one that others need, so its mode is not changed.
+ * Creates the folder and its parents with mode 0700, and syncs them to disk. An existing folder that is
+ * accessible to others is refused. Its mode is not changed, because others may need it.
  *
  * @throws MigrationError `bad_journal`.
  */
@@ -29,7 +27,7 @@ export async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** @throws MigrationError `bad_journal`, when it is another's or others can read or change it. */
+/** @throws MigrationError `bad_journal` if it belongs to another user or is accessible to others. */
 function checkOwnership(what: 'folder' | 'file', { mode, uid }: Ownership): void {
   if (process.platform === 'win32') return
   if (uid !== process.getuid?.()) {
@@ -44,9 +42,9 @@ function checkOwnership(what: 'folder' | 'file', { mode, uid }: Ownership): void
 }
 
 /**
- * The size of the journal's file in bytes.
+ * Returns the size of the journal file in bytes.
  *
- * @throws MigrationError `bad_journal`, when it is no file, another's, or others can read or change it.
+ * @throws MigrationError `bad_journal` if it is not a file, belongs to another user or is accessible to others.
  */
 export async function checkFile(handle: FileHandle): Promise<number> {
   const status = await handle.stat()
@@ -56,7 +54,7 @@ export async function checkFile(handle: FileHandle): Promise<number> {
   return status.size
 }
 
-/** Puts a folder's names on disk; Windows does so by itself. */
+/** Syncs the entries of a folder to disk. On Windows this is not needed. */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder, 'r')
@@ -67,7 +65,7 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Only what the system says; anything else is a fault of the program. */
+/** Converts errors of the system. Any other error is a bug and is returned unchanged. */
 export function unusable(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined) return error

@@ -6,9 +6,9 @@ import type { Unit } from './read-frames.js'
 /** Appends to an open journal. */
 export interface JournalWriter {
   append(lines: readonly string[]): Promise<void>
-  /** Bytes that are on disk. */
+  /** Number of bytes that are on disk. */
   size(): number
-  /** Resolves when nothing is being written. */
+  /** Resolves once no write is in progress. */
   settled(): Promise<void>
 }
 
@@ -20,7 +20,7 @@ interface Waiting {
 
 const LINE_BREAK = /[\r\n]/
 
-/** What comes while a write is under way goes into the next one together. */
+/** Appends that arrive during a write are combined into the next write. */
 export function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>): JournalWriter {
   let { end, check } = last
   let failure: MigrationError | undefined
@@ -50,7 +50,7 @@ export function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check
         for (const { resolve } of taken) resolve()
       } catch (error) {
         failure = unwritable(error)
-        // After a failed sync nobody knows what is on disk, so nothing of it is to be found later.
+        // After a failed sync it is unknown which bytes are on disk, so all bytes of this write are removed.
         await handle.truncate(end).catch(() => {})
         for (const { reject } of [...taken, ...waiting.splice(0)]) reject(failure)
       }
@@ -84,7 +84,7 @@ function unwritable(error: unknown): MigrationError {
   )
 }
 
-/** A disk that is nearly full takes a part at first. */
+/** Writes in a loop, because a disk that is nearly full may accept only a part. */
 async function writeAt(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
   let written = 0
   while (written < bytes.length) {

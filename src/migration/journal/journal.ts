@@ -1,12 +1,12 @@
 /**
- * Where a run writes down what it does before it does it. A line has no line break. Holds neither
- * secrets nor account data.
+ * The write-ahead log of a run. Its lines have no line breaks. It contains neither secrets nor account
+ * data.
  */
 export interface Journal {
-  /** All lines, in the order in which they were appended. */
+  /** Yields all lines in the order of their appends. */
   read(): AsyncIterable<string>
-  /** All or none of the lines are kept; resolves when they outlive a crash of the machine. */
+  /** Appends all lines or none. Resolves once they survive a crash of the machine. */
   append(lines: readonly string[]): Promise<void>
-  /** Ends what it has opened. Another run may open it then. */
+  /** Closes the journal, so that another run can open it. */
   close(): Promise<void>
 }

@@ -6,30 +6,30 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { digestOfParts } from '../../base/digest.js'
 
-/** Lasts until it is freed, or until its process is gone, however that ended. */
+/** A lock that lasts until `free` or the end of its process, however the process ends. */
 export interface ProcessLock {
   free(): Promise<void>
 }
 
 const LOOK_AGAIN_MS = 5
-/** How long the first in line waits for the others to leave. */
+/** How long the process with the first ticket waits for the others to leave. */
 const PATIENCE_MS = 2000
-/** Of a socket's path; macOS takes 103 bytes, Linux 107. */
+/** Maximum length of a socket's path: 103 bytes on macOS, 107 on Linux. */
 const MAX_PATH_BYTES = 103
 const TICKET = /^[0-9a-z]{9}-[0-9a-f]{8}$/
 const UNFINISHED = 'new-'
 const MAX_NAME_BYTES = 1 + UNFINISHED.length + 9 + 1 + 8
 
 /**
- * Locks a folder, which it makes, against all other processes of this machine and against this one;
- * resolves with `undefined` when it is locked already.
+ * Creates and locks a folder, against other processes of this machine and other calls of this one. Resolves
+ * with `undefined` if it is locked already.
  *
- * Node has no `flock`, and the number of a process in a file outlives the process. A listening socket
- * does not: the system stops it with its process, and only then is a connection to it refused. Each
- * process puts a listening socket of its own into the folder and then looks for others. Of two, the one
- * that looks last sees the other, so that at most one is ever alone. The first by name stays until it is
- * alone, and the others leave. Sockets that listen no more are removed, which is safe because no name
- * is used twice and each appears when it listens already.
+ * Node has no `flock`, and a PID file outlives its process. A listening socket does not: the system closes
+ * it with its process, and only then refuses connections. Each process creates a listening socket in the
+ * folder and then looks for others. Of two processes, the one that looks last sees the other, so at most one
+ * finds itself alone. The first by name waits until it is alone, and the others leave. Sockets that no longer
+ * listen are removed. This is safe, because names are never reused and a socket gets its name only after it
+ * listens.
  */
 export async function lockFolder(folder: string): Promise<ProcessLock | undefined> {
   if (process.platform === 'win32') return lockPipe(folder)
@@ -39,7 +39,7 @@ export async function lockFolder(folder: string): Promise<ProcessLock | undefine
   return throughShortPath(folder, (short) => lockByTicket(folder, short))
 }
 
-/** `short` leads to the folder as well, for as long as this runs. */
+/** `short` is a shorter path of the folder, which exists only during this call. */
 async function lockByTicket(folder: string, short: string): Promise<ProcessLock | undefined> {
   const own = `${Date.now().toString(36).padStart(9, '0')}-${randomBytes(4).toString('hex')}`
   const unfinished = join(short, `${UNFINISHED}${own}`)
@@ -51,7 +51,7 @@ async function lockByTicket(folder: string, short: string): Promise<ProcessLock 
     if (await becomesAlone(short, own)) return { free: () => leave(server, ticket) }
   } catch (error) {
     await leave(server, ticket)
-    // Whoever has the lock by now clears up what is unfinished.
+    // The process that has the lock by now has removed the unfinished socket.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
@@ -88,7 +88,7 @@ async function leave(server: Server, ticket: string): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** The system connects without the other process's doing, so one that is busy or stopped listens too. */
+/** The system accepts the connection itself, so a busy or stopped process counts as listening too. */
 function listens(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path)
@@ -106,13 +106,13 @@ function listen(path: string): Promise<Server> {
   const server = createServer((socket) => void socket.on('error', () => {}).destroy())
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // Otherwise a worker of a cluster would let its parent listen.
+    // Otherwise the primary process of a cluster would listen instead of the worker.
     server.listen({ path, exclusive: true }, () => resolve(server.on('error', () => {})))
     server.unref()
   })
 }
 
-/** What a socket's path cannot hold goes through a link, which nobody needs afterwards. */
+/** Uses a temporary symbolic link if the path is too long for a socket. */
 async function throughShortPath<Result>(
   folder: string,
   use: (short: string) => Promise<Result>,
@@ -128,7 +128,7 @@ async function throughShortPath<Result>(
   }
 }
 
-/** On Windows a pipe's name belongs to one process and is free when that is gone. */
+/** On Windows the name of a pipe belongs to one process and is free once that process has ended. */
 async function lockPipe(folder: string): Promise<ProcessLock | undefined> {
   try {
     const server = await listen(`\\\\.\\pipe\\journal-${digestOfParts([folder.toLowerCase()])}`)

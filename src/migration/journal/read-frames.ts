@@ -2,11 +2,11 @@ import type { FileHandle } from 'node:fs/promises'
 import { MigrationError } from '../run/migration-error.js'
 import { decodeBody, decodeHead, FIRST_CHECK, HEAD_BYTES, HEADER, VERSION } from './frame.js'
 
-/** A unit of the file. */
+/** One `append` of the file. */
 export interface Unit {
-  /** Its array, as JSON. Good until the next one is asked for. */
+  /** Its array as JSON. Valid until the next unit is read. */
   readonly body: Buffer
-  /** Where it ends in the file. */
+  /** Offset of its end in the file. */
   readonly end: number
   readonly check: string
   readonly line: number
@@ -16,9 +16,9 @@ const WINDOW_BYTES = 256 * 1024
 const HEADER_BYTES = HEADER.length
 
 /**
- * The whole units of a journal of `size` bytes, one at a time; ends before an incomplete last one.
+ * Yields the complete units of a journal of `size` bytes, without an incomplete last one.
  *
- * @throws MigrationError `bad_journal`, with the line of the damage.
+ * @throws MigrationError `bad_journal` with the damaged line.
  */
 export async function* readUnits(handle: FileHandle, size: number): AsyncGenerator<Unit> {
   const bytesAt = windowOn(handle, size)
@@ -40,15 +40,15 @@ export async function* readUnits(handle: FileHandle, size: number): AsyncGenerat
   }
 }
 
-/** What one `append` has written. */
+/** Returns the lines of one `append`. */
 export const linesOf = ({ body }: Unit): string[] => JSON.parse(body.toString())
 
-/** What the first unit continues, where there is none yet. */
+/** The position before the first unit. */
 export const NO_UNIT: Omit<Unit, 'body'> = { end: HEADER_BYTES, check: FIRST_CHECK, line: 1 }
 
 /**
- * The size of a file without the zeros at its end: bytes that a crash of the machine kept from the
- * disk after it had kept the new size.
+ * Returns the size of a file without trailing zeros. They appear if the machine crashes after the new size
+ * reached the disk but before the data did.
  */
 export async function writtenSize(handle: FileHandle, size: number): Promise<number> {
   const chunk = Buffer.alloc(WINDOW_BYTES)
@@ -79,7 +79,7 @@ function checkHeader(bytes: Buffer): void {
   throw new MigrationError('bad_journal', 'this is no journal of a migration, or it is damaged', 1)
 }
 
-/** Reads where it is asked to, fewer bytes at the end, with one system call for many small pieces. */
+/** Reads at any offset, fewer bytes at the end of the file, with one system call for many small reads. */
 function windowOn(handle: FileHandle, size: number) {
   let window: Buffer = Buffer.alloc(0)
   let windowStart = 0

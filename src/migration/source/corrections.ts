@@ -3,13 +3,13 @@ import { createDigestSet } from './identity-index.js'
 import { type OpenSource, openSource } from './open-source.js'
 import type { Source, SourceRecord } from './source.js'
 
-/** What a person has decided about one identity. */
+/** A person's decision on one identity. */
 export type Correction =
-  /** A record in the place of the one that was not taken; with the same external id. */
+  /** Replaces a record that was not imported, with the same external id. */
   | {
       readonly type: 'replace'
       readonly externalUserId: string
-      /** `value`, `text` and `bytes` are the user's; the line is that of the corrections. */
+      /** `value`, `text` and `bytes` are those of the user; `line` is that of the correction. */
       readonly record: SourceRecord
     }
   | {
@@ -19,25 +19,25 @@ export type Correction =
       readonly reason: string
     }
 
-/** Corrections that can be read again and again. */
+/** Corrections that can be read several times. */
 export interface OpenCorrections {
   readonly name: string
   pass(options?: { readonly signal?: AbortSignal }): CorrectionPass
 }
 
-/** One reading, once. Throws a MigrationError `bad_corrections` at the first line that is none. */
+/** One pass, which can be iterated once. Throws a MigrationError `bad_corrections` at the first invalid line. */
 export interface CorrectionPass extends AsyncIterable<Correction> {
-  /** As a source's. */
+  /** See `SourcePass`. */
   digest(): string
 }
 
-/** `{"replaces":id,"user":` around a record. */
+/** Room for `{"replaces":id,"user":` around a record. */
 const MAX_ENVELOPE_BYTES = 4096
 const MAX_REASON_LENGTH = 500
 const FORMS =
   'a correction is {"replaces":id,"user":{…}}, {"leaveOut":id,"reason":"…"} or {"accept":id,"reason":"…"}'
 
-/** @throws TypeError when it is neither form of a source. */
+/** @throws TypeError if `source` has neither form of a source. */
 export function openCorrections(source: Source, maxRecordBytes: number): OpenCorrections {
   const open: OpenSource = openSource(source, {
     code: 'bad_corrections',
@@ -67,7 +67,7 @@ export function openCorrections(source: Source, maxRecordBytes: number): OpenCor
   }
 }
 
-/** A text is what is wrong with it. */
+/** Returns the correction, or a message that describes the error. */
 function parseCorrection({ value, line }: SourceRecord, maxBytes: number): Correction | string {
   const { replaces, user, leaveOut, accept, reason } = value
   const [first, second] = Object.keys(value).sort()

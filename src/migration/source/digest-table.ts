@@ -1,32 +1,32 @@
 import { hash } from 'node:crypto'
 import { textOfParts } from '../../base/digest.js'
 
-/** A number for each text; keeps 128 bits of a text's SHA-256, and no text. */
+/** Maps texts to numbers. It stores 128 bits of each text's SHA-256 instead of the text. */
 export interface DigestTable {
   readonly size: number
-  /** Keeps a number of 31 bits, unless the text has one: then that one is returned, and stays. */
+  /** Stores a number of at most 31 bits. If the text has a number already, returns that one and keeps it. */
   add(text: string, number: number): number | undefined
   find(text: string): number | undefined
 }
 
-/** 32-bit words of a digest. */
+/** Number of 32-bit words per digest. */
 const DIGEST_WORDS = 4
 const BYTES_OF_A_WORD = 4
 /** A digest and its number. */
 const ENTRY_WORDS = DIGEST_WORDS + 1
-/** Entries in an array; one array for all would be copied whenever it grows. */
+/** Number of entries per array. A single array for all entries would be copied whenever it grows. */
 const ENTRIES = 16_384
 const FIRST_SLOTS = 1024
-/** Of the slots in use; beyond it look-ups become long. */
+/** Maximum fraction of used slots. Above it, look-ups become slow. */
 const MAX_LOAD = 0.75
 const EMPTY = 0
 
-/** Open addressing: a slot holds the place of an entry and 1, and entries lie in their order. */
+/** Uses open addressing. A slot contains the index of an entry plus 1; entries are in insertion order. */
 export function createDigestTable(): DigestTable {
   const blocks: Int32Array[] = []
   let slots = new Uint32Array(FIRST_SLOTS)
   let size = 0
-  /** Of the text that is looked at. */
+  /** Digest of the current text, reused. */
   const digest = new Int32Array(DIGEST_WORDS)
 
   const wordOf = (place: number, word: number): number =>
@@ -35,7 +35,7 @@ export function createDigestTable(): DigestTable {
   const isAt = (place: number): boolean =>
     digest.every((value, word) => wordOf(place, word) === value)
 
-  /** Leaves its digest in `digest`; its slot, or the empty one that it would get. */
+  /** Writes the digest of the text to `digest`, and returns its slot or the empty slot for it. */
   function slotOf(text: string): number {
     writeDigest(text, digest)
     const mask = slots.length - 1
@@ -88,8 +88,8 @@ export function createDigestTable(): DigestTable {
 }
 
 /**
- * In UTF-8 all lone surrogates are the same bytes, so a text that has some is digested as UTF-16. The
- * digest comes as a string, a character an byte: a Buffer each time would be memory outside the heap.
+ * Hashes a text with lone surrogates as UTF-16, because in UTF-8 all lone surrogates have the same bytes.
+ * The digest is a binary string, because a Buffer per text would use memory outside the heap.
  */
 function writeDigest(text: string, digest: Int32Array): void {
   const named = textOfParts([text])

@@ -1,9 +1,9 @@
 import { createDigestTable } from './digest-table.js'
 
-/** Which identity of the source an id names, in about 30 bytes an id. */
+/** Maps ids to the identities of the source. Takes about 30 bytes per id. */
 export interface IdentityIndex {
   readonly size: number
-  /** The ordinal that has the id already, and keeps it; none when it was added. */
+  /** Returns the ordinal that already has the id, and keeps it; `undefined` if the id was added. */
   add(id: string, ordinal: number): number | undefined
   ordinalOf(id: string): number | undefined
 }
@@ -19,11 +19,11 @@ export function createIdentityIndex(): IdentityIndex {
   }
 }
 
-/** Finds texts that come twice, in about 30 bytes a text. */
+/** Finds repeated texts. Takes about 30 bytes per text. */
 interface DigestSet {
   readonly size: number
   has(text: string): boolean
-  /** Whether it is new. */
+  /** Returns whether the text is new. */
   add(text: string): boolean
 }
 

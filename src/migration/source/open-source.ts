@@ -7,41 +7,40 @@ import { readLines } from './read-lines.js'
 import type { Source, SourceRecord } from './source.js'
 
 export interface OpenSourceOptions {
-  /** Of the largest record. */
+  /** Maximum size of one record. */
   readonly maxRecordBytes: number
-  /** Of what is thrown. Default `bad_source`. */
+  /** Code of the errors. Default `bad_source`. */
   readonly code?: Extract<MigrationErrorCode, 'bad_source' | 'bad_corrections'>
 }
 
-/** A source that can be read again and again, each time from its beginning. */
+/** A source that can be read several times, each time from its beginning. */
 export interface OpenSource {
-  /** Of the file its path. */
+  /** For a file, its path. */
   readonly name: string
   pass(options?: { readonly signal?: AbortSignal }): SourcePass
 }
 
 /**
- * One reading of a source, once. Throws a MigrationError at the first line that is no record, where
- * there is none, and where the source is no longer what an earlier pass has read.
+ * One pass over a source, which can be iterated once. Throws a MigrationError at the first line that is
+ * not a record, if the source has no record, or if it has changed since an earlier pass.
  */
 export interface SourcePass extends AsyncIterable<SourceRecord> {
-  /** Hexadecimal SHA-256 of all that was read; throws before the pass has come to its end. */
+  /** Returns the hexadecimal SHA-256 of the source. Throws before the end of the pass. */
   digest(): string
 }
 
-/** What one pass does. */
+/** The state of one pass. */
 interface Reading {
   readonly hash: Hash
   readonly signal: AbortSignal | undefined
 }
 
-/** How a source is read, and how it is refused. */
 interface Reader {
   readonly name: string
   read(reading: Reading): AsyncIterable<ParsedLine>
 }
 
-/** @throws TypeError when it is neither form of a source. */
+/** @throws TypeError if `source` has neither form of a source. */
 export function openSource(source: Source, options: OpenSourceOptions): OpenSource {
   const { code = 'bad_source', maxRecordBytes } = options
   const what = code === 'bad_source' ? 'the source' : 'the file of corrections'
@@ -151,7 +150,7 @@ function fileReader(name: string, maxBytes: number, refuse: Refusal): Reader {
   }
 }
 
-/** Without O_NONBLOCK, to open a FIFO would wait for whoever writes into it. */
+/** Uses O_NONBLOCK, because opening a FIFO would otherwise wait for a writer. */
 const openFile = (path: string, refuse: Refusal): Promise<FileHandle> =>
   open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     ({ code = 'unknown' }: NodeJS.ErrnoException) => {
@@ -159,13 +158,13 @@ const openFile = (path: string, refuse: Refusal): Promise<FileHandle> =>
     },
   )
 
-/** The system's own errors; any other is passed on. */
+/** Converts errors of the system, and returns any other error unchanged. */
 function readingError(error: unknown, refuse: Refusal): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
   return syscall === undefined ? error : refuse(`cannot be read: ${code}`)
 }
 
-/** What tells one state of a file from another without reading it; undefined of a folder or device. */
+/** Identifies the state of a file without reading it; `undefined` for a folder or device. */
 async function versionOf(handle: FileHandle): Promise<string | undefined> {
   const status = await handle.stat({ bigint: true })
   if (!status.isFile()) return undefined

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Line } from './read-lines.js'
 import type { SourceRecord } from './source.js'
 
-/** A record, nothing for a blank line, or what is wrong with the line, without a word of it. */
+/** A record, a blank line, or a message that describes the error without quoting the line. */
 export type ParsedLine =
   | { readonly type: 'record'; readonly record: SourceRecord }
   | { readonly type: 'blank' }
@@ -19,7 +19,7 @@ const NOT_JSON = 'this is not JSON: each line must be one whole record'
 const AN_ARRAY = 'here is an array: NDJSON has one record a line, without brackets around them'
 const NOT_AN_OBJECT = 'this is no JSON object'
 
-/** Reads a line of NDJSON; one that ends in CR LF as well. */
+/** Parses a line of NDJSON, which may end with LF or CR LF. */
 export function parseLine({ number, bytes, ended }: Line, maxBytes: number): ParsedLine {
   const content = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
   if (content.length > maxBytes) return fault(`this line is longer than ${maxBytes} bytes`)
@@ -39,7 +39,7 @@ export function parseLine({ number, bytes, ended }: Line, maxBytes: number): Par
   return { type: 'record', record: { line: number, value, text, bytes: content.length } }
 }
 
-/** Reads a record that a program gave: as what JSON makes of it, for that is what will be sent. */
+/** Converts a record from a program to JSON and back, because JSON is what will be sent. */
 export function parseRecord(given: unknown, line: number, maxBytes: number): ParsedLine {
   const text = writeJson(given)
   const value = text === undefined ? undefined : parseJson(text)
@@ -57,7 +57,7 @@ const beginsWith = (bytes: Buffer, mark: Buffer): boolean =>
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The error of `JSON.parse` quotes the text, and is of no use. */
+/** Discards the error of `JSON.parse`, because it quotes the text. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

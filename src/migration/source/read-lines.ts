@@ -1,10 +1,9 @@
 import type { FileHandle } from 'node:fs/promises'
 
-/** A line of a file. */
 export interface Line {
-  /** From 1. */
+  /** Counts from 1. */
   readonly number: number
-  /** Without the line feed. Good until the next line is asked for. */
+  /** The line without its line feed. Valid until the next line is read. */
   readonly bytes: Buffer
   /** The last line of a file may lack its line feed. */
   readonly ended: boolean
@@ -14,8 +13,8 @@ const CHUNK_BYTES = 256 * 1024
 const LINE_FEED = 0x0a
 
 /**
- * The lines of a file, with memory for one of them of at most `maxBytes` and a CR. A longer one is given
- * as far as it was read, and must be the last that is asked for. `seen` is called with all that is read.
+ * Yields the lines of a file. The buffer has room for one line of `maxBytes` and a CR. A longer line is
+ * yielded incomplete, and the caller must then stop. `seen` is called with all bytes that are read.
  */
 export async function* readLines(
   handle: FileHandle,
@@ -23,7 +22,7 @@ export async function* readLines(
   seen: (bytes: Buffer) => void,
 ): AsyncGenerator<Line> {
   let buffer = Buffer.allocUnsafe(CHUNK_BYTES)
-  /** Of the bytes of a line that is not whole yet. */
+  /** Number of bytes of the incomplete line at the start of the buffer. */
   let held = 0
   let number = 1
   for (;;) {

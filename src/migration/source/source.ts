@@ -1,18 +1,18 @@
-/** Where records come from. Is read several times, and must give the same each time. */
+/** A source of records. It is read several times and must return the same records each time. */
 export type Source =
-  /** NDJSON in UTF-8, a record a line. */
+  /** An NDJSON file in UTF-8, with one record per line. */
   | { readonly file: string }
-  /** `name` stands for it in the journal and in messages. */
+  /** A function that returns the records. `name` identifies it in the journal and in messages. */
   | { readonly name: string; readonly records: () => AsyncIterable<unknown> }
 
-/** A record as it was read. */
+/** A record that was read from a source. */
 export interface SourceRecord {
-  /** From 1; of a file the line, blank lines counted, else the place in the order. */
+  /** Counts from 1: the line of a file, including blank lines, or otherwise the position of the record. */
   readonly line: number
   /** An object, not an array. */
   readonly value: Readonly<Record<string, unknown>>
-  /** The record as JSON on one line: of a file as it stands there. */
+  /** The record as JSON on one line. For a file, the line as it is. */
   readonly text: string
-  /** Of `text` in UTF-8. */
+  /** Length of `text` in UTF-8. */
   readonly bytes: number
 }

@@ -1,29 +1,29 @@
 import { textOfParts } from '../../base/digest.js'
 import type { RecipeId } from '../core/import-user.js'
 
-/** The core's counterpart of a legacy connection. */
+/** The recipe of the core that replaces a legacy connection. */
 export interface MigrationRecipe {
-  /** What its logins are logins of. */
+  /** The recipe of the logins. */
   readonly recipeId: RecipeId
-  /** With `thirdparty`, and there alone: the provider's id in the core. */
+  /** Required with `thirdparty`, and not allowed otherwise: the provider's id in the core. */
   readonly thirdPartyId?: string | undefined
 }
 
-/** A legacy connection whose logins may come over. */
+/** A legacy connection whose logins may be migrated. */
 export interface MigrationConnection {
   /** The provider's name at the legacy issuer. */
   readonly provider: string
   /** The connection's name at the legacy issuer. */
   readonly connection: string
-  /** What its logins become in the core. */
+  /** The recipe of its logins in the core. */
   readonly as: MigrationRecipe
 }
 
-/** What an issuer's users may become. */
+/** The connections and organizations of an issuer that may be migrated. */
 export interface Allowlist {
   recipeOf(provider: string, connection: string): MigrationRecipe | undefined
   hasOrganization(organizationId: string): boolean
-  /** Of all the organizations together; `undefined` when one of them is not allowed, or none is. */
+  /** Returns the tenants of all the organizations; `undefined` if one of them, or having none, is not allowed. */
   tenantsOf(organizationIds: readonly string[]): readonly string[] | undefined
 }
 
@@ -57,7 +57,7 @@ export function allowlistOf({
   }
 }
 
-/** Places of connections that stand twice in a list. */
+/** Returns the indexes of connections that repeat an earlier one. */
 export function repeatedConnections(connections: readonly MigrationConnection[]): number[] {
   const keys = connections.map(({ provider, connection }) => connectionKey(provider, connection))
   return keys.flatMap((key, index) => (keys.indexOf(key) < index ? [index] : []))

@@ -7,7 +7,7 @@ import { faultsOf, pass, refused, type Step } from './endpoint-result.js'
 import { type ParsedLegacyUser, type ParsedLogin, readLegacyUser } from './legacy-user.js'
 import type { LegacyIdentity, MigrationRequest } from './migration-request.js'
 
-/** What can be told before anybody is asked for the user. */
+/** Checks the request against the allowlist, before the user is loaded. */
 export function judgeRequest(
   request: MigrationRequest,
   allowed: Allowlist,
@@ -22,8 +22,9 @@ export function judgeRequest(
 }
 
 /**
- * Makes the user of the record and the allowlist. Whatever the request names must be in the record,
- * and the whole record allowed: who holds a token could attach a login of their own otherwise.
+ * Builds the user from the record and the allowlist. The record must contain everything that the request
+ * names, and the whole record must be allowed. Otherwise the holder of a token could add a login of their
+ * own.
  */
 export function judgeRecord(
   found: unknown,
@@ -59,7 +60,7 @@ const isSame = (one: LegacyIdentity, other: LegacyIdentity): boolean =>
   one.connection === other.connection &&
   one.userId === other.userId
 
-/** As the core would be sent it; its rules have not been asked yet. */
+/** Builds the user in the form of the core. It is not validated yet. */
 function userOf(
   externalUserId: string,
   { organizationIds = [], identities, ...others }: ParsedLegacyUser,

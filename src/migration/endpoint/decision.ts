@@ -1,13 +1,13 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** How a user came to have the account: a closed list. */
+/** Whether the account is new. This list is closed. */
 export type MigrationAcceptance =
-  /** The account was made by this request. */
+  /** This request created the account. */
   | 'created'
-  /** It was there already. */
+  /** The account existed already. */
   | 'existing'
 
-/** Why a request was refused: a closed list, for operators. Callers see the status alone. */
+/** Why a request was refused, for operators. Callers get only the status. This list is closed. */
 export type MigrationRefusal =
   | 'credentials_missing'
   | 'authorization_malformed'
@@ -29,7 +29,7 @@ export type MigrationRefusal =
   | 'account_foreign'
   | 'in_progress'
 
-/** What has failed, or was still awaited when the time was over: a closed list. */
+/** The operation that failed, or that was pending at the timeout. This list is closed. */
 export type MigrationUndecided =
   | 'tokens_unavailable'
   | 'limiter_unavailable'
@@ -37,24 +37,24 @@ export type MigrationUndecided =
   | 'user_unavailable'
   | 'store_unavailable'
   | 'core_unavailable'
-  /** The account may have been made; a retry finds it. */
+  /** The account may have been created. A retry finds it. */
   | 'outcome_unknown'
 
 /**
- * What is known with each decision.
+ * Context of each decision.
  *
  * @inline
  */
 interface DecisionContext {
-  /** Tells it from the steps of a run on the same channel. */
+  /** Distinguishes it from the events of a run on the same channel. */
   readonly by: 'migrationEndpoint'
-  /** Once the token is known to be of this issuer. */
+  /** The issuer of the token, once it is known. */
   readonly issuer?: string
-  /** Once the request has the right form. */
+  /** The user of the request, once the request has been parsed. */
   readonly externalUserId?: string
-  /** Where a record is at fault, and codes of the core or of its client; never values. */
+  /** Paths and codes of errors in a record, and codes of the core or of its client; never values. */
   readonly faults?: readonly string[]
-  /** `req.id`, where the app has set it to a number or at most 128 visible ASCII characters. */
+  /** `req.id`, if the app set it to a number or at most 128 visible ASCII characters. */
   readonly requestId?: string | number
 }
 
@@ -66,28 +66,28 @@ interface DecisionContext {
 type Verdict =
   /** The caller got the id of the account. */
   | { readonly outcome: 'accepted'; readonly reason: MigrationAcceptance; readonly status: 200 }
-  /** The caller was turned away. */
+  /** The request was refused. */
   | {
       readonly outcome: 'refused'
       readonly reason: MigrationRefusal
       readonly status: 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
     }
-  /** Nobody can tell; a retry finds what became of it. */
+  /** The outcome is unknown. A retry determines it. */
   | { readonly outcome: 'undecided'; readonly reason: MigrationUndecided; readonly status: 503 }
 
 /**
- * What operators see of each request, in `onDecision` and on the diagnostics channel
- * `express-service-auth:migration`. Never a token, login data or a value that an unverified caller
- * chose.
+ * The decision on a request, for operators, passed to `onDecision` and published on the diagnostics channel
+ * `express-service-auth:migration`. It never contains a token, login data or a value that an unverified
+ * caller chose.
  */
 export type MigrationDecision = DecisionContext & Verdict
 
-/** Called with each decision. What it throws or rejects with has no effect. */
+/** Called with each decision. If it throws or rejects, the error is ignored. */
 export type MigrationDecisionObserver = (decision: MigrationDecision) => unknown
 
 const migration = channel('express-service-auth:migration')
 
-/** Never throws. If nobody listens, the decision is not even made up. */
+/** Publishes a decision. Never throws. Without observers and subscribers, `make` is not called. */
 export function announceMigrationDecision(
   observe: MigrationDecisionObserver | undefined,
   make: () => MigrationDecision,
@@ -99,7 +99,7 @@ export function announceMigrationDecision(
     const returned = observe?.(decision)
     if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
   } catch {
-    // The answer stands, whatever an observer or the app's request throws.
+    // An error of the observer, or of reading the app's request, does not affect the answer.
   }
   if (decision !== undefined && migration.hasSubscribers) migration.publish(decision)
 }

@@ -21,29 +21,29 @@ import { FIXED_FIELDS, requestReader } from './migration-request.js'
 
 /** Options of `migrationEndpoint`. */
 export interface MigrationEndpointOptions {
-  /** The core that is asked, such as a `coreClient`. */
+  /** A client of the core, such as a `coreClient`. */
   readonly core: CoreClient
-  /** Where the keys of requests are reserved; all instances must share it. */
+  /** Stores the idempotency keys of requests. All instances must share it. */
   readonly store: IdempotencyStore
-  /** By the name that the issuer has here. */
+  /** Legacy issuers by name. */
   readonly issuers: Readonly<Record<string, MigrationIssuer>>
-  /** Reads a user from the backend's own store. */
+  /** Loads a user from the backend's own store. */
   readonly loadUser: LoadUser
-  /** Of the tokens, and of the users. All instances must share them. */
+  /** Rate limiters per token and per user. All instances must share them. */
   readonly limits: { readonly credential: MigrationLimiter; readonly user: MigrationLimiter }
-  /** Warnings of `validateUser`; users with any other are refused. Default: none. */
+  /** Warnings of `validateUser` to accept. Users with any other warning are refused. Default: none. */
   readonly acceptWarnings?: readonly UserWarningCode[] | undefined
-  /** Called with each decision. What it throws or rejects with has no effect. */
+  /** Called with each decision. If it throws or rejects, the error is ignored. */
   readonly onDecision?: MigrationDecisionObserver | undefined
-  /** The member of the body that names the organization. Default: `'organizationId'`. */
+  /** Name of the body member that contains the organization's id. Default: `'organizationId'`. */
   readonly organizationField?: string | undefined
-  /** Bytes, 1024 to 1,048,576. Default: 16384. */
+  /** Maximum bytes of the body, 1024 to 1,048,576. Default: 16384. */
   readonly maxBodyBytes?: number | undefined
-  /** Seconds, 1 to 3600: how long an import is trusted to be alive without renewing. Default: 30. */
+  /** Seconds without a renewal after which an import counts as abandoned, 1 to 3600. Default: 30. */
   readonly leaseSeconds?: number | undefined
-  /** Seconds, 1 to 31,536,000: how long it is kept that a user came over. Default: 86400. */
+  /** Seconds for which the result of an import is stored, 1 to 31,536,000. Default: 86400. */
   readonly retentionSeconds?: number | undefined
-  /** Milliseconds, 1 to 60,000: after them the 503, whatever is still at work. Default: 10000. */
+  /** Milliseconds until the response is a 503, even if work is still in progress, 1 to 60,000. Default: 10000. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -76,7 +76,6 @@ const schema = optionsObject({
   timeoutMs: integerBetween(1, 60_000).default(10_000),
 })
 
-/** Checked options. */
 export interface ParsedEndpointOptions extends EndpointSettings {
   readonly onDecision: MigrationDecisionObserver | undefined
   readonly timeoutMs: number
@@ -84,7 +83,7 @@ export interface ParsedEndpointOptions extends EndpointSettings {
 
 const milliseconds = (seconds: number): number => Math.round(seconds * 1000)
 
-/** @throws TypeError when an option is missing, unknown, of the wrong type or out of its range. */
+/** @throws TypeError if an option is missing, unknown, of the wrong type or out of range. */
 export function parseEndpointOptions(input: unknown): ParsedEndpointOptions {
   const options = parseOptions('migrationEndpoint options', schema, input)
   const { core, store, loadUser, limits, onDecision, maxBodyBytes, timeoutMs } = options

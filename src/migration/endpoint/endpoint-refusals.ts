@@ -16,7 +16,7 @@ const UNAVAILABLE = refusal(503, blank('Service Unavailable'), ['Retry-After', '
 
 type RefusedStatus = 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
 
-/** What a caller sees of each reason: one status, the same bytes. */
+/** The response for each reason. Reasons with the same status share the same bytes. */
 export const REFUSALS: Record<MigrationRefusal, Refusal<RefusedStatus>> &
   Record<MigrationUndecided, Refusal<503>> = {
   credentials_missing: NO_TOKEN,

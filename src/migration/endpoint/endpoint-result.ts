@@ -2,15 +2,15 @@ import { CoreError } from '../core/core-error.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 import type { MigrationAcceptance, MigrationRefusal, MigrationUndecided } from './decision.js'
 
-/** What has become of a request. */
+/** The result of a request. */
 export type Verdict =
-  /** `userId`: the core's `user.id`. */
+  /** `userId` is the core's `user.id`. */
   | { readonly type: 'accepted'; readonly reason: MigrationAcceptance; readonly userId: string }
   | Refused
   | {
       readonly type: 'undecided'
       readonly reason: MigrationUndecided
-      /** The core's code. */
+      /** The code of the `CoreError`. */
       readonly faults?: readonly string[]
     }
 
@@ -18,7 +18,7 @@ export interface Refused {
   readonly ok: false
   readonly type: 'refused'
   readonly reason: MigrationRefusal
-  /** Of a 409 and a 429. */
+  /** For a 409 and a 429. */
   readonly retryAfterSeconds?: number
   /** Paths and codes, never values. */
   readonly faults?: readonly string[]
@@ -29,17 +29,17 @@ export const refused = (
   more: Omit<Refused, 'ok' | 'type' | 'reason'> = {},
 ): Refused => ({ ok: false, type: 'refused', reason, ...more })
 
-/** What a check has found, or why the request ends here. */
+/** The value of a check, or the refusal that ends the request. */
 export type Step<T> = { readonly ok: true; readonly value: T } | Refused
 
 export const pass = <T>(value: T): Step<T> => ({ ok: true, value })
 
-/** Something that the endpoint needs has failed. Has no cause: it could hold what was sent. */
+/** A dependency of the endpoint failed. It has no `cause`, which could contain data of the request. */
 export class Undecided extends Error {
   override readonly name = 'Undecided'
   readonly verdict: Verdict
 
-  /** `thrown`: what has failed; of the core's errors the code is told. */
+  /** `thrown` is the error. Of a `CoreError`, the result contains the code. */
   constructor(reason: MigrationUndecided, thrown?: unknown) {
     super(reason)
     this.verdict = undecided(reason, thrown)
@@ -52,18 +52,18 @@ export const undecided = (reason: MigrationUndecided, thrown?: unknown): Verdict
   ...(thrown instanceof CoreError && { faults: [thrown.code] }),
 })
 
-/** More of them tell an operator nothing. */
+/** Maximum number of faults in a result. */
 const MAX_FAULTS = 20
 
-/** Where findings are, and what they are of: neither texts nor values. */
+/** Returns the paths and codes of findings, without messages or values. */
 export const faultsOf = (findings: readonly Pick<UserFinding, 'field' | 'code'>[]): string[] =>
   findings
     .slice(0, MAX_FAULTS)
     .map(({ field, code }) => (field === '' ? code : `${field}: ${code}`))
 
-/** The largest `Retry-After`: more digits than these no client has to read. */
+/** The largest `Retry-After`, so that clients need not parse longer numbers. */
 const MAX_SECONDS = 31_536_000
 
-/** Whole seconds of at least 1, as in `Retry-After`. */
+/** Converts to whole seconds of at least 1, for `Retry-After`. */
 export const retrySeconds = (milliseconds: number): number =>
   Math.min(MAX_SECONDS, Math.max(1, Math.ceil(milliseconds / 1000) || 1))

@@ -24,9 +24,10 @@ export interface EndpointSettings extends KeySettings {
 }
 
 /**
- * Judges a request, and has the user imported. The order is the one in which callers see it.
+ * Checks a request and imports its user. If several checks fail, the order decides which refusal the caller
+ * gets.
  *
- * @throws Undecided when something that is needed fails, ServiceAuthError when the wiring is wrong.
+ * @throws Undecided if a dependency fails, ServiceAuthError if the wiring is wrong.
  */
 export async function judge(
   request: Request,
@@ -97,7 +98,7 @@ interface Asked {
   readonly issuer: string
 }
 
-/** The user that the backend itself knows. */
+/** Loads the user from the backend's own store, and checks it. */
 async function userFor(
   { request, allowed, issuer }: Asked,
   course: Course,

@@ -1,13 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 
-/** Of an issuer: a list, or a function that is asked with each request. */
+/** The tokens of an issuer: a list, or a function that is called on each request. */
 export type TokenList = readonly string[] | (() => readonly string[] | Promise<readonly string[]>)
 
-/** Digests of the tokens that are good now. */
+/** Returns the digests of the currently valid tokens. */
 export type TokenDigests = () => Promise<readonly Buffer[]>
 
-/** 32 characters or more; at most what `Authorization` may hold, and nothing that it cannot. */
+/** At least 32 characters; otherwise limited to values that the `Authorization` header can contain. */
 const TOKEN = /^[\x21-\x7e]{32,8192}$/
 
 export const isToken = (value: unknown): value is string =>
@@ -15,7 +15,7 @@ export const isToken = (value: unknown): value is string =>
 
 const digestOf = (token: string): Buffer => hash('sha256', token, 'buffer')
 
-/** Of a list the digests alone are kept. */
+/** Stores only the digests of a list. */
 export function tokenDigests(tokens: TokenList): TokenDigests {
   if (typeof tokens !== 'function') {
     const digests = Promise.resolve(tokens.map(digestOf))
@@ -30,16 +30,16 @@ export function tokenDigests(tokens: TokenList): TokenDigests {
   }
 }
 
-/** What a token may stand for. */
+/** An owner of tokens. */
 export interface TokenHolder {
   readonly name: string
   readonly tokens: TokenDigests
 }
 
 /**
- * The one that the token stands for. All tokens of all holders are compared, each in constant time.
+ * Returns the owner of the token. Compares all tokens of all owners, each in constant time.
  *
- * @throws ServiceAuthError when it stands for several, and whatever a holder's function throws.
+ * @throws ServiceAuthError if several owners have the token. Rejects with the error of an owner's function.
  */
 export async function holderOf<Holder extends TokenHolder>(
   holders: readonly Holder[],

@@ -17,7 +17,7 @@ import { faultsOf, refused, retrySeconds, undecided, type Verdict } from './endp
 import { type Course, need } from './request-context.js'
 import { keptAnswer } from './send-answer.js'
 
-/** Above the time that a core client may take for one user. */
+/** Longer than a core client may take for one user. */
 const MAX_RUN_MS = 3_600_000
 
 export interface KeySettings {
@@ -27,7 +27,7 @@ export interface KeySettings {
   readonly retentionMs: number
 }
 
-/** A user, its id, and the name of the record of its idempotency key. */
+/** A user, its id, and the name of its idempotency record. */
 export interface KeyedUser {
   readonly record: string
   readonly externalUserId: string
@@ -35,9 +35,9 @@ export interface KeyedUser {
 }
 
 /**
- * Makes the account while nobody else does. The key spares the core equal calls; that no second
- * account comes of them is the core's doing. So an abandoned run is run again, and a kept result only
- * says that the account is there already: what it holds may have changed since.
+ * Imports the user under an idempotency key. The key spares the core repeated calls; it is the core that
+ * prevents a second account. So an abandoned run is repeated, and a stored result only means that the
+ * account exists, because its logins may have changed since.
  */
 export async function importUnderKey(
   keyed: KeyedUser,
@@ -48,7 +48,7 @@ export async function importUnderKey(
   const request: ReservationRequest = {
     key,
     owner: randomUUID(),
-    // What else a request says may differ in a retry: a login may have been added since.
+    // Other parts of a request may differ in a retry, because a login may have been added since.
     fingerprint: key,
     leaseMs,
     retentionMs,
@@ -80,7 +80,7 @@ export async function importUnderKey(
   }
 }
 
-/** A reservation that comes when the time is over is given back. */
+/** Reserves the key. A reservation that arrives after the timeout is released. */
 async function reserve(
   store: IdempotencyStore,
   request: ReservationRequest,
@@ -103,11 +103,11 @@ function runOf({ rerunAbandoned: _, ...run }: ReservationRequest, fence: number)
 interface Held {
   readonly store: IdempotencyStore
   readonly run: Run
-  /** When the reservation was asked for, of `performance.now`. */
+  /** Time of the reservation request, from `performance.now`. */
   readonly reservedAt: number
 }
 
-/** Keeps the key for as long as the work takes, also when nobody waits for it any more. */
+/** Renews the lease until the work ends, even after the timeout of the request. */
 async function underLease(
   { store, run, reservedAt }: Held,
   course: Course,
@@ -125,16 +125,16 @@ async function underLease(
   return verdict
 }
 
-/** Never rejects: the verdict stands, and what is not settled ends with its lease. */
+/** Never rejects: the result does not change, and an unsettled run ends with its lease. */
 async function settle(store: IdempotencyStore, run: Run, ending: Ending): Promise<void> {
   try {
     await callStore('settle', () => store.settle(run, ending))
   } catch {
-    // A retry finds the account, or none.
+    // A retry looks up the account.
   }
 }
 
-/** Makes the account, or finds it. Never rejects. */
+/** Creates or finds the account. Never rejects. */
 export async function importAccount(core: CoreClient, user: ImportUser): Promise<Verdict> {
   try {
     const imported = await importOne(core, user)
@@ -155,7 +155,7 @@ export async function importAccount(core: CoreClient, user: ImportUser): Promise
   }
 }
 
-/** What the account under the external id says; `undefined` when there is none. */
+/** Checks the account under the external id. Returns `undefined` if there is none. */
 async function findAccount(
   core: CoreClient,
   externalUserId: string,
@@ -166,18 +166,18 @@ async function findAccount(
   return account && judgeAccount(account, user)
 }
 
-/** Also where the core was not reached: an earlier request may have made the account. */
+/** Also used if the core was not reached, because an earlier request may have created the account. */
 const UNKNOWN = 'outcome_unknown'
 
-/** External ids are global in the core, issuers are not: the account may be of another issuer's user. */
+/** Checks the logins, because external ids are global and the account may belong to a user of another issuer. */
 const judgeAccount = (account: CoreUser, user: ImportUser): Verdict =>
   holdsLoginOf(account, user)
     ? { type: 'accepted', reason: 'existing', userId: account.id }
     : refused('account_foreign')
 
 /**
- * Whether the account can be signed in to by a login of the record: the same recipe, a tenant in
- * common, and the same e-mail address, phone number or provider's pair, as the core keeps them.
+ * Whether a login of the record can sign in to the account: the same recipe, a common tenant, and the same
+ * e-mail address, phone number or third-party login, in the form that the core stores.
  */
 export function holdsLoginOf(account: CoreUser, record: ImportUser): boolean {
   const held = new Set(recipeKeysOf({ loginMethods: account.loginMethods.map(sourceOf) }))

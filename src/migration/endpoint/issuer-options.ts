@@ -9,18 +9,18 @@ import {
 } from './allowlist.js'
 import { isToken, type TokenHolder, type TokenList, tokenDigests } from './hook-tokens.js'
 
-/** A legacy issuer whose users may come over. */
+/** A legacy issuer whose users may be migrated. */
 export interface MigrationIssuer {
   /**
-   * What its hook presents: 32 characters or more, no other issuer's. A list, or a function that is
-   * asked with each request.
+   * The tokens of its hook, as a list or a function that is called on each request. A token has at least 32
+   * characters and belongs to only one issuer.
    */
   readonly tokens: TokenList
-  /** Ids of the core's tenants, by the legacy organization. */
+  /** Ids of the core's tenants, by legacy organization. */
   readonly organizations?: Readonly<Record<string, readonly string[]>> | undefined
-  /** The tenants of users of no organization. Without it they are refused. */
+  /** The tenants of users without an organization. Without this option such users are refused. */
   readonly withoutOrganization?: readonly string[] | undefined
-  /** Connections whose logins may come over, and what each becomes. */
+  /** Connections whose logins may be migrated, each with its recipe in the core. */
   readonly connections: readonly MigrationConnection[]
 }
 
@@ -71,10 +71,10 @@ const connections = z
     }
   })
 
-/** Zod drops a member of this name without a word. */
+/** Zod silently drops a member with this name. */
 const DROPPED = '__proto__'
 
-/** An object in which the names are the user's own. */
+/** An object with arbitrary names. */
 const byName = <Schema extends z.ZodType>(of: Schema) =>
   z
     .unknown()
@@ -101,7 +101,6 @@ const hasTenants = ({
 }: Pick<MigrationIssuer, 'organizations' | 'withoutOrganization'>): boolean =>
   withoutOrganization !== undefined || Object.keys(organizations).length > 0
 
-/** What the options give, once they are checked. */
 export type ParsedIssuers = Record<
   string,
   {
@@ -123,7 +122,7 @@ export const issuersSchema: z.ZodType<ParsedIssuers> = byName(issuerSchema).supe
   },
 )
 
-/** Where a token stands that an issuer before has, too. */
+/** Returns the paths of tokens that an earlier issuer has too. */
 function sharedTokens(given: Readonly<Record<string, { tokens: TokenList }>>): PropertyKey[][] {
   const owners = new Map<string, string>()
   const paths: PropertyKey[][] = []
@@ -138,7 +137,7 @@ function sharedTokens(given: Readonly<Record<string, { tokens: TokenList }>>): P
   return paths
 }
 
-/** A legacy issuer: what it presents, and what its users may become. */
+/** A legacy issuer with its tokens and its allowlist. */
 export interface Issuer extends TokenHolder {
   readonly allowed: Allowlist
 }

@@ -4,46 +4,46 @@ import type { ImportLoginMethod, ImportTotpDevice, ImportUserRole } from '../cor
 import { faultsOf } from './endpoint-result.js'
 import type { LegacyIdentity } from './migration-request.js'
 
-/** A login as the legacy store knows it. Tenants, recipe and provider are the allowlist's to say. */
+/** A login in the legacy store. The allowlist determines its tenants, recipe and provider. */
 export interface LegacyLogin
   extends LegacyIdentity,
     Omit<ImportLoginMethod, 'recipeId' | 'tenantIds' | 'thirdPartyId'> {}
 
-/** What the backend itself knows of a legacy user. Holds secrets. */
+/** A legacy user from the backend's own store. Contains secrets. */
 export interface LegacyUser {
-  /** Default: none. */
+  /** Organizations of the user. Default: none. */
   readonly organizationIds?: readonly string[] | undefined
-  /** All logins of the user; with `thirdPartyUserId` where that is not the identity's `userId`. */
+  /** All logins of the user. `thirdPartyUserId` is needed if it differs from the `userId` of the identity. */
   readonly identities: readonly LegacyLogin[]
-  /** What becomes the metadata of the account. Default: none. */
+  /** The metadata of the account. Default: none. */
   readonly userMetadata?: Readonly<Record<string, unknown>> | undefined
-  /** With tenants of the user's organizations alone. */
+  /** Roles, only in tenants of the user's organizations. Default: none. */
   readonly userRoles?: readonly ImportUserRole[] | undefined
-  /** Default: none. */
+  /** TOTP devices of the user. Default: none. */
   readonly totpDevices?: readonly ImportTotpDevice[] | undefined
 }
 
-/** Which user is asked for. */
+/** The argument of `loadUser`. */
 export interface LegacyUserQuery {
-  /** The name of the issuer whose token the request had. */
+  /** The name of the issuer whose token the request has. */
   readonly issuer: string
-  /** Whom the request names. */
+  /** The user that the request names. */
   readonly externalUserId: string
   /** The organization that the request names. */
   readonly organizationId?: string
   /** The logins that the request names. */
   readonly identities: readonly LegacyIdentity[]
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the request times out. */
   readonly signal: AbortSignal
 }
 
-/** Reads a user from the backend's own store; `undefined` or `null` when there is none. */
+/** Loads a user from the backend's own store. Returns `undefined` or `null` if there is none. */
 export type LoadUser = (
   query: LegacyUserQuery,
 ) => LegacyUser | null | undefined | Promise<LegacyUser | null | undefined>
 
 const id = z.string().min(1)
-/** What a user of the core may be made of is for the core's rules to say. */
+/** Checked later by `validateUser`. */
 const any = z.unknown().optional()
 
 const login = optionsObject({
@@ -71,7 +71,7 @@ const legacyUser = optionsObject({
   totpDevices: any,
 })
 
-/** Of the members that are `unknown` the core's rules say what they may be. */
+/** Members of type `unknown` are checked later by `validateUser`. */
 export interface ParsedLogin extends LegacyIdentity {
   readonly email?: unknown
   readonly phoneNumber?: unknown
@@ -92,12 +92,12 @@ export interface ParsedLegacyUser {
   readonly totpDevices?: unknown
 }
 
-/** A record of the right form, or the paths where it is not. */
+/** A parsed record, or the paths of its errors. */
 export type LegacyUserReading =
   | { readonly ok: true; readonly record: ParsedLegacyUser }
   | { readonly ok: false; readonly faults: readonly string[] }
 
-/** Takes what JSON keeps of a value: so nothing that is judged here can change before it is sent. */
+/** Parses a JSON copy of the value, so that nothing can change between the checks and the request. */
 export function readLegacyUser(value: unknown): LegacyUserReading {
   const { data, error } = legacyUser.safeParse(jsonOf(value))
   if (data !== undefined) return { ok: true, record: data }

@@ -2,15 +2,15 @@ import { digestOfParts } from '../../base/digest.js'
 import { retrySeconds } from './endpoint-result.js'
 
 /**
- * Limits how often something may happen, as the limiters of `rate-limiter-flexible` do. A rejection
- * with a number `msBeforeNext` says that it has happened too often; any other that nobody can tell.
+ * A rate limiter with the interface of `rate-limiter-flexible`. A rejection with a number `msBeforeNext`
+ * means that the limit is reached. Any other rejection means that the limiter failed.
  */
 export interface MigrationLimiter {
-  /** Counts once for the key, a digest of 24 characters. */
+  /** Consumes one point of the key, which is a digest of 24 characters. */
   consume(key: string): Promise<unknown>
 }
 
-/** Seconds to wait; `undefined` within the limit. @throws whatever has failed. */
+/** Returns the seconds to wait; `undefined` within the limit. @throws the error of a failed limiter. */
 export async function secondsToWait(
   limiter: MigrationLimiter,
   key: string,
@@ -33,6 +33,6 @@ export const credentialKey = (issuer: string, token: string): string =>
 export const userKey = (issuer: string, externalUserId: string): string =>
   digestOfParts([SCOPE, 'user', issuer, externalUserId])
 
-/** The name of the idempotency key's record. */
+/** Returns the name of the idempotency record. */
 export const recordKey = (issuer: string, externalUserId: string): string =>
   digestOfParts([SCOPE, 'import', issuer, externalUserId])

@@ -15,12 +15,12 @@ import type { Course } from './request-context.js'
 import { answer } from './send-answer.js'
 
 /**
- * What a legacy provider's login-time hook calls, so that a user who signs in there has an account in
- * the core (the specification's application-owned migration endpoint). It judges `POST` at its mount
- * path, and reads the body itself: no body parser may stand before it.
+ * Creates the endpoint that a login-time hook of the legacy provider calls, so that a user who signs in
+ * there gets an account in the core (the specification's application-owned migration endpoint). It accepts
+ * `POST` at its mount path and reads the body itself, so no body parser may precede it.
  *
- * @returns a `Router` of Express.
- * @throws TypeError when an option is missing, unknown, of the wrong type or out of its range.
+ * @returns an Express `Router`.
+ * @throws TypeError if an option is missing, unknown, of the wrong type or out of range.
  */
 export function migrationEndpoint(options: MigrationEndpointOptions): Router {
   const settings = parseEndpointOptions(options)
@@ -52,7 +52,7 @@ async function serve(
   }
 }
 
-/** A caller that hangs up changes nothing. */
+/** Never aborts: a closed connection does not stop the work. */
 const NEVER = new AbortController().signal
 
 async function judgeInTime(

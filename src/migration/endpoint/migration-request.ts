@@ -11,24 +11,24 @@ export interface LegacyIdentity {
   readonly provider: string
   /** The connection's name at the legacy issuer. */
   readonly connection: string
-  /** The user's id there. */
+  /** The user's id at the legacy issuer. */
   readonly userId: string
 }
 
-/** What a caller asks for. Says who it is about, and is the source of nothing else. */
+/** A parsed request. It only identifies the user; all other data comes from the backend's own store. */
 export interface MigrationRequest {
   readonly externalUserId: string
   readonly organizationId?: string
   readonly identities: readonly LegacyIdentity[]
 }
 
-/** Members that the organization cannot be called; the last would be none. */
+/** Names that the organization member cannot have. `__proto__` would not create a member. */
 export const FIXED_FIELDS: readonly string[] = ['externalUserId', 'identities', '__proto__']
 
 const MAX_CHARACTERS = 256
 const MAX_IDENTITIES = 20
 
-/** Text that a database can hold: without U+0000 and without half of a character. */
+/** Text that a database can store: without U+0000 and lone surrogates. */
 const text = (most: number) =>
   z
     .string()
@@ -43,7 +43,7 @@ const identity = z.strictObject({
 })
 
 const form = z.strictObject({
-  // The core would cut it, and know the user by another id.
+  // Otherwise the core would trim the id and store another one.
   externalUserId: text(MAX_EXTERNAL_USER_ID_LENGTH).refine(
     (externalUserId) => externalUserIdOf({ externalUserId }) === externalUserId,
   ),
@@ -52,7 +52,7 @@ const form = z.strictObject({
 
 const organization = text(MAX_CHARACTERS).optional()
 
-/** Reads bodies whose organization has this name. Anything of another form is `undefined`. */
+/** Returns a parser of bodies with this organization member. It returns `undefined` for an invalid body. */
 export function requestReader(
   organizationField: string,
 ): (bytes: Uint8Array) => MigrationRequest | undefined {
@@ -70,7 +70,7 @@ export function requestReader(
 
 const NAME_OR_STRING = /"(?:[^"\\]|\\.)*"([\t\n\r ]*:)?/g
 
-/** Names of members in a JSON text, repeated ones too: parsers differ in which of two they take. */
+/** Counts the member names in a JSON text, including repeated ones, of which parsers use different ones. */
 function namesIn(json: string): number {
   let count = 0
   for (const [, colon] of json.matchAll(NAME_OR_STRING)) if (colon !== undefined) count += 1

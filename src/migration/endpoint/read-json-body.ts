@@ -4,7 +4,7 @@ import { headerValues } from '../../base/raw-headers.js'
 
 const JSON_IN_UTF8 = /^application\/json[\t ]*(?:;[\t ]*charset=(?:utf-8|"utf-8")[\t ]*)?$/i
 
-/** Whether one header says that the body is JSON, in UTF-8 (RFC 8259), and as it is. */
+/** Whether the headers declare JSON in UTF-8 (RFC 8259), with a single `Content-Type` and no content coding. */
 export function isJsonInUtf8(request: IncomingMessage): boolean {
   const [type, ...otherTypes] = headerValues(request, 'content-type')
   const codings = headerValues(request, 'content-encoding')
@@ -16,17 +16,17 @@ export function isJsonInUtf8(request: IncomingMessage): boolean {
   )
 }
 
-/** The bytes of a body, or why there are none. */
+/** The bytes of a body, or why it could not be read. */
 export type BodyRead =
   | { readonly type: 'whole'; readonly bytes: Buffer }
   | { readonly type: 'too_large' }
-  /** The caller is gone. */
+  /** The connection was closed, or the signal aborted. */
   | { readonly type: 'cut_off' }
 
 /**
- * Reads at most so many bytes; what comes after them, or after the signal has aborted, is let go.
+ * Reads at most `maxBytes` bytes. Later bytes, and bytes after the signal aborted, are discarded.
  *
- * @throws ServiceAuthError when somebody else has read the body before.
+ * @throws ServiceAuthError if the body was read before.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -53,7 +53,7 @@ function collect(
     let size = 0
     const settle = (read: BodyRead): void => {
       request.off('data', take).off('end', end).off('close', cutOff).off('error', cutOff)
-      // An error that comes later must have a listener.
+      // A later `error` event needs a listener.
       request.on('error', () => {})
       signal.removeEventListener('abort', cutOff)
       request.resume()

@@ -2,22 +2,22 @@ import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { MigrationUndecided } from './decision.js'
 import { Undecided, type Verdict } from './endpoint-result.js'
 
-/** The way of one request through the endpoint: what is known so far, and what is awaited. */
+/** The state of one request: the values known so far, and the pending operation. */
 export interface Course {
-  /** Aborts when the time is over. */
+  /** Aborts at the timeout. */
   signal: AbortSignal
-  /** What it means when the time is over now. */
+  /** The reason of the 503 if the timeout occurs now. */
   awaited: MigrationUndecided
   issuer?: string
   externalUserId?: string
-  /** Decided already; what is left to do is not worth a wait. */
+  /** The result, once decided. The response does not wait for the remaining work. */
   verdict?: Verdict
 }
 
 /**
- * Waits for what others do.
+ * Awaits a dependency.
  *
- * @throws Undecided when it fails, and nothing goes on when the time is over meanwhile.
+ * @throws Undecided if it fails. Rejects with the reason of the signal after the timeout.
  */
 export async function need<T>(
   course: Course,

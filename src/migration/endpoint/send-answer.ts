@@ -10,9 +10,9 @@ const OK_TYPE = 'application/json; charset=utf-8'
 const okBody = (userId: string): Buffer => Buffer.from(JSON.stringify({ status: 'OK', userId }))
 
 /**
- * Answers with what has become of the request.
+ * Sends the response.
  *
- * @throws ServiceAuthError when a response has begun already.
+ * @throws ServiceAuthError if a response has begun already.
  */
 export function answer(response: Response, verdict: Verdict): void {
   if (verdict.type === 'accepted') {
@@ -33,6 +33,6 @@ function sendOk(response: Response, userId: string): void {
   response.end(body)
 }
 
-/** The answer as stores keep it. */
+/** Returns the answer in the form that stores keep. */
 export const keptAnswer = (userId: string): Buffer =>
   encodeResult({ status: 200, headers: [['Content-Type', OK_TYPE]], body: okBody(userId) })

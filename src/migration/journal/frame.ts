@@ -34,7 +34,7 @@ export interface UnitHead {
   readonly bodyCheck: string
 }
 
-/** Stands in for the previous HEAD in the first unit. */
+/** Replaces the previous HEAD in the first unit. */
 export const FIRST_CHECK: string = digest(HEADER, HEAD_DIGITS)
 
 /** Returns the array of a unit as JSON. */

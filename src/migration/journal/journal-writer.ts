@@ -3,7 +3,6 @@ import { MigrationError } from '../run/migration-error.js'
 import { bodyOf, encodeUnit } from './frame.js'
 import type { Unit } from './read-frames.js'
 
-/** Appends to an open journal. */
 export interface JournalWriter {
   append(lines: readonly string[]): Promise<void>
   /** Number of bytes that are on disk. */

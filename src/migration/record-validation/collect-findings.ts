@@ -1,11 +1,11 @@
 import type { UserError, UserErrorCode, UserWarning, UserWarningCode } from './user-finding.js'
 
-/** A record of a million faults is told from one of a thousand by nobody. */
+/** 1000 errors are enough for one record. */
 const MAX_ERRORS = 1000
-/** Of each code, so that many findings of one code hide no other code. */
+/** Maximum per code, so that many warnings of one code hide no other code. */
 const MAX_WARNINGS_OF_A_CODE = 100
 
-/** Collects what is found in one record, in the order in which it is found. */
+/** Collects the findings of one record in their order. */
 export interface Findings {
   readonly errors: UserError[]
   readonly warnings: UserWarning[]

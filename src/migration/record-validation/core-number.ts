@@ -1,9 +1,9 @@
-/** A number as text: sign, digits before and after the point, power of ten. */
+/** Matches a number as text: sign, digits before and after the point, power of ten. */
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
 
 /**
- * What the core reads where it wants an integer: it cuts off the fraction and keeps the lowest
- * `bits`, as Java does.
+ * Returns the integer that the core reads from a number. Like Java, it discards the fraction and keeps the
+ * lowest `bits`.
  */
 export function coreInteger(value: number, bits: 32 | 64): number {
   const whole = Math.trunc(value)
@@ -11,7 +11,7 @@ export function coreInteger(value: number, bits: 32 | 64): number {
   return Number(BigInt.asIntN(bits, integerOf(String(value))))
 }
 
-/** Of the decimal text that is sent, which for large numbers is not the number itself. */
+/** Returns the integer of the decimal text that is sent, which may differ from a large number itself. */
 function integerOf(text: string): bigint {
   const [, sign, whole = '', fraction = '', power = '0'] = NUMBER.exec(text) ?? []
   const digits = whole + fraction

@@ -1,7 +1,7 @@
-/** Up to this the core's `trim` cuts at both ends: the space and the control characters. */
+/** The core's `trim` removes characters up to this one: the space and the control characters. */
 const LAST_TRIMMED = 0x20
 
-/** Cuts what the core cuts: control characters too, but no other space, unlike `String.prototype.trim`. */
+/** Trims like the core: removes control characters too, but, unlike `String.prototype.trim`, no other spaces. */
 export function trimmed(text: string): string {
   let start = 0
   let end = text.length
@@ -10,7 +10,7 @@ export function trimmed(text: string): string {
   return start === 0 && end === text.length ? text : text.slice(start, end)
 }
 
-/** What the core counts as white space: without the spaces that forbid a line break. */
+/** The white space of the core, which excludes the non-breaking spaces. */
 const SPACES: ReadonlySet<number> = new Set([
   ...range(0x09, 0x0d),
   ...range(0x1c, 0x20),
@@ -23,7 +23,7 @@ const SPACES: ReadonlySet<number> = new Set([
   0x3000,
 ])
 
-/** Whether the core takes it for no text at all. */
+/** Whether the core considers the text blank. */
 export function isBlank(text: string): boolean {
   for (let place = 0; place < text.length; place += 1) {
     if (!SPACES.has(text.charCodeAt(place))) return false
@@ -31,7 +31,7 @@ export function isBlank(text: string): boolean {
   return true
 }
 
-/** As the core keeps and compares e-mail addresses and ids of tenants. */
+/** Returns an e-mail address or a tenant id in the form that the core stores and compares. */
 export const lowerCased = (text: string): string => trimmed(text).toLowerCase()
 
 function range(first: number, last: number): number[] {

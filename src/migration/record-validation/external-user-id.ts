@@ -4,7 +4,7 @@ import { isBlank, trimmed } from './core-trim.js'
 
 export const MAX_EXTERNAL_USER_ID_LENGTH = 128
 
-/** The id by which the core will know a record, or none where the core would take none. */
+/** Returns the external id that the core will store for a record; `undefined` if the core would not accept it. */
 export function externalUserIdOf(record: unknown): string | undefined {
   if (!isRecord(record) || !Object.hasOwn(record, 'externalUserId')) return undefined
   const given = record['externalUserId' satisfies keyof ImportUser]

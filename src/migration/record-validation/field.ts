@@ -1,7 +1,7 @@
-/** Any other name may hold account data, as a map by e-mail address has it. */
+/** Any other name may contain account data, for example in an object whose keys are e-mail addresses. */
 const PLAIN_NAME = /^[A-Za-z_$][\w$-]{0,63}$/
 
-/** The path of a member; a name that is not plain is cut. */
+/** Returns the path of a member, with `…` for a name that is not plain. */
 export function fieldOf(parent: string, name: string): string {
   if (!PLAIN_NAME.test(name)) return `${parent}["…"]`
   return parent === '' ? name : `${parent}.${name}`

@@ -3,22 +3,23 @@ import { lowerCased } from './core-trim.js'
 import { corePhoneNumber } from './phone-number.js'
 import { coreTenantIds } from './tenant-ids.js'
 
-/** What is read of a login method, of a record or of an account. */
+/** A login method of a record or of an account. */
 export type LoginSource = Omit<ImportLoginMethod, 'recipeId'> & { readonly recipeId: string }
 
 interface LoginHolder {
   readonly loginMethods: readonly LoginSource[]
 }
 
-/** By what a method is found: the kind of account info, and what the core keeps of it. */
+/** A login: its kind, and its values in the form that the core stores. */
 type Login =
   | readonly ['email', string]
   | readonly ['phone', string]
   | readonly ['third party', string, string]
 
 /**
- * A text for each login in each tenant. Two users with a text in common do not both become accounts:
- * a recipe takes a login once in a tenant, and so do all primary users together. Holds account data.
+ * Returns a key for each login in each tenant. If two users share a key, only one of them can become an
+ * account, because a recipe accepts a login once per tenant and primary users share no login. The keys
+ * contain account data.
  */
 export function loginKeysOf({ loginMethods }: LoginHolder): string[] {
   const keys = new Set(recipeKeysOf({ loginMethods }))
@@ -31,13 +32,13 @@ export function loginKeysOf({ loginMethods }: LoginHolder): string[] {
 }
 
 /**
- * Whether the core makes a primary user of these methods. Cores 10.1 and 11.4 do so wherever there are
- * several; 12.x does not without `isPrimary`, which is the warning `no_primary`.
+ * Whether the core creates a primary user from these methods. Cores 10.1 and 11.4 do so if there are
+ * several; 12.x requires `isPrimary`, hence the warning `no_primary`.
  */
 export const becomesPrimary = (loginMethods: readonly Pick<LoginSource, 'isPrimary'>[]): boolean =>
   loginMethods.length > 1 || loginMethods.some(({ isPrimary }) => isPrimary === true)
 
-/** Places of the methods that have a login of a method before them. */
+/** Returns the indexes of methods that repeat a login of an earlier method. */
 export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
   const recipes = new Set(loginMethods.map(({ recipeId }) => recipeId))
   if (recipes.size === loginMethods.length) return []
@@ -53,19 +54,19 @@ export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
 const keysOf = (of: string, tenantIds: readonly string[], logins: readonly Login[]): string[] =>
   tenantIds.flatMap((tenantId) => logins.map((login) => JSON.stringify([of, tenantId, ...login])))
 
-/** The keys by which the methods are signed in with: without those that only primary users share. */
+/** Returns the keys of the logins to sign in with, without the keys for primary users. */
 export const recipeKeysOf = ({ loginMethods }: LoginHolder): string[] =>
   loginMethods.flatMap((method) =>
     keysOf(method.recipeId, coreTenantIds(method.tenantIds), loginsOf(method)),
   )
 
-/** What the recipe takes once. */
+/** Returns the logins that the recipe accepts only once. */
 function loginsOf(method: LoginSource): Login[] {
   if (method.recipeId !== 'thirdparty') return accountInfoOf(method)
   return [thirdPartyOf(method)]
 }
 
-/** What no two primary users share, whatever their recipes. */
+/** Returns the account info that no two primary users share, whatever their recipes. */
 function accountInfoOf(method: LoginSource): Login[] {
   const { recipeId, email, phoneNumber } = method
   const logins: Login[] = []

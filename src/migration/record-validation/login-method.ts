@@ -7,10 +7,10 @@ import { checkUnknown } from './unknown-fields.js'
 import type { UserContext } from './validation-context.js'
 
 const LONGEST = { email: 255, thirdPartyId: 28, thirdPartyUserId: 256, phoneNumber: 256 } as const
-/** Where a text of the core names another length than it allows. */
+/** The lengths in the core's messages. For `email` it differs from the actual limit. */
 const NAMED_LENGTH = { ...LONGEST, email: 256 } as const
 
-/** What of a method is compared with other parts of the record. */
+/** The parts of a method that are compared with other parts of the record. */
 export interface ReadMethod {
   readonly field: string
   readonly tenantIds: readonly string[]
@@ -24,7 +24,7 @@ const RECIPES = {
 
 type Recipe = keyof typeof RECIPES
 
-/** `undefined` for one of an unknown recipe, which the core leaves out. */
+/** Returns `undefined` for a method of an unknown recipe, which the core skips. */
 export function readLoginMethod(reading: Reading, context: UserContext): ReadMethod | undefined {
   const { field, findings } = reading
   const recipeId = required(reading, 'recipeId', 'string')

@@ -4,7 +4,7 @@ import { LEVEL_OF_MEMBERS, MAX_LEVELS, TOO_DEEP } from './nesting-limit.js'
 import type { JsonObject } from './read-field.js'
 import { checkUnicode } from './stored-text.js'
 
-/** How names of credentials end: `resetToken`, but not `tokenCount`. */
+/** Matches names of credentials by their end: `resetToken`, but not `tokenCount`. */
 const CREDENTIAL = new RegExp(
   [
     '(?:pass(?:word|wd|phrase|code)|pwd|secret|token|credential)s?$',
@@ -18,9 +18,9 @@ const CREDENTIAL = new RegExp(
 )
 
 /**
- * Warns of members at any depth that are named like credentials: applications read metadata. Warns of
- * numbers that may have lost digits when they were parsed. Refuses what goes too deep, and lone
- * surrogates. NUL is no error here: JSON escapes it.
+ * Warns of members at any depth that are named like credentials, because applications read metadata, and
+ * of numbers that may have lost digits during parsing. Refuses values that are nested too deeply, and lone
+ * surrogates. NUL is allowed here, because JSON escapes it.
  */
 export function checkMetadata(metadata: JsonObject, findings: Findings): void {
   if (checkInside({ value: metadata, field: 'userMetadata', level: LEVEL_OF_MEMBERS }, findings))
@@ -34,7 +34,7 @@ interface Part {
   readonly level: number
 }
 
-/** Whether it went to the end. */
+/** Returns `false` if it stopped at the maximum depth. */
 function checkInside({ value, field, level }: Part, findings: Findings): boolean {
   if (level > MAX_LEVELS) return false
   const isList = Array.isArray(value)
@@ -60,10 +60,10 @@ const MESSAGE = 'Named like a credential: metadata is no place for one.'
 const INEXACT =
   'Above 9007199254740991 JavaScript rounds an integer when it reads one: write the number as a text.'
 
-/** `JSON.parse` rounds larger integers, and a fraction keeps all the digits that a double has. */
+/** `JSON.parse` rounds integers that are not safe. A fraction keeps all digits that a double has. */
 const isExact = (number: number): boolean =>
   Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
 
-/** `hasPassword: true` tells no password. */
+/** Excludes booleans, because `hasPassword: true` contains no password. */
 const isSaid = (value: unknown): boolean =>
   value !== null && value !== '' && typeof value !== 'boolean'

@@ -3,7 +3,7 @@ import { optional, type Reading } from './read-field.js'
 
 const MAX_HASH_LENGTH = 256
 
-/** `checkEmail` is what the core does in between. */
+/** Calls `checkEmail` between its own checks, as the core does. */
 export function readPassword(reading: Reading, checkEmail: () => void): void {
   const { field, findings } = reading
   const hash = optional(reading, 'passwordHash', 'string')
@@ -48,7 +48,7 @@ const INCOMPLETE =
 type HashingAlgorithm = 'BCRYPT' | 'ARGON2' | 'FIREBASE_SCRYPT'
 
 interface HashForm {
-  /** What the core asks of a hash, and the text with which it refuses one. */
+  /** Whether the core accepts the hash. Otherwise it refuses it with the text `refusal`. */
   readonly isAccepted: (hash: string) => boolean
   readonly refusal: string
   /** Whether a password can be checked against it. */
@@ -78,7 +78,7 @@ const FORMS: Readonly<Record<HashingAlgorithm, HashForm>> = {
   },
 }
 
-/** By the names that the core takes, which it trims and reads in any case. */
+/** Finds the form by its name, which is trimmed and case-insensitive, as in the core. */
 function hashFormOf(algorithm: string): HashForm | undefined {
   const name = trimmed(algorithm).toUpperCase()
   return Object.hasOwn(FORMS, name) ? FORMS[name as HashingAlgorithm] : undefined
@@ -92,7 +92,7 @@ interface FirebaseParts {
   readonly separator: string
 }
 
-/** `$f_scrypt$<hash>$<salt>` and in any order `$m=<n>`, `$r=<n>`, `$s=<separator>`. */
+/** Parses `$f_scrypt$<hash>$<salt>`, followed by `$m=<n>`, `$r=<n>` and `$s=<separator>` in any order. */
 function firebaseParts(text: string): FirebaseParts | undefined {
   const [before, prefix, hash, salt, ...rest] = split(text, '$')
   if (before !== '' || prefix !== 'f_scrypt' || rest.length !== 3) return undefined
@@ -104,13 +104,13 @@ function firebaseParts(text: string): FirebaseParts | undefined {
   return { hash, salt, memory: Number(memory), rounds: Number(rounds), separator }
 }
 
-/** What follows the mark in the part that begins with it. */
+/** Returns the value after the mark, from the first part that begins with it. */
 function after(parts: readonly string[], mark: string): string | undefined {
   const part = parts.find((text) => text.startsWith(mark))
   return part === undefined ? undefined : split(part, mark)[1]
 }
 
-/** As the core splits: empty parts at the end are none. */
+/** Splits like Java: without empty parts at the end. */
 function split(text: string, separator: string): string[] {
   const parts = text.split(separator)
   while (parts.at(-1) === '') parts.pop()

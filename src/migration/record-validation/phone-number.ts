@@ -1,15 +1,15 @@
 import { createRequire } from 'node:module'
 import { trimmed } from './core-trim.js'
 
-/** ITU-T E.164: a plus sign and at most 15 digits, the first of which is no 0. */
+/** ITU-T E.164: a plus sign and 2 to 15 digits, the first of which is not 0. */
 const E164 = /^\+[1-9]\d{1,14}$/
 
 const require = createRequire(import.meta.url)
 let normalize: ((phoneNumber: string) => string) | undefined
 
 /**
- * A phone number as the core stores and compares it: parsed by libphonenumber without a region and
- * written in E.164. A number that cannot be parsed is only trimmed.
+ * Returns a phone number in the form that the core stores and compares: parsed by libphonenumber without
+ * a region and formatted as E.164. A number that cannot be parsed is only trimmed.
  *
  * @see SuperTokens core, `Utils.normalizeIfPhoneNumber`
  */
@@ -27,7 +27,7 @@ export function corePhoneNumber(phoneNumber: string): string {
 export const isStoredInE164 = (phoneNumber: string): boolean =>
   E164.test(corePhoneNumber(phoneNumber))
 
-/** Loaded at the first phone number: it takes about 0.1 s and 30 MB, which most commands never need. */
+/** Called for the first phone number, because loading takes about 0.1 s and 30 MB. */
 function loadNormalizer(): (phoneNumber: string) => string {
   const library: typeof import('google-libphonenumber') = require('google-libphonenumber')
   const util = library.PhoneNumberUtil.getInstance()

@@ -8,9 +8,9 @@ export type JsonObject = Readonly<Record<string, unknown>>
 /** A part of a record that is being read. */
 export interface Reading {
   readonly object: JsonObject
-  /** Where in the record; empty for the record itself. */
+  /** Path in the record; empty for the record itself. */
   readonly field: string
-  /** Ends the core's generic texts. */
+  /** The end of the core's generic messages. */
   readonly suffix: string
   readonly findings: Findings
 }
@@ -27,8 +27,8 @@ interface Values {
 type MemberType = keyof Values
 
 /**
- * The core's types, by the names that its texts give them. `null` is of none of them. Plain
- * predicates: a schema of zod for each took a quarter more time for a whole record.
+ * Predicates of the core's types, by their names in its messages. `null` has none of these types. They are
+ * not zod schemas, because those took a quarter more time for a whole record.
  */
 const IS_OF: { readonly [Type in MemberType]: (value: unknown) => value is Values[Type] } = {
   string: isText,
@@ -39,7 +39,7 @@ const IS_OF: { readonly [Type in MemberType]: (value: unknown) => value is Value
   'array of object': (value) => isListOf(value, isRecord),
 }
 
-/** A hole is a member, too: `every` would leave it out. */
+/** Checks holes too, which `every` would skip. */
 function isListOf<Member>(
   value: unknown,
   isOfType: (member: unknown) => member is Member,
@@ -51,7 +51,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && !isBlank(value)
 }
 
-/** A member that may be absent. One of another type counts as absent, and is found. */
+/** Reads an optional member. A member of another type is refused and counts as absent. */
 export function optional<Type extends MemberType>(
   reading: Reading,
   name: string,
@@ -65,7 +65,7 @@ export function optional<Type extends MemberType>(
     findings.refuse('wrong_type', place, `${name} should be of type ${type}${suffix}`)
     return undefined
   }
-  // Only the hash of a password is stored.
+  // The core stores only a hash of a plain-text password.
   const check = name === 'plainTextPassword' ? checkUnicode : checkText
   if (typeof value === 'string') check(value, place, findings)
   if (type === 'array of string' && Array.isArray(value)) {
@@ -74,7 +74,7 @@ export function optional<Type extends MemberType>(
   return value
 }
 
-/** A member that must be there. */
+/** Reads a required member. */
 export function required<Type extends MemberType>(
   reading: Reading,
   name: string,
@@ -89,7 +89,7 @@ export function required<Type extends MemberType>(
 export const isAbsent = ({ object }: Reading, name: string): boolean =>
   !Object.hasOwn(object, name) || object[name] === undefined
 
-/** The same part, while members are read whose texts end in another way. */
+/** Returns the same part with another end of its messages. */
 export const ending = ({ object, field, findings }: Reading, suffix: string): Reading => ({
   object,
   field,
@@ -97,6 +97,6 @@ export const ending = ({ object, field, findings }: Reading, suffix: string): Re
   findings,
 })
 
-/** A member's path, where the name is one of ours. */
+/** Returns the path of a member whose name is known. */
 export const memberOf = (field: string, name: string): string =>
   field === '' ? name : `${field}.${name}`

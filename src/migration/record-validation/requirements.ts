@@ -3,18 +3,18 @@ import { trimmed } from './core-trim.js'
 import { coreTenantIds, PUBLIC_TENANT } from './tenant-ids.js'
 import type { Feature } from './validation-context.js'
 
-/** What the core must have before a user can become an account. */
+/** The tenants, roles, features and providers that the core needs to import a user. */
 export interface UserNeeds {
-  /** As the core names them, `public` too. */
+  /** Ids as the core stores them, including `public`. */
   readonly tenants: readonly string[]
   readonly roles: readonly string[]
-  /** `account_linking` is met by `mfa` as well. */
+  /** `mfa` includes `account_linking`. */
   readonly features: readonly Feature[]
-  /** Third-party providers by tenant; the backend may hold them instead of the core. */
+  /** Third-party providers by tenant. The backend may configure them instead of the core. */
   readonly providers: readonly { readonly tenantId: string; readonly thirdPartyId: string }[]
 }
 
-/** Takes a user that is valid without a context. */
+/** Expects a user that is valid without a context. */
 export function needsOf(user: ImportUser): UserNeeds {
   const { loginMethods, userRoles = [] } = user
   const tenants = new Set<string>()

@@ -2,12 +2,12 @@ import type { Findings } from './collect-findings.js'
 import { lowerCased } from './core-trim.js'
 import { has, lacks, type UserContext } from './validation-context.js'
 
-/** The tenant of an app that is always there. */
+/** The tenant that every app has. */
 export const PUBLIC_TENANT = 'public'
 
 const ONLY_PUBLIC: readonly string[] = [PUBLIC_TENANT]
 
-/** As the core keeps it. Only the exact name `public` needs nothing. */
+/** Returns a tenant id in the form that the core stores. Any spelling but exactly `public` needs multitenancy. */
 export const coreTenantId = (tenantId: string): string =>
   tenantId === PUBLIC_TENANT ? tenantId : lowerCased(tenantId)
 
@@ -16,12 +16,12 @@ export const coreTenantIds = (tenantIds: readonly string[] | undefined): readonl
 
 interface Place {
   readonly field: string
-  /** Ends the text about an unknown tenant. */
+  /** The end of the message on an unknown tenant. */
   readonly suffix: string
   readonly findings: Findings
 }
 
-/** The tenants that are left of a list, as the core names them. */
+/** Returns the valid tenants of a list, in the form that the core stores. */
 export function readTenantIds(
   given: readonly string[] | undefined,
   { field, suffix, findings }: Place,

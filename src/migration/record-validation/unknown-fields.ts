@@ -13,12 +13,12 @@ const OF_EVERY_METHOD = [
 const OF_PASSWORDS = ['passwordHash', 'hashingAlgorithm', 'plainTextPassword']
 const OF_THIRD_PARTIES = ['thirdPartyId', 'thirdPartyUserId']
 
-/** Of a role, a device or a login method, each of which is an object in a list. */
+/** The level of the members of a role, device or login method, each of which is an object in a list. */
 const LEVEL_OF_INNER_MEMBERS = LEVEL_OF_MEMBERS + 2
 
 type Part = 'user' | 'role' | 'totpDevice' | RecipeId | 'method'
 
-/** What the core reads of each part of a record. */
+/** The members that the core reads of each part of a record. */
 const KNOWN: Readonly<Record<Part, ReadonlySet<string>>> = {
   user: new Set(['externalUserId', 'userMetadata', 'userRoles', 'totpDevices', 'loginMethods']),
   role: new Set(['role', 'tenantIds']),
@@ -26,7 +26,7 @@ const KNOWN: Readonly<Record<Part, ReadonlySet<string>>> = {
   emailpassword: new Set([...OF_EVERY_METHOD, 'email', ...OF_PASSWORDS]),
   thirdparty: new Set([...OF_EVERY_METHOD, 'email', ...OF_THIRD_PARTIES]),
   passwordless: new Set([...OF_EVERY_METHOD, 'email', 'phoneNumber']),
-  /** Of a method that is of no recipe. */
+  /** A method of an unknown recipe. */
   method: new Set([
     ...OF_EVERY_METHOD,
     'email',
@@ -36,7 +36,7 @@ const KNOWN: Readonly<Record<Part, ReadonlySet<string>>> = {
   ]),
 }
 
-/** Warns of each member that the core leaves unread, and refuses what it cannot even skip. */
+/** Warns of each member that the core does not read, and refuses members that are nested too deeply to skip. */
 export function checkUnknown(reading: Reading, part: Part): void {
   const known = KNOWN[part]
   for (const name of Object.keys(reading.object)) {

@@ -1,4 +1,4 @@
-/** What the core accepts and punishes later, or ignores: a closed list. */
+/** Codes of values that the core accepts but that fail later, or that it ignores. This list is closed. */
 export const USER_WARNING_CODES = [
   'role_without_tenants',
   'no_primary',
@@ -14,16 +14,17 @@ export const USER_WARNING_CODES = [
 ] as const
 
 /**
- * What the core accepts and punishes later, or ignores: a closed list.
+ * A value that the core accepts but that fails later, or that it ignores. This list is closed.
  *
  * @useDeclaredType
  */
 export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
 
 /**
- * Why a user is refused: a closed list. The core itself has only texts, and accepts records with the last
- * three: a lone surrogate, U+0000 in a text that its database stores as one, and the same role twice in a
- * tenant or two TOTP devices with one name. It then changes such a record, or never imports it.
+ * Why a user is refused. This list is closed. The core itself has messages instead of codes, and it accepts
+ * records with the last three errors: a lone surrogate, U+0000 in a text that its database stores as text,
+ * and a role that is repeated in a tenant or two TOTP devices with the same name. It then changes such a
+ * record or never imports it.
  */
 export type UserErrorCode =
   | 'wrong_type'
@@ -48,17 +49,17 @@ export type UserErrorCode =
   | 'nul'
   | 'duplicate'
 
-/** A finding of the validation. `message` has `…` where the core quotes a secret or a whole record. */
+/** A finding of the validation. `message` has `…` in place of a secret or a whole record that the core quotes. */
 export interface UserFinding<Code extends string = string> {
-  /** A path such as `loginMethods[1].email`; empty for the record itself. */
+  /** A path such as `loginMethods[1].email`, or empty for the record itself. */
   readonly field: string
-  /** What is wrong. */
+  /** The kind of finding. */
   readonly code: Code
-  /** What is wrong, in a sentence. */
+  /** A sentence that describes the finding. */
   readonly message: string
 }
 
 /** Why a user is refused. */
 export type UserError = UserFinding<UserErrorCode>
-/** What of a user the core accepts and punishes later, or ignores. */
+/** A value of a user that the core accepts but that fails later, or that it ignores. */
 export type UserWarning = UserFinding<UserWarningCode>

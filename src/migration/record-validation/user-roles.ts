@@ -7,7 +7,7 @@ import { has, type UserContext } from './validation-context.js'
 const MAX_ROLE_LENGTH = 255
 const SUFFIX = ' for a user role.'
 
-/** What of a role is compared with the login methods. */
+/** The parts of a role that are compared with the login methods. */
 export interface ReadRole {
   readonly field: string
   readonly tenantIds: readonly string[]
@@ -22,7 +22,7 @@ export function readUserRoles(record: Reading, context: UserContext): ReadRole[]
   })
 }
 
-/** `pairs`: the pairs of role and tenant before this role, which adds its own. */
+/** `pairs` has the pairs of role and tenant of all earlier roles. Adds those of this role. */
 function readRole(reading: Reading, context: UserContext, pairs: Set<string>): ReadRole {
   const { field, findings } = reading
   const role = required(reading, 'role', 'string')

@@ -13,25 +13,25 @@ import type { UserError, UserWarning } from './user-finding.js'
 import { type ReadRole, readUserRoles } from './user-roles.js'
 import { checkContext, lacks, type UserContext } from './validation-context.js'
 
-/** What `validateUser` has found. */
+/** The result of `validateUser`. */
 export type UserValidation =
-  /** `user` is the value itself, unchanged: the core normalises what it takes. */
+  /** `user` is the value itself, unchanged. The core normalises it. */
   | { readonly ok: true; readonly user: ImportUser; readonly warnings: readonly UserWarning[] }
   /** The core refuses the user. */
   | {
       readonly ok: false
-      /** At most 1000. */
+      /** At most 1000 errors. */
       readonly errors: readonly UserError[]
       readonly warnings: readonly UserWarning[]
     }
 
 /**
- * Checks a user as the core does when it stages or imports one, with its texts in its order; and
- * warns of what the core takes and punishes later. `value` is what `JSON.parse` gives. What
- * `context` does not name is not checked; nor can be whether the tenants of a user share a database,
- * and whether its external id is another user's as well. Never throws for a value.
+ * Validates a user like the core when it stages or imports one, with the same messages in the same order.
+ * Also warns of values that the core accepts but that fail later. `value` is a result of `JSON.parse`.
+ * Names that `context` omits are not checked. It cannot check whether the tenants of a user share a database,
+ * or whether another user has the same external id. Never throws because of `value`.
  *
- * @throws TypeError where a member of `context` is neither a list nor a set.
+ * @throws TypeError if a member of `context` is neither a list nor a set.
  * @see SuperTokens core, `BulkImportUserUtils`
  */
 export function validateUser(value: unknown, context: UserContext = {}): UserValidation {
@@ -49,7 +49,7 @@ export function validateUser(value: unknown, context: UserContext = {}): UserVal
   return { ok: true, user, warnings }
 }
 
-/** In the core's order. */
+/** Checks the parts in the order of the core. */
 function readUser(record: Reading, context: UserContext): void {
   const { findings } = record
   const externalUserId = optional(record, 'externalUserId', 'string')

@@ -1,13 +1,13 @@
-/** Names that are there. A set is asked faster than a list. */
+/** Existing names. A set is faster than a list. */
 export type Names = ReadonlySet<string> | readonly string[]
 
-/** What the core has. What is not given is not checked. */
+/** The tenants, roles and features of the core. Omitted members are not checked. */
 export interface UserContext {
-  /** Ids of the app's tenants. `public` is always there. */
+  /** Ids of the app's tenants. `public` always exists. */
   readonly tenants?: Names | undefined
   /** Names of roles. */
   readonly roles?: Names | undefined
-  /** Of the licence, such as `account_linking`. */
+  /** Features of the licence, such as `account_linking`. */
   readonly features?: Names | undefined
 }
 
@@ -17,13 +17,13 @@ export function has(names: Names, name: string): boolean {
   return 'has' in names ? names.has(name) : names.includes(name)
 }
 
-/** Whether it is known that a feature is off. The feature `mfa` links accounts as well. */
+/** Whether a feature is known to be off. The feature `mfa` includes `account_linking`. */
 export function lacks({ features }: UserContext, feature: Feature): boolean {
   if (features === undefined || has(features, feature)) return false
   return feature !== 'account_linking' || !has(features, 'mfa')
 }
 
-/** @throws TypeError where a member is neither a list nor a set. */
+/** @throws TypeError if a member is neither a list nor a set. */
 export function checkContext(context: UserContext): void {
   for (const name of ['tenants', 'roles', 'features'] as const) {
     const names = context[name]

@@ -68,7 +68,7 @@ async function readDetails(
   return details
 }
 
-/** The details that the entries read so far give. */
+/** The details from the entries that have been read. */
 interface Sheet {
   of(ordinal: number): IdentityDetails
   set(ordinal: number, its: IdentityDetails): void

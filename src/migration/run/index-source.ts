@@ -51,7 +51,7 @@ export async function surveySource(surveying: Surveying): Promise<SurveyedSource
   return { index, lines, records: (underWay) => sameRecords(source, checks, underWay) }
 }
 
-/** Rejects if a record has changed since the first pass: the changed record was never validated. */
+/** Yields the records again. Rejects if one has changed since the first pass, because it was never validated. */
 async function* sameRecords(
   source: OpenSource,
   checks: GrowingNumbers,

@@ -5,7 +5,7 @@ import type { UserFinding } from '../record-validation/user-finding.js'
 export type MigrationState =
   /** Each identity is reconciled, accepted or left out. */
   | 'complete'
-  /** Records wait for corrections; see the report's identities. */
+  /** Records need corrections; see `identities()`. */
   | 'to_correct'
   /** Nothing waits at the core, but not every identity is verified. */
   | 'to_reconcile'
@@ -22,7 +22,7 @@ export type MigrationState =
 export interface MigrationCounts {
   /** Not a user that the core accepts, or its login is in use. */
   readonly invalid: number
-  /** Not sent yet. */
+  /** Not sent yet, or to be sent again. */
   readonly pending: number
   /** Sent, or found at the core already; not yet reconciled. */
   readonly staged: number
@@ -71,7 +71,7 @@ export interface PreflightFinding {
 export interface RowLeft {
   /** The core's id of the row. */
   readonly id: string
-  /** The user of the row. */
+  /** The external id of the row's user. */
   readonly externalUserId: string
   /** The status of the row at the core. */
   readonly status: RowStatus

@@ -12,7 +12,7 @@ export interface DigestTable {
 /** Number of 32-bit words per digest. */
 const DIGEST_WORDS = 4
 const BYTES_OF_A_WORD = 4
-/** A digest and its number. */
+/** Size of an entry: a digest and its number. */
 const ENTRY_WORDS = DIGEST_WORDS + 1
 /** Number of entries per array. A single array for all entries would be copied whenever it grows. */
 const ENTRIES = 16_384

@@ -132,7 +132,7 @@ const entry: z.ZodType<Entry> = z.discriminatedUnion('type', [
   }),
 ])
 
-/** @throws MigrationError `bad_journal` when a line is no entry of this version. */
+/** @throws MigrationError `bad_journal` if a line is not an entry of this version. */
 export async function* readEntries(journal: Journal): AsyncGenerator<Entry> {
   let line = 0
   for await (const written of journal.read()) {

@@ -3,7 +3,7 @@ import type { SurveyedRecord } from '../source-index.js'
 import { findingText } from './finding-text.js'
 
 export interface TalliedFinding {
-  /** Without account data. */
+  /** Contains no account data. */
   readonly message: string
   /** Line of the first record with the finding. */
   readonly line: number

@@ -66,7 +66,7 @@ async function answerOf(
   }
 }
 
-/** The core sends these statuses with errors of the import. Any other status may come from a proxy. */
+/** The core sends these statuses if it gives no reason. Any other status may come from a proxy. */
 const isAboutUser = ({ status }: CoreError): boolean => status === 400 || status === 500
 
 async function refused(

@@ -4,7 +4,7 @@ import type { StalledRow } from '../state/journal-entry.js'
 import type { Aim } from '../state/next-step.js'
 import { countWaitingRows, decideDeletion, endWait, examineWaitingRows } from './waiting-rows.js'
 
-/** Number of consecutive polls without rows that end the wait. One proves nothing, because a poll is not atomic. */
+/** Number of consecutive polls without rows that end the wait. One is no proof, as the import job moves rows. */
 const EMPTY_POLLS = 2
 
 /** Rows that stay `PROCESSING` for this time wait for the next run of the core's import job, or are stuck. */

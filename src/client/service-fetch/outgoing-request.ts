@@ -41,13 +41,13 @@ export function outgoingRequest(
   const signal = signalOf(input, given)
   assertRedirect(given.redirect)
   const prepared = prepare(plan, input, given)
-  const { headers, method, bytes } = prepared
+  const { headers, method, bodyBytes } = prepared
   if (headers.has('authorization')) throw fault('authorization is set by serviceFetch')
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && plan.idempotencyKey === 'auto')
   const target = isRequest(prepared) ? prepared : prepared.url
   const reader: ByteReader | undefined = prepared.body?.getReader()
-  let body = bytes
+  let body = bodyBytes
   return {
     isWrite,
     idempotencyKey,
@@ -71,7 +71,7 @@ export function outgoingRequest(
 interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
   /** The stream, which has not been read yet. */
   readonly body?: Request['body']
-  readonly bytes?: Uint8Array<ArrayBuffer> | undefined
+  readonly bodyBytes?: Uint8Array<ArrayBuffer> | undefined
 }
 
 /** Builds the request as `fetch` would: method, headers with the body's media type, and the body. */
@@ -91,7 +91,7 @@ function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
     const { method, headers: complete, body } = new Request(url, init)
     return { url: url.href, method, headers: complete, body }
   }
-  assertSize(plain.bytes, plan.maxBodyBytes)
+  assertSize(plain.bodyBytes, plan.maxBodyBytes)
   return { url: url.href, ...plain }
 }
 

@@ -2,7 +2,7 @@
 export interface PlainRequest {
   readonly method: string
   readonly headers: Headers
-  readonly bytes: Uint8Array<ArrayBuffer> | undefined
+  readonly bodyBytes: Uint8Array<ArrayBuffer> | undefined
 }
 
 interface Given {
@@ -31,15 +31,15 @@ export function plainRequestOf(
   if (!Object.keys(given).every((name) => JUDGED_MEMBERS.has(name))) return undefined
   if (body === undefined) {
     const isUsual = READS.has(method) || WRITES.has(method)
-    return isUsual ? { method, headers, bytes: undefined } : undefined
+    return isUsual ? { method, headers, bodyBytes: undefined } : undefined
   }
-  const bytes = WRITES.has(method) ? bytesOf(body) : undefined
-  if (bytes === undefined) return undefined
+  const bodyBytes = WRITES.has(method) ? bytesOf(body) : undefined
+  if (bodyBytes === undefined) return undefined
   // The Fetch standard, section 5.2: a string implies a media type, bytes imply none.
   if (typeof body === 'string' && !headers.has('content-type')) {
     headers.set('content-type', 'text/plain;charset=UTF-8')
   }
-  return { method, headers, bytes }
+  return { method, headers, bodyBytes }
 }
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> | undefined {

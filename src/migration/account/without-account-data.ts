@@ -74,7 +74,6 @@ const IMPORT = [
   ...FAILED_TO.flatMap((what) => BECAUSE.map((why) => `${what} but ${why}`)),
 ]
 
-const KNOWN = [...VALIDATION, ...IMPORT].map(textForm)
 const MAX_TEXT_LENGTH = 500
 
 /**
@@ -133,10 +132,12 @@ function textForm(form: string): TextForm {
   const parts = form.split(HOLE)
   const patterns = parts.map((part) => {
     const hole = HOLES[part]
-    return hole === undefined ? escaped(part) : `(${hole[0]})`
+    return hole === undefined ? part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') : `(${hole[0]})`
   })
   return { pattern: new RegExp(`${patterns.join('')}(?=, |$)`, 'y'), parts }
 }
+
+const KNOWN = [...VALIDATION, ...IMPORT].map(textForm)
 
 interface Cutting {
   readonly forms: readonly TextForm[]
@@ -174,5 +175,3 @@ function matchAt(text: string, place: number, { forms, mayBeTold }: Cutting) {
   }
   return undefined
 }
-
-const escaped = (literal: string): string => literal.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')

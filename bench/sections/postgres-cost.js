@@ -112,7 +112,7 @@ async function sizes(bench) {
   await postOrder(bench, port)
   await node.stop()
   const { rows } = await pool.query(
-    'select result, byte_length(result) as bytes from service_auth.idempotency',
+    'select result, octet_length(result) as bytes from service_auth.idempotency',
   )
   const [{ result, bytes }] = rows
   await pool.query('truncate service_auth.idempotency, service_auth.used_token')

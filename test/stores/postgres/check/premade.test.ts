@@ -161,7 +161,7 @@ describe.each([15, 18] as const)(
         'idempotency is not as',
       ],
       [
-        'alter table service_auth.idempotency add check (byte_length(result) > now()::text::int)',
+        'alter table service_auth.idempotency add check (octet_length(result) > now()::text::int)',
         'idempotency is not as',
       ],
       ['create index on service_auth.used_token (lower(id::text))', 'used_token is not as'],

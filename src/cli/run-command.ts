@@ -10,7 +10,7 @@ import {
 import { helpOn, helpOnAll, packageVersion } from './frame/help.js'
 import { printable, printableJson } from './output/printable.js'
 
-interface Ending extends Report {
+interface CommandEnd extends Report {
   readonly exitCode: ExitCode
   readonly complaint?: string
   readonly error?: { readonly code: FailureCode; readonly message: string }
@@ -35,7 +35,7 @@ export async function run(
   commands: readonly Command[] = COMMANDS,
 ): Promise<ExitCode> {
   const request = readRequest(argv, commands)
-  const ending = await endingOf(() => answer(request, io, commands))
+  const ending = await endOf(() => answer(request, io, commands))
   const error = ending.error && withHint(ending.error, request.command)
   if (request.isJson) {
     const ok = ending.exitCode === 0
@@ -61,7 +61,7 @@ async function answer(
   { argv, at, command, isJson }: Request,
   io: CommandIo,
   commands: readonly Command[],
-): Promise<Ending> {
+): Promise<CommandEnd> {
   refuseSecrets(argv)
   const isOption = (name: string): boolean =>
     commands.some(({ options }) => Object.hasOwn(options, name))
@@ -82,7 +82,7 @@ async function answer(
       wordsBefore: 1,
       misplaced: (name) => (isOption(name) ? `${command.name} has no option --${name}` : undefined),
     })
-  const information = informationOn(command, given ?? before, commands)
+  const information = helpOrVersion(command, given ?? before, commands)
   if (information !== undefined) return information
   if (command === undefined || given === undefined)
     throw usageError('usage', 'a command is missing')
@@ -109,11 +109,11 @@ function screenOf({ stderr }: CommandIo): Screen | undefined {
   }
 }
 
-function informationOn(
+function helpOrVersion(
   command: Command | undefined,
   given: Arguments,
   commands: readonly Command[],
-): Ending | undefined {
+): CommandEnd | undefined {
   if (given.flag('help')) {
     const lines = command === undefined ? helpOnAll(commands) : helpOn(command)
     return { exitCode: 0, lines, json: { help: lines.join('\n') } }
@@ -123,7 +123,7 @@ function informationOn(
   return { exitCode: 0, lines: [version], json: { version } }
 }
 
-async function endingOf(work: () => Promise<Ending>): Promise<Ending> {
+async function endOf(work: () => Promise<CommandEnd>): Promise<CommandEnd> {
   try {
     return await work()
   } catch (error) {
@@ -146,9 +146,9 @@ function defect(error: unknown): { code: 'internal'; message: string } {
 }
 
 function withHint(
-  error: NonNullable<Ending['error']>,
+  error: NonNullable<CommandEnd['error']>,
   command: Command | undefined,
-): NonNullable<Ending['error']> {
+): NonNullable<CommandEnd['error']> {
   if (error.code !== 'usage') return error
   const name = command === undefined ? '' : ` ${command.name}`
   return { ...error, message: `${error.message}; see service-auth${name} --help` }

@@ -19,7 +19,7 @@ function commandThat(run: (context: CommandContext) => unknown): readonly Comman
         prefix: { kind: 'text', value: 'TEXT', help: 'a prefix', mayBeEmpty: true },
         all: { kind: 'flag', help: 'all' },
       },
-      oneMeans: 'a fault',
+      exit1Help: 'a fault',
       examples: ['service-auth probe --all'],
       run: async (context) => (await run(context)) as CommandResult,
     },

@@ -7,7 +7,7 @@ import { type Report, unreachableError } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'
 import { findingLines } from '../output/finding-lines.js'
 import { REDIS_OPTIONS, type RedisAccess, withRedis } from '../redis/redis-client.js'
-import { askNode } from './node-facts.js'
+import { readNodeFacts } from './node-facts.js'
 import { findingsOnNode, type NodeFindings } from './node-findings.js'
 
 export const checkStore: Command = {
@@ -15,7 +15,7 @@ export const checkStore: Command = {
   summary: 'Looks whether Redis can be trusted with what the package keeps there',
   usage: ['[--redis FILE] [--timeout TIME]'],
   options: REDIS_OPTIONS,
-  oneMeans: 'a node is unfit',
+  exit1Help: 'a node is unfit',
   examples: ['service-auth check-store', 'service-auth check-store --redis redis.json --json'],
   run: (context: CommandContext) => withRedis(context, checkAll),
 }
@@ -55,11 +55,11 @@ async function checkOne(node: Redis, options: CheckOptions): Promise<CheckedNode
     warnings = await checkNode(node, options)
   } catch (error) {
     if (!(error instanceof ServiceAuthError)) throw error
-    if (error.code !== 'unfit') return outOf(known, error.message)
+    if (error.code !== 'unfit') return unreachableNode(known, error.message)
     unfit = [error]
   }
   try {
-    const answers = await askNode(node, options.timeoutMs)
+    const answers = await readNodeFacts(node, options.timeoutMs)
     const found = findingsOnNode(answers, { isBehindSentinel, nowMs: Date.now() })
     const faults = unfit.map(({ message }) => ({ code: 'unfit', message }))
     const { localAddress } = answers
@@ -75,11 +75,11 @@ async function checkOne(node: Redis, options: CheckOptions): Promise<CheckedNode
       ],
     }
   } catch (error) {
-    return outOf(known, `Redis at ${known} is out of reach: ${(error as Error).message}`)
+    return unreachableNode(known, `Redis at ${known} is out of reach: ${(error as Error).message}`)
   }
 }
 
-const outOf = (address: string, outage: string): CheckedNode => ({
+const unreachableNode = (address: string, outage: string): CheckedNode => ({
   address,
   faults: [],
   warnings: [],

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { attemptFor, persist, within } from '../../stores/redis/connection/redis-deadline.js'
 
 /** The replies of one Redis node. */
-export interface NodeAnswers {
+export interface NodeFacts {
   /** The fields of `INFO`; empty if the user may not run it. */
   readonly info: ReadonlyMap<string, string>
   /** The settings that the node lets us read. */
@@ -23,7 +23,7 @@ const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appe
  *
  * @throws Error if it does not answer a command that every client may run.
  */
-export async function askNode(node: Redis, timeoutMs: number): Promise<NodeAnswers> {
+export async function readNodeFacts(node: Redis, timeoutMs: number): Promise<NodeFacts> {
   const ask = <T>(question: () => Promise<T>): Promise<T> => {
     const attempt = attemptFor(timeoutMs)
     return persist(attempt, () => within(question(), attempt))

@@ -1,31 +1,31 @@
 import type { Finding, Findings } from '../output/finding-lines.js'
-import { durationInWords } from '../output/format-time.js'
-import type { NodeAnswers } from './node-facts.js'
+import { formatDuration } from '../output/format-time.js'
+import type { NodeFacts } from './node-facts.js'
 
 /** The faults and warnings on a node, and the other facts about it. */
 export interface NodeFindings extends Findings {
   readonly facts: readonly Finding[]
 }
 
-interface Circumstances {
+interface NodeContext {
   readonly isBehindSentinel: boolean
   readonly nowMs: number
 }
 
-interface Found {
+interface NodeFinding {
   readonly kind: 'fault' | 'warning' | 'fact'
   readonly finding: Finding
 }
 
-const found =
-  (kind: Found['kind']) =>
-  (code: string, message: string): Found => ({ kind, finding: { code, message } })
-const fault = found('fault')
-const warning = found('warning')
-const fact = found('fact')
+const finder =
+  (kind: NodeFinding['kind']) =>
+  (code: string, message: string): NodeFinding => ({ kind, finding: { code, message } })
+const fault = finder('fault')
+const warning = finder('warning')
+const fact = finder('fact')
 
 /** Derives findings from a node's answers, except those that `store.check()` reports itself. */
-export function findingsOnNode(answers: NodeAnswers, circumstances: Circumstances): NodeFindings {
+export function findingsOnNode(answers: NodeFacts, circumstances: NodeContext): NodeFindings {
   const isInfoKnown = answers.info.size > 0
   const onInfo = isInfoKnown
     ? [
@@ -36,19 +36,19 @@ export function findingsOnNode(answers: NodeAnswers, circumstances: Circumstance
       ]
     : []
   const all = [...onInfo, ...onLatency(answers), ...onClock(answers)]
-  const pick = (wanted: Found['kind']): Finding[] =>
+  const pick = (wanted: NodeFinding['kind']): Finding[] =>
     all.filter(({ kind }) => kind === wanted).map(({ finding }) => finding)
   return { faults: pick('fault'), warnings: pick('warning'), facts: pick('fact') }
 }
 
-function onVersion({ info }: NodeAnswers): Found[] {
+function onVersion({ info }: NodeFacts): NodeFinding[] {
   const valkey = info.get('valkey_version')
   const version = valkey === undefined ? `Redis ${info.get('redis_version')}` : `Valkey ${valkey}`
   const mode = info.get('redis_mode') ?? info.get('server_mode')
   return [fact('version', mode === undefined ? version : `${version}, ${mode}`)]
 }
 
-function onPersistence({ info, settings }: NodeAnswers, { nowMs }: Circumstances): Found[] {
+function onPersistence({ info, settings }: NodeFacts, { nowMs }: NodeContext): NodeFinding[] {
   const isAppending = info.get('aof_enabled') === '1'
   const fsync = settings.get('appendfsync')
   const appending = isAppending
@@ -56,7 +56,7 @@ function onPersistence({ info, settings }: NodeAnswers, { nowMs }: Circumstances
     : 'AOF off'
   const schedule = settings.get('save')
   const savedAt = Number(info.get('rdb_last_save_time') ?? 0)
-  const shown = [fact('persistence', `${appending}, ${savingInWords(schedule, savedAt, nowMs)}`)]
+  const shown = [fact('persistence', `${appending}, ${formatSaving(schedule, savedAt, nowMs)}`)]
   if (info.get('aof_last_write_status') === 'err') {
     shown.push(fault('aof_failing', 'the last write to the AOF failed: writes are refused'))
   }
@@ -78,15 +78,16 @@ function onPersistence({ info, settings }: NodeAnswers, { nowMs }: Circumstances
 }
 
 /** Before its first save, Redis reports its start time as the time of the last RDB. */
-function savingInWords(schedule: string | undefined, savedAt: number, nowMs: number): string {
+function formatSaving(schedule: string | undefined, savedAt: number, nowMs: number): string {
   if (schedule === undefined) return 'RDB unknown'
   if (schedule === '') return 'RDB off'
-  return savedAt === 0
-    ? 'last RDB never'
-    : `last RDB ${durationInWords(nowMs / 1000 - savedAt)} ago`
+  return savedAt === 0 ? 'last RDB never' : `last RDB ${formatDuration(nowMs / 1000 - savedAt)} ago`
 }
 
-function onReplicas({ info, settings }: NodeAnswers, { isBehindSentinel }: Circumstances): Found[] {
+function onReplicas(
+  { info, settings }: NodeFacts,
+  { isBehindSentinel }: NodeContext,
+): NodeFinding[] {
   const count = Number(info.get('connected_slaves') ?? 0)
   const demanded = demandedReplicas({ info, settings })
   const shown = [fact('replicas', `${count} connected, min-replicas-to-write ${demanded}`)]
@@ -111,7 +112,7 @@ const MIN_REPLICAS_SHOULD_BE =
   'below 1 an old primary that is cut off keeps answering after a failover, and'
 
 /** `INFO` has the number of good replicas only if a minimum is set. */
-function demandedReplicas({ info, settings }: Pick<NodeAnswers, 'info' | 'settings'>): string {
+function demandedReplicas({ info, settings }: Pick<NodeFacts, 'info' | 'settings'>): string {
   const setting = settings.get('min-replicas-to-write')
   // A lag of 0 disables `min-replicas-to-write`.
   if (settings.get('min-replicas-max-lag') === '0') return '0'
@@ -121,7 +122,7 @@ function demandedReplicas({ info, settings }: Pick<NodeAnswers, 'info' | 'settin
 
 const NEARLY_FULL = 0.9
 
-function onMemory({ info }: NodeAnswers): Found[] {
+function onMemory({ info }: NodeFacts): NodeFinding[] {
   const used = Number(info.get('used_memory') ?? 0)
   const max = Number(info.get('maxmemory') ?? 0)
   const policy = info.get('maxmemory_policy')
@@ -142,7 +143,7 @@ const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)
 /** Receivers wait 250 ms for a reply by default. */
 const SLOW_MS = 100
 
-function onLatency({ roundTripsMs }: NodeAnswers): Found[] {
+function onLatency({ roundTripsMs }: NodeFacts): NodeFinding[] {
   const sorted = roundTripsMs.toSorted((one, other) => one - other)
   const median = sorted[Math.floor(sorted.length / 2)] ?? 0
   const max = sorted.at(-1) ?? 0
@@ -156,7 +157,7 @@ function onLatency({ roundTripsMs }: NodeAnswers): Found[] {
 
 const CLOCK_TOLERANCE_MS = 5000
 
-function onClock({ clockOffsetMs: offset }: NodeAnswers): Found[] {
+function onClock({ clockOffsetMs: offset }: NodeFacts): NodeFinding[] {
   const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} ours`
   const shown = [fact('clock', offset === 0 ? 'agrees with ours' : apart)]
   if (Math.abs(offset) > CLOCK_TOLERANCE_MS) {

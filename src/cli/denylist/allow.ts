@@ -6,7 +6,7 @@ import { columns } from '../output/columns.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './change-options.js'
 import { readKind } from './deny-target.js'
-import { answered, withDenylist } from './denylist-access.js'
+import { orFailure, withDenylist } from './denylist-access.js'
 
 const WHY = '--policy FILE --reason TEXT'
 
@@ -16,7 +16,7 @@ export const allow: Command = {
   usage: [`caller|key|token VALUE ${WHY}`, `issued-before ${WHY}`],
   maxValues: 2,
   options: CHANGE_OPTIONS,
-  oneMeans: 'it was not listed, a receiver does not apply it yet, or there is none',
+  exit1Help: 'it was not listed, a receiver does not apply it yet, or there is none',
   examples: [
     'service-auth allow caller billing --policy policy.json --reason "its key is replaced"',
     'service-auth allow issued-before --issuer https://core.example --reason "all is renewed"',
@@ -31,7 +31,9 @@ async function run(context: CommandContext): Promise<CommandResult> {
   const author = readAuthor(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
-    const { version, wasListed } = await answered(access.denylist.allow(target, access.asking))
+    const { version, wasListed } = await orFailure(
+      access.denylist.allow(target, access.callOptions),
+    )
     const { kind } = target
     const rows = [
       [kind, kind === 'issued-before' ? 'any cut-off' : target.value],

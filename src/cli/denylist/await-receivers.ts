@@ -8,7 +8,7 @@ import { untilInterrupted } from '../frame/interrupt.js'
 import type { DenylistAccess } from './denylist-access.js'
 
 /** The receivers that apply a version of the list. `missing` names each instance that does not. */
-export interface Applying {
+export interface ReceiverProgress {
   readonly applied: number
   readonly of: number
   readonly missing: readonly string[]
@@ -21,7 +21,7 @@ export interface Applying {
 
 const POLL_MS = 100
 
-interface Awaited {
+interface AwaitedWrite {
   readonly version: number
   readonly waitMs: number
   /** The report on the write, in case the receivers can no longer be queried. */
@@ -36,40 +36,42 @@ interface Awaited {
  *
  * @throws CommandFailure (3), with the report on the write.
  */
-export const awaitReceivers = (access: DenylistAccess, awaited: Awaited): Promise<Applying> =>
-  untilInterrupted((signal) => untilApplied(access, awaited, signal))
+export const awaitReceivers = (
+  access: DenylistAccess,
+  awaited: AwaitedWrite,
+): Promise<ReceiverProgress> => untilInterrupted((signal) => untilApplied(access, awaited, signal))
 
 async function untilApplied(
-  { denylist, asking }: DenylistAccess,
-  { version, waitMs, written }: Awaited,
+  { denylist, callOptions: asking }: DenylistAccess,
+  { version, waitMs, written }: AwaitedWrite,
   interrupted: AbortSignal,
-): Promise<Applying> {
+): Promise<ReceiverProgress> {
   const startedAt = performance.now()
   for (;;) {
     const receivers = await denylist.receivers(asking).catch((error: unknown) => error)
     const tookMs = Math.round(performance.now() - startedAt)
-    const isOver = interrupted.aborted || tookMs + POLL_MS > waitMs
+    const isTimeUp = interrupted.aborted || tookMs + POLL_MS > waitMs
     if (Array.isArray(receivers)) {
-      const applying = applyingOf(receivers, version, tookMs)
-      if (isOver || (applying.of > 0 && applying.applied === applying.of)) return applying
-    } else if (isOver) {
-      throw unknownToWhom(receivers, written)
+      const applying = progressOf(receivers, version, tookMs)
+      if (isTimeUp || (applying.of > 0 && applying.applied === applying.of)) return applying
+    } else if (isTimeUp) {
+      throw unconfirmedError(receivers, written)
     }
     await sleep(POLL_MS)
   }
 }
 
-function unknownToWhom(error: unknown, written: Report): unknown {
+function unconfirmedError(error: unknown, written: Report): unknown {
   if (!(error instanceof ServiceAuthError)) return error
   const message = `it is written; which receivers apply it is not known: ${error.message}`
   return unreachableError('store_unavailable', message, written)
 }
 
-function applyingOf(
+function progressOf(
   receivers: readonly DenylistReceiver[],
   version: number,
   tookMs: number,
-): Applying {
+): ReceiverProgress {
   const missing = receivers.filter((receiver) => receiver.version < version)
   return {
     applied: receivers.length - missing.length,
@@ -79,7 +81,7 @@ function applyingOf(
   }
 }
 
-function applyingLines({ applied, of, missing, tookMs }: Applying): string[] {
+function progressLines({ applied, of, missing, tookMs }: ReceiverProgress): string[] {
   const after = describeDuration(tookMs)
   if (of === 0) {
     return ['', 'No receiver has reported itself: it is written, but nobody is known to apply it.']
@@ -94,10 +96,10 @@ function applyingLines({ applied, of, missing, tookMs }: Applying): string[] {
 }
 
 /** The result of a command that changed the list. */
-export function resultOf(written: Report, applying: Applying): CommandResult {
+export function resultOf(written: Report, applying: ReceiverProgress): CommandResult {
   return {
     exitCode: applying.of > 0 && applying.applied === applying.of ? 0 : 1,
-    lines: [...written.lines, ...applyingLines(applying)],
+    lines: [...written.lines, ...progressLines(applying)],
     json: { ...written.json, receivers: applying },
   }
 }

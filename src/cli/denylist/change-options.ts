@@ -17,16 +17,16 @@ export const CHANGE_OPTIONS: OptionSpecs = {
   ...REDIS_OPTIONS,
 }
 
-type Given = Pick<CommandContext, 'arguments' | 'env'>
+type AuthorInput = Pick<CommandContext, 'arguments' | 'env'>
 
 /** @throws CommandFailure (2) */
-export function readAuthor({ arguments: given, env }: Given): { reason: string; by: string } {
+export function readAuthor({ arguments: given, env }: AuthorInput): { reason: string; by: string } {
   const reason = textOf('--reason', given.required('reason'))
   return { reason, by: textOf('--by', given.text('by') ?? userName(env)) }
 }
 
 /** @throws CommandFailure (2) */
-export const readWaitMs = ({ arguments: given }: Given): number =>
+export const readWaitMs = ({ arguments: given }: AuthorInput): number =>
   parseDuration('--wait', given.text('wait') ?? '5s', { minMs: 0, maxMs: 600_000 })
 
 /** Up to ten years. */

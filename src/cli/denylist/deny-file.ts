@@ -7,11 +7,11 @@ import { type Report, usageError } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { readFileOf } from '../input/private-file.js'
 import { columns } from '../output/columns.js'
-import { untilInWords, valueInWords } from '../output/format-time.js'
+import { formatUntil, formatValue } from '../output/format-time.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { readEnd, readWaitMs, textOf, userName } from './change-options.js'
-import { answered, withDenylist } from './denylist-access.js'
-import { cutOffAt } from './issued-before.js'
+import { orFailure, withDenylist } from './denylist-access.js'
+import { issuedBeforeAt } from './issued-before.js'
 
 /**
  * Denies the entries of a file, all or none. Members that a line lacks come from the options.
@@ -32,11 +32,11 @@ export async function denyFile(context: CommandContext, file: string): Promise<C
   const defaultsAt = await readDefaults(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
-    const { denylist, asking } = access
-    const { serverSeconds } = await answered(denylist.version(asking))
+    const { denylist, callOptions: asking } = access
+    const { serverSeconds } = await orFailure(denylist.version(asking))
     const defaults = defaultsAt(serverSeconds)
     const entries = lines.map((line) => entryOf(line, { ...defaults, ...line.json }, serverSeconds))
-    const denied = await answered(denylist.deny(entries, asking))
+    const denied = await orFailure(denylist.deny(entries, asking))
     const { version } = denied
     const written = reportOf(denied.entries, version)
     return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
@@ -102,7 +102,7 @@ function entryOf({ number }: Line, input: unknown, serverSeconds: number): Denyl
   }
   // Refuses a later cut-off, because it would deny tokens that are not issued yet.
   if (typeof entry.value === 'number')
-    cutOffAt({ kind: 'second', second: entry.value }, serverSeconds)
+    issuedBeforeAt({ kind: 'second', second: entry.value }, serverSeconds)
   return entry
 }
 
@@ -120,9 +120,9 @@ function reportOf(entries: readonly DeniedEntry[], version: number): Report {
   const earlier = entries.filter(({ isEarlier }) => isEarlier)
   const rows = earlier.map(({ entry: { kind, value, issuer, until, by, reason } }) => [
     kind,
-    valueInWords(value),
+    formatValue(value),
     issuer,
-    untilInWords(until),
+    formatUntil(until),
     by,
     reason,
   ])

@@ -6,17 +6,17 @@ import type { Screened } from '../../verification/key-set/usable-keys.js'
 import { keySetAddressFaults, keySetAddressOf } from '../../verification/policy/key-set-address.js'
 import { screenToken } from '../../verification/token/parse-token.js'
 import { verifyToken } from '../../verification/token/verify.js'
-import { askKeySet } from '../doctor/request-key-set.js'
+import { requestKeySet } from '../doctor/request-key-set.js'
 import type { CommandContext } from '../frame/command.js'
 import { unreachableError, usageError } from '../frame/command-failure.js'
 import type { NamedIssuer } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { textOf } from './change-options.js'
-import { type CutOff, readCutOff } from './issued-before.js'
+import { type IssuedBefore, readIssuedBefore } from './issued-before.js'
 
-export type DeniedThing =
+export type DenyTarget =
   | { readonly kind: 'caller' | 'key' | 'token'; readonly value: string }
-  | { readonly kind: 'issued-before'; readonly cutOff: CutOff }
+  | { readonly kind: 'issued-before'; readonly cutOff: IssuedBefore }
 
 const KINDS: readonly string[] = ['caller', 'key', 'token', 'issued-before']
 
@@ -31,7 +31,7 @@ export function readKind(text: string | undefined): DeniedKind {
  *
  * @throws CommandFailure
  */
-export async function readThing(context: CommandContext, named: NamedIssuer): Promise<DeniedThing> {
+export async function readTarget(context: CommandContext, named: NamedIssuer): Promise<DenyTarget> {
   const given = context.arguments
   const [first, value] = given.values
   const kind = readKind(first)
@@ -49,7 +49,7 @@ export async function readThing(context: CommandContext, named: NamedIssuer): Pr
     return { kind, value: await tokenIdOf(text, named) }
   }
   if (value === undefined) throw usageError('usage', `${kind} needs a value`)
-  if (kind === 'issued-before') return { kind, cutOff: readCutOff(value, given) }
+  if (kind === 'issued-before') return { kind, cutOff: readIssuedBefore(value, given) }
   const thing = { kind, value: textOf(`the value of ${kind}`, value) }
   if (!given.flag('unlisted')) await checkListed(thing, named)
   return thing
@@ -75,7 +75,7 @@ async function checkListed(
  * reached.
  */
 async function keySetOf(named: NamedIssuer, hint: string): Promise<Screened> {
-  const { outcome, jwksUri } = await askKeySet(addressOf(named))
+  const { outcome, jwksUri } = await requestKeySet(addressOf(named))
   if (outcome.ok) return outcome.screened
   const why = reasonInWords(outcome.failure)
   const message = `the key set at ${withoutQuery(jwksUri)} is out of reach (${why}); nothing was changed`

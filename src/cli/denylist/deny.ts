@@ -3,13 +3,13 @@ import type { Command, CommandContext, CommandResult } from '../frame/command.js
 import type { Report } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
-import { untilInWords, valueInWords } from '../output/format-time.js'
+import { formatUntil, formatValue } from '../output/format-time.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, textOf } from './change-options.js'
 import { denyFile } from './deny-file.js'
-import { type DeniedThing, readKind, readThing } from './deny-target.js'
-import { answered, withDenylist } from './denylist-access.js'
-import { cutOffAt } from './issued-before.js'
+import { type DenyTarget, readKind, readTarget } from './deny-target.js'
+import { orFailure, withDenylist } from './denylist-access.js'
+import { issuedBeforeAt } from './issued-before.js'
 
 const NEEDED = '--policy FILE --for TIME --reason TEXT'
 
@@ -45,7 +45,7 @@ export const deny: Command = {
     },
     ...CHANGE_OPTIONS,
   },
-  oneMeans: 'it is written, but a receiver does not apply it yet, or there is none',
+  exit1Help: 'it is written, but a receiver does not apply it yet, or there is none',
   examples: [
     'service-auth deny key d-1790000000000 --policy policy.json --for 7d --reason "leaked"',
     'service-auth deny token --token-stdin --policy policy.json --for 2h --reason "seen" < token.txt',
@@ -67,28 +67,28 @@ async function run(context: CommandContext): Promise<CommandResult> {
   const endAt = readEnd(given.required('for'))
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
-    const thing = await readThing(context, named)
-    const { denylist, asking } = access
-    const { serverSeconds } = await answered(denylist.version(asking))
+    const thing = await readTarget(context, named)
+    const { denylist, callOptions: asking } = access
+    const { serverSeconds } = await orFailure(denylist.version(asking))
     const { kind } = thing
     const value = deniedValue(thing, serverSeconds)
     const at = Math.floor(serverSeconds)
     const wanted = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }
-    const { version, ...denied } = await answered(denylist.deny(wanted, asking))
+    const { version, ...denied } = await orFailure(denylist.deny(wanted, asking))
     const written = reportOf(denied, version)
     return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
   })
 }
 
-const deniedValue = (thing: DeniedThing, serverSeconds: number): string | number =>
-  thing.kind === 'issued-before' ? cutOffAt(thing.cutOff, serverSeconds) : thing.value
+const deniedValue = (thing: DenyTarget, serverSeconds: number): string | number =>
+  thing.kind === 'issued-before' ? issuedBeforeAt(thing.cutOff, serverSeconds) : thing.value
 
 function reportOf({ entry, isEarlier }: DeniedEntry, version: number): Report {
   const { issuer, kind, value, reason, by, until } = entry
   const rows = [
-    [kind, valueInWords(value)],
+    [kind, formatValue(value)],
     ['issuer', issuer],
-    ['until', untilInWords(until)],
+    ['until', formatUntil(until)],
     ['reason', reason],
     ['by', by],
   ]

@@ -8,7 +8,7 @@ import { withRedis } from '../redis/redis-client.js'
 /** A denylist, and the time limit of its calls. */
 export interface DenylistAccess {
   readonly denylist: RedisDenylist
-  readonly asking: { readonly timeoutMs: number }
+  readonly callOptions: { readonly timeoutMs: number }
 }
 
 /**
@@ -23,7 +23,7 @@ export const withDenylist = <T>(
   withRedis(context, async ({ client, prefix, timeoutMs }) => {
     const denylist = refusing(() => redisDenylist(client, { prefix }))
     try {
-      return await work({ denylist, asking: { timeoutMs } })
+      return await work({ denylist, callOptions: { timeoutMs } })
     } finally {
       denylist.close()
     }
@@ -51,7 +51,7 @@ function failureOf(error: unknown, report?: Report): unknown {
 }
 
 /** Rejects with the error that `failureOf` returns. */
-export async function answered<T>(call: Promise<T>): Promise<T> {
+export async function orFailure<T>(call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {

@@ -3,7 +3,7 @@ import { usageError } from '../frame/command-failure.js'
 import { parseDuration } from '../frame/duration.js'
 
 /** A requested cut-off. `now` is the server's time. */
-export type CutOff =
+export type IssuedBefore =
   | { readonly kind: 'now'; readonly toleranceSeconds: number }
   | { readonly kind: 'second'; readonly second: number }
 
@@ -14,7 +14,7 @@ const MAX_AHEAD_SECONDS = 60
 const TOLERANCE = { minMs: 0, maxMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
 
 /** @throws CommandFailure (2) */
-export function readCutOff(text: string, given: Arguments): CutOff {
+export function readIssuedBefore(text: string, given: Arguments): IssuedBefore {
   const tolerance = given.text('tolerance')
   if (text === 'now') {
     const toleranceMs = parseDuration('--tolerance', tolerance ?? '5s', TOLERANCE)
@@ -50,7 +50,7 @@ function secondOf(text: string): number {
  *
  * @throws CommandFailure (2) for a cut-off that would deny future tokens.
  */
-export function cutOffAt(cutOff: CutOff, serverSeconds: number): number {
+export function issuedBeforeAt(cutOff: IssuedBefore, serverSeconds: number): number {
   if (cutOff.kind === 'now') return Math.floor(serverSeconds) + 1 + cutOff.toleranceSeconds
   if (cutOff.second <= serverSeconds + MAX_AHEAD_SECONDS) return cutOff.second
   throw usageError('usage', `the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)

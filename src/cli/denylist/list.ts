@@ -3,9 +3,9 @@ import type { DenylistEntry } from '../../verification/denylist/denylist-entry.j
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'
-import { durationInWords, momentInWords, valueInWords } from '../output/format-time.js'
+import { formatDuration, formatTime, formatValue } from '../output/format-time.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
-import { answered, withDenylist } from './denylist-access.js'
+import { orFailure, withDenylist } from './denylist-access.js'
 
 export const denylist: Command = {
   name: 'denylist',
@@ -16,7 +16,7 @@ export const denylist: Command = {
     yes: { kind: 'flag', help: 'with --repair: remove them' },
     ...REDIS_OPTIONS,
   },
-  oneMeans: 'nothing is denied; with --repair: rows are damaged, and were not removed',
+  exit1Help: 'nothing is denied; with --repair: rows are damaged, and were not removed',
   examples: [
     'service-auth denylist',
     'service-auth denylist --json',
@@ -33,8 +33,8 @@ async function run(context: CommandContext): Promise<CommandResult> {
 
 function repair(context: CommandContext): Promise<CommandResult> {
   const isConfirmed = context.arguments.flag('yes')
-  return withDenylist(context, async ({ denylist: list, asking }) => {
-    const rows = await answered(list.damagedRows(asking))
+  return withDenylist(context, async ({ denylist: list, callOptions: asking }) => {
+    const rows = await orFailure(list.damagedRows(asking))
     const damaged = rows.map(({ key, name, text }) => ({ key, name, text }))
     if (rows.length === 0) {
       return { exitCode: 0, lines: ['No row is damaged.'], json: { damaged, removed: 0 } }
@@ -45,7 +45,7 @@ function repair(context: CommandContext): Promise<CommandResult> {
       const advice = 'Each may have denied something: deny that again after --repair --yes.'
       return { exitCode: 1, lines: [...lines, advice], json: { damaged, removed: 0 } }
     }
-    const { removed, version } = await answered(list.removeRows(rows, asking))
+    const { removed, version } = await orFailure(list.removeRows(rows, asking))
     const line = `Removed ${removed} damaged ${removed === 1 ? 'row' : 'rows'}.`
     const exitCode = removed === rows.length ? 0 : 1
     return { exitCode, lines: [...lines, line], json: { damaged, removed, version } }
@@ -53,11 +53,11 @@ function repair(context: CommandContext): Promise<CommandResult> {
 }
 
 function show(context: CommandContext): Promise<CommandResult> {
-  return withDenylist(context, async ({ denylist: list, asking }) => {
+  return withDenylist(context, async ({ denylist: list, callOptions: asking }) => {
     // Reads the version first: a receiver that has it has at least the entries shown.
-    const { version, serverSeconds } = await answered(list.version(asking))
-    const entries = [...(await answered(list.entries(asking)))].sort(byAge)
-    const receivers = await answered(list.receivers(asking))
+    const { version, serverSeconds } = await orFailure(list.version(asking))
+    const entries = [...(await orFailure(list.entries(asking)))].sort(byAge)
+    const receivers = await orFailure(list.receivers(asking))
     const lines = [...entryLines(entries, serverSeconds), '', ...receiverLines(receivers, version)]
     return { exitCode: entries.length > 0 ? 0 : 1, lines, json: { version, entries, receivers } }
   })
@@ -71,11 +71,11 @@ function entryLines(entries: readonly DenylistEntry[], serverSeconds: number): s
   if (entries.length === 0) return ['Nothing is denied.']
   const rows = entries.map(({ kind, value, issuer, until, by, reason, at }) => [
     kind,
-    valueInWords(value),
+    formatValue(value),
     issuer,
-    until === null ? 'forever' : `${durationInWords(until - serverSeconds)} more`,
+    until === null ? 'forever' : `${formatDuration(until - serverSeconds)} more`,
     by,
-    at === 0 ? '(lost)' : momentInWords(at),
+    at === 0 ? '(lost)' : formatTime(at),
     reason,
   ])
   return columns([['denied', 'value', 'issuer', 'until', 'by', 'since', 'reason'], ...rows])
@@ -86,7 +86,7 @@ function receiverLines(receivers: readonly DenylistReceiver[], version: number):
   const rows = receivers.map((receiver) => [
     receiver.name,
     receiver.version >= version ? 'applies it' : 'is behind',
-    `${durationInWords(receiver.seenSecondsAgo)} ago`,
+    `${formatDuration(receiver.seenSecondsAgo)} ago`,
   ])
   return columns([['receiver', 'list', 'seen'], ...rows])
 }

@@ -2,11 +2,11 @@ import { withoutQuery } from '../../base/decision/key-set-event.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import { columns } from '../output/columns.js'
 import { findingLines } from '../output/finding-lines.js'
-import { daysUntil, durationInWords, momentInWords } from '../output/format-time.js'
+import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import type { Examination } from './examine.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
-import type { KeySetAnswer } from './request-key-set.js'
-import { JUDGED_CLAIMS, type TokenVerdict } from './token-verdict.js'
+import type { KeySetReply } from './request-key-set.js'
+import { CHECKED_CLAIMS, type TokenVerdict } from './token-verdict.js'
 import { QUESTIONS } from './verdict-step.js'
 
 const INDENT = '  '
@@ -27,30 +27,30 @@ function summaryRows({ answer, clockOffsetSeconds, tls, nowMs }: Examination): s
   const rows = [['Key set', withoutQuery(answer.jwksUri)]]
   if (response === undefined) return rows
   rows.push(['Status', String(response.status)])
-  if (answer.outcome.ok) rows.push(['Cache', cacheInWords(answer)])
-  rows.push(['Clock', clockInWords(clockOffsetSeconds)])
+  if (answer.outcome.ok) rows.push(['Cache', formatCache(answer)])
+  rows.push(['Clock', formatClock(clockOffsetSeconds)])
   if (tls === undefined) return rows
   const left = `${daysUntil(tls.validUntil, nowMs)} days`
-  const until = `certificate until ${momentInWords(tls.validUntil)} (${left}), issued by ${tls.issuer}`
+  const until = `certificate until ${formatTime(tls.validUntil)} (${left}), issued by ${tls.issuer}`
   return [...rows, ['TLS', `${tls.protocol}, ${until}`]]
 }
 
 const MAX_HEADER_LENGTH = 120
 
-function cacheInWords({ outcome, response }: KeySetAnswer): string {
+function formatCache({ outcome, response }: KeySetReply): string {
   const said = response?.headers.get('cache-control')?.slice(0, MAX_HEADER_LENGTH)
   const { leftSeconds } = outcome.ok ? outcome.freshness : { leftSeconds: undefined }
   if (said === undefined) return 'no Cache-Control'
   if (leftSeconds === undefined) return `${said}: says not how long it is fresh`
   const age = response?.headers.get('age')?.slice(0, MAX_HEADER_LENGTH)
   const aged = age === undefined ? '' : `, ${age} s old (a cache stands in between)`
-  return `${said}${aged}: fresh for ${durationInWords(leftSeconds)}`
+  return `${said}${aged}: fresh for ${formatDuration(leftSeconds)}`
 }
 
-function clockInWords(offsetSeconds: number | undefined): string {
+function formatClock(offsetSeconds: number | undefined): string {
   if (offsetSeconds === undefined) return 'no Date header to compare with'
   if (offsetSeconds === 0) return 'agrees with ours'
-  const apart = durationInWords(Math.abs(offsetSeconds))
+  const apart = formatDuration(Math.abs(offsetSeconds))
   return `${apart} ${offsetSeconds > 0 ? 'ahead of' : 'behind'} ours`
 }
 
@@ -59,14 +59,14 @@ function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): 
     kid ?? '(no key id)',
     kind,
     bits === undefined ? '-' : `${bits} bits`,
-    ageSeconds === undefined ? '-' : `${durationInWords(ageSeconds)} old`,
+    ageSeconds === undefined ? '-' : `${formatDuration(ageSeconds)} old`,
     usable || reason === undefined ? 'usable' : `not usable: ${UNUSABLE[reason]}`,
   ]
 }
 
 const MAX_CLAIM_LENGTH = 200
 /** A receiver may still refuse an accepted token for one of these reasons. */
-const NOT_ASKED = `${INDENT}not asked: a live denylist (see service-auth denylist), and whether it was used before`
+const NOT_CHECKED = `${INDENT}not asked: a live denylist (see service-auth denylist), and whether it was used before`
 
 function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): string[] {
   const { outcome, reason, status, steps, claims, missingPermission } = verdict
@@ -75,7 +75,7 @@ function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): str
   const results = { passed: 'passed', failed: 'FAILED', not_reached: '-' }
   return [
     `Token ${outcome}${why}`,
-    ...(outcome === 'accepted' ? [NOT_ASKED] : []),
+    ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
     ...columns(
       steps.map(({ step, result }) => [step, results[result], QUESTIONS[step]]),
       INDENT,
@@ -95,7 +95,7 @@ function claimLines(
     source: policy.source,
     token_type: policy.tokenType,
   }
-  const rows = JUDGED_CLAIMS.map((claim) => {
+  const rows = CHECKED_CLAIMS.map((claim) => {
     const value = claims[claim]
     const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_CLAIM_LENGTH)
     return [claim, shown, noteOn(value, demanded[claim], nowMs)]
@@ -109,6 +109,6 @@ function noteOn(value: unknown, demanded: string | undefined, nowMs: number): st
   }
   if (typeof value !== 'number') return ''
   const seconds = nowMs / 1000 - value
-  const apart = durationInWords(Math.abs(seconds))
-  return `${momentInWords(value)}, ${seconds < 0 ? `in ${apart}` : `${apart} ago`}`
+  const apart = formatDuration(Math.abs(seconds))
+  return `${formatTime(value)}, ${seconds < 0 ? `in ${apart}` : `${apart} ago`}`
 }

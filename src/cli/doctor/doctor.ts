@@ -6,7 +6,7 @@ import { POLICY_OPTION, readPolicy } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { doctorLines } from './doctor-lines.js'
 import { type Examination, examine } from './examine.js'
-import type { KeySetAnswer } from './request-key-set.js'
+import type { KeySetReply } from './request-key-set.js'
 
 export const doctor: Command = {
   name: 'doctor',
@@ -17,7 +17,7 @@ export const doctor: Command = {
     'token-stdin': { kind: 'flag', help: 'judge the token on standard input, step by step' },
     strict: { kind: 'flag', help: 'end with 1 for a warning too' },
   },
-  oneMeans: 'a fault was found (with --strict: a warning), or the token is refused',
+  exit1Help: 'a fault was found (with --strict: a warning), or the token is refused',
   examples: [
     'service-auth doctor --policy policy.json',
     'service-auth doctor --policy policy.json --token-stdin < token.txt',
@@ -46,7 +46,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
   return { ...report, exitCode: isWell ? 0 : 1 }
 }
 
-function messageOf({ jwksUri, outcome }: KeySetAnswer): string {
+function messageOf({ jwksUri, outcome }: KeySetReply): string {
   const reason = outcome.ok ? '' : reasonInWords(outcome.failure)
   return `the key set at ${withoutQuery(jwksUri)} is out of reach (${reason})`
 }

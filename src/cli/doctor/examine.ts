@@ -4,9 +4,9 @@ import type { Policy } from '../../verification/policy/policy.js'
 import type { Findings } from '../output/finding-lines.js'
 import { findingsOn, type KeySetFacts } from './key-set-findings.js'
 import { publishedKeys } from './published-key.js'
-import { askKeySet, type KeySetAnswer, type ObservedResponse } from './request-key-set.js'
-import { shakeHands } from './tls-handshake.js'
-import { judgeText, type TokenVerdict } from './token-verdict.js'
+import { type KeySetReply, type ObservedResponse, requestKeySet } from './request-key-set.js'
+import { tlsHandshake } from './tls-handshake.js'
+import { checkToken, type TokenVerdict } from './token-verdict.js'
 
 export interface Examination extends KeySetFacts {
   readonly findings: Findings
@@ -19,8 +19,8 @@ export async function examine(policy: Policy, token: string | undefined): Promis
   const { jwksUri } = policy.keySet
   const isTls = new URL(jwksUri).protocol === 'https:'
   const [answer, tls] = await Promise.all([
-    askKeySet(jwksUri),
-    isTls ? shakeHands(jwksUri) : undefined,
+    requestKeySet(jwksUri),
+    isTls ? tlsHandshake(jwksUri) : undefined,
   ])
   const nowMs = Date.now()
   const { outcome, response } = answer
@@ -32,12 +32,13 @@ export async function examine(policy: Policy, token: string | undefined): Promis
     clockOffsetSeconds: response && clockOffset(response),
     keys: outcome.ok ? publishedKeys(outcome.document, outcome.screened, { policy, nowMs }) : [],
   }
-  const verdict = token === undefined ? undefined : await judgeText(token, policy, sourceOf(answer))
+  const verdict =
+    token === undefined ? undefined : await checkToken(token, policy, sourceOf(answer))
   return { ...facts, findings: findingsOn(facts), verdict }
 }
 
 /** A key source with the fetched keys, so that none is fetched again. */
-function sourceOf({ outcome }: KeySetAnswer): KeySource {
+function sourceOf({ outcome }: KeySetReply): KeySource {
   const keys = outcome.ok ? outcome.screened.keys : undefined
   return {
     current: (kid) => keys?.get(kid),
@@ -58,9 +59,9 @@ const DATE_RESOLUTION_MS = 1000
  */
 export function clockOffset({
   headers,
-  askedAt,
+  requestedAt: askedAt,
   answeredAt,
-}: Pick<ObservedResponse, 'headers' | 'askedAt' | 'answeredAt'>): number | undefined {
+}: Pick<ObservedResponse, 'headers' | 'requestedAt' | 'answeredAt'>): number | undefined {
   const date = Date.parse(headers.get('date') ?? '')
   if (Number.isNaN(date)) return undefined
   // A cache stored the response, with its `Date`, for this long.

@@ -2,13 +2,13 @@ import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import { KEY_SET_PATHS } from '../../verification/key-set/address.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import type { Finding, Findings } from '../output/finding-lines.js'
-import { daysUntil, durationInWords } from '../output/format-time.js'
+import { daysUntil, formatDuration } from '../output/format-time.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
-import type { KeySetAnswer, ObservedResponse } from './request-key-set.js'
+import type { KeySetReply, ObservedResponse } from './request-key-set.js'
 import type { TlsFacts } from './tls-handshake.js'
 
 export interface KeySetFacts {
-  readonly answer: KeySetAnswer
+  readonly answer: KeySetReply
   readonly tls: TlsFacts | undefined
   readonly keys: readonly PublishedKey[]
   readonly clockOffsetSeconds: number | undefined
@@ -16,10 +16,12 @@ export interface KeySetFacts {
   readonly nowMs: number
 }
 
-type Found = Finding & { readonly isFault: boolean }
+type KeySetFinding = Finding & { readonly isFault: boolean }
 
-const fault = (code: string, message: string): Found[] => [{ code, message, isFault: true }]
-const warning = (code: string, message: string): Found[] => [{ code, message, isFault: false }]
+const fault = (code: string, message: string): KeySetFinding[] => [{ code, message, isFault: true }]
+const warning = (code: string, message: string): KeySetFinding[] => [
+  { code, message, isFault: false },
+]
 
 /** Returns the faults and warnings. An unreachable key set is neither, but an error. */
 export function findingsOn(facts: KeySetFacts): Findings {
@@ -43,7 +45,7 @@ const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
   too_many_keys: 'the document has more than 32 keys',
 }
 
-function findingsOnAnswer({ outcome, response }: KeySetAnswer): Found[] {
+function findingsOnAnswer({ outcome, response }: KeySetReply): KeySetFinding[] {
   if (outcome.ok) return []
   const { code } = outcome.failure
   if (code === 'status' && response !== undefined) return findingsOnStatus(response)
@@ -51,7 +53,7 @@ function findingsOnAnswer({ outcome, response }: KeySetAnswer): Found[] {
   return message === undefined ? [] : fault(code, message)
 }
 
-function findingsOnStatus({ status, headers }: ObservedResponse): Found[] {
+function findingsOnStatus({ status, headers }: ObservedResponse): KeySetFinding[] {
   const location = headers.get('location')
   if (location === null || status < 300 || status > 399) {
     const hint = status === 404 ? `: look at issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}` : ''
@@ -67,7 +69,7 @@ function findingsOnStatus({ status, headers }: ObservedResponse): Found[] {
 
 const MIN_CERTIFICATE_DAYS = 14
 
-function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): Found[] {
+function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): KeySetFinding[] {
   const { protocol, hostname } = new URL(answer.jwksUri)
   if (protocol === 'http:') {
     const isLoopback = hostname === 'localhost' || /^(\[::1\]|127\.[\d.]+)$/.test(hostname)
@@ -82,7 +84,7 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): Found[] {
   return warning('certificate_ending', `the certificate ends in ${days} days`)
 }
 
-function findingsOnKeys({ answer, keys, policy }: KeySetFacts): Found[] {
+function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] {
   if (!answer.outcome.ok) return []
   const unusable = keys.filter(isUnusableByItself).flatMap(({ kid, reason }) => {
     const because = reason === undefined ? '' : `: ${UNUSABLE[reason]}`
@@ -96,7 +98,7 @@ function findingsOnKeys({ answer, keys, policy }: KeySetFacts): Found[] {
 const isUnusableByItself = ({ usable, reason }: PublishedKey): boolean =>
   !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
 
-function findingsOnGoodKeys(good: readonly PublishedKey[], policy: Policy): Found[] {
+function findingsOnGoodKeys(good: readonly PublishedKey[], policy: Policy): KeySetFinding[] {
   if (good.length === 0) return fault('no_usable_key', 'no key may verify RS256 signatures')
   if (good.every(({ kind }) => kind === 'static')) {
     return policy.staticKeys === 'refuse'
@@ -114,7 +116,7 @@ const SHORT_SECONDS = 60
 /** The longest `max-age` that the core sends, because it rotates its keys weekly. */
 const LONG_SECONDS = 604_800
 
-function findingsOnFreshness({ outcome }: KeySetAnswer): Found[] {
+function findingsOnFreshness({ outcome }: KeySetReply): KeySetFinding[] {
   if (!outcome.ok) return []
   const { leftSeconds, maxAgeSeconds = 0 } = outcome.freshness
   if (leftSeconds === undefined) {
@@ -124,7 +126,7 @@ function findingsOnFreshness({ outcome }: KeySetAnswer): Found[] {
     )
   }
   if (leftSeconds < SHORT_SECONDS) {
-    const left = durationInWords(leftSeconds)
+    const left = formatDuration(leftSeconds)
     return warning(
       'max_age_short',
       `fresh for ${left} only: no receiver outlives a longer outage (the core says so little in ` +
@@ -138,9 +140,9 @@ function findingsOnFreshness({ outcome }: KeySetAnswer): Found[] {
   )
 }
 
-function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): Found[] {
+function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): KeySetFinding[] {
   if (offset === undefined || Math.abs(offset) <= policy.clockToleranceSeconds) return []
-  const apart = durationInWords(Math.abs(offset))
+  const apart = formatDuration(Math.abs(offset))
   const tolerance = `more than the tolerance of ${policy.clockToleranceSeconds} s`
   if (offset < 0) {
     return warning(

@@ -5,7 +5,7 @@ import {
 } from '../../verification/key-set/fetch-key-set.js'
 import { type Screened, screenKeySet } from '../../verification/key-set/usable-keys.js'
 
-export interface KeySetAnswer {
+export interface KeySetReply {
   readonly jwksUri: string
   /** Absent if there was no response. */
   readonly response?: ObservedResponse
@@ -16,7 +16,7 @@ export interface ObservedResponse {
   readonly status: number
   readonly headers: Headers
   /** Milliseconds since the epoch, by our clock. */
-  readonly askedAt: number
+  readonly requestedAt: number
   readonly answeredAt: number
 }
 
@@ -33,12 +33,17 @@ type KeySetOutcome =
 const TIMEOUT_MS = 3000
 
 /** Requests a key set once, with the code of a receiver, and records the response. */
-export async function askKeySet(jwksUri: string): Promise<KeySetAnswer> {
+export async function requestKeySet(jwksUri: string): Promise<KeySetReply> {
   let response: ObservedResponse | undefined
   const observedFetch: typeof globalThis.fetch = async (input, init) => {
     const askedAt = Date.now()
     const answer = await globalThis.fetch(input, init)
-    response = { status: answer.status, headers: answer.headers, askedAt, answeredAt: Date.now() }
+    response = {
+      status: answer.status,
+      headers: answer.headers,
+      requestedAt: askedAt,
+      answeredAt: Date.now(),
+    }
     return answer
   }
   const outcome = await outcomeOf(jwksUri, observedFetch)
@@ -48,7 +53,7 @@ export async function askKeySet(jwksUri: string): Promise<KeySetAnswer> {
 async function outcomeOf(
   jwksUri: string,
   fetch: typeof globalThis.fetch,
-): Promise<KeySetAnswer['outcome']> {
+): Promise<KeySetReply['outcome']> {
   try {
     const result = await exchange({
       jwksUri,

@@ -19,7 +19,7 @@ const TIMEOUT_MS = 3000
  * `fetch` does not expose the certificate. Resolves to `undefined` if it gets no certificate within
  * 3 s.
  */
-export function shakeHands(address: string): Promise<TlsFacts | undefined> {
+export function tlsHandshake(address: string): Promise<TlsFacts | undefined> {
   const { hostname, port } = new URL(address)
   const host = hostname.replace(/^\[|\]$/g, '')
   return new Promise((resolve) => {

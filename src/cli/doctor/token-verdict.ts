@@ -24,7 +24,7 @@ export interface TokenVerdict {
 export type StepResult = 'passed' | 'failed' | 'not_reached'
 
 /** The claims that a policy checks. Other claims may hold private data. */
-export const JUDGED_CLAIMS: readonly Step[] = STEPS.slice(
+export const CHECKED_CLAIMS: readonly Step[] = STEPS.slice(
   STEPS.indexOf('iss'),
   STEPS.indexOf('jti') + 1,
 )
@@ -35,7 +35,7 @@ const SCHEME = /^bearer /i
  * Returns the decision of `admit` on a token, with or without `Bearer ` before it, and the step
  * that made the decision.
  */
-export async function judgeText(
+export async function checkToken(
   text: string,
   policy: Policy,
   keySource: KeySource,
@@ -81,6 +81,6 @@ async function claimsOf(token: string, keySource: KeySource): Promise<Record<str
   const screened = screenToken(token)
   const verified = screened.ok ? await verifyToken(screened.value, keySource) : screened
   const members = verified.ok ? verified.value.payload.members : {}
-  const judged = JUDGED_CLAIMS.filter((claim) => members[claim] !== undefined)
+  const judged = CHECKED_CLAIMS.filter((claim) => members[claim] !== undefined)
   return Object.fromEntries(judged.map((claim) => [claim, members[claim]]))
 }

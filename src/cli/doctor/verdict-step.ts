@@ -49,9 +49,9 @@ export const QUESTIONS: Record<Step, string> = {
 }
 
 /** A step, or a marker: the refusal's claim is the step, or another guard refuses. */
-type Deciding = Step | 'the claim' | 'another guard'
+type DecidingStep = Step | 'the claim' | 'another guard'
 
-const DECIDED_AT: Record<Reason, Deciding> = {
+const DECIDED_AT: Record<Reason, DecidingStep> = {
   credentials_missing: 'bearer',
   authorization_repeated: 'bearer',
   authorization_malformed: 'bearer',

@@ -41,8 +41,8 @@ export interface Screen {
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 130
 
 /**
- * The result of a command. Exit code 0: all is well; 1: a fault, see `oneMeans`; others:
- * `otherExitCodes`.
+ * The result of a command. Exit code 0: all is well; 1: a fault, see `exit1Help`; others:
+ * `exitCodeHelp`.
  */
 export interface CommandResult extends Report {
   readonly exitCode: ExitCode
@@ -63,9 +63,9 @@ export interface Command {
   /** The options in the groups of the help. Default: one group. */
   readonly optionGroups?: readonly OptionGroup[]
   /** The meaning of exit code 1. */
-  readonly oneMeans: string
+  readonly exit1Help: string
   /** The exit codes that only this command has, or that have another meaning for it. */
-  readonly otherExitCodes?: readonly (readonly [code: string, meaning: string])[]
+  readonly exitCodeHelp?: readonly (readonly [code: string, meaning: string])[]
   /** Whole command lines. */
   readonly examples: readonly string[]
   /** @throws CommandFailure for the exit codes 2 and 3. */

@@ -36,7 +36,7 @@ export const helpOn = (command: Command): string[] => [
   ...optionHelp(command),
   '',
   'Exit codes:',
-  ...exitCodes(command.oneMeans, command.otherExitCodes),
+  ...exitCodes(command.exit1Help, command.exitCodeHelp),
   '',
   'Examples:',
   ...command.examples.map((line) => INDENT + line),
@@ -63,12 +63,12 @@ const optionLines = (specs: OptionSpecs): string[] =>
     INDENT,
   )
 
-const exitCodes = (oneMeans: string, others: Command['otherExitCodes'] = []): string[] =>
+const exitCodes = (exit1Help: string, others: Command['exitCodeHelp'] = []): string[] =>
   columns(
     [
       ...new Map([
         ['0', 'all is well'],
-        ['1', oneMeans],
+        ['1', exit1Help],
         ['2', 'command, file or value wrong; nothing changed'],
         ['3', 'out of reach; nothing changed, or said to be unknown'],
         ...others,

@@ -41,8 +41,8 @@ export const migrateWith = (parts: MigrateParts): Command => ({
   maxValues: 1,
   options: MIGRATE_OPTIONS,
   optionGroups: MIGRATE_OPTION_GROUPS,
-  oneMeans: 'the preflight has objections; nothing was staged',
-  otherExitCodes: [
+  exit1Help: 'the preflight has objections; nothing was staged',
+  exitCodeHelp: [
     ['2', 'command, source, corrections or journal wrong, or in use'],
     ['3', 'the core cannot be asked, or answers what it must not'],
     ['4', 'records wait for corrections; see the report'],

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
 import type { IdentityReport, MigrationReport } from '../../migration/run/report.js'
 import { columns } from '../output/columns.js'
-import { durationInWords, momentInWords } from '../output/format-time.js'
+import { formatDuration, formatTime } from '../output/format-time.js'
 import { countsThatAre, numberInWords } from './format-counts.js'
 import { ACCOUNTS_FILE, NEEDS_PERSON_FILE, REPORT_FILE } from './report-files.js'
 import { stalledRowLines } from './stalled-rows.js'
@@ -36,10 +36,10 @@ export function summaryLines(
   { identities, counts, startedAt, reportedAt }: MigrationReport,
   standing: string,
 ): string[] {
-  const lasted = durationInWords(Math.max(0, reportedAt - startedAt) / 1000)
+  const lasted = formatDuration(Math.max(0, reportedAt - startedAt) / 1000)
   return columns([
     ['State', standing],
-    ['Begun', `${momentInWords(Math.floor(startedAt / 1000))}, ${lasted} before this report`],
+    ['Begun', `${formatTime(Math.floor(startedAt / 1000))}, ${lasted} before this report`],
     ['Identities', numberInWords(identities)],
     ...countsThatAre(counts).map(([name, count]) => [`  ${name}`, count]),
   ])

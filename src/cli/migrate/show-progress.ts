@@ -1,6 +1,6 @@
 import type { MigrationProgress } from '../../migration/run/progress.js'
 import type { CommandContext, Screen } from '../frame/command.js'
-import { durationInWords } from '../output/format-time.js'
+import { formatDuration } from '../output/format-time.js'
 import { countsInWords, countsThatAre, numberInWords } from './format-counts.js'
 import { type Measure, measure } from './phase-progress.js'
 
@@ -164,4 +164,4 @@ const rateInWords = (rate: number): string =>
   rate < 1 ? `${numberInWords(Math.round(rate * 60))}/min` : `${numberInWords(Math.round(rate))}/s`
 
 const timeLeft = ({ done, total }: Measure, rate: number): string =>
-  `${durationInWords((total - done) / rate)} left`
+  `${formatDuration((total - done) / rate)} left`

@@ -5,7 +5,7 @@ const UNITS = [
 ] as const
 
 /** Formats seconds for people, in whole units of the largest unit that fits at least twice. */
-export function durationInWords(seconds: number): string {
+export function formatDuration(seconds: number): string {
   const whole = Math.round(seconds)
   const [unit, size] = UNITS.find(([, size]) => whole >= 2 * size) ?? ['s', 1]
   return `${Math.floor(whole / size)} ${unit}`
@@ -16,7 +16,7 @@ export const daysUntil = (seconds: number, nowMs: number): number =>
   Math.floor((seconds - nowMs / 1000) / 86_400)
 
 /** Formats a time in seconds since the epoch, in UTC. */
-export function momentInWords(seconds: number): string {
+export function formatTime(seconds: number): string {
   const moment = new Date(seconds * 1000)
   return Number.isFinite(moment.getTime())
     ? moment.toISOString().replace('.000Z', 'Z')
@@ -24,9 +24,9 @@ export function momentInWords(seconds: number): string {
 }
 
 /** The value of a denylist entry, which is a moment for `issued-before`. */
-export const valueInWords = (value: string | number): string =>
-  typeof value === 'number' ? momentInWords(value) : value
+export const formatValue = (value: string | number): string =>
+  typeof value === 'number' ? formatTime(value) : value
 
 /** The end of a denylist entry. */
-export const untilInWords = (until: number | null): string =>
-  until === null ? 'forever' : momentInWords(until)
+export const formatUntil = (until: number | null): string =>
+  until === null ? 'forever' : formatTime(until)

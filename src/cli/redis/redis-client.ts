@@ -45,7 +45,7 @@ export async function withRedis<T>(
   const given = context.arguments
   const timeout = given.text('timeout') ?? DEFAULT_TIMEOUT
   const timeoutMs = parseDuration('--timeout', timeout, TIMEOUT_RANGE)
-  const place = await readRedisPlace(context)
+  const place = await readRedisTarget(context)
   const client = openClient(await loadIoredis(), place)
   // Without a listener, ioredis prints errors with the data that was sent.
   client.on('error', () => {})
@@ -70,7 +70,7 @@ async function loadIoredis(): Promise<Ioredis> {
 type RedisSettings = RedisOptions & { replyMapping?: 'legacy' }
 type ClusterSettings = NonNullable<ConstructorParameters<typeof Cluster>[1]>
 
-function openClient({ Cluster, Redis }: Ioredis, place: RedisPlace): Redis | Cluster {
+function openClient({ Cluster, Redis }: Ioredis, place: RedisTarget): Redis | Cluster {
   const lazily = { ...place.options, lazyConnect: true }
   try {
     if (place.kind === 'cluster') {
@@ -85,7 +85,7 @@ function openClient({ Cluster, Redis }: Ioredis, place: RedisPlace): Redis | Clu
 }
 
 /** The location of Redis; `options` are the other members of the file, for ioredis. */
-type RedisPlace = { readonly options: object } & (
+type RedisTarget = { readonly options: object } & (
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'cluster'; readonly nodes: ClusterNode[] }
   | { readonly kind: 'options' }
@@ -96,12 +96,12 @@ type RedisPlace = { readonly options: object } & (
  *
  * @throws CommandFailure (2), without any part of either.
  */
-async function readRedisPlace({
+async function readRedisTarget({
   arguments: given,
   env,
-}: Pick<CommandContext, 'arguments' | 'env'>): Promise<RedisPlace> {
+}: Pick<CommandContext, 'arguments' | 'env'>): Promise<RedisTarget> {
   const path = given.text('redis')
-  if (path !== undefined) return placeOf(await readJsonFile('--redis', path, 'secret'))
+  if (path !== undefined) return targetOf(await readJsonFile('--redis', path, 'secret'))
   const url = env['REDIS_URL']
   if (!url)
     throw usageError(
@@ -136,21 +136,21 @@ const MAX_PORT = 65_535
 
 const isPort = (value: unknown): boolean => isWhole(value) && Number(value) <= MAX_PORT
 
-const SHAPE =
+const FILE_FORM =
   'the file of --redis must hold one of { "url" }, { "cluster": [...] } or options of ioredis ' +
   'with "host", "path" or "sentinels"'
 
 /** Without one of them, ioredis would connect to localhost. */
-const WHERE = ['host', 'path', 'sentinels']
+const TARGET_OPTIONS = ['host', 'path', 'sentinels']
 
 /** `url` and `cluster` may have further ioredis options next to them. */
-function placeOf(document: unknown): RedisPlace {
-  if (!isRecord(document)) throw usageError('redis_options', SHAPE)
+function targetOf(document: unknown): RedisTarget {
+  if (!isRecord(document)) throw usageError('redis_options', FILE_FORM)
   const { url, cluster, ...options } = document
   checkOptions(options)
-  const isElsewhere = WHERE.some((name) => Object.hasOwn(options, name))
+  const isElsewhere = TARGET_OPTIONS.some((name) => Object.hasOwn(options, name))
   const ways = [url !== undefined, cluster !== undefined, isElsewhere].filter(Boolean)
-  if (ways.length !== 1) throw usageError('redis_options', SHAPE)
+  if (ways.length !== 1) throw usageError('redis_options', FILE_FORM)
   if (isElsewhere) return { kind: 'options', options }
   if (url === undefined) return { kind: 'cluster', nodes: nodesOf(cluster), options }
   if (!isRedisUrl(url))

@@ -1,26 +1,26 @@
 import type { RecordView, Resolution } from '../../idempotency/leased/record-view.js'
 import { type CommandFailure, usageError } from '../frame/command-failure.js'
-import { durationInWords } from '../output/format-time.js'
+import { formatDuration } from '../output/format-time.js'
 import type { KeyAccess } from './encryption-keys.js'
 
-type Ending = Resolution['type']
+type ResolutionType = Resolution['type']
 
 /** Formats milliseconds for people, rounded up to whole seconds first. */
-export const leftInWords = (ms: number): string => durationInWords(Math.ceil(ms / 1000))
+export const formatTimeLeft = (ms: number): string => formatDuration(Math.ceil(ms / 1000))
 
 /** Describes a record, as the end of a sentence that begins with "it is". */
-export function stateInWords(view: RecordView): string {
+export function formatState(view: RecordView): string {
   const { state, leaseLeftMs = 0, recordVersion } = view
   switch (state) {
     case 'running':
-      return `running, and its lease has ${leftInWords(leaseLeftMs)} left`
+      return `running, and its lease has ${formatTimeLeft(leaseLeftMs)} left`
     case 'abandoned':
       return 'abandoned: its run is gone, and nobody knows whether it has happened'
     case 'finished':
       return 'finished: it has its answer'
     case 'not_stored':
       return leaseLeftMs > 0
-        ? `not stored: its response still flows, and its lease has ${leftInWords(leaseLeftMs)} left`
+        ? `not stored: its response still flows, and its lease has ${formatTimeLeft(leaseLeftMs)} left`
         : 'not stored: it has happened, but its answer was too large to keep, or was streamed'
     case 'freed':
       return 'freed: nothing has happened, and the next retry runs'
@@ -38,8 +38,8 @@ export function stateInWords(view: RecordView): string {
 const isDamaged = ({ fence }: RecordView): boolean => fence === 0
 
 /** Returns a sentence that says why the record may not end this way; `undefined` if it may. */
-export function obstacleTo(ending: Ending, view: RecordView): string | undefined {
-  const is = `it is ${stateInWords(view)}`
+export function whyNotSettleable(ending: ResolutionType, view: RecordView): string | undefined {
+  const is = `it is ${formatState(view)}`
   switch (view.state) {
     case 'abandoned':
       return undefined
@@ -56,42 +56,42 @@ export function obstacleTo(ending: Ending, view: RecordView): string | undefined
 }
 
 /** Whether there is an encrypted result, but no keys to check whether it can be decrypted. */
-export const isSealedFor = (access: KeyAccess, { state, keyId }: RecordView): boolean =>
+export const needsKeys = (access: KeyAccess, { state, keyId }: RecordView): boolean =>
   access.type !== 'keys' && state === 'finished' && keyId !== undefined
 
 /** Whether there are keys, but not the key of the record. */
-export const lacksKeyOf = (access: KeyAccess, { keyId }: RecordView): boolean =>
+export const isKeyMissing = (access: KeyAccess, { keyId }: RecordView): boolean =>
   access.type === 'keys' && keyId !== undefined && !Object.hasOwn(access.keys.keys, keyId)
 
 /** Whether an unreadable result may be valid, because its key is not among the given ones. */
-export const isLockedFor = (access: KeyAccess, view: RecordView): boolean =>
-  view.state === 'unreadable' && lacksKeyOf(access, view)
+export const isUndecryptable = (access: KeyAccess, view: RecordView): boolean =>
+  view.state === 'unreadable' && isKeyMissing(access, view)
 
 /**
  * Whether there are keys, but the record's store does not encrypt. The receivers that read the
  * answer may have no keys either.
  */
-export const isPlainFor = (access: KeyAccess, { keyId }: RecordView): boolean =>
+export const isUnencrypted = (access: KeyAccess, { keyId }: RecordView): boolean =>
   access.type === 'keys' && keyId === undefined && access.keys.readUnencrypted !== false
 
 /** Returns the fault of the keys that are given with `--done`, or missing. */
-export function faultOfKeys(access: KeyAccess, view: RecordView): CommandFailure | undefined {
+export function keysError(access: KeyAccess, view: RecordView): CommandFailure | undefined {
   const { keyId, state } = view
-  if (isPlainFor(access, view) && obstacleTo('finished', view) === undefined) {
+  if (isUnencrypted(access, view) && whyNotSettleable('finished', view) === undefined) {
     return usageError(
       'usage',
       'the record is not of an encrypted store: leave out --keys or, where receivers give no ' +
         'plain answer, say "readUnencrypted": false in its file',
     )
   }
-  if (isLockedFor(access, view)) {
+  if (isUndecryptable(access, view)) {
     return usageError(
       'file',
       `the file of --keys lacks ${keyId}, and only with it is it known whether the result opens`,
     )
   }
   if (access.type === 'keys' || keyId === undefined) return undefined
-  if (!isSealedFor(access, view) && obstacleTo('finished', view) !== undefined) return undefined
+  if (!needsKeys(access, view) && whyNotSettleable('finished', view) !== undefined) return undefined
   if (state === 'finished' || state === 'unreadable') {
     return usageError(
       'usage',

@@ -1,19 +1,19 @@
 import type { RecordView } from '../../idempotency/leased/record-view.js'
 import type { Arguments } from '../frame/arguments.js'
 import { columns } from '../output/columns.js'
-import { durationInWords, momentInWords } from '../output/format-time.js'
+import { formatDuration, formatTime } from '../output/format-time.js'
 import type { KeyAccess } from './encryption-keys.js'
 import {
-  isLockedFor,
-  isPlainFor,
-  isSealedFor,
-  lacksKeyOf,
-  leftInWords,
-  obstacleTo,
-  stateInWords,
+  formatState,
+  formatTimeLeft,
+  isKeyMissing,
+  isUndecryptable,
+  isUnencrypted,
+  needsKeys,
+  whyNotSettleable,
 } from './settle-checks.js'
 
-export interface Shown {
+export interface ShownRecord {
   readonly record: string
   readonly view: RecordView
   readonly access: KeyAccess
@@ -22,22 +22,25 @@ export interface Shown {
 }
 
 /** The record and the commands that may end it, without the content of its result. */
-export const linesOn = (shown: Shown): string[] => [...columns(rowsOn(shown)), ...waysOut(shown)]
+export const recordLines = (shown: ShownRecord): string[] => [
+  ...columns(recordRows(shown)),
+  ...nextCommands(shown),
+]
 
 type Row = readonly [name: string, text: string]
 
-function rowsOn(shown: Shown): Row[] {
+function recordRows(shown: ShownRecord): Row[] {
   const { record, view, nowMs } = shown
   const { begunAt, leaseLeftMs, expiresInMs, resultBytes, keyId, fence } = view
-  const begun = (at: number): string => `${momentInWords(at)}, ${agoInWords(at, nowMs)}`
+  const begun = (at: number): string => `${formatTime(at)}, ${formatAgo(at, nowMs)}`
   return [
     ['record', record],
-    ['state', stateInWords(view)],
+    ['state', formatState(view)],
     ...row('begun', begunAt, begun),
-    ...row('lease', leaseLeftMs, (ms) => `${leftInWords(ms)} left`),
-    ['forgotten', expiresInMs === undefined ? 'never' : `in ${leftInWords(expiresInMs)}`],
+    ...row('lease', leaseLeftMs, (ms) => `${formatTimeLeft(ms)} left`),
+    ['forgotten', expiresInMs === undefined ? 'never' : `in ${formatTimeLeft(expiresInMs)}`],
     ...row('result', resultBytes, (bytes) => `${bytes} bytes`),
-    ...row('key', keyId, (id) => keyInWords(id, shown)),
+    ...row('key', keyId, (id) => formatKey(id, shown)),
     ['fence', String(fence)],
   ]
 }
@@ -47,17 +50,17 @@ const row = <T>(name: string, value: T | undefined, inWords: (value: T) => strin
   value === undefined ? [] : [[name, inWords(value)]]
 
 /** Redis's clock may be ahead of ours. */
-const agoInWords = (seconds: number, nowMs: number): string =>
-  `${durationInWords(Math.max(0, nowMs / 1000 - seconds))} ago`
+const formatAgo = (seconds: number, nowMs: number): string =>
+  `${formatDuration(Math.max(0, nowMs / 1000 - seconds))} ago`
 
-function keyInWords(keyId: string, { view, access }: Shown): string {
-  if (isSealedFor(access, view)) return `${keyId}; with --keys it is known whether it opens`
-  return lacksKeyOf(access, view) ? `${keyId}, which the file of --keys lacks` : keyId
+function formatKey(keyId: string, { view, access }: ShownRecord): string {
+  if (needsKeys(access, view)) return `${keyId}; with --keys it is known whether it opens`
+  return isKeyMissing(access, view) ? `${keyId}, which the file of --keys lacks` : keyId
 }
 
-function waysOut(shown: Shown): string[] {
+function nextCommands(shown: ShownRecord): string[] {
   const { view, access } = shown
-  if (isLockedFor(access, view)) {
+  if (isUndecryptable(access, view)) {
     return [
       '',
       `Only with the key ${view.keyId} is it known whether the result opens: add it to the file of --keys.`,
@@ -65,11 +68,11 @@ function waysOut(shown: Shown): string[] {
     ]
   }
   const ways: string[] = []
-  if (obstacleTo('freed', view) === undefined) {
+  if (whyNotSettleable('freed', view) === undefined) {
     ways.push('', 'Nothing has happened, and the next retry shall run:')
     ways.push(`  ${commandOn(shown, ['--free'])}`)
   }
-  if (obstacleTo('finished', view) === undefined) {
+  if (whyNotSettleable('finished', view) === undefined) {
     const isWithoutKeys = view.keyId !== undefined && access.type === 'none'
     const keys = isWithoutKeys ? ['--keys', 'FILE'] : []
     const answer = ['--done', 'STATUS', '--header', "'content-type: application/json'"]
@@ -79,14 +82,14 @@ function waysOut(shown: Shown): string[] {
   return ways
 }
 
-const CARRIED_OVER = ['redis', 'prefix', 'timeout', 'keys']
+const REPEATED_OPTIONS = ['redis', 'prefix', 'timeout', 'keys']
 
 /** A command line for the shell. */
-function commandOn(shown: Shown, words: readonly string[]): string {
+function commandOn(shown: ShownRecord, words: readonly string[]): string {
   const { record, view, access, arguments: given } = shown
-  const carried = CARRIED_OVER.flatMap((name) => {
+  const carried = REPEATED_OPTIONS.flatMap((name) => {
     const text = given.text(name)
-    const isUnwanted = text === undefined || (name === 'keys' && isPlainFor(access, view))
+    const isUnwanted = text === undefined || (name === 'keys' && isUnencrypted(access, view))
     return isUnwanted ? [] : [`--${name}=${quotedForShell(text)}`]
   })
   const end = record.startsWith('-') ? ['--', record] : []

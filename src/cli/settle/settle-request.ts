@@ -8,7 +8,7 @@ import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import { usageError } from '../frame/command-failure.js'
 import { readBytes } from '../input/private-file.js'
 
-export const ORDER_OPTIONS: OptionSpecs = {
+export const REQUEST_OPTIONS: OptionSpecs = {
   fence: { kind: 'text', value: 'N', help: 'change it, while its fence is the one that was shown' },
   free: { kind: 'flag', help: 'nothing has happened: the next retry runs' },
   done: { kind: 'text', value: 'STATUS', help: 'it has happened: retries get this answer' },
@@ -22,7 +22,7 @@ export const ORDER_OPTIONS: OptionSpecs = {
 }
 
 /** The requested end of a record; none if the record is only shown. */
-export type Order =
+export type SettleRequest =
   | { readonly type: 'freed'; readonly fence: number }
   | { readonly type: 'finished'; readonly fence: number; readonly result: Uint8Array }
 
@@ -30,7 +30,7 @@ const FENCE_FORM = /^(?:0|[1-9]\d*)$/
 const STATUS_FORM = /^\d{3}$/
 
 /** @throws CommandFailure (2) */
-export async function readOrder(given: Arguments): Promise<Order | undefined> {
+export async function readSettleRequest(given: Arguments): Promise<SettleRequest | undefined> {
   const isFree = given.flag('free')
   const status = given.text('done')
   const isDone = status !== undefined

@@ -6,9 +6,9 @@ import { unreachableError } from '../frame/command-failure.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
 import { KEYS_OPTIONS, type KeyAccess, keeperFor, readKeyAccess } from './encryption-keys.js'
 import { RECORD_OPTIONS, readRecordName } from './record-name.js'
-import { faultOfKeys, obstacleTo, stateInWords } from './settle-checks.js'
-import { linesOn } from './settle-lines.js'
-import { ORDER_OPTIONS, type Order, readOrder } from './settle-request.js'
+import { formatState, keysError, whyNotSettleable } from './settle-checks.js'
+import { recordLines } from './settle-lines.js'
+import { REQUEST_OPTIONS, readSettleRequest, type SettleRequest } from './settle-request.js'
 
 export const settle: Command = {
   name: 'settle',
@@ -22,8 +22,8 @@ export const settle: Command = {
     '--key-stdin --caller NAME --method M --mount PATH --route PATTERN [...]',
   ],
   maxValues: 1,
-  options: { ...ORDER_OPTIONS, ...KEYS_OPTIONS, ...RECORD_OPTIONS, ...REDIS_OPTIONS },
-  oneMeans: 'there is no such record, or it is in another state; nothing changed',
+  options: { ...REQUEST_OPTIONS, ...KEYS_OPTIONS, ...RECORD_OPTIONS, ...REDIS_OPTIONS },
+  exit1Help: 'there is no such record, or it is in another state; nothing changed',
   examples: [
     'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr',
     'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --free',
@@ -31,7 +31,7 @@ export const settle: Command = {
   ],
   async run(context) {
     const { arguments: given } = context
-    const order = await readOrder(given)
+    const order = await readSettleRequest(given)
     const access = await readKeyAccess(given)
     const record = await readRecordName(context)
     return await withRedis(context, async ({ client, prefix, timeoutMs }) => {
@@ -46,87 +46,95 @@ export const settle: Command = {
   },
 }
 
-interface Work {
+interface RecordContext {
   readonly context: Pick<CommandContext, 'arguments'>
   readonly keeper: RecordKeeper
   readonly access: KeyAccess
   readonly record: string
 }
 
-async function settleOne(work: Work, order: Order | undefined): Promise<CommandResult> {
+async function settleOne(
+  work: RecordContext,
+  order: SettleRequest | undefined,
+): Promise<CommandResult> {
   const { context, access, record } = work
-  const view = await look(work)
-  if (view === undefined) return notDone({ record }, 'there is no such record, or not any more')
+  const view = await readView(work)
+  if (view === undefined) return notSettled({ record }, 'there is no such record, or not any more')
   if (order === undefined) {
     const shown = { record, view, access, arguments: context.arguments, nowMs: Date.now() }
-    return { exitCode: 0, lines: linesOn(shown), json: { record, view } }
+    return { exitCode: 0, lines: recordLines(shown), json: { record, view } }
   }
   if (order.fence !== view.fence) {
-    const why = `it has another fence now, ${view.fence}, and is ${stateInWords(view)}`
-    return notDone({ record, view }, `nothing was changed: ${why}`)
+    const why = `it has another fence now, ${view.fence}, and is ${formatState(view)}`
+    return notSettled({ record, view }, `nothing was changed: ${why}`)
   }
-  const keysFault = order.type === 'finished' ? faultOfKeys(access, view) : undefined
+  const keysFault = order.type === 'finished' ? keysError(access, view) : undefined
   if (keysFault !== undefined) throw keysFault
-  const obstacle = obstacleTo(order.type, view)
-  if (obstacle !== undefined) return notDone({ record, view }, `nothing was changed: ${obstacle}`)
+  const obstacle = whyNotSettleable(order.type, view)
+  if (obstacle !== undefined)
+    return notSettled({ record, view }, `nothing was changed: ${obstacle}`)
   if (!(await resolve(work, order))) return changedMeanwhile(work)
   return {
     exitCode: 0,
-    lines: [doneInWords(work, order, view)],
+    lines: [formatSettled(work, order, view)],
     json: { record, view, done: order.type },
   }
 }
 
-function doneInWords({ access }: Work, { type }: Order, { state, keyId }: RecordView): string {
-  if (type === 'finished' && access.type === 'unencrypted') return PLAIN_IN_WORDS
+function formatSettled(
+  { access }: RecordContext,
+  { type }: SettleRequest,
+  { state, keyId }: RecordView,
+): string {
+  if (type === 'finished' && access.type === 'unencrypted') return UNENCRYPTED_LINE
   const isReplaced = state === 'unreadable' && keyId !== undefined
-  return DONE_IN_WORDS[type] + (isReplaced ? `, instead of the one encrypted by ${keyId}` : '')
+  return SETTLED_LINES[type] + (isReplaced ? `, instead of the one encrypted by ${keyId}` : '')
 }
 
 /** The record in the output of `--json`; `view` is the record as it was read. */
-interface Found {
+interface RecordSnapshot {
   readonly record: string
   readonly view?: RecordView
 }
 
-const DONE_IN_WORDS = {
+const SETTLED_LINES = {
   freed: 'freed: nothing has happened, and the next retry runs',
   finished: 'finished: it has happened, and retries get this answer',
 }
 
-const PLAIN_IN_WORDS =
+const UNENCRYPTED_LINE =
   'finished: it has happened, and receivers with readUnencrypted give retries this answer'
 
-const notDone = (found: Found, complaint: string): CommandResult => ({
+const notSettled = (found: RecordSnapshot, complaint: string): CommandResult => ({
   exitCode: 1,
   lines: [],
   json: { ...found },
   complaint,
 })
 
-async function changedMeanwhile(work: Work): Promise<CommandResult> {
+async function changedMeanwhile(work: RecordContext): Promise<CommandResult> {
   const { record } = work
-  const view = await look(work)
-  const now = view === undefined ? 'is gone' : `is ${stateInWords(view)} (fence ${view.fence})`
+  const view = await readView(work)
+  const now = view === undefined ? 'is gone' : `is ${formatState(view)} (fence ${view.fence})`
   const found = view === undefined ? { record } : { record, view }
-  return notDone(found, `nothing was changed: meanwhile it has changed, and ${now}`)
+  return notSettled(found, `nothing was changed: meanwhile it has changed, and ${now}`)
 }
 
 /** @throws CommandFailure (3) if Redis does not answer. */
-async function look({ keeper, record }: Work): Promise<RecordView | undefined> {
+async function readView({ keeper, record }: RecordContext): Promise<RecordView | undefined> {
   try {
     return await keeper.inspect(record)
   } catch (error) {
-    throw unchanged(error)
+    throw unchangedError(error)
   }
 }
 
 /** @throws CommandFailure (3) if Redis does not answer. */
-async function resolve({ keeper, record }: Work, order: Order): Promise<boolean> {
+async function resolve({ keeper, record }: RecordContext, order: SettleRequest): Promise<boolean> {
   try {
     return await keeper.resolve(record, order.fence, order)
   } catch (error) {
-    if (!(error instanceof NotConfirmed && error.mayHaveRun)) throw unchanged(error)
+    if (!(error instanceof NotConfirmed && error.mayHaveRun)) throw unchangedError(error)
     throw unreachableError(
       'store_unavailable',
       `it is not known whether it was written; look again: service-auth settle ${argumentOf(record)}`,
@@ -138,7 +146,7 @@ async function resolve({ keeper, record }: Work, order: Order): Promise<boolean>
 const argumentOf = (record: string): string => (record.startsWith('-') ? `-- ${record}` : record)
 
 /** Adds to an error that nothing was changed. A `TypeError` is a defect of the command. */
-function unchanged(error: unknown): unknown {
+function unchangedError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof TypeError) return error
   return unreachableError('store_unavailable', `${error.message}; nothing was changed`)
 }

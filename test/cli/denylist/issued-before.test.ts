@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { readCutOff } from '../../../src/cli/denylist/issued-before.js'
+import { readIssuedBefore } from '../../../src/cli/denylist/issued-before.js'
 import { readArguments } from '../../../src/cli/frame/arguments.js'
 
 const TOLERANCE = { tolerance: { kind: 'text', help: 'of clocks' } } as const
 
 const read = (text: string, ...argv: string[]) =>
-  readCutOff(text, readArguments(argv, { options: TOLERANCE, maxValues: 0 }))
+  readIssuedBefore(text, readArguments(argv, { options: TOLERANCE, maxValues: 0 }))
 
 describe('a cut-off', () => {
   test.each([

@@ -8,7 +8,7 @@ const offset = (
   askedAt: number,
   answeredAt: number,
   headers: Record<string, string> = { date: DATE },
-) => clockOffset({ headers: new Headers(headers), askedAt, answeredAt })
+) => clockOffset({ headers: new Headers(headers), requestedAt: askedAt, answeredAt })
 
 describe('the difference of the clocks', () => {
   test.each([

@@ -1,7 +1,7 @@
 import { hostileTokens } from 'express-service-auth/testing'
 import { describe, expect, test } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
-import { judgeText, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
+import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
 import { STEPS, type Step, stepOf } from '../../../src/cli/doctor/verdict-step.js'
 import { createAdmit } from '../../../src/verification/admit.js'
 import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
@@ -26,7 +26,7 @@ const policy = parsePolicy({
 const GOOD = { permissions: ['orders:read'], jti: 'a' }
 
 const judge = (text: string, source: KeySource = keySource): Promise<TokenVerdict> =>
-  judgeText(text, policy, source)
+  checkToken(text, policy, source)
 
 /** What breaks each step, in the order of the steps. */
 const BREAKS: readonly [Step, string, Readonly<Record<string, unknown>>][] = [
@@ -123,7 +123,7 @@ describe('every hostile token', () => {
       if (!/^bearer /i.test(authorization)) continue
       const rawHeaders = ['Authorization', authorization]
       const decision = await admit({ rawHeaders, headers: {} })
-      const verdict = await judgeText(authorization, own, source)
+      const verdict = await checkToken(authorization, own, source)
       if (decision.ok) throw new Error(`${name} was accepted`)
       expect([name, verdict.reason]).toEqual([name, decision.reason])
       expect([name, verdict.steps]).toEqual([name, resultsOf(stepOf(decision))])

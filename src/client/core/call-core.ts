@@ -1,9 +1,9 @@
 import { growingDelayMs } from '../../base/back-off.js'
 import { connectionFault } from '../../base/connection-fault.js'
+import { withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
 import { readBody } from '../../base/response-body.js'
 import { retryAfterMs } from '../../base/retry-after.js'
-import { withinTimeLimit } from '../../base/time-limit.js'
 import { type ApiKey, currentKey } from './api-key.js'
 import { operationUrl } from './core-address.js'
 import { CoreFailure } from './core-failure.js'
@@ -57,8 +57,10 @@ export async function askCore(core: Core, request: CoreRequest): Promise<CoreAns
   const text = request.body === undefined ? undefined : JSON.stringify(request.body)
   let isAskingForKey = true
   const limit = {
-    ...request,
-    timedOut: () => new CoreFailure(isAskingForKey ? 'api_key_unavailable' : 'timeout'),
+    timeoutMs: request.timeoutMs,
+    timeoutError: () => new CoreFailure(isAskingForKey ? 'api_key_unavailable' : 'timeout'),
+    signal: request.signal,
+    abortWhenSettled: true,
   }
   const endsAt = performance.now() + request.timeoutMs
   const attempt = async (signal: AbortSignal): Promise<Received> => {
@@ -69,7 +71,7 @@ export async function askCore(core: Core, request: CoreRequest): Promise<CoreAns
     return converse(core, request, { key, text, signal })
   }
   try {
-    return await withinTimeLimit(limit, async (signal) =>
+    return await withDeadline(limit, ({ signal }) =>
       repeatWhileBusy({ endsAt, signal }, async () => {
         const received = await attempt(signal)
         const isWrongKey = received.answer.status === WRONG_KEY_STATUS

@@ -1,3 +1,4 @@
+import type { Limit } from '../../base/deadline.js'
 import type { AttemptReport, CallReport } from './call-report.js'
 import type { OutgoingRequest } from './outgoing-request.js'
 import type { Standing } from './retry-decision.js'
@@ -24,6 +25,17 @@ export function startCall(plan: CallPlan, request: OutgoingRequest): Call {
 
 export const leftMs = ({ plan, startedAt }: Call): number =>
   startedAt + plan.deadlineMs - performance.now()
+
+/** The error of a step of the call that ran out of time. */
+export const DEADLINE_EXCEEDED: Error = new Error('the time is up')
+const deadlineExceeded = (): Error => DEADLINE_EXCEEDED
+
+/** The limits of one step of the call. */
+export const limitOf = ({ request }: Call, timeoutMs: number): Limit => ({
+  timeoutMs,
+  timeoutError: deadlineExceeded,
+  signal: request.signal,
+})
 
 export function noteAttempt(call: Call, how: Omit<AttemptReport, 'waitedMs'>): void {
   call.attempts.push(Object.freeze({ ...how, waitedMs: call.waitedMs }))

@@ -1,12 +1,20 @@
+import { withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
 import { maySubside } from '../token-source/token-source-error.js'
 import { type Failed, type Outcome, outcomeOf } from './attempt-outcome.js'
-import { type Call, failureOf, leftMs, noteAttempt, standingOf } from './call.js'
+import {
+  type Call,
+  DEADLINE_EXCEEDED,
+  failureOf,
+  leftMs,
+  limitOf,
+  noteAttempt,
+  standingOf,
+} from './call.js'
 import { lostAnswer } from './network-error.js'
 import { cancel } from './read-bytes.js'
 import { type Answer, judgedOf, receive } from './receive-response.js'
 import { nextStep } from './retry-decision.js'
-import { TIME_IS_UP, within } from './step-deadline.js'
 
 export type Attempt =
   | { readonly outcome: Outcome; readonly answer: Answer }
@@ -35,19 +43,20 @@ export async function askForToken(call: Call, refused?: string): Promise<string>
 type AskedToken = { readonly token: string } | { readonly token?: never; readonly error: unknown }
 
 async function askOnce(call: Call, refused: string | undefined): Promise<AskedToken> {
-  const { plan, request } = call
-  const limit = { ms: leftMs(call), signal: request.signal }
+  const { plan } = call
   let failure: unknown = new TypeError('the source gave something that is no token')
   try {
     const options = refused === undefined ? undefined : { after: refused }
-    const token: unknown = await within(limit, async () => plan.source.token(options))
+    const token: unknown = await withDeadline(limitOf(call, leftMs(call)), async () =>
+      plan.source.token(options),
+    )
     // The error of `fetch` would repeat a value that a header cannot hold.
     if (typeof token === 'string' && VISIBLE_ASCII.test(token)) return { token }
   } catch (error) {
     throwIfAborted(call)
     failure = error
   }
-  const isDeadline = failure === TIME_IS_UP
+  const isDeadline = failure === DEADLINE_EXCEEDED
   noteAttempt(call, { error: isDeadline ? 'deadline' : 'token' })
   if (isDeadline) throw failureOf(call, 'deadline', failure)
   return { error: failure }
@@ -61,8 +70,8 @@ async function askOnce(call: Call, refused: string | undefined): Promise<AskedTo
 export async function send(call: Call, token: string): Promise<Attempt> {
   const { plan, request } = call
   const left = leftMs(call)
-  const limit = { ms: Math.min(plan.attemptTimeoutMs, left), signal: request.signal }
-  const exchange = within(limit, async ({ signal: ended }) => {
+  const limit = limitOf(call, Math.min(plan.attemptTimeoutMs, left))
+  const exchange = withDeadline(limit, async ({ signal: ended }) => {
     const response = await request.send(token, ended)
     // A `fetch` that ignores signals: this response is no longer needed.
     if (ended.aborted && response.body !== null) cancel(response.body)
@@ -75,10 +84,10 @@ export async function send(call: Call, token: string): Promise<Attempt> {
     return { outcome: outcomeOf(judgedOf(answer), Date.now()), answer }
   } catch (error) {
     throwIfAborted(call)
-    const isDeadline = error === TIME_IS_UP && left <= plan.attemptTimeoutMs
+    const isDeadline = error === DEADLINE_EXCEEDED && left <= plan.attemptTimeoutMs
     const type = isDeadline ? 'deadline' : 'network'
     noteAttempt(call, { error: type })
-    return { outcome: { type }, cause: error === TIME_IS_UP ? error : lostAnswer(error) }
+    return { outcome: { type }, cause: error === DEADLINE_EXCEEDED ? error : lostAnswer(error) }
   }
 }
 

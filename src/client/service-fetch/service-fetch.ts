@@ -1,6 +1,16 @@
+import { withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
 import type { TokenSource } from '../token-source/token-source-interface.js'
-import { type Call, failureOf, leftMs, reportOn, standingOf, startCall } from './call.js'
+import {
+  type Call,
+  DEADLINE_EXCEEDED,
+  failureOf,
+  leftMs,
+  limitOf,
+  reportOn,
+  standingOf,
+  startCall,
+} from './call.js'
 import { tellCall, withReport } from './call-report.js'
 import { outgoingRequest } from './outgoing-request.js'
 import { type Answer, discard, handOver } from './receive-response.js'
@@ -8,7 +18,6 @@ import { nextStep } from './retry-decision.js'
 import { askForToken, send } from './send-attempt.js'
 import { ServiceCallError } from './service-call-error.js'
 import { planOf, type ServiceFetchOptions } from './service-fetch-options.js'
-import { TIME_IS_UP, within } from './step-deadline.js'
 
 /**
  * Creates a `fetch` that adds the service token and repeats calls if that is safe: reads (GET, HEAD,
@@ -44,10 +53,10 @@ async function readBody(call: Call): Promise<void> {
   request.signal?.throwIfAborted()
   if (!request.hasBody) return
   try {
-    await within({ ms: leftMs(call), signal: request.signal }, request.readBody)
+    await withDeadline(limitOf(call, leftMs(call)), request.readBody)
   } catch (error) {
     request.abandonBody()
-    throw error === TIME_IS_UP ? failureOf(call, 'deadline') : error
+    throw error === DEADLINE_EXCEEDED ? failureOf(call, 'deadline') : error
   }
 }
 

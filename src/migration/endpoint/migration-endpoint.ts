@@ -1,6 +1,6 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
+import { withDeadline } from '../../base/deadline.js'
 import { faultOf } from '../../base/decision/service-auth-error.js'
-import { withinTimeLimit } from '../../base/time-limit.js'
 import { requestIdOf } from '../../middleware/request-id.js'
 import { announceMigrationDecision, type MigrationDecision } from './decision.js'
 import {
@@ -60,10 +60,13 @@ async function judgeInTime(
   course: Course,
   settings: ParsedEndpointOptions,
 ): Promise<Verdict> {
-  const { timeoutMs } = settings
-  const timedOut = () => new Undecided(course.awaited)
+  const limit = {
+    timeoutMs: settings.timeoutMs,
+    timeoutError: () => new Undecided(course.awaited),
+    abortWhenSettled: true,
+  }
   try {
-    return await withinTimeLimit({ timeoutMs, signal: NEVER, timedOut }, (signal) => {
+    return await withDeadline(limit, ({ signal }) => {
       course.signal = signal
       return judge(request, course, settings)
     })

@@ -1,8 +1,8 @@
 import { readClock } from '../../base/clock.js'
 import { systemCodeOf } from '../../base/connection-fault.js'
+import { withDeadline } from '../../base/deadline.js'
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import { readBody } from '../../base/response-body.js'
-import { withinTimeLimit } from '../../base/time-limit.js'
 import { KEY_SET_PATHS } from './address.js'
 import { type Freshness, freshnessOf } from './cache-control.js'
 
@@ -68,9 +68,14 @@ const MAX_BODY_BYTES = 64 * 1024
  * @throws FetchFailure
  */
 export async function exchange(request: ExchangeRequest): Promise<ExchangeResult> {
-  const limit = { ...request, timedOut: () => new FetchFailure('timeout') }
+  const limit = {
+    timeoutMs: request.timeoutMs,
+    timeoutError: () => new FetchFailure('timeout'),
+    signal: request.signal,
+    abortWhenSettled: true,
+  }
   try {
-    return await withinTimeLimit(limit, (signal) => converse(request, signal))
+    return await withDeadline(limit, ({ signal }) => converse(request, signal))
   } catch (error) {
     if (error instanceof FetchFailure) throw error
     throw new FetchFailure('network', { cause: error })

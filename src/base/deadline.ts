@@ -1,0 +1,96 @@
+import { onAbort } from './on-abort.js'
+
+/** The limits of some work. */
+export interface Limit {
+  readonly timeoutMs: number
+  /** Creates the error of a timeout. */
+  readonly timeoutError: () => Error
+  /** Cancels the work from outside; its reason is the error. */
+  readonly signal?: AbortSignal | undefined
+  /** Aborts the signal of the work once it has settled, too, so that no response body stays open. */
+  readonly abortWhenSettled?: boolean
+}
+
+interface LimitWithLate<T> extends Limit {
+  /** Gets a value that comes after the rejection. A later failure is ignored. */
+  readonly late?: (value: T) => void
+}
+
+/** Node creates the signal only when it is read. */
+type Start<T> = (control: Pick<AbortController, 'signal'>) => PromiseLike<T>
+
+/** One for all: a signal that aborts without a reason makes an error, with its stack, for each call. */
+const SETTLED = new Error('the work has settled')
+
+/**
+ * Settles as the work does, or rejects on timeout or when the signal aborts, even if the work ignores the
+ * signal that it gets. `work` is under way, or a function that starts it, which is not called if no time
+ * is left or the signal has aborted.
+ */
+export function withDeadline<T>(
+  limit: LimitWithLate<T>,
+  work: PromiseLike<T> | Start<T>,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const { timeoutMs, signal } = limit
+    const mustStart = typeof work === 'function'
+    const controller = new AbortController()
+    let isExpired = false
+    const expire = (reason: unknown): void => {
+      isExpired = true
+      stop()
+      reject(reason)
+      // Not a listener on the work's signal, which would cost more than everything else here.
+      controller.abort(reason)
+    }
+    const stopTimer = startTimer(timeoutMs, () => expire(limit.timeoutError()))
+    const stopListening = signal && onAbort(signal, () => expire(signal.reason))
+    const stop = (): void => {
+      stopTimer()
+      stopListening?.()
+    }
+    const settle = (): void => {
+      stop()
+      if (limit.abortWhenSettled) controller.abort(SETTLED)
+    }
+    if (signal?.aborted) expire(signal.reason)
+    else if (mustStart && timeoutMs <= 0) expire(limit.timeoutError())
+    if (mustStart && isExpired) return
+    const running = mustStart ? start(work, controller) : work
+    running.then(
+      (value) => {
+        settle()
+        if (isExpired) limit.late?.(value)
+        else resolve(value)
+      },
+      (error) => {
+        settle()
+        reject(error)
+      },
+    )
+  })
+}
+
+/** Turns an exception into a rejection. */
+async function start<T>(work: Start<T>, control: AbortController): Promise<T> {
+  return work(control)
+}
+
+/**
+ * Calls `expire` after `ms`, once data that arrived by then has been read: a busy event loop is not a slow
+ * peer. `expire` gets the time of `performance.now()` up to which all data has been read. The timer may fire
+ * a millisecond early and does not keep the process alive.
+ *
+ * @returns a function that stops it.
+ */
+export function startTimer(ms: number, expire: (firedAt: number) => void): () => void {
+  let immediate: NodeJS.Immediate | undefined
+  const timer = setTimeout(() => {
+    immediate = setImmediate(expire, performance.now())
+  }, ms)
+  timer.unref()
+  return () => {
+    clearTimeout(timer)
+    clearImmediate(immediate)
+  }
+}

@@ -1,0 +1,172 @@
+import { connect, createServer } from 'node:net'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { startTimer, withDeadline } from '../../src/base/deadline.js'
+
+const timeoutError = () => new Error('timed out')
+const limit = (more: { timeoutMs?: number; signal?: AbortSignal } = {}) => ({
+  timeoutMs: 20_000,
+  timeoutError,
+  ...more,
+})
+const never = () => new Promise<never>(() => {})
+const aborted = () => AbortSignal.abort(new Error('cancelled'))
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function holdEventLoop(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}
+
+describe('withDeadline', () => {
+  it('settles as the work does, and leaves no timer and no listener', async () => {
+    vi.useFakeTimers()
+    const { signal } = new AbortController()
+    const removed = vi.spyOn(signal, 'removeEventListener')
+    await expect(withDeadline(limit({ signal }), async () => 'value')).resolves.toBe('value')
+    await expect(withDeadline(limit({ signal }), Promise.resolve(1))).resolves.toBe(1)
+    const failed = withDeadline(limit({ signal }), async () => {
+      throw new Error('of the work')
+    })
+    await expect(failed).rejects.toThrow('of the work')
+    expect(vi.getTimerCount()).toBe(0)
+    expect(removed).toHaveBeenCalledTimes(3)
+  })
+
+  it('rejects with what the work throws before it returns a promise', async () => {
+    vi.useFakeTimers()
+    const failed = withDeadline(limit(), () => {
+      throw new Error('at once')
+    })
+    await expect(failed).rejects.toThrow('at once')
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('rejects on timeout although the work ignores its signal', async () => {
+    let seen: AbortSignal | undefined
+    const running = withDeadline(limit({ timeoutMs: 5 }), ({ signal }) => {
+      seen = signal
+      return never()
+    })
+    await expect(running).rejects.toThrow('timed out')
+    expect(seen?.reason).toMatchObject({ message: 'timed out' })
+  })
+
+  it('rejects with the reason of the signal, and aborts that of the work with it', async () => {
+    const outer = new AbortController()
+    let seen: AbortSignal | undefined
+    const running = withDeadline(limit({ signal: outer.signal }), ({ signal }) => {
+      seen = signal
+      return never()
+    })
+    outer.abort(new Error('cancelled'))
+    await expect(running).rejects.toThrow('cancelled')
+    expect(seen?.reason).toMatchObject({ message: 'cancelled' })
+  })
+
+  it.each([
+    ['no time is left', limit({ timeoutMs: 0 }), 'timed out'],
+    ['the signal has aborted', limit({ signal: aborted() }), 'cancelled'],
+  ])('does not start the work when %s', async (_, unmet, message) => {
+    const work = vi.fn(never)
+    await expect(withDeadline(unmet, work)).rejects.toThrow(message)
+    expect(work).not.toHaveBeenCalled()
+  })
+
+  it('handles the failure of work that was under way when the signal had aborted', async () => {
+    const running = Promise.reject(new Error('of the work'))
+    await expect(withDeadline(limit({ signal: aborted() }), running)).rejects.toThrow('cancelled')
+    await turn()
+  })
+
+  it('accepts a value that is there already although no time is left', async () => {
+    await expect(withDeadline(limit({ timeoutMs: 0 }), Promise.resolve(1))).resolves.toBe(1)
+  })
+
+  it('passes a late value on, and ignores a late failure', async () => {
+    const late = vi.fn()
+    const work = [
+      sleep(30, 'late'),
+      sleep(30).then(() => {
+        throw new Error('late')
+      }),
+    ]
+    for (const each of work) {
+      const running = withDeadline({ ...limit({ timeoutMs: 1 }), late }, each)
+      await expect(running).rejects.toThrow('timed out')
+    }
+    await sleep(60)
+    expect(late.mock.calls).toEqual([['late']])
+  })
+
+  it.each([true, false])('aborts the signal of settled work if asked to: %s', async (isAsked) => {
+    let seen: AbortSignal | undefined
+    const result = await withDeadline(
+      { ...limit(), abortWhenSettled: isAsked },
+      async (control) => {
+        seen = control.signal
+        return seen.aborted
+      },
+    )
+    expect([result, seen?.aborted]).toEqual([false, isAsked])
+  })
+
+  it('puts one listener on a signal that many share, so that Node does not warn', async () => {
+    const outer = new AbortController()
+    const listened = vi.spyOn(outer.signal, 'addEventListener')
+    const running = Array.from({ length: 20 }, () =>
+      withDeadline(limit({ signal: outer.signal }), never),
+    )
+    expect(listened).toHaveBeenCalledTimes(1)
+    outer.abort(new Error('cancelled'))
+    const ends = await Promise.allSettled(running)
+    expect(ends.map(({ status }) => status)).toEqual(running.map(() => 'rejected'))
+  })
+})
+
+describe('startTimer', () => {
+  it('fires after a reply that arrived while the event loop was busy has been read', async () => {
+    const server = createServer((socket) => socket.on('data', () => socket.write('reply')))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    const socket = connect(port, '127.0.0.1')
+    await new Promise((resolve) => socket.once('connect', resolve))
+    const order: string[] = []
+    socket.on('data', (bytes) => order.push(String(bytes)))
+    socket.write('request')
+    await turn()
+    await turn()
+    const fired = new Promise<void>((resolve) => {
+      startTimer(5, () => {
+        order.push('timeout')
+        resolve()
+      })
+    })
+    holdEventLoop(20)
+    await fired
+    expect(order).toEqual(['reply', 'timeout'])
+    socket.destroy()
+    server.close()
+  })
+
+  it('can be stopped between its timer and the reading of the data', async () => {
+    const expire = vi.fn()
+    const stop = startTimer(1, expire)
+    setTimeout(stop, 1)
+    holdEventLoop(5)
+    await turn()
+    await turn()
+    await sleep(20)
+    expect(expire).not.toHaveBeenCalled()
+  })
+
+  it('gives the time up to which data has been read', async () => {
+    const before = performance.now()
+    const firedAt = await new Promise<number>((resolve) => startTimer(5, resolve))
+    expect(firedAt).toBeGreaterThanOrEqual(before + 4)
+    expect(firedAt).toBeLessThanOrEqual(performance.now())
+  })
+})

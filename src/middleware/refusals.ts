@@ -12,7 +12,7 @@ import {
 } from '../base/decision/problem.js'
 import type { Reason, RefusalReason, UndecidedReason } from '../base/decision/reason.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
-import { keepHeadInOrder } from '../idempotency/buffered-response/queued-head.js'
+import { keepHeadInOrder } from '../idempotency/buffered-response/head.js'
 
 const NO_TOKEN = refusal(401, blank('Unauthorized'), challenge(''))
 const FORBIDDEN = refusal(403, blank('Forbidden'), challenge(', error="insufficient_scope"'))

@@ -1,21 +1,23 @@
-import { watchDrain } from './back-pressure.js'
-import { writeDiscarded } from './chunk.js'
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { watchInterruption } from './client-connection.js'
+import { forgetHead, headersOf, isHeadSent } from './deferred-head.js'
+import * as answerFunctions from './discarding-functions.js'
+import { keepHeadInOrder } from './head.js'
+import { call, createInterception, type Sending } from './original-functions.js'
+import { advance, isOpen } from './phase.js'
+import * as functions from './replacement-functions.js'
+import { writeDiscarded } from './replacement-functions.js'
 import {
   type Capture,
   type CaptureObserver,
   type CaptureOptions,
+  type DrainWatch,
+  type Entered,
   fail,
   happen,
   postpone,
-} from './delivery.js'
-import * as answerFunctions from './discarding-functions.js'
-import { enteredAs, restore } from './initial-state.js'
-import { createInterception } from './interception.js'
-import { watchInterruption } from './interruption.js'
-import { advance, isOpen } from './phase.js'
-import { keepHeadInOrder } from './queued-head.js'
-import * as functions from './replacement-functions.js'
-import { forgetHead, isHeadSent } from './waiting-head.js'
+} from './send-buffered.js'
 
 const hold = createInterception<Capture>(functions)
 
@@ -97,4 +99,65 @@ function discard(capture: Capture): boolean {
     if (callback !== undefined) process.nextTick(callback, writeDiscarded())
   }
   return true
+}
+
+function enteredAs(response: ServerResponse): Entered {
+  const { statusCode, statusMessage, sendDate, strictContentLength, on } = response
+  const fields = { statusCode, statusMessage, sendDate, strictContentLength }
+  return { headers: headersOf(response), on, fields }
+}
+
+/** Makes a response again what it was, by the functions that it had then. */
+function restore(sending: Sending, { headers, on, fields }: Entered): void {
+  const { response } = sending
+  const wasConnectionSet = response.hasHeader('connection')
+  // All of them, so that they come in their order again.
+  for (const name of response.getHeaderNames()) call(sending, 'removeHeader', [name])
+  for (const header of headers) call(sending, 'setHeader', header)
+  // Node no longer says so by itself once the header has been removed.
+  if (wasConnectionSet && !response.hasHeader('connection') && !response.shouldKeepAlive) {
+    call(sending, 'setHeader', ['Connection', 'close'])
+  }
+  Object.assign(response, fields)
+  if (response.on !== on) response.on = on
+  // Trailers would go with a later answer that has none.
+  response.addTrailers({})
+}
+
+type Listener = (...args: unknown[]) => void
+
+/**
+ * Watches who waits for the response's `drain`. An outer middleware that writes through a stream of
+ * its own (compression, say) has replaced `response.on` and keeps their listeners on that stream,
+ * where `response.emit` does not reach them: they are noted here.
+ */
+export function watchDrain(response: ServerResponse): DrainWatch {
+  const { on } = response
+  if (on === EventEmitter.prototype.on) {
+    return { stop() {}, wake: () => void response.emit('drain') }
+  }
+
+  const keptElsewhere = new Set<Listener>()
+  let isWatching = true
+  const noting = function (this: ServerResponse, name: string | symbol, listener: Listener) {
+    if (!isWatching) return Reflect.apply(on, this, [name, listener])
+    const before = response.listenerCount(name)
+    const returned: unknown = Reflect.apply(on, this, [name, listener])
+    if (name === 'drain' && response.listenerCount(name) === before) keptElsewhere.add(listener)
+    return returned
+  } as typeof on
+  response.on = noting
+
+  return {
+    stop() {
+      isWatching = false
+      // An inner middleware may have put its own before it since.
+      if (response.on === noting) response.on = on
+    },
+    wake() {
+      response.emit('drain')
+      for (const listener of keptElsewhere) Reflect.apply(listener, response, [])
+      keptElsewhere.clear()
+    },
+  }
 }

@@ -1,11 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import { type Callback, isContent, writeDiscarded, writtenBy } from './chunk.js'
-import type { Capture } from './delivery.js'
+import { isHeadSent } from './deferred-head.js'
 import { isBodyless } from './head.js'
-import type { SendingFunctions } from './interception.js'
-import { tooLate } from './replacement-functions.js'
-import { call } from './sending.js'
-import { isHeadSent } from './waiting-head.js'
+import { type Callback, call, type SendingFunctions } from './original-functions.js'
+import { isContent, tooLate, writeDiscarded, writtenBy } from './replacement-functions.js'
+import type { Capture } from './send-buffered.js'
 
 /*
  * The functions that the app calls once it has discarded a buffered response: those that the response had

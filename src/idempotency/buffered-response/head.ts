@@ -105,3 +105,43 @@ function pairsOf(headers: unknown): (readonly [string, unknown])[] {
   }
   return pairs
 }
+
+/**
+ * Keeps what Node has queued for a response (`100 Continue`, early hints) before its head. Node queues
+ * it while another response on the connection is yet to be sent, and puts the head of a body that comes
+ * as bytes before it: the client then reads it as the beginning of the body. A head that leaves with a
+ * text in its own encoding is queued in order. See docs/decisions/queued-heads.md.
+ */
+export function keepHeadInOrder(response: ServerResponse): void {
+  if (!isQueued(response)) return
+  const { writeHead } = response
+  response.writeHead = (...args: unknown[]): ServerResponse => {
+    const returned: ServerResponse = Reflect.apply(writeHead, response, args)
+    if (isQueued(response) && response.writableLength > 0 && mayHaveBody(response)) {
+      Reflect.apply(ServerResponse.prototype.write, response, ['', 'latin1'])
+    }
+    return returned
+  }
+}
+
+const isQueued = ({ socket }: ServerResponse): boolean => socket === null
+
+/** Without a body Node sends the head with an empty text itself. */
+const mayHaveBody = ({ req, statusCode }: ServerResponse): boolean =>
+  req?.method !== 'HEAD' && !isBodyless(statusCode)
+
+/** Node's own check comes too late: when the response is sent, it has been kept already. */
+export function assertLength({ strictLength }: Head, length: number, isLast: boolean): void {
+  if (strictLength === undefined) return
+  if (length === strictLength || (length < strictLength && !isLast)) return
+  throw lengthMismatch(length, strictLength)
+}
+
+/** What Node throws where `strictContentLength` is set and a body has another length. */
+export const lengthMismatch = (actual: number, announced: number): Error =>
+  Object.assign(
+    new Error(
+      `Response body's content-length of ${actual} byte(s) does not match the content-length of ${announced} byte(s) set in header`,
+    ),
+    { code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' },
+  )

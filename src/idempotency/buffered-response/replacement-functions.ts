@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http'
-import {
-  bytesOf,
-  type Callback,
-  isContent,
-  lengthMismatch,
-  writeAfterEnd,
-  writtenBy,
-} from './chunk.js'
+import { types } from 'node:util'
 import { isLostBehind } from './client-connection.js'
-import { type Capture, complete, deliverEnd, finish, happen, keep, postpone } from './delivery.js'
-import { type Head, headOf, isBodyless, isEventStream } from './head.js'
+import { isHeadSent, postponeHead, refuseAfterHead } from './deferred-head.js'
+import { assertLength, type Head, headOf, isBodyless, isEventStream } from './head.js'
+import { type Callback, call, send, sendAfter } from './original-functions.js'
 import { isHeld, isOpen } from './phase.js'
-import { call, send, sendAfter } from './sending.js'
-import { isHeadSent, postponeHead, refuseAfterHead } from './waiting-head.js'
+import {
+  type Capture,
+  complete,
+  deliverEnd,
+  finish,
+  happen,
+  keep,
+  postpone,
+} from './send-buffered.js'
 
 /*
  * The functions that the handler of a buffered response calls instead of Node's.
@@ -108,7 +109,7 @@ export function write(capture: Capture, args: unknown[]): unknown {
     return true
   }
   const bytes = bytesOf(chunk, encoding)
-  assertLength(capture, head, { added: bytes.byteLength, isLast: false })
+  assertLength(head, capture.keptBytes + bytes.byteLength, false)
   keep(capture, bytes, callback)
   return isHeld(capture.phase)
 }
@@ -138,7 +139,7 @@ export function end(capture: Capture, args: unknown[]): unknown {
   if (capture.waitingHead !== undefined) capture.waitingHead.isLeftToEnd = isLeftToEnd
   capture.endCallback = callback
   if (!capture.isHead && !isBodyless(head.status)) {
-    assertLength(capture, head, { added: bytes.byteLength, isLast: true })
+    assertLength(head, capture.keptBytes + bytes.byteLength, true)
     if (bytes.byteLength > 0) keep(capture, bytes, undefined)
   }
   if (isHeld(capture.phase)) complete(capture, head)
@@ -148,20 +149,44 @@ export function end(capture: Capture, args: unknown[]): unknown {
 
 const NOTHING = new Uint8Array()
 
-/** Node's own check comes too late: when the response is sent, it has been kept already. */
-function assertLength(
-  { keptBytes }: Capture,
-  { strictLength }: Head,
-  { added, isLast }: { added: number; isLast: boolean },
-): void {
-  if (strictLength === undefined) return
-  const length = keptBytes + added
-  if (length === strictLength || (length < strictLength && !isLast)) return
-  throw lengthMismatch(length, strictLength)
-}
-
 export function destroy(capture: Capture, args: unknown[]): unknown {
   if (postpone(capture, () => call(capture, 'destroy', args))) return capture.response
   happen(capture, isLostBehind(capture.response, args[0]) ? 'disconnected' : 'destroyed')
   return call(capture, 'destroy', args)
 }
+
+/** The argument of `write` or `end`. */
+export interface Written {
+  readonly chunk: unknown
+  readonly encoding: BufferEncoding | undefined
+  readonly callback: Callback | undefined
+}
+
+/** `write` and `end` take their callback in any place. */
+export function writtenBy(args: readonly unknown[]): Written {
+  const callback = args.find((arg) => typeof arg === 'function') as Callback | undefined
+  const [chunk, encoding] = args
+  return {
+    chunk: typeof chunk === 'function' ? undefined : chunk,
+    encoding: typeof encoding === 'string' ? (encoding as BufferEncoding) : undefined,
+    callback,
+  }
+}
+
+/** What Node lets a response be written with. */
+export const isContent = (chunk: unknown): chunk is string | Uint8Array =>
+  typeof chunk === 'string' || types.isUint8Array(chunk)
+
+/** A copy: a handler may use its buffer again once it has been called back. */
+export const bytesOf = (
+  chunk: string | Uint8Array,
+  encoding: BufferEncoding | undefined,
+): Uint8Array => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk))
+
+/** The error for a callback of a late write. */
+export const writeAfterEnd = (): Error =>
+  Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' })
+
+/** The error for a callback of a discarded answer. */
+export const writeDiscarded = (): Error =>
+  Object.assign(new Error('the response was discarded'), { code: 'ERR_STREAM_DESTROYED' })

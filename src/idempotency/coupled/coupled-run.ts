@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { captureResponse } from '../buffered-response/buffer-response.js'
-import type { CaptureObserver } from '../buffered-response/delivery.js'
+import type { CaptureObserver } from '../buffered-response/send-buffered.js'
 import { encodeResult } from '../buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../idempotency-context.js'
 import type { CoupledEnding, CoupledRun } from './coupled-store.js'

@@ -1,8 +1,7 @@
 import type { NextFunction, Request, Response } from 'express'
 import type { IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import { isBodyless } from '../../idempotency/buffered-response/head.js'
-import { keepHeadInOrder } from '../../idempotency/buffered-response/queued-head.js'
+import { isBodyless, keepHeadInOrder } from '../../idempotency/buffered-response/head.js'
 import {
   decodeResult,
   type StoredResult,

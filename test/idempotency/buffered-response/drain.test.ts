@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { watchDrain } from '../../../src/idempotency/buffered-response/back-pressure.js'
+import { watchDrain } from '../../../src/idempotency/buffered-response/buffer-response.js'
 
 const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 

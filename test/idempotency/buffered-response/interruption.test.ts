@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it, vi } from 'vitest'
-import { watchInterruption } from '../../../src/idempotency/buffered-response/interruption.js'
+import { watchInterruption } from '../../../src/idempotency/buffered-response/client-connection.js'
 
 /** What is asked of a response here: it takes pipes, and closes. */
 function watched() {

@@ -5,7 +5,7 @@ import {
   type Sending,
   send,
   sendAfter,
-} from '../../../src/idempotency/buffered-response/sending.js'
+} from '../../../src/idempotency/buffered-response/original-functions.js'
 
 const nothing = (): void => {}
 

@@ -1,6 +1,6 @@
 import { type ClientRequest, IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
-import { type Sending, send } from './sending.js'
+import { type Sending, send } from './original-functions.js'
 
 /** A head that the handler has written, and that is yet to be sent. */
 export interface WaitingHead {

@@ -21,6 +21,9 @@ export type SendingFunctions = Readonly<Record<Name, AnyFunction>>
 /** The functions that are called instead, with the state of their response. */
 export type Interceptors<State> = Readonly<Record<Name, (state: State, args: unknown[]) => unknown>>
 
+/** The callback of a `write` or an `end`. */
+export type Callback = (error?: Error | null) => void
+
 export interface Intercepted {
   /** The functions that the response had before. */
   readonly found: SendingFunctions
@@ -77,4 +80,50 @@ function functionsOf(
   if (ofOriginal === undefined) return found
   for (const name of NAMES) if (found[name] === own[name]) found[name] = ofOriginal[name]
   return found
+}
+
+/** Sends a response by the functions that it had before it was held back. */
+export interface Sending {
+  readonly response: ServerResponse
+  readonly found: SendingFunctions
+  /**
+   * How many of these functions are at work. What an outer middleware calls meanwhile, by way of the
+   * response, is meant for them.
+   */
+  depth: number
+  /** Sending has failed. */
+  failed(error: unknown): void
+}
+
+/** Calls one of the functions. */
+export const call = (
+  { response, found }: Sending,
+  name: keyof SendingFunctions,
+  args: readonly unknown[],
+): unknown => Reflect.apply(found[name], response, args)
+
+/** Calls one of the functions that send something. */
+export function send(
+  sending: Sending,
+  name: 'writeHead' | 'flushHeaders' | 'write' | 'end',
+  args: readonly unknown[],
+): unknown {
+  sending.depth += 1
+  try {
+    return call(sending, name, args)
+  } finally {
+    sending.depth -= 1
+  }
+}
+
+/** Sends once the promise is settled. */
+export function sendAfter(sending: Sending, settled: Promise<void>, deliver: () => void): void {
+  const deliverOrFail = (): void => {
+    try {
+      deliver()
+    } catch (error) {
+      sending.failed(error)
+    }
+  }
+  settled.then(deliverOrFail, deliverOrFail)
 }

@@ -1,14 +1,11 @@
 import type { ServerResponse } from 'node:http'
-import type { DrainWatch } from './back-pressure.js'
-import type { Callback } from './chunk.js'
+import type { PipeWatch } from './client-connection.js'
 import { isDisconnected } from './client-connection.js'
+import { type Header, isHeadSent, sendHead, type WaitingHead } from './deferred-head.js'
 import type { Head } from './head.js'
-import type { Entered } from './initial-state.js'
-import type { PipeWatch } from './interruption.js'
+import { type Callback, call, type Sending, send, sendAfter } from './original-functions.js'
 import { advance, isDue, isHeld, type Phase, type PhaseEvent } from './phase.js'
-import { call, type Sending, send, sendAfter } from './sending.js'
 import type { StoredResult } from './stored-result.js'
-import { isHeadSent, sendHead, type WaitingHead } from './waiting-head.js'
 
 /** Callbacks for the stages of a response. Their promises need not resolve, only settle. */
 export interface CaptureObserver {
@@ -34,6 +31,25 @@ export interface CaptureOptions {
   /** The names of the headers that are kept, in lower case; `content-type` is one of them. */
   readonly keptHeaders: ReadonlySet<string>
   readonly isHead: boolean
+}
+
+/** A response as it was when it was captured. */
+export interface Entered {
+  readonly headers: readonly Header[]
+  readonly on: ServerResponse['on']
+  /** `sendDate` is among them because the header `Date` is: to take it off changes the field. */
+  readonly fields: Pick<
+    ServerResponse,
+    'statusCode' | 'statusMessage' | 'sendDate' | 'strictContentLength'
+  >
+}
+
+/** Those who wait for a response to take more. */
+export interface DrainWatch {
+  /** Stops recording listeners: the response flows, and the stream that has them wakes them. */
+  stop(): void
+  /** Wakes those who wait. */
+  wake(): void
 }
 
 /** A response that is held back: how far it has come, and what has been kept of it. */

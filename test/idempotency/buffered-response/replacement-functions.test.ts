@@ -1,13 +1,13 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { lengthMismatch } from '../../../src/idempotency/buffered-response/head.js'
 import {
   bytesOf,
   isContent,
-  lengthMismatch,
   writeAfterEnd,
   writtenBy,
-} from '../../../src/idempotency/buffered-response/chunk.js'
+} from '../../../src/idempotency/buffered-response/replacement-functions.js'
 
 describe('What a response is written with', () => {
   it('is a text or bytes', () => {

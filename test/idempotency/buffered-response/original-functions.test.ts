@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import {
   createInterception,
   type SendingFunctions,
-} from '../../../src/idempotency/buffered-response/interception.js'
+} from '../../../src/idempotency/buffered-response/original-functions.js'
 
 const NAMES = [
   'setHeader',

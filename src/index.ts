@@ -61,8 +61,8 @@ export type {
   CoupledIdempotencyOptions,
   IdempotencyOptions,
   LeasedIdempotencyOptions,
+  RequestNamer,
 } from './middleware/idempotency-key/idempotency-options.js'
-export type { RequestNamer } from './middleware/idempotency-key/idempotent-request.js'
 export { requireIdempotencyKey } from './middleware/idempotency-key/require-idempotency-key.js'
 export { type AcceptedCredential, serviceOf } from './middleware/request-state.js'
 export { requirePermissions } from './middleware/require-permissions.js'

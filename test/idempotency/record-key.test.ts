@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { operationOf, recordKey } from '../../src/idempotency/record-key.js'
+import { operationOf, recordKey } from '../../src/idempotency/fingerprint.js'
 
 const SCOPE = { issuer: 'i', audience: 'a', caller: 'c', operation: 'o' }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mediaTypeOf, readBody } from '../../src/idempotency/request-body.js'
+import { mediaTypeOf, readBody } from '../../src/idempotency/fingerprint.js'
 
 /** A request as a server of Node and some parser leave it. */
 function read(

@@ -1,5 +1,5 @@
 import { readKey } from '../../base/idempotency-key.js'
-import { operationOf, recordKey } from '../../idempotency/record-key.js'
+import { operationOf, recordKey } from '../../idempotency/fingerprint.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'

@@ -37,6 +37,33 @@ export type Reservation =
   /** There is a record, but not one that this version can read. */
   | { readonly outcome: 'unreadable' }
 
+/**
+ * The run that a reservation grants; `undefined` if the handler must not run.
+ *
+ * @throws TypeError if the store has resolved to anything else.
+ */
+export function grantedRun(request: ReservationRequest, reservation: Reservation): Run | undefined {
+  switch (reservation.outcome) {
+    case 'reserved': {
+      const { fence } = reservation
+      if (!Number.isSafeInteger(fence)) {
+        throw new TypeError('store.reserve gave no safe integer as fence')
+      }
+      const { key, owner, fingerprint, leaseMs, retentionMs } = request
+      return { key, owner, fence, fingerprint, leaseMs, retentionMs }
+    }
+    case 'running':
+    case 'finished':
+    case 'result_not_stored':
+    case 'abandoned':
+    case 'mismatch':
+    case 'unreadable':
+      return undefined
+    default:
+      throw new TypeError('store.reserve resolved to none of the outcomes of a reservation')
+  }
+}
+
 /** How a run ends, or continues. */
 export type Ending =
   /** It has a result, which is stored for `retentionMs`. */

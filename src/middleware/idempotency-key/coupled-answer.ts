@@ -2,8 +2,7 @@ import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { HeldAnswer } from '../../idempotency/coupled/coupled-run.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusals.js'
-import type { Tell } from './idempotency-events.js'
-import type { Attempt } from './idempotent-exchange.js'
+import type { Attempt, Tell } from './idempotent-exchange.js'
 
 /** A run that has ended. */
 interface Ended {

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { z } from 'zod'
 import {
   functionOf,
@@ -14,7 +14,9 @@ import { NEVER_STORED_HEADERS } from '../../idempotency/buffered-response/stored
 import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
 import { requireSingleUse } from '../require-single-use.js'
-import type { RequestNamer } from './idempotent-request.js'
+
+/** Names a request for its retry, or the operation of its key. */
+export type RequestNamer = (request: Request) => string
 
 /** Options of `requireIdempotencyKey` for every store. */
 interface CommonOptions {

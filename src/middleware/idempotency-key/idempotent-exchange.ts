@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
-import type { IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
+import type { IdempotencyEvent, IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { isBodyless, keepHeadInOrder } from '../../idempotency/buffered-response/head.js'
 import {
@@ -8,7 +8,15 @@ import {
 } from '../../idempotency/buffered-response/stored-result.js'
 import { refuse } from '../refusals.js'
 import type { AdmittedState } from '../request-state.js'
-import type { Tell } from './idempotency-events.js'
+
+/** Publishes the events of a request. */
+export type Tell = (event: Told) => void
+/** The event fields that vary within one request. */
+type Told = IdempotencyEvent extends infer Event
+  ? Event extends IdempotencyEvent
+    ? Omit<Event, 'by' | 'caller' | 'requestId'>
+    : never
+  : never
 
 /** A request with a key, and the function that publishes its events. */
 export interface Attempt {

@@ -1,18 +1,32 @@
 import type { NextFunction, Request, Response } from 'express'
-import { faultOf } from '../../base/decision/service-auth-error.js'
+import { announceIdempotency } from '../../base/decision/idempotency-event.js'
+import { faultOf, wrongWiring } from '../../base/decision/service-auth-error.js'
+import { digestOfParts } from '../../base/digest.js'
+import { type KeyHeader, readKey } from '../../base/idempotency-key.js'
+import { headerValues } from '../../base/raw-headers.js'
+import { isDisconnected } from '../../idempotency/buffered-response/client-connection.js'
+import {
+  fingerprintOf,
+  type KeyScope,
+  mediaTypeOf,
+  operationOf,
+  type RequestBody,
+  readBody,
+  recordKey,
+} from '../../idempotency/fingerprint.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
-import { recordKey } from '../../idempotency/record-key.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
+import { requestIdOf } from '../request-id.js'
+import { type AdmittedState, admittedState, assertBeforeKey } from '../request-state.js'
 import { runCoupled } from './coupled-attempt.js'
-import { teller } from './idempotency-events.js'
 import {
   type IdempotencyOptions,
   type IdempotencySettings,
   parseIdempotencyOptions,
+  type RequestNamer,
 } from './idempotency-options.js'
-import { turnDown } from './idempotent-exchange.js'
-import { readIdempotentRequest } from './idempotent-request.js'
-import { runLeased } from './leased-attempt.js'
+import { type Tell, turnDown } from './idempotent-exchange.js'
+import { runLeased } from './run-leased.js'
 
 declare global {
   namespace Express {
@@ -34,7 +48,7 @@ declare global {
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
   return fitAnyRoute((request, response, next) => {
-    const fail = (error: unknown): void => next(faultOf('requireIdempotencyKey', error))
+    const fail = (error: unknown): void => next(faultOf(BY, error))
     try {
       beginAttempt({ request, response, next }, settings)?.catch(fail)
     } catch (error) {
@@ -42,6 +56,8 @@ export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHand
     }
   })
 }
+
+const BY = 'requireIdempotencyKey'
 
 interface Exchange {
   readonly request: Request
@@ -68,4 +84,101 @@ function beginAttempt(
   const tell = teller(request, caller, record)
   const attempt = { state, request, response, next, key, record, fingerprint, tell }
   return settings.kind === 'coupled' ? runCoupled(attempt, settings) : runLeased(attempt, settings)
+}
+
+/** `record` names the key's record, once there is a key. */
+function teller(request: Request, caller: string, record?: string): Tell {
+  return (event) =>
+    announceIdempotency(() => {
+      const requestId = requestIdOf(request)
+      return {
+        ...event,
+        by: BY,
+        caller,
+        ...(record !== undefined && { record }),
+        ...(requestId !== undefined && { requestId }),
+      }
+    })
+}
+
+/** A request under a key: the key, what it is scoped to, and what a retry is recognised by. */
+interface IdempotentRequest {
+  readonly state: AdmittedState
+  readonly header: KeyHeader
+  readonly fingerprint: string
+  readonly scope: KeyScope
+}
+
+/**
+ * Reads the key of a request and what belongs to it. Programming errors are thrown whether the key is
+ * right, wrong or missing. Nothing where the caller has hung up before its body was read.
+ *
+ * @throws ServiceAuthError
+ */
+function readIdempotentRequest(
+  request: Request,
+  response: Response,
+  options: IdempotencySettings,
+): IdempotentRequest | undefined {
+  assertHttp1(request)
+  const state = admittedState(request, BY)
+  assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
+  const { issuer, audience, name: caller } = state.admission.identity
+  if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
+  const body = readBody(request)
+  if (body.type === 'unread') {
+    // Parsers pass over what is left of a caller who has hung up.
+    if (request.destroyed || isDisconnected(response)) return undefined
+    throw wrongWiring(
+      `${BY} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
+    )
+  }
+  const operation = nameOperation(request, options.operation)
+  return {
+    state,
+    header: readKey(headerValues(request, 'idempotency-key')),
+    fingerprint: nameRequest(request, body, options.fingerprint),
+    scope: { issuer, audience, caller, operation },
+  }
+}
+
+/** HTTP/2 lets a body come without any header that says so, and has another kind of response. */
+function assertHttp1({ httpVersion, httpVersionMajor }: Request): void {
+  if (httpVersionMajor <= 1) return
+  throw wrongWiring(
+    `${BY} needs HTTP/1.1, and the request came over HTTP/${httpVersion}: let a proxy end it, or serve the route by node:http`,
+  )
+}
+
+function nameOperation(request: Request, operation: IdempotencySettings['operation']): string {
+  if (operation !== undefined) {
+    return typeof operation === 'string' ? operation : given(operation, request, 'operation')
+  }
+  // Without a route there is no pattern, and a path would give each order its own operation.
+  const route: unknown = request.route
+  if (route === undefined) throw wrongWiring(`${BY} needs the option operation outside of a route`)
+  return operationOf(request.method, request.baseUrl, (route as { path: unknown }).path)
+}
+
+function nameRequest(
+  request: Request,
+  body: RequestBody,
+  fingerprint: RequestNamer | undefined,
+): string {
+  // A digest, like the default: it may hold secrets, and stores are given no other form.
+  if (fingerprint !== undefined) return digestOfParts([given(fingerprint, request, 'fingerprint')])
+  const { method, originalUrl: target } = request
+  const made = fingerprintOf({ method, target, mediaType: mediaTypeOf(request), body })
+  if (made !== undefined) return made
+  throw wrongWiring(
+    `${BY} needs the option fingerprint: the body is not in req.body as a parser of JSON, forms, text or bytes leaves it`,
+  )
+}
+
+function given(namer: RequestNamer, request: Request, option: string): string {
+  const name: unknown = namer(request)
+  if (typeof name === 'string') return name
+  // One that was written as an async function: its rejection must not end the process.
+  if (name instanceof Promise) name.catch(() => {})
+  throw wrongWiring(`${BY}: the option ${option} must return a string`)
 }

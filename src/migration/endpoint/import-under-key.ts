@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { callStore } from '../../base/decision/store-call.js'
-import type {
-  Ending,
-  IdempotencyStore,
-  Reservation,
-  ReservationRequest,
-  Run,
+import {
+  type Ending,
+  grantedRun,
+  type IdempotencyStore,
+  type Reservation,
+  type ReservationRequest,
+  type Run,
 } from '../../idempotency/leased/idempotency-store.js'
 import { keepLease } from '../../idempotency/leased/lease.js'
 import type { CoreClient } from '../core/core-client.js'
@@ -55,29 +56,21 @@ export async function importUnderKey(
     rerunAbandoned: true,
   }
   const reservedAt = performance.now()
-  const found = await need(course, 'store_unavailable', () => reserve(store, request, course))
-  switch (found.outcome) {
-    case 'reserved': {
-      course.awaited = 'outcome_unknown'
-      const run = runOf(request, found.fence)
-      return underLease({ store, run, reservedAt }, course, () => importAccount(core, user))
-    }
-    case 'running':
-      return refused('in_progress', { retryAfterSeconds: retrySeconds(found.leaseLeftMs) })
-    case 'finished':
-    case 'result_not_stored':
-    case 'mismatch':
-    case 'abandoned':
-    case 'unreadable': {
-      const find = () => findAccount(core, externalUserId, user)
-      const known = await need(course, 'core_unavailable', find)
-      if (known !== undefined) return known
-      course.awaited = 'outcome_unknown'
-      return importAccount(core, user)
-    }
-    default:
-      throw new TypeError('store.reserve resolved to none of the outcomes of a reservation')
+  const reserved = () => reserve(store, request, course)
+  const reservation = await need(course, 'store_unavailable', reserved)
+  const run = grantedRun(request, reservation)
+  if (run !== undefined) {
+    course.awaited = 'outcome_unknown'
+    return underLease({ store, run, reservedAt }, course, () => importAccount(core, user))
   }
+  if (reservation.outcome === 'running') {
+    return refused('in_progress', { retryAfterSeconds: retrySeconds(reservation.leaseLeftMs) })
+  }
+  const find = () => findAccount(core, externalUserId, user)
+  const known = await need(course, 'core_unavailable', find)
+  if (known !== undefined) return known
+  course.awaited = 'outcome_unknown'
+  return importAccount(core, user)
 }
 
 /** Reserves the key. A reservation that arrives after the timeout is released. */
@@ -86,18 +79,10 @@ async function reserve(
   request: ReservationRequest,
   { signal }: Course,
 ): Promise<Reservation> {
-  const found = await callStore('reserve', () => store.reserve(request))
-  if (found.outcome === 'reserved' && signal.aborted) {
-    await settle(store, runOf(request, found.fence), { type: 'released' })
-  }
-  return found
-}
-
-function runOf({ rerunAbandoned: _, ...run }: ReservationRequest, fence: number): Run {
-  if (!Number.isSafeInteger(fence)) {
-    throw new TypeError('store.reserve gave no safe integer as fence')
-  }
-  return { ...run, fence }
+  const reservation = await callStore('reserve', () => store.reserve(request))
+  const late = signal.aborted ? grantedRun(request, reservation) : undefined
+  if (late !== undefined) await settle(store, late, { type: 'released' })
+  return reservation
 }
 
 interface Held {

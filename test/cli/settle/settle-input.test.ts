@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Run, Store } from 'express-service-auth'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { operationOf, recordKey } from '../../../src/idempotency/record-key.js'
+import { operationOf, recordKey } from '../../../src/idempotency/fingerprint.js'
 import { begin, openStore, requestFor } from '../../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'

@@ -1,4 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
+import type { ReservationRequest } from '../../../idempotency/leased/idempotency-store.js'
+import { type Script, script } from '../connection/script.js'
+import { behindFence, PRELUDE, wholeMs } from './idempotency-scripts.js'
 
 /** Undoes reservations, with retries until it succeeds. */
 export interface TakeBacks<T> {
@@ -60,3 +63,28 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
     },
   }
 }
+
+/**
+ * Takes back a reservation whose fence is unknown to its caller. ARGV: the record after its fence, time
+ * to live. Leaves a freed record for a while, which blocks a reservation of this owner that arrives even
+ * later.
+ */
+export const TAKE_BACK: Script = script(`${PRELUDE}
+if record == true then return 0 end
+local behind, ttl = unpack(ARGV)
+local fence, mark = '0', 0
+if record then
+  local mine = parse_own('1|f|0' .. behind)
+  if record.owner ~= mine.owner then return 0 end
+  fence, mark = record.fence, mark_in(record, mine)
+end
+local written = write('1|f|' .. fence .. behind, math.max(ttl, mark))
+if written.err and mark > 0 then return written end
+if written.err then redis.call('DEL', KEYS[1]) end
+return 1
+`)
+
+export const takeBackArguments = (request: ReservationRequest): string[] => [
+  behindFence(request, request.retentionMs),
+  String(wholeMs(request.leaseMs)),
+]

@@ -1,3 +1,10 @@
+import { isAscii } from 'node:buffer'
+import type {
+  Ending,
+  Reservation,
+  ReservationRequest,
+  Run,
+} from '../../../idempotency/leased/idempotency-store.js'
 import { type Script, script } from '../connection/script.js'
 
 /*
@@ -8,7 +15,7 @@ import { type Script, script } from '../connection/script.js'
  * freed key, the rest of that key's mark is added to the requested retention. A script gets the record
  * as the caller would write it, because one argument costs ioredis less than many.
  */
-const PRELUDE = `
+export const PRELUDE = `
 local FORM = '^1|([rduf])|(%d+)|(%d+)|(%d+)|(%d+)|()'
 local function parse(value)
   local state, fence, retention, owner_size, fingerprint_size, start = string.match(value, FORM)
@@ -83,6 +90,36 @@ if written.err then return written end
 return { 'reserved', fence }
 `)
 
+export const reserveArguments = (request: ReservationRequest): string[] => [
+  behindFence(request, request.retentionMs),
+  String(runningMs(request)),
+  request.rerunAbandoned ? '1' : '0',
+]
+
+/** Whether the reply to `RESERVE` gives the key to the caller. */
+export const isReserved = (reply: unknown): boolean =>
+  Array.isArray(reply) && String(reply[0]) === 'reserved'
+
+/** Parses the reply to `RESERVE`, whose strings are Buffers. */
+export function readReservation(reply: unknown): Reservation {
+  const [outcome, detail] = Array.isArray(reply) ? reply : []
+  switch (String(outcome)) {
+    case 'reserved':
+      return { outcome: 'reserved', fence: Number(detail) }
+    case 'running':
+      return { outcome: 'running', leaseLeftMs: Number(detail) }
+    case 'finished':
+      return { outcome: 'finished', result: detail }
+    case 'mismatch':
+    case 'result_not_stored':
+    case 'abandoned':
+    case 'unreadable':
+      return { outcome: String(outcome) as 'mismatch' }
+    default:
+      throw new TypeError('the reservation script gave a reply that it cannot give')
+  }
+}
+
 /** ARGV: the record, time to live. */
 export const RENEW: Script = script(`${PRELUDE}
 if record == true then return 0 end
@@ -96,6 +133,11 @@ local written = write(value, ttl)
 if written.err then return written end
 return 1
 `)
+
+export const renewArguments = (run: Run): string[] => [
+  `1|r|${run.fence}${behindFence(run, run.retentionMs)}`,
+  String(runningMs(run)),
+]
 
 /** ARGV: the record, time to live. A server that is full can still free a key, without a mark. */
 export const SETTLE: Script = script(`${PRELUDE}
@@ -116,22 +158,55 @@ if written.err then return written end
 return 1
 `)
 
-/**
- * Takes back a reservation whose fence is unknown to its caller. ARGV: the record after its fence, time
- * to live. Leaves a freed record for a while, which blocks a reservation of this owner that arrives even
- * later.
- */
-export const TAKE_BACK: Script = script(`${PRELUDE}
-if record == true then return 0 end
-local behind, ttl = unpack(ARGV)
-local fence, mark = '0', 0
-if record then
-  local mine = parse_own('1|f|0' .. behind)
-  if record.owner ~= mine.owner then return 0 end
-  fence, mark = record.fence, mark_in(record, mine)
-end
-local written = write('1|f|' .. fence .. behind, math.max(ttl, mark))
-if written.err and mark > 0 then return written end
-if written.err then redis.call('DEL', KEYS[1]) end
-return 1
-`)
+export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
+  const [state, ttlMs] = endState(run, ending.type)
+  const head = `1|${state}|${run.fence}${behindFence(run, run.retentionMs)}`
+  const record = ending.type === 'finished' ? joined(head, ending.result) : head
+  return [record, String(ttlMs)]
+}
+
+/** Returns the state after an ending, and the time to live of the record in milliseconds. */
+function endState(run: Run, type: Ending['type']): [string, number] {
+  switch (type) {
+    case 'finished':
+      return ['d', wholeMs(run.retentionMs)]
+    case 'streaming':
+      return ['u', runningMs(run)]
+    case 'streamed':
+      return ['u', wholeMs(run.retentionMs)]
+    case 'abandoned':
+      return ['r', wholeMs(run.retentionMs)]
+    case 'released':
+      return ['f', wholeMs(run.leaseMs)]
+  }
+}
+
+/** Redis accepts only whole milliseconds, and rejects 0. */
+export const wholeMs = (ms: number): number => Math.max(1, Math.ceil(ms))
+
+/** A running record lives for its lease plus its retention. */
+const runningMs = ({ leaseMs, retentionMs }: Pick<Run, 'leaseMs' | 'retentionMs'>): number =>
+  wholeMs(leaseMs) + wholeMs(retentionMs)
+
+type Owned = Pick<Run, 'owner' | 'fingerprint'>
+
+/** Returns the part of a record between its fence and its result. */
+export function behindFence(owned: Owned, retentionMs: number): string {
+  // Two lone surrogates would become one character where the strings are joined.
+  const owner = owned.owner.toWellFormed()
+  const fingerprint = owned.fingerprint.toWellFormed()
+  const sizes = `${Buffer.byteLength(owner)}|${Buffer.byteLength(fingerprint)}`
+  return `|${wholeMs(retentionMs)}|${sizes}|${owner}${fingerprint}`
+}
+
+const MAX_BYTES_AS_TEXT = 4096
+
+/** A string if possible, because ioredis assembles commands with Buffer arguments in pieces. */
+export function joined(
+  head: string,
+  { buffer, byteOffset, byteLength }: Uint8Array,
+): string | Buffer {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  const isText = byteLength <= MAX_BYTES_AS_TEXT && isAscii(bytes)
+  return isText ? head + bytes.toString('latin1') : Buffer.concat([Buffer.from(head), bytes])
+}

@@ -9,7 +9,7 @@ import {
 import type { Connection } from '../connection/redis-connection.js'
 import { attemptFor, NotConfirmed } from '../connection/redis-deadline.js'
 import { type Script, script } from '../connection/script.js'
-import { behindFence, joined } from './reservation.js'
+import { behindFence, joined } from './idempotency-scripts.js'
 
 interface SeenValue extends Seen {
   readonly kept: KeptValue

@@ -12,10 +12,9 @@ import { openConnection } from '../connection/redis-connection.js'
 import { NotConfirmed } from '../connection/redis-deadline.js'
 import { type Script, script } from '../connection/script.js'
 import { openReplicated } from '../replicas/replicated-runs.js'
-import { createTakeBacks } from './compensation.js'
+import { createTakeBacks, TAKE_BACK, takeBackArguments } from './compensation.js'
 import * as scripts from './idempotency-scripts.js'
 import { recordPlace } from './record-access.js'
-import * as idempotency from './reservation.js'
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
@@ -61,8 +60,8 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
   const tokenKey = (id: string): string => `${prefix}t:${id}`
   const recordKey = (key: string): string => `${prefix}k:${key}`
   const takeBacks = createTakeBacks((request: ReservationRequest) => {
-    const args = idempotency.takeBackArguments(request)
-    return connection.run({ script: scripts.TAKE_BACK, key: recordKey(request.key), args })
+    const args = takeBackArguments(request)
+    return connection.run({ script: TAKE_BACK, key: recordKey(request.key), args })
   })
 
   return {
@@ -73,23 +72,23 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
       return isConsumed(await reservations.run(call))
     },
     async reserve(request) {
-      const args = idempotency.reserveArguments(request)
-      const { isReserved } = idempotency
+      const args = scripts.reserveArguments(request)
+      const { isReserved } = scripts
       const call = { script: scripts.RESERVE, key: recordKey(request.key), args, isReserved }
       try {
-        return idempotency.readReservation(await reservations.run(call))
+        return scripts.readReservation(await reservations.run(call))
       } catch (error) {
         if (error instanceof NotConfirmed && error.mayHaveRun) takeBacks.add(request.owner, request)
         throw error
       }
     },
     async renew(run) {
-      const args = idempotency.renewArguments(run)
+      const args = scripts.renewArguments(run)
       const call = { script: scripts.RENEW, key: recordKey(run.key), args }
       return (await connection.run(call)) === 1
     },
     async settle(run, ending) {
-      const args = idempotency.settleArguments(run, ending)
+      const args = scripts.settleArguments(run, ending)
       const call = { script: scripts.SETTLE, key: recordKey(run.key), args }
       return (await connection.run(call)) === 1
     },

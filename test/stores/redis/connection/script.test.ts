@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  RENEW,
-  RESERVE,
-  SETTLE,
-  TAKE_BACK,
-} from '../../../../src/stores/redis/store/idempotency-scripts.js'
+import { TAKE_BACK } from '../../../../src/stores/redis/store/compensation.js'
+import { RENEW, RESERVE, SETTLE } from '../../../../src/stores/redis/store/idempotency-scripts.js'
 import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
 import { startRedis } from '../../../support/redis.js'
 

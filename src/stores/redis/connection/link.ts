@@ -5,33 +5,19 @@ import { confirmHandshake, connectionFault } from './handshake.js'
 import {
   type Attempt,
   atDeadline,
-  isOver,
+  type Call,
   isServersAnswer,
   NotConfirmed,
-  within,
+  type ScriptSender,
 } from './redis-deadline.js'
-import type { Script } from './script.js'
 import { watchForSilence } from './stall-detector.js'
-
-/** A script with its key and arguments. */
-export interface Call {
-  readonly script: Script
-  readonly key: string
-  readonly args: readonly (string | Buffer)[]
-}
 
 /**
  * A dedicated client. It connects on first use and reconnects after a disconnect, in the async context
  * in which the link was opened.
  */
-export interface Link {
+export interface Link extends ScriptSender<Call> {
   readonly client: Client
-  /** Returns `undefined` if it is ready. @throws NotConfirmed if it is not ready in time. */
-  untilReady(attempt: Attempt): Promise<void> | undefined
-  /** Sends the call with the script's digest; the commands of one tick are sent together. */
-  evaluateKnown(call: Call): Promise<unknown>
-  /** Sends the call with the script's source. */
-  evaluateSource(call: Call): Promise<unknown>
   /** Counts a reply on this connection as pending until it settles, and returns it. */
   watch<T>(reply: Promise<T>): Promise<T>
   close(): void
@@ -49,9 +35,6 @@ interface Scripts {
   evalshaBuffer: RunScript
   evalBuffer: RunScript
 }
-
-export const isUnknownScript = (error: unknown): boolean =>
-  isServersAnswer(error) && error.message.startsWith('NOSCRIPT')
 
 /** The delay before reconnecting if Redis refuses the login or the database. */
 const REFUSED_RETRY_MS = 500
@@ -177,23 +160,5 @@ function createCork(client: Redis): () => void {
       if (corked === stream) corked = undefined
       stream.uncork()
     })
-  }
-}
-
-/**
- * Sends the call once the link is ready. If Redis does not have the script, sends it with its source.
- *
- * @throws NotConfirmed if there is no reply in time, or the error of ioredis.
- */
-export async function evaluate(link: Link, call: Call, attempt: Attempt): Promise<unknown> {
-  const becomingReady = link.untilReady(attempt)
-  if (becomingReady !== undefined) await becomingReady
-  attempt.isRepeated = attempt.mayHaveRun
-  attempt.mayHaveRun = true
-  try {
-    return await within(link.evaluateKnown(call), attempt)
-  } catch (error) {
-    if (!isUnknownScript(error) || isOver(attempt)) throw error
-    return await within(link.evaluateSource(call), attempt)
   }
 }

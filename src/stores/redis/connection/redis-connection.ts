@@ -1,8 +1,16 @@
 import type { Cluster, Redis } from 'ioredis'
 import { type HealthWatch, watchHealth } from '../../store-health.js'
 import { type Client, duplicateClient, patienceOf } from './dedicated-client.js'
-import { type Call, evaluate, type Link, openLink } from './link.js'
-import { type Attempt, attemptFor, NotConfirmed, persist, within } from './redis-deadline.js'
+import { type Link, openLink } from './link.js'
+import {
+  type Attempt,
+  attemptFor,
+  type Call,
+  evaluate,
+  NotConfirmed,
+  persist,
+  within,
+} from './redis-deadline.js'
 
 /** Runs scripts on a dedicated connection, each within `timeoutMs`. */
 export interface Connection {

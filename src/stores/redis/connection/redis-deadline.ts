@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StoreFault } from '../../store-health.js'
+import type { Script } from './script.js'
 
 /** One Redis operation, with its retries. */
 export interface Attempt {
@@ -93,18 +94,72 @@ export function atDeadline(
 const RETRY_DELAY_MS = 10
 
 /**
- * Retries until the deadline if a connection broke. A repeated `tryOnce` must have no further effect.
- *
- * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
+ * Repeats `tryOnce` until it succeeds, or until `pause` throws; `pause` resolves when the next attempt
+ * may begin. A repeated `tryOnce` must have no further effect.
  */
-export async function persist<T>(attempt: Attempt, tryOnce: () => Promise<T>): Promise<T> {
+export async function persist<T>(
+  attempt: Attempt,
+  tryOnce: () => Promise<T>,
+  pause: (error: unknown, attempt: Attempt) => Promise<unknown> = untilReconnected,
+): Promise<T> {
   for (;;) {
     try {
       return await tryOnce()
     } catch (error) {
-      if (error instanceof NotConfirmed) throw error
-      if (isServersAnswer(error)) throw new Error(faultText(error))
-      await within(sleep(RETRY_DELAY_MS, undefined, { ref: false }), attempt)
+      await pause(error, attempt)
     }
+  }
+}
+
+/**
+ * Allows a retry if a connection broke.
+ *
+ * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
+ */
+async function untilReconnected(error: unknown, attempt: Attempt): Promise<void> {
+  if (error instanceof NotConfirmed) throw error
+  if (isServersAnswer(error)) throw new Error(faultText(error))
+  await within(sleep(RETRY_DELAY_MS, undefined, { ref: false }), attempt)
+}
+
+/** A script with its key and arguments. */
+export interface Call {
+  readonly script: Script
+  readonly key: string
+  readonly args: readonly (string | Buffer)[]
+}
+
+/** Sends scripts on one connection. */
+export interface ScriptSender<C> {
+  /** Returns `undefined` if it is ready. @throws NotConfirmed if it is not ready in time. */
+  untilReady(attempt: Attempt): Promise<void> | undefined
+  /** Sends the call with the script's digest; the commands of one tick are sent together. */
+  evaluateKnown(call: C): Promise<unknown>
+  /** Sends the call with the script's source. */
+  evaluateSource(call: C): Promise<unknown>
+}
+
+export const isUnknownScript = (error: unknown): boolean =>
+  isServersAnswer(error) && error.message.startsWith('NOSCRIPT')
+
+/**
+ * Sends the call once the sender is ready. If Redis does not have the script, sends it with its source.
+ *
+ * @throws NotConfirmed if there is no reply in time, or the error of ioredis.
+ */
+export async function evaluate<C>(
+  sender: ScriptSender<C>,
+  call: C,
+  attempt: Attempt,
+): Promise<unknown> {
+  const becomingReady = sender.untilReady(attempt)
+  if (becomingReady !== undefined) await becomingReady
+  attempt.isRepeated = attempt.mayHaveRun
+  attempt.mayHaveRun = true
+  try {
+    return await within(sender.evaluateKnown(call), attempt)
+  } catch (error) {
+    if (!isUnknownScript(error) || isOver(attempt)) throw error
+    return await within(sender.evaluateSource(call), attempt)
   }
 }

@@ -8,7 +8,13 @@ import {
 } from '../../../verification/denylist/check-entry.js'
 import type { DenylistEntry } from '../../../verification/denylist/denylist-entry.js'
 import { DenylistUnconfirmed } from '../../../verification/denylist/denylist-unconfirmed.js'
-import { type DenylistConnection, type Question, Unanswered } from './denylist-connection.js'
+import { NotConfirmed } from '../connection/redis-deadline.js'
+import {
+  askRepeatedly,
+  type DenylistConnection,
+  MIN_TRY_MS,
+  type ScriptCall,
+} from './denylist-connection.js'
 import type {
   DenyListResult,
   DenylistCallOptions,
@@ -16,7 +22,6 @@ import type {
   DenylistReceiver,
   DenyResult,
 } from './operations.js'
-import { createRetries, MIN_TRY_MS } from './retry-call.js'
 import * as rows from './rows.js'
 import * as scripts from './scripts.js'
 
@@ -28,10 +33,11 @@ const MARK_SECONDS = 604_800
 const schema = optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) })
 
 export function createOperations(connection: DenylistConnection): DenylistOperations {
-  const ask = createRetries(connection)
+  const ask = (call: ScriptCall, timeoutMs: number): Promise<unknown> =>
+    askRepeatedly(connection, call, timeoutMs)
 
   async function write<T>(
-    question: Omit<Question, 'timeoutMs'>,
+    call: ScriptCall,
     options: unknown,
     parse: (answer: readonly unknown[]) => T,
   ): Promise<T> {
@@ -39,7 +45,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     const leftMs = (): number => Math.max(MIN_TRY_MS, deadline - performance.now())
     try {
       for (;;) {
-        const [outcome, ...answer] = rows.rowsOf(await ask(question, leftMs()))
+        const [outcome, ...answer] = rows.rowsOf(await ask(call, leftMs()))
         if (outcome === 'written') return parse(answer)
         if (outcome !== 'unindexed') throw new TypeError(refusalText(outcome, answer))
         await checkAndIndex(leftMs)
@@ -47,7 +53,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
       }
     } catch (error) {
       if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, true)
-      throw error instanceof Unanswered
+      throw error instanceof NotConfirmed
         ? new DenylistUnconfirmed(error.message, error.mayHaveRun)
         : error
     }
@@ -67,12 +73,12 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
       await ask({ script: scripts.INDEX, args }, leftMs())
     } catch (error) {
       if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, false)
-      throw error instanceof Unanswered ? new DenylistUnconfirmed(error.message, false) : error
+      throw error instanceof NotConfirmed ? new DenylistUnconfirmed(error.message, false) : error
     }
   }
 
   async function read<T>(
-    script: Question['script'],
+    script: ScriptCall['script'],
     options: unknown,
     parse: (reply: unknown) => T,
   ): Promise<T> {
@@ -80,7 +86,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
       return parse(await ask({ script }, timeoutOf(options)))
     } catch (error) {
       if (error instanceof rows.Malformed) throw unreadable(DAMAGED)
-      throw error instanceof Unanswered ? unreadable(error.message) : error
+      throw error instanceof NotConfirmed ? unreadable(error.message) : error
     }
   }
 

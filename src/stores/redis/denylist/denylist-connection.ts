@@ -1,38 +1,29 @@
 import { AsyncResource } from 'node:async_hooks'
-import type { DenylistFailureCode } from '../../../base/decision/denylist-event.js'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../connection/dedicated-client.js'
 import { confirmHandshake, connectionFault } from '../connection/handshake.js'
-import { isUnknownScript } from '../connection/link.js'
 import {
-  type Attempt,
   attemptFor,
+  evaluate,
   faultText,
   isServersAnswer,
   NotConfirmed,
+  persist,
+  type ScriptSender,
   within,
 } from '../connection/redis-deadline.js'
 import type { Script } from '../connection/script.js'
 import { CONNECT_TIMEOUT_MS, createClientMaker } from './reconnecting-client.js'
 
-/** A call of a denylist script, with the time limit for its reply. */
-export interface Question {
+/** A denylist script with its arguments. */
+export interface ScriptCall {
   readonly script: Script
   readonly args?: readonly string[]
-  readonly timeoutMs: number
 }
 
-/** The error if a script call failed or got no reply. */
-export class Unanswered extends Error {
-  override readonly name = 'Unanswered'
-  readonly code: DenylistFailureCode
-  /** Whether the call was sent, so that it may have taken effect or still may. */
-  readonly mayHaveRun: boolean
-
-  constructor(code: DenylistFailureCode, message: string, mayHaveRun: boolean) {
-    super(message)
-    this.code = code
-    this.mayHaveRun = mayHaveRun
-  }
+/** A call with the time limit for its reply, in milliseconds. */
+interface Question extends ScriptCall {
+  readonly timeoutMs: number
 }
 
 /** A connection for the scripts of a denylist, opened on demand. */
@@ -40,7 +31,7 @@ export interface DenylistConnection {
   /**
    * Calls a script once. Closes the connection if the call fails.
    *
-   * @throws Unanswered
+   * @throws NotConfirmed
    */
   ask(question: Question): Promise<unknown>
   close(): void
@@ -84,7 +75,7 @@ export function openDenylistConnection(
   let isClosed = false
 
   async function connect(): Promise<Client> {
-    if (isClosed) throw new Unanswered('closed', 'the denylist is closed', false)
+    if (isClosed) throw new NotConfirmed('the denylist is closed', false, 'closed')
     const fresh = maker.make()
     client = fresh
     fresh.on('error', (error: ConnectionFault) => {
@@ -102,7 +93,7 @@ export function openDenylistConnection(
       const cause = causeOf(error, fresh)
       const text = connectionFault(fresh, cause instanceof Error ? cause : undefined)
       giveUp(fresh)
-      throw unanswered(cause, { mayHaveRun: false, text })
+      throw notConfirmed(cause, { mayHaveRun: false, text })
     }
   }
 
@@ -122,19 +113,14 @@ export function openDenylistConnection(
     failed.disconnect()
   }
 
-  async function ask({ script, args = [], timeoutMs }: Question): Promise<unknown> {
+  async function ask({ timeoutMs, ...call }: Question): Promise<unknown> {
     const ready = await connected()
-    const scripts = ready as unknown as Scripts
-    const rest = [keys.length, ...keys, ...args]
-    const attempt: Attempt = { ...attemptFor(timeoutMs), mayHaveRun: true }
+    const attempt = attemptFor(timeoutMs)
     try {
-      return await within(scripts.evalsha(script.sha, ...rest), attempt).catch((error) => {
-        if (!isUnknownScript(error)) throw error
-        return within(scripts.eval(script.source, ...rest), attempt)
-      })
+      return await evaluate(senderOn(ready, keys), call, attempt)
     } catch (error) {
       giveUp(ready)
-      throw unanswered(causeOf(error, ready), attempt)
+      throw notConfirmed(causeOf(error, ready), attempt)
     }
   }
 
@@ -150,13 +136,78 @@ export function openDenylistConnection(
     },
   }
 
-  function unanswered(
+  function notConfirmed(
     error: unknown,
-    { mayHaveRun, text }: Pick<Attempt, 'mayHaveRun'> & { readonly text?: string },
-  ): Unanswered {
-    if (isClosed) return new Unanswered('closed', 'the denylist is closed', mayHaveRun)
-    if (isServersAnswer(error)) return new Unanswered('server', text ?? answerText(error), false)
+    { mayHaveRun, text }: { readonly mayHaveRun: boolean; readonly text?: string },
+  ): NotConfirmed {
+    if (isClosed) return new NotConfirmed('the denylist is closed', mayHaveRun, 'closed')
+    if (isServersAnswer(error)) return new NotConfirmed(text ?? answerText(error), false, 'server')
     const code = error instanceof NotConfirmed ? 'timeout' : 'network'
-    return new Unanswered(code, text ?? faultText(error as Error), mayHaveRun)
+    return new NotConfirmed(text ?? faultText(error as Error), mayHaveRun, code)
+  }
+}
+
+/** Sends scripts with the keys of the denylist on a client that is connected. */
+function senderOn(client: Client, keys: readonly string[]): ScriptSender<ScriptCall> {
+  const scripts = client as unknown as Scripts
+  const rest = (args: readonly string[]) => [keys.length, ...keys, ...args]
+  return {
+    untilReady: () => undefined,
+    evaluateKnown: ({ script, args = [] }) => scripts.evalsha(script.sha, ...rest(args)),
+    evaluateSource: ({ script, args = [] }) => scripts.eval(script.source, ...rest(args)),
+  }
+}
+
+/** After this time without a reply the connection is replaced, and the call sent again. */
+const TRY_TIMEOUT_MS = 500
+const RETRY_DELAY_MS = 50
+/** A retry with less time than this would only make the outcome uncertain. */
+export const MIN_TRY_MS = 100
+/** Errors of a server that may accept the call a moment later. */
+const PASSING = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
+
+/**
+ * Repeats a call until Redis replies or the time limit passes. A repeated call must have no further
+ * effect.
+ *
+ * @throws NotConfirmed with the outcome of all attempts.
+ */
+export function askRepeatedly(
+  connection: DenylistConnection,
+  call: ScriptCall,
+  timeoutMs: number,
+): Promise<unknown> {
+  const attempt = attemptFor(timeoutMs)
+  let leftMs = timeoutMs
+
+  const tryOnce = (): Promise<unknown> =>
+    connection.ask({ ...call, timeoutMs: Math.min(TRY_TIMEOUT_MS, leftMs) })
+
+  async function pause(error: unknown): Promise<void> {
+    const { code, message, mayHaveRun } = error as NotConfirmed
+    attempt.mayHaveRun ||= mayHaveRun
+    const isOver = performance.now() + RETRY_DELAY_MS + MIN_TRY_MS >= attempt.deadline
+    const isFinal = code === 'closed' || (code === 'server' && !PASSING.test(message))
+    if (isOver || isFinal) throw new NotConfirmed(message, attempt.mayHaveRun, code)
+    await sleep(RETRY_DELAY_MS)
+    leftMs = Math.max(MIN_TRY_MS, attempt.deadline - performance.now())
+  }
+
+  return heldOpen(() => persist(attempt, tryOnce, pause))
+}
+
+/** Far longer than any such work. The timer does nothing. */
+const INTERVAL_MS = 60_000
+
+/**
+ * Holds the process open until the work is done. Between two attempts there is no connection, so a
+ * program without other pending work would exit without a result.
+ */
+export async function heldOpen<T>(work: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => {}, INTERVAL_MS)
+  try {
+    return await work()
+  } finally {
+    clearInterval(timer)
   }
 }

@@ -4,7 +4,8 @@ import { currentMoment, type Moment } from '../../../verification/denylist/clock
 import { isSameVersion, type Life } from '../../../verification/denylist/list-state.js'
 import type { HeldList } from '../../../verification/denylist/local-denylist.js'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
-import { type DenylistConnection, Unanswered } from './denylist-connection.js'
+import { NotConfirmed } from '../connection/redis-deadline.js'
+import type { DenylistConnection } from './denylist-connection.js'
 import type { Reports } from './receiver-reports.js'
 import { Malformed, readList, readPoll } from './rows.js'
 import { POLL, READ } from './scripts.js'
@@ -134,4 +135,4 @@ const proofOf = ({ version: applied, highestNumber }: Life, { version }: ReadVer
 })
 
 const codeOf = (error: unknown): DenylistFailureCode =>
-  error instanceof Unanswered ? error.code : 'malformed'
+  error instanceof NotConfirmed ? error.code : 'malformed'

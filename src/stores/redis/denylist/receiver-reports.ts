@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
-import type { DenylistConnection, Unanswered } from './denylist-connection.js'
+import type { NotConfirmed } from '../connection/redis-deadline.js'
+import type { DenylistConnection } from './denylist-connection.js'
 import { LEAVE, REPORT } from './scripts.js'
 
 /** Reports to Redis which version a receiver applies, under its name. */
 export interface Reports {
-  /** @throws Unanswered if the server refused the write because it is isolated, or did not reply. */
+  /** @throws NotConfirmed if the server refused the write because it is isolated, or did not reply. */
   reportIfDue(applied: Applied): Promise<void>
   /**
    * Removes the receiver permanently, with retries for one second. If Redis cannot be reached for longer,
@@ -66,7 +67,7 @@ export function createReports(
     try {
       await connection.ask({ script: REPORT, args, timeoutMs })
     } catch (error) {
-      const { code, message } = error as Unanswered
+      const { code, message } = error as NotConfirmed
       // A server with another error, such as one that is full, still returns the current list.
       if (code !== 'server' || CUT_OFF.test(message)) throw error
     }

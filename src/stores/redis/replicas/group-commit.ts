@@ -2,12 +2,14 @@ import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as endOfTick } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { patienceOf } from '../connection/dedicated-client.js'
-import { type Call, isUnknownScript, openLink } from '../connection/link.js'
+import { openLink } from '../connection/link.js'
 import {
   type Attempt,
+  type Call,
   faultText,
   isOver,
   isServersAnswer,
+  isUnknownScript,
   NotConfirmed,
   within,
 } from '../connection/redis-deadline.js'

@@ -3,8 +3,8 @@ import type { RedisDenylist } from 'express-service-auth/redis'
 import { Cluster, Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-deadline.js'
 import { createOperations } from '../../../../src/stores/redis/denylist/create-operations.js'
-import { Unanswered } from '../../../../src/stores/redis/denylist/denylist-connection.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { knowSecret } from '../../../support/secret-search/index.js'
 import { startTcpProxy } from '../../../support/tcp-proxy.js'
@@ -40,7 +40,7 @@ describe('a server that will take the question a moment later is asked again', (
     const { deny } = createOperations({
       async ask({ timeoutMs }) {
         triesMs.push(timeoutMs)
-        throw new Unanswered('server', 'NOREPLICAS', false)
+        throw new NotConfirmed('NOREPLICAS', false, 'server')
       },
       close() {},
     })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isRecord } from '../../base/options.js'
 import { decodeResult } from '../buffered-response/stored-result.js'
+import { keyIdOfResult } from './encryption-key-id.js'
 import type { CanRead, RecordKeeper, Resolution } from './record-view.js'
 import {
   type Finding,
@@ -9,7 +10,6 @@ import {
   resolve,
   viewOf,
 } from './resolution.js'
-import { keyIdOfResult } from './sealed-result.js'
 
 /** A record as a store has it, with the moment by the store's clock. */
 export interface Seen {

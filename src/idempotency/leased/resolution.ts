@@ -1,7 +1,6 @@
+import { keyIdOf, keyIdOfResult } from './encryption-key-id.js'
 import type { IdempotencyRecord } from './record.js'
 import type { RecordView, Resolution } from './record-view.js'
-import { keyIdOf } from './sealed-owner.js'
-import { keyIdOfResult } from './sealed-result.js'
 
 /** There is a record, but not one that this version can read. */
 export interface UnreadableRecord {

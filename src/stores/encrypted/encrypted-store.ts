@@ -9,9 +9,9 @@ import {
   storeWith,
 } from '../../base/options.js'
 import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
+import { KEY_ID_FORM, sealedOwner } from '../../idempotency/leased/encryption-key-id.js'
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
 import type { RecordKeeper } from '../../idempotency/leased/record-view.js'
-import { KEY_ID_FORM, sealedOwner } from '../../idempotency/leased/sealed-owner.js'
 import { encryptedKeeper, isRecordKeeper } from './encrypted-record-keeper.js'
 import { encryptedRun } from './encrypted-run.js'
 import { type Belonging, createResultCipher, type ResultCipher } from './result-cipher.js'

@@ -1,15 +1,15 @@
-export { DenylistUnconfirmed } from '../../verification/denylist/denylist-unconfirmed.js'
-export type {
-  AllowResult,
-  DamagedRow,
-  DeniedEntry,
-  DenyListResult,
-  DenylistCallOptions,
-  DenylistOperations,
-  DenylistReceiver,
-  DenylistVersion,
-  DenyResult,
-  RemoveResult,
+export {
+  type AllowResult,
+  type DamagedRow,
+  type DeniedEntry,
+  type DenyListResult,
+  type DenylistCallOptions,
+  type DenylistOperations,
+  type DenylistReceiver,
+  DenylistUnconfirmed,
+  type DenylistVersion,
+  type DenyResult,
+  type RemoveResult,
 } from './denylist/operations.js'
 export {
   type RedisDenylist,

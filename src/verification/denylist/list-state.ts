@@ -1,5 +1,4 @@
 import type { DenylistEvent, DenylistFailureCode } from '../../base/decision/denylist-event.js'
-import { elapsedMs, type Moment } from './clock-reading.js'
 import type { DenylistHealth } from './live-denylist.js'
 import {
   type Holding,
@@ -157,3 +156,23 @@ function* tidingsOfAge(before: Life, after: Life): Generator<DenylistEvent> {
   }
   if (state === 'fresh' && before.state !== 'cold') yield { type: 'recovered' }
 }
+
+/**
+ * A moment on both clocks. The monotonic one may stand still while the machine sleeps, the wall clock
+ * may be set back.
+ */
+export interface Moment {
+  /** Milliseconds since the epoch. */
+  readonly wallMs: number
+  /** Milliseconds since the process began. */
+  readonly monotonicMs: number
+}
+
+export const currentMoment = (): Moment => ({
+  wallMs: Date.now(),
+  monotonicMs: performance.now(),
+})
+
+/** How long ago it was, by the clock that says more. */
+const elapsedMs = (since: Moment, now: Moment): number =>
+  Math.max(0, now.wallMs - since.wallMs, now.monotonicMs - since.monotonicMs)

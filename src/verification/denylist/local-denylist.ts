@@ -1,8 +1,8 @@
 import { announceDenylist } from '../../base/decision/denylist-event.js'
-import { currentMoment } from './clock-reading.js'
 import {
   advance,
   COLD,
+  currentMoment,
   healthOf,
   knownUntil,
   type Life,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { sealedOwner } from '../../../src/idempotency/leased/encryption-key-id.js'
 import type { Ending, Run } from '../../../src/idempotency/leased/idempotency-store.js'
 import {
   type IdempotencyRecord,
@@ -8,7 +9,6 @@ import {
 } from '../../../src/idempotency/leased/record.js'
 import type { RecordView, Resolution } from '../../../src/idempotency/leased/record-view.js'
 import { type Finding, resolve, viewOf } from '../../../src/idempotency/leased/resolution.js'
-import { sealedOwner } from '../../../src/idempotency/leased/sealed-owner.js'
 
 const NOW = 1000
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { currentMoment } from '../../../src/verification/denylist/clock-reading.js'
 import type { LifeEvent } from '../../../src/verification/denylist/list-state.js'
+import { currentMoment } from '../../../src/verification/denylist/list-state.js'
 import { createHeldList } from '../../../src/verification/denylist/local-denylist.js'
 import { caller, listOf, START_SECONDS } from './story.js'
 

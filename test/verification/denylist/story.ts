@@ -1,4 +1,4 @@
-import type { Moment } from '../../../src/verification/denylist/clock-reading.js'
+import type { Moment } from '../../../src/verification/denylist/list-state.js'
 import {
   advance,
   COLD,

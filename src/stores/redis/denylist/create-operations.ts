@@ -7,7 +7,6 @@ import {
   checkTarget,
 } from '../../../verification/denylist/check-entry.js'
 import type { DenylistEntry } from '../../../verification/denylist/denylist-entry.js'
-import { DenylistUnconfirmed } from '../../../verification/denylist/denylist-unconfirmed.js'
 import { NotConfirmed } from '../connection/redis-deadline.js'
 import {
   askRepeatedly,
@@ -15,15 +14,17 @@ import {
   MIN_TRY_MS,
   type ScriptCall,
 } from './denylist-connection.js'
-import type {
-  DenyListResult,
-  DenylistCallOptions,
-  DenylistOperations,
-  DenylistReceiver,
-  DenyResult,
+import {
+  type DenyListResult,
+  type DenylistCallOptions,
+  type DenylistOperations,
+  type DenylistReceiver,
+  DenylistUnconfirmed,
+  type DenyResult,
 } from './operations.js'
 import * as rows from './rows.js'
 import * as scripts from './scripts.js'
+import { ALLOW, DENY, INDEX, REMOVE_ROWS } from './write-scripts.js'
 
 const MAX_ENTRIES = 10_000
 /** Receivers read all marks with the entries, so an unlimited number would take them too long. */
@@ -70,7 +71,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
       // A write replaces the version, so a damaged version does not matter.
       const { entries, marks } = rows.readHashes(await ask({ script: scripts.READ }, leftMs()))
       const args = [MARK_SECONDS, entries.size, marks.size].map(String)
-      await ask({ script: scripts.INDEX, args }, leftMs())
+      await ask({ script: INDEX, args }, leftMs())
     } catch (error) {
       if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, false)
       throw error instanceof NotConfirmed ? new DenylistUnconfirmed(error.message, false) : error
@@ -103,7 +104,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     const entries = isList ? checkEntries(input) : [checkEntry(input)]
     const texts = entries.flatMap(rows.entryTexts)
     const args = [randomUUID(), String(MAX_ENTRIES), ...texts]
-    const denied = await write({ script: scripts.DENY, args }, options, ([number, ...answer]) => ({
+    const denied = await write({ script: DENY, args }, options, ([number, ...answer]) => ({
       version: rows.readNumber(number),
       entries: entries.map((entry, index) => rows.readDenied(entry, answer.slice(index * 3))),
     }))
@@ -116,7 +117,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     async allow(input, options = {}) {
       const target = checkTarget(input)
       const args = [randomUUID(), rows.targetText(target), String(MARK_SECONDS), String(MAX_MARKS)]
-      return await write({ script: scripts.ALLOW, args }, options, ([number, listed]) => ({
+      return await write({ script: ALLOW, args }, options, ([number, listed]) => ({
         version: rows.readNumber(number),
         wasListed: listed === '1',
       }))
@@ -125,7 +126,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     damagedRows: (options = {}) => read(scripts.READ_ROWS, options, rows.readDamaged),
     removeRows(damaged, options = {}) {
       const args = [randomUUID(), ...damaged.map(({ digest }) => digest)]
-      return write({ script: scripts.REMOVE_ROWS, args }, options, ([number, removed]) => ({
+      return write({ script: REMOVE_ROWS, args }, options, ([number, removed]) => ({
         version: rows.readNumber(number),
         removed: rows.readNumber(removed),
       }))

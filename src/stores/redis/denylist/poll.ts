@@ -1,7 +1,11 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { DenylistFailureCode } from '../../../base/decision/denylist-event.js'
-import { currentMoment, type Moment } from '../../../verification/denylist/clock-reading.js'
-import { isSameVersion, type Life } from '../../../verification/denylist/list-state.js'
+import {
+  currentMoment,
+  isSameVersion,
+  type Life,
+  type Moment,
+} from '../../../verification/denylist/list-state.js'
 import type { HeldList } from '../../../verification/denylist/local-denylist.js'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
 import { NotConfirmed } from '../connection/redis-deadline.js'

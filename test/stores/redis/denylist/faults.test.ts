@@ -7,7 +7,7 @@ import {
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ALLOW } from '../../../../src/stores/redis/denylist/scripts.js'
+import { ALLOW } from '../../../../src/stores/redis/denylist/write-scripts.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { OUTAGES, startTcpProxy } from '../../../support/tcp-proxy.js'
 import { until } from '../../../support/until.js'

@@ -1,7 +1,7 @@
 import type { Resolution, Store } from 'express-service-auth'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
-import { sealedOwner } from '../../../../src/idempotency/leased/sealed-owner.js'
+import { sealedOwner } from '../../../../src/idempotency/leased/encryption-key-id.js'
 import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-deadline.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { startTcpProxy, type TcpProxy } from '../../../support/tcp-proxy.js'

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { KEY_ID_FORM, keyIdOf, sealedOwner } from '../../../src/idempotency/leased/sealed-owner.js'
+import {
+  KEY_ID_FORM,
+  keyIdOf,
+  sealedOwner,
+} from '../../../src/idempotency/leased/encryption-key-id.js'
 
 describe('the owner of a run whose result will be encrypted', () => {
   test.each(['2024-06', 'a', 'A.b_c-9', 'x'.repeat(64)])('tells its key id, %s', (keyId) => {

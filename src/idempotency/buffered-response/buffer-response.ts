@@ -1,28 +1,28 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { watchInterruption } from './client-connection.js'
-import { forgetHead, headersOf, isHeadSent } from './deferred-head.js'
-import * as answerFunctions from './discarding-functions.js'
+import { clearDeferredHead, headersOf, isHeadSent } from './deferred-head.js'
+import * as discardingFunctions from './discarding-functions.js'
 import { keepHeadInOrder } from './head.js'
-import { call, createInterception, type Sending } from './original-functions.js'
-import { advance, isOpen } from './phase.js'
-import * as functions from './replacement-functions.js'
+import { callOriginal, createReplacer, type Sender } from './original-functions.js'
+import { advance, isWritable } from './phase.js'
+import * as replacementFunctions from './replacement-functions.js'
 import { writeDiscarded } from './replacement-functions.js'
 import {
-  type Capture,
-  type CaptureObserver,
-  type CaptureOptions,
+  type BufferedResponse,
+  type BufferObserver,
+  type BufferOptions,
   type DrainWatch,
-  type Entered,
-  fail,
-  happen,
-  postpone,
+  deferDestroy,
+  dispatch,
+  handleSendError,
+  type InitialState,
 } from './send-buffered.js'
 
-const hold = createInterception<Capture>(functions)
+const replaceFunctions = createReplacer<BufferedResponse>(replacementFunctions)
 
 /** A response that is held back. */
-export interface HeldResponse {
+export interface BufferControl {
   /**
    * Throws away what is held: the head is again what it was when the response was captured, and the
    * app can answer again. Returns `false` where it cannot: the first byte has been passed on, or the
@@ -35,88 +35,88 @@ export interface HeldResponse {
  * Holds a response back until its observer has kept it, whichever way its handler sends it: in the
  * end all ways are functions of the response, and these stand before them.
  */
-export function captureResponse(options: CaptureOptions, observer: CaptureObserver): HeldResponse {
+export function bufferResponse(options: BufferOptions, observer: BufferObserver): BufferControl {
   const { response } = options
   keepHeadInOrder(response)
-  const entered = enteredAs(response)
-  const capture = hold(response, (found): Capture => {
+  const initialState = takeSnapshot(response)
+  const buffered = replaceFunctions(response, (originals): BufferedResponse => {
     const pipes = watchInterruption({
       response,
-      postpones: (breakOff) => postpone(capture, breakOff),
-      interrupted: () => {
-        happen(capture, 'interrupted')
+      deferDestroy: (destroy) => deferDestroy(buffered, destroy),
+      onInterrupt: () => {
+        dispatch(buffered, 'interrupted')
         // Node's own `end`, called around ours, has sent a body without its head.
         if (response.finished && !isHeadSent(response)) response.req.socket.destroy()
       },
-      disconnected: () => happen(capture, 'disconnected'),
+      onDisconnect: () => dispatch(buffered, 'disconnected'),
     })
     return {
       ...options,
       observer,
-      entered,
+      initialState,
       ownWriteHead: response.writeHead,
-      failed: (error) => fail(capture, error),
-      found,
-      depth: 0,
+      onError: (error) => handleSendError(buffered, error),
+      originals,
+      callsUnderWay: 0,
       drain: watchDrain(response),
       pipes,
-      phase: 'held',
+      phase: 'buffering',
       head: undefined,
-      waitingHead: undefined,
+      deferredHead: undefined,
       isChunkingRemoved: false,
-      argsBesideStatus: [],
-      kept: [],
-      keptBytes: 0,
+      headArgsAfterStatus: [],
+      chunks: [],
+      bufferedBytes: 0,
       endCallback: undefined,
       isHandlerWriting: false,
-      hasFailed: false,
-      postponed: [],
+      hasSendFailed: false,
+      deferredDestroys: [],
     }
   })
-  capture.ownWriteHead = response.writeHead
-  return { discard: () => discard(capture) }
+  buffered.ownWriteHead = response.writeHead
+  return { discard: () => discard(buffered) }
 }
 
 // Functions of their own: what an inner middleware has still in its hands leads to those of the
 // held response, which is no more.
-const answerAgain = createInterception<Capture>(answerFunctions)
+const replaceByDiscarding = createReplacer<BufferedResponse>(discardingFunctions)
 
 /** Throws away what is held of a response. Returns whether the app can answer in its place. */
-function discard(capture: Capture): boolean {
-  const { response, kept, endCallback, pipes, drain, phase } = capture
+function discard(buffered: BufferedResponse): boolean {
+  const { response, chunks, endCallback, pipes, drain, phase } = buffered
   if (response.finished || isHeadSent(response)) return false
   if (advance(phase, 'discarded') === phase) return false
-  capture.isHandlerWriting = capture.head !== undefined && isOpen(phase)
-  happen(capture, 'discarded')
-  capture.kept = []
+  buffered.isHandlerWriting = buffered.head !== undefined && isWritable(phase)
+  dispatch(buffered, 'discarded')
+  buffered.chunks = []
   drain.stop()
   pipes.unpipe()
-  answerAgain(response, () => capture)
-  forgetHead(capture)
+  replaceByDiscarding(response, () => buffered)
+  clearDeferredHead(buffered)
   Reflect.deleteProperty(response, 'writableEnded')
-  restore(capture, capture.entered)
-  for (const callback of [...kept.map((each) => each.callback), endCallback]) {
+  restore(buffered, buffered.initialState)
+  for (const callback of [...chunks.map((each) => each.callback), endCallback]) {
     if (callback !== undefined) process.nextTick(callback, writeDiscarded())
   }
   return true
 }
 
-function enteredAs(response: ServerResponse): Entered {
+function takeSnapshot(response: ServerResponse): InitialState {
   const { statusCode, statusMessage, sendDate, strictContentLength, on } = response
   const fields = { statusCode, statusMessage, sendDate, strictContentLength }
   return { headers: headersOf(response), on, fields }
 }
 
 /** Makes a response again what it was, by the functions that it had then. */
-function restore(sending: Sending, { headers, on, fields }: Entered): void {
-  const { response } = sending
+function restore(sender: Sender, { headers, on, fields }: InitialState): void {
+  const { response } = sender
   const wasConnectionSet = response.hasHeader('connection')
   // All of them, so that they come in their order again.
-  for (const name of response.getHeaderNames()) call(sending, 'removeHeader', [name])
-  for (const header of headers) call(sending, 'setHeader', header)
+  for (const name of response.getHeaderNames()) callOriginal(sender, 'removeHeader', [name])
+  for (const header of headers) callOriginal(sender, 'setHeader', header)
   // Node no longer says so by itself once the header has been removed.
   if (wasConnectionSet && !response.hasHeader('connection') && !response.shouldKeepAlive) {
-    call(sending, 'setHeader', ['Connection', 'close'])
+    callOriginal(sender, 'setHeader', ['Connection', 'close'])
   }
   Object.assign(response, fields)
   if (response.on !== on) response.on = on
@@ -134,30 +134,35 @@ type Listener = (...args: unknown[]) => void
 export function watchDrain(response: ServerResponse): DrainWatch {
   const { on } = response
   if (on === EventEmitter.prototype.on) {
-    return { stop() {}, wake: () => void response.emit('drain') }
+    return { stop() {}, emitDrain: () => void response.emit('drain') }
   }
 
-  const keptElsewhere = new Set<Listener>()
+  const listenersElsewhere = new Set<Listener>()
   let isWatching = true
-  const noting = function (this: ServerResponse, name: string | symbol, listener: Listener) {
+  const recordListener = function (
+    this: ServerResponse,
+    name: string | symbol,
+    listener: Listener,
+  ) {
     if (!isWatching) return Reflect.apply(on, this, [name, listener])
     const before = response.listenerCount(name)
     const returned: unknown = Reflect.apply(on, this, [name, listener])
-    if (name === 'drain' && response.listenerCount(name) === before) keptElsewhere.add(listener)
+    if (name === 'drain' && response.listenerCount(name) === before)
+      listenersElsewhere.add(listener)
     return returned
   } as typeof on
-  response.on = noting
+  response.on = recordListener
 
   return {
     stop() {
       isWatching = false
       // An inner middleware may have put its own before it since.
-      if (response.on === noting) response.on = on
+      if (response.on === recordListener) response.on = on
     },
-    wake() {
+    emitDrain() {
       response.emit('drain')
-      for (const listener of keptElsewhere) Reflect.apply(listener, response, [])
-      keptElsewhere.clear()
+      for (const listener of listenersElsewhere) Reflect.apply(listener, response, [])
+      listenersElsewhere.clear()
     },
   }
 }

@@ -8,15 +8,15 @@ export interface ConnectionWatcher {
    * Whether the response has been ended and is yet to be sent. What would break it off, as Express
    * does where a handler answers and then fails, is then done behind it.
    */
-  postpones(breakOff: () => void): boolean
+  deferDestroy(destroyOrEnd: () => void): boolean
   /**
    * This process ends it, as Express's final handler does after an error behind the head. Not when
    * the caller hangs up, a timeout strikes or the server closes: the handler may then still be at
    * work. Nor when several responses wait on the connection: it may be another's error.
    */
-  interrupted(): void
+  onInterrupt(): void
   /** It was closed, by either side. Node notifies a response only if it is the first in line. */
-  disconnected(): void
+  onDisconnect(): void
 }
 
 const WATCHERS = Symbol('express-service-auth connection')
@@ -44,7 +44,10 @@ export const isDisconnected = ({ destroyed, req }: ServerResponse): boolean =>
  * Whether Node destroys the response because it waits behind another on a connection that has gone:
  * from Node 24 on it does so, where the first in line is only told.
  */
-export const isLostBehind = ({ req, socket }: ServerResponse, reason: unknown): boolean =>
+export const isQueuedOnLostConnection = (
+  { req, socket }: ServerResponse,
+  reason: unknown,
+): boolean =>
   socket === null &&
   req?.socket?.destroyed === true &&
   (reason as NodeJS.ErrnoException | undefined)?.code === 'ECONNRESET'
@@ -63,34 +66,34 @@ function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
   const { destroy, end } = socket
 
   /** Whether `breakOff`, by which this process ends the connection, waits for the response on it. */
-  function isPostponed(breakOff: () => void): boolean {
+  function isDeferred(destroyOrEnd: () => void): boolean {
     const [first] = watchers
     const isOnly = watchers.size === 1 && first?.response.socket === socket
     const isOurs = !socket.readableEnded && !isTimeout && socket.server?.listening !== false
     if (!isOnly || !isOurs) return false
-    if (first.postpones(breakOff)) return true
-    first.interrupted()
+    if (first.deferDestroy(destroyOrEnd)) return true
+    first.onInterrupt()
     return false
   }
 
   socket.destroy = (...args) => {
-    const breakOff = (): Socket => Reflect.apply(destroy, socket, args)
-    return !isFailure(args[0]) && isPostponed(breakOff) ? socket : breakOff()
+    const destroyOrEnd = (): Socket => Reflect.apply(destroy, socket, args)
+    return !isFailure(args[0]) && isDeferred(destroyOrEnd) ? socket : destroyOrEnd()
   }
   socket.end = (...args: unknown[]) => {
-    const breakOff = (): Socket => Reflect.apply(end, socket, args)
-    return isPostponed(breakOff) ? socket : breakOff()
+    const destroyOrEnd = (): Socket => Reflect.apply(end, socket, args)
+    return isDeferred(destroyOrEnd) ? socket : destroyOrEnd()
   }
   socket.once('close', () => {
-    for (const watcher of watchers) watcher.disconnected()
+    for (const watcher of watchers) watcher.onDisconnect()
   })
   return watchers
 }
 
-const CALLS_ON_A_CONNECTION: ReadonlySet<unknown> = new Set(['read', 'write', 'shutdown'])
+const CONNECTION_SYSCALLS: ReadonlySet<unknown> = new Set(['read', 'write', 'shutdown'])
 
 /** `HPE_`: of the parser, for what a caller has sent. `EPIPE` and `ECONNRESET` come without a call, too. */
-const CODES_OF_A_FAILURE = /^(HPE_|ERR_SSL_|ERR_TLS_|(ERR_HTTP_REQUEST_TIMEOUT|EPIPE|ECONNRESET)$)/
+const FAILURE_CODES = /^(HPE_|ERR_SSL_|ERR_TLS_|(ERR_HTTP_REQUEST_TIMEOUT|EPIPE|ECONNRESET)$)/
 
 /**
  * Whether Node destroys a connection for this reason: it has failed, or the caller has sent what is no
@@ -98,7 +101,7 @@ const CODES_OF_A_FAILURE = /^(HPE_|ERR_SSL_|ERR_TLS_|(ERR_HTTP_REQUEST_TIMEOUT|E
  */
 function isFailure(reason: unknown): boolean {
   const { code, syscall }: NodeJS.ErrnoException = Object(reason)
-  return CALLS_ON_A_CONNECTION.has(syscall) || CODES_OF_A_FAILURE.test(String(code))
+  return CONNECTION_SYSCALLS.has(syscall) || FAILURE_CODES.test(String(code))
 }
 
 export interface PipeWatch {
@@ -117,8 +120,8 @@ export function watchInterruption(watcher: ConnectionWatcher): PipeWatch {
   response.once('close', () => {
     leaveConnection()
     // Ended by another function than its own: `end` of Node's prototype, say.
-    if (response.writableEnded) watcher.interrupted()
-    watcher.disconnected()
+    if (response.writableEnded) watcher.onInterrupt()
+    watcher.onDisconnect()
   })
   return {
     unpipe() {
@@ -133,30 +136,30 @@ export function watchInterruption(watcher: ConnectionWatcher): PipeWatch {
  */
 function watchSources(
   first: NodeJS.ReadableStream,
-  { response, interrupted }: ConnectionWatcher,
+  { response, onInterrupt }: ConnectionWatcher,
 ): ReadonlySet<NodeJS.ReadableStream> {
   const sources = new Set<NodeJS.ReadableStream>()
-  let wasCut = false
+  let hasStoppedEarly = false
 
   // Later, because a source may be notified before the response, and because another may follow.
   const check = (): void => {
     setImmediate(() => {
-      if (wasCut && sources.size === 0 && response.closed) interrupted()
+      if (hasStoppedEarly && sources.size === 0 && response.closed) onInterrupt()
     })
   }
-  const leave = (source: NodeJS.ReadableStream & { readableEnded?: boolean }): void => {
+  const onUnpipe = (source: NodeJS.ReadableStream & { readableEnded?: boolean }): void => {
     if (!sources.delete(source)) return
-    if (source.readableEnded !== true && isGone(response)) wasCut = true
+    if (source.readableEnded !== true && isGone(response)) hasStoppedEarly = true
     check()
   }
-  const enter = (source: NodeJS.ReadableStream): void => {
+  const onPipe = (source: NodeJS.ReadableStream): void => {
     sources.add(source)
-    source.once('close', () => leave(source))
+    source.once('close', () => onUnpipe(source))
   }
 
-  enter(first)
-  response.on('pipe', enter)
-  response.on('unpipe', leave)
+  onPipe(first)
+  response.on('pipe', onPipe)
+  response.on('unpipe', onUnpipe)
   response.once('close', check)
   return sources
 }

@@ -1,24 +1,24 @@
 import { type ClientRequest, IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
-import { type Sending, send } from './original-functions.js'
+import { type Sender, sendByOriginal } from './original-functions.js'
 
 /** A head that the handler has written, and that is yet to be sent. */
-export interface WaitingHead {
+export interface DeferredHead {
   readonly args: readonly unknown[]
   /** As they were before the handler wrote it. */
   readonly statusCode: number
   readonly statusMessage: string
   /** Whether the handler has left it to `end`, so that Node writes it there. */
-  isLeftToEnd: boolean
+  isImplicit: boolean
 }
 
 /** A response whose head may wait. */
-interface Waiting extends Sending {
-  waitingHead: WaitingHead | undefined
+interface HeadState extends Sender {
+  deferredHead: DeferredHead | undefined
   /** Whether `Transfer-Encoding` has been taken off: Node then sends no chunks by itself. */
   isChunkingRemoved: boolean
   /** The head that Node writes in `end`, without its status. */
-  argsBesideStatus: readonly unknown[]
+  headArgsAfterStatus: readonly unknown[]
 }
 
 type HeadFunction = 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader' | 'writeHead'
@@ -31,36 +31,36 @@ export const isHeadSent = (response: ServerResponse): boolean =>
  * Does all that Node's `writeHead` does to a response, but gives Node no head: that could not be
  * taken back. From here on it is too late to change it.
  */
-export function postponeHead(waiting: Waiting, given: readonly unknown[]): WaitingHead {
-  const { response } = waiting
+export function deferHead(head: HeadState, input: readonly unknown[]): DeferredHead {
+  const { response } = head
   const { statusCode, statusMessage } = response
-  const args = given.map(copyOf)
+  const args = input.map(copyOf)
   if (isPlain(response, args)) {
     const status = args[0] as number
     response.statusMessage = STATUS_CODES[status] ?? 'unknown'
     response.statusCode = status
   } else {
-    rehearse(waiting, args)
+    applyByDryRun(head, args)
   }
-  showWaiting(response)
-  return { args, statusCode, statusMessage, isLeftToEnd: false }
+  showHeadersSent(response)
+  return { args, statusCode, statusMessage, isImplicit: false }
 }
 
-const WAITS = Symbol('express-service-auth waiting head')
+const IS_DEFERRED = Symbol('express-service-auth waiting head')
 
 /** A response that shows its handler what Node does not know yet. */
-type Showing = ServerResponse & { [WAITS]?: boolean }
+type ShowingResponse = ServerResponse & { [IS_DEFERRED]?: boolean }
 
 /** The same for all responses. It stays on them: to take it off would cost each of them more. */
 const HEADERS_SENT = {
   configurable: true,
-  get(this: Showing): boolean {
-    return this[WAITS] === true || isHeadSent(this)
+  get(this: ShowingResponse): boolean {
+    return this[IS_DEFERRED] === true || isHeadSent(this)
   },
 }
 
-function showWaiting(response: Showing): void {
-  response[WAITS] = true
+function showHeadersSent(response: ShowingResponse): void {
+  response[IS_DEFERRED] = true
   Object.defineProperty(response, 'headersSent', HEADERS_SENT)
 }
 
@@ -78,7 +78,7 @@ function isPlain(response: ServerResponse, args: readonly unknown[]): boolean {
 }
 
 /** What Node does to another response with this head, and what it throws, is what it does to this. */
-function rehearse({ response, isChunkingRemoved }: Waiting, args: readonly unknown[]): void {
+function applyByDryRun({ response, isChunkingRemoved }: HeadState, args: readonly unknown[]): void {
   const scratch = new ServerResponse(response.req ?? SENT.req)
   if (isChunkingRemoved) scratch.removeHeader('Transfer-Encoding')
   scratch.useChunkedEncodingByDefault = response.useChunkedEncodingByDefault
@@ -112,30 +112,30 @@ export const headersOf = (response: ServerResponse): Header[] =>
  * Hands the head to the functions that the response had before, or leaves it to their `end`: an outer
  * middleware may change head and body there.
  */
-export function sendHead(waiting: Waiting): void {
-  const { response, waitingHead } = waiting
-  if (waitingHead === undefined) return
-  forgetHead(waiting)
-  const { args, statusCode, statusMessage, isLeftToEnd } = waitingHead
+export function sendHead(head: HeadState): void {
+  const { response, deferredHead } = head
+  if (deferredHead === undefined) return
+  clearDeferredHead(head)
+  const { args, statusCode, statusMessage, isImplicit } = deferredHead
   response.statusMessage = statusMessage
-  if (isLeftToEnd) {
+  if (isImplicit) {
     const [status, ...others] = args
     response.statusCode = Number(status)
-    waiting.argsBesideStatus = others
+    head.headArgsAfterStatus = others
   } else {
     response.statusCode = statusCode
-    send(waiting, 'writeHead', args)
+    sendByOriginal(head, 'writeHead', args)
   }
 }
 
-export function forgetHead(waiting: Waiting): void {
-  waiting.waitingHead = undefined
-  const response: Showing = waiting.response
-  response[WAITS] = false
+export function clearDeferredHead(head: HeadState): void {
+  head.deferredHead = undefined
+  const response: ShowingResponse = head.response
+  response[IS_DEFERRED] = false
 }
 
 /** A response whose head has been sent: Node itself says what it then throws. */
 const SENT = new ServerResponse(new IncomingMessage(new Socket())).writeHead(200)
 
-export const refuseAfterHead = (name: HeadFunction, args: readonly unknown[]): unknown =>
+export const throwHeadersSent = (name: HeadFunction, args: readonly unknown[]): unknown =>
   Reflect.apply(SENT[name], SENT, args)

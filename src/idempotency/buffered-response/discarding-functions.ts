@@ -1,9 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import { isHeadSent } from './deferred-head.js'
 import { isBodyless } from './head.js'
-import { type Callback, call, type SendingFunctions } from './original-functions.js'
-import { isContent, tooLate, writeDiscarded, writtenBy } from './replacement-functions.js'
-import type { Capture } from './send-buffered.js'
+import { type Callback, callOriginal, type ResponseFunctions } from './original-functions.js'
+import {
+  isContent,
+  parseWriteArguments,
+  rejectLateWrite,
+  writeDiscarded,
+} from './replacement-functions.js'
+import type { BufferedResponse } from './send-buffered.js'
 
 /*
  * The functions that the app calls once it has discarded a buffered response: those that the response had
@@ -12,20 +17,20 @@ import type { Capture } from './send-buffered.js'
  * process. A handler that had not ended its answer may still write its body.
  */
 
-type Interceptor = (capture: Capture, args: unknown[]) => unknown
+type Replacement = (buffered: BufferedResponse, args: unknown[]) => unknown
 
 /** Of the head: a handler has written its own, and so it is the app that makes another. */
 const untilAnswered =
-  (name: keyof SendingFunctions) =>
-  (capture: Capture, args: unknown[]): unknown => {
-    if (capture.response.finished) return capture.response
-    capture.isHandlerWriting = false
-    return call(capture, name, args)
+  (name: keyof ResponseFunctions) =>
+  (buffered: BufferedResponse, args: unknown[]): unknown => {
+    if (buffered.response.finished) return buffered.response
+    buffered.isHandlerWriting = false
+    return callOriginal(buffered, name, args)
   }
 
 /** Whether the handler goes on with what has been thrown away: the head is as it was left. */
-function isHandlers({ isHandlerWriting, entered, response }: Capture): boolean {
-  const { statusCode, statusMessage } = entered.fields
+function isFromHandler({ isHandlerWriting, initialState, response }: BufferedResponse): boolean {
+  const { statusCode, statusMessage } = initialState.fields
   return (
     isHandlerWriting &&
     response.statusCode === statusCode &&
@@ -33,59 +38,59 @@ function isHandlers({ isHandlerWriting, entered, response }: Capture): boolean {
   )
 }
 
-function goNowhere(callback: Callback | undefined): false {
+function ignoreWrite(callback: Callback | undefined): false {
   if (callback !== undefined) process.nextTick(callback, writeDiscarded())
   return false
 }
 
-export const setHeader: Interceptor = untilAnswered('setHeader')
-export const setHeaders: Interceptor = untilAnswered('setHeaders')
-export const appendHeader: Interceptor = untilAnswered('appendHeader')
-export const removeHeader: Interceptor = untilAnswered('removeHeader')
-export const writeHead: Interceptor = untilAnswered('writeHead')
+export const setHeader: Replacement = untilAnswered('setHeader')
+export const setHeaders: Replacement = untilAnswered('setHeaders')
+export const appendHeader: Replacement = untilAnswered('appendHeader')
+export const removeHeader: Replacement = untilAnswered('removeHeader')
+export const writeHead: Replacement = untilAnswered('writeHead')
 
-export function flushHeaders(capture: Capture, args: unknown[]): unknown {
-  if (capture.response.finished || isHandlers(capture)) return undefined
-  return call(capture, 'flushHeaders', args)
+export function flushHeaders(buffered: BufferedResponse, args: unknown[]): unknown {
+  if (buffered.response.finished || isFromHandler(buffered)) return undefined
+  return callOriginal(buffered, 'flushHeaders', args)
 }
 
-export const destroy = (capture: Capture, args: unknown[]): unknown =>
-  call(capture, 'destroy', args)
+export const destroy = (buffered: BufferedResponse, args: unknown[]): unknown =>
+  callOriginal(buffered, 'destroy', args)
 
-export function write(capture: Capture, args: unknown[]): unknown {
-  if (capture.response.finished) return tooLate(writtenBy(args).callback)
-  if (isHandlers(capture)) return goNowhere(writtenBy(args).callback)
-  return call(capture, 'write', args)
+export function write(buffered: BufferedResponse, args: unknown[]): unknown {
+  if (buffered.response.finished) return rejectLateWrite(parseWriteArguments(args).callback)
+  if (isFromHandler(buffered)) return ignoreWrite(parseWriteArguments(args).callback)
+  return callOriginal(buffered, 'write', args)
 }
 
 const FRAMING = ['content-length', 'transfer-encoding', 'trailer']
 
-function announceLength({ response, isHead }: Capture, length: number): void {
+function announceLength({ response, isHead }: BufferedResponse, length: number): void {
   if (isHead || isBodyless(response.statusCode)) return
   if (FRAMING.some((name) => response.hasHeader(name))) return
   response.setHeader('Content-Length', length)
 }
 
-export function end(capture: Capture, args: unknown[]): ServerResponse {
-  const { response, postponed } = capture
-  const { chunk, encoding, callback } = writtenBy(args)
+export function end(buffered: BufferedResponse, args: unknown[]): ServerResponse {
+  const { response, deferredDestroys } = buffered
+  const { chunk, encoding, callback } = parseWriteArguments(args)
   if (response.finished) {
-    tooLate(callback)
+    rejectLateWrite(callback)
     return response
   }
-  if (isHandlers(capture)) {
-    capture.isHandlerWriting = false
-    goNowhere(callback)
+  if (isFromHandler(buffered)) {
+    buffered.isHandlerWriting = false
+    ignoreWrite(callback)
     return response
   }
   // Node announces no length where a header that announced one has been taken off.
   if (!isHeadSent(response) && (!chunk || isContent(chunk))) {
     const length = isContent(chunk) ? Buffer.byteLength(chunk, encoding) : 0
-    announceLength(capture, length)
+    announceLength(buffered, length)
   }
-  call(capture, 'end', args)
+  callOriginal(buffered, 'end', args)
   // Its handler meant to break the connection off behind its answer. Before that of the app it
   // would leave the caller without one.
-  for (const breakOff of postponed.splice(0)) breakOff()
+  for (const destroy of deferredDestroys.splice(0)) destroy()
   return response
 }

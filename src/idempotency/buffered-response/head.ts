@@ -15,13 +15,13 @@ export interface Head {
  * The head that `writeHead` is called for, with the headers that are named in `kept`, and always with the
  * length that the handler has announced.
  */
-export function headOf(
+export function readHead(
   response: ServerResponse,
-  [status, reason, given]: readonly unknown[],
-  kept: ReadonlySet<string>,
+  [status, reason, list]: readonly unknown[],
+  storedHeaders: ReadonlySet<string>,
 ): Head {
-  const ofWriteHead = typeof reason === 'string' ? given : (given ?? reason)
-  const headers = headersFor(response, ofWriteHead, kept)
+  const ofWriteHead = typeof reason === 'string' ? list : (list ?? reason)
+  const headers = storedPairs(response, ofWriteHead, storedHeaders)
   const length = headers.find(([name]) => name === LENGTH)?.[1]
   return {
     // Node makes an integer of the status likewise.
@@ -38,45 +38,47 @@ export const isBodyless = (status: number): boolean =>
   status === 204 || status === 304 || status < 200
 
 /** The headers of `writeHead` take the place of the response's. */
-function headersFor(
+function storedPairs(
   response: ServerResponse,
   ofWriteHead: unknown,
-  kept: ReadonlySet<string>,
+  storedHeaders: ReadonlySet<string>,
 ): HeaderPairs {
   const pairs: (readonly [string, string])[] = []
-  const given = ofWriteHead === undefined ? undefined : mergedWith(response, ofWriteHead)
-  if (given === undefined) {
-    for (const name of kept) addTo(pairs, name, response.getHeader(name))
-    if (!kept.has(LENGTH)) addTo(pairs, LENGTH, response.getHeader(LENGTH))
+  const mergedHeaders =
+    ofWriteHead === undefined ? undefined : mergeWithResponse(response, ofWriteHead)
+  if (mergedHeaders === undefined) {
+    for (const name of storedHeaders) addPairs(pairs, name, response.getHeader(name))
+    if (!storedHeaders.has(LENGTH)) addPairs(pairs, LENGTH, response.getHeader(LENGTH))
   } else {
-    for (const [name, value] of given) {
+    for (const [name, value] of mergedHeaders) {
       const lowerCase = name.toLowerCase()
-      if (kept.has(lowerCase) || lowerCase === LENGTH) addTo(pairs, lowerCase, value)
+      if (storedHeaders.has(lowerCase) || lowerCase === LENGTH) addPairs(pairs, lowerCase, value)
     }
   }
   return pairs
 }
 
-function addTo(pairs: (readonly [string, string])[], name: string, values: unknown): void {
+function addPairs(pairs: (readonly [string, string])[], name: string, values: unknown): void {
   if (values === undefined) return
   if (Array.isArray(values)) for (const value of values) pairs.push([name, String(value)])
   else pairs.push([name, String(values)])
 }
 
-function mergedWith(
+function mergeWithResponse(
   response: ServerResponse,
   ofWriteHead: unknown,
 ): readonly (readonly [string, unknown])[] {
   const others = Object.entries(response.getHeaders())
   if (others.length === 0) return pairsOf(ofWriteHead)
-  if (Array.isArray(ofWriteHead)) return Object.entries(rehearse(response, others, ofWriteHead))
+  if (Array.isArray(ofWriteHead))
+    return Object.entries(mergeByDryRun(response, others, ofWriteHead))
   const headers = new Map<string, unknown>(others)
   for (const [name, value] of pairsOf(ofWriteHead)) headers.set(name.toLowerCase(), value)
   return [...headers]
 }
 
 /** Whether names that a list repeats add up or replace each other differs from Node to Node. */
-function rehearse(
+function mergeByDryRun(
   { req }: ServerResponse,
   others: readonly [string, OutgoingHttpHeader | undefined][],
   list: OutgoingHttpHeader[],

@@ -16,17 +16,17 @@ type Name = (typeof NAMES)[number]
 type AnyFunction = (...args: unknown[]) => unknown
 
 /** The functions by which a response is made and sent. */
-export type SendingFunctions = Readonly<Record<Name, AnyFunction>>
+export type ResponseFunctions = Readonly<Record<Name, AnyFunction>>
 
 /** The functions that are called instead, with the state of their response. */
-export type Interceptors<State> = Readonly<Record<Name, (state: State, args: unknown[]) => unknown>>
+export type Replacements<State> = Readonly<Record<Name, (state: State, args: unknown[]) => unknown>>
 
 /** The callback of a `write` or an `end`. */
 export type Callback = (error?: Error | null) => void
 
-export interface Intercepted {
+export interface ReplacedResponse {
   /** The functions that the response had before. */
-  readonly found: SendingFunctions
+  readonly originals: ResponseFunctions
 }
 
 /**
@@ -34,9 +34,9 @@ export interface Intercepted {
  * `state`. They are made once, for all responses: a closure for each response would cost a write
  * more than everything else here. Nothing but the one response is changed.
  */
-export function createInterception<State extends Intercepted>(
-  interceptors: Interceptors<State>,
-): (response: ServerResponse, begin: (found: SendingFunctions) => State) => State {
+export function createReplacer<State extends ReplacedResponse>(
+  replacements: Replacements<State>,
+): (response: ServerResponse, createState: (originals: ResponseFunctions) => State) => State {
   const STATE = Symbol('express-service-auth response')
   type Carrier = Record<Name, AnyFunction> & { [STATE]?: State }
 
@@ -46,13 +46,13 @@ export function createInterception<State extends Intercepted>(
       const state = this[STATE]
       // Other code has put our function on a response that is not buffered.
       if (state === undefined) return Reflect.apply(ServerResponse.prototype[name], this, args)
-      return interceptors[name](state, args)
+      return replacements[name](state, args)
     }
   }
 
-  return (response, begin) => {
+  return (response, createState) => {
     const carrier = response as unknown as Carrier
-    const state = begin(functionsOf(carrier, own, carrier[STATE]?.found))
+    const state = createState(originalsOf(carrier, own, carrier[STATE]?.originals))
     carrier[STATE] = state
     carrier.setHeader = own.setHeader
     carrier.setHeaders = own.setHeaders
@@ -68,62 +68,63 @@ export function createInterception<State extends Intercepted>(
 }
 
 /** A copy of a held response has our functions already: what stood before them there is meant. */
-function functionsOf(
+function originalsOf(
   carrier: Record<Name, AnyFunction>,
-  own: SendingFunctions,
-  ofOriginal: SendingFunctions | undefined,
-): SendingFunctions {
+  own: ResponseFunctions,
+  copiedOriginals: ResponseFunctions | undefined,
+): ResponseFunctions {
   const { setHeader, setHeaders, appendHeader, removeHeader } = carrier
   const { writeHead, flushHeaders, write, end, destroy } = carrier
   const ofHead = { setHeader, setHeaders, appendHeader, removeHeader, writeHead, flushHeaders }
-  const found = { ...ofHead, write, end, destroy }
-  if (ofOriginal === undefined) return found
-  for (const name of NAMES) if (found[name] === own[name]) found[name] = ofOriginal[name]
-  return found
+  const originals = { ...ofHead, write, end, destroy }
+  if (copiedOriginals === undefined) return originals
+  for (const name of NAMES)
+    if (originals[name] === own[name]) originals[name] = copiedOriginals[name]
+  return originals
 }
 
 /** Sends a response by the functions that it had before it was held back. */
-export interface Sending {
+export interface Sender {
   readonly response: ServerResponse
-  readonly found: SendingFunctions
+  readonly originals: ResponseFunctions
   /**
    * How many of these functions are at work. What an outer middleware calls meanwhile, by way of the
    * response, is meant for them.
    */
-  depth: number
+  callsUnderWay: number
   /** Sending has failed. */
-  failed(error: unknown): void
+  onError(error: unknown): void
 }
 
 /** Calls one of the functions. */
-export const call = (
-  { response, found }: Sending,
-  name: keyof SendingFunctions,
+export const callOriginal = (
+  { response, originals }: Sender,
+  name: keyof ResponseFunctions,
   args: readonly unknown[],
-): unknown => Reflect.apply(found[name], response, args)
+): unknown => Reflect.apply(originals[name], response, args)
 
 /** Calls one of the functions that send something. */
-export function send(
-  sending: Sending,
+export function sendByOriginal(
+  sender: Sender,
   name: 'writeHead' | 'flushHeaders' | 'write' | 'end',
   args: readonly unknown[],
 ): unknown {
-  sending.depth += 1
+  sender.callsUnderWay += 1
   try {
-    return call(sending, name, args)
+    return callOriginal(sender, name, args)
   } finally {
-    sending.depth -= 1
+    sender.callsUnderWay -= 1
   }
 }
 
 /** Sends once the promise is settled. */
-export function sendAfter(sending: Sending, settled: Promise<void>, deliver: () => void): void {
-  const deliverOrFail = (): void => {
+export function sendAfter(sender: Sender, settled: Promise<void>, work: () => void): void {
+  const runOrFail = (): void => {
     try {
-      deliver()
+      work()
     } catch (error) {
-      sending.failed(error)
+      sender.onError(error)
     }
   }
-  settled.then(deliverOrFail, deliverOrFail)
+  settled.then(runOrFail, runOrFail)
 }

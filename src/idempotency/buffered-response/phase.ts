@@ -1,46 +1,46 @@
 /**
- * How far a response has come.
+ * The phase of a buffered response.
  *
- * - `held`: nothing is sent; the handler is at work.
- * - `dropped`: nothing is sent, and nothing is left that would end it. If something does, that answer counts.
- * - `opening`: it cannot be held back; its first byte waits for the record to say so.
- * - `closing`: the same, and the handler has ended it.
- * - `lost`: the same, and it was broken off before its first byte.
- * - `flowing`: everything passes.
- * - `ended`: the handler has ended it; all of it waits for the record.
- * - `ending`: the handler has ended what flows; its end waits for the record.
- * - `delivered`: its end has been passed on.
- * - `over`: it was broken off.
- * - `discarded`: what was held has been thrown away; the app answers again.
+ * - `buffering`: nothing is sent; the handler is at work.
+ * - `orphaned`: nothing is sent, and nothing is left that would end it. If something does, that answer counts.
+ * - `switching`: it cannot be buffered; its first byte waits until the store has recorded that it streams.
+ * - `switching_ended`: the same, and the handler has ended it.
+ * - `switching_aborted`: the same, and it was aborted before its first byte.
+ * - `streaming`: everything is passed on.
+ * - `ended`: the handler has ended it; all of it waits until it is stored.
+ * - `streaming_ended`: the handler has ended it while it streamed; its end waits until the store has recorded that.
+ * - `sent`: its end has been passed on.
+ * - `aborted`: it was aborted.
+ * - `discarded`: the buffered part was discarded; the app answers again.
  */
 export type Phase =
-  | 'held'
-  | 'dropped'
-  | 'opening'
-  | 'closing'
-  | 'lost'
-  | 'flowing'
+  | 'buffering'
+  | 'orphaned'
+  | 'switching'
+  | 'switching_ended'
+  | 'switching_aborted'
+  | 'streaming'
   | 'ended'
-  | 'ending'
-  | 'delivered'
-  | 'over'
+  | 'streaming_ended'
+  | 'sent'
+  | 'aborted'
   | 'discarded'
 
 /**
- * - `outgrown`: the body is too large, or the response an event stream.
- * - `recorded`: the record says that the response flows.
+ * - `too_large`: the body is too large, or the response is an event stream.
+ * - `recorded`: the store has recorded that the response streams.
  * - `finished`: the handler has ended the response.
- * - `delivered`: its end has been passed on.
+ * - `sent`: its end has been passed on.
  * - `interrupted`: nothing is left that could end it.
- * - `disconnected`: the connection has gone.
+ * - `disconnected`: the connection is gone.
  * - `destroyed`: the handler has destroyed the response.
- * - `discarded`: the app throws away what is held.
+ * - `discarded`: the app discards the buffered part.
  */
 export type PhaseEvent =
-  | 'outgrown'
+  | 'too_large'
   | 'recorded'
   | 'finished'
-  | 'delivered'
+  | 'sent'
   | 'interrupted'
   | 'disconnected'
   | 'destroyed'
@@ -48,48 +48,47 @@ export type PhaseEvent =
 
 type Transitions = Readonly<Partial<Record<PhaseEvent, Phase>>>
 
-/** Transitions. An event that is not listed changes nothing: a handler works on after its caller hung up. */
+/** An event that is not listed changes nothing, because a handler continues after its client disconnects. */
 const TRANSITIONS: Readonly<Record<Phase, Transitions>> = {
-  held: {
-    outgrown: 'opening',
+  buffering: {
+    too_large: 'switching',
     finished: 'ended',
-    interrupted: 'dropped',
-    destroyed: 'over',
+    interrupted: 'orphaned',
+    destroyed: 'aborted',
     discarded: 'discarded',
   },
-  dropped: {
-    outgrown: 'opening',
+  orphaned: {
+    too_large: 'switching',
     finished: 'ended',
-    destroyed: 'over',
+    destroyed: 'aborted',
     discarded: 'discarded',
   },
-  opening: {
-    recorded: 'flowing',
-    finished: 'closing',
-    disconnected: 'lost',
-    destroyed: 'lost',
+  switching: {
+    recorded: 'streaming',
+    finished: 'switching_ended',
+    disconnected: 'switching_aborted',
+    destroyed: 'switching_aborted',
     discarded: 'discarded',
   },
-  closing: { recorded: 'ending', discarded: 'discarded' },
-  lost: { recorded: 'over', discarded: 'discarded' },
-  flowing: { finished: 'ending', disconnected: 'over', destroyed: 'over' },
-  ended: { delivered: 'delivered', discarded: 'discarded' },
-  ending: { delivered: 'delivered' },
-  delivered: {},
-  over: {},
+  switching_ended: { recorded: 'streaming_ended', discarded: 'discarded' },
+  switching_aborted: { recorded: 'aborted', discarded: 'discarded' },
+  streaming: { finished: 'streaming_ended', disconnected: 'aborted', destroyed: 'aborted' },
+  ended: { sent: 'sent', discarded: 'discarded' },
+  streaming_ended: { sent: 'sent' },
+  sent: {},
+  aborted: {},
   discarded: {},
 }
 
 export const advance = (phase: Phase, event: PhaseEvent): Phase =>
   TRANSITIONS[phase][event] ?? phase
 
-/** Whether all of the response is still in our hands. */
-export const isHeld = (phase: Phase): boolean => phase === 'held' || phase === 'dropped'
+export const isBuffering = (phase: Phase): boolean => phase === 'buffering' || phase === 'orphaned'
 
 /** Whether the handler may still write. */
-export const isOpen = (phase: Phase): boolean =>
-  isHeld(phase) || phase === 'opening' || phase === 'flowing'
+export const isWritable = (phase: Phase): boolean =>
+  isBuffering(phase) || phase === 'switching' || phase === 'streaming'
 
 /** Whether the handler has ended the response, and it is yet to be sent. */
-export const isDue = (phase: Phase): boolean =>
-  phase === 'ended' || phase === 'closing' || phase === 'ending'
+export const isEndedUnsent = (phase: Phase): boolean =>
+  phase === 'ended' || phase === 'switching_ended' || phase === 'streaming_ended'

@@ -1,61 +1,61 @@
 import type { ServerResponse } from 'node:http'
 import { types } from 'node:util'
-import { isLostBehind } from './client-connection.js'
-import { isHeadSent, postponeHead, refuseAfterHead } from './deferred-head.js'
-import { assertLength, type Head, headOf, isBodyless, isEventStream } from './head.js'
-import { type Callback, call, send, sendAfter } from './original-functions.js'
-import { isHeld, isOpen } from './phase.js'
+import { isQueuedOnLostConnection } from './client-connection.js'
+import { deferHead, isHeadSent, throwHeadersSent } from './deferred-head.js'
+import { assertLength, type Head, isBodyless, isEventStream, readHead } from './head.js'
+import { type Callback, callOriginal, sendAfter, sendByOriginal } from './original-functions.js'
+import { isBuffering, isWritable } from './phase.js'
 import {
-  type Capture,
-  complete,
-  deliverEnd,
-  finish,
-  happen,
-  keep,
-  postpone,
+  type BufferedResponse,
+  bufferChunk,
+  deferDestroy,
+  dispatch,
+  markEnded,
+  sendEnd,
+  sendOnceStored,
 } from './send-buffered.js'
 
 /*
  * The functions that the handler of a buffered response calls instead of Node's.
  */
 
-type Interceptor = (capture: Capture, args: unknown[]) => unknown
+type Replacement = (buffered: BufferedResponse, args: unknown[]) => unknown
 
 /** Nothing changes a head that waits, nor what the app sends in place of a discarded answer. */
-const unlessWaiting =
+const unlessDeferred =
   (name: 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader') =>
-  (capture: Capture, args: unknown[]): unknown => {
-    if (capture.phase === 'discarded') return capture.response
-    if (capture.waitingHead !== undefined) return refuseAfterHead(name, args)
-    return call(capture, name, args)
+  (buffered: BufferedResponse, args: unknown[]): unknown => {
+    if (buffered.phase === 'discarded') return buffered.response
+    if (buffered.deferredHead !== undefined) return throwHeadersSent(name, args)
+    return callOriginal(buffered, name, args)
   }
 
-export const setHeader: Interceptor = unlessWaiting('setHeader')
-export const setHeaders: Interceptor = unlessWaiting('setHeaders')
-export const appendHeader: Interceptor = unlessWaiting('appendHeader')
-const removeUnlessWaiting = unlessWaiting('removeHeader')
+export const setHeader: Replacement = unlessDeferred('setHeader')
+export const setHeaders: Replacement = unlessDeferred('setHeaders')
+export const appendHeader: Replacement = unlessDeferred('appendHeader')
+const removeUnlessDeferred = unlessDeferred('removeHeader')
 
-export function removeHeader(capture: Capture, args: unknown[]): unknown {
-  const returned = removeUnlessWaiting(capture, args)
-  if (/^transfer-encoding$/i.test(String(args[0]))) capture.isChunkingRemoved = true
+export function removeHeader(buffered: BufferedResponse, args: unknown[]): unknown {
+  const returned = removeUnlessDeferred(buffered, args)
+  if (/^transfer-encoding$/i.test(String(args[0]))) buffered.isChunkingRemoved = true
   return returned
 }
 
-export function writeHead(capture: Capture, args: unknown[]): unknown {
-  const { response } = capture
-  if (capture.phase === 'discarded') return response
-  if (capture.waitingHead !== undefined) {
-    return isRepeated(response, args) ? response : refuseAfterHead('writeHead', args)
+export function writeHead(buffered: BufferedResponse, args: unknown[]): unknown {
+  const { response } = buffered
+  if (buffered.phase === 'discarded') return response
+  if (buffered.deferredHead !== undefined) {
+    return isSameHead(response, args) ? response : throwHeadersSent('writeHead', args)
   }
-  if (capture.head !== undefined || isHeadSent(response)) {
-    const isOfStatus = args.length === 1 && !isHeadSent(response)
-    const all = isOfStatus ? [...args, ...capture.argsBesideStatus] : args
-    return call(capture, 'writeHead', all)
+  if (buffered.head !== undefined || isHeadSent(response)) {
+    const hasStatusOnly = args.length === 1 && !isHeadSent(response)
+    const all = hasStatusOnly ? [...args, ...buffered.headArgsAfterStatus] : args
+    return callOriginal(buffered, 'writeHead', all)
   }
-  const head = headOf(response, args, capture.keptHeaders)
-  capture.waitingHead = postponeHead(capture, args)
-  capture.head = head
-  if (isEventStream(head)) happen(capture, 'outgrown')
+  const head = readHead(response, args, buffered.storedHeaders)
+  buffered.deferredHead = deferHead(buffered, args)
+  buffered.head = head
+  if (isEventStream(head)) dispatch(buffered, 'too_large')
   return response
 }
 
@@ -63,107 +63,120 @@ export function writeHead(capture: Capture, args: unknown[]): unknown {
  * Middlewares that ask Node itself whether it has the head (compression before 1.8 and
  * express-session do) write it once more with each part of the body.
  */
-const isRepeated = ({ statusCode }: ServerResponse, args: readonly unknown[]): boolean =>
+const isSameHead = ({ statusCode }: ServerResponse, args: readonly unknown[]): boolean =>
   args.length === 1 && args[0] === statusCode
 
 /** By way of the response, as Node does: an inner middleware may add its headers there. */
-function writeImplicitHead(capture: Capture): Head {
-  const { response } = capture
-  if (capture.head === undefined) response.writeHead(response.statusCode)
-  if (capture.head === undefined) writeHead(capture, [response.statusCode])
-  return capture.head as unknown as Head
+function writeImplicitHead(buffered: BufferedResponse): Head {
+  const { response } = buffered
+  if (buffered.head === undefined) response.writeHead(response.statusCode)
+  if (buffered.head === undefined) writeHead(buffered, [response.statusCode])
+  return buffered.head as unknown as Head
 }
 
-export function flushHeaders(capture: Capture): void {
-  if (capture.phase === 'discarded') return
-  writeImplicitHead(capture)
-  if (capture.phase === 'flowing') send(capture, 'flushHeaders', [])
+export function flushHeaders(buffered: BufferedResponse): void {
+  if (buffered.phase === 'discarded') return
+  writeImplicitHead(buffered)
+  if (buffered.phase === 'streaming') sendByOriginal(buffered, 'flushHeaders', [])
 }
 
 /** An outer middleware may wait before it ends the response, and then write by way of the response. */
-const isFromOutside = ({ depth, phase, response }: Capture): boolean =>
-  depth > 0 || (phase === 'delivered' && !response.finished)
+const isFromOuterMiddleware = ({
+  callsUnderWay: depth,
+  phase,
+  response,
+}: BufferedResponse): boolean => depth > 0 || (phase === 'sent' && !response.finished)
 
 /**
  * The app answers in place of what could not be sent. Where that fails, too, it was given the cause
  * before, and Express would throw it where nothing catches it.
  */
-function sendFromOutside(capture: Capture, name: 'write' | 'end', args: unknown[]): unknown {
-  if (capture.depth > 0 || !capture.hasFailed) return send(capture, name, args)
+function sendForOuterMiddleware(
+  buffered: BufferedResponse,
+  name: 'write' | 'end',
+  args: unknown[],
+): unknown {
+  if (buffered.callsUnderWay > 0 || !buffered.hasSendFailed)
+    return sendByOriginal(buffered, name, args)
   try {
-    return send(capture, name, args)
+    return sendByOriginal(buffered, name, args)
   } catch {
-    call(capture, 'destroy', [])
-    return name === 'end' ? capture.response : false
+    callOriginal(buffered, 'destroy', [])
+    return name === 'end' ? buffered.response : false
   }
 }
 
-export function write(capture: Capture, args: unknown[]): unknown {
-  if (isFromOutside(capture)) return sendFromOutside(capture, 'write', args)
-  const { chunk, encoding, callback } = writtenBy(args)
-  if (!isOpen(capture.phase)) return tooLate(callback)
-  if (capture.phase === 'flowing' || !isContent(chunk)) return send(capture, 'write', args)
-  const head = writeImplicitHead(capture)
-  if (capture.isHead || isBodyless(head.status)) {
+export function write(buffered: BufferedResponse, args: unknown[]): unknown {
+  if (isFromOuterMiddleware(buffered)) return sendForOuterMiddleware(buffered, 'write', args)
+  const { chunk, encoding, callback } = parseWriteArguments(args)
+  if (!isWritable(buffered.phase)) return rejectLateWrite(callback)
+  if (buffered.phase === 'streaming' || !isContent(chunk))
+    return sendByOriginal(buffered, 'write', args)
+  const head = writeImplicitHead(buffered)
+  if (buffered.isHead || isBodyless(head.status)) {
     if (callback !== undefined) process.nextTick(callback)
     return true
   }
-  const bytes = bytesOf(chunk, encoding)
-  assertLength(head, capture.keptBytes + bytes.byteLength, false)
-  keep(capture, bytes, callback)
-  return isHeld(capture.phase)
+  const bytes = copyBytes(chunk, encoding)
+  assertLength(head, buffered.bufferedBytes + bytes.byteLength, false)
+  bufferChunk(buffered, bytes, callback)
+  return isBuffering(buffered.phase)
 }
 
-export function tooLate(callback: Callback | undefined): false {
+export function rejectLateWrite(callback: Callback | undefined): false {
   if (callback !== undefined) process.nextTick(callback, writeAfterEnd())
   return false
 }
 
-export function end(capture: Capture, args: unknown[]): unknown {
-  const { response, observer } = capture
-  if (isFromOutside(capture)) return sendFromOutside(capture, 'end', args)
-  const { chunk, encoding, callback } = writtenBy(args)
-  if (!isOpen(capture.phase)) {
-    tooLate(callback)
+export function end(buffered: BufferedResponse, args: unknown[]): unknown {
+  const { response, observer } = buffered
+  if (isFromOuterMiddleware(buffered)) return sendForOuterMiddleware(buffered, 'end', args)
+  const { chunk, encoding, callback } = parseWriteArguments(args)
+  if (!isWritable(buffered.phase)) {
+    rejectLateWrite(callback)
     return response
   }
-  if (chunk && !isContent(chunk)) return send(capture, 'end', args)
-  if (capture.phase === 'flowing') {
-    finish(capture)
-    sendAfter(capture, observer.flowed(), () => deliverEnd(capture, args))
+  if (chunk && !isContent(chunk)) return sendByOriginal(buffered, 'end', args)
+  if (buffered.phase === 'streaming') {
+    markEnded(buffered)
+    sendAfter(buffered, observer.onStreamEnd(), () => sendEnd(buffered, args))
     return response
   }
-  const bytes = isContent(chunk) ? bytesOf(chunk, encoding) : NOTHING
-  const isLeftToEnd = capture.head === undefined
-  const head = writeImplicitHead(capture)
-  if (capture.waitingHead !== undefined) capture.waitingHead.isLeftToEnd = isLeftToEnd
-  capture.endCallback = callback
-  if (!capture.isHead && !isBodyless(head.status)) {
-    assertLength(head, capture.keptBytes + bytes.byteLength, true)
-    if (bytes.byteLength > 0) keep(capture, bytes, undefined)
+  const bytes = isContent(chunk) ? copyBytes(chunk, encoding) : NO_BYTES
+  const isImplicit = buffered.head === undefined
+  const head = writeImplicitHead(buffered)
+  if (buffered.deferredHead !== undefined) buffered.deferredHead.isImplicit = isImplicit
+  buffered.endCallback = callback
+  if (!buffered.isHead && !isBodyless(head.status)) {
+    assertLength(head, buffered.bufferedBytes + bytes.byteLength, true)
+    if (bytes.byteLength > 0) bufferChunk(buffered, bytes, undefined)
   }
-  if (isHeld(capture.phase)) complete(capture, head)
-  else finish(capture)
+  if (isBuffering(buffered.phase)) sendOnceStored(buffered, head)
+  else markEnded(buffered)
   return response
 }
 
-const NOTHING = new Uint8Array()
+const NO_BYTES = new Uint8Array()
 
-export function destroy(capture: Capture, args: unknown[]): unknown {
-  if (postpone(capture, () => call(capture, 'destroy', args))) return capture.response
-  happen(capture, isLostBehind(capture.response, args[0]) ? 'disconnected' : 'destroyed')
-  return call(capture, 'destroy', args)
+export function destroy(buffered: BufferedResponse, args: unknown[]): unknown {
+  if (deferDestroy(buffered, () => callOriginal(buffered, 'destroy', args)))
+    return buffered.response
+  dispatch(
+    buffered,
+    isQueuedOnLostConnection(buffered.response, args[0]) ? 'disconnected' : 'destroyed',
+  )
+  return callOriginal(buffered, 'destroy', args)
 }
 
 /** The argument of `write` or `end`. */
-export interface Written {
+export interface WriteArguments {
   readonly chunk: unknown
   readonly encoding: BufferEncoding | undefined
   readonly callback: Callback | undefined
 }
 
 /** `write` and `end` take their callback in any place. */
-export function writtenBy(args: readonly unknown[]): Written {
+export function parseWriteArguments(args: readonly unknown[]): WriteArguments {
   const callback = args.find((arg) => typeof arg === 'function') as Callback | undefined
   const [chunk, encoding] = args
   return {
@@ -178,7 +191,7 @@ export const isContent = (chunk: unknown): chunk is string | Uint8Array =>
   typeof chunk === 'string' || types.isUint8Array(chunk)
 
 /** A copy: a handler may use its buffer again once it has been called back. */
-export const bytesOf = (
+export const copyBytes = (
   chunk: string | Uint8Array,
   encoding: BufferEncoding | undefined,
 ): Uint8Array => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk))

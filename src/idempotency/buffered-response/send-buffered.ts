@@ -1,40 +1,46 @@
 import type { ServerResponse } from 'node:http'
 import type { PipeWatch } from './client-connection.js'
 import { isDisconnected } from './client-connection.js'
-import { type Header, isHeadSent, sendHead, type WaitingHead } from './deferred-head.js'
+import { type DeferredHead, type Header, isHeadSent, sendHead } from './deferred-head.js'
 import type { Head } from './head.js'
-import { type Callback, call, type Sending, send, sendAfter } from './original-functions.js'
-import { advance, isDue, isHeld, type Phase, type PhaseEvent } from './phase.js'
+import {
+  type Callback,
+  callOriginal,
+  type Sender,
+  sendAfter,
+  sendByOriginal,
+} from './original-functions.js'
+import { advance, isBuffering, isEndedUnsent, type Phase, type PhaseEvent } from './phase.js'
 import type { StoredResult } from './stored-result.js'
 
 /** Callbacks for the stages of a response. Their promises need not resolve, only settle. */
-export interface CaptureObserver {
+export interface BufferObserver {
   /** The whole response; no byte of it is sent before the promise settles. */
-  complete(result: StoredResult): Promise<void>
+  onComplete(result: StoredResult): Promise<void>
   /** It cannot be held back; its first byte waits for the promise. */
-  flow(): Promise<void>
+  onStream(): Promise<void>
   /** A response that flowed has ended or was cut off; its last byte waits for the promise. */
-  flowed(): Promise<void>
+  onStreamEnd(): Promise<void>
   /** It was cut off while it was held back. */
-  cutOff(): void
+  onAbort(): void
   /**
    * It could not be sent: an outer middleware has thrown, or Node. Where its head has not been sent
    * either, the app can answer in its place.
    */
-  unsent(error: unknown): void
+  onSendError(error: unknown): void
 }
 
-export interface CaptureOptions {
+export interface BufferOptions {
   readonly response: ServerResponse
   /** The largest body that is held back. */
   readonly maxBytes: number
   /** The names of the headers that are kept, in lower case; `content-type` is one of them. */
-  readonly keptHeaders: ReadonlySet<string>
+  readonly storedHeaders: ReadonlySet<string>
   readonly isHead: boolean
 }
 
 /** A response as it was when it was captured. */
-export interface Entered {
+export interface InitialState {
   readonly headers: readonly Header[]
   readonly on: ServerResponse['on']
   /** `sendDate` is among them because the header `Date` is: to take it off changes the field. */
@@ -49,141 +55,150 @@ export interface DrainWatch {
   /** Stops recording listeners: the response flows, and the stream that has them wakes them. */
   stop(): void
   /** Wakes those who wait. */
-  wake(): void
+  emitDrain(): void
 }
 
 /** A response that is held back: how far it has come, and what has been kept of it. */
-export interface Capture extends CaptureOptions, Sending {
-  readonly observer: CaptureObserver
+export interface BufferedResponse extends BufferOptions, Sender {
+  readonly observer: BufferObserver
   readonly drain: DrainWatch
   readonly pipes: PipeWatch
-  readonly entered: Entered
+  readonly initialState: InitialState
   /** The function by which its head is written, whatever an inner middleware has put before it. */
   ownWriteHead: ServerResponse['writeHead']
   phase: Phase
   /** From when the handler has written it. */
   head: Head | undefined
   /** As long as it has been written and is yet to be sent. */
-  waitingHead: WaitingHead | undefined
+  deferredHead: DeferredHead | undefined
   isChunkingRemoved: boolean
-  argsBesideStatus: readonly unknown[]
-  kept: { readonly bytes: Uint8Array; readonly callback: Callback | undefined }[]
-  keptBytes: number
+  headArgsAfterStatus: readonly unknown[]
+  chunks: { readonly bytes: Uint8Array; readonly callback: Callback | undefined }[]
+  bufferedBytes: number
   endCallback: Callback | undefined
   /** Whether it has been thrown away, and its handler may still write the rest. */
   isHandlerWriting: boolean
   /** Whether it could not be sent. */
-  hasFailed: boolean
+  hasSendFailed: boolean
   /** The deferred `destroy` of the response before it was sent. */
-  readonly postponed: (() => void)[]
+  readonly deferredDestroys: (() => void)[]
 }
 
 /** Changes the phase, and does what follows from the change. */
-export function happen(capture: Capture, event: PhaseEvent): void {
-  const { observer, phase: before } = capture
+export function dispatch(buffered: BufferedResponse, event: PhaseEvent): void {
+  const { observer, phase: before } = buffered
   const phase = advance(before, event)
   if (phase === before) return
-  capture.phase = phase
-  if (phase === 'opening') sendAfter(capture, observer.flow(), () => open(capture))
-  else if (before === 'held' && (phase === 'dropped' || phase === 'over')) observer.cutOff()
-  else if (before === 'flowing' && phase === 'over') void observer.flowed()
+  buffered.phase = phase
+  if (phase === 'switching')
+    sendAfter(buffered, observer.onStream(), () => startStreaming(buffered))
+  else if (before === 'buffering' && (phase === 'orphaned' || phase === 'aborted'))
+    observer.onAbort()
+  else if (before === 'streaming' && phase === 'aborted') void observer.onStreamEnd()
 }
 
 /** Keeps a part of the body. */
-export function keep(capture: Capture, bytes: Uint8Array, callback: Callback | undefined): void {
-  capture.keptBytes += bytes.byteLength
-  if (capture.keptBytes > capture.maxBytes) happen(capture, 'outgrown')
-  const isCalledNow = isHeld(capture.phase)
-  capture.kept.push({ bytes, callback: isCalledNow ? undefined : callback })
-  if (isCalledNow && callback !== undefined) process.nextTick(callback)
+export function bufferChunk(
+  buffered: BufferedResponse,
+  bytes: Uint8Array,
+  callback: Callback | undefined,
+): void {
+  buffered.bufferedBytes += bytes.byteLength
+  if (buffered.bufferedBytes > buffered.maxBytes) dispatch(buffered, 'too_large')
+  const isBufferingStill = isBuffering(buffered.phase)
+  buffered.chunks.push({ bytes, callback: isBufferingStill ? undefined : callback })
+  if (isBufferingStill && callback !== undefined) process.nextTick(callback)
 }
 
 /** The handler has ended a response that is held back: it is sent once it has been kept. */
-export function complete(capture: Capture, { status, headers }: Head): void {
-  const { kept, observer, endCallback } = capture
-  finish(capture)
-  capture.kept = []
-  const [first] = kept
-  const isOne = first !== undefined && kept.length === 1
-  const body = isOne ? first.bytes : Buffer.concat(kept.map(({ bytes }) => bytes))
+export function sendOnceStored(buffered: BufferedResponse, { status, headers }: Head): void {
+  const { chunks, observer, endCallback } = buffered
+  markEnded(buffered)
+  buffered.chunks = []
+  const [first] = chunks
+  const hasOneChunk = first !== undefined && chunks.length === 1
+  const body = hasOneChunk ? first.bytes : Buffer.concat(chunks.map(({ bytes }) => bytes))
   const args = [body.byteLength > 0 ? body : undefined, endCallback]
-  sendAfter(capture, observer.complete({ status, headers, body }), () => deliverEnd(capture, args))
+  sendAfter(buffered, observer.onComplete({ status, headers, body }), () => sendEnd(buffered, args))
 }
 
 /** From here on `writableEnded` is true, as after Node's `end`, although nothing has been sent. */
-export function finish(capture: Capture): void {
-  happen(capture, 'finished')
-  showEnded(capture.response, true)
+export function markEnded(buffered: BufferedResponse): void {
+  dispatch(buffered, 'finished')
+  setWritableEnded(buffered.response, true)
 }
 
 /** Ends the response by the functions that it had before. */
-export function deliverEnd(capture: Capture, args: readonly unknown[]): void {
-  if (capture.phase === 'discarded') return
-  showEnded(capture.response, false)
+export function sendEnd(buffered: BufferedResponse, args: readonly unknown[]): void {
+  if (buffered.phase === 'discarded') return
+  setWritableEnded(buffered.response, false)
   // Inner middlewares have already changed the head.
-  if (capture.waitingHead?.isLeftToEnd) capture.response.writeHead = capture.ownWriteHead
+  if (buffered.deferredHead?.isImplicit) buffered.response.writeHead = buffered.ownWriteHead
   try {
-    sendHead(capture)
-    send(capture, 'end', args)
+    sendHead(buffered)
+    sendByOriginal(buffered, 'end', args)
   } finally {
-    showEnded(capture.response, true)
-    happen(capture, 'delivered')
-    for (const breakOff of capture.postponed) breakOff()
+    setWritableEnded(buffered.response, true)
+    dispatch(buffered, 'sent')
+    for (const destroy of buffered.deferredDestroys) destroy()
   }
 }
 
 /** Gives the app its turn where it can still answer, and breaks the connection where it cannot. */
-export function fail(capture: Capture, error: unknown): void {
-  const { response, phase, observer } = capture
-  const isAnswerable = phase === 'delivered' && !isHeadSent(response)
-  if (isAnswerable) showEnded(response, false)
-  else call(capture, 'destroy', [])
-  capture.hasFailed = true
-  capture.argsBesideStatus = []
+export function handleSendError(buffered: BufferedResponse, error: unknown): void {
+  const { response, phase, observer } = buffered
+  const isAnswerable = phase === 'sent' && !isHeadSent(response)
+  if (isAnswerable) setWritableEnded(response, false)
+  else callOriginal(buffered, 'destroy', [])
+  buffered.hasSendFailed = true
+  buffered.headArgsAfterStatus = []
   try {
-    observer.unsent(error)
+    observer.onSendError(error)
   } catch {
     // The app's own answer has failed, too: in an outer middleware, say.
-    call(capture, 'destroy', [])
+    callOriginal(buffered, 'destroy', [])
   }
 }
 
 /** Whether the response is yet to be sent: `breakOff` is then done behind it. */
-export function postpone({ phase, postponed }: Capture, breakOff: () => void): boolean {
-  if (!isDue(phase)) return false
-  postponed.push(breakOff)
+export function deferDestroy(
+  { phase, deferredDestroys }: BufferedResponse,
+  destroy: () => void,
+): boolean {
+  if (!isEndedUnsent(phase)) return false
+  deferredDestroys.push(destroy)
   return true
 }
 
 /** Leaves Node's `finished` alone: by it, a server that closes takes the connection for an idle one. */
-function showEnded(response: { writableEnded: boolean }, value: boolean): void {
+function setWritableEnded(response: { writableEnded: boolean }, value: boolean): void {
   if (Object.hasOwn(response, 'writableEnded')) response.writableEnded = value
   else
     Object.defineProperty(response, 'writableEnded', { configurable: true, writable: true, value })
 }
 
 /** Sends what has been kept; from here on everything passes. */
-function open(capture: Capture): void {
-  if (capture.phase === 'discarded') return
-  const { response, observer, kept, endCallback } = capture
-  capture.kept = []
-  capture.drain.stop()
-  happen(capture, 'recorded')
-  if (capture.waitingHead?.isLeftToEnd) {
+function startStreaming(buffered: BufferedResponse): void {
+  if (buffered.phase === 'discarded') return
+  const { response, observer, chunks, endCallback } = buffered
+  buffered.chunks = []
+  buffered.drain.stop()
+  dispatch(buffered, 'recorded')
+  if (buffered.deferredHead?.isImplicit) {
     // One piece, which its handler has ended it with.
-    const args = [kept[0]?.bytes, endCallback]
-    sendAfter(capture, observer.flowed(), () => deliverEnd(capture, args))
+    const args = [chunks[0]?.bytes, endCallback]
+    sendAfter(buffered, observer.onStreamEnd(), () => sendEnd(buffered, args))
     return
   }
-  sendHead(capture)
-  let isDrained = kept.length > 0
-  for (const { bytes, callback } of kept) {
-    isDrained = send(capture, 'write', [bytes, callback]) === true
+  sendHead(buffered)
+  let isDrained = chunks.length > 0
+  for (const { bytes, callback } of chunks) {
+    isDrained = sendByOriginal(buffered, 'write', [bytes, callback]) === true
   }
-  if (kept.length === 0) send(capture, 'flushHeaders', [])
-  if (capture.phase === 'ending') {
-    sendAfter(capture, observer.flowed(), () => deliverEnd(capture, [undefined, endCallback]))
-  } else if (capture.phase === 'over') void observer.flowed()
-  else if (isDisconnected(response)) happen(capture, 'disconnected')
-  else if (isDrained) capture.drain.wake()
+  if (chunks.length === 0) sendByOriginal(buffered, 'flushHeaders', [])
+  if (buffered.phase === 'streaming_ended') {
+    sendAfter(buffered, observer.onStreamEnd(), () => sendEnd(buffered, [undefined, endCallback]))
+  } else if (buffered.phase === 'aborted') void observer.onStreamEnd()
+  else if (isDisconnected(response)) dispatch(buffered, 'disconnected')
+  else if (isDrained) buffered.drain.emitDrain()
 }

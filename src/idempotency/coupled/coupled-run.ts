@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { captureResponse } from '../buffered-response/buffer-response.js'
-import type { CaptureObserver } from '../buffered-response/send-buffered.js'
+import { bufferResponse } from '../buffered-response/buffer-response.js'
+import type { BufferObserver } from '../buffered-response/send-buffered.js'
 import { encodeResult } from '../buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../idempotency-context.js'
 import type { CoupledEnding, CoupledRun } from './coupled-store.js'
@@ -56,23 +56,23 @@ export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
     return sent
   }
 
-  const observer: CaptureObserver = {
-    complete(result) {
+  const observer: BufferObserver = {
+    onComplete(result) {
       status = result.status
       isKept = true
       return end(endingOf({ status, result: isReleased ? undefined : encodeResult(result) }))
     },
-    flow() {
+    onStream() {
       status = response.statusCode
       return end(endingOf({ status, result: undefined }))
     },
-    flowed: async () => {},
-    cutOff() {
+    onStreamEnd: async () => {},
+    onAbort() {
       void end({ type: 'roll_back' })
     },
-    unsent: onUnsent,
+    onSendError: onUnsent,
   }
-  const held = captureResponse({ response, isHead, maxBytes, keptHeaders }, observer)
+  const held = bufferResponse({ response, isHead, maxBytes, storedHeaders: keptHeaders }, observer)
 
   return {
     context: {

@@ -2,7 +2,7 @@ import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { HeldAnswer } from '../../idempotency/coupled/coupled-run.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusals.js'
-import type { Attempt, Tell } from './idempotent-exchange.js'
+import type { Emit, IdempotentExchange } from './idempotent-exchange.js'
 
 /** A run that has ended. */
 interface Ended {
@@ -15,43 +15,43 @@ interface Ended {
 }
 
 /** Sends the answer of a handler, or what has to be said instead. */
-export function answerRun(attempt: Attempt, ended: Ended): void {
-  const { response, next } = attempt
-  const tell = quietly(attempt.tell)
+export function answerRun(exchange: IdempotentExchange, ended: Ended): void {
+  const { response, next } = exchange
+  const emit = quietly(exchange.emit)
   const { answer, fence, outcome } = ended
   const status = answer.status === undefined ? {} : { status: answer.status }
   const accepted = { outcome: 'accepted', fence, ...status } as const
   switch (outcome.outcome) {
     case 'committed':
       answer.send()
-      tell({ ...accepted, reason: answer.isKept ? 'result_kept' : 'result_too_large' })
+      emit({ ...accepted, reason: answer.isKept ? 'result_kept' : 'result_too_large' })
       if (!outcome.usedTransaction && (answer.status ?? 0) < 400) {
-        tell({ ...accepted, reason: 'transaction_unused' })
+        emit({ ...accepted, reason: 'transaction_unused' })
       }
       return
     case 'refusal_kept':
       answer.send()
-      tell({ ...accepted, reason: 'refusal_kept' })
+      emit({ ...accepted, reason: 'refusal_kept' })
       return
     case 'refusal_lost':
       answer.send()
-      tell({ ...accepted, reason: outcome.to === 'conflict' ? 'conflict' : 'result_lost' })
+      emit({ ...accepted, reason: outcome.to === 'conflict' ? 'conflict' : 'result_lost' })
       return
     case 'rolled_back':
       answer.send()
-      tell({ ...accepted, reason: answer.isReleased ? 'released' : 'rolled_back' })
+      emit({ ...accepted, reason: answer.isReleased ? 'released' : 'rolled_back' })
       return
     case 'uncoupled':
       answer.send()
-      tell({ ...accepted, reason: 'uncoupled' })
+      emit({ ...accepted, reason: 'uncoupled' })
       return
     case 'overtaken':
-      tell({ outcome: 'accepted', reason: 'conflict', fence })
+      emit({ outcome: 'accepted', reason: 'conflict', fence })
       if (answer.discard()) ended.answerFound(outcome.by)
       return
     case 'undone': {
       const { reason, sqlState } = outcome
-      tell({ outcome: 'undecided', reason, status: 503, ...(sqlState && { sqlState }), fence })
+      emit({ outcome: 'undecided', reason, status: 503, ...(sqlState && { sqlState }), fence })
       if (answer.discard()) {
         refuse(response, 'store_unavailable', outcome.mayRetryNow ? 0 : undefined)
       }
@@ -59,7 +59,7 @@ export function answerRun(attempt: Attempt, ended: Ended): void {
     }
     case 'commit_refused': {
       const { cause, sqlState } = outcome
-      tell({ outcome: 'undecided', reason: 'commit_refused', ...(sqlState && { sqlState }), fence })
+      emit({ outcome: 'undecided', reason: 'commit_refused', ...(sqlState && { sqlState }), fence })
       const message = 'the database has refused to commit what the handler had written'
       if (answer.discard()) next(new ServiceAuthError('commit_refused', message, { cause }))
       return
@@ -70,10 +70,10 @@ export function answerRun(attempt: Attempt, ended: Ended): void {
 }
 
 /** Building an event reads the app's request, which may throw; at this point that must change nothing. */
-export function quietly(tell: Tell): Tell {
+export function quietly(emit: Emit): Emit {
   return (event) => {
     try {
-      tell(event)
+      emit(event)
     } catch {
       // The answer counts.
     }

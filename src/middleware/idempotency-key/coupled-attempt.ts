@@ -5,19 +5,22 @@ import { refuse } from '../refusals.js'
 import { answerRun, quietly } from './coupled-answer.js'
 import type { CoupledSettings } from './idempotency-options.js'
 import {
-  type Attempt,
-  answerUnsent,
-  outcomeUnknown,
+  type IdempotentExchange,
+  refuseKey,
+  refuseUnknownOutcome,
   replay,
-  turnDown,
+  reportUnsentAnswer,
 } from './idempotent-exchange.js'
 
 /** How soon a running request may have ended. */
 const RUNNING_RETRY_MS = 1000
 
 /** Runs the handler inside a transaction of the store, and answers once that has ended. */
-export async function runCoupled(attempt: Attempt, settings: CoupledSettings): Promise<void> {
-  const { request, response, record: key, fingerprint } = attempt
+export async function runCoupled(
+  exchange: IdempotentExchange,
+  settings: CoupledSettings,
+): Promise<void> {
+  const { request, response, record: key, fingerprint } = exchange
   const { store, retentionMs } = settings
   let begun: Begun | undefined
   const asked = {
@@ -25,7 +28,7 @@ export async function runCoupled(attempt: Attempt, settings: CoupledSettings): P
     fingerprint,
     retentionMs,
     requester: request,
-    usedLate: () => tellUsedLate(attempt, begun),
+    usedLate: () => tellUsedLate(exchange, begun),
   }
   try {
     const outcome = await store.run(asked, async (run) => {
@@ -35,14 +38,14 @@ export async function runCoupled(attempt: Attempt, settings: CoupledSettings): P
       const { maxBytes, storedHeaders } = settings
       const { fence } = run
       const onUnsent = (error: unknown): void =>
-        answerUnsent(attempt, { error, status: response.statusCode, fence })
-      const { key } = attempt
+        reportUnsentAnswer(exchange, { error, status: response.statusCode, fence })
+      const { key } = exchange
       const answer = holdAnswer({ run, key, response, maxBytes, storedHeaders, onUnsent })
       begun = { fence, answer }
-      begin(attempt, settings, begun)
+      begin(exchange, settings, begun)
       return answer.ending
     })
-    conclude(attempt, settings, { begun, outcome })
+    conclude(exchange, settings, { begun, outcome })
   } catch (error) {
     // A fault of ours: nothing is known of what the answer says.
     begun?.answer.discard()
@@ -56,23 +59,23 @@ interface Begun {
 }
 
 function begin(
-  { state, request, next, tell }: Attempt,
+  { state, request, next, emit }: IdempotentExchange,
   { store }: CoupledSettings,
   { fence, answer: { context } }: Begun,
 ): void {
   state.reservation = { context, store }
   request.idempotency = context
-  tell({ outcome: 'accepted', reason: 'reserved', fence })
+  emit({ outcome: 'accepted', reason: 'reserved', fence })
   next()
 }
 
-function tellUsedLate({ request, tell }: Attempt, begun: Begun | undefined): void {
+function tellUsedLate({ request, emit }: IdempotentExchange, begun: Begun | undefined): void {
   if (begun === undefined) return
   // The pattern of the route, because the URL may hold personal data.
   const path: unknown = request.route?.path
   const route = typeof path === 'string' ? `${request.method} ${path}` : undefined
   const { fence } = begun
-  quietly(tell)({
+  quietly(emit)({
     outcome: 'accepted',
     reason: 'transaction_used_late',
     fence,
@@ -86,21 +89,21 @@ interface Concluded {
 }
 
 function conclude(
-  attempt: Attempt,
+  exchange: IdempotentExchange,
   settings: CoupledSettings,
   { begun, outcome }: Concluded,
 ): void {
   if (begun === undefined) {
-    if (isFinding(outcome)) answerKnown(attempt, settings, outcome)
-    else unavailable(attempt, outcome)
+    if (isFinding(outcome)) answerKnown(exchange, settings, outcome)
+    else unavailable(exchange, outcome)
     return
   }
   const answerFound = (found: CoupledFinding): void => {
     // The run has ended, so the request no longer has a reservation.
-    attempt.state.reservation = undefined
-    answerKnown(attempt, settings, found)
+    exchange.state.reservation = undefined
+    answerKnown(exchange, settings, found)
   }
-  answerRun(attempt, { ...begun, outcome, answerFound })
+  answerRun(exchange, { ...begun, outcome, answerFound })
 }
 
 const FINDINGS: ReadonlySet<string> = new Set([
@@ -114,41 +117,41 @@ const FINDINGS: ReadonlySet<string> = new Set([
 const isFinding = (outcome: CoupledOutcome): outcome is CoupledFinding =>
   FINDINGS.has(outcome.outcome)
 
-function unavailable({ response, tell }: Attempt, outcome: CoupledOutcome): void {
+function unavailable({ response, emit }: IdempotentExchange, outcome: CoupledOutcome): void {
   if (outcome.outcome !== 'undone') {
     throw new TypeError('store.run resolved to an outcome of a run, and there was none')
   }
   const { sqlState } = outcome
   const status = refuse(response, 'store_unavailable')
-  tell({ outcome: 'undecided', reason: outcome.reason, status, ...(sqlState && { sqlState }) })
+  emit({ outcome: 'undecided', reason: outcome.reason, status, ...(sqlState && { sqlState }) })
 }
 
 function answerKnown(
-  attempt: Attempt,
+  exchange: IdempotentExchange,
   { tokenGate }: CoupledSettings,
   found: CoupledFinding,
 ): void {
   switch (found.outcome) {
     case 'running':
-      turnDown(attempt, 'request_in_progress', RUNNING_RETRY_MS)
+      refuseKey(exchange, 'request_in_progress', RUNNING_RETRY_MS)
       return
     case 'mismatch':
-      turnDown(attempt, 'key_reused')
+      refuseKey(exchange, 'key_reused')
       return
     case 'result_not_stored':
-      turnDown(attempt, 'result_not_stored')
+      refuseKey(exchange, 'result_not_stored')
       return
     case 'unreadable':
-      outcomeUnknown(attempt, 'unreadable')
+      refuseUnknownOutcome(exchange, 'unreadable')
       return
     case 'finished': {
       if (!found.usedToken) {
-        replay(attempt, found.result)
+        replay(exchange, found.result)
         return
       }
       // The check that stands behind the key would be skipped by a replay.
-      tokenGate(attempt.request, attempt.response, (error?: unknown) =>
-        passGate(attempt, { result: found.result, error }),
+      tokenGate(exchange.request, exchange.response, (error?: unknown) =>
+        passGate(exchange, { result: found.result, error }),
       )
     }
   }
@@ -156,16 +159,16 @@ function answerKnown(
 
 /** Never throws, because nothing would catch it. */
 function passGate(
-  attempt: Attempt,
+  exchange: IdempotentExchange,
   { result, error }: { readonly result: Uint8Array; readonly error: unknown },
 ): void {
-  const { next } = attempt
+  const { next } = exchange
   if (error !== undefined) {
     next(error)
     return
   }
   try {
-    replay(attempt, result)
+    replay(exchange, result)
   } catch (fault) {
     // Something else (a timeout, say) has answered meanwhile.
     next(faultOf('requireIdempotencyKey', fault))

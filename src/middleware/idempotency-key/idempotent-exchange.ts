@@ -10,16 +10,16 @@ import { refuse } from '../refusals.js'
 import type { AdmittedState } from '../request-state.js'
 
 /** Publishes the events of a request. */
-export type Tell = (event: Told) => void
+export type Emit = (event: RequestEvent) => void
 /** The event fields that vary within one request. */
-type Told = IdempotencyEvent extends infer Event
+type RequestEvent = IdempotencyEvent extends infer Event
   ? Event extends IdempotencyEvent
     ? Omit<Event, 'by' | 'caller' | 'requestId'>
     : never
   : never
 
 /** A request with a key, and the function that publishes its events. */
-export interface Attempt {
+export interface IdempotentExchange {
   readonly state: AdmittedState
   readonly request: Request
   readonly response: Response
@@ -29,25 +29,25 @@ export interface Attempt {
   /** The digest of the key and its scope. */
   readonly record: string
   readonly fingerprint: string
-  readonly tell: Tell
+  readonly emit: Emit
 }
 
 /** Answers with a kept result, or says that it cannot be read. */
-export function replay(attempt: Attempt, encoded: Uint8Array): void {
-  const { response, tell } = attempt
+export function replay(exchange: IdempotentExchange, encoded: Uint8Array): void {
+  const { response, emit } = exchange
   const result = decodeResult(encoded)
   if (result === undefined) {
-    outcomeUnknown(attempt, 'unreadable')
+    refuseUnknownOutcome(exchange, 'unreadable')
     return
   }
   const { status } = result
   try {
     replayResult(response, result)
   } catch (error) {
-    answerUnsent(attempt, { error, status })
+    reportUnsentAnswer(exchange, { error, status })
     return
   }
-  tell({ outcome: 'accepted', reason: 'replayed', status })
+  emit({ outcome: 'accepted', reason: 'replayed', status })
 }
 
 interface Unsent {
@@ -58,12 +58,12 @@ interface Unsent {
 }
 
 /** Publishes that a stored answer could not be sent, and passes the cause to the app. */
-export function answerUnsent(
-  { next, tell }: Pick<Attempt, 'next' | 'tell'>,
-  { error, ...known }: Unsent,
+export function reportUnsentAnswer(
+  { next, emit }: Pick<IdempotentExchange, 'next' | 'emit'>,
+  { error, ...fields }: Unsent,
 ): void {
   try {
-    tell({ outcome: 'accepted', reason: 'answer_unsent', ...known })
+    emit({ outcome: 'accepted', reason: 'answer_unsent', ...fields })
   } finally {
     const message = 'requireIdempotencyKey could not send the answer'
     next(new ServiceAuthError('internal', message, { cause: error }))
@@ -71,22 +71,22 @@ export function answerUnsent(
 }
 
 /** Answers with a problem, and the whole seconds after which a retry may be of use. */
-export function turnDown(
-  { response, tell }: Pick<Attempt, 'response' | 'tell'>,
+export function refuseKey(
+  { response, emit }: Pick<IdempotentExchange, 'response' | 'emit'>,
   reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>,
   retryAfterMs?: number,
 ): void {
   const seconds =
     retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000))
-  tell({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
+  emit({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
 }
 
-export function outcomeUnknown(
-  { response, tell }: Attempt,
+export function refuseUnknownOutcome(
+  { response, emit }: IdempotentExchange,
   found: 'abandoned' | 'unreadable',
 ): void {
   const reason = 'outcome_unknown'
-  tell({ outcome: 'refused', reason, found, status: refuse(response, reason) })
+  emit({ outcome: 'refused', reason, found, status: refuse(response, reason) })
 }
 
 const LENGTH = 'content-length'

@@ -25,7 +25,7 @@ import {
   parseIdempotencyOptions,
   type RequestNamer,
 } from './idempotency-options.js'
-import { type Tell, turnDown } from './idempotent-exchange.js'
+import { type Emit, refuseKey } from './idempotent-exchange.js'
 import { runLeased } from './run-leased.js'
 
 declare global {
@@ -48,52 +48,54 @@ declare global {
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
   return fitAnyRoute((request, response, next) => {
-    const fail = (error: unknown): void => next(faultOf(BY, error))
+    const fail = (error: unknown): void => next(faultOf(MIDDLEWARE, error))
     try {
-      beginAttempt({ request, response, next }, settings)?.catch(fail)
+      handleRequest({ request, response, next }, settings)?.catch(fail)
     } catch (error) {
       fail(error)
     }
   })
 }
 
-const BY = 'requireIdempotencyKey'
+const MIDDLEWARE = 'requireIdempotencyKey'
 
-interface Exchange {
+interface ExpressContext {
   readonly request: Request
   readonly response: Response
   readonly next: NextFunction
 }
 
 /** Answers at once where the key is missing or malformed. */
-function beginAttempt(
-  { request, response, next }: Exchange,
+function handleRequest(
+  { request, response, next }: ExpressContext,
   settings: IdempotencySettings,
 ): Promise<void> | undefined {
-  const read = readIdempotentRequest(request, response, settings)
-  if (read === undefined) return undefined
-  const { state, header, fingerprint, scope } = read
+  const idempotent = readIdempotentRequest(request, response, settings)
+  if (idempotent === undefined) return undefined
+  const { state, header, fingerprint, scope } = idempotent
   const { caller } = scope
   if (header.type !== 'key') {
     const reason = header.type === 'missing' ? 'key_missing' : 'key_invalid'
-    turnDown({ response, tell: teller(request, caller) }, reason)
+    refuseKey({ response, emit: createEmitter(request, caller) }, reason)
     return undefined
   }
   const { key } = header
   const record = recordKey(scope, key)
-  const tell = teller(request, caller, record)
-  const attempt = { state, request, response, next, key, record, fingerprint, tell }
-  return settings.kind === 'coupled' ? runCoupled(attempt, settings) : runLeased(attempt, settings)
+  const emit = createEmitter(request, caller, record)
+  const exchange = { state, request, response, next, key, record, fingerprint, emit }
+  return settings.kind === 'coupled'
+    ? runCoupled(exchange, settings)
+    : runLeased(exchange, settings)
 }
 
 /** `record` names the key's record, once there is a key. */
-function teller(request: Request, caller: string, record?: string): Tell {
+function createEmitter(request: Request, caller: string, record?: string): Emit {
   return (event) =>
     announceIdempotency(() => {
       const requestId = requestIdOf(request)
       return {
         ...event,
-        by: BY,
+        by: MIDDLEWARE,
         caller,
         ...(record !== undefined && { record }),
         ...(requestId !== undefined && { requestId }),
@@ -121,16 +123,17 @@ function readIdempotentRequest(
   options: IdempotencySettings,
 ): IdempotentRequest | undefined {
   assertHttp1(request)
-  const state = admittedState(request, BY)
-  assertBeforeKey(state, `a second ${BY}`, 'remove one of them')
+  const state = admittedState(request, MIDDLEWARE)
+  assertBeforeKey(state, `a second ${MIDDLEWARE}`, 'remove one of them')
   const { issuer, audience, name: caller } = state.admission.identity
-  if (response.headersSent) throw wrongWiring(`${BY} must come before the response has begun`)
+  if (response.headersSent)
+    throw wrongWiring(`${MIDDLEWARE} must come before the response has begun`)
   const body = readBody(request)
   if (body.type === 'unread') {
     // Parsers pass over what is left of a caller who has hung up.
     if (request.destroyed || isDisconnected(response)) return undefined
     throw wrongWiring(
-      `${BY} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
+      `${MIDDLEWARE} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
     )
   }
   const operation = nameOperation(request, options.operation)
@@ -146,39 +149,36 @@ function readIdempotentRequest(
 function assertHttp1({ httpVersion, httpVersionMajor }: Request): void {
   if (httpVersionMajor <= 1) return
   throw wrongWiring(
-    `${BY} needs HTTP/1.1, and the request came over HTTP/${httpVersion}: let a proxy end it, or serve the route by node:http`,
+    `${MIDDLEWARE} needs HTTP/1.1, and the request came over HTTP/${httpVersion}: let a proxy end it, or serve the route by node:http`,
   )
 }
 
 function nameOperation(request: Request, operation: IdempotencySettings['operation']): string {
   if (operation !== undefined) {
-    return typeof operation === 'string' ? operation : given(operation, request, 'operation')
+    return typeof operation === 'string' ? operation : nameBy(operation, request, 'operation')
   }
   // Without a route there is no pattern, and a path would give each order its own operation.
   const route: unknown = request.route
-  if (route === undefined) throw wrongWiring(`${BY} needs the option operation outside of a route`)
+  if (route === undefined)
+    throw wrongWiring(`${MIDDLEWARE} needs the option operation outside of a route`)
   return operationOf(request.method, request.baseUrl, (route as { path: unknown }).path)
 }
 
-function nameRequest(
-  request: Request,
-  body: RequestBody,
-  fingerprint: RequestNamer | undefined,
-): string {
+function nameRequest(request: Request, body: RequestBody, namer: RequestNamer | undefined): string {
   // A digest, like the default: it may hold secrets, and stores are given no other form.
-  if (fingerprint !== undefined) return digestOfParts([given(fingerprint, request, 'fingerprint')])
+  if (namer !== undefined) return digestOfParts([nameBy(namer, request, 'fingerprint')])
   const { method, originalUrl: target } = request
-  const made = fingerprintOf({ method, target, mediaType: mediaTypeOf(request), body })
-  if (made !== undefined) return made
+  const fingerprint = fingerprintOf({ method, target, mediaType: mediaTypeOf(request), body })
+  if (fingerprint !== undefined) return fingerprint
   throw wrongWiring(
-    `${BY} needs the option fingerprint: the body is not in req.body as a parser of JSON, forms, text or bytes leaves it`,
+    `${MIDDLEWARE} needs the option fingerprint: the body is not in req.body as a parser of JSON, forms, text or bytes leaves it`,
   )
 }
 
-function given(namer: RequestNamer, request: Request, option: string): string {
+function nameBy(namer: RequestNamer, request: Request, option: string): string {
   const name: unknown = namer(request)
   if (typeof name === 'string') return name
   // One that was written as an async function: its rejection must not end the process.
   if (name instanceof Promise) name.catch(() => {})
-  throw wrongWiring(`${BY}: the option ${option} must return a string`)
+  throw wrongWiring(`${MIDDLEWARE}: the option ${option} must return a string`)
 }

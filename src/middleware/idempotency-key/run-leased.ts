@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { laterInThisContext, type RunEnd } from '../../base/decision/idempotency-event.js'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { callStore } from '../../base/decision/store-call.js'
-import { captureResponse } from '../../idempotency/buffered-response/buffer-response.js'
-import type { CaptureObserver } from '../../idempotency/buffered-response/send-buffered.js'
+import { bufferResponse } from '../../idempotency/buffered-response/buffer-response.js'
+import type { BufferObserver } from '../../idempotency/buffered-response/send-buffered.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
 import {
@@ -16,16 +16,19 @@ import { keepLease } from '../../idempotency/leased/lease.js'
 import { refuse } from '../refusals.js'
 import type { LeasedSettings } from './idempotency-options.js'
 import {
-  type Attempt,
-  answerUnsent,
-  outcomeUnknown,
+  type IdempotentExchange,
+  refuseKey,
+  refuseUnknownOutcome,
   replay,
-  turnDown,
+  reportUnsentAnswer,
 } from './idempotent-exchange.js'
 
 /** Reserves the key, and runs the handler under a lease of it. */
-export async function runLeased(attempt: Attempt, settings: LeasedSettings): Promise<void> {
-  const { state, request, response, next, tell, record: key, fingerprint } = attempt
+export async function runLeased(
+  exchange: IdempotentExchange,
+  settings: LeasedSettings,
+): Promise<void> {
+  const { state, request, response, next, emit, record: key, fingerprint } = exchange
   const { store, retentionMs, leaseMs, rerunAbandoned } = settings
   const owner = randomUUID()
   const reservation = { key, owner, fingerprint, leaseMs, retentionMs, rerunAbandoned }
@@ -35,12 +38,12 @@ export async function runLeased(attempt: Attempt, settings: LeasedSettings): Pro
     reply = await callStore('reserve', () => store.reserve(reservation))
   } catch {
     refuse(response, 'store_unavailable')
-    tell({ outcome: 'undecided', reason: 'store_unavailable', status: 503 })
+    emit({ outcome: 'undecided', reason: 'store_unavailable', status: 503 })
     return
   }
   const run = grantedRun(reservation, reply)
   if (run === undefined) {
-    answerReserved(attempt, reply)
+    answerExisting(exchange, reply)
     return
   }
   // Something else (a timeout, say) has answered while the key was being reserved.
@@ -48,31 +51,31 @@ export async function runLeased(attempt: Attempt, settings: LeasedSettings): Pro
     await release(settings, run)
     throw wrongWiring('the response had begun before the key was reserved')
   }
-  const context = beginRun(attempt, settings, { run, reservedAt })
+  const context = beginRun(exchange, settings, { run, reservedAt })
   state.reservation = { context, store }
   request.idempotency = context
-  tell({ outcome: 'accepted', reason: 'reserved', fence: run.fence })
+  emit({ outcome: 'accepted', reason: 'reserved', fence: run.fence })
   next()
 }
 
 /** Answers a request whose key another run has, or had. */
-function answerReserved(attempt: Attempt, reservation: Reservation): void {
+function answerExisting(exchange: IdempotentExchange, reservation: Reservation): void {
   switch (reservation.outcome) {
     case 'running':
-      turnDown(attempt, 'request_in_progress', reservation.leaseLeftMs)
+      refuseKey(exchange, 'request_in_progress', reservation.leaseLeftMs)
       return
     case 'finished':
-      replay(attempt, reservation.result)
+      replay(exchange, reservation.result)
       return
     case 'mismatch':
-      turnDown(attempt, 'key_reused')
+      refuseKey(exchange, 'key_reused')
       return
     case 'result_not_stored':
-      turnDown(attempt, 'result_not_stored')
+      refuseKey(exchange, 'result_not_stored')
       return
     case 'abandoned':
     case 'unreadable':
-      outcomeUnknown(attempt, reservation.outcome)
+      refuseUnknownOutcome(exchange, reservation.outcome)
   }
 }
 
@@ -92,26 +95,26 @@ interface Granted {
 
 /** Renews the lease until the response ends, and stores the response before it is sent. */
 function beginRun(
-  { response, next, key, tell }: Attempt,
+  { response, next, key, emit }: IdempotentExchange,
   { store, maxBytes, maxRunMs, storedHeaders: keptHeaders }: LeasedSettings,
   { run, reservedAt }: Granted,
 ): IdempotencyContext {
   const { fence, leaseMs } = run
   const isHead = response.req.method === 'HEAD'
   let isReleased = false
-  let isFlowing = false
+  let isStreaming = false
 
   const settleAs = (ending: Ending): Promise<boolean> =>
     callStore('settle', () => store.settle(run, ending))
 
   const lease = keepLease({ leaseMs, maxRunMs }, reservedAt, () =>
-    isFlowing && !isReleased
+    isStreaming && !isReleased
       ? settleAs({ type: 'streaming' })
       : callStore('renew', () => store.renew(run)),
   )
 
-  const tellEnd = laterInThisContext((reason: RunEnd, status?: number) => {
-    tell({ outcome: 'accepted', reason, fence, ...(status !== undefined && { status }) })
+  const emitEnd = laterInThisContext((reason: RunEnd, status?: number) => {
+    emit({ outcome: 'accepted', reason, fence, ...(status !== undefined && { status }) })
   })
 
   /** Never rejects: a caller gets its answer even if the record is lost. */
@@ -124,21 +127,21 @@ function beginRun(
       outcome = 'result_lost'
     }
     try {
-      tellEnd(outcome, status)
+      emitEnd(outcome, status)
     } catch {
       // Building the event reads the app's request, which may throw.
     }
   }
 
-  const observer: CaptureObserver = {
-    complete(result) {
+  const observer: BufferObserver = {
+    onComplete(result) {
       lease.stop()
       const encoded = encodeResult(result)
       return settle({ type: 'finished', result: encoded }, 'result_kept', result.status)
     },
-    async flow() {
+    async onStream() {
       lease.flow()
-      isFlowing = true
+      isStreaming = true
       if (isReleased) return
       try {
         await settleAs({ type: 'streaming' })
@@ -146,17 +149,18 @@ function beginRun(
         // The next renewal says it again.
       }
     },
-    flowed() {
+    onStreamEnd() {
       lease.stop()
       return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)
     },
-    cutOff() {
+    onAbort() {
       lease.abandon()
       void settle({ type: 'abandoned' }, 'abandoned')
     },
-    unsent: (error) => answerUnsent({ next, tell }, { error, status: response.statusCode, fence }),
+    onSendError: (error) =>
+      reportUnsentAnswer({ next, emit }, { error, status: response.statusCode, fence }),
   }
-  captureResponse({ response, isHead, maxBytes, keptHeaders }, observer)
+  bufferResponse({ response, isHead, maxBytes, storedHeaders: keptHeaders }, observer)
 
   return {
     key,

@@ -19,11 +19,11 @@ describe('watchConnection', () => {
     const told = { destroyed: 0, closed: 0 }
     const leave = watchConnection({
       response,
-      postpones: (act) => isDue && postponed.push(act) > 0,
-      interrupted: () => {
+      deferDestroy: (act) => isDue && postponed.push(act) > 0,
+      onInterrupt: () => {
         told.destroyed += 1
       },
-      disconnected: () => {
+      onDisconnect: () => {
         told.closed += 1
       },
     })

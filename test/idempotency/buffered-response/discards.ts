@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express'
 import {
-  captureResponse,
-  type HeldResponse,
+  type BufferControl,
+  bufferResponse,
 } from '../../../src/idempotency/buffered-response/buffer-response.js'
 import type { ExpressModule } from '../../support/express-majors.js'
 import { rawRequest } from '../../support/raw-exchange.js'
@@ -28,7 +28,7 @@ export interface DiscardBench {
   mount(discarding: Discarding): string
   /** The answers as they are without anything before them. */
   bare(): Promise<{ refuse: string; next: string; head: string }>
-  last(): HeldResponse | undefined
+  last(): BufferControl | undefined
   close(): Promise<void>
 }
 
@@ -58,7 +58,7 @@ const setOutside: RequestHandler = (_request, response, next) => {
 export async function openDiscards(express: ExpressModule): Promise<DiscardBench> {
   const app = express().set('env', 'test') as Express
   let mounted = 0
-  let last: HeldResponse | undefined
+  let last: BufferControl | undefined
   app.use(setOutside)
   app.get('/bare/refuse', (_request, response) => refuse(response))
   app.get('/bare/next', (_request, _response, next) => next(new Error('discarded')))
@@ -98,7 +98,7 @@ function hold(
   response: Response,
   { moment, answer, limit, told }: Omit<Discarding, 'handler'>,
   next: (error?: unknown) => void,
-): HeldResponse {
+): BufferControl {
   const sizes = { held: 1e6, ended: 1e6, opening: 0, never: 1e6 }
   const answerAgain = async (): Promise<void> => {
     const isDiscarded = held.discard()
@@ -108,25 +108,25 @@ function hold(
     else if (answer === 'next') next(new Error('discarded'))
     else setTimeout(() => next(new Error('discarded')), 20)
   }
-  const held = captureResponse(
+  const held = bufferResponse(
     {
       response,
       isHead: response.req.method === 'HEAD',
       maxBytes: limit ?? sizes[moment],
-      keptHeaders: new Set(['content-type']),
+      storedHeaders: new Set(['content-type']),
     },
     {
-      complete: async () => {
+      onComplete: async () => {
         await new Promise(setImmediate)
         if (moment === 'ended' || moment === 'opening') await answerAgain()
       },
-      flow: async () => {
+      onStream: async () => {
         await new Promise(setImmediate)
         if (moment === 'opening') await answerAgain()
       },
-      flowed: async () => {},
-      cutOff() {},
-      unsent() {},
+      onStreamEnd: async () => {},
+      onAbort() {},
+      onSendError() {},
     },
   )
   if (moment === 'held') setImmediate(answerAgain)

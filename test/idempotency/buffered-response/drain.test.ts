@@ -11,7 +11,7 @@ describe('watchDrain', () => {
     const response = made()
     const drain = watchDrain(response)
     const woken = once(response, 'drain')
-    drain.wake()
+    drain.emitDrain()
     await woken
   })
 
@@ -32,7 +32,7 @@ describe('watchDrain', () => {
     response.once('drain', () => calls.push('once'))
     response.on('close', () => calls.push('close'))
     drain.stop()
-    drain.wake()
+    drain.emitDrain()
     expect(calls).toEqual(['outer', 'handler', 'once'])
     expect(response.on).toBe(outer)
   })
@@ -52,7 +52,7 @@ describe('watchDrain', () => {
     response.on('drain', () => {
       calls += 1
     })
-    drain.wake()
+    drain.emitDrain()
     expect(calls).toBe(0)
   })
 
@@ -66,7 +66,7 @@ describe('watchDrain', () => {
     response.on('drain', () => {
       calls += 1
     })
-    drain.wake()
+    drain.emitDrain()
     expect(calls).toBe(1)
   })
 
@@ -80,7 +80,7 @@ describe('watchDrain', () => {
     response.on('drain', () => {
       calls += 1
     })
-    drain.wake()
+    drain.emitDrain()
     expect(calls).toBe(1)
   })
 })

@@ -2,9 +2,9 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import {
-  headOf,
   isBodyless,
   isEventStream,
+  readHead,
 } from '../../../src/idempotency/buffered-response/head.js'
 
 const response = (headers: Record<string, string | number | string[]> = {}): ServerResponse => {
@@ -15,7 +15,7 @@ const response = (headers: Record<string, string | number | string[]> = {}): Ser
 
 const KEPT = new Set(['x-a', 'link', 'x-n', 'x-new', 'a', 'b'])
 
-const headersOf = (of: ServerResponse, given: unknown) => headOf(of, [200, given], KEPT).headers
+const headersOf = (of: ServerResponse, given: unknown) => readHead(of, [200, given], KEPT).headers
 
 const HEAD = { status: 200, headers: [], strictLength: undefined }
 
@@ -84,14 +84,14 @@ describe('The head of a response', () => {
   })
 
   it('has the status as an integer, and headers also behind a reason', () => {
-    expect(headOf(response(), ['201'], KEPT)).toEqual({ ...HEAD, status: 201 })
-    const head = headOf(response(), [201, 'Made', { 'X-A': 1, 'X-Other': 2 }], KEPT)
+    expect(readHead(response(), ['201'], KEPT)).toEqual({ ...HEAD, status: 201 })
+    const head = readHead(response(), [201, 'Made', { 'X-A': 1, 'X-Other': 2 }], KEPT)
     expect(head).toEqual({ ...HEAD, status: 201, headers: [['x-a', '1']] })
   })
 
   it('says how long the body is, where Node is to measure it', () => {
     const lengthOf = (of: ServerResponse, given?: unknown) =>
-      headOf(of, [200, given], KEPT).strictLength
+      readHead(of, [200, given], KEPT).strictLength
     const announced = response({ 'Content-Length': 5 })
     expect(lengthOf(announced)).toBeUndefined()
     announced.strictContentLength = true

@@ -10,9 +10,9 @@ function watched() {
   const dropped = vi.fn()
   watchInterruption({
     response: response as unknown as ServerResponse,
-    postpones: () => false,
-    interrupted: dropped,
-    disconnected() {},
+    deferDestroy: () => false,
+    onInterrupt: dropped,
+    onDisconnect() {},
   })
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)

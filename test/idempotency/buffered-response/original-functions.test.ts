@@ -2,8 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import {
-  createInterception,
-  type SendingFunctions,
+  createReplacer,
+  type ResponseFunctions,
 } from '../../../src/idempotency/buffered-response/original-functions.js'
 
 const NAMES = [
@@ -22,7 +22,7 @@ const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new So
 
 interface State {
   readonly calls: string[]
-  readonly found: SendingFunctions
+  readonly originals: ResponseFunctions
 }
 
 /** An interception that notes what is called. */
@@ -33,7 +33,7 @@ function interception() {
       calls.push([name, ...args].join(' '))
       return name
     }
-  const hold = createInterception<State>({
+  const hold = createReplacer<State>({
     setHeader: noted('setHeader'),
     setHeaders: noted('setHeaders'),
     appendHeader: noted('appendHeader'),
@@ -46,15 +46,15 @@ function interception() {
   })
   return (response: ServerResponse): State => {
     let state: State | undefined
-    hold(response, (found) => {
-      state = { calls: [], found }
+    hold(response, (originals) => {
+      state = { calls: [], originals }
       return state
     })
     return state as unknown as State
   }
 }
 
-const functionsOf = (response: ServerResponse) => response as unknown as SendingFunctions
+const functionsOf = (response: ServerResponse) => response as unknown as ResponseFunctions
 
 const bindingProxy = (response: ServerResponse): ServerResponse =>
   new Proxy(response, {
@@ -123,10 +123,10 @@ describe('The functions of a held response', () => {
 
   it('know those that they stand before', () => {
     const plain = made()
-    Reflect.apply(interception()(plain).found.end, plain, [])
+    Reflect.apply(interception()(plain).originals.end, plain, [])
     expect(plain.finished).toBe(true)
     const own = Object.assign(made(), { end: () => 'own' }) as unknown as ServerResponse
-    expect(Reflect.apply(interception()(own).found.end, own, [])).toBe('own')
+    expect(Reflect.apply(interception()(own).originals.end, own, [])).toBe('own')
   })
 
   it('stand before those of another copy of the package', () => {
@@ -135,7 +135,7 @@ describe('The functions of a held response', () => {
     const outer = interception()(response)
     response.end('x')
     expect([inner.calls, outer.calls]).toEqual([[], ['end x']])
-    Reflect.apply(outer.found.end, response, ['y'])
+    Reflect.apply(outer.originals.end, response, ['y'])
     expect(inner.calls).toEqual(['end y'])
   })
 
@@ -148,7 +148,7 @@ describe('The functions of a held response', () => {
     copy.end('copy')
     response.end('original')
     expect([original.calls, own.calls]).toEqual([['end original'], ['end copy']])
-    Reflect.apply(own.found.end, copy, [])
+    Reflect.apply(own.originals.end, copy, [])
     expect(copy.finished).toBe(true)
     expect(response.finished).toBe(false)
   })

@@ -2,62 +2,62 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   advance,
-  isHeld,
-  isOpen,
+  isBuffering,
+  isWritable,
   type Phase,
   type PhaseEvent,
 } from '../../../src/idempotency/buffered-response/phase.js'
 
 const EVENTS: PhaseEvent[] = [
-  'outgrown',
+  'too_large',
   'recorded',
   'finished',
   'interrupted',
   'disconnected',
   'destroyed',
-  'delivered',
+  'sent',
   'discarded',
 ]
 
-const phaseAfter = (...events: PhaseEvent[]): Phase => events.reduce<Phase>(advance, 'held')
+const phaseAfter = (...events: PhaseEvent[]): Phase => events.reduce<Phase>(advance, 'buffering')
 
-const LAST: Phase[] = ['delivered', 'over', 'discarded']
+const LAST: Phase[] = ['sent', 'aborted', 'discarded']
 
 const runs = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
 
 describe('The phase of a response', () => {
   it.each<[Phase, PhaseEvent[]]>([
     ['ended', ['finished']],
-    ['held', ['disconnected']],
+    ['buffering', ['disconnected']],
     ['ended', ['disconnected', 'finished']],
-    ['dropped', ['interrupted']],
+    ['orphaned', ['interrupted']],
     ['ended', ['interrupted', 'finished']],
-    ['over', ['destroyed']],
-    ['opening', ['outgrown']],
-    ['opening', ['interrupted', 'outgrown']],
-    ['opening', ['outgrown', 'interrupted']],
-    ['closing', ['outgrown', 'finished']],
-    ['lost', ['outgrown', 'disconnected']],
-    ['lost', ['outgrown', 'destroyed', 'finished']],
-    ['over', ['outgrown', 'destroyed', 'recorded']],
-    ['ending', ['outgrown', 'finished', 'recorded']],
-    ['flowing', ['outgrown', 'recorded']],
-    ['over', ['outgrown', 'recorded', 'disconnected']],
-    ['over', ['outgrown', 'recorded', 'destroyed']],
-    ['ending', ['outgrown', 'recorded', 'finished', 'disconnected']],
-    ['delivered', ['finished', 'delivered']],
-    ['held', ['delivered']],
+    ['aborted', ['destroyed']],
+    ['switching', ['too_large']],
+    ['switching', ['interrupted', 'too_large']],
+    ['switching', ['too_large', 'interrupted']],
+    ['switching_ended', ['too_large', 'finished']],
+    ['switching_aborted', ['too_large', 'disconnected']],
+    ['switching_aborted', ['too_large', 'destroyed', 'finished']],
+    ['aborted', ['too_large', 'destroyed', 'recorded']],
+    ['streaming_ended', ['too_large', 'finished', 'recorded']],
+    ['streaming', ['too_large', 'recorded']],
+    ['aborted', ['too_large', 'recorded', 'disconnected']],
+    ['aborted', ['too_large', 'recorded', 'destroyed']],
+    ['streaming_ended', ['too_large', 'recorded', 'finished', 'disconnected']],
+    ['sent', ['finished', 'sent']],
+    ['buffering', ['sent']],
     ['discarded', ['discarded']],
     ['discarded', ['interrupted', 'discarded']],
     ['discarded', ['finished', 'discarded']],
-    ['discarded', ['outgrown', 'discarded']],
-    ['discarded', ['outgrown', 'finished', 'discarded']],
-    ['discarded', ['outgrown', 'disconnected', 'discarded']],
-    ['discarded', ['discarded', 'outgrown', 'recorded', 'finished', 'delivered', 'destroyed']],
-    ['over', ['destroyed', 'discarded']],
-    ['flowing', ['outgrown', 'recorded', 'discarded']],
-    ['ending', ['outgrown', 'recorded', 'finished', 'discarded']],
-    ['delivered', ['finished', 'delivered', 'discarded']],
+    ['discarded', ['too_large', 'discarded']],
+    ['discarded', ['too_large', 'finished', 'discarded']],
+    ['discarded', ['too_large', 'disconnected', 'discarded']],
+    ['discarded', ['discarded', 'too_large', 'recorded', 'finished', 'sent', 'destroyed']],
+    ['aborted', ['destroyed', 'discarded']],
+    ['streaming', ['too_large', 'recorded', 'discarded']],
+    ['streaming_ended', ['too_large', 'recorded', 'finished', 'discarded']],
+    ['sent', ['finished', 'sent', 'discarded']],
   ])('is %s after %j', (phase, events) => {
     expect(phaseAfter(...events)).toBe(phase)
   })
@@ -67,10 +67,10 @@ describe('The phase of a response', () => {
       fc.property(runs, fc.constantFrom(...EVENTS), (events, next) => {
         const before = phaseAfter(...events)
         const now = advance(before, next)
-        if (!isHeld(before)) expect(isHeld(now)).toBe(false)
-        if (!isOpen(before)) expect(isOpen(now)).toBe(false)
-        if (before === 'ended') expect(['ended', 'delivered', 'discarded']).toContain(now)
-        if (before === 'ending') expect(['ending', 'delivered']).toContain(now)
+        if (!isBuffering(before)) expect(isBuffering(now)).toBe(false)
+        if (!isWritable(before)) expect(isWritable(now)).toBe(false)
+        if (before === 'ended') expect(['ended', 'sent', 'discarded']).toContain(now)
+        if (before === 'streaming_ended') expect(['streaming_ended', 'sent']).toContain(now)
         if (LAST.includes(before)) expect(now).toBe(before)
       }),
     )
@@ -80,7 +80,7 @@ describe('The phase of a response', () => {
     fc.assert(
       fc.property(runs, (events) => {
         const before = phaseAfter(...events)
-        const isSent = ['flowing', 'ending', 'delivered', 'over'].includes(before)
+        const isSent = ['streaming', 'streaming_ended', 'sent', 'aborted'].includes(before)
         expect(advance(before, 'discarded') === 'discarded').toBe(!isSent)
       }),
     )
@@ -89,8 +89,8 @@ describe('The phase of a response', () => {
   it('flows only after the record says so', () => {
     fc.assert(
       fc.property(runs, (events) => {
-        const isRecorded = events.indexOf('recorded', events.indexOf('outgrown')) !== -1
-        if (phaseAfter(...events) === 'flowing') expect(isRecorded).toBe(true)
+        const isRecorded = events.indexOf('recorded', events.indexOf('too_large')) !== -1
+        if (phaseAfter(...events) === 'streaming') expect(isRecorded).toBe(true)
       }),
     )
   })

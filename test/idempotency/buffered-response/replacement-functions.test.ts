@@ -3,10 +3,10 @@ import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { lengthMismatch } from '../../../src/idempotency/buffered-response/head.js'
 import {
-  bytesOf,
+  copyBytes,
   isContent,
+  parseWriteArguments,
   writeAfterEnd,
-  writtenBy,
 } from '../../../src/idempotency/buffered-response/replacement-functions.js'
 
 describe('What a response is written with', () => {
@@ -20,19 +20,39 @@ describe('What a response is written with', () => {
 
   it('comes with its encoding and callback in any place', () => {
     const callback = (): void => {}
-    expect(writtenBy([callback])).toEqual({ chunk: undefined, encoding: undefined, callback })
-    expect(writtenBy(['a', callback])).toEqual({ chunk: 'a', encoding: undefined, callback })
-    expect(writtenBy(['a', 'hex', callback])).toEqual({ chunk: 'a', encoding: 'hex', callback })
-    expect(writtenBy(['a', null, callback])).toEqual({ chunk: 'a', encoding: undefined, callback })
-    expect(writtenBy([])).toEqual({ chunk: undefined, encoding: undefined, callback: undefined })
+    expect(parseWriteArguments([callback])).toEqual({
+      chunk: undefined,
+      encoding: undefined,
+      callback,
+    })
+    expect(parseWriteArguments(['a', callback])).toEqual({
+      chunk: 'a',
+      encoding: undefined,
+      callback,
+    })
+    expect(parseWriteArguments(['a', 'hex', callback])).toEqual({
+      chunk: 'a',
+      encoding: 'hex',
+      callback,
+    })
+    expect(parseWriteArguments(['a', null, callback])).toEqual({
+      chunk: 'a',
+      encoding: undefined,
+      callback,
+    })
+    expect(parseWriteArguments([])).toEqual({
+      chunk: undefined,
+      encoding: undefined,
+      callback: undefined,
+    })
   })
 
   it('is copied, so that its owner may use it again', () => {
     const owned = Buffer.from('ab')
-    const bytes = bytesOf(owned, undefined)
+    const bytes = copyBytes(owned, undefined)
     owned.fill(0)
     expect(Buffer.from(bytes).toString()).toBe('ab')
-    expect(bytesOf('ff', 'hex')).toEqual(Buffer.from([255]))
+    expect(copyBytes('ff', 'hex')).toEqual(Buffer.from([255]))
   })
 
   it('comes too late with the code that Node gives', () => {

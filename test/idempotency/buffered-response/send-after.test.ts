@@ -2,19 +2,19 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import {
-  type Sending,
-  send,
+  type Sender,
   sendAfter,
+  sendByOriginal,
 } from '../../../src/idempotency/buffered-response/original-functions.js'
 
 const nothing = (): void => {}
 
-function sendingWith(found: Partial<Sending['found']>): Sending {
+function sendingWith(found: Partial<Sender['originals']>): Sender {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   const ofHead = { setHeader: nothing, setHeaders: nothing, appendHeader: nothing }
   const ofBody = { flushHeaders: nothing, write: nothing, end: nothing, destroy: nothing }
   const none = { ...ofHead, removeHeader: nothing, writeHead: nothing, ...ofBody }
-  return { response, found: { ...none, ...found }, depth: 0, failed: nothing }
+  return { response, originals: { ...none, ...found }, callsUnderWay: 0, onError: nothing }
 }
 
 describe('Sending a held response', () => {
@@ -22,13 +22,13 @@ describe('Sending a held response', () => {
     const depths: number[] = []
     const sending = sendingWith({
       end(...args) {
-        depths.push(sending.depth)
-        if (args[0] === 'outer') send(sending, 'end', ['inner'])
+        depths.push(sending.callsUnderWay)
+        if (args[0] === 'outer') sendByOriginal(sending, 'end', ['inner'])
         return args[0]
       },
     })
-    expect(send(sending, 'end', ['outer'])).toBe('outer')
-    expect([...depths, sending.depth]).toEqual([1, 2, 0])
+    expect(sendByOriginal(sending, 'end', ['outer'])).toBe('outer')
+    expect([...depths, sending.callsUnderWay]).toEqual([1, 2, 0])
   })
 
   it('happens whether what it waits for succeeds or fails', async () => {
@@ -46,7 +46,7 @@ describe('Sending a held response', () => {
         throw fault
       }
       const sending = { ...sendingWith({ end }), failed: resolve }
-      sendAfter(sending, Promise.resolve(), () => send(sending, 'end', []))
+      sendAfter(sending, Promise.resolve(), () => sendByOriginal(sending, 'end', []))
     })
     expect(await failed).toBe(fault)
   })

@@ -154,7 +154,7 @@ describe('docs/from-express-oauth2-jwt-bearer.md', () => {
   })
 
   it('tells the truth of the network error in the header', async () => {
-    const answer = await SEQUENCES['the key set is out of reach']?.(scene)
+    const answer = await SEQUENCES['the key set is unreachable']?.(scene)
     expect(answer).toMatch(/^WWW-Authenticate: .*error_description="(socket hang up|.*ECONN.*)"/m)
   })
 

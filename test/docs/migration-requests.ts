@@ -43,11 +43,11 @@ export const REQUESTS: Readonly<Record<string, MigrationRequest>> = {
   'a token for another audience': withClaims({ aud: 'stock' }),
   '`aud` is a list that holds the audience': withClaims({ aud: ['stock', 'orders'] }),
   'no `exp`': withClaims({ exp: undefined }),
-  'a life of ten years': withClaims(() => ({ exp: now() + TEN_YEARS })),
+  'a lifetime of ten years': withClaims(() => ({ exp: now() + TEN_YEARS })),
   '`iat` an hour ahead': withClaims(() => ({ iat: now() + HOUR, exp: now() + HOUR + 60 })),
   'another `source`': withClaims({ source: 'browser' }),
   'another `token_type`': withClaims({ token_type: 'session' }),
-  'a caller that nobody has approved': withClaims({ sub: 'stranger' }),
+  'a caller that is not approved': withClaims({ sub: 'stranger' }),
   '`permissions` is the string `orders:read orders:write`': withClaims({
     permissions: 'orders:read orders:write',
   }),
@@ -76,16 +76,16 @@ export const WITHOUT_CREDENTIALS: readonly string[] = [
 
 /** Requests that need an app and an issuer of their own. */
 export const SEQUENCES: Readonly<Record<string, MigrationRequest>> = {
-  'the key set is out of reach': (scene) => {
+  'the key set is unreachable': (scene) => {
     scene.issuer.down()
     return withToken(scene, scene.issuer.token())
   },
-  'a new key, right after the key set was fetched': async (scene) => {
+  'a new key, right after a fetch of the key set': async (scene) => {
     await withToken(scene, scene.issuer.token())
     scene.issuer.rotate()
     return withToken(scene, scene.issuer.token())
   },
-  'a key that the issuer has withdrawn, once a token with another key has come': async (scene) => {
+  'a withdrawn key, after a token with a newer key': async (scene) => {
     const { issuer } = scene
     const kid = issuer.kid
     await withToken(scene, issuer.token())

@@ -29,7 +29,7 @@ let coreWithoutSignerKey: StandInCore
 
 beforeAll(async () => {
   if (isGiven) return
-  core = await startStandInCore({ version: VERSION, hasFirebaseSignerKey: true })
+  core = await startStandInCore({ version: VERSION, firebaseSignerKey: random(64) })
   coreWithoutSignerKey = await startStandInCore({ version: VERSION, features: [] })
 })
 

@@ -79,3 +79,18 @@ export async function fetchKeySet(url: string) {
   const kids = keys.map(({ kid = '' }) => kid)
   return { keys, kids, cacheControl: response.headers.get('cache-control') }
 }
+
+/** Sends a body to `POST /recipe/signin`. An error has a text for its body. */
+export async function signIn(
+  { url, apiKey }: { readonly url: string; readonly apiKey: string },
+  body: string | object,
+  // biome-ignore lint/suspicious/noExplicitAny: what is compared with what a test expects.
+): Promise<{ status: number; body: any }> {
+  const response = await fetch(`${url}/recipe/signin`, {
+    method: 'POST',
+    headers: { 'api-key': apiKey, 'content-type': 'application/json; charset=utf-8' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const isText = response.status !== 200
+  return { status: response.status, body: isText ? await response.text() : await response.json() }
+}

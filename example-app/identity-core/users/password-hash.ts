@@ -31,16 +31,28 @@ export function hashFault(
   }
   const isOfForm =
     algorithm === 'FIREBASE_SCRYPT'
-      ? isFirebase(hash)
+      ? firebaseParts(hash) !== undefined
       : PREFIXES[algorithm].some((prefix) => hash.startsWith(prefix))
   return isOfForm ? undefined : `Password hash is in invalid ${NAMES[algorithm]} format`
 }
 
-/** `$f_scrypt$<hash>$<salt>`, then memory, rounds and salt separator in any order. */
-function isFirebase(hash: string): boolean {
-  const [empty, name, , , ...settings] = hash.replace(/\$+$/, '').split('$')
-  if (empty !== '' || name !== 'f_scrypt' || settings.length !== 3) return false
-  return [/^m=[+-]?\d+$/, /^r=[+-]?\d+$/, /^s=./].every((form) =>
-    settings.some((setting) => form.test(setting)),
+interface FirebaseParts {
+  readonly hash: string
+  readonly salt: string
+  /** The exponent of scrypt's cost. */
+  readonly memory: number
+  readonly rounds: number
+  readonly separator: string
+}
+
+/** Parses `$f_scrypt$<hash>$<salt>`, then memory, rounds and salt separator in any order. */
+export function firebaseParts(text: string): FirebaseParts | undefined {
+  const [empty, name, hash, salt, ...settings] = text.replace(/\$+$/, '').split('$')
+  if (empty !== '' || name !== 'f_scrypt' || settings.length !== 3) return undefined
+  const [memory, rounds, separator] = [/^m=([+-]?\d+)$/, /^r=([+-]?\d+)$/, /^s=(.+)/].map((form) =>
+    settings.map((setting) => form.exec(setting)?.[1]).find(Boolean),
   )
+  if (hash === undefined || salt === undefined || separator === undefined) return undefined
+  if (memory === undefined || rounds === undefined) return undefined
+  return { hash, salt, memory: Number(memory), rounds: Number(rounds), separator }
 }

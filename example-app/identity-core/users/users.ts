@@ -7,6 +7,7 @@ import { type ImportJob, type JobFaults, startImportJob } from './import-job.js'
 import { IMPORT_RULES } from './import-rules.js'
 import type { Feature, ReadContext } from './imported-user.js'
 import { settingsRoutes } from './settings-routes.js'
+import { signInRoute } from './sign-in.js'
 import { listRoles, listTenants, putTenant, type Tenant } from './tenants.js'
 
 /** The default features of the licence: all that matter to a migration. */
@@ -19,8 +20,8 @@ export interface UsersOptions {
   /** Made at the start if they do not exist. */
   readonly tenants?: readonly Tenant[] | undefined
   readonly roles?: readonly string[] | undefined
-  /** Whether `firebase_password_hashing_signer_key` is configured. */
-  readonly hasFirebaseSignerKey?: boolean | undefined
+  /** `firebase_password_hashing_signer_key` of the configuration, in Base64. */
+  readonly firebaseSignerKey?: string | undefined
   /** Whether the answer to staging lists the staged users, as since 10.1.1. */
   readonly tellsStagedUsers?: boolean | undefined
   /** A body limit like that of a proxy in front of the core, for the five operations; none by default. */
@@ -61,7 +62,7 @@ export async function openUsers(
   options: UsersOptions,
   { version, clock }: UsersCore,
 ): Promise<Users> {
-  const { hasFirebaseSignerKey = false, tellsStagedUsers = true, largestBodyBytes } = options
+  const { firebaseSignerKey, tellsStagedUsers = true, largestBodyBytes } = options
   const database = await openDatabase(options.database)
   const { query } = database
   let features: ReadonlySet<Feature> = new Set(options.features ?? ALL_FEATURES)
@@ -75,7 +76,7 @@ export async function openUsers(
       tenants: new Set((await listTenants(on)).map(({ tenantId }) => tenantId)),
       roles: new Set(await listRoles(on)),
       features,
-      hasFirebaseSignerKey,
+      hasFirebaseSignerKey: firebaseSignerKey !== undefined,
       nowMs: clock(),
       areStored,
       externalIds: new Set(),
@@ -102,7 +103,12 @@ export async function openUsers(
     largestBodyBytes,
   })
   return {
-    routes: [...bulk, ...accountRoutes(database), ...settingsRoutes(query, held)],
+    routes: [
+      ...bulk,
+      ...accountRoutes(database),
+      ...settingsRoutes(query, held),
+      ['/recipe/signin', signInRoute(query, firebaseSignerKey)],
+    ],
     query,
     job,
     setFeatures(next) {

@@ -3,20 +3,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { CoreVersion } from '../../../example-app/identity-core/interface-version.js'
-import { isPasswordOf } from '../../../example-app/identity-core/users/plain-password.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { USER_WARNING_CODES } from '../../../src/migration/record-validation/user-finding.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport, MigrationReport } from '../../../src/migration/run/report.js'
-import { seededRandom } from '../../fuzz/random.js'
+import { signIn } from '../../example-app/core-client.js'
+import { type Random, seededRandom } from '../../fuzz/random.js'
 import {
   accountsByExternalId,
   type StandInCore,
   startStandInCore,
 } from '../../support/stand-in-core.js'
-import { type RandomLogin, type RandomRecord, randomRecords } from './random-records.js'
+import {
+  HASHED_PASSWORD,
+  type RandomLogin,
+  type RandomRecord,
+  randomRecords,
+} from './random-records.js'
 
 /** Takes a few minutes; 10,000 take about half an hour on two processors. */
 const RECORDS = Number(process.env['RANDOM_RECORDS'] ?? 2000)
@@ -26,6 +31,7 @@ const JOB_INTERVAL_MS = 300_000
 /** Two or three suffice, however many conflicts there are. */
 const MAX_JOB_RUNS = 5
 const MAX_STEPS = 10
+const WRONG_PASSWORD_CHANCE = 0.1
 
 test.each<CoreVersion>(['10.1', '11.4'])(
   'of random records each has one account at core %s, or is named with its reason',
@@ -92,62 +98,78 @@ test.each<CoreVersion>(['10.1', '11.4'])(
     for await (const identity of migration.identities()) {
       identities.set(identity.externalUserId, identity)
     }
-    const problems = await problemsOf(records, identities, standIn)
+    const problems = await problemsOf(records, { identities, standIn, random })
     expect(problems).toEqual([])
   },
 )
 
+interface End {
+  readonly identities: ReadonlyMap<string, IdentityReport>
+  readonly standIn: StandInCore
+  readonly random: Random
+}
+
 /** What is wrong: an identity without an account and without a reason, or with which nobody signs in. */
 async function problemsOf(
   records: readonly RandomRecord[],
-  identities: ReadonlyMap<string, IdentityReport>,
-  standIn: StandInCore,
+  { identities, standIn, random }: End,
 ): Promise<string[]> {
   const accounts = await accountsByExternalId(standIn)
-  const logins = await loginsOf(standIn)
-  return records.flatMap(({ externalUserId, loginMethods }, index) => {
+  const loginCounts = await countLogins(standIn)
+  const problems: string[] = []
+  const complain = (text: string) => void problems.push(text)
+  let signIns = 0
+  for (const [index, record] of records.entries()) {
+    const { externalUserId, loginMethods } = record
     const identity = identities.get(externalUserId)
     const about = `record ${index} (${identity?.state} ${identity?.code ?? ''})`
-    if (identity === undefined) return [`${about} is not known`]
-    if (identity.state !== 'reconciled') {
-      const isNamed = identity.code !== undefined || (identity.errors?.length ?? 0) > 0
-      return isNamed ? [] : [`${about} has no reason`]
+    if (identity?.state !== 'reconciled') {
+      const isNamed = identity?.code !== undefined || (identity?.errors?.length ?? 0) > 0
+      if (!isNamed) complain(`${about} has no reason`)
+      continue
     }
     const account = accounts.get(externalUserId)
-    if (account === undefined) return [`${about} has no account`]
-    if (account !== identity.coreUserId) return [`${about} is said to have another account`]
-    const own = logins.get(account) ?? []
-    const isWhole =
-      own.length === loginMethods.length &&
-      loginMethods.every((login) => own.some(({ password_hash }) => isStored(login, password_hash)))
-    return isWhole ? [] : [`${about} cannot sign in by each login`]
-  })
-}
-
-/** Whether a sign-in by the login method passes with what is stored of its password. */
-function isStored(
-  { passwordHash, plainTextPassword }: RandomLogin,
-  stored: string | null,
-): boolean {
-  if (typeof passwordHash === 'string') return passwordHash === stored
-  if (typeof plainTextPassword !== 'string') return stored === null
-  return stored?.startsWith('$scrypt$') === true && isPasswordOf(plainTextPassword, stored)
-}
-
-interface Login {
-  readonly account_id: string
-  readonly password_hash: string | null
-}
-
-/** By account: logins that a sign-in finds in the public tenant. */
-async function loginsOf({ query }: StandInCore): Promise<ReadonlyMap<string, Login[]>> {
-  const rows = await query<Login>(
-    `select m.account_id, m.password_hash from login_methods m
-     where exists (select 1 from logins l where l.method_id = m.id and l.tenant_id = 'public')`,
-  )
-  const byAccount = new Map<string, Login[]>()
-  for (const row of rows) {
-    byAccount.set(row.account_id, [...(byAccount.get(row.account_id) ?? []), row])
+    if (account === undefined) complain(`${about} has no account`)
+    else if (account !== identity.coreUserId) complain(`${about} is said to have another account`)
+    else if (loginCounts.get(account) !== loginMethods.length) complain(`${about} lacks a login`)
+    for (const login of loginMethods.filter(({ recipeId }) => recipeId === 'emailpassword')) {
+      signIns += 1
+      const isWrongTried = random.chance(WRONG_PASSWORD_CHANCE)
+      if (!(await isUserOf(login, { externalUserId, isWrongTried, standIn }))) {
+        complain(`${about} cannot sign in with the password alone`)
+      }
+    }
   }
-  return byAccount
+  expect(signIns).toBeGreaterThan(records.length / 4)
+  return problems
+}
+
+interface SignIn {
+  readonly externalUserId: string
+  /** Whether a wrong password is tried too. */
+  readonly isWrongTried: boolean
+  readonly standIn: StandInCore
+}
+
+/** Whether the password of the record signs in its user, and another nobody. */
+async function isUserOf(
+  { email, plainTextPassword = HASHED_PASSWORD }: RandomLogin,
+  { externalUserId, isWrongTried, standIn }: SignIn,
+): Promise<boolean> {
+  if (isWrongTried) {
+    const { body } = await signIn(standIn, { email, password: `${plainTextPassword}x` })
+    if (body.status !== 'WRONG_CREDENTIALS_ERROR') return false
+  }
+  const { body } = await signIn(standIn, { email, password: plainTextPassword })
+  return body.status === 'OK' && body.user.id === externalUserId
+}
+
+/** By account: how many login methods a sign-in finds in the public tenant. */
+async function countLogins({ query }: StandInCore): Promise<ReadonlyMap<string, number>> {
+  const rows = await query<{ account_id: string; count: number }>(
+    `select m.account_id, count(*)::integer as count from login_methods m
+     where exists (select 1 from logins l where l.method_id = m.id and l.tenant_id = 'public')
+     group by m.account_id`,
+  )
+  return new Map(rows.map(({ account_id, count }) => [account_id, count]))
 }

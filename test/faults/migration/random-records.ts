@@ -12,7 +12,9 @@ export interface RandomRecord {
   readonly [member: string]: unknown
 }
 
-const HASH = '$2a$11$dAiQz0sH3LgyEVHDjBHVfeZbFqOFtPs9MdhpRbHBwFtkVMcEiEnJq'
+export const HASHED_PASSWORD = 'pässwörd-€'
+/** Its hash, with the lowest cost that bcrypt has. */
+const HASH = '$2a$04$lbRiWQYKeBRzwDXMDTvlneUuDx9vUCmdTeMGfnTN3UnJDwjpyLJI6'
 
 /** Of each plane that has characters; none is white space, a control or a letter with two cases. */
 const RANGES = [

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isPasswordOf } from '../../../example-app/identity-core/users/plain-password.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { importOne } from '../../../src/migration/import-one/import-one.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
+import { signIn } from '../../example-app/core-client.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
 import { memoryJournal } from '../run/support/memory-journal.js'
@@ -88,12 +88,11 @@ async function assertKept({ externalUserId = '', loginMethods, ...user }: Import
   expect(devices).toEqual(
     user.totpDevices?.map(({ deviceName, secretKey }) => ({ name: deviceName, key: secretKey })),
   )
-  const [password] = loginMethods
-  const [row] = await standIn.query<{ password_hash: string }>(
-    "select password_hash from login_methods where recipe_id = 'emailpassword' and email = $1",
-    [password?.email],
-  )
-  expect(isPasswordOf(password?.plainTextPassword ?? '', row?.password_hash ?? '')).toBe(true)
+  const [{ email, plainTextPassword: password } = {}] = loginMethods
+  const { body } = await signIn(standIn, { email, password })
+  expect(body).toMatchObject({ status: 'OK', user: { id: externalUserId } })
+  const wrong = await signIn(standIn, { email, password: `${password}x` })
+  expect(wrong.body).toEqual({ status: 'WRONG_CREDENTIALS_ERROR' })
 }
 
 describe('each text that is sent to the core is kept as it is, up to the password', () => {

@@ -51,6 +51,9 @@ const SLOW_OF_MIGRATION = ['test/faults/migration/**/*.test.ts']
 /** Gives each test file modules of its own in a worker that it shares. */
 const OWN_MODULES = 'test/support/own-modules.ts'
 
+/** First of all: what the tests leave behind is removed with it. */
+const TEMPORARY_HOME = 'test/support/temporary-home.ts'
+
 /** Learns what secrets a test file sends, and fails it when one comes out. */
 const SEARCH_FOR_SECRETS = 'test/support/secret-search/setup.ts'
 
@@ -62,7 +65,7 @@ const OF_THE_CODE = {
   // Half of the processor time went into a process for each file.
   isolate: false,
   setupFiles: [OWN_MODULES, SEARCH_FOR_SECRETS],
-  globalSetup: ['test/support/global-setup.ts', 'test/support/packed-packages.ts'],
+  globalSetup: [TEMPORARY_HOME, 'test/support/global-setup.ts', 'test/support/packed-packages.ts'],
 }
 
 export default defineConfig({
@@ -101,14 +104,22 @@ export default defineConfig({
           exclude: SLOW_OF_MIGRATION,
         },
       },
-      { extends: true, test: { name: 'alone', include: ALONE, setupFiles: [SEARCH_FOR_SECRETS] } },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ALONE,
+          setupFiles: [SEARCH_FOR_SECRETS],
+          globalSetup: [TEMPORARY_HOME],
+        },
+      },
       {
         extends: true,
         test: {
           ...OF_THE_CODE,
           name: 'core',
           include: ['test/core/**/*.test.ts'],
-          globalSetup: ['test/core/given-core.ts'],
+          globalSetup: [TEMPORARY_HOME, 'test/core/given-core.ts'],
           testTimeout: 120_000,
         },
       },
@@ -129,7 +140,7 @@ export default defineConfig({
           setupFiles: [SEARCH_FOR_SECRETS],
           testTimeout: 180_000,
           hookTimeout: 300_000,
-          globalSetup: ['test/package/global-setup.ts'],
+          globalSetup: [TEMPORARY_HOME, 'test/package/global-setup.ts'],
         },
       },
     ],

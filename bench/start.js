@@ -3,8 +3,15 @@
  * Node where the machine's own is another one.
  */
 import { spawnSync } from 'node:child_process'
+import { tsImport } from 'tsx/esm/api'
 
 const DEFAULT_NODE = '24'
+
+const { default: useTemporaryHome } = await tsImport(
+  '../test/support/temporary-home.ts',
+  import.meta.url,
+)
+const removeTemporaryHome = await useTemporaryHome()
 
 const wanted = process.env.BENCH_NODE ?? DEFAULT_NODE
 const isHere = `${process.versions.node}.`.startsWith(`${wanted}.`)
@@ -17,5 +24,6 @@ const { status, error } = spawnSync(command, [...before, file, ...process.argv.s
   // npx has an INIT_CWD of its own: paths count from where the benchmark was asked for.
   env: { ...process.env, BENCH_FROM: process.env.INIT_CWD ?? '.' },
 })
+await removeTemporaryHome()
 if (error) throw error
 process.exitCode = status ?? 1

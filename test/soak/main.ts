@@ -1,3 +1,4 @@
+import useTemporaryHome from '../support/temporary-home.js'
 import { soakPostgres } from './postgres.js'
 import { soak } from './soak.js'
 
@@ -43,6 +44,7 @@ if (!(seconds >= 5)) {
   console.error('SOAK_SECONDS must be a number from 5')
   process.exit(1)
 }
+await useTemporaryHome()
 const { figures, violations } = await run(seconds)
 for (const [label, value] of Object.entries(figures)) console.log(`${label.padEnd(18)}${value}`)
 for (const violation of violations.slice(0, 20)) console.error(`VIOLATION  ${violation}`)

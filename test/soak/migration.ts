@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../support/free-port.js'
 import { accountsByExternalId, databaseFolder, startStandInCore } from '../support/stand-in-core.js'
+import useTemporaryHome from '../support/temporary-home.js'
 
 // npm run soak:migration -- [USERS]: the command brings so many users into the stand-in core, each a
 // process of its own, and the tables are counted in the end.
@@ -70,6 +71,7 @@ async function migrate(folder: string, coreUrl: string): Promise<number> {
   return code
 }
 
+await useTemporaryHome()
 const folder = await mkdtemp(join(tmpdir(), 'soak-migration-'))
 const database = await databaseFolder()
 const core = await startCore(database)

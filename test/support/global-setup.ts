@@ -17,7 +17,7 @@ declare module 'vitest' {
  * What is not found is not thrown here: the tests that do not need it still run, those that do fail
  * with this text.
  */
-export default function setup(project: TestProject): () => void {
+export default function setup(project: TestProject): void {
   makeSpareKeys()
   project.provide(
     'redisServer',
@@ -27,14 +27,7 @@ export default function setup(project: TestProject): () => void {
     'pgbouncer',
     orFault(() => ({ binary: findPgbouncer() })),
   )
-  const postgres = orFault(preparePostgres)
-  if ('fault' in postgres) {
-    project.provide('postgres', postgres)
-    return () => {}
-  }
-  const { remove, ...found } = postgres
-  project.provide('postgres', found)
-  return remove
+  project.provide('postgres', orFault(preparePostgres))
 }
 
 function orFault<Found>(find: () => Found): Found | { fault: string } {

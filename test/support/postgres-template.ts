@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync } from 'node:fs'
 import { chown, mkdir, readFile, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
@@ -9,7 +9,6 @@ import { inject } from 'vitest'
 import { SUPERUSER } from './postgres-address.js'
 import { findPostgres, type PostgresBinaries, type PostgresVersion } from './postgres-binary.js'
 import { serverUser } from './postgres-user.js'
-import { guardFolder } from './watchdog.js'
 
 /** What the global setup tells the workers. */
 export interface PostgresFound {
@@ -42,17 +41,12 @@ const LOOK_AGAIN_MS = 20
 const run = promisify(execFile)
 
 /** Finds or installs both versions, and makes the folder for their templates; both without initdb. */
-export function preparePostgres(): PostgresFound & { remove(): void } {
+export function preparePostgres(): PostgresFound {
   const binaries = { 15: findPostgres(15), 18: findPostgres(18) }
   const home = mkdtempSync(join(tmpdir(), 'esa-postgres-home-'))
-  const callOffWatchdog = guardFolder(home)
   // The user who runs the servers has to get to what is in it.
   chmodSync(home, 0o711)
-  const remove = (): void => {
-    rmSync(home, { recursive: true, force: true })
-    callOffWatchdog()
-  }
-  return { home, binaries, remove }
+  return { home, binaries }
 }
 
 /** A fresh cluster of the version; made by initdb when the tests need the first one. */

@@ -16,7 +16,15 @@ import type {
 
 /** Thrown by an action for what its visitor can put right: one clear line, answered with 400. */
 export class ActionError extends Error {
-  override readonly name = 'ActionError'
+  override readonly name: string = 'ActionError'
+}
+
+/**
+ * Thrown by an action when something that it needs gives no answer or cannot serve: the store, the core or a
+ * process. Answered with 503, because the visitor has done nothing wrong and may ask again.
+ */
+export class UnavailableError extends ActionError {
+  override readonly name = 'UnavailableError'
 }
 
 /** An event without its number, which the room gives. */

@@ -3,7 +3,9 @@ import { redisDenylist, redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { StartError } from '../start-error.js'
 
-interface StoreListeners {
+interface OpenOptions {
+  /** Milliseconds for which the store waits for Redis. Default: that of `redisStore`. */
+  readonly timeoutMs?: number
   readonly warn?: (warning: string) => void
   readonly goOnWithout?: ((complaint: string) => void) | undefined
 }
@@ -17,7 +19,7 @@ interface StoreListeners {
  */
 export async function openStore(
   redisUrl: string | undefined,
-  { warn = console.warn, goOnWithout }: StoreListeners = {},
+  { timeoutMs, warn = console.warn, goOnWithout }: OpenOptions = {},
 ) {
   if (redisUrl === undefined) {
     const store = memoryStore()
@@ -27,7 +29,7 @@ export async function openStore(
   const redis = new Redis(redisUrl)
   // The store reports what fails; without a listener ioredis prints every lost connection.
   redis.on('error', () => undefined)
-  const store = redisStore(redis)
+  const store = redisStore(redis, { timeoutMs })
   const denylist = redisDenylist(redis)
   const close = () => {
     denylist.close()

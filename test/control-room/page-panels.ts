@@ -39,7 +39,7 @@ export function useRoom() {
     started.room.act(name, input) as Promise<Actions[Name][1]>
 
   return {
-    redisUrl: () => redis.url,
+    redis: (): RedisServer => redis,
     state: (): RoomState => started.room.state(),
     act,
     call: (order: Partial<CallOrder>): Promise<CallResult> =>
@@ -55,6 +55,9 @@ export function useRoom() {
 
 /** A browser complains of an answer that says why something was not done. */
 export const NOT_DONE: OpenOptions = { mayComplainOf: /status of 400/ }
+
+/** A browser also complains when the room says that the store does not answer. */
+export const STORE_AWAY: OpenOptions = { mayComplainOf: /status of 503/ }
 
 /** The status that the caller got; undefined where there was no answer. */
 export const statusOf = ({ answer }: CallResult): number | undefined =>

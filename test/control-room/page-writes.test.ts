@@ -4,7 +4,7 @@ import type { Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { ReceiverName } from '../../example-app/control-room/protocol.js'
 import { until } from '../support/until.js'
-import { NOT_DONE, useRoom } from './page-panels.js'
+import { NOT_DONE, STORE_AWAY, useRoom } from './page-panels.js'
 
 const room = useRoom()
 
@@ -12,7 +12,7 @@ const room = useRoom()
 let store: ReturnType<typeof redisStore>
 let redis: Redis
 beforeAll(() => {
-  redis = new Redis(room.redisUrl())
+  redis = new Redis(room.redis().url)
   store = redisStore(redis)
 })
 afterAll(() => {
@@ -136,4 +136,46 @@ it('says what is wrong with an answer, and settles nothing by it', async () => {
   expect((await store.inspect(record))?.state).toBe('abandoned')
   await press(panel, 'Start it again: orders-2')
   await receiverIn(panel, 'orders-2').getByText('ready').waitFor()
+})
+
+/** Kills the receiver of a held write; resolves with the record once it is abandoned. */
+async function abandonedWrite(panel: Locator): Promise<Locator> {
+  const record = await heldWrite(panel, 'orders-1')
+  await press(panel, 'Kill (SIGKILL) orders-1')
+  const shown = panel.locator(`[data-record="${record}"]`)
+  await shown.and(panel.locator('[data-state="abandoned"]')).waitFor()
+  await shown.getByLabel('nothing has happened: the next retry runs').check()
+  return shown
+}
+
+async function startAgain(panel: Locator): Promise<void> {
+  await press(panel, 'Start it again: orders-1')
+  await receiverIn(panel, 'orders-1').getByText('ready').waitFor()
+}
+
+it('settles a write although the store stands still for a moment', async () => {
+  const { panel } = await room.open('writes')
+  const shown = await abandonedWrite(panel)
+  room.redis().pause()
+  setTimeout(() => room.redis().resume(), 800)
+  await press(shown, 'Settle')
+  await shown.and(panel.locator('[data-state="freed"]')).waitFor()
+  await startAgain(panel)
+})
+
+it('says that the store does not answer, and settles when asked again', async () => {
+  const { page, panel } = await room.open('writes', STORE_AWAY)
+  const shown = await abandonedWrite(panel)
+  room.redis().pause()
+  const refused = page.waitForResponse((response) => response.status() === 503)
+  await press(shown, 'Settle')
+  await shown
+    .getByRole('alert')
+    .filter({ hasText: 'The store does not answer' })
+    .waitFor()
+    .finally(() => room.redis().resume())
+  expect(await (await refused).text()).toContain('The store does not answer')
+  await press(shown, 'Settle')
+  await shown.and(panel.locator('[data-state="freed"]')).waitFor()
+  await startAgain(panel)
 })

@@ -3,7 +3,7 @@ import { memoryStore } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { ActionError } from '../../example-app/control-room/ports.js'
+import { UnavailableError } from '../../example-app/control-room/ports.js'
 import { settleWrite } from '../../example-app/control-room/receivers/settle-write.js'
 import { startRedis } from '../support/redis.js'
 
@@ -34,7 +34,7 @@ test('a write that is not settled says why', async () => {
   expect(await settle(fence)).toEqual(no(/free already/))
 })
 
-test('a store that hangs is a complaint in words, not a fault of the room', async () => {
+test('a store that hangs is unavailable, and no fault of the order', async () => {
   const server = await startRedis()
   const redis = new Redis(server.url)
   redis.on('error', () => undefined)
@@ -47,6 +47,6 @@ test('a store that hangs is a complaint in words, not a fault of the room', asyn
   await store.check()
   server.pause()
   const settled = settleWrite({ record: randomUUID(), fence: 1, ...FREED }, { store, program: '' })
-  await expect(settled).rejects.toThrow(ActionError)
-  await expect(settled).rejects.toThrow(/store.+reach/)
+  await expect(settled).rejects.toThrow(UnavailableError)
+  await expect(settled).rejects.toThrow(/store does not answer/)
 })

@@ -1,5 +1,5 @@
 import { type CoreTokenSource, tokenSource } from 'express-service-auth/client'
-import { ActionError } from '../ports.js'
+import { UnavailableError } from '../ports.js'
 import type { CallOrder } from '../protocol.js'
 
 /** Where tokens are minted. */
@@ -29,14 +29,14 @@ export function sourceOf(
 
 /**
  * A new token.
- * @throws {ActionError} when the core does not give one
+ * @throws {UnavailableError} when the core does not give one
  */
 export async function mintToken(mint: Mint, claims: Claims): Promise<string> {
   const source = sourceOf(mint, claims, true)
   try {
     return await source.token()
   } catch (error) {
-    throw new ActionError(`The core gives no token: ${(error as Error).message}`)
+    throw new UnavailableError(`The core gives no token: ${(error as Error).message}`)
   } finally {
     source.close()
   }

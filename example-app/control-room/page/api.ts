@@ -2,12 +2,13 @@ import { type ActionName, type Actions, UNFINISHED } from '../protocol.js'
 
 const UNFINISHED_STATUS = 202
 
-const REFUSED = 400
+/** The room says itself why it did not do it: the visitor's order is wrong, or something does not answer. */
+const SAID_BY_THE_ROOM = [400, 503]
 
 /** Why the room did not do what it was asked: the message is for the visitor. */
 export class ActionFailure extends Error {
   override readonly name = 'ActionFailure'
-  /** The room has looked at it, and it is for the visitor to put right. */
+  /** The room has looked at it, and says why not. */
   readonly isRefused: boolean
 
   constructor(message: string, isRefused = false) {
@@ -31,7 +32,10 @@ export async function act<Name extends ActionName>(
   }
   const text = await response.text().catch(() => '')
   if (!response.ok) {
-    throw new ActionFailure(reasonOf(response.status, text), response.status === REFUSED)
+    throw new ActionFailure(
+      reasonOf(response.status, text),
+      SAID_BY_THE_ROOM.includes(response.status),
+    )
   }
   return JSON.parse(text) as Actions[Name][1]
 }

@@ -28,11 +28,19 @@ export interface Shared {
 }
 
 /**
+ * Milliseconds. A person waits for the answer, and the room's process does much else: the default of 250 ms
+ * is too short on a busy machine.
+ */
+const ANSWER_WITHIN_MS = 2000
+
+/**
  * Redis, or the memory of this process.
  * @throws {StartError} as `openStore`
  */
 export async function openShared(redisUrl: string | undefined): Promise<Shared> {
-  const { store, denylist, name, close } = await openStore(redisUrl)
+  const { store, denylist, name, close } = await openStore(redisUrl, {
+    timeoutMs: ANSWER_WITHIN_MS,
+  })
   const shared = { name, store }
   return denylist ? inRedis(shared, denylist, close) : inMemory(shared)
 }

@@ -1,4 +1,4 @@
-import { ActionError } from '../ports.js'
+import { UnavailableError } from '../ports.js'
 import { type Calls, createCalls, type Handlers } from './ipc/calls.js'
 import type { DeniedVersion } from './ipc/denied-list.js'
 import { launchReceiver } from './launch-receiver.js'
@@ -22,7 +22,7 @@ export interface LifeOptions {
 export interface ReceiverLife {
   readonly pid: number | undefined
   readonly calls: Calls
-  /** Its address, once it serves. Rejects with an `ActionError` when it never will. */
+  /** Its address, once it serves. Rejects with an `UnavailableError` when it never will. */
   readonly serving: Promise<string>
   kill(): Promise<void>
 }
@@ -40,7 +40,8 @@ export function beginLife(beginning: Beginning, options: LifeOptions): ReceiverL
   })
   // Whoever waits for it hears of it.
   serving.catch(() => undefined)
-  const fail = (why: string): void => fails(new ActionError(`${receiver} cannot serve: ${why}`))
+  const fail = (why: string): void =>
+    fails(new UnavailableError(`${receiver} cannot serve: ${why}`))
 
   const calls: Calls = createCalls(
     (message) => process.send(message),

@@ -1,7 +1,6 @@
 import type { RecordView, Resolution, Store } from 'express-service-auth'
-import { ActionError } from '../ports.js'
+import { ActionError, UnavailableError } from '../ports.js'
 import type { Settled, SettleOrder } from '../protocol.js'
-import { explaining } from './explaining.js'
 import { storedAnswer } from './stored-answer.js'
 
 export interface SettleOptions {
@@ -12,7 +11,8 @@ export interface SettleOptions {
 
 /**
  * Ends a write whose outcome nobody knows, where it is still what the visitor has seen.
- * @throws {ActionError} (as a rejection) when the order is wrong, or the store out of reach
+ * @throws {ActionError} (as a rejection) when the order is wrong; an `UnavailableError` when the store does
+ * not answer
  */
 export async function settleWrite(
   order: SettleOrder,
@@ -46,11 +46,12 @@ function obstacleOf(view: RecordView | undefined, fence: number): string | undef
   return `The record has changed: its fence is ${view.fence}, not ${fence}. Look at it again.`
 }
 
-/** Whatever a store fails with, it could not be asked. */
+/** A wrong order is a `TypeError`. With any other error the store did not answer. */
 function reaching<T>(ask: () => Promise<T>): Promise<T> {
-  return explaining(ask).catch((error: Error) => {
-    if (error instanceof ActionError) throw error
-    throw new ActionError(`The store is out of reach: ${error.message}`, { cause: error })
+  return ask().catch((error: Error) => {
+    if (error instanceof TypeError) throw new ActionError(error.message, { cause: error })
+    const text = `The store does not answer: ${error.message}. Ask again.`
+    throw new UnavailableError(text, { cause: error })
   })
 }
 

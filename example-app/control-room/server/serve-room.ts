@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { bind } from '../../listen.js'
-import { ActionError, type Room } from '../ports.js'
+import { ActionError, type Room, UnavailableError } from '../ports.js'
 import { UNFINISHED } from '../protocol.js'
 import { refuse, send, sendError, sendJson } from './answer.js'
 import { createEventStreams, type EventStreams } from './event-stream.js'
@@ -105,7 +105,8 @@ async function act(
     else sendJson(response, progress.result)
   } catch (error) {
     if (!(error instanceof ActionError)) throw error
-    sendError(response, { status: 400, text: inOneLine(error.message) })
+    const status = error instanceof UnavailableError ? 503 : 400
+    sendError(response, { status, text: inOneLine(error.message) })
   }
 }
 

@@ -13,12 +13,13 @@ export function wake(denylist: LiveDenylist, issuer: string): void {
   } catch {}
 }
 
-/** @throws ServiceAuthError of the code `'unavailable'`, whatever the denylist rejects with. */
+/** @throws ServiceAuthError `'unfit'` if the denylist rejects with it, otherwise `'unavailable'`. */
 export async function denylistReady(denylist: LiveDenylist): Promise<void> {
   try {
     await denylist.ready()
   } catch (error) {
-    if (error instanceof ServiceAuthError && error.code === 'unavailable') throw error
+    const isOurs = error instanceof ServiceAuthError
+    if (isOurs && (error.code === 'unavailable' || error.code === 'unfit')) throw error
     throw new Unavailable('denylist', 'a live denylist of the policy is not ready', {
       cause: error,
     })

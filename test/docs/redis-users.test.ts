@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { redisDenylist, redisStore } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { runHere } from '../cli/kit.js'
 import { entryOf, ISSUER, PATIENTLY } from '../stores/redis/denylist/denylist-kit.js'
 import { begin, requestFor, retryOf, storeOn } from '../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
+import { startCluster } from '../support/redis-cluster.js'
 import { ROOT } from './blocks.js'
 
 const PASSWORD = 'password-of-the-user'
@@ -77,14 +78,52 @@ describe('a receiver with the documented rights', () => {
     },
   )
 
-  it.each(['+hgetall', '+get', '+time'])(
+  // Each right that a receiver uses: its denylist needs these.
+  it.each(['+eval', '+evalsha', '+time', '+get', '+hgetall', '+hset', '+hdel'])(
     'is not ready with a denylist that it may not use: %s',
     async (right) => {
       const denylist = redisDenylist(await clientOf('receiver', [right]))
       onTestFinished(() => denylist.close())
-      await expect(denylist.ready()).rejects.toMatchObject({ code: 'unavailable' })
+      await expect(denylist.ready()).rejects.toMatchObject({
+        code: 'unfit',
+        message: expect.stringContaining(
+          `does not let the user run ${right.slice(1).toUpperCase()}`,
+        ),
+      })
     },
   )
+
+  it('is not ready with a denylist under a prefix of somebody else', async () => {
+    const denylist = redisDenylist(await clientOf('receiver'), { prefix: 'other:' })
+    onTestFinished(() => denylist.close())
+    await expect(denylist.ready()).rejects.toMatchObject({
+      code: 'unfit',
+      message: expect.stringContaining('access keys that begin with "other:"'),
+    })
+  })
+})
+
+describe('a receiver of a cluster with the documented rights', () => {
+  it('does everything that a store and a denylist do', async () => {
+    const cluster = await startCluster()
+    onTestFinished(() => cluster.stop())
+    const [, ...rules] = rulesOf('receiver')
+    const rights = [...rules, '+cluster|slots', '+cluster|info']
+    const nodes = [...cluster.masters, ...cluster.replicas]
+    await Promise.all(nodes.map((node) => node.command('ACL', 'SETUSER', 'receiver', ...rights)))
+    const redisOptions = { username: 'receiver', password: PASSWORD }
+    const redis = new Cluster([...cluster.startupNodes], { lazyConnect: true, redisOptions })
+    const store = storeOn(redis)
+    expect(await store.check()).toEqual([])
+    expect(await store.consume('a-token', 1000)).toBe(true)
+    const run = await begin(store, requestFor({ key: 'a-key' }))
+    expect(await store.renew(run)).toBe(true)
+    expect(await store.settle(run, { type: 'released' })).toBe(true)
+    const denylist = redisDenylist(redis, { name: 'a-receiver' })
+    onTestFinished(() => denylist.close())
+    await denylist.ready()
+    expect(denylist.health()).toMatchObject({ state: 'fresh' })
+  })
 })
 
 describe('an operator with the documented rights', () => {

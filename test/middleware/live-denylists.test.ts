@@ -66,7 +66,7 @@ describe('a serviceAuth with live denylists', () => {
     await auth.ready()
   })
 
-  test('rejects as unavailable, whatever a denylist rejects with or throws', async () => {
+  test('rejects as unavailable or unfit, whatever a denylist rejects with or throws', async () => {
     const list = new ManualDenylist()
     const auth = authFor(issuer.policy({ denylist: list }))
     const odd = Object.assign(new Error('odd'), { status: 401, headers: {} })
@@ -85,9 +85,14 @@ describe('a serviceAuth with live denylists', () => {
         }
       }
     }
-    const own = new ServiceAuthError('unavailable', 'the denylist is out of reach')
-    list.readiness = reject(own)
-    await expect(auth.ready()).rejects.toBe(own)
+    const own = [
+      new ServiceAuthError('unavailable', 'the denylist is out of reach'),
+      new ServiceAuthError('unfit', 'the denylist lacks a right'),
+    ]
+    for (const error of own) {
+      list.readiness = reject(error)
+      await expect(auth.ready()).rejects.toBe(error)
+    }
   })
 
   test('closes none of them', () => {

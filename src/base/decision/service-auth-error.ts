@@ -15,7 +15,8 @@ export type ServiceAuthErrorCode =
  *   error is the `cause`. Passed to `next(error)`.
  * - `unavailable`: the key set, a denylist or the store cannot be reached. `ready()` and `check()` reject
  *   with it; a request gets the 503.
- * - `unfit`: the store must not be used as it is configured. `check()` rejects with it.
+ * - `unfit`: the store must not be used as it is configured, or a live denylist lacks a right. `check()`
+ *   and `ready()` reject with it.
  * - `commit_refused`: the database has refused to commit what a handler had written; its error is the
  *   `cause`. Passed to `next(error)` instead of the handler's answer.
  *

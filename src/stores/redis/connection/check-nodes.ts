@@ -3,7 +3,8 @@ import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
 import { slotOf } from './hash-slot.js'
 import type { Connection } from './redis-connection.js'
 import { attemptFor, faultText, persist, within } from './redis-deadline.js'
-import { type Script, script } from './script.js'
+import { missingRight, refusedRight, tryScript } from './rights.js'
+import type { Script } from './script.js'
 
 /** The properties of the store that a check depends on. */
 export interface CheckOptions {
@@ -62,24 +63,11 @@ function checkInfo(name: string, info: string): void {
   if (field('loading') === '1') throw unavailable(`${name} is still loading its data`)
 }
 
-/**
- * Runs each command that the store's scripts use, on a key that expires immediately. Returns the errors
- * as pairs of command and message.
- */
-export const TRY_COMMANDS: Script = script(`
-local key, refused = KEYS[1], {}
-for _, call in ipairs({
-  { 'SET', key, '', 'PX', 1 }, { 'GET', key }, { 'TYPE', key }, { 'PTTL', key },
-  { 'PEXPIRE', key, 1 }, { 'DEL', key }, { 'TIME' },
-}) do
-  local reply = redis.pcall(unpack(call))
-  if type(reply) == 'table' and reply.err then refused[#refused + 1] = { call[1], reply.err } end
-end
-return refused
+/** Runs each command that the store's scripts use, on a key that expires immediately. */
+export const TRY_COMMANDS: Script = tryScript(`
+  { 'SET', KEYS[1], '', 'PX', 1 }, { 'GET', KEYS[1] }, { 'TYPE', KEYS[1] }, { 'PTTL', KEYS[1] },
+  { 'PEXPIRE', KEYS[1], 1 }, { 'DEL', KEYS[1] }, { 'TIME' },
 `)
-
-/** Permission errors of Redis outside and inside scripts, from version 6.2. */
-const NO_PERMISSION = /^NOPERM|no permissions|can't run this command|can't access at least one/i
 
 async function checkRights(node: Redis, options: CheckOptions): Promise<void> {
   const { connection, prefix, waits } = options
@@ -89,11 +77,8 @@ async function checkRights(node: Redis, options: CheckOptions): Promise<void> {
   const call = { script: TRY_COMMANDS, key, args: [] }
   await run(node, options, () => connection.link.evaluateSource(call))
   const refused = await run(node, options, () => connection.link.evaluateKnown(call))
-  for (const [command, text] of (refused as Buffer[][]).map((pair) => pair.map(String))) {
-    if (NO_PERMISSION.test(String(text))) {
-      throw unfit(`${nameOf(node)} does not let the user run ${command} in scripts`)
-    }
-  }
+  const right = missingRight(refused)
+  if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
   if (waits) await run(node, options, () => node.wait(0, 1))
 }
 
@@ -119,15 +104,9 @@ async function run<T>(node: Redis, options: CheckOptions, send: () => Promise<T>
     return await connection.watch(persist(attempt, () => within(send(), attempt)))
   } catch (error) {
     const { message } = error as Error
-    if (!message.startsWith('NOPERM')) {
-      throw unavailable(`${nameOf(node)} is out of reach: ${faultText(error as Error)}`)
-    }
-    const [, command] = /run the '([^']+)' command/.exec(message) ?? []
-    const right =
-      command === undefined
-        ? `access keys that begin with ${JSON.stringify(prefix)}`
-        : `run ${command.replace('|', ' ').toUpperCase()}`
-    throw unfit(`${nameOf(node)} does not let the user ${right}`)
+    const right = refusedRight(message, prefix)
+    if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
+    throw unavailable(`${nameOf(node)} is out of reach: ${faultText(error as Error)}`)
   }
 }
 

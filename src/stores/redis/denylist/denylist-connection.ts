@@ -19,6 +19,8 @@ import { CONNECT_TIMEOUT_MS, createClientMaker } from './reconnecting-client.js'
 export interface ScriptCall {
   readonly script: Script
   readonly args?: readonly string[]
+  /** Whether to send the source even if Redis has the script, because that needs another privilege. */
+  readonly sendsSource?: boolean
 }
 
 /** A call with the time limit for its reply, in milliseconds. */
@@ -153,7 +155,10 @@ function senderOn(client: Client, keys: readonly string[]): ScriptSender<ScriptC
   const rest = (args: readonly string[]) => [keys.length, ...keys, ...args]
   return {
     untilReady: () => undefined,
-    evaluateKnown: ({ script, args = [] }) => scripts.evalsha(script.sha, ...rest(args)),
+    evaluateKnown: ({ script, args = [], sendsSource }) =>
+      sendsSource
+        ? scripts.eval(script.source, ...rest(args))
+        : scripts.evalsha(script.sha, ...rest(args)),
     evaluateSource: ({ script, args = [] }) => scripts.eval(script.source, ...rest(args)),
   }
 }

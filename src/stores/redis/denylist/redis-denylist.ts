@@ -14,11 +14,13 @@ import { createHeldList } from '../../../verification/denylist/local-denylist.js
 import type { Client } from '../connection/dedicated-client.js'
 import { requireClient } from '../connection/handshake.js'
 import { slotOf } from '../connection/hash-slot.js'
+import { missingRight, refusedRight } from '../connection/rights.js'
 import { createOperations } from './create-operations.js'
 import { heldOpen, openDenylistConnection } from './denylist-connection.js'
 import type { DenylistOperations } from './operations.js'
 import { createPoll } from './poll.js'
 import { createReports } from './receiver-reports.js'
+import { TRY_RECEIVER } from './scripts.js'
 
 /** Options of `redisDenylist`. */
 export interface RedisDenylistOptions {
@@ -78,13 +80,30 @@ export function redisDenylist(
   const isAccepting = settings.whenUnknown === 'accept'
   let isClosed = false
 
+  /** What the user may not do; `undefined` also if another error hides it, because the list decides then. */
+  function rightRefused(sendsSource: boolean): Promise<string | undefined> {
+    const { prefix, timeoutMs } = settings
+    return polling
+      .ask({ script: TRY_RECEIVER, timeoutMs, sendsSource })
+      .then(missingRight, (error: Error) => refusedRight(error.message, prefix))
+  }
+
+  /** Without these the list is never read, or operators never learn which version is applied here. */
+  async function requireRights(): Promise<void> {
+    if (!held.isKnown() && held.health().lastError !== 'server') return
+    const right = (await rightRefused(true)) ?? (await rightRefused(false))
+    if (right === undefined) return
+    throw new ServiceAuthError('unfit', `the denylist: Redis does not let the user ${right}`)
+  }
+
   async function ready(): Promise<void> {
     poll.begin()
     const deadline = performance.now() + READY_TIMEOUT_MS
     while (!held.isKnown() && !isClosed && performance.now() < deadline) {
       await poll.looked()
-      if (isAccepting) return
+      if (isAccepting) break
     }
+    await requireRights()
     if (held.isKnown() || isAccepting) return
     const { lastError } = held.health()
     throw new ServiceAuthError('unavailable', `the denylist could not be read: ${lastError}`)

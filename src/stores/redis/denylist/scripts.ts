@@ -1,3 +1,4 @@
+import { tryScript } from '../connection/rights.js'
 import { type Script, script } from '../connection/script.js'
 
 /*
@@ -105,6 +106,12 @@ return 1
 /** ARGV: instance. */
 export const LEAVE: Script = script(`
 return redis.call('HDEL', KEYS[5], ARGV[1])
+`)
+
+/** Runs each command that a receiver's scripts use. Its field is no instance, and is removed again. */
+export const TRY_RECEIVER: Script = tryScript(`
+  { 'TIME' }, { 'GET', KEYS[1] }, { 'HGETALL', KEYS[2] },
+  { 'HSET', KEYS[5], 'check', '' }, { 'HDEL', KEYS[5], 'check' },
 `)
 
 /** Returns the name, the version and the ms since the last report of each receiver. */

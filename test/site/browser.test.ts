@@ -40,7 +40,7 @@ describe.each(Object.entries(SIZES))('the site on %s', (_, size) => {
     const page = await browser.open(`${site.url}/`, size)
     await page.locator('.VPFeature', { hasText: 'Why was a call refused?' }).click()
     await page.getByRole('link', { name: 'outcome_unknown', exact: true }).first().click()
-    expect(await readBelow(page, 'outcome_unknown')).toContain('Action: settle its record')
+    expect(await readBelow(page, 'outcome_unknown')).toContain('Cause or action: settle its record')
   })
 
   it('finds it by its search, first of all', async () => {
@@ -53,7 +53,7 @@ describe.each(Object.entries(SIZES))('the site on %s', (_, size) => {
     const first = page.locator('.results a.result').first()
     await first.waitFor()
     await first.click()
-    expect(await readBelow(page, 'outcome_unknown')).toContain('Action: settle its record')
+    expect(await readBelow(page, 'outcome_unknown')).toContain('Cause or action: settle its record')
   })
 })
 

@@ -113,7 +113,7 @@ describe('a receiver of a cluster with the documented rights', () => {
     await Promise.all(nodes.map((node) => node.command('ACL', 'SETUSER', 'receiver', ...rights)))
     const redisOptions = { username: 'receiver', password: PASSWORD }
     const redis = new Cluster([...cluster.startupNodes], { lazyConnect: true, redisOptions })
-    const store = storeOn(redis)
+    const store = storeOn(redis, { timeoutMs: 5000 })
     expect(await store.check()).toEqual([])
     expect(await store.consume('a-token', 1000)).toBe(true)
     const run = await begin(store, requestFor({ key: 'a-key' }))

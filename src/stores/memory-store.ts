@@ -34,7 +34,7 @@ const SWEEP_INTERVAL_MS = 20_000
 export function memoryStore(options: Readonly<Record<string, never>> = {}): Store {
   parseOptions('memoryStore options', optionsObject({}), options)
   const consumed = new Map<string, number>()
-  const kept = new Map<string, records.IdempotencyRecord>()
+  const stored = new Map<string, records.IdempotencyRecord>()
   const health = watchHealth()
   let fence = 0
   let closed = false
@@ -45,7 +45,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
 
   function sweep(now: number): void {
     for (const [id, expiresAt] of consumed) if (expiresAt <= now) consumed.delete(id)
-    for (const [key, record] of kept) if (record.expiresAt <= now) kept.delete(key)
+    for (const [key, record] of stored) if (record.expiresAt <= now) stored.delete(key)
   }
 
   /** Returns a fence above all earlier ones, including those of earlier processes. */
@@ -54,58 +54,59 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
     return fence
   }
 
-  function apply<T>(key: string, step: records.Step<T>): T {
-    if (step.record === undefined) kept.delete(key)
-    else kept.set(key, step.record)
+  function apply<T>(key: string, step: records.Transition<T>): T {
+    if (step.record === undefined) stored.delete(key)
+    else stored.set(key, step.record)
     return step.answer
   }
 
   /** Rejects if the store is closed, like a store that cannot be reached. */
-  async function open<T>(work: (now: number) => T): Promise<T> {
+  async function whileOpen<T>(work: (now: number) => T): Promise<T> {
     if (closed) throw new ServiceAuthError('unavailable', 'the memory store is closed')
     health.up()
     return work(performance.now())
   }
 
   const keeper = createRecordKeeper({
-    look: (key) =>
-      open((now) => {
-        const record = records.alive(kept.get(key), now)
+    read: (key) =>
+      whileOpen((now) => {
+        const record = records.alive(stored.get(key), now)
         return record && { record, now }
       }),
-    replace: (key, seen, next) =>
-      open((now) => {
+    replace: (key, snapshot, next) =>
+      whileOpen((now) => {
         // Each call of a run replaces the object.
-        const isAsSeen = records.alive(kept.get(key), now) === seen.record
-        if (isAsSeen) kept.set(key, next)
-        return isAsSeen
+        const isUnchanged = records.alive(stored.get(key), now) === snapshot.record
+        if (isUnchanged) stored.set(key, next)
+        return isUnchanged
       }),
   })
 
   return {
     ...keeper,
     consume: (id, ttlMs) =>
-      open((now) => {
+      whileOpen((now) => {
         if ((consumed.get(id) ?? now) > now) return false
         consumed.set(id, now + ttlMs)
         return true
       }),
     reserve: (request) =>
-      open((now) => {
-        const moment = { now, leastFence: leastFence() }
-        return apply(request.key, records.reserve(kept.get(request.key), request, moment))
+      whileOpen((now) => {
+        const times = { now, leastFence: leastFence() }
+        return apply(request.key, records.reserve(stored.get(request.key), request, times))
       }),
-    renew: (run) => open((now) => apply(run.key, records.renew(kept.get(run.key), run, now))),
+    renew: (run) =>
+      whileOpen((now) => apply(run.key, records.renew(stored.get(run.key), run, now))),
     settle: (run, ending) =>
-      open((now) => apply(run.key, records.settle(kept.get(run.key), { run, ending }, now))),
-    check: () => open(() => []),
+      whileOpen((now) => apply(run.key, records.settle(stored.get(run.key), { run, ending }, now))),
+    check: () => whileOpen(() => []),
     health: health.read,
     close() {
       closed = true
       health.down('closed')
       clearInterval(sweeper)
       consumed.clear()
-      kept.clear()
+      stored.clear()
     },
   }
 }

@@ -10,9 +10,9 @@ export interface Lease {
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal
   /** The handler has sent its first byte: from now on the lease is renewed for as long as it flows. */
-  flow(): void
+  stream(): void
   /** No more renewals. */
-  stop(): void
+  stopRenewing(): void
   /** Ends the run without a result: stops renewing and aborts the signal. */
   abandon(): void
 }
@@ -23,14 +23,14 @@ const RENEWALS_PER_LEASE = 3
  * Renews a lease that was asked for at `reservedAt` (of `performance.now`). `renew` says whether the
  * key is still held, and rejects when it cannot tell. The timer never holds the process open.
  */
-export function keepLease(
+export function startLease(
   { leaseMs, maxRunMs }: LeaseTimes,
   reservedAt: number,
   renew: () => Promise<boolean>,
 ): Lease {
-  let heldUntil = reservedAt + leaseMs
+  let leasedUntil = reservedAt + leaseMs
   let isLost = false
-  let isFlowing = false
+  let isStreaming = false
   let isRenewing = false
   let timer: NodeJS.Timeout | undefined
   // Made when a handler first asks for the signal: few do.
@@ -41,7 +41,7 @@ export function keepLease(
     timer.unref()
   }
 
-  function stop(): void {
+  function stopRenewing(): void {
     clearInterval(timer)
     timer = undefined
   }
@@ -53,19 +53,19 @@ export function keepLease(
 
   function tick(): void {
     const now = performance.now()
-    if (now >= heldUntil) lose()
-    const mayRenew = isFlowing || now - reservedAt < maxRunMs
+    if (now >= leasedUntil) lose()
+    const mayRenew = isStreaming || now - reservedAt < maxRunMs
     if (mayRenew && !isRenewing) void renewOnce(now)
     // Otherwise a run that never ends would keep its timer forever.
-    if (!mayRenew && isLost) stop()
+    if (!mayRenew && isLost) stopRenewing()
   }
 
-  async function renewOnce(askedAt: number): Promise<void> {
+  async function renewOnce(requestedAt: number): Promise<void> {
     isRenewing = true
     try {
-      if (await renew()) heldUntil = askedAt + leaseMs
+      if (await renew()) leasedUntil = requestedAt + leaseMs
       else {
-        stop()
+        stopRenewing()
         lose()
       }
     } catch {
@@ -82,13 +82,13 @@ export function keepLease(
       if (isLost) controller.abort()
       return controller.signal
     },
-    flow() {
-      isFlowing = true
+    stream() {
+      isStreaming = true
       if (timer === undefined) start()
     },
-    stop,
+    stopRenewing,
     abandon() {
-      stop()
+      stopRenewing()
       lose()
     },
   }

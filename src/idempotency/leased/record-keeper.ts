@@ -4,46 +4,48 @@ import { decodeResult } from '../buffered-response/stored-result.js'
 import { keyIdOfResult } from './encryption-key-id.js'
 import type { CanRead, RecordKeeper, Resolution } from './record-view.js'
 import {
-  type Finding,
-  type KeptRecord,
+  type InspectedRecord,
   type ResolvedRecord,
   resolve,
+  type StoredRecord,
   viewOf,
 } from './resolution.js'
 
 /** A record as a store has it, with the moment by the store's clock. */
-export interface Seen {
-  readonly record: KeptRecord
+export interface RecordSnapshot {
+  readonly record: StoredRecord
   readonly now: number
 }
 
 /** Where a store has its records. */
-export interface RecordPlace<S extends Seen> {
-  look(record: string): Promise<S | undefined>
+export interface RecordAccess<S extends RecordSnapshot> {
+  read(record: string): Promise<S | undefined>
   /**
    * One atomic step: `false`, and nothing changes, when the record has changed since it was read, or
    * its run has renewed its lease meanwhile.
    */
-  replace(record: string, seen: S, next: ResolvedRecord): Promise<boolean>
+  replace(record: string, snapshot: S, next: ResolvedRecord): Promise<boolean>
 }
 
 /** The operator's functions on the records of a store. */
-export function createRecordKeeper<S extends Seen>(place: RecordPlace<S>): RecordKeeper {
+export function createRecordKeeper<S extends RecordSnapshot>(
+  access: RecordAccess<S>,
+): RecordKeeper {
   return {
     async inspect(record, canRead = mayBeReadable) {
       checkRecord(record)
-      const seen = await place.look(record)
-      return seen && viewOf(await judge(seen, canRead))
+      const snapshot = await access.read(record)
+      return snapshot && viewOf(await inspect(snapshot, canRead))
     },
     async resolve(record, fence, as) {
       checkRecord(record)
       checkFence(fence)
       checkResolution(as)
-      const seen = await place.look(record)
-      if (seen === undefined) return false
+      const snapshot = await access.read(record)
+      if (snapshot === undefined) return false
       const canRead = (as.type === 'finished' ? as.canRead : undefined) ?? mayBeReadable
-      const next = resolve(await judge(seen, canRead), { fence, as, owner: randomUUID() })
-      return next !== undefined && place.replace(record, seen, next)
+      const next = resolve(await inspect(snapshot, canRead), { fence, as, owner: randomUUID() })
+      return next !== undefined && access.replace(record, snapshot, next)
     },
   }
 }
@@ -52,7 +54,10 @@ export function createRecordKeeper<S extends Seen>(place: RecordPlace<S>): Recor
 const mayBeReadable: CanRead = (result) =>
   keyIdOfResult(result) !== undefined || decodeResult(result) !== undefined
 
-async function judge({ record, now }: Seen, canRead: CanRead): Promise<Finding> {
+async function inspect(
+  { record, now }: RecordSnapshot,
+  canRead: CanRead,
+): Promise<InspectedRecord> {
   const { state } = record
   const isResultReadable =
     state !== 'finished' || (await canRead(record.result, record.fingerprint))

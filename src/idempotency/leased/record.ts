@@ -22,44 +22,45 @@ export type IdempotencyRecord = {
 )
 
 /** An answer, and the record that a store has to keep from then on. */
-export interface Step<Answer> {
+export interface Transition<Answer> {
   readonly answer: Answer
   readonly record: IdempotencyRecord | undefined
 }
 
-type Known = IdempotencyRecord | undefined
+type StoredRecord = IdempotencyRecord | undefined
 
 /** An expired record counts as absent. */
-export const alive = (record: Known, now: number): Known =>
+export const alive = (record: StoredRecord, now: number): StoredRecord =>
   record !== undefined && now < record.expiresAt ? record : undefined
 
-const running = (run: Run, now: number, markMs: number): IdempotencyRecord => ({
+const running = (run: Run, now: number, tombstoneMs: number): IdempotencyRecord => ({
   state: 'running',
   owner: run.owner,
   fence: run.fence,
   fingerprint: run.fingerprint,
-  retentionMs: run.retentionMs + markMs,
+  retentionMs: run.retentionMs + tombstoneMs,
   leaseUntil: now + run.leaseMs,
-  expiresAt: now + run.leaseMs + run.retentionMs + markMs,
+  expiresAt: now + run.leaseMs + run.retentionMs + tombstoneMs,
 })
 
 /** The rest of a freed key's mark, in the record of the run that took the key. */
-const markIn = (record: Known, { retentionMs }: Pick<Run, 'retentionMs'>): number =>
+const tombstoneMsIn = (record: StoredRecord, { retentionMs }: Pick<Run, 'retentionMs'>): number =>
   record === undefined ? 0 : Math.max(0, record.retentionMs - retentionMs)
 
 /** Reserves the key where it is free. `leastFence` is above every fence that has been forgotten. */
 export function reserve(
-  stored: Known,
+  stored: StoredRecord,
   { rerunAbandoned, ...request }: ReservationRequest,
   { now, leastFence }: { now: number; leastFence: number },
-): Step<Reservation> {
+): Transition<Reservation> {
   const record = alive(stored, now)
-  const refuse = (answer: Reservation): Step<Reservation> => ({ answer, record })
-  const take = (): Step<Reservation> => {
+  const refuse = (answer: Reservation): Transition<Reservation> => ({ answer, record })
+  const take = (): Transition<Reservation> => {
     const fence = Math.max(leastFence, (record?.fence ?? 0) + 1)
-    const markMs = record?.state === 'freed' ? record.expiresAt - now : markIn(record, request)
-    const taken = running({ ...request, fence }, now, markMs)
-    return { answer: { outcome: 'reserved', fence }, record: taken }
+    const tombstoneMs =
+      record?.state === 'freed' ? record.expiresAt - now : tombstoneMsIn(record, request)
+    const reserved = running({ ...request, fence }, now, tombstoneMs)
+    return { answer: { outcome: 'reserved', fence }, record: reserved }
   }
   if (record === undefined) return take()
   const isOwn = record.owner === request.owner
@@ -80,30 +81,30 @@ const belongsTo = (record: IdempotencyRecord, run: Run): boolean =>
   record.owner === run.owner && record.fence === run.fence
 
 /** Extends the lease of a run that still has the key. */
-export function renew(stored: Known, run: Run, now: number): Step<boolean> {
+export function renew(stored: StoredRecord, run: Run, now: number): Transition<boolean> {
   const record = alive(stored, now)
-  const isHeld = record === undefined || (record.state === 'running' && belongsTo(record, run))
-  if (!isHeld) return { answer: false, record }
-  return { answer: true, record: running(run, now, markIn(record, run)) }
+  const isOwner = record === undefined || (record.state === 'running' && belongsTo(record, run))
+  if (!isOwner) return { answer: false, record }
+  return { answer: true, record: running(run, now, tombstoneMsIn(record, run)) }
 }
 
 /** Ends a run that still has the key. */
 export function settle(
-  stored: Known,
+  stored: StoredRecord,
   { run, ending }: { run: Run; ending: Ending },
   now: number,
-): Step<boolean> {
+): Transition<boolean> {
   const record = alive(stored, now)
-  const end = (): Step<boolean> => {
-    const markMs = markIn(record, run)
-    return { answer: true, record: ended(run, ending, { now, markMs }) }
+  const end = (): Transition<boolean> => {
+    const tombstoneMs = tombstoneMsIn(record, run)
+    return { answer: true, record: ended(run, ending, { now, tombstoneMs }) }
   }
   if (record === undefined) return end()
   if (!belongsTo(record, run)) return { answer: false, record }
   if (record.state === 'finished' || record.state === 'freed') {
     // The same ending again, because its reply was lost, is confirmed; any other comes too late.
-    const said = record.state === 'finished' ? 'finished' : 'released'
-    return { answer: ending.type === said, record }
+    const confirmedType = record.state === 'finished' ? 'finished' : 'released'
+    return { answer: ending.type === confirmedType, record }
   }
   // Bytes have been sent: `abandoned`, which may lead to a rerun, comes too late.
   if (record.state === 'unstored' && ending.type === 'abandoned') return { answer: false, record }
@@ -113,10 +114,10 @@ export function settle(
 function ended(
   run: Run,
   ending: Ending,
-  { now, markMs }: { now: number; markMs: number },
+  { now, tombstoneMs }: { now: number; tombstoneMs: number },
 ): IdempotencyRecord {
   const { owner, fence, fingerprint, leaseMs } = run
-  const retentionMs = run.retentionMs + markMs
+  const retentionMs = run.retentionMs + tombstoneMs
   const base = { owner, fence, fingerprint, retentionMs, expiresAt: now + retentionMs }
   switch (ending.type) {
     case 'finished':
@@ -134,6 +135,6 @@ function ended(
       return { ...base, state: 'running', leaseUntil: now }
     case 'released':
       // A mark: a late call of this run, or of one before it, must not write the record again.
-      return { ...base, state: 'freed', expiresAt: now + Math.max(leaseMs, markMs) }
+      return { ...base, state: 'freed', expiresAt: now + Math.max(leaseMs, tombstoneMs) }
   }
 }

@@ -13,14 +13,14 @@ export interface UnreadableRecord {
   readonly expiresAt: number
 }
 
-export type KeptRecord = IdempotencyRecord | UnreadableRecord
+export type StoredRecord = IdempotencyRecord | UnreadableRecord
 
 /** A record that has been resolved. */
 export type ResolvedRecord = Extract<IdempotencyRecord, { readonly state: 'finished' | 'freed' }>
 
 /** A record as it was found. Times in ms. */
-export interface Finding {
-  readonly record: KeptRecord
+export interface InspectedRecord {
+  readonly record: StoredRecord
   /** Whether its result, if it has one, can be read. */
   readonly isResultReadable: boolean
   readonly now: number
@@ -29,20 +29,20 @@ export interface Finding {
 /** The largest `maxRunSeconds`. */
 export const MAX_RUN_MS = 86_400_000
 /** A run may come back as late as that. */
-const MIN_MARK_MS = MAX_RUN_MS
+const MIN_TOMBSTONE_MS = MAX_RUN_MS
 const MICROSECONDS_PER_SECOND = 1_000_000
 
 /** The end of the lease of a handler that may be at work; 0 if none is. */
-const leaseUntil = (record: KeptRecord): number =>
+const leaseUntil = (record: StoredRecord): number =>
   record.state === 'running' || record.state === 'unstored' ? record.leaseUntil : 0
 
-const isHeld = ({ record, now }: Finding): boolean => leaseUntil(record) > now
+const hasLease = ({ record, now }: InspectedRecord): boolean => leaseUntil(record) > now
 
-function stateOf(finding: Finding): RecordView['state'] {
-  const { record, isResultReadable } = finding
+function stateOf(inspected: InspectedRecord): RecordView['state'] {
+  const { record, isResultReadable } = inspected
   switch (record.state) {
     case 'running':
-      return isHeld(finding) ? 'running' : 'abandoned'
+      return hasLease(inspected) ? 'running' : 'abandoned'
     case 'unstored':
       return 'not_stored'
     case 'finished':
@@ -52,15 +52,15 @@ function stateOf(finding: Finding): RecordView['state'] {
   }
 }
 
-const fenceOf = (record: KeptRecord): number => (record.state === 'unreadable' ? 0 : record.fence)
+const fenceOf = (record: StoredRecord): number => (record.state === 'unreadable' ? 0 : record.fence)
 
 /** The view of a record for operators. */
-export function viewOf(finding: Finding): RecordView {
-  const { record, now } = finding
+export function viewOf(inspected: InspectedRecord): RecordView {
+  const { record, now } = inspected
   const { expiresAt } = record
   const common = {
-    state: stateOf(finding),
-    ...(isHeld(finding) && { leaseLeftMs: Math.ceil(leaseUntil(record) - now) }),
+    state: stateOf(inspected),
+    ...(hasLease(inspected) && { leaseLeftMs: Math.ceil(leaseUntil(record) - now) }),
     ...(Number.isFinite(expiresAt) && { expiresInMs: Math.ceil(expiresAt - now) }),
   }
   if (record.state === 'unreadable') {
@@ -88,39 +88,42 @@ const keyIdIn = (record: IdempotencyRecord): string | undefined =>
   (record.state === 'finished' ? keyIdOfResult(record.result) : undefined) ?? keyIdOf(record.owner)
 
 /** How the record ends, and its new owner: another one, so that its run no longer owns it. */
-export interface Ruling {
+export interface Settlement {
   readonly fence: number
   readonly as: Resolution
   readonly owner: string
 }
 
 /** The record that a resolution leaves; `undefined` where nothing may change. */
-export function resolve(finding: Finding, ruling: Ruling): ResolvedRecord | undefined {
-  const { record, now } = finding
-  const { as, owner } = ruling
-  if (ruling.fence !== fenceOf(record) || !mayEnd(finding, as.type)) return undefined
+export function resolve(
+  inspected: InspectedRecord,
+  settlement: Settlement,
+): ResolvedRecord | undefined {
+  const { record, now } = inspected
+  const { as, owner } = settlement
+  if (settlement.fence !== fenceOf(record) || !maySettle(inspected, as.type)) return undefined
   const { fence, fingerprint, retentionMs } =
-    record.state === 'unreadable' ? unknownBehind(record) : record
+    record.state === 'unreadable' ? unreadableFields(record) : record
   const base = { owner, fence, fingerprint, retentionMs }
   if (as.type === 'finished') {
-    const expiresAt = now + Math.max(retentionMs, MIN_MARK_MS)
+    const expiresAt = now + Math.max(retentionMs, MIN_TOMBSTONE_MS)
     return { ...base, state: 'finished', result: as.result, expiresAt }
   }
   const leftMs = Number.isFinite(record.expiresAt) ? record.expiresAt - now : 0
-  return { ...base, state: 'freed', expiresAt: now + Math.max(leftMs, MIN_MARK_MS) }
+  return { ...base, state: 'freed', expiresAt: now + Math.max(leftMs, MIN_TOMBSTONE_MS) }
 }
 
-function mayEnd(finding: Finding, as: Resolution['type']): boolean {
-  const { record } = finding
+function maySettle(inspected: InspectedRecord, as: Resolution['type']): boolean {
+  const { record } = inspected
   if (record.state === 'unreadable') return as === 'freed' && record.version === undefined
-  const state = stateOf(finding)
+  const state = stateOf(inspected)
   if (state === 'abandoned') return true
-  const isWithoutResult = state === 'unreadable' || (state === 'not_stored' && !isHeld(finding))
+  const isWithoutResult = state === 'unreadable' || (state === 'not_stored' && !hasLease(inspected))
   return as === 'finished' && isWithoutResult
 }
 
-const unknownBehind = ({ leastFence }: UnreadableRecord) => ({
+const unreadableFields = ({ leastFence }: UnreadableRecord) => ({
   fence: leastFence,
   fingerprint: '',
-  retentionMs: MIN_MARK_MS,
+  retentionMs: MIN_TOMBSTONE_MS,
 })

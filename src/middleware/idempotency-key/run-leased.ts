@@ -12,7 +12,7 @@ import {
   type Reservation,
   type Run,
 } from '../../idempotency/leased/idempotency-store.js'
-import { keepLease } from '../../idempotency/leased/lease.js'
+import { startLease } from '../../idempotency/leased/lease.js'
 import { refuse } from '../refusals.js'
 import type { LeasedSettings } from './idempotency-options.js'
 import {
@@ -107,7 +107,7 @@ function beginRun(
   const settleAs = (ending: Ending): Promise<boolean> =>
     callStore('settle', () => store.settle(run, ending))
 
-  const lease = keepLease({ leaseMs, maxRunMs }, reservedAt, () =>
+  const lease = startLease({ leaseMs, maxRunMs }, reservedAt, () =>
     isStreaming && !isReleased
       ? settleAs({ type: 'streaming' })
       : callStore('renew', () => store.renew(run)),
@@ -135,12 +135,12 @@ function beginRun(
 
   const observer: BufferObserver = {
     onComplete(result) {
-      lease.stop()
+      lease.stopRenewing()
       const encoded = encodeResult(result)
       return settle({ type: 'finished', result: encoded }, 'result_kept', result.status)
     },
     async onStream() {
-      lease.flow()
+      lease.stream()
       isStreaming = true
       if (isReleased) return
       try {
@@ -150,7 +150,7 @@ function beginRun(
       }
     },
     onStreamEnd() {
-      lease.stop()
+      lease.stopRenewing()
       return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)
     },
     onAbort() {

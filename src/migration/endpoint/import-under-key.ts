@@ -8,7 +8,7 @@ import {
   type ReservationRequest,
   type Run,
 } from '../../idempotency/leased/idempotency-store.js'
-import { keepLease } from '../../idempotency/leased/lease.js'
+import { startLease } from '../../idempotency/leased/lease.js'
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
 import type { CoreLoginMethod, CoreUser } from '../core/reply.js'
@@ -99,8 +99,8 @@ async function underLease(
   work: () => Promise<Verdict>,
 ): Promise<Verdict> {
   const times = { leaseMs: run.leaseMs, maxRunMs: MAX_RUN_MS }
-  const lease = keepLease(times, reservedAt, () => callStore('renew', () => store.renew(run)))
-  const verdict = await work().finally(lease.stop)
+  const lease = startLease(times, reservedAt, () => callStore('renew', () => store.renew(run)))
+  const verdict = await work().finally(lease.stopRenewing)
   course.verdict = verdict
   const ending: Ending =
     verdict.type === 'accepted'

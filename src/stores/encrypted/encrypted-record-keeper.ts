@@ -7,33 +7,36 @@ import type { ResultCipher } from './result-cipher.js'
 export const isRecordKeeper = (store: object): store is RecordKeeper =>
   hasFunctions(store, ['inspect', 'resolve'])
 
-interface Opening extends ResultCipher {
+interface CipherWithKeys extends ResultCipher {
   readonly keys: ReadonlyMap<string, unknown>
 }
 
 /** Gives the inner store a `canRead` that decrypts, because it cannot read encrypted results itself. */
-export function encryptedKeeper(store: RecordKeeper, { open, seal, keys }: Opening): RecordKeeper {
-  const opens =
+export function encryptedKeeper(
+  store: RecordKeeper,
+  { open, seal, keys }: CipherWithKeys,
+): RecordKeeper {
+  const decryptFirst =
     (record: string, canRead: CanRead = isResult): CanRead =>
-    async (kept, fingerprint) => {
-      const result = await open(kept, { record, fingerprint })
+    async (stored, fingerprint) => {
+      const result = await open(stored, { record, fingerprint })
       return result !== undefined && canRead(result, fingerprint)
     }
 
   /** An instance that has the key may be able to read the result. */
-  const isOfAnotherKey = (kept: Uint8Array): boolean => {
-    const keyId = keyIdOfResult(kept)
+  const hasUnknownKey = (stored: Uint8Array): boolean => {
+    const keyId = keyIdOfResult(stored)
     return keyId !== undefined && !keys.has(keyId)
   }
 
   return {
     async inspect(record, canRead = isResult) {
       const sizes: { resultBytes?: number } = {}
-      const measure: CanRead = (result, fingerprint) => {
+      const measureResult: CanRead = (result, fingerprint) => {
         sizes.resultBytes = result.byteLength
         return canRead(result, fingerprint)
       }
-      const view = await store.inspect(record, opens(record, measure))
+      const view = await store.inspect(record, decryptFirst(record, measureResult))
       return view && { ...view, ...sizes }
     },
     async resolve(record, fence, as) {
@@ -41,8 +44,9 @@ export function encryptedKeeper(store: RecordKeeper, { open, seal, keys }: Openi
       // Without a fingerprint, the record cannot be finished: the inner store reports that.
       const { fingerprint = '' } = (await store.inspect(record)) ?? {}
       const result = await seal(as.result, { record, fingerprint })
-      const canReadOpened = opens(record, as.canRead)
-      const canRead: CanRead = (kept, of) => isOfAnotherKey(kept) || canReadOpened(kept, of)
+      const canReadDecrypted = decryptFirst(record, as.canRead)
+      const canRead: CanRead = (stored, fingerprint) =>
+        hasUnknownKey(stored) || canReadDecrypted(stored, fingerprint)
       return store.resolve(record, fence, { type: 'finished', result, canRead })
     },
   }

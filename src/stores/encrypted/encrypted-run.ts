@@ -6,28 +6,28 @@ import type {
   CoupledRequest,
   CoupledStore,
 } from '../../idempotency/coupled/coupled-store.js'
-import type { Belonging, ResultCipher } from './result-cipher.js'
+import type { AssociatedData, ResultCipher } from './result-cipher.js'
 
 /** Returns a `run` that stores results only encrypted. */
-export function encryptedRun(store: CoupledStore, sealing: ResultCipher): CoupledStore['run'] {
+export function encryptedRun(store: CoupledStore, cipher: ResultCipher): CoupledStore['run'] {
   return async (request, work) => {
-    const belonging = belongingOf(request)
+    const associatedData = associatedDataOf(request)
     const outcome = await store.run(request, async (run) =>
-      sealed(await work(run), (result) => sealing.seal(result, belonging)),
+      sealEnding(await work(run), (result) => cipher.seal(result, associatedData)),
     )
-    const open = (kept: Uint8Array) => sealing.open(kept, belonging)
+    const open = (stored: Uint8Array) => cipher.open(stored, associatedData)
     return outcome?.outcome === 'overtaken'
-      ? { outcome: 'overtaken', by: await openedFinding(outcome.by, open) }
-      : openedFinding(outcome, open)
+      ? { outcome: 'overtaken', by: await openOutcome(outcome.by, open) }
+      : openOutcome(outcome, open)
   }
 }
 
-const belongingOf = ({ key, fingerprint }: CoupledRequest): Belonging => ({
+const associatedDataOf = ({ key, fingerprint }: CoupledRequest): AssociatedData => ({
   record: key,
   fingerprint,
 })
 
-async function sealed(
+async function sealEnding(
   ending: CoupledEnding,
   seal: (result: Uint8Array) => Promise<Uint8Array>,
 ): Promise<CoupledEnding> {
@@ -35,9 +35,9 @@ async function sealed(
   return { type: ending.type, result: await seal(ending.result) }
 }
 
-async function openedFinding<Outcome extends CoupledOutcome>(
+async function openOutcome<Outcome extends CoupledOutcome>(
   outcome: Outcome,
-  open: (kept: Uint8Array) => Promise<Uint8Array | undefined>,
+  open: (stored: Uint8Array) => Promise<Uint8Array | undefined>,
 ): Promise<Outcome | (CoupledFinding & { readonly outcome: 'finished' | 'unreadable' })> {
   // The middleware reports a value that is not an outcome.
   if (outcome?.outcome !== 'finished' || !isUint8Array(outcome.result)) return outcome

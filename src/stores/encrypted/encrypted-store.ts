@@ -14,7 +14,7 @@ import type { IdempotencyStore } from '../../idempotency/leased/idempotency-stor
 import type { RecordKeeper } from '../../idempotency/leased/record-view.js'
 import { encryptedKeeper, isRecordKeeper } from './encrypted-record-keeper.js'
 import { encryptedRun } from './encrypted-run.js'
-import { type Belonging, createResultCipher, type ResultCipher } from './result-cipher.js'
+import { type AssociatedData, createResultCipher, type ResultCipher } from './result-cipher.js'
 
 /** Options of `encryptedStore`. */
 export interface EncryptedStoreOptions {
@@ -30,7 +30,7 @@ export interface EncryptedStoreOptions {
 const PLAIN_RESULT_START = '['.charCodeAt(0)
 
 /** The functions that are passed through if the store has them. */
-const HANDED_THROUGH = [
+const PASSED_THROUGH = [
   'consume',
   'check',
   'close',
@@ -46,12 +46,12 @@ const HANDED_THROUGH = [
  * @inline
  * @useDeclaredType
  */
-type HandedThrough = (typeof HANDED_THROUGH)[number]
+type PassedThrough = (typeof PASSED_THROUGH)[number]
 
 /** The functions of an encrypted store: all known functions that the inner store has. */
 export type EncryptedStore<Store extends IdempotencyStore | CoupledStore> = Pick<
   Store,
-  keyof Store & HandedThrough
+  keyof Store & PassedThrough
 > &
   (Store extends IdempotencyStore ? IdempotencyStore : unknown) &
   (Store extends CoupledStore ? CoupledStore : unknown) &
@@ -68,18 +68,18 @@ const schema = optionsObject({
 
 function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Array> {
   const entries = Object.entries(input)
-  const fault = (message: string, path: PropertyKey[] = []): void =>
+  const addIssue = (message: string, path: PropertyKey[] = []): void =>
     context.addIssue({ code: 'custom', message, path })
   if (entries.length === 0 || entries.length > MAX_KEYS) {
-    fault(`must have 1 to ${MAX_KEYS} ids`)
+    addIssue(`must have 1 to ${MAX_KEYS} ids`)
     return new Map()
   }
   entries.forEach(([id, bytes], index) => {
     // A key may have been passed as an id: the message shows only ids that are too short for a key.
     const path = [KEY_ID_FORM.test(id) && id.length < KEY_BYTES ? id : index]
-    if (!KEY_ID_FORM.test(id)) fault('must have an id of 1 to 64 of A-Za-z0-9._-', path)
+    if (!KEY_ID_FORM.test(id)) addIssue('must have an id of 1 to 64 of A-Za-z0-9._-', path)
     const isKey = isUint8Array(bytes) && bytes.byteLength === KEY_BYTES
-    if (!isKey) fault(`must be a Uint8Array of ${KEY_BYTES} bytes`, path)
+    if (!isKey) addIssue(`must be a Uint8Array of ${KEY_BYTES} bytes`, path)
   })
   return new Map(entries)
 }
@@ -110,17 +110,22 @@ export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
   )
   const { keys, current, readUnencrypted } = parsed
   const cipher = createResultCipher(keys, current)
-  const open = async (kept: Uint8Array, belonging: Belonging): Promise<Uint8Array | undefined> =>
-    readUnencrypted && kept[0] === PLAIN_RESULT_START ? kept : cipher.open(kept, belonging)
+  const open = async (
+    stored: Uint8Array,
+    associatedData: AssociatedData,
+  ): Promise<Uint8Array | undefined> =>
+    readUnencrypted && stored[0] === PLAIN_RESULT_START
+      ? stored
+      : cipher.open(stored, associatedData)
 
   const sealing: ResultCipher = { open, seal: cipher.seal }
   if (isCoupled(store)) {
     const run = encryptedRun(store, sealing)
-    return { ...handedThrough(store), run } as unknown as EncryptedStore<Store>
+    return { ...passThrough(store), run } as unknown as EncryptedStore<Store>
   }
   const keeper = isRecordKeeper(store) ? encryptedKeeper(store, { ...sealing, keys }) : undefined
   const leased = encryptedLeases(store, current, sealing)
-  return { ...handedThrough(store), ...keeper, ...leased } as unknown as EncryptedStore<Store>
+  return { ...passThrough(store), ...keeper, ...leased } as unknown as EncryptedStore<Store>
 }
 
 /** @throws TypeError if it is neither a leased nor a coupled store, or both. */
@@ -142,10 +147,11 @@ function encryptedLeases(
 ): IdempotencyStore {
   return {
     async reserve(request) {
-      const found = await store.reserve(ownedBy(current, request))
+      const reservation = await store.reserve(ownedBy(current, request))
       // The middleware reports a value that is not a reservation; a rejection would count as an outage.
-      if (found?.outcome !== 'finished' || !isUint8Array(found.result)) return found
-      const result = await open(found.result, belongingOf(request))
+      if (reservation?.outcome !== 'finished' || !isUint8Array(reservation.result))
+        return reservation
+      const result = await open(reservation.result, associatedDataOf(request))
       return result === undefined ? { outcome: 'unreadable' } : { outcome: 'finished', result }
     },
     async renew(run) {
@@ -154,7 +160,7 @@ function encryptedLeases(
     async settle(run, ending) {
       const owned = ownedBy(current, run)
       if (ending.type !== 'finished') return store.settle(owned, ending)
-      const result = await seal(ending.result, belongingOf(run))
+      const result = await seal(ending.result, associatedDataOf(run))
       return store.settle(owned, { type: 'finished', result })
     },
   }
@@ -165,17 +171,20 @@ const ownedBy = <Owned extends { readonly owner: string }>(keyId: string, run: O
   owner: sealedOwner(keyId, run.owner),
 })
 
-const belongingOf = (run: { readonly key: string; readonly fingerprint: string }): Belonging => ({
+const associatedDataOf = (run: {
+  readonly key: string
+  readonly fingerprint: string
+}): AssociatedData => ({
   record: run.key,
   fingerprint: run.fingerprint,
 })
 
-function handedThrough(store: object): Record<string, (...given: unknown[]) => unknown> {
-  const functions = store as Record<string, (...given: unknown[]) => unknown>
+function passThrough(store: object): Record<string, (...args: unknown[]) => unknown> {
+  const functions = store as Record<string, (...args: unknown[]) => unknown>
   return Object.fromEntries(
-    HANDED_THROUGH.filter((name) => typeof functions[name] === 'function').map((name) => [
+    PASSED_THROUGH.filter((name) => typeof functions[name] === 'function').map((name) => [
       name,
-      (...given: unknown[]) => functions[name]?.(...given),
+      (...args: unknown[]) => functions[name]?.(...args),
     ]),
   )
 }

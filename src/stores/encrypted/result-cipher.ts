@@ -8,7 +8,7 @@ import {
 import { textOfParts } from '../../base/digest.js'
 
 /** The record and the fingerprint that a result is bound to, and without which it cannot be decrypted. */
-export interface Belonging {
+export interface AssociatedData {
   readonly record: string
   readonly fingerprint: string
 }
@@ -16,17 +16,17 @@ export interface Belonging {
 /** Encrypts results for storage, and decrypts them. */
 export interface ResultCipher {
   /** Encrypts with the current key. Rejects only if the cipher itself fails. */
-  seal(result: Uint8Array, belonging: Belonging): Promise<Uint8Array>
+  seal(result: Uint8Array, associatedData: AssociatedData): Promise<Uint8Array>
   /**
    * Decrypts. Resolves with `undefined` if none of the keys has encrypted it for this belonging, or if it
    * is damaged. Rejects only if the cipher itself fails.
    */
-  open(sealed: Uint8Array, belonging: Belonging): Promise<Uint8Array | undefined>
+  open(sealed: Uint8Array, associatedData: AssociatedData): Promise<Uint8Array | undefined>
 }
 
 /** `dir` avoids a wrapped key per result, at the cost of a limit of 2^32 results per key. */
 const HEADER = { alg: 'dir', enc: 'A256GCM' } as const
-const OPENING = {
+const DECRYPT_OPTIONS = {
   keyManagementAlgorithms: [HEADER.alg],
   contentEncryptionAlgorithms: [HEADER.enc],
   maxDecompressedLength: 0,
@@ -55,12 +55,12 @@ export function createResultCipher(
   /** jose throws the same error for a wrong key and a failing cipher, so this tests the cipher. */
   async function assertWorking(): Promise<void> {
     const sealed = await encrypt(new Uint8Array(), current)
-    await compactDecrypt(sealed, keyFor, OPENING)
+    await compactDecrypt(sealed, keyFor, DECRYPT_OPTIONS)
   }
 
   async function decrypt(jwe: string): Promise<Uint8Array | undefined> {
     try {
-      return (await compactDecrypt(jwe, keyFor, OPENING)).plaintext
+      return (await compactDecrypt(jwe, keyFor, DECRYPT_OPTIONS)).plaintext
     } catch (error) {
       if (error instanceof errors.JWEDecryptionFailed) await assertWorking()
       else if (!(error instanceof errors.JOSEError)) throw error
@@ -69,17 +69,17 @@ export function createResultCipher(
   }
 
   return {
-    async seal(result, belonging) {
-      const plaintext = Buffer.concat([prefixOf(belonging), result])
+    async seal(result, associatedData) {
+      const plaintext = Buffer.concat([prefixOf(associatedData), result])
       return Buffer.from(await encrypt(plaintext, current), 'latin1')
     },
-    async open(sealed, belonging) {
+    async open(sealed, associatedData) {
       const jwe = bufferOf(sealed).toString('latin1')
       const plaintext = isCanonical(jwe) ? await decrypt(jwe) : undefined
       if (plaintext === undefined) return undefined
-      const prefix = prefixOf(belonging)
-      const isOfBelonging = prefix.equals(plaintext.subarray(0, prefix.byteLength))
-      return isOfBelonging ? plaintext.subarray(prefix.byteLength) : undefined
+      const prefix = prefixOf(associatedData)
+      const isBound = prefix.equals(plaintext.subarray(0, prefix.byteLength))
+      return isBound ? plaintext.subarray(prefix.byteLength) : undefined
     },
   }
 }
@@ -94,7 +94,7 @@ function importKey(bytes: Uint8Array): Promise<CryptoKey> {
 }
 
 /** Encodes the length of each part, so that no part of a result can be taken for the prefix. */
-const prefixOf = ({ record, fingerprint }: Belonging): Buffer =>
+const prefixOf = ({ record, fingerprint }: AssociatedData): Buffer =>
   Buffer.from(textOfParts([record, fingerprint]))
 
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>

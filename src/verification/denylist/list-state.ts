@@ -1,10 +1,10 @@
 import type { DenylistEvent, DenylistFailureCode } from '../../base/decision/denylist-event.js'
 import type { DenylistHealth } from './live-denylist.js'
 import {
-  type Holding,
   type ListVersion,
+  type LocalEntries,
   merge,
-  NOTHING_HELD,
+  NO_ENTRIES,
   nextEndOf,
   type ReadList,
   withoutEnded,
@@ -13,25 +13,29 @@ import {
 export type DenylistState = DenylistHealth['state']
 
 /** The state of a live denylist, as an immutable value. */
-export interface Life {
-  readonly held: Holding
+export interface ListState {
+  readonly local: LocalEntries
   /** Seconds of the server's clock. */
   readonly nextEndAt: number
   readonly version: ListVersion
   /** The highest number ever seen: what ends an entry that is held has to lie above it. */
   readonly highestNumber: number
   /** When the last question was asked that confirmed the list. */
-  readonly confirmedAt: Moment | undefined
+  readonly confirmedAt: ClockReading | undefined
   /** Why the last attempt failed. */
-  readonly trouble: DenylistFailureCode | undefined
+  readonly lastFailure: DenylistFailureCode | undefined
   /** The state at the last event. */
-  readonly state: DenylistState
+  readonly freshness: DenylistState
 }
 
 /** An event of a live denylist. */
-export type LifeEvent = { readonly at: Moment } & (
-  | { readonly type: 'unchanged'; readonly askedAt: Moment; readonly serverSeconds: number }
-  | { readonly type: 'read'; readonly askedAt: Moment; readonly list: ReadList }
+export type ListEvent = { readonly at: ClockReading } & (
+  | {
+      readonly type: 'unchanged'
+      readonly requestedAt: ClockReading
+      readonly serverSeconds: number
+    }
+  | { readonly type: 'read'; readonly requestedAt: ClockReading; readonly list: ReadList }
   | { readonly type: 'failed'; readonly code: DenylistFailureCode }
 )
 
@@ -41,51 +45,51 @@ const FRESH_MS = 1500
 /** The version of a list that was never written. */
 export const NO_VERSION: ListVersion = { number: 0, nonce: '' }
 
-export const COLD: Life = {
-  held: NOTHING_HELD,
+export const INITIAL_STATE: ListState = {
+  local: NO_ENTRIES,
   nextEndAt: Number.POSITIVE_INFINITY,
   version: NO_VERSION,
   highestNumber: 0,
   confirmedAt: undefined,
-  trouble: undefined,
-  state: 'cold',
+  lastFailure: undefined,
+  freshness: 'cold',
 }
 
 /** The state after an event. Entries expire only here, by the server's time. */
-export function advance(life: Life, event: LifeEvent, maxStaleSeconds: number): Life {
-  const after = applied(life, event)
-  return { ...after, state: stateOf(after, event.at, maxStaleSeconds) }
+export function advance(state: ListState, event: ListEvent, maxStaleSeconds: number): ListState {
+  const after = applied(state, event)
+  return { ...after, freshness: freshnessAt(after, event.at, maxStaleSeconds) }
 }
 
-function applied(life: Life, event: LifeEvent): Life {
+function applied(state: ListState, event: ListEvent): ListState {
   switch (event.type) {
     case 'failed':
-      return { ...life, trouble: event.code }
+      return { ...state, lastFailure: event.code }
     case 'unchanged': {
-      const confirmed = { ...life, confirmedAt: event.askedAt, trouble: undefined }
-      if (event.serverSeconds < life.nextEndAt) return confirmed
-      return { ...confirmed, ...holding(withoutEnded(life.held, event.serverSeconds)) }
+      const confirmed = { ...state, confirmedAt: event.requestedAt, lastFailure: undefined }
+      if (event.serverSeconds < state.nextEndAt) return confirmed
+      return { ...confirmed, ...withLocal(withoutEnded(state.local, event.serverSeconds)) }
     }
     case 'read': {
-      const { askedAt, list } = event
+      const { requestedAt, list } = event
       return {
-        ...life,
-        ...holding(merge(life.held, list)),
+        ...state,
+        ...withLocal(merge(state.local, list)),
         version: list.version,
-        highestNumber: highestOf(life, list),
-        confirmedAt: askedAt,
-        trouble: undefined,
+        highestNumber: highestOf(state, list),
+        confirmedAt: requestedAt,
+        lastFailure: undefined,
       }
     }
   }
 }
 
-const holding = (held: Holding): Pick<Life, 'held' | 'nextEndAt'> => ({
-  held,
-  nextEndAt: nextEndOf(held),
+const withLocal = (local: LocalEntries): Pick<ListState, 'local' | 'nextEndAt'> => ({
+  local,
+  nextEndAt: nextEndOf(local),
 })
 
-function highestOf({ highestNumber }: Life, { version, entries }: ReadList): number {
+function highestOf({ highestNumber }: ListState, { version, entries }: ReadList): number {
   let highest = Math.max(highestNumber, version.number)
   for (const { number } of entries.values()) if (number > highest) highest = number
   return highest
@@ -94,9 +98,9 @@ function highestOf({ highestNumber }: Life, { version, entries }: ReadList): num
 export const isSameVersion = (one: ListVersion, other: ListVersion): boolean =>
   one.number === other.number && one.nonce === other.nonce
 
-export function stateOf(
-  { confirmedAt }: Pick<Life, 'confirmedAt'>,
-  now: Moment,
+export function freshnessAt(
+  { confirmedAt }: Pick<ListState, 'confirmedAt'>,
+  now: ClockReading,
   maxStaleSeconds: number,
 ): DenylistState {
   if (confirmedAt === undefined) return 'cold'
@@ -107,72 +111,76 @@ export function stateOf(
 
 /** Milliseconds since the epoch until which the list is known, unless the wall clock is set back. */
 export function knownUntil(
-  { confirmedAt }: Pick<Life, 'confirmedAt'>,
-  now: Moment,
+  { confirmedAt }: Pick<ListState, 'confirmedAt'>,
+  now: ClockReading,
   maxStaleSeconds: number,
 ): number {
   if (confirmedAt === undefined) return Number.NEGATIVE_INFINITY
   return now.wallMs + maxStaleSeconds * 1000 - elapsedMs(confirmedAt, now)
 }
 
-export function healthOf(life: Life, now: Moment, maxStaleSeconds: number): DenylistHealth {
-  const { held, version, confirmedAt, trouble } = life
+export function healthOf(
+  state: ListState,
+  now: ClockReading,
+  maxStaleSeconds: number,
+): DenylistHealth {
+  const { local, version, confirmedAt, lastFailure } = state
   return {
-    state: stateOf(life, now, maxStaleSeconds),
-    entries: held.entries.size,
+    state: freshnessAt(state, now, maxStaleSeconds),
+    entries: local.entries.size,
     version: version.number,
     ...(confirmedAt !== undefined && { ageSeconds: elapsedMs(confirmedAt, now) / 1000 }),
-    ...(held.kept.size > 0 && { regressed: true }),
-    ...(trouble !== undefined && { lastError: trouble }),
+    ...(local.retained.size > 0 && { regressed: true }),
+    ...(lastFailure !== undefined && { lastError: lastFailure }),
   }
 }
 
 /** The events of a transition from one state to the next. */
-export function tidings(before: Life, after: Life): readonly DenylistEvent[] {
-  return [...tidingsOfList(before, after), ...tidingsOfAge(before, after)]
+export function eventsBetween(before: ListState, after: ListState): readonly DenylistEvent[] {
+  return [...listEvents(before, after), ...freshnessEvents(before, after)]
 }
 
-function* tidingsOfList(before: Life, after: Life): Generator<DenylistEvent> {
+function* listEvents(before: ListState, after: ListState): Generator<DenylistEvent> {
   if (!isSameVersion(before.version, after.version)) {
-    const added = countMissing(after.held, before.held)
-    const removed = countMissing(before.held, after.held)
+    const added = countMissing(after.local, before.local)
+    const removed = countMissing(before.local, after.local)
     yield { type: 'changed', version: after.version.number, added, removed }
   }
-  const kept = after.held.kept.size
-  if (kept > before.held.kept.size) yield { type: 'regressed', kept }
+  const kept = after.local.retained.size
+  if (kept > before.local.retained.size) yield { type: 'regressed', kept }
 }
 
-function countMissing({ entries }: Holding, there: Holding): number {
+function countMissing({ entries }: LocalEntries, there: LocalEntries): number {
   let count = 0
   for (const target of entries.keys()) if (!there.entries.has(target)) count += 1
   return count
 }
 
-function* tidingsOfAge(before: Life, after: Life): Generator<DenylistEvent> {
-  const { state, trouble } = after
-  if (state === before.state) return
-  if ((state === 'stale' || state === 'expired') && trouble !== undefined) {
-    yield { type: state, reason: trouble }
+function* freshnessEvents(before: ListState, after: ListState): Generator<DenylistEvent> {
+  const { freshness, lastFailure } = after
+  if (freshness === before.freshness) return
+  if ((freshness === 'stale' || freshness === 'expired') && lastFailure !== undefined) {
+    yield { type: freshness, reason: lastFailure }
   }
-  if (state === 'fresh' && before.state !== 'cold') yield { type: 'recovered' }
+  if (freshness === 'fresh' && before.freshness !== 'cold') yield { type: 'recovered' }
 }
 
 /**
  * A moment on both clocks. The monotonic one may stand still while the machine sleeps, the wall clock
  * may be set back.
  */
-export interface Moment {
+export interface ClockReading {
   /** Milliseconds since the epoch. */
   readonly wallMs: number
   /** Milliseconds since the process began. */
   readonly monotonicMs: number
 }
 
-export const currentMoment = (): Moment => ({
+export const readClocks = (): ClockReading => ({
   wallMs: Date.now(),
   monotonicMs: performance.now(),
 })
 
 /** How long ago it was, by the clock that says more. */
-const elapsedMs = (since: Moment, now: Moment): number =>
+const elapsedMs = (since: ClockReading, now: ClockReading): number =>
   Math.max(0, now.wallMs - since.wallMs, now.monotonicMs - since.monotonicMs)

@@ -1,65 +1,68 @@
 import { announceDenylist } from '../../base/decision/denylist-event.js'
 import {
   advance,
-  COLD,
-  currentMoment,
+  eventsBetween,
+  freshnessAt,
   healthOf,
+  INITIAL_STATE,
   knownUntil,
-  type Life,
-  type LifeEvent,
-  stateOf,
-  tidings,
+  type ListEvent,
+  type ListState,
+  readClocks,
 } from './list-state.js'
 import type { DeniedLists, DenylistHealth } from './live-denylist.js'
-import type { HeldEntry } from './merge-entries.js'
+import type { LocalEntry } from './merge-entries.js'
 
 /** The decision while the list was never read, or not for `maxStaleSeconds`. */
 export type WhenUnknown = 'refuse' | 'accept'
 
-export interface HeldListOptions {
+export interface LocalDenylistOptions {
   readonly maxStaleSeconds: number
   readonly whenUnknown: WhenUnknown
 }
 
 /** The list of one receiver in memory: what has happened to it goes in, what is denied comes out. */
-export interface HeldList {
-  readonly life: Life
-  apply(event: LifeEvent): void
+export interface LocalDenylist {
+  readonly state: ListState
+  apply(event: ListEvent): void
   /** `undefined` when it is not known and requests are to be refused. */
   lists(issuer: string): DeniedLists | undefined
   isKnown(): boolean
   health(): DenylistHealth
 }
 
-export function createHeldList({ maxStaleSeconds, whenUnknown }: HeldListOptions): HeldList {
-  const isRefusing = whenUnknown === 'refuse'
-  let life = COLD
+export function createLocalDenylist({
+  maxStaleSeconds,
+  whenUnknown,
+}: LocalDenylistOptions): LocalDenylist {
+  const refusesUnknown = whenUnknown === 'refuse'
+  let life = INITIAL_STATE
   let byIssuer: ReadonlyMap<string, DeniedLists> = new Map()
   let knownUntilMs = Number.NEGATIVE_INFINITY
 
   function isKnown(): boolean {
-    const state = stateOf(life, currentMoment(), maxStaleSeconds)
+    const state = freshnessAt(life, readClocks(), maxStaleSeconds)
     return state === 'fresh' || state === 'stale'
   }
 
   return {
-    get life() {
+    get state() {
       return life
     },
     apply(event) {
       const before = life
       life = advance(before, event, maxStaleSeconds)
-      if (life.held !== before.held) byIssuer = listsByIssuer(life.held.entries.values())
+      if (life.local !== before.local) byIssuer = listsByIssuer(life.local.entries.values())
       knownUntilMs = knownUntil(life, event.at, maxStaleSeconds)
-      announceDenylist(() => tidings(before, life))
+      announceDenylist(() => eventsBetween(before, life))
     },
     lists(issuer) {
       // Each request pays for this: it reads one clock. Both count at each look.
-      if (isRefusing && Date.now() > knownUntilMs) return undefined
+      if (refusesUnknown && Date.now() > knownUntilMs) return undefined
       return byIssuer.get(issuer) ?? NOTHING_DENIED
     },
     isKnown,
-    health: () => healthOf(life, currentMoment(), maxStaleSeconds),
+    health: () => healthOf(life, readClocks(), maxStaleSeconds),
   }
 }
 
@@ -70,7 +73,7 @@ const NOTHING_DENIED: DeniedLists = Object.freeze({
   tokenIds: new Set<string>(),
 })
 
-interface Draft {
+interface MutableLists {
   readonly callers: Set<string>
   readonly keys: Set<string>
   readonly tokenIds: Set<string>
@@ -78,8 +81,8 @@ interface Draft {
 }
 
 /** The denied tokens of each issuer. */
-function listsByIssuer(entries: Iterable<HeldEntry>): ReadonlyMap<string, DeniedLists> {
-  const lists = new Map<string, Draft>()
+function listsByIssuer(entries: Iterable<LocalEntry>): ReadonlyMap<string, DeniedLists> {
+  const lists = new Map<string, MutableLists>()
   for (const entry of entries) {
     let draft = lists.get(entry.issuer)
     if (draft === undefined) {
@@ -92,18 +95,18 @@ function listsByIssuer(entries: Iterable<HeldEntry>): ReadonlyMap<string, Denied
   return lists
 }
 
-function add(draft: Draft, { kind, value, issuedBefore }: HeldEntry): void {
+function add(lists: MutableLists, { kind, value, issuedBefore }: LocalEntry): void {
   switch (kind) {
     case 'caller':
-      draft.callers.add(value)
+      lists.callers.add(value)
       break
     case 'key':
-      draft.keys.add(value)
+      lists.keys.add(value)
       break
     case 'token':
-      draft.tokenIds.add(value)
+      lists.tokenIds.add(value)
       break
     case 'issued-before':
-      draft.issuedBefore = issuedBefore
+      lists.issuedBefore = issuedBefore
   }
 }

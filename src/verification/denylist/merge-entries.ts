@@ -1,7 +1,7 @@
 import type { DeniedKind } from './denylist-entry.js'
 
 /** An entry as receivers hold it. */
-export interface HeldEntry {
+export interface LocalEntry {
   readonly issuer: string
   readonly kind: DeniedKind
   /** Empty for a cut-off. */
@@ -20,70 +20,70 @@ export interface ListVersion {
   readonly nonce: string
 }
 
-/** The list as it was read. Entries and marks are named by their target. */
+/** The list as it was read. Entries and tombstones are named by their target. */
 export interface ReadList {
   readonly version: ListVersion
   /** The server's time, in seconds since the epoch. */
   readonly serverSeconds: number
-  readonly entries: ReadonlyMap<string, HeldEntry>
+  readonly entries: ReadonlyMap<string, LocalEntry>
   /** The number of the version that allowed a target. */
-  readonly marks: ReadonlyMap<string, number>
+  readonly tombstones: ReadonlyMap<string, number>
 }
 
 /** The entries that a receiver holds. */
-export interface Holding {
-  readonly entries: ReadonlyMap<string, HeldEntry>
+export interface LocalEntries {
+  readonly entries: ReadonlyMap<string, LocalEntry>
   /** The targets whose entry the list lacks, or has with an earlier end or cut-off. */
-  readonly kept: ReadonlySet<string>
+  readonly retained: ReadonlySet<string>
 }
 
-const NONE_KEPT: ReadonlySet<string> = new Set()
+const NONE_RETAINED: ReadonlySet<string> = new Set()
 
-export const NOTHING_HELD: Holding = { entries: new Map(), kept: NONE_KEPT }
+export const NO_ENTRIES: LocalEntries = { entries: new Map(), retained: NONE_RETAINED }
 
 /**
  * Takes in a list. What is held goes only at its end or by a mark that is newer than it, never because
  * the list lacks it: a failover may have lost it. So an older entry that lasts as long makes it no older.
  */
-export function merge(held: Holding, list: ReadList): Holding {
-  const entries = new Map<string, HeldEntry>()
-  const kept = new Set<string>()
+export function merge(local: LocalEntries, list: ReadList): LocalEntries {
+  const entries = new Map<string, LocalEntry>()
+  const retained = new Set<string>()
   for (const [target, entry] of list.entries) {
     if (entry.endsAt > list.serverSeconds) entries.set(target, entry)
   }
-  for (const [target, entry] of held.entries) {
+  for (const [target, entry] of local.entries) {
     if (entry.endsAt <= list.serverSeconds) continue
-    if (entry.number < (list.marks.get(target) ?? 0)) continue
+    if (entry.number < (list.tombstones.get(target) ?? 0)) continue
     const listed = entries.get(target)
     const isCovered = listed !== undefined && covers(listed, entry)
     if (isCovered && listed.number >= entry.number) continue
     entries.set(target, listed === undefined ? entry : latestOf(listed, entry))
-    if (!isCovered) kept.add(target)
+    if (!isCovered) retained.add(target)
   }
-  return { entries, kept: kept.size === 0 ? NONE_KEPT : kept }
+  return { entries, retained: retained.size === 0 ? NONE_RETAINED : retained }
 }
 
-const covers = (listed: HeldEntry, held: HeldEntry): boolean =>
-  listed.endsAt >= held.endsAt && listed.issuedBefore >= held.issuedBefore
+const covers = (listed: LocalEntry, local: LocalEntry): boolean =>
+  listed.endsAt >= local.endsAt && listed.issuedBefore >= local.issuedBefore
 
-const latestOf = (listed: HeldEntry, held: HeldEntry): HeldEntry => ({
+const latestOf = (listed: LocalEntry, local: LocalEntry): LocalEntry => ({
   ...listed,
-  issuedBefore: Math.max(listed.issuedBefore, held.issuedBefore),
-  number: Math.max(listed.number, held.number),
-  endsAt: Math.max(listed.endsAt, held.endsAt),
+  issuedBefore: Math.max(listed.issuedBefore, local.issuedBefore),
+  number: Math.max(listed.number, local.number),
+  endsAt: Math.max(listed.endsAt, local.endsAt),
 })
 
 /** The entries that have not expired; the same value if none has. */
-export function withoutEnded(held: Holding, serverSeconds: number): Holding {
-  const left = [...held.entries].filter(([, { endsAt }]) => endsAt > serverSeconds)
-  if (left.length === held.entries.size) return held
-  const entries = new Map(left)
-  const kept = [...held.kept].filter((target) => entries.has(target))
-  return { entries, kept: kept.length === 0 ? NONE_KEPT : new Set(kept) }
+export function withoutEnded(local: LocalEntries, serverSeconds: number): LocalEntries {
+  const remaining = [...local.entries].filter(([, { endsAt }]) => endsAt > serverSeconds)
+  if (remaining.length === local.entries.size) return local
+  const entries = new Map(remaining)
+  const retained = [...local.retained].filter((target) => entries.has(target))
+  return { entries, retained: retained.length === 0 ? NONE_RETAINED : new Set(retained) }
 }
 
 /** When the next entry ends; infinite if none does. */
-export function nextEndOf({ entries }: Holding): number {
+export function nextEndOf({ entries }: LocalEntries): number {
   let next = Number.POSITIVE_INFINITY
   for (const { endsAt } of entries.values()) if (endsAt < next) next = endsAt
   return next

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { keepLease } from '../../../src/idempotency/leased/lease.js'
+import { startLease } from '../../../src/idempotency/leased/lease.js'
 
 const LEASE_MS = 3000
 
@@ -7,7 +7,7 @@ describe('A lease', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
   const keep = (renew: () => Promise<boolean>, maxRunMs = 60_000) =>
-    keepLease({ leaseMs: LEASE_MS, maxRunMs }, performance.now(), renew)
+    startLease({ leaseMs: LEASE_MS, maxRunMs }, performance.now(), renew)
 
   it('is renewed three times in its length, for as long as it is not stopped', async () => {
     const renew = vi.fn(async () => true)
@@ -15,7 +15,7 @@ describe('A lease', () => {
     await vi.advanceTimersByTimeAsync(10 * LEASE_MS)
     expect(renew).toHaveBeenCalledTimes(30)
     expect(lease.signal.aborted).toBe(false)
-    lease.stop()
+    lease.stopRenewing()
     await vi.advanceTimersByTimeAsync(10 * LEASE_MS)
     expect(renew).toHaveBeenCalledTimes(30)
     expect(lease.signal.aborted).toBe(false)
@@ -28,10 +28,10 @@ describe('A lease', () => {
     const asked = renew.mock.calls.length
     expect(lease.signal.aborted).toBe(true)
     expect(vi.getTimerCount()).toBe(0)
-    lease.flow()
+    lease.stream()
     await vi.advanceTimersByTimeAsync(LEASE_MS)
     expect(renew.mock.calls.length).toBeGreaterThan(asked)
-    lease.stop()
+    lease.stopRenewing()
     expect(vi.getTimerCount()).toBe(0)
   })
 
@@ -82,7 +82,7 @@ describe('A lease', () => {
     await vi.advanceTimersByTimeAsync(3 * LEASE_MS)
     expect(stuck.signal.aborted).toBe(true)
     const flowing = keep(async () => true, LEASE_MS)
-    flowing.flow()
+    flowing.stream()
     await vi.advanceTimersByTimeAsync(10 * LEASE_MS)
     expect(flowing.signal.aborted).toBe(false)
   })

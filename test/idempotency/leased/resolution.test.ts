@@ -8,7 +8,11 @@ import {
   settle,
 } from '../../../src/idempotency/leased/record.js'
 import type { RecordView, Resolution } from '../../../src/idempotency/leased/record-view.js'
-import { type Finding, resolve, viewOf } from '../../../src/idempotency/leased/resolution.js'
+import {
+  type InspectedRecord,
+  resolve,
+  viewOf,
+} from '../../../src/idempotency/leased/resolution.js'
 
 const NOW = 1000
 const DAY_MS = 86_400_000
@@ -30,17 +34,17 @@ function recordAfter(ending?: Ending, run = RUN): IdempotencyRecord {
 }
 
 const found = (
-  record: Finding['record'],
+  record: InspectedRecord['record'],
   { now = NOW, isResultReadable = true } = {},
-): Finding => ({ record, now, isResultReadable })
+): InspectedRecord => ({ record, now, isResultReadable })
 
 const UNREADABLE = { state: 'unreadable', leastFence: 77, expiresAt: NOW + 60_000 } as const
 
-const resolveAs = (finding: Finding, as: Resolution, fence = RUN.fence) =>
+const resolveAs = (finding: InspectedRecord, as: Resolution, fence = RUN.fence) =>
   resolve(finding, { fence, as, owner: 'operator' })
 
 describe('what an operator is shown', () => {
-  test.each<[string, Finding, Partial<RecordView>]>([
+  test.each<[string, InspectedRecord, Partial<RecordView>]>([
     ['running', found(recordAfter()), { leaseLeftMs: 100, expiresInMs: 5100 }],
     ['abandoned', found(recordAfter(), { now: NOW + 100 }), { expiresInMs: 5000 }],
     ['abandoned', found(recordAfter({ type: 'abandoned' })), { expiresInMs: 5000 }],
@@ -116,7 +120,7 @@ describe('what an operator can end', () => {
     isResultReadable: false,
   })
 
-  test.each<[string, Finding, boolean, boolean]>([
+  test.each<[string, InspectedRecord, boolean, boolean]>([
     ['is running', found(recordAfter()), false, false],
     ['is abandoned', found(abandoned), true, true],
     ['has lost its lease', found(recordAfter(), { now: NOW + 100 }), true, true],

@@ -9,7 +9,7 @@ import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createTakeBacks } from '../../../src/stores/redis/store/compensation.js'
+import { createCompensation } from '../../../src/stores/redis/store/compensation.js'
 import { startRedis } from '../../support/redis.js'
 import { startTcpProxy } from '../../support/tcp-proxy.js'
 import { until } from '../../support/until.js'
@@ -114,7 +114,7 @@ describe('what is to be taken back', () => {
   test('is tried again in the context in which the store was made', async () => {
     const tried: (string | undefined)[] = []
     const takeBacks = inMaker(() =>
-      createTakeBacks(async () => {
+      createCompensation(async () => {
         tried.push(context.getStore()?.name)
         if (tried.length < 4) throw new Error('down')
       }),

@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import {
   advance,
-  COLD,
+  eventsBetween,
+  freshnessAt,
   healthOf,
-  type Life,
-  type LifeEvent,
-  stateOf,
-  tidings,
+  INITIAL_STATE,
+  type ListEvent,
+  type ListState,
 } from '../../../src/verification/denylist/list-state.js'
-import type { HeldEntry, ReadList } from '../../../src/verification/denylist/merge-entries.js'
+import type { LocalEntry, ReadList } from '../../../src/verification/denylist/merge-entries.js'
 import { caller, MAX_STALE_SECONDS, momentAt, START_SECONDS } from './story.js'
 
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 2000)
@@ -45,7 +45,7 @@ const anyStory = storyOf(fc.oneof(writing, looking, losing))
 interface Copy {
   number: number
   nonce: string
-  entries: Map<string, HeldEntry>
+  entries: Map<string, LocalEntry>
   marks: Map<string, number>
 }
 
@@ -68,7 +68,7 @@ function modelServer() {
       version: { number: state.number, nonce: state.nonce },
       serverSeconds: secondsAt(atMs),
       entries: new Map(state.entries),
-      marks: new Map(state.marks),
+      tombstones: new Map(state.marks),
     }),
     take(step: Step, atMs: number, highestReported: number): void {
       if (step.type === 'deny') {
@@ -94,9 +94,9 @@ function modelServer() {
 }
 
 interface Scene {
-  readonly before: Life
-  readonly now: Life
-  readonly event: LifeEvent
+  readonly before: ListState
+  readonly now: ListState
+  readonly event: ListEvent
   readonly list: ReadList
   readonly atMs: number
   readonly step: Step
@@ -105,7 +105,7 @@ interface Scene {
 /** Tells a story to a receiver, and looks at each step that reaches it. */
 function tell(story: readonly (readonly [number, Step])[], see: (scene: Scene) => void): void {
   const server = modelServer()
-  let life = COLD
+  let life = INITIAL_STATE
   let atMs = 0
   for (const [gap, step] of story) {
     atMs += gap
@@ -122,15 +122,15 @@ function tell(story: readonly (readonly [number, Step])[], see: (scene: Scene) =
 function eventOf(
   step: Step,
   list: ReadList,
-  { life, atMs }: { life: Life; atMs: number },
-): LifeEvent {
+  { life, atMs }: { life: ListState; atMs: number },
+): ListEvent {
   const at = momentAt(atMs)
   if (step.type === 'miss') return { type: 'failed', at, code: 'timeout' }
   const { version, serverSeconds } = list
   const isKnown = version.number === life.version.number && version.nonce === life.version.nonce
   return isKnown && life.confirmedAt !== undefined
-    ? { type: 'unchanged', at, askedAt: at, serverSeconds }
-    : { type: 'read', at, askedAt: at, list }
+    ? { type: 'unchanged', at, requestedAt: at, serverSeconds }
+    : { type: 'read', at, requestedAt: at, list }
 }
 
 function inEvery(story: typeof anyStory, look: () => (scene: Scene) => void): void {
@@ -142,10 +142,10 @@ function inEvery(story: typeof anyStory, look: () => (scene: Scene) => void): vo
 
 it('what is held goes only at its end or by a newer mark, whatever the server loses', () => {
   inEvery(anyStory, () => ({ before, now, list }) => {
-    for (const [name, entry] of before.held.entries) {
-      const left = now.held.entries.get(name)
+    for (const [name, entry] of before.local.entries) {
+      const left = now.local.entries.get(name)
       const hasEnded = entry.endsAt <= list.serverSeconds
-      const isAllowed = entry.number < (list.marks.get(name) ?? 0)
+      const isAllowed = entry.number < (list.tombstones.get(name) ?? 0)
       if (hasEnded || isAllowed) continue
       expect(left?.endsAt).toBeGreaterThanOrEqual(entry.endsAt)
       expect(left?.number).toBeGreaterThanOrEqual(entry.number)
@@ -157,7 +157,7 @@ it('whatever the list has is held, unless it has ended', () => {
   inEvery(anyStory, () => ({ now, event, list }) => {
     if (event.type !== 'read') return
     for (const [name, entry] of list.entries) {
-      if (entry.endsAt > list.serverSeconds) expect(now.held.entries.has(name)).toBe(true)
+      if (entry.endsAt > list.serverSeconds) expect(now.local.entries.has(name)).toBe(true)
     }
   })
 })
@@ -166,8 +166,8 @@ it('on a server that loses nothing, exactly what is listed is held', () => {
   inEvery(intactStory, () => ({ now, event, list }) => {
     if (event.type === 'failed') return
     const live = [...list.entries].filter(([, { endsAt }]) => endsAt > list.serverSeconds)
-    expect(new Map(live)).toEqual(now.held.entries)
-    expect(now.held.kept.size).toBe(0)
+    expect(new Map(live)).toEqual(now.local.entries)
+    expect(now.local.retained.size).toBe(0)
   })
 })
 
@@ -179,11 +179,11 @@ it('an allow ends what is held, whatever the server has lost before', () => {
         [1, { type: 'allow', target: allowed }],
         [1, { type: 'look' }],
       ]
-      let last = COLD
+      let last = INITIAL_STATE
       tell([...steps, ...ending], (scene) => {
         last = scene.now
       })
-      expect(last.held.entries.has(allowed)).toBe(false)
+      expect(last.local.entries.has(allowed)).toBe(false)
     }),
     { numRuns: RUNS },
   )
@@ -192,7 +192,7 @@ it('an allow ends what is held, whatever the server has lost before', () => {
 it('a failure changes nothing that is held, and nothing of its age', () => {
   inEvery(anyStory, () => ({ before, now, event }) => {
     if (event.type !== 'failed') return
-    expect(now.held).toBe(before.held)
+    expect(now.local).toBe(before.local)
     expect(now.confirmedAt).toBe(before.confirmedAt)
     expect(now.version).toBe(before.version)
   })
@@ -201,11 +201,11 @@ it('a failure changes nothing that is held, and nothing of its age', () => {
 it('no entry that has ended is held after an answer', () => {
   inEvery(anyStory, () => ({ now, event, list }) => {
     if (event.type === 'failed') return
-    for (const { endsAt } of now.held.entries.values()) {
+    for (const { endsAt } of now.local.entries.values()) {
       expect(endsAt).toBeGreaterThan(list.serverSeconds)
     }
     expect(now.nextEndAt).toBe(
-      Math.min(...[...now.held.entries.values()].map(({ endsAt }) => endsAt)),
+      Math.min(...[...now.local.entries.values()].map(({ endsAt }) => endsAt)),
     )
   })
 })
@@ -213,13 +213,13 @@ it('no entry that has ended is held after an answer', () => {
 it('its health says what it is, as JSON too', () => {
   inEvery(anyStory, () => ({ now, list, atMs }) => {
     const health = healthOf(now, momentAt(atMs), MAX_STALE_SECONDS)
-    expect(health.state).toBe(stateOf(now, momentAt(atMs), MAX_STALE_SECONDS))
-    expect(health.entries).toBe(now.held.entries.size)
-    const lacks = [...now.held.entries].some(([name, { endsAt }]) => {
+    expect(health.state).toBe(freshnessAt(now, momentAt(atMs), MAX_STALE_SECONDS))
+    expect(health.entries).toBe(now.local.entries.size)
+    const lacks = [...now.local.entries].some(([name, { endsAt }]) => {
       const listed = list.entries.get(name)
       return listed === undefined || listed.endsAt < endsAt
     })
-    if (now.trouble === undefined) expect(health.regressed === true).toBe(lacks)
+    if (now.lastFailure === undefined) expect(health.regressed === true).toBe(lacks)
     expect(JSON.parse(JSON.stringify(health))).toEqual(health)
   })
 })
@@ -228,7 +228,7 @@ it('what is told goes from good to bad and back, step by step', () => {
   inEvery(anyStory, () => {
     let isBad = false
     return ({ before, now }) => {
-      for (const { type } of tidings(before, now)) {
+      for (const { type } of eventsBetween(before, now)) {
         if (type === 'stale' || type === 'expired') isBad = true
         if (type !== 'recovered') continue
         expect(isBad).toBe(true)

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import {
-  COLD,
+  eventsBetween,
+  freshnessAt,
   healthOf,
-  type LifeEvent,
-  stateOf,
-  tidings,
+  INITIAL_STATE,
+  type ListEvent,
 } from '../../../src/verification/denylist/list-state.js'
 import {
   caller,
@@ -19,8 +19,8 @@ import {
   unchanged,
 } from './story.js'
 
-const stateAt = (life: typeof COLD, atMs: number): string =>
-  stateOf(life, momentAt(atMs), MAX_STALE_SECONDS)
+const stateAt = (life: typeof INITIAL_STATE, atMs: number): string =>
+  freshnessAt(life, momentAt(atMs), MAX_STALE_SECONDS)
 
 describe('its state', () => {
   it('is cold until the first list, however often it could not be read', () => {
@@ -42,20 +42,20 @@ describe('its state', () => {
   it('counts the time for which only the wall clock went on, as in a machine that slept', () => {
     const life = lived(read(listOf(1)))
     const woken = { ...momentAt(100), wallMs: momentAt(60_000).wallMs }
-    expect(stateOf(life, woken, MAX_STALE_SECONDS)).toBe('expired')
+    expect(freshnessAt(life, woken, MAX_STALE_SECONDS)).toBe('expired')
   })
 
   it('counts the time for which the wall clock was set back', () => {
     const life = lived(read(listOf(1)))
     const setBack = { ...momentAt(60_000), wallMs: momentAt(-3_600_000).wallMs }
-    expect(stateOf(life, setBack, MAX_STALE_SECONDS)).toBe('expired')
+    expect(freshnessAt(life, setBack, MAX_STALE_SECONDS)).toBe('expired')
   })
 
   it('an answer that comes after the machine slept confirms what was when it was asked', () => {
     const answer = { ...unchanged(0), at: momentAt(60_000) }
-    expect(lived(read(listOf(1)), answer).state).toBe('expired')
+    expect(lived(read(listOf(1)), answer).freshness).toBe('expired')
     const list = { ...read(listOf(1)), at: momentAt(60_000) }
-    expect(lived(list).state).toBe('expired')
+    expect(lived(list).freshness).toBe('expired')
   })
 })
 
@@ -85,7 +85,11 @@ describe('an end', () => {
 
 describe('its health', () => {
   it('is that of a receiver which has read nothing', () => {
-    expect(healthOf(COLD, momentAt(0), 10)).toEqual({ state: 'cold', entries: 0, version: 0 })
+    expect(healthOf(INITIAL_STATE, momentAt(0), 10)).toEqual({
+      state: 'cold',
+      entries: 0,
+      version: 0,
+    })
     expect(healthOf(lived(failed(0)), momentAt(0), 10)).toMatchObject({ lastError: 'timeout' })
   })
 
@@ -125,8 +129,8 @@ it('remembers the highest number that it has seen, of a version or an entry', ()
 })
 
 describe('what is told', () => {
-  const told = (...events: readonly LifeEvent[]): unknown =>
-    tidings(lived(...events.slice(0, -1)), lived(...events))
+  const told = (...events: readonly ListEvent[]): unknown =>
+    eventsBetween(lived(...events.slice(0, -1)), lived(...events))
 
   it('is nothing at first, if nothing was ever written', () => {
     expect(told(read(listOf(0, {}, { version: { number: 0, nonce: '' } })))).toEqual([])
@@ -135,7 +139,7 @@ describe('what is told', () => {
   it('is a change, with what came and what went', () => {
     const before = read(listOf(1, { a: caller(), b: caller() }))
     expect(told(before)).toEqual([{ type: 'changed', version: 1, added: 2, removed: 0 }])
-    const next = listOf(2, { b: caller(), c: caller() }, { marks: new Map([['a', 2]]) })
+    const next = listOf(2, { b: caller(), c: caller() }, { tombstones: new Map([['a', 2]]) })
     expect(told(before, read(next))).toEqual([
       { type: 'changed', version: 2, added: 1, removed: 1 },
     ])

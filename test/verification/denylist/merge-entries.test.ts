@@ -1,34 +1,34 @@
 import { describe, expect, it } from 'vitest'
 import {
-  type Holding,
+  type LocalEntries,
   merge,
-  NOTHING_HELD,
+  NO_ENTRIES,
 } from '../../../src/verification/denylist/merge-entries.js'
 import { caller, listOf, START_SECONDS } from './story.js'
 
 const END = START_SECONDS + 60
-const holding = (number: number, entry = caller({ number })): Holding =>
-  merge(NOTHING_HELD, listOf(number, { a: entry }))
-const allowedAt = (number: number) => ({ marks: new Map([['a', number]]) })
+const holding = (number: number, entry = caller({ number })): LocalEntries =>
+  merge(NO_ENTRIES, listOf(number, { a: entry }))
+const allowedAt = (number: number) => ({ tombstones: new Map([['a', number]]) })
 
 describe('what is held', () => {
   it('stays when the list lacks it', () => {
-    const { entries, kept } = merge(holding(5), listOf(6))
+    const { entries, retained: kept } = merge(holding(5), listOf(6))
     expect([...entries.keys()]).toEqual(['a'])
     expect([...kept]).toEqual(['a'])
   })
 
   it('goes by a mark that is newer', () => {
-    expect(merge(holding(5), listOf(6, {}, allowedAt(6)))).toEqual(NOTHING_HELD)
+    expect(merge(holding(5), listOf(6, {}, allowedAt(6)))).toEqual(NO_ENTRIES)
   })
 
   it('stays with a mark that is older: it was denied again', () => {
-    expect(merge(holding(5), listOf(6, {}, allowedAt(4))).kept.size).toBe(1)
+    expect(merge(holding(5), listOf(6, {}, allowedAt(4))).retained.size).toBe(1)
   })
 
   it('is kept no longer once the list has it again', () => {
     const regressed = merge(holding(5), listOf(6))
-    expect(merge(regressed, listOf(7, { a: caller({ number: 7 }) })).kept.size).toBe(0)
+    expect(merge(regressed, listOf(7, { a: caller({ number: 7 }) })).retained.size).toBe(0)
   })
 
   it('goes at its end although the list lacks it', () => {
@@ -37,7 +37,7 @@ describe('what is held', () => {
   })
 
   it('keeps its later end against a list that has lost it', () => {
-    const { entries, kept } = merge(
+    const { entries, retained: kept } = merge(
       holding(5),
       listOf(6, { a: caller({ number: 6, endsAt: END }) }),
     )
@@ -47,7 +47,7 @@ describe('what is held', () => {
 
   it('takes the earlier end of what was allowed and denied again', () => {
     const list = listOf(7, { a: caller({ number: 7, endsAt: END }) }, allowedAt(6))
-    const { entries, kept } = merge(holding(5), list)
+    const { entries, retained: kept } = merge(holding(5), list)
     expect(entries.get('a')?.endsAt).toBe(END)
     expect(kept.size).toBe(0)
   })
@@ -56,7 +56,7 @@ describe('what is held', () => {
     const cutOff = { kind: 'issued-before', value: '' } as const
     const held = holding(5, caller({ ...cutOff, number: 5, issuedBefore: 200 }))
     const list = listOf(6, { a: caller({ ...cutOff, number: 6, issuedBefore: 100, endsAt: END }) })
-    const { entries, kept } = merge(held, list)
+    const { entries, retained: kept } = merge(held, list)
     expect(entries.get('a')?.issuedBefore).toBe(200)
     expect(kept.size).toBe(1)
   })
@@ -69,7 +69,7 @@ describe('what is held', () => {
 
   it('keeps its higher number against an older entry that lasts as long, and is listed all the same', () => {
     const held = merge(holding(9), listOf(6, { a: caller({ number: 6 }) }))
-    expect(held.kept.size).toBe(0)
+    expect(held.retained.size).toBe(0)
     // Another replica has the mark that was older than what is held.
     expect(merge(held, listOf(7, {}, allowedAt(7))).entries.size).toBe(1)
     expect(merge(held, listOf(10, {}, allowedAt(10))).entries.size).toBe(0)

@@ -4,9 +4,9 @@ export type Client = Redis | Cluster
 
 const MAX_RECONNECT_DELAY_MS = 500
 /** The extra time for a server to send anything, after the last caller has timed out. */
-const PATIENCE_MS = 1000
+const STALL_MARGIN_MS = 1000
 /** Opening a connection, including TLS, may take longer than a reply. */
-const CONNECT_PATIENCE_MS = 1500
+const CONNECT_MARGIN_MS = 1500
 const MAX_CONNECT_TIMEOUT_MS = 10_000
 const LOADING_RETRY_MS = 500
 const RETRY_DELAY_IN_CLUSTER_MS = 100
@@ -16,7 +16,7 @@ const reconnectDelay = (attempt: number): number =>
   Math.min(MAX_RECONNECT_DELAY_MS, 25 * 2 ** Math.min(attempt, 10))
 
 /** Returns the milliseconds after which a connection without any reply is replaced. */
-export const patienceOf = (longestReplyMs: number): number => longestReplyMs + PATIENCE_MS
+export const stallTimeoutFor = (longestReplyMs: number): number => longestReplyMs + STALL_MARGIN_MS
 
 const CREDENTIALS = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const
 
@@ -24,9 +24,9 @@ const CREDENTIALS = ['username', 'password', 'sentinelUsername', 'sentinelPasswo
  * Makes the credentials in `options` follow those of the app's client. Connections read them at login,
  * and the app may replace short-lived passwords while the process runs.
  */
-function followCredentials(options: RedisOptions, usersNow: () => RedisOptions): void {
+function followCredentials(options: RedisOptions, currentOptions: () => RedisOptions): void {
   for (const name of CREDENTIALS) {
-    Object.defineProperty(options, name, { get: () => usersNow()[name], enumerable: true })
+    Object.defineProperty(options, name, { get: () => currentOptions()[name], enumerable: true })
   }
 }
 
@@ -34,22 +34,22 @@ function followCredentials(options: RedisOptions, usersNow: () => RedisOptions):
  * Duplicates the cluster client `users`. The nodes of the copy log in with the credentials that
  * `redisOptions` of `users` holds at that time, unless a startup node has its own.
  */
-export function duplicateFollowing(
-  users: Cluster,
+export function duplicateClusterClient(
+  appClient: Cluster,
   options: ClusterOptions,
-  { from = users, nodes = [] }: { from?: Cluster; nodes?: ClusterNode[] } = {},
+  { from = appClient, nodes = [] }: { from?: Cluster; nodes?: ClusterNode[] } = {},
 ): Cluster {
-  const { username, password } = users.options.redisOptions ?? {}
-  const own = from.duplicate(nodes, {
+  const { username, password } = appClient.options.redisOptions ?? {}
+  const dedicated = from.duplicate(nodes, {
     ...options,
     redisOptions: { ...options.redisOptions, username, password, replyMapping: 'legacy' },
   })
-  own.on('+node', ({ options: node }: Redis) => {
+  dedicated.on('+node', ({ options: node }: Redis) => {
     const isShared =
       (node.username ?? undefined) === username && (node.password ?? undefined) === password
-    if (isShared) followCredentials(node, () => users.options.redisOptions ?? {})
+    if (isShared) followCredentials(node, () => appClient.options.redisOptions ?? {})
   })
-  return own
+  return dedicated
 }
 
 /**
@@ -57,32 +57,36 @@ export function duplicateFollowing(
  * that would break the store's time limits or the order of its commands. By design, no reply on it is
  * awaited for longer than `longestReplyMs`.
  */
-export function duplicateClient(users: Client, longestReplyMs: number): Client {
-  return users.isCluster
-    ? duplicateCluster(users as Cluster, longestReplyMs)
-    : duplicateRedis(users as Redis, longestReplyMs)
+export function duplicateClient(appClient: Client, longestReplyMs: number): Client {
+  return appClient.isCluster
+    ? duplicateCluster(appClient as Cluster, longestReplyMs)
+    : duplicateRedis(appClient as Redis, longestReplyMs)
 }
 
 /** `keyPrefix` replaces that of the client: a node of a cluster may lack it. */
-export function duplicateRedis(users: Redis, longestReplyMs: number, keyPrefix?: string): Redis {
-  const { connectionName } = users.options
-  const own = users.duplicate({
+export function duplicateRedis(
+  appClient: Redis,
+  longestReplyMs: number,
+  keyPrefix?: string,
+): Redis {
+  const { connectionName } = appClient.options
+  const dedicated = appClient.duplicate({
     ...ownOptions(longestReplyMs),
     connectionName: undefined,
     // With sentinels, the ready check includes the role. Without them it would only add a delay,
     // because a server that is loading replies with an error.
-    enableReadyCheck: Boolean(users.options.sentinels),
+    enableReadyCheck: Boolean(appClient.options.sentinels),
     ...(keyPrefix !== undefined && { keyPrefix }),
   })
-  followCredentials(own.options, () => users.options)
+  followCredentials(dedicated.options, () => appClient.options)
   if (connectionName) {
-    own.on('ready', () => own.client('SETNAME', connectionName).catch(() => {}))
+    dedicated.on('ready', () => dedicated.client('SETNAME', connectionName).catch(() => {}))
   }
-  return own
+  return dedicated
 }
 
-function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
-  return duplicateFollowing(users, {
+function duplicateCluster(appClient: Cluster, longestReplyMs: number): Cluster {
+  return duplicateClusterClient(appClient, {
     lazyConnect: true,
     enableOfflineQueue: false,
     enableReadyCheck: true,
@@ -101,17 +105,17 @@ function duplicateCluster(users: Cluster, longestReplyMs: number): Cluster {
     clusterNodeRetryStrategy: null,
     // Not every release of ioredis merges these with the password and TLS options of the app's client.
     redisOptions: {
-      ...users.options.redisOptions,
+      ...appClient.options.redisOptions,
       ...ownOptions(longestReplyMs),
       enableReadyCheck: false,
       // Nothing else shows which node is silent.
-      socketTimeout: patienceOf(longestReplyMs),
+      socketTimeout: stallTimeoutFor(longestReplyMs),
     },
   })
 }
 
 function ownOptions(longestReplyMs: number) {
-  const connectTimeout = Math.min(MAX_CONNECT_TIMEOUT_MS, longestReplyMs + CONNECT_PATIENCE_MS)
+  const connectTimeout = Math.min(MAX_CONNECT_TIMEOUT_MS, longestReplyMs + CONNECT_MARGIN_MS)
   return {
     lazyConnect: true,
     // Custom commands of the app's client must not replace those of the store.

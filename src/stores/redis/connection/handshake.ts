@@ -2,7 +2,7 @@ import { setImmediate as endOfTick } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 import type { Cluster, Redis } from 'ioredis'
 import type { Client } from './dedicated-client.js'
-import { faultText, isServersAnswer } from './redis-deadline.js'
+import { faultText, isReplyError } from './redis-deadline.js'
 
 /**
  * Checks that the function `caller` got a client of ioredis.
@@ -38,48 +38,48 @@ export function confirmHandshake(client: Client): Promise<unknown> | undefined {
 
 async function confirm(redis: Redis): Promise<void> {
   const db = databaseOf(redis)
-  let loginFault: Error | undefined
-  const note = (error: Error): void => {
-    if (error.message.startsWith('WRONGPASS')) loginFault = error
+  let loginError: Error | undefined
+  const recordLoginError = (error: Error): void => {
+    if (error.message.startsWith('WRONGPASS')) loginError = error
   }
-  redis.on('error', note)
+  redis.on('error', recordLoginError)
   try {
     await (db === 0 ? redis.ping() : redis.select(db))
     // ioredis 5 emits the error of a login after it has settled the next command.
     await endOfTick()
   } catch (error) {
     // Errors for a user without PING, or from a server that is loading, come after the login.
-    const isRefused = db !== 0 || !isServersAnswer(error) || NO_LOGIN.test(error.message)
-    if (isRefused) throw loginFault ?? error
+    const isRefused = db !== 0 || !isReplyError(error) || NO_LOGIN.test(error.message)
+    if (isRefused) throw loginError ?? error
   } finally {
-    redis.off('error', note)
+    redis.off('error', recordLoginError)
   }
-  if (loginFault !== undefined) throw loginFault
+  if (loginError !== undefined) throw loginError
 }
 
 const NO_LOGIN = /^(WRONGPASS|NOAUTH)\b/
 
-const TLS_FAULT = /before secure TLS connection|wrong version number|packet length too long|EPROTO/
+const TLS_ERROR = /before secure TLS connection|wrong version number|packet length too long|EPROTO/
 
 /** Returns the message for a client without a usable connection. */
-export function connectionFault(client: Client, fault: Error | undefined): string {
-  if (isServersAnswer(fault)) {
+export function connectionErrorText(client: Client, error: Error | undefined): string {
+  if (isReplyError(error)) {
     const db = databaseOf(client)
-    const where = /^ERR .*\b(DB|database)\b/i.test(fault.message) ? ` database ${db}` : ' the login'
-    return `Redis refuses${where}: ${faultText(fault)}`
+    const where = /^ERR .*\b(DB|database)\b/i.test(error.message) ? ` database ${db}` : ' the login'
+    return `Redis refuses${where}: ${faultText(error)}`
   }
-  const text = fault === undefined ? '' : `: ${faultText(fault)}`
-  const hint = isWithoutTls(client, fault)
+  const text = error === undefined ? '' : `: ${faultText(error)}`
+  const hint = isWithoutTls(client, error)
     ? ' (TLS got no answer: is this a port without TLS?)'
     : ''
   return `Redis is out of reach${text}${hint}`
 }
 
 /** Redis waits for the end of a line, so a TLS handshake with a port without TLS gets no reply. */
-function isWithoutTls(client: Client, fault: Error | undefined): boolean {
-  if (fault !== undefined && TLS_FAULT.test(fault.message)) return true
+function isWithoutTls(client: Client, error: Error | undefined): boolean {
+  if (error !== undefined && TLS_ERROR.test(error.message)) return true
   if (client.isCluster) return false
   const { options, stream } = client as Redis
-  if (options.tls && fault?.message === 'connect ETIMEDOUT') return true
+  if (options.tls && error?.message === 'connect ETIMEDOUT') return true
   return stream instanceof TLSSocket && !stream.connecting && stream.getCipher() === undefined
 }

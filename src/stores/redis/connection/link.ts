@@ -1,16 +1,16 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Redis } from 'ioredis'
 import type { Client } from './dedicated-client.js'
-import { confirmHandshake, connectionFault } from './handshake.js'
+import { confirmHandshake, connectionErrorText } from './handshake.js'
 import {
   type Attempt,
   atDeadline,
   type Call,
-  isServersAnswer,
+  isReplyError,
   NotConfirmed,
   type ScriptSender,
 } from './redis-deadline.js'
-import { watchForSilence } from './stall-detector.js'
+import { detectStalls } from './stall-detector.js'
 
 /**
  * A dedicated client. It connects on first use and reconnects after a disconnect, in the async context
@@ -40,26 +40,26 @@ interface Scripts {
 const REFUSED_RETRY_MS = 500
 
 /** Replaces the connection if a reply is pending and nothing has arrived for `patienceMs`. */
-export function openLink(client: Client, patienceMs: number): Link {
+export function openLink(client: Client, stallTimeoutMs: number): Link {
   const scripts = client as unknown as Scripts
   const waiters = new Set<() => void>()
   const corkForThisTick = client.isCluster ? () => {} : createCork(client as Redis)
   // In a cluster, ioredis replaces the connection of a silent node (see dedicated-client.ts).
-  const silence = client.isCluster
+  const stallDetector = client.isCluster
     ? undefined
-    : watchForSilence(patienceMs, () => client.disconnect(true))
+    : detectStalls(stallTimeoutMs, () => client.disconnect(true))
   let endHandshake = (): void => {}
-  let lastFault: Error | undefined
+  let lastError: Error | undefined
   let isUsable = false
   let isClosed = false
 
   const connect = AsyncResource.bind(() => {
     client.connect().catch(() => {})
   })
-  const watch = <T>(reply: Promise<T>): Promise<T> => silence?.watch(reply) ?? reply
-  const send = (ask: () => Promise<unknown>): Promise<unknown> => {
+  const watch = <T>(reply: Promise<T>): Promise<T> => stallDetector?.watch(reply) ?? reply
+  const send = (sendCommand: () => Promise<unknown>): Promise<unknown> => {
     corkForThisTick()
-    return watch(ask())
+    return watch(sendCommand())
   }
   // A cluster client connects to a node when a command first needs it. That connection outlives the
   // request, so the command must not be sent in the async context of the request.
@@ -72,7 +72,7 @@ export function openLink(client: Client, patienceMs: number): Link {
 
   // Waiting calls get the errors; without a listener, ioredis would print them.
   client.on('error', (error: Error & { readonly lastNodeError?: Error }) => {
-    lastFault = error.lastNodeError ?? error
+    lastError = error.lastNodeError ?? error
   })
   client.on('connect', () => {
     void watch(new Promise<void>((resolve) => (endHandshake = resolve)))
@@ -85,19 +85,19 @@ export function openLink(client: Client, patienceMs: number): Link {
     endHandshake()
     const confirming = confirmHandshake(client)
     if (confirming === undefined) becomeUsable()
-    else watch(confirming).then(becomeUsable, refuseConnection)
+    else watch(confirming).then(becomeUsable, reconnectLater)
   })
 
   function becomeUsable(): void {
     if (client.status !== 'ready') return
     isUsable = true
-    lastFault = undefined
+    lastError = undefined
     letWaitersProceed()
   }
 
-  function refuseConnection(error: Error): void {
-    if (!isServersAnswer(error)) return
-    lastFault = error
+  function reconnectLater(error: Error): void {
+    if (!isReplyError(error)) return
+    lastError = error
     const { stream } = client as Redis
     const reconnect = (): void => {
       if (!isClosed && (client as Redis).stream === stream) client.disconnect(true)
@@ -113,12 +113,12 @@ export function openLink(client: Client, patienceMs: number): Link {
       if (client.status === 'wait' || client.status === 'end') connect()
       // Calls that have timed out must leave nothing in memory, because an outage can be long.
       return new Promise((resolve, reject) => {
-        const callOff = atDeadline(attempt, () => {
+        const cancel = atDeadline(attempt, () => {
           waiters.delete(proceed)
-          reject(outOfReach(attempt, client, lastFault))
+          reject(unreachableError(attempt, client, lastError))
         })
         const proceed = (): void => {
-          callOff()
+          cancel()
           resolve()
         }
         waiters.add(proceed)
@@ -131,20 +131,20 @@ export function openLink(client: Client, patienceMs: number): Link {
     watch,
     close() {
       isClosed = true
-      silence?.close()
+      stallDetector?.close()
       client.disconnect()
       letWaitersProceed()
     },
   }
 }
 
-function outOfReach(
+function unreachableError(
   { mayHaveRun }: Attempt,
   client: Client,
-  fault: Error | undefined,
+  error: Error | undefined,
 ): NotConfirmed {
-  const code = isServersAnswer(fault) ? 'server' : 'network'
-  return new NotConfirmed(connectionFault(client, fault), mayHaveRun, code)
+  const code = isReplyError(error) ? 'server' : 'network'
+  return new NotConfirmed(connectionErrorText(client, error), mayHaveRun, code)
 }
 
 /** Corks the stream for one tick, so that its commands need one system call instead of one each. */

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { type HealthWatch, watchHealth } from '../../store-health.js'
-import { type Client, duplicateClient, patienceOf } from './dedicated-client.js'
+import { type Client, duplicateClient, stallTimeoutFor } from './dedicated-client.js'
 import { type Link, openLink } from './link.js'
 import {
   type Attempt,
@@ -25,21 +25,21 @@ export interface Connection {
   /** Returns the nodes that now accept writes. @throws NotConfirmed if they are not known in time. */
   masters(): Promise<readonly Redis[]>
   /** Records in the health how the promise settles, and returns it. */
-  watch<T>(answer: Promise<T>): Promise<T>
+  watch<T>(reply: Promise<T>): Promise<T>
   close(): void
 }
 
-export function openConnection(usersClient: Client, timeoutMs: number): Connection {
-  const link = openLink(duplicateClient(usersClient, timeoutMs), patienceOf(timeoutMs))
+export function openConnection(appClient: Client, timeoutMs: number): Connection {
+  const link = openLink(duplicateClient(appClient, timeoutMs), stallTimeoutFor(timeoutMs))
   const { client } = link
   const health = watchHealth()
 
-  const failed = (error: unknown): void => {
+  const recordFailure = (error: unknown): void => {
     health.down(error instanceof NotConfirmed ? error.code : 'server')
   }
-  const watch = <T>(answer: Promise<T>): Promise<T> => {
-    answer.then(health.up, failed)
-    return answer
+  const watch = <T>(reply: Promise<T>): Promise<T> => {
+    reply.then(health.up, recordFailure)
+    return reply
   }
 
   return {

@@ -18,7 +18,7 @@ export const attemptFor = (timeoutMs: number): Attempt => ({
   isRepeated: false,
 })
 
-export const isOver = ({ deadline }: Attempt): boolean => performance.now() >= deadline
+export const isExpired = ({ deadline }: Attempt): boolean => performance.now() >= deadline
 
 /** The error if Redis has not confirmed an operation: the store cannot be reached. */
 export class NotConfirmed extends Error {
@@ -35,7 +35,7 @@ export class NotConfirmed extends Error {
 }
 
 /** Whether Redis sent the error, so that the command had no effect. */
-export const isServersAnswer = (error: unknown): error is Error =>
+export const isReplyError = (error: unknown): error is Error =>
   error instanceof Error && error.name === 'ReplyError'
 
 /**
@@ -45,20 +45,20 @@ export const isServersAnswer = (error: unknown): error is Error =>
 export const faultText = ({ message }: Error): string =>
   message.replace(/,? with args beginning with:.*$/s, '')
 
-const noReply = ({ mayHaveRun }: Attempt): NotConfirmed =>
+const noReplyError = ({ mayHaveRun }: Attempt): NotConfirmed =>
   new NotConfirmed('Redis gave no reply in time', mayHaveRun)
 
 /** @throws NotConfirmed at the deadline of the attempt. */
 export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const callOff = atDeadline(attempt, () => reject(noReply(attempt)))
+    const cancel = atDeadline(attempt, () => reject(noReplyError(attempt)))
     work.then(
       (value) => {
-        callOff()
+        cancel()
         resolve(value)
       },
       (error) => {
-        callOff()
+        cancel()
         reject(error)
       },
     )
@@ -72,20 +72,20 @@ export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
  */
 export function atDeadline(
   { deadline }: Pick<Attempt, 'deadline'>,
-  expire: (struckAt: number) => void,
+  expire: (readUntil: number) => void,
 ): () => void {
-  let isOff = false
-  const expireUnlessOff = (struckAt: number): void => {
-    if (!isOff) expire(struckAt)
+  let isCancelled = false
+  const expireUnlessCancelled = (readUntil: number): void => {
+    if (!isCancelled) expire(readUntil)
   }
   // A timer may fire slightly early.
-  const strike = (): void => {
-    setImmediate(expireUnlessOff, Math.max(deadline, performance.now()))
+  const onTimer = (): void => {
+    setImmediate(expireUnlessCancelled, Math.max(deadline, performance.now()))
   }
-  const timer = setTimeout(strike, Math.max(0, deadline - performance.now()))
+  const timer = setTimeout(onTimer, Math.max(0, deadline - performance.now()))
   timer.unref()
   return () => {
-    isOff = true
+    isCancelled = true
     clearTimeout(timer)
   }
 }
@@ -118,7 +118,7 @@ export async function persist<T>(
  */
 async function untilReconnected(error: unknown, attempt: Attempt): Promise<void> {
   if (error instanceof NotConfirmed) throw error
-  if (isServersAnswer(error)) throw new Error(faultText(error))
+  if (isReplyError(error)) throw new Error(faultText(error))
   await within(sleep(RETRY_DELAY_MS, undefined, { ref: false }), attempt)
 }
 
@@ -140,7 +140,7 @@ export interface ScriptSender<C> {
 }
 
 export const isUnknownScript = (error: unknown): boolean =>
-  isServersAnswer(error) && error.message.startsWith('NOSCRIPT')
+  isReplyError(error) && error.message.startsWith('NOSCRIPT')
 
 /**
  * Sends the call once the sender is ready. If Redis does not have the script, sends it with its source.
@@ -159,7 +159,7 @@ export async function evaluate<C>(
   try {
     return await within(sender.evaluateKnown(call), attempt)
   } catch (error) {
-    if (!isUnknownScript(error) || isOver(attempt)) throw error
+    if (!isUnknownScript(error) || isExpired(attempt)) throw error
     return await within(sender.evaluateSource(call), attempt)
   }
 }

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { atDeadline } from './redis-deadline.js'
 
 /** Detects a connection on which nothing arrives although a reply is pending. */
-export interface SilenceWatch {
+export interface StallDetector {
   /** Watches until `reply` settles, and returns it. */
   watch<T>(reply: Promise<T>): Promise<T>
   close(): void
@@ -13,38 +13,38 @@ export interface SilenceWatch {
  * each further `patienceMs`. The timer never holds the process open, and runs in the async context of
  * this call.
  */
-export function watchForSilence(patienceMs: number, onSilence: () => void): SilenceWatch {
-  let due = 0
-  let lastSignAt = 0
-  let callOff: (() => void) | undefined
+export function detectStalls(stallTimeoutMs: number, onStall: () => void): StallDetector {
+  let pendingReplies = 0
+  let lastReplyAt = 0
+  let cancel: (() => void) | undefined
 
   const arm = AsyncResource.bind((): void => {
-    callOff = atDeadline({ deadline: lastSignAt + patienceMs }, look)
+    cancel = atDeadline({ deadline: lastReplyAt + stallTimeoutMs }, check)
   })
 
-  function look(now: number): void {
-    callOff = undefined
-    if (due === 0) return
-    if (now - lastSignAt >= patienceMs) {
-      lastSignAt = now
-      onSilence()
+  function check(now: number): void {
+    cancel = undefined
+    if (pendingReplies === 0) return
+    if (now - lastReplyAt >= stallTimeoutMs) {
+      lastReplyAt = now
+      onStall()
     }
     arm()
   }
 
-  function heard(): void {
-    due -= 1
-    lastSignAt = performance.now()
+  function onReply(): void {
+    pendingReplies -= 1
+    lastReplyAt = performance.now()
   }
 
   return {
     watch(reply) {
-      if (due === 0) lastSignAt = performance.now()
-      due += 1
-      if (callOff === undefined) arm()
-      reply.then(heard, heard)
+      if (pendingReplies === 0) lastReplyAt = performance.now()
+      pendingReplies += 1
+      if (cancel === undefined) arm()
+      reply.then(onReply, onReply)
       return reply
     },
-    close: () => callOff?.(),
+    close: () => cancel?.(),
   }
 }

@@ -9,9 +9,9 @@ import {
 import type { DenylistEntry } from '../../../verification/denylist/denylist-entry.js'
 import { NotConfirmed } from '../connection/redis-deadline.js'
 import {
-  askRepeatedly,
   type DenylistConnection,
   MIN_TRY_MS,
+  retryScript,
   type ScriptCall,
 } from './denylist-connection.js'
 import {
@@ -27,15 +27,15 @@ import * as scripts from './scripts.js'
 import { ALLOW, DENY, INDEX, REMOVE_ROWS } from './write-scripts.js'
 
 const MAX_ENTRIES = 10_000
-/** Receivers read all marks with the entries, so an unlimited number would take them too long. */
-const MAX_MARKS = 10_000
+/** Receivers read all tombstones with the entries, so an unlimited number would take them too long. */
+const MAX_TOMBSTONES = 10_000
 /** The maximum of `maxStaleSeconds`: no receiver applies an entry for longer without reading the list. */
-const MARK_SECONDS = 604_800
+const TOMBSTONE_SECONDS = 604_800
 const schema = optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) })
 
 export function createOperations(connection: DenylistConnection): DenylistOperations {
-  const ask = (call: ScriptCall, timeoutMs: number): Promise<unknown> =>
-    askRepeatedly(connection, call, timeoutMs)
+  const runScript = (call: ScriptCall, timeoutMs: number): Promise<unknown> =>
+    retryScript(connection, call, timeoutMs)
 
   async function write<T>(
     call: ScriptCall,
@@ -46,14 +46,14 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     const leftMs = (): number => Math.max(MIN_TRY_MS, deadline - performance.now())
     try {
       for (;;) {
-        const [outcome, ...answer] = rows.rowsOf(await ask(call, leftMs()))
+        const [outcome, ...answer] = rows.rowsOf(await runScript(call, leftMs()))
         if (outcome === 'written') return parse(answer)
         if (outcome !== 'unindexed') throw new TypeError(refusalText(outcome, answer))
         await checkAndIndex(leftMs)
         if (performance.now() >= deadline) throw new DenylistUnconfirmed(CHANGING, false)
       }
     } catch (error) {
-      if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, true)
+      if (error instanceof rows.MalformedReply) throw new DenylistUnconfirmed(DAMAGED, true)
       throw error instanceof NotConfirmed
         ? new DenylistUnconfirmed(error.message, error.mayHaveRun)
         : error
@@ -69,11 +69,13 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
   async function checkAndIndex(leftMs: () => number): Promise<void> {
     try {
       // A write replaces the version, so a damaged version does not matter.
-      const { entries, marks } = rows.readHashes(await ask({ script: scripts.READ }, leftMs()))
-      const args = [MARK_SECONDS, entries.size, marks.size].map(String)
-      await ask({ script: INDEX, args }, leftMs())
+      const { entries, tombstones } = rows.readHashes(
+        await runScript({ script: scripts.READ }, leftMs()),
+      )
+      const args = [TOMBSTONE_SECONDS, entries.size, tombstones.size].map(String)
+      await runScript({ script: INDEX, args }, leftMs())
     } catch (error) {
-      if (error instanceof rows.Malformed) throw new DenylistUnconfirmed(DAMAGED, false)
+      if (error instanceof rows.MalformedReply) throw new DenylistUnconfirmed(DAMAGED, false)
       throw error instanceof NotConfirmed ? new DenylistUnconfirmed(error.message, false) : error
     }
   }
@@ -84,9 +86,9 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     parse: (reply: unknown) => T,
   ): Promise<T> {
     try {
-      return parse(await ask({ script }, timeoutOf(options)))
+      return parse(await runScript({ script }, timeoutOf(options)))
     } catch (error) {
-      if (error instanceof rows.Malformed) throw unreadable(DAMAGED)
+      if (error instanceof rows.MalformedReply) throw unreadable(DAMAGED)
       throw error instanceof NotConfirmed ? unreadable(error.message) : error
     }
   }
@@ -104,19 +106,24 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
     const entries = isList ? checkEntries(input) : [checkEntry(input)]
     const texts = entries.flatMap(rows.entryTexts)
     const args = [randomUUID(), String(MAX_ENTRIES), ...texts]
-    const denied = await write({ script: DENY, args }, options, ([number, ...answer]) => ({
+    const result = await write({ script: DENY, args }, options, ([number, ...answer]) => ({
       version: rows.readNumber(number),
       entries: entries.map((entry, index) => rows.readDenied(entry, answer.slice(index * 3))),
     }))
-    const [only] = denied.entries
-    return isList || only === undefined ? denied : { version: denied.version, ...only }
+    const [first] = result.entries
+    return isList || first === undefined ? result : { version: result.version, ...first }
   }
 
   return {
     deny,
     async allow(input, options = {}) {
       const target = checkTarget(input)
-      const args = [randomUUID(), rows.targetText(target), String(MARK_SECONDS), String(MAX_MARKS)]
+      const args = [
+        randomUUID(),
+        rows.targetText(target),
+        String(TOMBSTONE_SECONDS),
+        String(MAX_TOMBSTONES),
+      ]
       return await write({ script: ALLOW, args }, options, ([number, listed]) => ({
         version: rows.readNumber(number),
         wasListed: listed === '1',
@@ -152,7 +159,7 @@ const CHANGING = 'another program adds or removes rows of the list'
 function refusalText(outcome: unknown, [index]: readonly unknown[]): string {
   if (outcome === 'ended') return `denylist entry: until must be later than now (index ${index})`
   if (outcome === 'full') return `denylist entry: the list is full, it has ${MAX_ENTRIES} entries`
-  return `denylist target: ${MAX_MARKS} others were allowed within the last 7 days`
+  return `denylist target: ${MAX_TOMBSTONES} others were allowed within the last 7 days`
 }
 
 const unreadable = (fault: string): ServiceAuthError =>

@@ -1,19 +1,19 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../connection/dedicated-client.js'
-import { confirmHandshake, connectionFault } from '../connection/handshake.js'
+import { confirmHandshake, connectionErrorText } from '../connection/handshake.js'
 import {
   attemptFor,
   evaluate,
   faultText,
-  isServersAnswer,
+  isReplyError,
   NotConfirmed,
   persist,
   type ScriptSender,
   within,
 } from '../connection/redis-deadline.js'
 import type { Script } from '../connection/script.js'
-import { CONNECT_TIMEOUT_MS, createClientMaker } from './reconnecting-client.js'
+import { CONNECT_TIMEOUT_MS, createClientFactory } from './reconnecting-client.js'
 
 /** A denylist script with its arguments. */
 export interface ScriptCall {
@@ -24,7 +24,7 @@ export interface ScriptCall {
 }
 
 /** A call with the time limit for its reply, in milliseconds. */
-interface Question extends ScriptCall {
+interface TimedCall extends ScriptCall {
   readonly timeoutMs: number
 }
 
@@ -35,7 +35,7 @@ export interface DenylistConnection {
    *
    * @throws NotConfirmed
    */
-  ask(question: Question): Promise<unknown>
+  runScript(question: TimedCall): Promise<unknown>
   close(): void
 }
 
@@ -46,15 +46,15 @@ interface ConnectionOptions {
 }
 
 /** An error of a client. That of a cluster client has the error of a node. */
-interface ConnectionFault extends Error {
+interface ConnectionError extends Error {
   readonly lastNodeError?: Error | undefined
 }
 
 /** A server that requires a password replies with NOAUTH only to short commands. */
-const WITHOUT_PASSWORD = /\bunauthenticated\b/
+const UNAUTHENTICATED = /\bunauthenticated\b/
 
-const answerText = (error: Error): string =>
-  WITHOUT_PASSWORD.test(error.message)
+const replyErrorText = (error: Error): string =>
+  UNAUTHENTICATED.test(error.message)
     ? `NOAUTH Authentication required (${faultText(error)})`
     : faultText(error)
 
@@ -66,35 +66,35 @@ interface Scripts {
 }
 
 export function openDenylistConnection(
-  users: Client,
+  appClient: Client,
   { keys, timeoutMs }: ConnectionOptions,
 ): DenylistConnection {
-  const maker = createClientMaker(users, timeoutMs)
+  const clientFactory = createClientFactory(appClient, timeoutMs)
   let client: Client | undefined
   let connecting: Promise<Client> | undefined
   /** Why a client lost its connection, or could not open one. */
-  const faults = new WeakMap<Client, Error>()
+  const lastErrors = new WeakMap<Client, Error>()
   let isClosed = false
 
   async function connect(): Promise<Client> {
     if (isClosed) throw new NotConfirmed('the denylist is closed', false, 'closed')
-    const fresh = maker.make()
-    client = fresh
-    fresh.on('error', (error: ConnectionFault) => {
+    const opened = clientFactory.create()
+    client = opened
+    opened.on('error', (error: ConnectionError) => {
       const { lastNodeError: cause = error } = error
-      if (cause.message !== '') faults.set(fresh, cause)
+      if (cause.message !== '') lastErrors.set(opened, cause)
     })
     const attempt = attemptFor(CONNECT_TIMEOUT_MS)
     try {
-      await within(fresh.connect(), attempt)
-      const confirming = confirmHandshake(fresh)
+      await within(opened.connect(), attempt)
+      const confirming = confirmHandshake(opened)
       if (confirming !== undefined) await within(confirming, attempt)
-      maker.note(fresh)
-      return fresh
+      clientFactory.recordNodes(opened)
+      return opened
     } catch (error) {
-      const cause = causeOf(error, fresh)
-      const text = connectionFault(fresh, cause instanceof Error ? cause : undefined)
-      giveUp(fresh)
+      const cause = causeOf(error, opened)
+      const text = connectionErrorText(opened, cause instanceof Error ? cause : undefined)
+      closeClient(opened)
       throw notConfirmed(cause, { mayHaveRun: false, text })
     }
   }
@@ -102,39 +102,39 @@ export function openDenylistConnection(
   function connected(): Promise<Client> {
     if (connecting !== undefined) return connecting
     if (client?.status === 'ready') return Promise.resolve(client)
-    if (client !== undefined) giveUp(client)
+    if (client !== undefined) closeClient(client)
     const opening = connect().finally(() => (connecting = undefined))
     connecting = opening
     return opening
   }
 
-  function giveUp(failed: Client): void {
+  function closeClient(failed: Client): void {
     // If many calls failed on the same connection, the first of them has closed it already.
     if (client !== failed) return
     client = undefined
     failed.disconnect()
   }
 
-  async function ask({ timeoutMs, ...call }: Question): Promise<unknown> {
+  async function runScript({ timeoutMs, ...call }: TimedCall): Promise<unknown> {
     const ready = await connected()
     const attempt = attemptFor(timeoutMs)
     try {
       return await evaluate(senderOn(ready, keys), call, attempt)
     } catch (error) {
-      giveUp(ready)
+      closeClient(ready)
       throw notConfirmed(causeOf(error, ready), attempt)
     }
   }
 
   /** The error of a pending call says that the connection was closed, but not why. */
   const causeOf = (error: unknown, lost: Client): unknown =>
-    isServersAnswer(error) ? error : (faults.get(lost) ?? error)
+    isReplyError(error) ? error : (lastErrors.get(lost) ?? error)
 
   return {
-    ask: AsyncResource.bind(ask),
+    runScript: AsyncResource.bind(runScript),
     close() {
       isClosed = true
-      if (client !== undefined) giveUp(client)
+      if (client !== undefined) closeClient(client)
     },
   }
 
@@ -143,7 +143,7 @@ export function openDenylistConnection(
     { mayHaveRun, text }: { readonly mayHaveRun: boolean; readonly text?: string },
   ): NotConfirmed {
     if (isClosed) return new NotConfirmed('the denylist is closed', mayHaveRun, 'closed')
-    if (isServersAnswer(error)) return new NotConfirmed(text ?? answerText(error), false, 'server')
+    if (isReplyError(error)) return new NotConfirmed(text ?? replyErrorText(error), false, 'server')
     const code = error instanceof NotConfirmed ? 'timeout' : 'network'
     return new NotConfirmed(text ?? faultText(error as Error), mayHaveRun, code)
   }
@@ -177,7 +177,7 @@ const PASSING = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYA
  *
  * @throws NotConfirmed with the outcome of all attempts.
  */
-export function askRepeatedly(
+export function retryScript(
   connection: DenylistConnection,
   call: ScriptCall,
   timeoutMs: number,
@@ -186,7 +186,7 @@ export function askRepeatedly(
   let leftMs = timeoutMs
 
   const tryOnce = (): Promise<unknown> =>
-    connection.ask({ ...call, timeoutMs: Math.min(TRY_TIMEOUT_MS, leftMs) })
+    connection.runScript({ ...call, timeoutMs: Math.min(TRY_TIMEOUT_MS, leftMs) })
 
   async function pause(error: unknown): Promise<void> {
     const { code, message, mayHaveRun } = error as NotConfirmed
@@ -198,7 +198,7 @@ export function askRepeatedly(
     leftMs = Math.max(MIN_TRY_MS, attempt.deadline - performance.now())
   }
 
-  return heldOpen(() => persist(attempt, tryOnce, pause))
+  return keepProcessAlive(() => persist(attempt, tryOnce, pause))
 }
 
 /** Far longer than any such work. The timer does nothing. */
@@ -208,7 +208,7 @@ const INTERVAL_MS = 60_000
  * Holds the process open until the work is done. Between two attempts there is no connection, so a
  * program without other pending work would exit without a result.
  */
-export async function heldOpen<T>(work: () => Promise<T>): Promise<T> {
+export async function keepProcessAlive<T>(work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => {}, INTERVAL_MS)
   try {
     return await work()

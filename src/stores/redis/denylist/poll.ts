@@ -1,30 +1,30 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { DenylistFailureCode } from '../../../base/decision/denylist-event.js'
 import {
-  currentMoment,
+  type ClockReading,
   isSameVersion,
-  type Life,
-  type Moment,
+  type ListState,
+  readClocks,
 } from '../../../verification/denylist/list-state.js'
-import type { HeldList } from '../../../verification/denylist/local-denylist.js'
+import type { LocalDenylist } from '../../../verification/denylist/local-denylist.js'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
 import { NotConfirmed } from '../connection/redis-deadline.js'
 import type { DenylistConnection } from './denylist-connection.js'
 import type { Reports } from './receiver-reports.js'
-import { Malformed, readList, readPoll } from './rows.js'
+import { MalformedReply, readList, readPoll } from './rows.js'
 import { POLL, READ } from './scripts.js'
 
 /** Polls the list. */
 export interface Poll {
   /** Starts polling, unless it has started. */
-  begin(): void
+  start(): void
   /** Resolves after the current poll, or the next one. */
-  looked(): Promise<void>
+  nextPoll(): Promise<void>
   close(): void
 }
 
 interface PollOptions {
-  readonly held: HeldList
+  readonly local: LocalDenylist
   readonly reports: Reports
   readonly pollMs: number
   readonly timeoutMs: number
@@ -44,49 +44,49 @@ const MALFORMED_PAUSE_MS = 2000
  */
 export function createPoll(
   connection: DenylistConnection,
-  { held, reports, pollMs, timeoutMs }: PollOptions,
+  { local, reports, pollMs, timeoutMs }: PollOptions,
 ): Poll {
-  const waiting: (() => void)[] = []
-  let hasBegun = false
+  const waiters: (() => void)[] = []
+  let hasStarted = false
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
   let malformed: { readonly version: ListVersion; readonly at: number } | undefined
 
-  async function look(): Promise<void> {
-    const beganAt = performance.now()
+  async function poll(): Promise<void> {
+    const startedAt = performance.now()
     try {
-      await readWhatIsNew()
+      await readChanges()
       void report()
     } catch (error) {
       fail(error)
     }
-    for (const resolve of waiting.splice(0)) resolve()
+    for (const resolve of waiters.splice(0)) resolve()
     if (isClosed) return
-    timer = setTimeout(() => void look(), Math.max(0, beganAt + pollMs - performance.now()))
+    timer = setTimeout(() => void poll(), Math.max(0, startedAt + pollMs - performance.now()))
     timer.unref()
   }
 
   /** The next poll does not wait for the report, because that would delay new entries. */
   async function report(): Promise<void> {
     if (isClosed) return
-    await reports.reportIfDue({ ...held.life, isProof: false }).catch(fail)
+    await reports.reportIfDue({ ...local.state, isProof: false }).catch(fail)
   }
 
   function fail(error: unknown): void {
-    if (!isClosed) held.apply({ type: 'failed', at: currentMoment(), code: codeOf(error) })
+    if (!isClosed) local.apply({ type: 'failed', at: readClocks(), code: codeOf(error) })
   }
 
-  async function readWhatIsNew(): Promise<void> {
-    const askedAt = currentMoment()
-    const polled = readPoll(await connection.ask({ script: POLL, timeoutMs }))
-    const { life } = held
+  async function readChanges(): Promise<void> {
+    const requestedAt = readClocks()
+    const polled = readPoll(await connection.runScript({ script: POLL, timeoutMs }))
+    const { state: life } = local
     const isFirst = life.confirmedAt === undefined
     const isNew = isFirst || !isSameVersion(polled.version, life.version)
     const list = isNew ? await readAll(polled.version) : undefined
-    if (isFirst || life.trouble !== undefined) await reports.reportIfDue(proofOf(life, polled))
+    if (isFirst || life.lastFailure !== undefined) await reports.reportIfDue(proofOf(life, polled))
     if (isClosed) return
-    if (list !== undefined) held.apply({ type: 'read', at: currentMoment(), ...list })
-    else held.apply({ type: 'unchanged', at: currentMoment(), askedAt, ...polled })
+    if (list !== undefined) local.apply({ type: 'read', at: readClocks(), ...list })
+    else local.apply({ type: 'unchanged', at: readClocks(), requestedAt, ...polled })
   }
 
   async function readAll(version: ListVersion) {
@@ -94,36 +94,36 @@ export function createPoll(
       malformed !== undefined &&
       isSameVersion(malformed.version, version) &&
       performance.now() - malformed.at < MALFORMED_PAUSE_MS
-    if (isPause) throw new Malformed('the list')
-    const askedAt: Moment = currentMoment()
-    const reply = await connection.ask({ script: READ, timeoutMs: READ_TIMEOUT_MS })
+    if (isPause) throw new MalformedReply('the list')
+    const requestedAt: ClockReading = readClocks()
+    const reply = await connection.runScript({ script: READ, timeoutMs: READ_TIMEOUT_MS })
     try {
       const list = readList(reply)
       malformed = undefined
-      return { askedAt, list }
+      return { requestedAt, list }
     } catch (error) {
       malformed = { version, at: performance.now() }
       throw error
     }
   }
 
-  const lookInOwnContext = AsyncResource.bind((): void => void look())
+  const pollInOwnContext = AsyncResource.bind((): void => void poll())
 
   return {
-    begin() {
-      if (hasBegun || isClosed) return
-      hasBegun = true
-      lookInOwnContext()
+    start() {
+      if (hasStarted || isClosed) return
+      hasStarted = true
+      pollInOwnContext()
     },
-    looked() {
+    nextPoll() {
       if (isClosed) return Promise.resolve()
-      return new Promise((resolve) => waiting.push(resolve))
+      return new Promise((resolve) => waiters.push(resolve))
     },
     close() {
       isClosed = true
       clearTimeout(timer)
-      for (const resolve of waiting.splice(0)) resolve()
-      held.apply({ type: 'failed', at: currentMoment(), code: 'closed' })
+      for (const resolve of waiters.splice(0)) resolve()
+      local.apply({ type: 'failed', at: readClocks(), code: 'closed' })
     },
   }
 }
@@ -132,7 +132,7 @@ export function createPoll(
  * Requests a write as a proof, because an isolated master answers reads but refuses writes. The list that
  * was just read is not applied yet, and will not be if this write gets no reply.
  */
-const proofOf = ({ version: applied, highestNumber }: Life, { version }: ReadVersion) => ({
+const proofOf = ({ version: applied, highestNumber }: ListState, { version }: ReadVersion) => ({
   version: applied,
   highestNumber: Math.max(highestNumber, version.number),
   isProof: true,

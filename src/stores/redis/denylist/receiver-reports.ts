@@ -36,14 +36,14 @@ const LEAVE_WITHIN_MS = 1000
 const LEAVE_RETRY_MS = 50
 
 /** Errors of a server that still answers reads, but no longer receives writes. */
-const CUT_OFF = /\b(NOREPLICAS|READONLY)\b/
+const ISOLATED_SERVER = /\b(NOREPLICAS|READONLY)\b/
 
 export function createReports(
   connection: DenylistConnection,
   { name, timeoutMs, maxStaleSeconds }: ReportsOptions,
 ): Reports {
   const instance = randomUUID()
-  const silenceMs = String(Math.ceil(maxStaleSeconds * 1000))
+  const maxSilenceMs = String(Math.ceil(maxStaleSeconds * 1000))
   let reported: { readonly at: number; readonly version: number } | undefined
   /** Whether a proof was due too soon after a report, so that the next possible report makes up for it. */
   let isProofOwed = false
@@ -61,15 +61,15 @@ export function createReports(
   }
 
   async function report({ version, highestNumber }: Applied): Promise<void> {
-    const args = [instance, String(version.number), String(highestNumber), silenceMs, name]
+    const args = [instance, String(version.number), String(highestNumber), maxSilenceMs, name]
     const sent = { at: performance.now(), version: version.number }
     wasSent = true
     try {
-      await connection.ask({ script: REPORT, args, timeoutMs })
+      await connection.runScript({ script: REPORT, args, timeoutMs })
     } catch (error) {
       const { code, message } = error as NotConfirmed
       // A server with another error, such as one that is full, still returns the current list.
-      if (code !== 'server' || CUT_OFF.test(message)) throw error
+      if (code !== 'server' || ISOLATED_SERVER.test(message)) throw error
     }
     reported = sent
     isProofOwed = false
@@ -89,11 +89,11 @@ export function createReports(
       hasLeft = true
       if (!wasSent) return
       const deadline = performance.now() + LEAVE_WITHIN_MS
-      const ask = (): Promise<unknown> =>
-        connection.ask({ script: LEAVE, args: [instance], timeoutMs })
-      let isAway = false
-      while (!isAway && performance.now() < deadline) {
-        isAway = await ask().then(
+      const removeReceiver = (): Promise<unknown> =>
+        connection.runScript({ script: LEAVE, args: [instance], timeoutMs })
+      let isRemoved = false
+      while (!isRemoved && performance.now() < deadline) {
+        isRemoved = await removeReceiver().then(
           () => true,
           () => sleep(LEAVE_RETRY_MS, false),
         )

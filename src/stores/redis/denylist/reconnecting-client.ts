@@ -1,5 +1,9 @@
 import type { Cluster, ClusterNode, Redis, SentinelAddress } from 'ioredis'
-import { type Client, duplicateClient, duplicateFollowing } from '../connection/dedicated-client.js'
+import {
+  type Client,
+  duplicateClient,
+  duplicateClusterClient,
+} from '../connection/dedicated-client.js'
 
 /** The time limit to connect, including handshake and the query of a sentinel or cluster node. */
 export const CONNECT_TIMEOUT_MS = 250
@@ -8,21 +12,21 @@ export const CONNECT_TIMEOUT_MS = 250
  * Creates a client for each connection of a denylist. No client reconnects: a new one replaces it, so
  * that the faulty state of a connection ends with it.
  */
-export interface ClientMaker {
-  make(): Client
+export interface ClientFactory {
+  create(): Client
   /** Records a client that has connected, so that the next client can use the nodes it knows. */
-  note(client: Client): void
+  recordNodes(client: Client): void
 }
 
-export function createClientMaker(users: Client, timeoutMs: number): ClientMaker {
-  const template = duplicateClient(users, timeoutMs)
-  const { make, note } = template.isCluster
-    ? clusterMaker(template as Cluster, users as Cluster)
-    : redisMaker(template as Redis, users.options as Redis['options'])
+export function createClientFactory(appClient: Client, timeoutMs: number): ClientFactory {
+  const template = duplicateClient(appClient, timeoutMs)
+  const { create, recordNodes } = template.isCluster
+    ? clusterFactory(template as Cluster, appClient as Cluster)
+    : redisFactory(template as Redis, appClient.options as Redis['options'])
   return {
-    note,
-    make() {
-      const client = make()
+    recordNodes,
+    create() {
+      const client = create()
       // Callers get the errors; without a listener, ioredis would print them.
       client.on('error', () => {})
       return client
@@ -38,14 +42,14 @@ const CONNECTION_OPTIONS = {
   reconnectOnError: null,
 } as const
 
-function redisMaker(
+function redisFactory(
   template: Redis,
   { connectionName }: Pick<Redis['options'], 'connectionName'>,
-): ClientMaker {
+): ClientFactory {
   let sentinels: Partial<SentinelAddress>[] | undefined = template.options.sentinels?.slice()
 
   return {
-    make() {
+    create() {
       const client = template.duplicate({
         ...CONNECTION_OPTIONS,
         // Sentinels publish a failover while the old master may still answer.
@@ -60,18 +64,18 @@ function redisMaker(
       }
       return client
     },
-    note: () => {},
+    recordNodes: () => {},
   }
 }
 
-function clusterMaker(template: Cluster, users: Cluster): ClientMaker {
-  let known: ClusterNode[] = []
-  let isByKnown = false
+function clusterFactory(template: Cluster, appClient: Cluster): ClientFactory {
+  let knownNodes: ClusterNode[] = []
+  let usesKnownNodes = false
 
   return {
-    make() {
+    create() {
       // Alternates: the last known nodes, or the configured ones, may all have left the cluster.
-      isByKnown = !isByKnown
+      usesKnownNodes = !usesKnownNodes
       const options = {
         slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
         enableReadyCheck: false,
@@ -83,10 +87,15 @@ function clusterMaker(template: Cluster, users: Cluster): ClientMaker {
           socketTimeout: undefined,
         },
       } as const
-      return duplicateFollowing(users, options, { from: template, nodes: isByKnown ? known : [] })
+      return duplicateClusterClient(appClient, options, {
+        from: template,
+        nodes: usesKnownNodes ? knownNodes : [],
+      })
     },
-    note(client) {
-      known = (client as Cluster).nodes().map(({ options: { host, port } }) => ({ host, port }))
+    recordNodes(client) {
+      knownNodes = (client as Cluster)
+        .nodes()
+        .map(({ options: { host, port } }) => ({ host, port }))
     },
   }
 }

@@ -10,13 +10,13 @@ import {
 } from '../../../base/options.js'
 import { isText } from '../../../verification/denylist/check-entry.js'
 import type { LiveDenylist } from '../../../verification/denylist/live-denylist.js'
-import { createHeldList } from '../../../verification/denylist/local-denylist.js'
+import { createLocalDenylist } from '../../../verification/denylist/local-denylist.js'
 import type { Client } from '../connection/dedicated-client.js'
 import { requireClient } from '../connection/handshake.js'
 import { slotOf } from '../connection/hash-slot.js'
 import { missingRight, refusedRight } from '../connection/rights.js'
 import { createOperations } from './create-operations.js'
-import { heldOpen, openDenylistConnection } from './denylist-connection.js'
+import { keepProcessAlive, openDenylistConnection } from './denylist-connection.js'
 import type { DenylistOperations } from './operations.js'
 import { createPoll } from './poll.js'
 import { createReports } from './receiver-reports.js'
@@ -74,49 +74,49 @@ export function redisDenylist(
   const keys = keysOf(redis, settings.prefix)
   const polling = openDenylistConnection(redis, { ...settings, keys })
   const writing = openDenylistConnection(redis, { ...settings, keys })
-  const held = createHeldList(settings)
+  const local = createLocalDenylist(settings)
   const reports = createReports(polling, settings)
-  const poll = createPoll(polling, { ...settings, held, reports })
+  const poll = createPoll(polling, { ...settings, local, reports })
   const isAccepting = settings.whenUnknown === 'accept'
   let isClosed = false
 
-  /** What the user may not do; `undefined` also if another error hides it, because the list decides then. */
+  /** Returns the missing right; `undefined` also if another error hides it, because the list decides then. */
   function rightRefused(sendsSource: boolean): Promise<string | undefined> {
     const { prefix, timeoutMs } = settings
     return polling
-      .ask({ script: TRY_RECEIVER, timeoutMs, sendsSource })
+      .runScript({ script: TRY_RECEIVER, timeoutMs, sendsSource })
       .then(missingRight, (error: Error) => refusedRight(error.message, prefix))
   }
 
   /** Without these the list is never read, or operators never learn which version is applied here. */
   async function requireRights(): Promise<void> {
-    if (!held.isKnown() && held.health().lastError !== 'server') return
+    if (!local.isKnown() && local.health().lastError !== 'server') return
     const right = (await rightRefused(true)) ?? (await rightRefused(false))
     if (right === undefined) return
     throw new ServiceAuthError('unfit', `the denylist: Redis does not let the user ${right}`)
   }
 
   async function ready(): Promise<void> {
-    poll.begin()
+    poll.start()
     const deadline = performance.now() + READY_TIMEOUT_MS
-    while (!held.isKnown() && !isClosed && performance.now() < deadline) {
-      await poll.looked()
+    while (!local.isKnown() && !isClosed && performance.now() < deadline) {
+      await poll.nextPoll()
       if (isAccepting) break
     }
     await requireRights()
-    if (held.isKnown() || isAccepting) return
-    const { lastError } = held.health()
+    if (local.isKnown() || isAccepting) return
+    const { lastError } = local.health()
     throw new ServiceAuthError('unavailable', `the denylist could not be read: ${lastError}`)
   }
 
   return {
     ...createOperations(writing),
-    ready: () => heldOpen(ready),
+    ready: () => keepProcessAlive(ready),
     lists(issuer) {
-      poll.begin()
-      return held.lists(issuer)
+      poll.start()
+      return local.lists(issuer)
     },
-    health: held.health,
+    health: local.health,
     close() {
       if (isClosed) return
       isClosed = true

@@ -6,8 +6,8 @@ import type {
 } from '../../../verification/denylist/denylist-entry.js'
 import { NO_VERSION } from '../../../verification/denylist/list-state.js'
 import type {
-  HeldEntry,
   ListVersion,
+  LocalEntry,
   ReadList,
 } from '../../../verification/denylist/merge-entries.js'
 import type { DamagedRow, DeniedEntry } from './operations.js'
@@ -15,20 +15,17 @@ import type { DamagedRow, DeniedEntry } from './operations.js'
 // The arguments and replies of the scripts in scripts.ts.
 
 /** The error for a reply that cannot be read, as if another program has written to the keys. */
-export class Malformed extends Error {
-  override readonly name = 'Malformed'
+export class MalformedReply extends Error {
+  override readonly name = 'MalformedReply'
 }
 
 const KINDS: readonly unknown[] = ['caller', 'key', 'token'] satisfies DeniedKind[]
 
 /** Returns the name of a target in Redis, which is unique for each target. */
-export const targetText = (target: DenylistTarget): string =>
+export const targetText = (target: DenylistTarget | DenylistEntry): string =>
   target.kind === 'issued-before'
     ? JSON.stringify([target.issuer, target.kind])
-    : JSON.stringify([target.issuer, target.kind, target.value])
-
-const targetOf = ({ issuer, kind, value }: DenylistEntry): DenylistTarget =>
-  kind === 'issued-before' ? { issuer, kind } : { issuer, kind, value: String(value) }
+    : JSON.stringify([target.issuer, target.kind, String(target.value)])
 
 /** Rounds up to milliseconds, as Redis stores them, so that the entry lasts longer and denies more. */
 const secondsText = (seconds: number): string => String(Math.ceil(seconds * 1000) / 1000)
@@ -40,12 +37,12 @@ const limitTexts = ({ kind, value, until }: DenylistEntry): [string, string] => 
 
 /** Returns the arguments of `DENY` for an entry. */
 export const entryTexts = (entry: DenylistEntry): string[] => [
-  targetText(targetOf(entry)),
+  targetText(entry),
   ...limitTexts(entry),
   reasonText(entry),
 ]
 
-/** Returns the resulting entry from the reply to `DENY`. @throws Malformed */
+/** Returns the resulting entry from the reply to `DENY`. @throws MalformedReply */
 export function readDenied(
   input: DenylistEntry,
   [ends, cutoff, reason]: readonly unknown[],
@@ -57,7 +54,7 @@ export function readDenied(
   return { entry: { ...input, ...readReason(String(reason)), value, until }, isEarlier }
 }
 
-/** Returns the unreadable rows from the reply to `READ_ROWS`. @throws Malformed */
+/** Returns the unreadable rows from the reply to `READ_ROWS`. @throws MalformedReply */
 export const readDamaged = (reply: unknown): DamagedRow[] =>
   rowsOf(reply)
     .map((row) => {
@@ -69,7 +66,7 @@ export const readDamaged = (reply: unknown): DamagedRow[] =>
 const READERS: Record<DamagedRow['key'], (name: string, text: string) => unknown> = {
   version: (_, text) => readVersion(text),
   entries: readEntry,
-  marks: readMark,
+  marks: readTombstone,
 }
 
 function isDamaged({ key, name, text }: DamagedRow): boolean {
@@ -81,7 +78,7 @@ function isDamaged({ key, name, text }: DamagedRow): boolean {
   }
 }
 
-/** @throws Malformed */
+/** @throws MalformedReply */
 export function readPoll(reply: unknown): { version: ListVersion; serverSeconds: number } {
   const [version, seconds, microseconds] = rowsOf(reply)
   return {
@@ -90,32 +87,34 @@ export function readPoll(reply: unknown): { version: ListVersion; serverSeconds:
   }
 }
 
-/** @throws Malformed */
+/** @throws MalformedReply */
 export const readList = (reply: unknown): ReadList => ({ ...readPoll(reply), ...readHashes(reply) })
 
-/** Returns the entries and marks of a list, without reading its version. @throws Malformed */
-export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'marks'> {
-  const [, , , entries, marks] = rowsOf(reply)
+/** Returns the entries and tombstones of a list, without reading its version. @throws MalformedReply */
+export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'tombstones'> {
+  const [, , , entries, tombstones] = rowsOf(reply)
   const issuers = new Map<string, string>()
-  const held = new Map<string, HeldEntry>()
+  const local = new Map<string, LocalEntry>()
   for (const [target, row] of pairsOf(entries)) {
     const entry = readEntry(target, row)
     // All entries of an issuer share one string, instead of one each.
     const issuer = issuers.get(entry.issuer) ?? entry.issuer
     issuers.set(issuer, issuer)
-    held.set(target, { ...entry, issuer })
+    local.set(target, { ...entry, issuer })
   }
-  const numbers = pairsOf(marks).map(([target, row]) => [target, readMark(target, row)] as const)
-  return { entries: held, marks: new Map(numbers) }
+  const numbers = pairsOf(tombstones).map(
+    ([target, row]) => [target, readTombstone(target, row)] as const,
+  )
+  return { entries: local, tombstones: new Map(numbers) }
 }
 
-/** Returns the number of the version that allowed the target. @throws Malformed */
-function readMark(target: string, row: string): number {
+/** Returns the number of the version that allowed the target. @throws MalformedReply */
+function readTombstone(target: string, row: string): number {
   readTarget(target)
-  return readNumber(matched(row, /^(\d{1,16})\|\d+\|[01]\|\S{1,64}$/)[0])
+  return readNumber(matchRow(row, /^(\d{1,16})\|\d+\|[01]\|\S{1,64}$/)[0])
 }
 
-/** Returns the entries in force with their reasons. @throws Malformed */
+/** Returns the entries in force with their reasons. @throws MalformedReply */
 export function readRecords(reply: unknown): DenylistEntry[] {
   const { entries, serverSeconds } = readList(reply)
   const reasons = new Map(pairsOf(rowsOf(reply)[5]))
@@ -124,7 +123,7 @@ export function readRecords(reply: unknown): DenylistEntry[] {
     .map(([target, entry]) => recordOf(entry, reasons.get(target)))
 }
 
-function recordOf(entry: HeldEntry, reasonText: string | undefined): DenylistEntry {
+function recordOf(entry: LocalEntry, reasonText: string | undefined): DenylistEntry {
   const { issuer, kind, value, issuedBefore, endsAt } = entry
   return {
     issuer,
@@ -157,56 +156,58 @@ function parseJson(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Parses the end and the cut-off of an entry. @throws Malformed */
-const readLimits = (ends: unknown, cutoff: unknown): LimitsOfEntry => ({
+/** Parses the end and the cut-off of an entry. @throws MalformedReply */
+const readLimits = (
+  ends: unknown,
+  cutoff: unknown,
+): Pick<LocalEntry, 'endsAt' | 'issuedBefore'> => ({
   endsAt: ends === '-' ? Number.POSITIVE_INFINITY : readNumber(ends),
   issuedBefore: cutoff === '-' ? 0 : readNumber(cutoff),
 })
 
-type LimitsOfEntry = Pick<HeldEntry, 'endsAt' | 'issuedBefore'>
-
 const ENTRY_ROW = /^(\d{1,16})\|(-|\d{1,11}(?:\.\d{1,3})?)\|(-|\d{1,11}(?:\.\d{1,3})?)$/
 
-function readEntry(target: string, row: string): HeldEntry {
-  const named = readTarget(target)
-  const [number, ends, cutoff] = matched(row, ENTRY_ROW)
-  if ((cutoff === '-') === (named.kind === 'issued-before')) throw new Malformed('a cut-off')
-  return { ...named, number: readNumber(number), ...readLimits(ends, cutoff) }
+function readEntry(name: string, row: string): LocalEntry {
+  const target = readTarget(name)
+  const [number, ends, cutoff] = matchRow(row, ENTRY_ROW)
+  if ((cutoff === '-') === (target.kind === 'issued-before')) throw new MalformedReply('a cut-off')
+  return { ...target, number: readNumber(number), ...readLimits(ends, cutoff) }
 }
 
-function readTarget(text: string): Pick<HeldEntry, 'issuer' | 'kind' | 'value'> {
+function readTarget(text: string): Pick<LocalEntry, 'issuer' | 'kind' | 'value'> {
   const parts = Object.values(parseJson(text) ?? {})
   const [issuer, kind, value] = parts
   const isCutOff = kind === 'issued-before' && parts.length === 2
   const isNamed = KINDS.includes(kind) && isText(value) && parts.length === 3
   if (!isText(issuer) || !(isCutOff || isNamed) || JSON.stringify(parts) !== text) {
-    throw new Malformed('a target')
+    throw new MalformedReply('a target')
   }
   return { issuer, kind: kind as DeniedKind, value: isCutOff ? '' : (value as string) }
 }
 
 function readVersion(text: unknown): ListVersion {
   if (text === null) return NO_VERSION
-  const [number, nonce] = matched(text, /^(\d{1,16}) (\S{1,64})$/)
+  const [number, nonce] = matchRow(text, /^(\d{1,16}) (\S{1,64})$/)
   return { number: readNumber(number), nonce: nonce as string }
 }
 
-/** @throws Malformed */
+/** @throws MalformedReply */
 export function readNumber(text: unknown): number {
   const number = typeof text === 'string' ? Number(text) : Number.NaN
-  if (!Number.isFinite(number) || number > Number.MAX_SAFE_INTEGER) throw new Malformed('a number')
+  if (!Number.isFinite(number) || number > Number.MAX_SAFE_INTEGER)
+    throw new MalformedReply('a number')
   return number
 }
 
-function matched(text: unknown, form: RegExp): string[] {
-  const found = typeof text === 'string' ? form.exec(text) : null
-  if (found === null) throw new Malformed('a row')
-  return found.slice(1)
+function matchRow(text: unknown, form: RegExp): string[] {
+  const match = typeof text === 'string' ? form.exec(text) : null
+  if (match === null) throw new MalformedReply('a row')
+  return match.slice(1)
 }
 
-/** @throws Malformed */
+/** @throws MalformedReply */
 export function rowsOf(reply: unknown): unknown[] {
-  if (!Array.isArray(reply)) throw new Malformed('a reply')
+  if (!Array.isArray(reply)) throw new MalformedReply('a reply')
   return reply
 }
 

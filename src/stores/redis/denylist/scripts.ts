@@ -55,7 +55,7 @@ local time = redis.call('TIME')
 return { redis.call('GET', KEYS[1]), time[1], time[2] }
 `)
 
-/** Returns version, time, entries and marks. */
+/** Returns version, time, entries and tombstones. */
 export const READ: Script = script(`
 local time = redis.call('TIME')
 return { redis.call('GET', KEYS[1]), time[1], time[2],
@@ -69,7 +69,7 @@ return { redis.call('GET', KEYS[1]), time[1], time[2],
   redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[4]), redis.call('HGETALL', KEYS[3]) }
 `)
 
-/** Key, name, row and a digest of the three, for the version, each entry and each mark. */
+/** Key, name, row and a digest of the three, for the version, each entry and each tombstone. */
 export const ROWS = `
 local function row_of(key, name, row)
   return { key, name, row, redis.sha1hex(key .. '\\0' .. name .. '\\0' .. row) }

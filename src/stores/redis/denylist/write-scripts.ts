@@ -109,16 +109,16 @@ return answer
 `)
 
 /**
- * ARGV: nonce, target, seconds for which marks are stored, maximum number of marks. Removes up to 100
- * older marks.
+ * ARGV: nonce, target, seconds for which tombstones are stored, maximum number of tombstones. Removes up to 100
+ * older tombstones.
  */
 export const ALLOW: Script = script(`${WRITING}
 local nonce, target, keep_seconds, most = unpack(ARGV)
 if not is_indexed() then return { 'unindexed' } end
 local others = count_live(MARK_ENDS)
-local mark = redis.call('HGET', MARKS, target)
-if mark then
-  local number, second, listed, writer = string.match(mark, '^(%d+)|(%d+)|([01])|(%S+)$')
+local tombstone = redis.call('HGET', MARKS, target)
+if tombstone then
+  local number, second, listed, writer = string.match(tombstone, '^(%d+)|(%d+)|([01])|(%S+)$')
   if not second then return { 'unindexed' } end
   if writer == nonce then return { 'written', number, listed } end
   if tonumber(second) + tonumber(keep_seconds) > now then others = others - 1 end
@@ -155,7 +155,7 @@ return { 'written', number, tostring(removed) }
 `)
 
 /**
- * ARGV: seconds for which marks are stored, number of checked entries, number of checked marks. Rebuilds
+ * ARGV: seconds for which tombstones are stored, number of checked entries, number of checked tombstones. Rebuilds
  * the indexes, unless the number of rows has changed.
  */
 export const INDEX: Script = script(`${WRITING}

@@ -1,14 +1,14 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as endOfTick } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { patienceOf } from '../connection/dedicated-client.js'
+import { stallTimeoutFor } from '../connection/dedicated-client.js'
 import { openLink } from '../connection/link.js'
 import {
   type Attempt,
   type Call,
   faultText,
-  isOver,
-  isServersAnswer,
+  isExpired,
+  isReplyError,
   isUnknownScript,
   NotConfirmed,
   within,
@@ -28,13 +28,13 @@ export interface ReservingCall extends Call {
 }
 
 /** A connection to one master, used only for reservations and `WAIT`. */
-export interface Lane {
+export interface GroupCommit {
   /** @throws NotConfirmed if the reservation is not acknowledged in time. */
   commit(call: ReservingCall, attempt: Attempt): Promise<unknown>
   close(): void
 }
 
-interface LaneOptions {
+interface GroupCommitOptions {
   readonly replicas: Replicas
   /** The longest time limit of a reply, in milliseconds. */
   readonly longestReplyMs: number
@@ -48,7 +48,7 @@ interface Entry {
   readonly call: ReservingCall
   readonly attempt: Attempt
   /** Whether the server does not have the script, and needs its source. */
-  readonly bySource: boolean
+  readonly withSource: boolean
   resolve(reply: unknown): void
   reject(error: unknown): void
 }
@@ -58,35 +58,38 @@ interface Entry {
  * connection. So one `WAIT` follows all pending reservations, and those that arrive meanwhile form the
  * next group. `redis` must be dedicated to the lane.
  */
-export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions): Lane {
+export function openGroupCommit(
+  redis: Redis,
+  { replicas, longestReplyMs }: GroupCommitOptions,
+): GroupCommit {
   const { min, timeoutMs } = replicas
-  const link = openLink(redis, patienceOf(longestReplyMs))
+  const link = openLink(redis, stallTimeoutFor(longestReplyMs))
   let waiting: Entry[] = []
-  let isUnderWay = false
+  let isSending = false
 
   function enqueue(entry: Entry): void {
     waiting.push(entry)
-    if (!isUnderWay) void sendGroups()
+    if (!isSending) void sendGroups()
   }
 
   // Under load it never ends, so it must not run in the async context of the first request.
   const sendGroups = AsyncResource.bind(async (): Promise<void> => {
-    isUnderWay = true
+    isSending = true
     while (waiting.length > 0) {
       await endOfTick()
       // A reservation that has timed out must not be sent, because nothing would take it back.
-      const group = waiting.filter(({ attempt }) => !isOver(attempt))
+      const group = waiting.filter(({ attempt }) => !isExpired(attempt))
       waiting = []
       await send(group)
     }
-    isUnderWay = false
+    isSending = false
   })
 
   async function send(group: readonly Entry[]): Promise<void> {
     if (group.length === 0) return
     const replies = group.map((entry) => {
       entry.attempt.mayHaveRun = true
-      return entry.bySource ? link.evaluateSource(entry.call) : link.evaluateKnown(entry.call)
+      return entry.withSource ? link.evaluateSource(entry.call) : link.evaluateKnown(entry.call)
     })
     const acknowledged = countReplicas()
     acknowledged.catch(() => {})
@@ -98,7 +101,7 @@ export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions
     try {
       return await link.watch(redis.wait(min, timeoutMs))
     } catch (error) {
-      if (!isServersAnswer(error)) throw error
+      if (!isReplyError(error)) throw error
       throw new TooFewReplicas(
         `Redis cannot wait for replicas: ${faultText(error)}`,
         true,
@@ -122,7 +125,7 @@ export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions
         )
     } catch (error) {
       // Resend the source in the next group: alone, it would run after the `WAIT`.
-      if (isUnknownScript(error) && !entry.bySource) enqueue({ ...entry, bySource: true })
+      if (isUnknownScript(error) && !entry.withSource) enqueue({ ...entry, withSource: true })
       else entry.reject(error)
     }
   }
@@ -132,7 +135,7 @@ export function openLane(redis: Redis, { replicas, longestReplyMs }: LaneOptions
       const becomingReady = link.untilReady(attempt)
       if (becomingReady !== undefined) await becomingReady
       const committed = new Promise((resolve, reject) => {
-        enqueue({ call, attempt, bySource: false, resolve, reject })
+        enqueue({ call, attempt, withSource: false, resolve, reject })
       })
       return await within(committed, attempt)
     },

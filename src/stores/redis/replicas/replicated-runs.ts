@@ -6,11 +6,16 @@ import type { Connection } from '../connection/redis-connection.js'
 import {
   type Attempt,
   attemptFor,
-  isServersAnswer,
+  isReplyError,
   NotConfirmed,
   persist,
 } from '../connection/redis-deadline.js'
-import { type Lane, openLane, type Replicas, type ReservingCall } from './group-commit.js'
+import {
+  type GroupCommit,
+  openGroupCommit,
+  type Replicas,
+  type ReservingCall,
+} from './group-commit.js'
 
 /** Runs reservations that count only if enough replicas have acknowledged them. */
 export interface ReplicatedRuns {
@@ -25,67 +30,70 @@ interface ReplicatedOptions {
 }
 
 export function openReplicated(
-  usersClient: Client,
+  appClient: Client,
   connection: Connection,
   { timeoutMs, replicas }: ReplicatedOptions,
 ): ReplicatedRuns {
   const longestReplyMs = timeoutMs + replicas.timeoutMs
   // In a cluster, the first request that needs a lane opens it, and the lane outlives that request.
   const open = AsyncResource.bind(
-    (redis: Redis, keyPrefix?: string): Lane =>
-      openLane(duplicateRedis(redis, longestReplyMs, keyPrefix), { replicas, longestReplyMs }),
+    (redis: Redis, keyPrefix?: string): GroupCommit =>
+      openGroupCommit(duplicateRedis(redis, longestReplyMs, keyPrefix), {
+        replicas,
+        longestReplyMs,
+      }),
   )
-  const lanes = usersClient.isCluster
-    ? lanesOfCluster(connection, open)
-    : open(usersClient as Redis)
+  const groupCommits = appClient.isCluster
+    ? openClusterCommits(connection, open)
+    : open(appClient as Redis)
 
   return {
     run(call) {
       const attempt = attemptFor(longestReplyMs)
-      return connection.watch(persist(attempt, () => lanes.commit(call, attempt)))
+      return connection.watch(persist(attempt, () => groupCommits.commit(call, attempt)))
     },
-    close: lanes.close,
+    close: groupCommits.close,
   }
 }
 
 /** Opens a lane to each master that holds a key, by address. */
-function lanesOfCluster(
+function openClusterCommits(
   { link }: Connection,
-  open: (redis: Redis, keyPrefix: string) => Lane,
-): Lane {
+  open: (redis: Redis, keyPrefix: string) => GroupCommit,
+): GroupCommit {
   const cluster = link.client as Cluster
   const keyPrefix = cluster.options.keyPrefix ?? ''
-  const lanes = new Map<string, Lane>()
+  const groupCommits = new Map<string, GroupCommit>()
   const refreshSlots = AsyncResource.bind(() => cluster.refreshSlotsCache(() => {}))
 
   cluster.on('-node', ({ options }: Redis) => {
     const address = `${options.host}:${options.port}`
-    lanes.get(address)?.close()
-    lanes.delete(address)
+    groupCommits.get(address)?.close()
+    groupCommits.delete(address)
   })
 
-  function laneFor(key: string): Lane {
+  function groupCommitFor(key: string): GroupCommit {
     const [address] = cluster.slots[slotOf(keyPrefix + key)] ?? []
-    const known = address === undefined ? undefined : lanes.get(address)
+    const known = address === undefined ? undefined : groupCommits.get(address)
     if (known !== undefined) return known
     const node = cluster
       .nodes('master')
       .find(({ options }) => `${options.host}:${options.port}` === address)
     if (node === undefined || address === undefined) throw new Error('the master has gone')
-    const lane = open(node, keyPrefix)
-    lanes.set(address, lane)
-    return lane
+    const groupCommit = open(node, keyPrefix)
+    groupCommits.set(address, groupCommit)
+    return groupCommit
   }
 
   async function commit(call: ReservingCall, attempt: Attempt): Promise<unknown> {
     await link.untilReady(attempt)
     try {
-      return await laneFor(call.key).commit(call, attempt)
+      return await groupCommitFor(call.key).commit(call, attempt)
     } catch (error) {
       // The key may have moved to another node, also in a failover.
       const isLateOrAlone = error instanceof NotConfirmed && error.mayHaveRun
       if (!isLateOrAlone) refreshSlots()
-      if (isServersAnswer(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {
+      if (isReplyError(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {
         throw new Error('the key has moved')
       }
       throw error
@@ -95,7 +103,7 @@ function lanesOfCluster(
   return {
     commit,
     close() {
-      for (const lane of lanes.values()) lane.close()
+      for (const groupCommit of groupCommits.values()) groupCommit.close()
     },
   }
 }

@@ -1,10 +1,10 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { ReservationRequest } from '../../../idempotency/leased/idempotency-store.js'
 import { type Script, script } from '../connection/script.js'
-import { behindFence, PRELUDE, wholeMs } from './idempotency-scripts.js'
+import { PRELUDE, recordTail, wholeMs } from './idempotency-scripts.js'
 
 /** Undoes reservations, with retries until it succeeds. */
-export interface TakeBacks<T> {
+export interface Compensation<T> {
   add(id: string, work: T): void
   close(): void
 }
@@ -19,12 +19,12 @@ const BATCH = 200
  * `attempt` rejects while the store cannot be reached. The timer never holds the process open, and runs
  * in the async context of this call.
  */
-export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): TakeBacks<T> {
+export function createCompensation<T>(attempt: (work: T) => Promise<unknown>): Compensation<T> {
   const pending = new Map<string, T>()
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  async function takeBack(id: string, work: T): Promise<void> {
+  async function undo(id: string, work: T): Promise<void> {
     await attempt(work)
     pending.delete(id)
   }
@@ -34,7 +34,7 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
     let isAnswered = true
     while (isAnswered && pending.size > 0) {
       const batch = [...pending].slice(0, BATCH)
-      const tries = await Promise.allSettled(batch.map(([id, work]) => takeBack(id, work)))
+      const tries = await Promise.allSettled(batch.map(([id, work]) => undo(id, work)))
       isAnswered = tries.every(({ status }) => status === 'fulfilled')
     }
     timer = undefined
@@ -54,7 +54,7 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
       if (pending.size >= MAX_PENDING && oldest !== undefined) pending.delete(oldest)
       pending.set(id, work)
       // Immediately, on the same connection, so that Redis runs it right after the call that it undoes.
-      takeBack(id, work).catch(() => schedule())
+      undo(id, work).catch(() => schedule())
     },
     close() {
       isClosed = true
@@ -69,22 +69,22 @@ export function createTakeBacks<T>(attempt: (work: T) => Promise<unknown>): Take
  * to live. Leaves a freed record for a while, which blocks a reservation of this owner that arrives even
  * later.
  */
-export const TAKE_BACK: Script = script(`${PRELUDE}
+export const UNDO_RESERVE: Script = script(`${PRELUDE}
 if record == true then return 0 end
 local behind, ttl = unpack(ARGV)
-local fence, mark = '0', 0
+local fence, tombstone = '0', 0
 if record then
   local mine = parse_own('1|f|0' .. behind)
   if record.owner ~= mine.owner then return 0 end
-  fence, mark = record.fence, mark_in(record, mine)
+  fence, tombstone = record.fence, tombstone_in(record, mine)
 end
-local written = write('1|f|' .. fence .. behind, math.max(ttl, mark))
-if written.err and mark > 0 then return written end
+local written = write('1|f|' .. fence .. behind, math.max(ttl, tombstone))
+if written.err and tombstone > 0 then return written end
 if written.err then redis.call('DEL', KEYS[1]) end
 return 1
 `)
 
-export const takeBackArguments = (request: ReservationRequest): string[] => [
-  behindFence(request, request.retentionMs),
+export const undoArguments = (request: ReservationRequest): string[] => [
+  recordTail(request, request.retentionMs),
   String(wholeMs(request.leaseMs)),
 ]

@@ -12,7 +12,7 @@ import { type Script, script } from '../connection/script.js'
  * `1|state|fence|retention|size of owner|size of fingerprint|`, followed by owner, fingerprint and
  * result. The time to live holds the lease: a running record lives for lease plus retention, so its time
  * to live minus the retention is the rest of the lease, by the server's clock alone. If a run takes a
- * freed key, the rest of that key's mark is added to the requested retention. A script gets the record
+ * freed key, the rest of that key's tombstone is added to the requested retention. A script gets the record
  * as the caller would write it, because one argument costs ioredis less than many.
  */
 export const PRELUDE = `
@@ -42,12 +42,12 @@ end
 local function write(value, ttl)
   return redis.pcall('SET', KEYS[1], value, 'PX', ttl)
 end
-local function mark_in(record, mine)
+local function tombstone_in(record, mine)
   return math.max(0, record.retention - mine.retention)
 end
-local function marked(value, mine, mark)
-  if mark == 0 then return value end
-  local retention = string.format('%.0f', mine.retention + mark)
+local function extended(value, mine, tombstone)
+  if tombstone == 0 then return value end
+  local retention = string.format('%.0f', mine.retention + tombstone)
   return (string.gsub(value, '^(1|%a|%d+|)%d+', '%1' .. retention, 1))
 end
 local record, fault = read()
@@ -61,12 +61,12 @@ local behind, ttl, rerun = unpack(ARGV)
 local mine = parse_own('1|r|0' .. behind)
 local time = redis.call('TIME')
 local fence = time[1] * 1000000 + time[2]
-local mark = 0
+local tombstone = 0
 if record then
   local own = record.owner == mine.owner
   if record.state == 'f' then
     if own then return { 'running', 0 } end
-    mark = math.max(0, redis.call('PTTL', KEYS[1]))
+    tombstone = math.max(0, redis.call('PTTL', KEYS[1]))
   else
     if record.fingerprint ~= mine.fingerprint then return { 'mismatch' } end
     if record.state == 'd' then return { 'finished', string.sub(record.value, record.rest) } end
@@ -80,18 +80,18 @@ if record then
     left = left - record.retention
     if left > 0 then return { 'running', left } end
     if rerun ~= '1' then return { 'abandoned' } end
-    mark = mark_in(record, mine)
+    tombstone = tombstone_in(record, mine)
   end
   fence = math.max(fence, record.fence + 1)
 end
 fence = string.format('%.0f', fence)
-local written = write(marked('1|r|' .. fence .. behind, mine, mark), ttl + mark)
+local written = write(extended('1|r|' .. fence .. behind, mine, tombstone), ttl + tombstone)
 if written.err then return written end
 return { 'reserved', fence }
 `)
 
 export const reserveArguments = (request: ReservationRequest): string[] => [
-  behindFence(request, request.retentionMs),
+  recordTail(request, request.retentionMs),
   String(runningMs(request)),
   request.rerunAbandoned ? '1' : '0',
 ]
@@ -127,7 +127,7 @@ local value, ttl = unpack(ARGV)
 if record then
   local mine = parse_own(value)
   if record.state ~= 'r' or record.owner ~= mine.owner or record.fence ~= mine.fence then return 0 end
-  return redis.call('PEXPIRE', KEYS[1], ttl + mark_in(record, mine))
+  return redis.call('PEXPIRE', KEYS[1], ttl + tombstone_in(record, mine))
 end
 local written = write(value, ttl)
 if written.err then return written end
@@ -135,33 +135,33 @@ return 1
 `)
 
 export const renewArguments = (run: Run): string[] => [
-  `1|r|${run.fence}${behindFence(run, run.retentionMs)}`,
+  `1|r|${run.fence}${recordTail(run, run.retentionMs)}`,
   String(runningMs(run)),
 ]
 
-/** ARGV: the record, time to live. A server that is full can still free a key, without a mark. */
+/** ARGV: the record, time to live. A server that is full can still free a key, without a tombstone. */
 export const SETTLE: Script = script(`${PRELUDE}
 if record == true then return 0 end
 local value, ttl = unpack(ARGV)
 local mine = parse_own(value)
-local mark = 0
+local tombstone = 0
 if record then
   if record.owner ~= mine.owner or record.fence ~= mine.fence then return 0 end
   if record.state == 'd' or record.state == 'f' then return record.state == mine.state and 1 or 0 end
   if record.state == 'u' and mine.state == 'r' then return 0 end
-  mark = mark_in(record, mine)
+  tombstone = tombstone_in(record, mine)
 end
-ttl = mine.state == 'f' and math.max(ttl, mark) or ttl + mark
-local written = write(marked(value, mine, mark), ttl)
-if written.err and mine.state == 'f' and mark == 0 then return redis.call('DEL', KEYS[1]) and 1 end
+ttl = mine.state == 'f' and math.max(ttl, tombstone) or ttl + tombstone
+local written = write(extended(value, mine, tombstone), ttl)
+if written.err and mine.state == 'f' and tombstone == 0 then return redis.call('DEL', KEYS[1]) and 1 end
 if written.err then return written end
 return 1
 `)
 
 export function settleArguments(run: Run, ending: Ending): (string | Buffer)[] {
   const [state, ttlMs] = endState(run, ending.type)
-  const head = `1|${state}|${run.fence}${behindFence(run, run.retentionMs)}`
-  const record = ending.type === 'finished' ? joined(head, ending.result) : head
+  const head = `1|${state}|${run.fence}${recordTail(run, run.retentionMs)}`
+  const record = ending.type === 'finished' ? appendResult(head, ending.result) : head
   return [record, String(ttlMs)]
 }
 
@@ -188,10 +188,10 @@ export const wholeMs = (ms: number): number => Math.max(1, Math.ceil(ms))
 const runningMs = ({ leaseMs, retentionMs }: Pick<Run, 'leaseMs' | 'retentionMs'>): number =>
   wholeMs(leaseMs) + wholeMs(retentionMs)
 
-type Owned = Pick<Run, 'owner' | 'fingerprint'>
+type Owner = Pick<Run, 'owner' | 'fingerprint'>
 
 /** Returns the part of a record between its fence and its result. */
-export function behindFence(owned: Owned, retentionMs: number): string {
+export function recordTail(owned: Owner, retentionMs: number): string {
   // Two lone surrogates would become one character where the strings are joined.
   const owner = owned.owner.toWellFormed()
   const fingerprint = owned.fingerprint.toWellFormed()
@@ -202,7 +202,7 @@ export function behindFence(owned: Owned, retentionMs: number): string {
 const MAX_BYTES_AS_TEXT = 4096
 
 /** A string if possible, because ioredis assembles commands with Buffer arguments in pieces. */
-export function joined(
+export function appendResult(
   head: string,
   { buffer, byteOffset, byteLength }: Uint8Array,
 ): string | Buffer {

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 import type { IdempotencyRecord } from '../../../idempotency/leased/record.js'
-import type { RecordPlace, Seen } from '../../../idempotency/leased/record-keeper.js'
+import type { RecordAccess, RecordSnapshot } from '../../../idempotency/leased/record-keeper.js'
 import {
-  type KeptRecord,
   MAX_RUN_MS,
   type ResolvedRecord,
+  type StoredRecord,
 } from '../../../idempotency/leased/resolution.js'
 import type { Connection } from '../connection/redis-connection.js'
 import { attemptFor, NotConfirmed } from '../connection/redis-deadline.js'
 import { type Script, script } from '../connection/script.js'
-import { behindFence, joined } from './idempotency-scripts.js'
+import { appendResult, recordTail } from './idempotency-scripts.js'
 
-interface SeenValue extends Seen {
-  readonly kept: KeptValue
+interface ValueSnapshot extends RecordSnapshot {
+  readonly stored: StoredValue
 }
 
-interface PlaceOptions {
+interface RecordAccessOptions {
   readonly timeoutMs: number
   /** Returns the key of a record in Redis. */
   keyOf(record: string): string
@@ -24,56 +24,56 @@ interface PlaceOptions {
 const ANY_TTL_MS = Number.MAX_SAFE_INTEGER
 
 /** Gives access to the records in Redis. */
-export function recordPlace(
+export function createRecordAccess(
   connection: Connection,
-  { timeoutMs, keyOf }: PlaceOptions,
-): RecordPlace<SeenValue> {
+  { timeoutMs, keyOf }: RecordAccessOptions,
+): RecordAccess<ValueSnapshot> {
   return {
-    async look(record) {
-      const call = { script: LOOK, key: keyOf(record), args: [] }
+    async read(record) {
+      const call = { script: READ_RECORD, key: keyOf(record), args: [] }
       const reply = await connection.run(call).catch((error) => {
         // Nothing was written, even if the script ran.
-        throw error instanceof NotConfirmed ? notWritten(error) : error
+        throw error instanceof NotConfirmed ? notWrittenError(error) : error
       })
       if (reply === null) return undefined
-      const kept = readLook(reply)
+      const stored = parseStoredValue(reply)
       // All times of the record are relative to this read.
-      return { kept, record: parseRecord(kept), now: 0 }
+      return { stored, record: parseRecord(stored), now: 0 }
     },
-    async replace(record, seen, next) {
+    async replace(record, snapshot, next) {
       const args = [
-        tokenOf(seen.kept),
-        longestTtl(seen),
-        textOf(next),
+        digestOf(snapshot.stored),
+        longestTtl(snapshot),
+        encodeRecord(next),
         String(Math.ceil(next.expiresAt)),
       ]
       const call = { script: REPLACE, key: keyOf(record), args }
       const attempt = attemptFor(timeoutMs)
       const reply = await connection.run(call, attempt).catch((error: Error) => {
-        throw attempt.isRepeated ? unknownWhether(error.message) : error
+        throw attempt.isRepeated ? uncertainError(error.message) : error
       })
       // The first attempt may have written before another writer changed the record.
-      if (reply !== 1 && attempt.isRepeated) throw unknownWhether('the record has changed since')
+      if (reply !== 1 && attempt.isRepeated) throw uncertainError('the record has changed since')
       return reply === 1
     },
   }
 }
 
 /** Returns the longest time to live that the record can have, unless its run has become active again. */
-function longestTtl({ kept, record }: SeenValue): string {
-  if (kept.ttlMs < 0) return String(kept.ttlMs)
+function longestTtl({ stored, record }: ValueSnapshot): string {
+  if (stored.ttlMs < 0) return String(stored.ttlMs)
   const hasLease = record.state === 'running' || record.state === 'unstored'
   return String(hasLease ? record.retentionMs : ANY_TTL_MS)
 }
 
-const notWritten = ({ message, code }: NotConfirmed): NotConfirmed =>
+const notWrittenError = ({ message, code }: NotConfirmed): NotConfirmed =>
   new NotConfirmed(message, false, code)
 
-const unknownWhether = (why: string): NotConfirmed =>
+const uncertainError = (why: string): NotConfirmed =>
   new NotConfirmed(`the reply was lost, and it is not known whether it was written: ${why}`, true)
 
 /** Reads the value of a key, its time to live and the server's time, atomically. */
-export const LOOK: Script = script(`
+export const READ_RECORD: Script = script(`
 local type = redis.call('TYPE', KEYS[1]).ok
 if type == 'none' then return false end
 local value = type == 'string' and redis.call('GET', KEYS[1]) or ''
@@ -104,7 +104,7 @@ return 1
 // The record format of idempotency-scripts.ts, for `recordPlace`, which works outside those scripts.
 
 /** A value in Redis; for a key that holds no string, only the type is known. */
-interface KeptValue {
+interface StoredValue {
   readonly type: string
   readonly value: Buffer
   /** Milliseconds; negative if the key never expires. */
@@ -113,7 +113,7 @@ interface KeptValue {
   readonly time: number
 }
 
-const FORM = /^1\|([rduf])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
+const RECORD_FORM = /^1\|([rduf])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
 /** Rejects sizes that extend into a result: part of it would be shown as owner or fingerprint. */
 const RESULT_START = /\[\d{3},\[/
 const OTHER_VERSION = /^([1-9]\d{0,5})\|/
@@ -124,17 +124,17 @@ const RETENTION_LIMIT = 2 ** 53
 const MICROSECONDS_PER_MS = 1000
 
 /** Parses the reply to `LOOK`. */
-function readLook(reply: unknown): KeptValue {
+function parseStoredValue(reply: unknown): StoredValue {
   const [type, value, ttlMs, time] = reply as [Buffer, Buffer, number, Buffer]
   return { type: String(type), value, ttlMs: Number(ttlMs), time: Number(time) }
 }
 
 /** Parses a value into a record whose times are relative to the read. */
-function parseRecord(kept: KeptValue): KeptRecord {
-  const { type, value, ttlMs, time } = kept
+function parseRecord(stored: StoredValue): StoredRecord {
+  const { type, value, ttlMs, time } = stored
   const expiresAt = ttlMs < 0 ? Number.POSITIVE_INFINITY : ttlMs
   const head = type === 'string' ? value.toString('latin1', 0, MAX_HEAD_BYTES) : ''
-  const record = readValue(head, kept, expiresAt)
+  const record = parseFields(head, stored, expiresAt)
   if (record !== undefined) return record
   const version = OTHER_VERSION.exec(head)?.[1]
   return {
@@ -145,21 +145,21 @@ function parseRecord(kept: KeptValue): KeptRecord {
   }
 }
 
-function readValue(
+function parseFields(
   head: string,
-  { value, time }: KeptValue,
+  { value, time }: StoredValue,
   expiresAt: number,
 ): IdempotencyRecord | undefined {
-  const [whole, letter, ...digits] = FORM.exec(head) ?? []
-  if (whole === undefined) return undefined
+  const [matched, letter, ...digits] = RECORD_FORM.exec(head) ?? []
+  if (matched === undefined) return undefined
   const [fence = 0, retentionMs = 0, ownerSize = 0, fingerprintSize = 0] = digits.map(Number)
-  const middle = whole.length + ownerSize
+  const middle = matched.length + ownerSize
   const rest = middle + fingerprintSize
   if (fence >= FENCE_LIMIT || retentionMs >= RETENTION_LIMIT || rest > value.length)
     return undefined
-  if (RESULT_START.test(value.toString('latin1', whole.length, rest))) return undefined
+  if (RESULT_START.test(value.toString('latin1', matched.length, rest))) return undefined
   const base = {
-    owner: value.toString('utf8', whole.length, middle),
+    owner: value.toString('utf8', matched.length, middle),
     fingerprint: value.toString('utf8', middle, rest),
     fence,
     retentionMs,
@@ -182,12 +182,12 @@ function readValue(
 }
 
 /** Identifies the value read, so that a script can check whether it is still there. */
-const tokenOf = ({ type, value }: KeptValue): string =>
+const digestOf = ({ type, value }: StoredValue): string =>
   type === 'string' ? createHash('sha1').update(value).digest('hex') : type
 
 /** Returns a record in the format of the scripts. */
-function textOf(record: ResolvedRecord): string | Buffer {
-  const behind = behindFence(record, record.retentionMs)
-  if (record.state === 'freed') return `1|f|${record.fence}${behind}`
-  return joined(`1|d|${record.fence}${behind}`, record.result)
+function encodeRecord(record: ResolvedRecord): string | Buffer {
+  const tail = recordTail(record, record.retentionMs)
+  if (record.state === 'freed') return `1|f|${record.fence}${tail}`
+  return appendResult(`1|d|${record.fence}${tail}`, record.result)
 }

@@ -12,9 +12,9 @@ import { openConnection } from '../connection/redis-connection.js'
 import { NotConfirmed } from '../connection/redis-deadline.js'
 import { type Script, script } from '../connection/script.js'
 import { openReplicated } from '../replicas/replicated-runs.js'
-import { createTakeBacks, TAKE_BACK, takeBackArguments } from './compensation.js'
+import { createCompensation, UNDO_RESERVE, undoArguments } from './compensation.js'
 import * as scripts from './idempotency-scripts.js'
-import { recordPlace } from './record-access.js'
+import { createRecordAccess } from './record-access.js'
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
@@ -59,13 +59,13 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
     replicas === undefined ? connection : openReplicated(redis, connection, { timeoutMs, replicas })
   const tokenKey = (id: string): string => `${prefix}t:${id}`
   const recordKey = (key: string): string => `${prefix}k:${key}`
-  const takeBacks = createTakeBacks((request: ReservationRequest) => {
-    const args = takeBackArguments(request)
-    return connection.run({ script: TAKE_BACK, key: recordKey(request.key), args })
+  const compensation = createCompensation((request: ReservationRequest) => {
+    const args = undoArguments(request)
+    return connection.run({ script: UNDO_RESERVE, key: recordKey(request.key), args })
   })
 
   return {
-    ...createRecordKeeper(recordPlace(connection, { timeoutMs, keyOf: recordKey })),
+    ...createRecordKeeper(createRecordAccess(connection, { timeoutMs, keyOf: recordKey })),
     async consume(id, ttlMs) {
       const args = [randomUUID(), String(Math.max(MIN_TTL_MS, Math.ceil(ttlMs)))]
       const call = { script: CONSUME, key: tokenKey(id), args, isReserved: isConsumed }
@@ -78,7 +78,8 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
       try {
         return scripts.readReservation(await reservations.run(call))
       } catch (error) {
-        if (error instanceof NotConfirmed && error.mayHaveRun) takeBacks.add(request.owner, request)
+        if (error instanceof NotConfirmed && error.mayHaveRun)
+          compensation.add(request.owner, request)
         throw error
       }
     },
@@ -98,7 +99,7 @@ export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = 
     ),
     health: connection.health.read,
     close() {
-      takeBacks.close()
+      compensation.close()
       if (reservations !== connection) reservations.close()
       connection.close()
     },

@@ -5,9 +5,9 @@ import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { TRY_COMMANDS } from '../../../../src/stores/redis/connection/check-nodes.js'
-import { TAKE_BACK } from '../../../../src/stores/redis/store/compensation.js'
+import { UNDO_RESERVE } from '../../../../src/stores/redis/store/compensation.js'
 import { RENEW, RESERVE, SETTLE } from '../../../../src/stores/redis/store/idempotency-scripts.js'
-import { LOOK, REPLACE } from '../../../../src/stores/redis/store/record-access.js'
+import { READ_RECORD, REPLACE } from '../../../../src/stores/redis/store/record-access.js'
 import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import type { RedisConfig } from '../../../support/redis-process.js'
@@ -146,7 +146,7 @@ describe('store.check', () => {
   })
 
   test('tries each command that a script of the store runs', () => {
-    const store = [RESERVE, RENEW, SETTLE, TAKE_BACK, LOOK, REPLACE, CONSUME]
+    const store = [RESERVE, RENEW, SETTLE, UNDO_RESERVE, READ_RECORD, REPLACE, CONSUME]
     const used = store.flatMap(({ source }) => commandsIn(source))
     const tried = [...TRY_COMMANDS.source.matchAll(/\{ '([A-Z]+)'/g)].map(([, name]) => name)
     expect(new Set(used)).toEqual(new Set(tried))

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   attemptFor,
   faultText,
-  isOver,
-  isServersAnswer,
+  isExpired,
+  isReplyError,
   NotConfirmed,
   persist,
   within,
@@ -36,12 +36,12 @@ describe('within', () => {
     const attempt = attemptFor(100)
     const outcome = within(never(), attempt).catch((error: unknown) => error)
     await vi.advanceTimersByTimeAsync(99)
-    expect(isOver(attempt)).toBe(false)
+    expect(isExpired(attempt)).toBe(false)
     attempt.mayHaveRun = true
     await vi.advanceTimersByTimeAsync(2)
     expect(await outcome).toBeInstanceOf(NotConfirmed)
     expect(await outcome).toMatchObject({ mayHaveRun: true })
-    expect(isOver(attempt)).toBe(true)
+    expect(isExpired(attempt)).toBe(true)
   })
 })
 
@@ -86,7 +86,7 @@ test.each([
 })
 
 test('an error is the server’s answer by its name alone', () => {
-  expect(isServersAnswer(serversAnswer('LOADING'))).toBe(true)
-  expect(isServersAnswer(new Error('ReplyError'))).toBe(false)
-  expect(isServersAnswer({ name: 'ReplyError' })).toBe(false)
+  expect(isReplyError(serversAnswer('LOADING'))).toBe(true)
+  expect(isReplyError(new Error('ReplyError'))).toBe(false)
+  expect(isReplyError({ name: 'ReplyError' })).toBe(false)
 })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { watchForSilence } from '../../../../src/stores/redis/connection/stall-detector.js'
+import { detectStalls } from '../../../../src/stores/redis/connection/stall-detector.js'
 
 const never = (): Promise<never> => new Promise(() => {})
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -14,7 +14,7 @@ afterEach(() => {
 })
 
 test('nothing that comes back while a reply is due is silence, again and again', async () => {
-  const { watch } = watchForSilence(1000, onSilence)
+  const { watch } = detectStalls(1000, onSilence)
   void watch(never())
   await vi.advanceTimersByTimeAsync(998)
   expect(onSilence).not.toHaveBeenCalled()
@@ -25,7 +25,7 @@ test('nothing that comes back while a reply is due is silence, again and again',
 })
 
 test('any reply is a sign, a rejection too', async () => {
-  const { watch } = watchForSilence(1000, onSilence)
+  const { watch } = detectStalls(1000, onSilence)
   void watch(never())
   for (let turn = 0; turn < 5; turn++) {
     watch(after(1).then(() => Promise.reject(new Error('OOM')))).catch(() => {})
@@ -37,7 +37,7 @@ test('any reply is a sign, a rejection too', async () => {
 })
 
 test('a connection on which nothing is due may be silent, and has no timer', async () => {
-  const { watch } = watchForSilence(1000, onSilence)
+  const { watch } = detectStalls(1000, onSilence)
   await watch(Promise.resolve())
   await vi.advanceTimersByTimeAsync(5000)
   expect(vi.getTimerCount()).toBe(0)
@@ -49,7 +49,7 @@ test('a connection on which nothing is due may be silent, and has no timer', asy
 
 test('what the event loop is too busy to read in time is no silence', async () => {
   vi.useRealTimers()
-  const { watch } = watchForSilence(20, onSilence)
+  const { watch } = detectStalls(20, onSilence)
   let hear = (): void => {}
   const reply = watch(new Promise<void>((resolve) => (hear = resolve)))
   // It has come by the time that both timers strike, and is read after the first.
@@ -61,7 +61,7 @@ test('what the event loop is too busy to read in time is no silence', async () =
 })
 
 test('once closed it is never told', async () => {
-  const { watch, close } = watchForSilence(1000, onSilence)
+  const { watch, close } = detectStalls(1000, onSilence)
   void watch(never())
   close()
   expect(vi.getTimerCount()).toBe(0)

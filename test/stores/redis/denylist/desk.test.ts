@@ -38,7 +38,7 @@ describe('a server that will take the question a moment later is asked again', (
   test('with the time for an answer each time, so that the last try does not blur what is known', async () => {
     const triesMs: number[] = []
     const { deny } = createOperations({
-      async ask({ timeoutMs }) {
+      async runScript({ timeoutMs }) {
         triesMs.push(timeoutMs)
         throw new NotConfirmed('NOREPLICAS', false, 'server')
       },

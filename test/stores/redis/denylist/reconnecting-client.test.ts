@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createClientMaker } from '../../../../src/stores/redis/denylist/reconnecting-client.js'
+import { createClientFactory } from '../../../../src/stores/redis/denylist/reconnecting-client.js'
 import { startRedis } from '../../../support/redis.js'
 import { startTcpProxy } from '../../../support/tcp-proxy.js'
 import { until } from '../../../support/until.js'
@@ -19,7 +19,7 @@ describe.each([
   test('keeps credentials and TLS, and never connects again by itself', () => {
     const options = { username: 'app', password: 'secret', tls: { servername: 'redis' }, db: 3 }
     const users = new RedisOfRelease({ ...LAZY, ...options, keyPrefix: 'app:' })
-    const made = createClientMaker(users, 250).make() as Redis
+    const made = createClientFactory(users, 250).create() as Redis
     expect(made.options).toMatchObject({ ...options, keyPrefix: 'app:', connectTimeout: 250 })
     expect(made.options.retryStrategy?.(1)).toBeNull()
     expect(made.options.failoverDetector).toBe(false)
@@ -28,8 +28,8 @@ describe.each([
   test('asks each sentinel first in turn, and listens to them', () => {
     const [a, b, c] = [{ port: 1 }, { port: 2 }, { port: 3 }]
     const sentinels = [a, b, c] as { port: number }[]
-    const maker = createClientMaker(new RedisOfRelease({ ...LAZY, sentinels, name: 'x' }), 250)
-    const made = [1, 2, 3, 4].map(() => maker.make() as Redis)
+    const maker = createClientFactory(new RedisOfRelease({ ...LAZY, sentinels, name: 'x' }), 250)
+    const made = [1, 2, 3, 4].map(() => maker.create() as Redis)
     expect(made.map(({ options }) => options.sentinels?.[0])).toEqual([a, b, c, a])
     expect(made[0]?.options).toMatchObject({ failoverDetector: true, role: 'master', name: 'x' })
     expect(sentinels).toEqual([a, b, c])
@@ -42,7 +42,7 @@ describe.each([
       redisOptions,
       scaleReads: 'slave',
     })
-    const { options } = createClientMaker(users, 250).make() as Cluster
+    const { options } = createClientFactory(users, 250).create() as Cluster
     expect(options.redisOptions).toMatchObject({ ...redisOptions, connectTimeout: 250 })
     expect(options.scaleReads).toBe('master')
     expect(options.clusterRetryStrategy?.(1)).toBeNull()

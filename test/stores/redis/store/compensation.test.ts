@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createTakeBacks } from '../../../../src/stores/redis/store/compensation.js'
+import { createCompensation } from '../../../../src/stores/redis/store/compensation.js'
 import { startRedis } from '../../../support/redis.js'
 import { startTcpProxy } from '../../../support/tcp-proxy.js'
 import { until } from '../../../support/until.js'
@@ -18,7 +18,7 @@ describe('createTakeBacks', () => {
     const attempt = vi.fn(async () => {
       if (failures-- > 0) throw new Error('down')
     })
-    const takeBacks = createTakeBacks(attempt)
+    const takeBacks = createCompensation(attempt)
     takeBacks.add('a', 'work')
     expect(attempt).toHaveBeenCalledTimes(1)
     await vi.advanceTimersByTimeAsync(10_000)
@@ -30,7 +30,7 @@ describe('createTakeBacks', () => {
     vi.useFakeTimers()
     let isUp = false
     const done = new Set<number>()
-    const takeBacks = createTakeBacks(async (work: number) => {
+    const takeBacks = createCompensation(async (work: number) => {
       if (!isUp) throw new Error('down')
       done.add(work)
     })
@@ -44,7 +44,7 @@ describe('createTakeBacks', () => {
   test('forgets everything when it is closed, and takes nothing after', async () => {
     vi.useFakeTimers()
     const attempt = vi.fn(() => Promise.reject(new Error('down')))
-    const takeBacks = createTakeBacks(attempt)
+    const takeBacks = createCompensation(attempt)
     takeBacks.add('a', 'work')
     await vi.advanceTimersByTimeAsync(0)
     takeBacks.close()

@@ -38,8 +38,8 @@ export interface FingerprintedRequest {
 }
 
 /**
- * The default fingerprint: method, path and query as sent, media type and body. Two bodies are told
- * apart where their parser tells them apart; `undefined` when it left something that cannot be.
+ * The default fingerprint: method, path and query as sent, media type and body. Two bodies differ if their
+ * parser gives different values. Returns `undefined` if the parser left a value that cannot be compared.
  */
 export function fingerprintOf(request: FingerprintedRequest): string | undefined {
   const { method, target, mediaType, body } = request
@@ -53,7 +53,7 @@ function contentText(body: RequestBody, mediaType: string): string | undefined {
   if (body.type !== 'parsed') return undefined
   const { content, length } = body
   const isText = typeof content === 'string' || types.isUint8Array(content)
-  // Parsers of multipart put the files elsewhere than in the body.
+  // Parsers of multipart do not put the files into the body.
   if (mediaType.startsWith('multipart/') && !isText) return undefined
   const text = canonicalText(content)
   return text === undefined || length === undefined ? text : `${text}l${length};`
@@ -64,9 +64,9 @@ const withoutOrigin = (target: string): string =>
   target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
 
 /**
- * A text that no other parsed body has: unlike JSON's it keeps `-0`, infinities and bytes, and a
- * date, which validators make of a text, differs from that text. `undefined` when there is something
- * in it that no parser of JSON, forms, text or bytes makes.
+ * Returns a text that is unique to the parsed body. Unlike JSON, it has `-0`, infinities and bytes, and a
+ * date, into which validators convert a text, differs from that text. Returns `undefined` if the body has
+ * a value that no parser of JSON, forms, text or bytes creates.
  */
 function canonicalText(body: unknown): string | undefined {
   let text = ''
@@ -170,8 +170,8 @@ function lengthOnWire(headers: WireHeaders): number | undefined {
 }
 
 /**
- * Whether a body says nothing of what was sent. Express 4's parsers leave `{}` for a body that they
- * did not read, and apps do the same by `req.body ??= {}`, whoever reads the stream afterwards.
+ * Whether a body contains no information. Express 4's parsers set `{}` for a body that they did not read,
+ * and apps do the same by `req.body ??= {}`, even if the stream is read later.
  */
 const isBlank = (body: unknown): boolean =>
   body === undefined || body === null || body === '' || isEmptyObject(body)

@@ -6,6 +6,6 @@ export interface IdempotencyContext {
   readonly fence: number
   /** Aborts once the run may no longer be the only one with the key. */
   readonly signal: AbortSignal
-  /** Says that nothing has happened: the key is freed at the end instead of the result kept. */
+  /** Frees the key at the end of the run instead of storing the result: nothing has happened. */
   release(): void
 }

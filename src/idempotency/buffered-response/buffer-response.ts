@@ -21,19 +21,18 @@ import {
 
 const replaceFunctions = createReplacer<BufferedResponse>(replacementFunctions)
 
-/** A response that is held back. */
+/** Discards a buffered response. */
 export interface BufferControl {
   /**
-   * Throws away what is held: the head is again what it was when the response was captured, and the
-   * app can answer again. Returns `false` where it cannot: the first byte has been passed on, or the
-   * response is gone.
+   * Discards the buffered answer and restores the head that the response had before, so that the app can
+   * answer again. Returns `false` if it cannot: the first byte has been sent, or the response is closed.
    */
   discard(): boolean
 }
 
 /**
- * Holds a response back until its observer has kept it, whichever way its handler sends it: in the
- * end all ways are functions of the response, and these stand before them.
+ * Buffers a response until its observer has stored it. It replaces the functions of the response that
+ * every way of sending ends in, so it does not matter how the handler sends.
  */
 export function bufferResponse(options: BufferOptions, observer: BufferObserver): BufferControl {
   const { response } = options
@@ -77,11 +76,10 @@ export function bufferResponse(options: BufferOptions, observer: BufferObserver)
   return { discard: () => discard(buffered) }
 }
 
-// Functions of their own: what an inner middleware has still in its hands leads to those of the
-// held response, which is no more.
+// A second set of functions, because an inner middleware may still call the first set for the discarded
+// response.
 const replaceByDiscarding = createReplacer<BufferedResponse>(discardingFunctions)
 
-/** Throws away what is held of a response. Returns whether the app can answer in its place. */
 function discard(buffered: BufferedResponse): boolean {
   const { response, chunks, endCallback, pipes, drain, phase } = buffered
   if (response.finished || isHeadSent(response)) return false
@@ -107,29 +105,29 @@ function takeSnapshot(response: ServerResponse): InitialState {
   return { headers: headersOf(response), on, fields }
 }
 
-/** Makes a response again what it was, by the functions that it had then. */
+/** Restores a response by its original functions. */
 function restore(sender: Sender, { headers, on, fields }: InitialState): void {
   const { response } = sender
   const wasConnectionSet = response.hasHeader('connection')
-  // All of them, so that they come in their order again.
+  // Removes all headers, to restore their order.
   for (const name of response.getHeaderNames()) callOriginal(sender, 'removeHeader', [name])
   for (const header of headers) callOriginal(sender, 'setHeader', header)
-  // Node no longer says so by itself once the header has been removed.
+  // Node no longer sets the header itself once it has been removed.
   if (wasConnectionSet && !response.hasHeader('connection') && !response.shouldKeepAlive) {
     callOriginal(sender, 'setHeader', ['Connection', 'close'])
   }
   Object.assign(response, fields)
   if (response.on !== on) response.on = on
-  // Trailers would go with a later answer that has none.
+  // Otherwise a later answer without trailers would send these.
   response.addTrailers({})
 }
 
 type Listener = (...args: unknown[]) => void
 
 /**
- * Watches who waits for the response's `drain`. An outer middleware that writes through a stream of
- * its own (compression, say) has replaced `response.on` and keeps their listeners on that stream,
- * where `response.emit` does not reach them: they are noted here.
+ * Records the listeners of the response's `drain`. An outer middleware that writes through a stream of
+ * its own (such as compression) has replaced `response.on` and adds listeners to that stream, where
+ * `response.emit` does not reach them.
  */
 export function watchDrain(response: ServerResponse): DrainWatch {
   const { on } = response
@@ -156,7 +154,7 @@ export function watchDrain(response: ServerResponse): DrainWatch {
   return {
     stop() {
       isWatching = false
-      // An inner middleware may have put its own before it since.
+      // An inner middleware may have replaced it since.
       if (response.on === recordListener) response.on = on
     },
     emitDrain() {

@@ -5,17 +5,18 @@ import type { Socket } from 'node:net'
 export interface ConnectionWatcher {
   readonly response: ServerResponse
   /**
-   * Whether the response has been ended and is yet to be sent. What would break it off, as Express
-   * does where a handler answers and then fails, is then done behind it.
+   * Whether the response has ended and is not sent yet. If so, `destroyOrEnd` is called later:
+   * Express destroys the connection if a handler answers and then fails.
    */
   deferDestroy(destroyOrEnd: () => void): boolean
   /**
-   * This process ends it, as Express's final handler does after an error behind the head. Not when
-   * the caller hangs up, a timeout strikes or the server closes: the handler may then still be at
-   * work. Nor when several responses wait on the connection: it may be another's error.
+   * This process ends the connection, as Express's final handler does after an error once the head was
+   * sent. Not called if the client disconnects, a timeout expires or the server closes, because the handler
+   * may still be running; nor if several responses wait on the connection, because the error may be
+   * another's.
    */
   onInterrupt(): void
-  /** It was closed, by either side. Node notifies a response only if it is the first in line. */
+  /** The connection was closed, by either side. Node notifies only the first response in line. */
   onDisconnect(): void
 }
 
@@ -26,23 +27,23 @@ interface ServedSocket extends Socket {
   [WATCHERS]?: Set<ConnectionWatcher>
 }
 
-/** Watches until the function that is returned is called. */
+/** Returns a function that stops watching. */
 export function watchConnection(watcher: ConnectionWatcher): () => void {
   const socket: ServedSocket | null | undefined = watcher.response.req?.socket
-  // A response without a real connection: some test harnesses and serverless adapters make such.
+  // Some test harnesses and serverless adapters create responses without a real connection.
   if (typeof socket?.prependListener !== 'function') return () => {}
   const watchers = socket[WATCHERS] ?? watchSocket(socket)
   watchers.add(watcher)
   return () => watchers.delete(watcher)
 }
 
-/** Whether the connection of a response has gone, also of one that waits behind another on it. */
+/** Whether the connection of a response is gone, even if the response waits behind another on it. */
 export const isDisconnected = ({ destroyed, req }: ServerResponse): boolean =>
   destroyed || req?.socket?.destroyed === true
 
 /**
- * Whether Node destroys the response because it waits behind another on a connection that has gone:
- * from Node 24 on it does so, where the first in line is only told.
+ * Whether Node destroys the response because it waits behind another on a connection that is gone. It
+ * does so from Node 24; the first response in line only gets an event.
  */
 export const isQueuedOnLostConnection = (
   { req, socket }: ServerResponse,
@@ -52,7 +53,7 @@ export const isQueuedOnLostConnection = (
   req?.socket?.destroyed === true &&
   (reason as NodeJS.ErrnoException | undefined)?.code === 'ECONNRESET'
 
-/** Once for a connection, however many requests it carries. */
+/** Called once for each connection, however many requests it carries. */
 function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
   const watchers = new Set<ConnectionWatcher>()
   socket[WATCHERS] = watchers
@@ -65,7 +66,7 @@ function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
   })
   const { destroy, end } = socket
 
-  /** Whether `breakOff`, by which this process ends the connection, waits for the response on it. */
+  /** Whether a call by which this process ends the connection waits for the response on it. */
   function isDeferred(destroyOrEnd: () => void): boolean {
     const [first] = watchers
     const isOnly = watchers.size === 1 && first?.response.socket === socket
@@ -92,12 +93,12 @@ function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
 
 const CONNECTION_SYSCALLS: ReadonlySet<unknown> = new Set(['read', 'write', 'shutdown'])
 
-/** `HPE_`: of the parser, for what a caller has sent. `EPIPE` and `ECONNRESET` come without a call, too. */
+/** `HPE_` is the HTTP parser. `EPIPE` and `ECONNRESET` also occur without a `syscall`. */
 const FAILURE_CODES = /^(HPE_|ERR_SSL_|ERR_TLS_|(ERR_HTTP_REQUEST_TIMEOUT|EPIPE|ECONNRESET)$)/
 
 /**
- * Whether Node destroys a connection for this reason: it has failed, or the caller has sent what is no
- * request. A handler that gives up gives an error of its own, or none.
+ * Whether Node destroys a connection for this reason: it has failed, or the client has sent an invalid
+ * request. A handler that destroys the connection passes an error of its own, or none.
  */
 function isFailure(reason: unknown): boolean {
   const { code, syscall }: NodeJS.ErrnoException = Object(reason)
@@ -105,11 +106,11 @@ function isFailure(reason: unknown): boolean {
 }
 
 export interface PipeWatch {
-  /** Takes off what is still piped into the response. */
+  /** Unpipes every stream from the response. */
   unpipe(): void
 }
 
-/** Watches whether anything is left that could end a response, and its connection. */
+/** Watches the connection of a response and the streams that are piped into it. */
 export function watchInterruption(watcher: ConnectionWatcher): PipeWatch {
   const { response } = watcher
   const leaveConnection = watchConnection(watcher)
@@ -119,7 +120,7 @@ export function watchInterruption(watcher: ConnectionWatcher): PipeWatch {
   })
   response.once('close', () => {
     leaveConnection()
-    // Ended by another function than its own: `end` of Node's prototype, say.
+    // Ended by a function that is not its own, such as `end` of Node's prototype.
     if (response.writableEnded) watcher.onInterrupt()
     watcher.onDisconnect()
   })
@@ -131,8 +132,8 @@ export function watchInterruption(watcher: ConnectionWatcher): PipeWatch {
 }
 
 /**
- * A response is interrupted when it is closed and what was piped into it has stopped before its
- * end. That is how Node's pipes and Express's `sendFile` drop an answer.
+ * A response is interrupted when it is closed and a stream that was piped into it has stopped before its
+ * end. Node's pipes and Express's `sendFile` abandon an answer in this way.
  */
 function watchSources(
   first: NodeJS.ReadableStream,

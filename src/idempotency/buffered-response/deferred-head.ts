@@ -2,34 +2,34 @@ import { type ClientRequest, IncomingMessage, ServerResponse, STATUS_CODES } fro
 import { Socket } from 'node:net'
 import { type Sender, sendByOriginal } from './original-functions.js'
 
-/** A head that the handler has written, and that is yet to be sent. */
+/** A head that the handler has written and that is not sent yet. */
 export interface DeferredHead {
   readonly args: readonly unknown[]
-  /** As they were before the handler wrote it. */
+  /** The values before the handler wrote the head. */
   readonly statusCode: number
   readonly statusMessage: string
-  /** Whether the handler has left it to `end`, so that Node writes it there. */
+  /** Whether the handler only called `end`, so that Node writes the head there. */
   isImplicit: boolean
 }
 
 /** A response whose head may wait. */
 interface HeadState extends Sender {
   deferredHead: DeferredHead | undefined
-  /** Whether `Transfer-Encoding` has been taken off: Node then sends no chunks by itself. */
+  /** Whether `Transfer-Encoding` was removed: Node then does not chunk the body by itself. */
   isChunkingRemoved: boolean
-  /** The head that Node writes in `end`, without its status. */
+  /** The arguments of `writeHead` after the status, for a head that Node writes in `end`. */
   headArgsAfterStatus: readonly unknown[]
 }
 
 type HeadFunction = 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader' | 'writeHead'
 
-/** Whether Node has the head of a response, whatever the response itself shows. */
+/** Whether Node has sent the head, whatever the response's own `headersSent` returns. */
 export const isHeadSent = (response: ServerResponse): boolean =>
   Reflect.get(ServerResponse.prototype, 'headersSent', response)
 
 /**
- * Does all that Node's `writeHead` does to a response, but gives Node no head: that could not be
- * taken back. From here on it is too late to change it.
+ * Changes a response as Node's `writeHead` does, but writes no head, because that could not be undone.
+ * The head can no longer be changed after this.
  */
 export function deferHead(head: HeadState, input: readonly unknown[]): DeferredHead {
   const { response } = head
@@ -48,10 +48,10 @@ export function deferHead(head: HeadState, input: readonly unknown[]): DeferredH
 
 const IS_DEFERRED = Symbol('express-service-auth waiting head')
 
-/** A response that shows its handler what Node does not know yet. */
+/** A response whose `headersSent` is true before Node has sent the head. */
 type ShowingResponse = ServerResponse & { [IS_DEFERRED]?: boolean }
 
-/** The same for all responses. It stays on them: to take it off would cost each of them more. */
+/** Shared by all responses. It is not removed, because that would cost more for each of them. */
 const HEADERS_SENT = {
   configurable: true,
   get(this: ShowingResponse): boolean {
@@ -64,20 +64,20 @@ function showHeadersSent(response: ShowingResponse): void {
   Object.defineProperty(response, 'headersSent', HEADERS_SENT)
 }
 
-/** The headers as they are now: the handler may use their object again. */
+/** Copies the headers, because the handler may reuse their object. */
 function copyOf(arg: unknown): unknown {
   if (Array.isArray(arg)) return arg.map(copyOf)
   return typeof arg === 'object' && arg !== null ? { ...arg } : arg
 }
 
-/** Whether Node has nothing to object, and nothing to add but the message of the status. */
+/** Whether Node would accept the head and add nothing but the message of the status. */
 function isPlain(response: ServerResponse, args: readonly unknown[]): boolean {
   const [status] = args
   const isStatus = Number.isInteger(status) && Number(status) >= 100 && Number(status) <= 999
   return args.length === 1 && isStatus && !response.statusMessage && !response.hasHeader('trailer')
 }
 
-/** What Node does to another response with this head, and what it throws, is what it does to this. */
+/** Writes the head to another response and copies the result, so that Node's own checks apply. */
 function applyByDryRun({ response, isChunkingRemoved }: HeadState, args: readonly unknown[]): void {
   const scratch = new ServerResponse(response.req ?? SENT.req)
   if (isChunkingRemoved) scratch.removeHeader('Transfer-Encoding')
@@ -98,9 +98,9 @@ function applyByDryRun({ response, isChunkingRemoved }: HeadState, args: readonl
 
 export type Header = readonly [name: string, value: number | string | string[]]
 
-/** The headers with their names as written. A copy, because Node appends to its lists. */
+/** Returns the headers with their names as written; copies lists, because Node appends to them. */
 export const headersOf = (response: ServerResponse): Header[] =>
-  // Its declaration lacks the function that it has from its prototype.
+  // The types of `ServerResponse` omit this function.
   (response as ServerResponse & Pick<ClientRequest, 'getRawHeaderNames'>)
     .getRawHeaderNames()
     .map((name) => {
@@ -109,8 +109,8 @@ export const headersOf = (response: ServerResponse): Header[] =>
     })
 
 /**
- * Hands the head to the functions that the response had before, or leaves it to their `end`: an outer
- * middleware may change head and body there.
+ * Writes the head by the original functions, or leaves it to their `end`, where an outer middleware may
+ * change head and body.
  */
 export function sendHead(head: HeadState): void {
   const { response, deferredHead } = head
@@ -134,7 +134,7 @@ export function clearDeferredHead(head: HeadState): void {
   response[IS_DEFERRED] = false
 }
 
-/** A response whose head has been sent: Node itself says what it then throws. */
+/** A response whose head has been sent, so that Node itself throws its error. */
 const SENT = new ServerResponse(new IncomingMessage(new Socket())).writeHead(200)
 
 export const throwHeadersSent = (name: HeadFunction, args: readonly unknown[]): unknown =>

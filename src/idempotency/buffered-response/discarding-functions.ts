@@ -11,15 +11,15 @@ import {
 import type { BufferedResponse } from './send-buffered.js'
 
 /*
- * The functions that the app calls once it has discarded a buffered response: those that the response had
- * before, until the app has answered. What the handler still writes is ignored: it does not
- * know that its answer has been thrown away, and what Node throws or emits at that could end the
- * process. A handler that had not ended its answer may still write its body.
+ * The functions of a response whose buffered answer was discarded. Until the app has answered, they call
+ * the original functions. They ignore what the handler still writes: it does not know that its answer was
+ * discarded, and an error that Node throws or emits for it could end the process. A handler that had not
+ * ended its answer may still write its body.
  */
 
 type Replacement = (buffered: BufferedResponse, args: unknown[]) => unknown
 
-/** Of the head: a handler has written its own, and so it is the app that makes another. */
+/** The handler has written its head, so a further change of the head comes from the app. */
 const untilAnswered =
   (name: keyof ResponseFunctions) =>
   (buffered: BufferedResponse, args: unknown[]): unknown => {
@@ -28,7 +28,7 @@ const untilAnswered =
     return callOriginal(buffered, name, args)
   }
 
-/** Whether the handler goes on with what has been thrown away: the head is as it was left. */
+/** Whether the handler continues its discarded answer: the app has not changed the head. */
 function isFromHandler({ isHandlerWriting, initialState, response }: BufferedResponse): boolean {
   const { statusCode, statusMessage } = initialState.fields
   return (
@@ -83,14 +83,14 @@ export function end(buffered: BufferedResponse, args: unknown[]): ServerResponse
     ignoreWrite(callback)
     return response
   }
-  // Node announces no length where a header that announced one has been taken off.
+  // Node sends no length if a header with a length was removed.
   if (!isHeadSent(response) && (!chunk || isContent(chunk))) {
     const length = isContent(chunk) ? Buffer.byteLength(chunk, encoding) : 0
     announceLength(buffered, length)
   }
   callOriginal(buffered, 'end', args)
-  // Its handler meant to break the connection off behind its answer. Before that of the app it
-  // would leave the caller without one.
+  // The handler wanted to end the connection after its answer. Doing so before the app's answer would
+  // leave the client without one.
   for (const destroy of deferredDestroys.splice(0)) destroy()
   return response
 }

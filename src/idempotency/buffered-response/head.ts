@@ -2,18 +2,18 @@ import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } fro
 
 type HeaderPairs = readonly (readonly [name: string, value: string])[]
 
-/** Status and headers as a response is sent with them. */
+/** The status and headers of a response. */
 export interface Head {
   readonly status: number
-  /** Those that are to be kept. */
+  /** The headers to store. */
   readonly headers: HeaderPairs
-  /** The `Content-Length` by which Node measures the body, where it is asked to. */
+  /** The `Content-Length`, if the response has Node's `strictContentLength`. */
   readonly strictLength: number | undefined
 }
 
 /**
- * The head that `writeHead` is called for, with the headers that are named in `kept`, and always with the
- * length that the handler has announced.
+ * Returns the head for the arguments of `writeHead`, with the headers in `storedHeaders` and always with
+ * the handler's own `Content-Length`.
  */
 export function readHead(
   response: ServerResponse,
@@ -24,7 +24,7 @@ export function readHead(
   const headers = storedPairs(response, ofWriteHead, storedHeaders)
   const length = headers.find(([name]) => name === LENGTH)?.[1]
   return {
-    // Node makes an integer of the status likewise.
+    // Node converts the status in the same way.
     status: Number(status) | 0,
     headers,
     strictLength: response.strictContentLength && length !== undefined ? Number(length) : undefined,
@@ -37,7 +37,7 @@ const LENGTH = 'content-length'
 export const isBodyless = (status: number): boolean =>
   status === 204 || status === 304 || status < 200
 
-/** The headers of `writeHead` take the place of the response's. */
+/** The headers of `writeHead` replace those of the response. */
 function storedPairs(
   response: ServerResponse,
   ofWriteHead: unknown,
@@ -77,7 +77,7 @@ function mergeWithResponse(
   return [...headers]
 }
 
-/** Whether names that a list repeats add up or replace each other differs from Node to Node. */
+/** Lets Node merge, because its versions treat names that a list repeats differently. */
 function mergeByDryRun(
   { req }: ServerResponse,
   others: readonly [string, OutgoingHttpHeader | undefined][],
@@ -88,7 +88,7 @@ function mergeByDryRun(
   return scratch.writeHead(200, list).getHeaders()
 }
 
-/** Server-sent events are meant to arrive as they happen. */
+/** Server-sent events must arrive as they happen. */
 export const isEventStream = ({ headers }: Head): boolean =>
   headers.some(
     ([name, value]) => name === 'content-type' && /^\s*text\/event-stream\s*(;|$)/i.test(value),
@@ -128,18 +128,18 @@ export function keepHeadInOrder(response: ServerResponse): void {
 
 const isQueued = ({ socket }: ServerResponse): boolean => socket === null
 
-/** Without a body Node sends the head with an empty text itself. */
+/** Without a body, Node itself sends the head as text. */
 const mayHaveBody = ({ req, statusCode }: ServerResponse): boolean =>
   req?.method !== 'HEAD' && !isBodyless(statusCode)
 
-/** Node's own check comes too late: when the response is sent, it has been kept already. */
+/** Node's own check comes too late: when the response is sent, it is already stored. */
 export function assertLength({ strictLength }: Head, length: number, isLast: boolean): void {
   if (strictLength === undefined) return
   if (length === strictLength || (length < strictLength && !isLast)) return
   throw lengthMismatch(length, strictLength)
 }
 
-/** What Node throws where `strictContentLength` is set and a body has another length. */
+/** The error of Node for a body whose length differs, with `strictContentLength`. */
 export const lengthMismatch = (actual: number, announced: number): Error =>
   Object.assign(
     new Error(

@@ -15,7 +15,7 @@ type Name = (typeof NAMES)[number]
 
 type AnyFunction = (...args: unknown[]) => unknown
 
-/** The functions by which a response is made and sent. */
+/** The functions by which a response is built and sent. */
 export type ResponseFunctions = Readonly<Record<Name, AnyFunction>>
 
 /** The functions that are called instead, with the state of their response. */
@@ -25,14 +25,14 @@ export type Replacements<State> = Readonly<Record<Name, (state: State, args: unk
 export type Callback = (error?: Error | null) => void
 
 export interface ReplacedResponse {
-  /** The functions that the response had before. */
+  /** The functions that the response had before they were replaced. */
   readonly originals: ResponseFunctions
 }
 
 /**
- * Returns a function that gives one response functions of its own, which call `interceptors` with
- * `state`. They are made once, for all responses: a closure for each response would cost a write
- * more than everything else here. Nothing but the one response is changed.
+ * Returns a function that replaces the functions of one response by calls of `replacements` with its
+ * state. The functions are created once for all responses, because closures for each response would cost
+ * more than everything else here. Only that response is changed.
  */
 export function createReplacer<State extends ReplacedResponse>(
   replacements: Replacements<State>,
@@ -67,7 +67,7 @@ export function createReplacer<State extends ReplacedResponse>(
   }
 }
 
-/** A copy of a held response has our functions already: what stood before them there is meant. */
+/** A copy of a buffered response already has our functions, so it gets the originals of the first. */
 function originalsOf(
   carrier: Record<Name, AnyFunction>,
   own: ResponseFunctions,
@@ -83,27 +83,25 @@ function originalsOf(
   return originals
 }
 
-/** Sends a response by the functions that it had before it was held back. */
+/** A response that is sent by its original functions. */
 export interface Sender {
   readonly response: ServerResponse
   readonly originals: ResponseFunctions
   /**
-   * How many of these functions are at work. What an outer middleware calls meanwhile, by way of the
-   * response, is meant for them.
+   * How many original functions are running. An outer middleware that calls the response meanwhile means
+   * the original functions.
    */
   callsUnderWay: number
-  /** Sending has failed. */
+  /** Called if sending fails. */
   onError(error: unknown): void
 }
 
-/** Calls one of the functions. */
 export const callOriginal = (
   { response, originals }: Sender,
   name: keyof ResponseFunctions,
   args: readonly unknown[],
 ): unknown => Reflect.apply(originals[name], response, args)
 
-/** Calls one of the functions that send something. */
 export function sendByOriginal(
   sender: Sender,
   name: 'writeHead' | 'flushHeaders' | 'write' | 'end',
@@ -117,7 +115,7 @@ export function sendByOriginal(
   }
 }
 
-/** Sends once the promise is settled. */
+/** Calls `work` once the promise is settled. */
 export function sendAfter(sender: Sender, settled: Promise<void>, work: () => void): void {
   const runOrFail = (): void => {
     try {

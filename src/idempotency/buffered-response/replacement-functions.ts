@@ -21,7 +21,7 @@ import {
 
 type Replacement = (buffered: BufferedResponse, args: unknown[]) => unknown
 
-/** Nothing changes a head that waits, nor what the app sends in place of a discarded answer. */
+/** A deferred head cannot be changed, nor the answer that the app sends instead of a discarded one. */
 const unlessDeferred =
   (name: 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader') =>
   (buffered: BufferedResponse, args: unknown[]): unknown => {
@@ -60,13 +60,13 @@ export function writeHead(buffered: BufferedResponse, args: unknown[]): unknown 
 }
 
 /**
- * Middlewares that ask Node itself whether it has the head (compression before 1.8 and
- * express-session do) write it once more with each part of the body.
+ * Middlewares that check Node's own state of the head (compression before 1.8 and express-session do)
+ * write it again with each part of the body.
  */
 const isSameHead = ({ statusCode }: ServerResponse, args: readonly unknown[]): boolean =>
   args.length === 1 && args[0] === statusCode
 
-/** By way of the response, as Node does: an inner middleware may add its headers there. */
+/** Calls `response.writeHead`, as Node does, because an inner middleware may add headers there. */
 function writeImplicitHead(buffered: BufferedResponse): Head {
   const { response } = buffered
   if (buffered.head === undefined) response.writeHead(response.statusCode)
@@ -80,7 +80,7 @@ export function flushHeaders(buffered: BufferedResponse): void {
   if (buffered.phase === 'streaming') sendByOriginal(buffered, 'flushHeaders', [])
 }
 
-/** An outer middleware may wait before it ends the response, and then write by way of the response. */
+/** An outer middleware may end the response later, by calling the response itself. */
 const isFromOuterMiddleware = ({
   callsUnderWay: depth,
   phase,
@@ -88,8 +88,8 @@ const isFromOuterMiddleware = ({
 }: BufferedResponse): boolean => depth > 0 || (phase === 'sent' && !response.finished)
 
 /**
- * The app answers in place of what could not be sent. Where that fails, too, it was given the cause
- * before, and Express would throw it where nothing catches it.
+ * The app may answer instead of a response that could not be sent. If that fails too, the error is dropped:
+ * the app already has the cause, and Express would throw the error where nothing catches it.
  */
 function sendForOuterMiddleware(
   buffered: BufferedResponse,
@@ -168,14 +168,14 @@ export function destroy(buffered: BufferedResponse, args: unknown[]): unknown {
   return callOriginal(buffered, 'destroy', args)
 }
 
-/** The argument of `write` or `end`. */
+/** The arguments of `write` or `end`. */
 export interface WriteArguments {
   readonly chunk: unknown
   readonly encoding: BufferEncoding | undefined
   readonly callback: Callback | undefined
 }
 
-/** `write` and `end` take their callback in any place. */
+/** `write` and `end` accept their callback in any position. */
 export function parseWriteArguments(args: readonly unknown[]): WriteArguments {
   const callback = args.find((arg) => typeof arg === 'function') as Callback | undefined
   const [chunk, encoding] = args
@@ -186,20 +186,19 @@ export function parseWriteArguments(args: readonly unknown[]): WriteArguments {
   }
 }
 
-/** What Node lets a response be written with. */
 export const isContent = (chunk: unknown): chunk is string | Uint8Array =>
   typeof chunk === 'string' || types.isUint8Array(chunk)
 
-/** A copy: a handler may use its buffer again once it has been called back. */
+/** Copies the bytes, because a handler may reuse its buffer after its callback. */
 export const copyBytes = (
   chunk: string | Uint8Array,
   encoding: BufferEncoding | undefined,
 ): Uint8Array => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk))
 
-/** The error for a callback of a late write. */
+/** The error for the callback of a write after the end. */
 export const writeAfterEnd = (): Error =>
   Object.assign(new Error('write after end'), { code: 'ERR_STREAM_WRITE_AFTER_END' })
 
-/** The error for a callback of a discarded answer. */
+/** The error for the callback of a discarded write. */
 export const writeDiscarded = (): Error =>
   Object.assign(new Error('the response was discarded'), { code: 'ERR_STREAM_DESTROYED' })

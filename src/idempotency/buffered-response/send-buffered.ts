@@ -13,78 +13,75 @@ import {
 import { advance, isBuffering, isEndedUnsent, type Phase, type PhaseEvent } from './phase.js'
 import type { StoredResult } from './stored-result.js'
 
-/** Callbacks for the stages of a response. Their promises need not resolve, only settle. */
+/** Callbacks of a buffered response. It does not matter whether their promises resolve or reject. */
 export interface BufferObserver {
-  /** The whole response; no byte of it is sent before the promise settles. */
+  /** The response is complete; no byte of it is sent before the promise settles. */
   onComplete(result: StoredResult): Promise<void>
-  /** It cannot be held back; its first byte waits for the promise. */
+  /** The response cannot be buffered; its first byte waits for the promise. */
   onStream(): Promise<void>
-  /** A response that flowed has ended or was cut off; its last byte waits for the promise. */
+  /** A streaming response has ended or was aborted; its last byte waits for the promise. */
   onStreamEnd(): Promise<void>
-  /** It was cut off while it was held back. */
+  /** The response was aborted while it was buffered. */
   onAbort(): void
   /**
-   * It could not be sent: an outer middleware has thrown, or Node. Where its head has not been sent
-   * either, the app can answer in its place.
+   * The response could not be sent, because an outer middleware or Node has thrown. If its head was not
+   * sent either, the app can answer instead.
    */
   onSendError(error: unknown): void
 }
 
 export interface BufferOptions {
   readonly response: ServerResponse
-  /** The largest body that is held back. */
+  /** The largest body that is buffered. */
   readonly maxBytes: number
-  /** The names of the headers that are kept, in lower case; `content-type` is one of them. */
+  /** The names of the headers to store, in lower case; `content-type` is one of them. */
   readonly storedHeaders: ReadonlySet<string>
   readonly isHead: boolean
 }
 
-/** A response as it was when it was captured. */
+/** A response before it was buffered. */
 export interface InitialState {
   readonly headers: readonly Header[]
   readonly on: ServerResponse['on']
-  /** `sendDate` is among them because the header `Date` is: to take it off changes the field. */
+  /** Removing the header `Date` changes `sendDate`. */
   readonly fields: Pick<
     ServerResponse,
     'statusCode' | 'statusMessage' | 'sendDate' | 'strictContentLength'
   >
 }
 
-/** Those who wait for a response to take more. */
+/** The listeners that wait until a response accepts more. */
 export interface DrainWatch {
-  /** Stops recording listeners: the response flows, and the stream that has them wakes them. */
+  /** Stops recording listeners: the response streams, and the stream that has them calls them. */
   stop(): void
-  /** Wakes those who wait. */
   emitDrain(): void
 }
 
-/** A response that is held back: how far it has come, and what has been kept of it. */
 export interface BufferedResponse extends BufferOptions, Sender {
   readonly observer: BufferObserver
   readonly drain: DrainWatch
   readonly pipes: PipeWatch
   readonly initialState: InitialState
-  /** The function by which its head is written, whatever an inner middleware has put before it. */
+  /** Our `writeHead`, even if an inner middleware has replaced it. */
   ownWriteHead: ServerResponse['writeHead']
   phase: Phase
-  /** From when the handler has written it. */
+  /** Set once the handler has written it. */
   head: Head | undefined
-  /** As long as it has been written and is yet to be sent. */
+  /** Set while the head is written and not sent. */
   deferredHead: DeferredHead | undefined
   isChunkingRemoved: boolean
   headArgsAfterStatus: readonly unknown[]
   chunks: { readonly bytes: Uint8Array; readonly callback: Callback | undefined }[]
   bufferedBytes: number
   endCallback: Callback | undefined
-  /** Whether it has been thrown away, and its handler may still write the rest. */
+  /** Whether the answer was discarded and its handler may still write the rest. */
   isHandlerWriting: boolean
-  /** Whether it could not be sent. */
   hasSendFailed: boolean
-  /** The deferred `destroy` of the response before it was sent. */
+  /** Calls that destroy the response or its connection, to run after it was sent. */
   readonly deferredDestroys: (() => void)[]
 }
 
-/** Changes the phase, and does what follows from the change. */
+/** Changes the phase and notifies the observer. */
 export function dispatch(buffered: BufferedResponse, event: PhaseEvent): void {
   const { observer, phase: before } = buffered
   const phase = advance(before, event)
@@ -97,7 +94,6 @@ export function dispatch(buffered: BufferedResponse, event: PhaseEvent): void {
   else if (before === 'streaming' && phase === 'aborted') void observer.onStreamEnd()
 }
 
-/** Keeps a part of the body. */
 export function bufferChunk(
   buffered: BufferedResponse,
   bytes: Uint8Array,
@@ -110,7 +106,7 @@ export function bufferChunk(
   if (isBufferingStill && callback !== undefined) process.nextTick(callback)
 }
 
-/** The handler has ended a response that is held back: it is sent once it has been kept. */
+/** The handler has ended a buffered response: stores it, then sends it. */
 export function sendOnceStored(buffered: BufferedResponse, { status, headers }: Head): void {
   const { chunks, observer, endCallback } = buffered
   markEnded(buffered)
@@ -122,13 +118,13 @@ export function sendOnceStored(buffered: BufferedResponse, { status, headers }: 
   sendAfter(buffered, observer.onComplete({ status, headers, body }), () => sendEnd(buffered, args))
 }
 
-/** From here on `writableEnded` is true, as after Node's `end`, although nothing has been sent. */
+/** Sets `writableEnded`, as Node's `end` does, although nothing has been sent. */
 export function markEnded(buffered: BufferedResponse): void {
   dispatch(buffered, 'finished')
   setWritableEnded(buffered.response, true)
 }
 
-/** Ends the response by the functions that it had before. */
+/** Ends the response by its original functions. */
 export function sendEnd(buffered: BufferedResponse, args: readonly unknown[]): void {
   if (buffered.phase === 'discarded') return
   setWritableEnded(buffered.response, false)
@@ -144,7 +140,7 @@ export function sendEnd(buffered: BufferedResponse, args: readonly unknown[]): v
   }
 }
 
-/** Gives the app its turn where it can still answer, and breaks the connection where it cannot. */
+/** Lets the app answer if it still can, and destroys the response if not. */
 export function handleSendError(buffered: BufferedResponse, error: unknown): void {
   const { response, phase, observer } = buffered
   const isAnswerable = phase === 'sent' && !isHeadSent(response)
@@ -155,12 +151,12 @@ export function handleSendError(buffered: BufferedResponse, error: unknown): voi
   try {
     observer.onSendError(error)
   } catch {
-    // The app's own answer has failed, too: in an outer middleware, say.
+    // The app's own answer has failed too, for example in an outer middleware.
     callOriginal(buffered, 'destroy', [])
   }
 }
 
-/** Whether the response is yet to be sent: `breakOff` is then done behind it. */
+/** Whether the response is still to be sent. If so, `destroy` runs after it was sent. */
 export function deferDestroy(
   { phase, deferredDestroys }: BufferedResponse,
   destroy: () => void,
@@ -170,14 +166,14 @@ export function deferDestroy(
   return true
 }
 
-/** Leaves Node's `finished` alone: by it, a server that closes takes the connection for an idle one. */
+/** Does not set Node's `finished`, because `server.close()` would then treat the connection as idle. */
 function setWritableEnded(response: { writableEnded: boolean }, value: boolean): void {
   if (Object.hasOwn(response, 'writableEnded')) response.writableEnded = value
   else
     Object.defineProperty(response, 'writableEnded', { configurable: true, writable: true, value })
 }
 
-/** Sends what has been kept; from here on everything passes. */
+/** Sends the buffered part; later writes pass through. */
 function startStreaming(buffered: BufferedResponse): void {
   if (buffered.phase === 'discarded') return
   const { response, observer, chunks, endCallback } = buffered
@@ -185,7 +181,7 @@ function startStreaming(buffered: BufferedResponse): void {
   buffered.drain.stop()
   dispatch(buffered, 'recorded')
   if (buffered.deferredHead?.isImplicit) {
-    // One piece, which its handler has ended it with.
+    // The handler passed the whole body to `end`.
     const args = [chunks[0]?.bytes, endCallback]
     sendAfter(buffered, observer.onStreamEnd(), () => sendEnd(buffered, args))
     return

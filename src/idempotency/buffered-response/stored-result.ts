@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { z } from 'zod'
 
-/** A response as it is kept for retries. */
+/** A response that is stored for retries. */
 export interface StoredResult {
   readonly status: number
   /** Names and values, one pair a line. */
@@ -9,7 +9,7 @@ export interface StoredResult {
   readonly body: Uint8Array
 }
 
-/** They belong to a user agent or to a connection, never to a result. */
+/** Headers of a user agent or a connection, which are no part of a result. */
 export const NEVER_STORED_HEADERS: RegExp =
   /^(set-cookie|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/
 
@@ -28,13 +28,13 @@ function isSendable([name, value]: readonly [string, string]): boolean {
 
 const LINE_FEED = 0x0a
 
-/** The head as a line of JSON, then the body as it is. */
+/** Encodes the head as a line of JSON, followed by the body. */
 export function encodeResult({ status, headers, body }: StoredResult): Buffer {
   const head = Buffer.from(`${JSON.stringify([status, headers, body.byteLength])}\n`)
   return Buffer.concat([head, body])
 }
 
-/** `undefined` for what `encodeResult` has not made, or not left so. */
+/** Returns `undefined` unless `encodeResult` has written exactly this. */
 export function decodeResult(encoded: Uint8Array): StoredResult | undefined {
   const bytes = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength)
   const end = bytes.indexOf(LINE_FEED)

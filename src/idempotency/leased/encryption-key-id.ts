@@ -6,15 +6,15 @@ export const KEY_ID_FORM: RegExp = /^[A-Za-z0-9._-]{1,64}$/
 const SEALED_OWNER_FORM = /^jwe:([A-Za-z0-9._-]{1,64}):/
 
 /**
- * The owner of a run whose result will be encrypted. The store keeps it, so that a record that has no
- * result yet tells by which key one would be encrypted.
+ * The owner of a run whose result will be encrypted. It is stored, so that a record without a result names
+ * the key that would encrypt one.
  */
 export const sealedOwner = (keyId: string, owner: string): string => `jwe:${keyId}:${owner}`
 
 /** The key id in such an owner; `undefined` for any other owner. */
 export const keyIdOf = (owner: string): string | undefined => SEALED_OWNER_FORM.exec(owner)?.[1]
 
-/** More than the header of a result that a store has encrypted takes. */
+/** Longer than the header of any encrypted result. */
 const MAX_HEADER_BYTES = 512
 
 /** The `kid` of a result that is a compact JWE (RFC 7516, sections 4.1.6 and 7.1). */

@@ -10,7 +10,7 @@ export interface Run {
   readonly fingerprint: string
   /** How long the run is trusted to be alive without renewing. */
   readonly leaseMs: number
-  /** How long the record is kept beyond the lease, or the end of the run. */
+  /** How long the record is stored after the lease, or after the end of the run. */
   readonly retentionMs: number
 }
 
@@ -28,7 +28,7 @@ export type Reservation =
   | { readonly outcome: 'running'; readonly leaseLeftMs: number }
   /** An earlier run has ended; this is its result. */
   | { readonly outcome: 'finished'; readonly result: Uint8Array }
-  /** Finished, but the result could not be kept. */
+  /** Finished, but the result could not be stored. */
   | { readonly outcome: 'result_not_stored' }
   /** A run's lease has ended and it has left no result. */
   | { readonly outcome: 'abandoned' }
@@ -68,11 +68,11 @@ export function grantedRun(request: ReservationRequest, reservation: Reservation
 export type Ending =
   /** It has a result, which is stored for `retentionMs`. */
   | { readonly type: 'finished'; readonly result: Uint8Array }
-  /** Its response flows without being kept; said again to renew. Kept as long as a lease and beyond. */
+  /** Its response streams without being stored; repeated to renew. Stored for the lease and `retentionMs`. */
   | { readonly type: 'streaming' }
-  /** Such a response has ended; kept for `retentionMs`. */
+  /** Such a response has ended; stored for `retentionMs`. */
   | { readonly type: 'streamed' }
-  /** Without a result: its lease ends now, the record is kept for `retentionMs`. */
+  /** Without a result: its lease ends now, and the record is stored for `retentionMs`. */
   | { readonly type: 'abandoned' }
   /** Nothing has happened: the key is free again. */
   | { readonly type: 'released' }
@@ -80,22 +80,22 @@ export type Ending =
 /**
  * Where idempotency keys are reserved, shared by all instances of a receiver. Every function is one
  * atomic step, and rejects if the outcome is unknown. Repeating a call of the same owner
- * has no further effect, and gives the same answer.
+ * has no further effect, and returns the same answer.
  */
 export interface IdempotencyStore {
   /**
-   * Reserves the key, or says why it cannot be. Fences grow also after a record has been forgotten.
+   * Reserves the key, or resolves with why it cannot. Fences also grow after a record was deleted.
    * After `released`, a reservation of the same owner comes too late and is not `reserved`.
    */
   reserve(request: ReservationRequest): Promise<Reservation>
   /**
-   * Extends the lease, writing a record that is gone again: `false` when the key is not the run's any
-   * more.
+   * Extends the lease, and writes a deleted record again. Resolves with `false` if the key no longer
+   * belongs to the run.
    */
   renew(run: Run): Promise<boolean>
   /**
-   * Records how the run ended, also after its lease or when the record is gone: `false`, and nothing
-   * changes, when another run has taken the key, or the run has ended otherwise before.
+   * Records how the run ended, even after its lease or if the record was deleted. Resolves with `false`,
+   * and changes nothing, if another run has the key or the run has already ended differently.
    */
   settle(run: Run, ending: Ending): Promise<boolean>
 }

@@ -1,17 +1,15 @@
-/** How long a run is trusted without renewing its lease, and for how long it may renew it. */
 export interface LeaseTimes {
   readonly leaseMs: number
-  /** After this time the lease is no longer renewed, unless the response has begun to flow. */
+  /** After this time the lease is no longer renewed, unless the response streams. */
   readonly maxRunMs: number
 }
 
-/** Keeps a run's key while its handler works. */
+/** The lease of a run, renewed while its handler works. */
 export interface Lease {
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal
-  /** The handler has sent its first byte: from now on the lease is renewed for as long as it flows. */
+  /** The handler has sent its first byte: the lease is renewed for as long as the response streams. */
   stream(): void
-  /** No more renewals. */
   stopRenewing(): void
   /** Ends the run without a result: stops renewing and aborts the signal. */
   abandon(): void
@@ -20,8 +18,8 @@ export interface Lease {
 const RENEWALS_PER_LEASE = 3
 
 /**
- * Renews a lease that was asked for at `reservedAt` (of `performance.now`). `renew` says whether the
- * key is still held, and rejects when it cannot tell. The timer never holds the process open.
+ * Renews a lease that was requested at `reservedAt`, from `performance.now`. `renew` resolves with whether
+ * the key still belongs to the run, and rejects if that is unknown. The timer never holds the process open.
  */
 export function startLease(
   { leaseMs, maxRunMs }: LeaseTimes,
@@ -33,7 +31,7 @@ export function startLease(
   let isStreaming = false
   let isRenewing = false
   let timer: NodeJS.Timeout | undefined
-  // Made when a handler first asks for the signal: few do.
+  // Created when a handler first reads the signal, because few do.
   let controller: AbortController | undefined
 
   function start(): void {

@@ -11,7 +11,7 @@ export interface RecordView {
   readonly state: 'running' | 'abandoned' | 'finished' | 'not_stored' | 'freed' | 'unreadable'
   /** Seconds since the epoch. */
   readonly begunAt?: number
-  /** Milliseconds. With `not_stored` too, for as long as the response flows. */
+  /** Milliseconds. Also with `not_stored`, while the response streams. */
   readonly leaseLeftMs?: number
   /** Milliseconds until the record is forgotten; absent when it never is. */
   readonly expiresInMs?: number
@@ -24,8 +24,8 @@ export interface RecordView {
 }
 
 /**
- * Whether a kept result can be read. It is told the record's fingerprint, and must not reject for a
- * result that cannot be.
+ * Whether a stored result can be read. It gets the record's fingerprint, and must not reject for a result
+ * that cannot be read.
  */
 export type CanRead = (result: Uint8Array, fingerprint: string) => boolean | Promise<boolean>
 
@@ -44,9 +44,8 @@ export type Resolution =
 /** Optional functions of a store that let an operator settle a write whose outcome is unknown. */
 export interface RecordKeeper {
   /**
-   * Returns the record; `undefined` if there is none. A store around this one that keeps
-   * results in another form says by `canRead` which of them can be read; without it an encrypted result
-   * counts as one that can.
+   * Returns the record; `undefined` if there is none. A store around this one that encodes results
+   * differently passes `canRead`. Without it, an encrypted result counts as readable.
    *
    * @throws TypeError (as a rejection) when an argument is of the wrong type.
    */
@@ -54,8 +53,8 @@ export interface RecordKeeper {
   /**
    * Ends an abandoned record either way, one whose result is not stored or cannot be read as
    * `finished`, one that cannot be read as `freed`. `false`, and nothing changes, for another fence,
-   * a living lease, another state or a record of another version. What it leaves is kept for at least a
-   * day, whatever later runs do, so that an old run cannot write its record again.
+   * an active lease, another state or a record of another version. The record that it writes is stored for
+   * at least a day, whatever later runs do, so that an old run cannot write its record again.
    *
    * @throws TypeError (as a rejection) when an argument is of the wrong type or out of its range.
    */

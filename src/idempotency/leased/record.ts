@@ -1,19 +1,19 @@
 import type { Ending, Reservation, ReservationRequest, Run } from './idempotency-store.js'
 
 /**
- * The record that a store keeps for a key. A record that is `running` without a lease is abandoned; one that is
- * `unstored` has a lease for as long as its response flows. Times in ms.
+ * The record of a key in a store. A `running` record without a lease is abandoned; an `unstored` one has a
+ * lease while its response streams. Times in ms.
  */
 export type IdempotencyRecord = {
   readonly owner: string
   readonly fence: number
   readonly fingerprint: string
   /**
-   * How long it is kept beyond its lease: what its run has asked for, and what a mark had left that the
-   * run has replaced.
+   * How long it is stored after its lease: the time that its run has requested, and the rest of a tombstone
+   * that the run has replaced.
    */
   readonly retentionMs: number
-  /** When the record may be forgotten. */
+  /** When the record may be deleted. */
   readonly expiresAt: number
 } & (
   | { readonly state: 'running' | 'unstored'; readonly leaseUntil: number }
@@ -21,7 +21,7 @@ export type IdempotencyRecord = {
   | { readonly state: 'freed' }
 )
 
-/** An answer, and the record that a store has to keep from then on. */
+/** An answer, and the record that the store must have after it. */
 export interface Transition<Answer> {
   readonly answer: Answer
   readonly record: IdempotencyRecord | undefined
@@ -43,11 +43,11 @@ const running = (run: Run, now: number, tombstoneMs: number): IdempotencyRecord 
   expiresAt: now + run.leaseMs + run.retentionMs + tombstoneMs,
 })
 
-/** The rest of a freed key's mark, in the record of the run that took the key. */
+/** The rest of a freed key's tombstone, in the record of the run that reserved the key. */
 const tombstoneMsIn = (record: StoredRecord, { retentionMs }: Pick<Run, 'retentionMs'>): number =>
   record === undefined ? 0 : Math.max(0, record.retentionMs - retentionMs)
 
-/** Reserves the key where it is free. `leastFence` is above every fence that has been forgotten. */
+/** Reserves the key if it is free. `leastFence` is above every fence of a deleted record. */
 export function reserve(
   stored: StoredRecord,
   { rerunAbandoned, ...request }: ReservationRequest,
@@ -64,7 +64,7 @@ export function reserve(
   }
   if (record === undefined) return take()
   const isOwn = record.owner === request.owner
-  // The reservation was taken back before it arrived: it comes too late.
+  // The reservation was undone before it arrived: it is too late.
   if (record.state === 'freed')
     return isOwn ? refuse({ outcome: 'running', leaseLeftMs: 0 }) : take()
   if (record.fingerprint !== request.fingerprint) return refuse({ outcome: 'mismatch' })
@@ -134,7 +134,7 @@ function ended(
     case 'abandoned':
       return { ...base, state: 'running', leaseUntil: now }
     case 'released':
-      // A mark: a late call of this run, or of one before it, must not write the record again.
+      // A tombstone: a late call of this run, or of an earlier one, must not write the record again.
       return { ...base, state: 'freed', expiresAt: now + Math.max(leaseMs, tombstoneMs) }
   }
 }

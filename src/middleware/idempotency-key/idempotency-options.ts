@@ -20,22 +20,22 @@ export type RequestNamer = (request: Request) => string
 
 /** Options of `requireIdempotencyKey` for every store. */
 interface CommonOptions {
-  /** Seconds, 1 to 31,536,000: how long a record is kept from the end of its run. Default: 86400. */
+  /** Seconds, 1 to 31,536,000: how long a record is stored after the end of its run. Default: 86400. */
   readonly retentionSeconds?: number | undefined
-  /** Bytes, from 0; with a coupled store at most 67,108,864: the largest body kept. Default: 262144. */
+  /** Bytes, from 0; with a coupled store at most 67,108,864: the largest body stored. Default: 262144. */
   readonly maxResponseBytes?: number | undefined
   /**
    * Names the operation that a key is scoped to, beside issuer, audience and caller. Without a route
-   * (`app.use`) it has to be given. Default: method, mount path and route pattern.
+   * (`app.use`) it is required. Default: method, mount path and route pattern.
    */
   readonly operation?: string | RequestNamer | undefined
   /**
-   * The parts that must be identical in a retry. If no parser has read the body, or JSON cannot hold it, it has
-   * to be given. Default: method, path, query, media type and body.
+   * The parts that must be identical in a retry. Required if no parser has read the body, or JSON cannot
+   * represent it. Default: method, path, query, media type and body.
    */
   readonly fingerprint?: RequestNamer | undefined
   /**
-   * The response headers kept with the result, names in any case. `content-type` and
+   * The response headers stored with the result, names in any case. `content-type` and
    * `content-encoding` always are; `set-cookie` and hop-by-hop headers are refused. Default:
    * `content-type`, `content-language`, `content-disposition`, `content-location`, `location`, `etag`,
    * `last-modified`, `link`.

@@ -32,7 +32,7 @@ export interface IdempotentExchange {
   readonly emit: Emit
 }
 
-/** Answers with a kept result, or says that it cannot be read. */
+/** Answers with a stored result, or with a problem if it cannot be read. */
 export function replay(exchange: IdempotentExchange, encoded: Uint8Array): void {
   const { response, emit } = exchange
   const result = decodeResult(encoded)
@@ -92,8 +92,8 @@ export function refuseUnknownOutcome(
 const LENGTH = 'content-length'
 
 /**
- * Answers with a kept result: raw bytes, to which Express adds nothing. The head is left to `end`, as a
- * handler's is: an outer middleware may change it there.
+ * Answers with a stored result, as bytes, to which Express adds nothing. `end` writes the head, as for a
+ * handler, because an outer middleware may change it there.
  */
 export function replayResult(response: Response, { status, headers, body }: StoredResult): void {
   const isHead = response.req.method === 'HEAD'
@@ -103,11 +103,11 @@ export function replayResult(response: Response, { status, headers, body }: Stor
   for (const [name, value] of replayed) response.appendHeader(name, value)
   response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('Cache-Control', 'no-store')
-  // Where the handler has announced no length, Node does, of what outer middlewares make of the body.
+  // If the handler set no length, Node sets that of the body after all outer middlewares.
   const isAnnounced = headers.some(([name]) => name === LENGTH)
   if (hasBody && isAnnounced) response.setHeader('Content-Length', body.byteLength)
   keepHeadInOrder(response)
   response.statusCode = status
-  // With `rejectNonStandardBodyWrites`, Node throws at an empty body, too.
+  // With `rejectNonStandardBodyWrites`, Node also throws for an empty body.
   response.end(hasBody && body.byteLength > 0 ? body : undefined)
 }

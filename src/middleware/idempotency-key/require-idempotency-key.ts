@@ -39,7 +39,7 @@ declare global {
 
 /**
  * Reserves the request's `Idempotency-Key` (IETF draft-ietf-httpapi-idempotency-key-header) before the
- * handler runs, keeps the response before it is sent, and answers identical retries with it. With a
+ * handler runs, stores the response before it is sent, and answers identical retries with it. With a
  * coupled store the handler runs inside a transaction, and what it writes commits together with its
  * answer. Needs a `serviceAuth` before it, and the body parsed.
  *
@@ -65,7 +65,7 @@ interface ExpressContext {
   readonly next: NextFunction
 }
 
-/** Answers at once where the key is missing or malformed. */
+/** Answers immediately if the key is missing or malformed. */
 function handleRequest(
   { request, response, next }: ExpressContext,
   settings: IdempotencySettings,
@@ -103,7 +103,7 @@ function createEmitter(request: Request, caller: string, record?: string): Emit 
     })
 }
 
-/** A request under a key: the key, what it is scoped to, and what a retry is recognised by. */
+/** A request with its key, the scope of the key, and the fingerprint that recognises a retry. */
 interface IdempotentRequest {
   readonly state: AdmittedState
   readonly header: KeyHeader
@@ -112,8 +112,8 @@ interface IdempotentRequest {
 }
 
 /**
- * Reads the key of a request and what belongs to it. Programming errors are thrown whether the key is
- * right, wrong or missing. Nothing where the caller has hung up before its body was read.
+ * Reads the key of a request, its scope and its fingerprint. Programming errors are thrown whether or not
+ * the key is valid. Returns `undefined` if the client disconnected before its body was read.
  *
  * @throws ServiceAuthError
  */
@@ -130,7 +130,7 @@ function readIdempotentRequest(
     throw wrongWiring(`${MIDDLEWARE} must come before the response has begun`)
   const body = readBody(request)
   if (body.type === 'unread') {
-    // Parsers pass over what is left of a caller who has hung up.
+    // Parsers ignore the rest of a body whose client has disconnected.
     if (request.destroyed || isDisconnected(response)) return undefined
     throw wrongWiring(
       `${MIDDLEWARE} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
@@ -145,7 +145,7 @@ function readIdempotentRequest(
   }
 }
 
-/** HTTP/2 lets a body come without any header that says so, and has another kind of response. */
+/** An HTTP/2 request may have a body without a header for it, and its response is another class. */
 function assertHttp1({ httpVersion, httpVersionMajor }: Request): void {
   if (httpVersionMajor <= 1) return
   throw wrongWiring(
@@ -165,7 +165,7 @@ function nameOperation(request: Request, operation: IdempotencySettings['operati
 }
 
 function nameRequest(request: Request, body: RequestBody, namer: RequestNamer | undefined): string {
-  // A digest, like the default: it may hold secrets, and stores are given no other form.
+  // A digest, like the default, because the text may contain secrets that no store should get.
   if (namer !== undefined) return digestOfParts([nameBy(namer, request, 'fingerprint')])
   const { method, originalUrl: target } = request
   const fingerprint = fingerprintOf({ method, target, mediaType: mediaTypeOf(request), body })
@@ -178,7 +178,7 @@ function nameRequest(request: Request, body: RequestBody, namer: RequestNamer | 
 function nameBy(namer: RequestNamer, request: Request, option: string): string {
   const name: unknown = namer(request)
   if (typeof name === 'string') return name
-  // One that was written as an async function: its rejection must not end the process.
+  // An async function was passed: its rejection must not end the process.
   if (name instanceof Promise) name.catch(() => {})
   throw wrongWiring(`${MIDDLEWARE}: the option ${option} must return a string`)
 }

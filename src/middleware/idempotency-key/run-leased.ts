@@ -46,7 +46,7 @@ export async function runLeased(
     answerExisting(exchange, reply)
     return
   }
-  // Something else (a timeout, say) has answered while the key was being reserved.
+  // Other code (such as a timeout) has answered while the key was being reserved.
   if (response.headersSent) {
     await release(settings, run)
     throw wrongWiring('the response had begun before the key was reserved')
@@ -83,7 +83,7 @@ async function release({ store }: LeasedSettings, run: Run): Promise<void> {
   try {
     await callStore('settle', () => store.settle(run, { type: 'released' }))
   } catch {
-    // Its lease will run out.
+    // Its lease will expire.
   }
 }
 
@@ -117,7 +117,7 @@ function beginRun(
     emit({ outcome: 'accepted', reason, fence, ...(status !== undefined && { status }) })
   })
 
-  /** Never rejects: a caller gets its answer even if the record is lost. */
+  /** Never rejects, because a client gets its answer even if the record is lost. */
   async function settle(ending: Ending, end: RunEnd, status?: number): Promise<void> {
     let outcome: RunEnd = isReleased ? 'released' : end
     try {
@@ -146,7 +146,7 @@ function beginRun(
       try {
         await settleAs({ type: 'streaming' })
       } catch {
-        // The next renewal says it again.
+        // The next renewal repeats it.
       }
     },
     onStreamEnd() {

@@ -18,9 +18,9 @@ export interface ListState {
   /** Seconds of the server's clock. */
   readonly nextEndAt: number
   readonly version: ListVersion
-  /** The highest number ever seen: what ends an entry that is held has to lie above it. */
+  /** The highest number ever read: only a higher one can end a local entry. */
   readonly highestNumber: number
-  /** When the last question was asked that confirmed the list. */
+  /** When the last call that confirmed the list was sent. */
   readonly confirmedAt: ClockReading | undefined
   /** Why the last attempt failed. */
   readonly lastFailure: DenylistFailureCode | undefined
@@ -39,7 +39,7 @@ export type ListEvent = { readonly at: ClockReading } & (
   | { readonly type: 'failed'; readonly code: DenylistFailureCode }
 )
 
-/** Six questions in a row have failed by then. */
+/** Six polls in a row have failed by then. */
 const FRESH_MS = 1500
 
 /** The version of a list that was never written. */
@@ -166,8 +166,7 @@ function* freshnessEvents(before: ListState, after: ListState): Generator<Denyli
 }
 
 /**
- * A moment on both clocks. The monotonic one may stand still while the machine sleeps, the wall clock
- * may be set back.
+ * Both clocks. The monotonic clock may stop while the machine sleeps, and the wall clock may be set back.
  */
 export interface ClockReading {
   /** Milliseconds since the epoch. */
@@ -181,6 +180,6 @@ export const readClocks = (): ClockReading => ({
   monotonicMs: performance.now(),
 })
 
-/** How long ago it was, by the clock that says more. */
+/** The longer of the times that both clocks show. */
 const elapsedMs = (since: ClockReading, now: ClockReading): number =>
   Math.max(0, now.wallMs - since.wallMs, now.monotonicMs - since.monotonicMs)

@@ -13,7 +13,7 @@ export interface DeniedLists {
 
 /** The state of a live denylist. JSON-serialisable. */
 export interface DenylistHealth {
-  /** `stale`: in force, but not confirmed of late. `cold` (never read) and `expired`: unknown. */
+  /** `stale`: in force, but not confirmed recently. `cold` (never read) and `expired`: unknown. */
   readonly state: 'cold' | 'fresh' | 'stale' | 'expired'
   /** How many entries are in force. */
   readonly entries: number
@@ -21,7 +21,7 @@ export interface DenylistHealth {
   readonly version: number
   /** Seconds since the list was last confirmed. */
   readonly ageSeconds?: number
-  /** Entries are held that the list has lost (a failover, a flush). */
+  /** The receiver retains entries that the list has lost (a failover, a flush). */
   readonly regressed?: true
   /** Why the last attempt to read it failed, until one succeeds. */
   readonly lastError?: DenylistFailureCode
@@ -30,14 +30,14 @@ export interface DenylistHealth {
 /** A denylist that changes while receivers run, judged from memory for each request. */
 export interface LiveDenylist {
   /**
-   * The tokens of this issuer that are denied now, from memory; `undefined` if that is not known and
-   * the request gets the 503. Asked for each request, after signature and claims.
+   * Returns the tokens of this issuer that are denied now, from memory; `undefined` if that is not known
+   * and the request gets the 503. Called for each request, after signature and claims.
    */
   lists(issuer: string): DeniedLists | undefined
   /** Resolves once the list is known; rejects when it cannot be read. */
   ready(): Promise<void>
   /** Its state, from memory. */
   health(): DenylistHealth
-  /** Ends what it has opened. */
+  /** Closes its connections. */
   close(): void
 }

@@ -21,11 +21,11 @@ export interface LocalDenylistOptions {
   readonly whenUnknown: WhenUnknown
 }
 
-/** The list of one receiver in memory: what has happened to it goes in, what is denied comes out. */
+/** A receiver's copy of the list, in memory. */
 export interface LocalDenylist {
   readonly state: ListState
   apply(event: ListEvent): void
-  /** `undefined` when it is not known and requests are to be refused. */
+  /** Returns `undefined` if the list is unknown and requests must be refused. */
   lists(issuer: string): DeniedLists | undefined
   isKnown(): boolean
   health(): DenylistHealth
@@ -57,7 +57,7 @@ export function createLocalDenylist({
       announceDenylist(() => eventsBetween(before, life))
     },
     lists(issuer) {
-      // Each request pays for this: it reads one clock. Both count at each look.
+      // Runs for each request, so it reads one clock. Each poll checks both.
       if (refusesUnknown && Date.now() > knownUntilMs) return undefined
       return byIssuer.get(issuer) ?? NOTHING_DENIED
     },
@@ -66,7 +66,7 @@ export function createLocalDenylist({
   }
 }
 
-/** For every issuer of which nothing is denied. */
+/** For every issuer without an entry. */
 const NOTHING_DENIED: DeniedLists = Object.freeze({
   callers: new Set<string>(),
   keys: new Set<string>(),

@@ -1,12 +1,12 @@
 import type { DeniedKind } from './denylist-entry.js'
 
-/** An entry as receivers hold it. */
+/** An entry in a receiver's copy of the list. */
 export interface LocalEntry {
   readonly issuer: string
   readonly kind: DeniedKind
   /** Empty for a cut-off. */
   readonly value: string
-  /** Seconds since the epoch; 0 for what is no cut-off. */
+  /** Seconds since the epoch; 0 unless it is a cut-off. */
   readonly issuedBefore: number
   /** The number of the version that wrote it. */
   readonly number: number
@@ -20,7 +20,7 @@ export interface ListVersion {
   readonly nonce: string
 }
 
-/** The list as it was read. Entries and tombstones are named by their target. */
+/** A list that was read. Entries and tombstones are named by their target. */
 export interface ReadList {
   readonly version: ListVersion
   /** The server's time, in seconds since the epoch. */
@@ -30,7 +30,7 @@ export interface ReadList {
   readonly tombstones: ReadonlyMap<string, number>
 }
 
-/** The entries that a receiver holds. */
+/** The entries that a receiver applies. */
 export interface LocalEntries {
   readonly entries: ReadonlyMap<string, LocalEntry>
   /** The targets whose entry the list lacks, or has with an earlier end or cut-off. */
@@ -42,8 +42,9 @@ const NONE_RETAINED: ReadonlySet<string> = new Set()
 export const NO_ENTRIES: LocalEntries = { entries: new Map(), retained: NONE_RETAINED }
 
 /**
- * Takes in a list. What is held goes only at its end or by a mark that is newer than it, never because
- * the list lacks it: a failover may have lost it. So an older entry that lasts as long makes it no older.
+ * Merges a list that was read. A local entry is removed only at its end or by a newer tombstone, never
+ * because the list lacks it: a failover may have lost it. An older entry of the list that lasts as long does
+ * not replace it.
  */
 export function merge(local: LocalEntries, list: ReadList): LocalEntries {
   const entries = new Map<string, LocalEntry>()

@@ -31,8 +31,8 @@ function followCredentials(options: RedisOptions, currentOptions: () => RedisOpt
 }
 
 /**
- * Duplicates the cluster client `users`. The nodes of the copy log in with the credentials that
- * `redisOptions` of `users` holds at that time, unless a startup node has its own.
+ * Duplicates the cluster client `appClient`. The nodes of the copy log in with the credentials that
+ * `redisOptions` of `appClient` holds at that time, unless a startup node has its own.
  */
 export function duplicateClusterClient(
   appClient: Cluster,

@@ -39,7 +39,7 @@ interface Scripts {
 /** The delay before reconnecting if Redis refuses the login or the database. */
 const REFUSED_RETRY_MS = 500
 
-/** Replaces the connection if a reply is pending and nothing has arrived for `patienceMs`. */
+/** Replaces the connection if a reply is pending and nothing has arrived for `stallTimeoutMs`. */
 export function openLink(client: Client, stallTimeoutMs: number): Link {
   const scripts = client as unknown as Scripts
   const waiters = new Set<() => void>()

@@ -9,8 +9,8 @@ export interface StallDetector {
 }
 
 /**
- * Calls `onSilence` if no reply at all has arrived for `patienceMs` while one was pending, and again after
- * each further `patienceMs`. The timer never holds the process open, and runs in the async context of
+ * Calls `onStall` if no reply at all has arrived for `stallTimeoutMs` while one was pending, and again
+ * after each further `stallTimeoutMs`. The timer never holds the process open, and runs in the async context of
  * this call.
  */
 export function detectStalls(stallTimeoutMs: number, onStall: () => void): StallDetector {

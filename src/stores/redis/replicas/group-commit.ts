@@ -56,7 +56,7 @@ interface Entry {
 /**
  * Commits reservations in groups. `WAIT` covers the earlier writes of its connection, and blocks that
  * connection. So one `WAIT` follows all pending reservations, and those that arrive meanwhile form the
- * next group. `redis` must be dedicated to the lane.
+ * next group. `redis` must be used for nothing else.
  */
 export function openGroupCommit(
   redis: Redis,
@@ -77,7 +77,7 @@ export function openGroupCommit(
     isSending = true
     while (waiting.length > 0) {
       await endOfTick()
-      // A reservation that has timed out must not be sent, because nothing would take it back.
+      // A reservation that has timed out must not be sent, because nothing would undo it.
       const group = waiting.filter(({ attempt }) => !isExpired(attempt))
       waiting = []
       await send(group)

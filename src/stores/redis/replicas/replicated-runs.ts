@@ -35,7 +35,7 @@ export function openReplicated(
   { timeoutMs, replicas }: ReplicatedOptions,
 ): ReplicatedRuns {
   const longestReplyMs = timeoutMs + replicas.timeoutMs
-  // In a cluster, the first request that needs a lane opens it, and the lane outlives that request.
+  // In a cluster, the first request that needs a connection opens it, and the connection outlives that request.
   const open = AsyncResource.bind(
     (redis: Redis, keyPrefix?: string): GroupCommit =>
       openGroupCommit(duplicateRedis(redis, longestReplyMs, keyPrefix), {
@@ -56,7 +56,7 @@ export function openReplicated(
   }
 }
 
-/** Opens a lane to each master that holds a key, by address. */
+/** Opens a connection to each master that has a key, by address. */
 function openClusterCommits(
   { link }: Connection,
   open: (redis: Redis, keyPrefix: string) => GroupCommit,

@@ -65,7 +65,7 @@ export function createCompensation<T>(attempt: (work: T) => Promise<unknown>): C
 }
 
 /**
- * Takes back a reservation whose fence is unknown to its caller. ARGV: the record after its fence, time
+ * Undoes a reservation whose fence is unknown to its caller. ARGV: the record after its fence, time
  * to live. Leaves a freed record for a while, which blocks a reservation of this owner that arrives even
  * later.
  */

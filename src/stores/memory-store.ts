@@ -70,13 +70,13 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
   const keeper = createRecordKeeper({
     read: (key) =>
       whileOpen((now) => {
-        const record = records.alive(stored.get(key), now)
+        const record = records.liveRecord(stored.get(key), now)
         return record && { record, now }
       }),
     replace: (key, snapshot, next) =>
       whileOpen((now) => {
         // Each call of a run replaces the object.
-        const isUnchanged = records.alive(stored.get(key), now) === snapshot.record
+        const isUnchanged = records.liveRecord(stored.get(key), now) === snapshot.record
         if (isUnchanged) stored.set(key, next)
         return isUnchanged
       }),

@@ -1,5 +1,9 @@
 import type { Redis } from 'ioredis'
-import { attemptFor, persist, within } from '../../stores/redis/connection/redis-deadline.js'
+import {
+  retryUntilDeadline,
+  startCall,
+  untilDeadline,
+} from '../../stores/redis/connection/redis-call.js'
 
 /** The replies of one Redis node. */
 export interface NodeFacts {
@@ -25,8 +29,8 @@ const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appe
  */
 export async function readNodeFacts(node: Redis, timeoutMs: number): Promise<NodeFacts> {
   const ask = <T>(question: () => Promise<T>): Promise<T> => {
-    const attempt = attemptFor(timeoutMs)
-    return persist(attempt, () => within(question(), attempt))
+    const attempt = startCall(timeoutMs)
+    return retryUntilDeadline(attempt, () => untilDeadline(question(), attempt))
   }
   /** Resolves to `undefined` if a command fails, because managed services forbid many commands. */
   const askIfAllowed = <T>(question: () => Promise<T>): Promise<T | undefined> =>

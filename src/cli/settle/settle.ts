@@ -1,5 +1,5 @@
 import type { RecordKeeper, RecordView } from '../../idempotency/leased/record-view.js'
-import { NotConfirmed } from '../../stores/redis/connection/redis-deadline.js'
+import { NotConfirmed } from '../../stores/redis/connection/redis-call.js'
 import { redisStore } from '../../stores/redis/store/redis-store.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { unreachableError } from '../frame/command-failure.js'

@@ -30,7 +30,7 @@ export interface Transition<Answer> {
 type StoredRecord = IdempotencyRecord | undefined
 
 /** An expired record counts as absent. */
-export const alive = (record: StoredRecord, now: number): StoredRecord =>
+export const liveRecord = (record: StoredRecord, now: number): StoredRecord =>
   record !== undefined && now < record.expiresAt ? record : undefined
 
 const running = (run: Run, now: number, tombstoneMs: number): IdempotencyRecord => ({
@@ -53,7 +53,7 @@ export function reserve(
   { rerunAbandoned, ...request }: ReservationRequest,
   { now, leastFence }: { now: number; leastFence: number },
 ): Transition<Reservation> {
-  const record = alive(stored, now)
+  const record = liveRecord(stored, now)
   const refuse = (answer: Reservation): Transition<Reservation> => ({ answer, record })
   const take = (): Transition<Reservation> => {
     const fence = Math.max(leastFence, (record?.fence ?? 0) + 1)
@@ -82,7 +82,7 @@ const belongsTo = (record: IdempotencyRecord, run: Run): boolean =>
 
 /** Extends the lease of a run that still has the key. */
 export function renew(stored: StoredRecord, run: Run, now: number): Transition<boolean> {
-  const record = alive(stored, now)
+  const record = liveRecord(stored, now)
   const isOwner = record === undefined || (record.state === 'running' && belongsTo(record, run))
   if (!isOwner) return { answer: false, record }
   return { answer: true, record: running(run, now, tombstoneMsIn(record, run)) }
@@ -94,7 +94,7 @@ export function settle(
   { run, ending }: { run: Run; ending: Ending },
   now: number,
 ): Transition<boolean> {
-  const record = alive(stored, now)
+  const record = liveRecord(stored, now)
   const end = (): Transition<boolean> => {
     const tombstoneMs = tombstoneMsIn(record, run)
     return { answer: true, record: ended(run, ending, { now, tombstoneMs }) }

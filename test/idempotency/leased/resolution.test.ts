@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sealedOwner } from '../../../src/idempotency/leased/encryption-key-id.js'
 import type { Ending, Run } from '../../../src/idempotency/leased/idempotency-store.js'
 import {
@@ -44,7 +44,7 @@ const resolveAs = (finding: InspectedRecord, as: Resolution, fence = RUN.fence) 
   resolve(finding, { fence, as, owner: 'operator' })
 
 describe('what an operator is shown', () => {
-  test.each<[string, InspectedRecord, Partial<RecordView>]>([
+  it.each<[string, InspectedRecord, Partial<RecordView>]>([
     ['running', found(recordAfter()), { leaseLeftMs: 100, expiresInMs: 5100 }],
     ['abandoned', found(recordAfter(), { now: NOW + 100 }), { expiresInMs: 5000 }],
     ['abandoned', found(recordAfter({ type: 'abandoned' })), { expiresInMs: 5000 }],
@@ -77,7 +77,7 @@ describe('what an operator is shown', () => {
     })
   })
 
-  test('of one that cannot be read is little', () => {
+  it('of one that cannot be read is little', () => {
     expect(viewOf(found(UNREADABLE))).toEqual({
       fence: 0,
       state: 'unreadable',
@@ -86,7 +86,7 @@ describe('what an operator is shown', () => {
     expect(viewOf(found({ ...UNREADABLE, version: '2' })).recordVersion).toBe('2')
   })
 
-  test('has no end where the record has none, and no begin without a fence', () => {
+  it('has no end where the record has none, and no begin without a fence', () => {
     const view = viewOf(
       found({
         ...recordAfter({ type: 'released' }),
@@ -98,7 +98,7 @@ describe('what an operator is shown', () => {
     expect(JSON.parse(JSON.stringify(view))).toEqual(view)
   })
 
-  test('tells by which key a result is, or would be, encrypted', () => {
+  it('tells by which key a result is, or would be, encrypted', () => {
     const header = (kid: string): string =>
       Buffer.from(JSON.stringify({ alg: 'dir', enc: 'A256GCM', kid })).toString('base64url')
     const run = { ...RUN, owner: sealedOwner('june', 'a') }
@@ -120,7 +120,7 @@ describe('what an operator can end', () => {
     isResultReadable: false,
   })
 
-  test.each<[string, InspectedRecord, boolean, boolean]>([
+  it.each<[string, InspectedRecord, boolean, boolean]>([
     ['is running', found(recordAfter()), false, false],
     ['is abandoned', found(abandoned), true, true],
     ['has lost its lease', found(recordAfter(), { now: NOW + 100 }), true, true],
@@ -138,7 +138,7 @@ describe('what an operator can end', () => {
     }
   })
 
-  test('of one that cannot be read is only that nothing has happened', () => {
+  it('of one that cannot be read is only that nothing has happened', () => {
     expect(resolveAs(found(UNREADABLE), FREED, 0)).toEqual({
       state: 'freed',
       owner: 'operator',
@@ -154,7 +154,7 @@ describe('what an operator can end', () => {
     }
   })
 
-  test('belongs to somebody else from then on, and keeps what it was', () => {
+  it('belongs to somebody else from then on, and keeps what it was', () => {
     const { fence, fingerprint, retentionMs } = RUN
     const kept = { owner: 'operator', fence, fingerprint, retentionMs }
     expect(resolveAs(found(abandoned), FREED)).toMatchObject({ ...kept, state: 'freed' })
@@ -164,7 +164,7 @@ describe('what an operator can end', () => {
     })
   })
 
-  test.each([
+  it.each([
     ['a short one', 5000, DAY_MS],
     ['a long one', 3 * DAY_MS, 3 * DAY_MS],
   ])('lasts a day, or as long as the record: %s', (_, retentionMs, lastsMs) => {
@@ -176,7 +176,7 @@ describe('what an operator can end', () => {
     expect(resolveAs(endless, FREED)?.expiresAt).toBe(NOW + DAY_MS)
   })
 
-  test('is above what it was for whoever comes next', () => {
+  it('is above what it was for whoever comes next', () => {
     const freed = resolveAs(found(abandoned), FREED)
     const request = { ...RUN, owner: 'b', fingerprint: 'another', rerunAbandoned: false }
     const { answer } = reserve(freed, request, { now: NOW, leastFence: 1 })

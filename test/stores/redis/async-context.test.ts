@@ -8,7 +8,7 @@ import { memoryStore, type Store } from 'express-service-auth'
 import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createCompensation } from '../../../src/stores/redis/store/compensation.js'
 import { startRedis } from '../../support/redis.js'
 import { startTcpProxy } from '../../support/tcp-proxy.js'
@@ -78,7 +78,7 @@ async function use(store: Store): Promise<void> {
 }
 
 describe.each(STORES)('a store on %s', (_, connect, options) => {
-  test('connects, and connects again, in the context in which it was made', async () => {
+  it('connects, and connects again, in the context in which it was made', async () => {
     const proxy = await proxied()
     const openedIn = watchConnections()
     const store = inMaker(() => storeOn(connect(proxy.port), options))
@@ -95,7 +95,7 @@ describe.each(STORES)('a store on %s', (_, connect, options) => {
     expect([...openedIn(proxy.port)]).toEqual(['maker'])
   })
 
-  test('keeps nothing of a request, in an outage either', async () => {
+  it('keeps nothing of a request, in an outage either', async () => {
     const proxy = await proxied()
     const store = storeOn(connect(proxy.port), options)
     await expectCollected(() => use(store))
@@ -111,7 +111,7 @@ describe.each(STORES)('a store on %s', (_, connect, options) => {
 })
 
 describe('what is to be taken back', () => {
-  test('is tried again in the context in which the store was made', async () => {
+  it('is tried again in the context in which the store was made', async () => {
     const tried: (string | undefined)[] = []
     const takeBacks = inMaker(() =>
       createCompensation(async () => {
@@ -127,7 +127,7 @@ describe('what is to be taken back', () => {
 })
 
 describe('a store in memory', () => {
-  test('keeps nothing of a request', async () => {
+  it('keeps nothing of a request', async () => {
     const store = memoryStore()
     onTestFinished(() => store.close())
     await expectCollected(() => use(store))

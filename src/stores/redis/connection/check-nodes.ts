@@ -1,10 +1,10 @@
 import type { Cluster, Redis } from 'ioredis'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
 import { slotOf } from './hash-slot.js'
+import type { Script } from './redis-call.js'
+import { errorText, retryUntilDeadline, startCall, untilDeadline } from './redis-call.js'
 import type { Connection } from './redis-connection.js'
-import { attemptFor, faultText, persist, within } from './redis-deadline.js'
 import { missingRight, refusedRight, tryScript } from './rights.js'
-import type { Script } from './script.js'
 
 /** The properties of the store that a check depends on. */
 export interface CheckOptions {
@@ -75,8 +75,8 @@ async function checkRights(node: Redis, options: CheckOptions): Promise<void> {
   // Without a key in a slot of this node, the store never writes to it.
   if (key === undefined) return
   const call = { script: TRY_COMMANDS, key, args: [] }
-  await run(node, options, () => connection.link.evaluateSource(call))
-  const refused = await run(node, options, () => connection.link.evaluateKnown(call))
+  await run(node, options, () => connection.link.sendSource(call))
+  const refused = await run(node, options, () => connection.link.sendDigest(call))
   const right = missingRight(refused)
   if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
   if (waits) await run(node, options, () => node.wait(0, 1))
@@ -99,14 +99,14 @@ function keyOn(node: Redis, client: Redis | Cluster, prefix: string): string | u
 
 async function run<T>(node: Redis, options: CheckOptions, send: () => Promise<T>): Promise<T> {
   const { connection, timeoutMs, prefix } = options
-  const attempt = attemptFor(timeoutMs)
+  const state = startCall(timeoutMs)
   try {
-    return await connection.watch(persist(attempt, () => within(send(), attempt)))
+    return await connection.watch(retryUntilDeadline(state, () => untilDeadline(send(), state)))
   } catch (error) {
     const { message } = error as Error
     const right = refusedRight(message, prefix)
     if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
-    throw unavailable(`${nameOf(node)} is out of reach: ${faultText(error as Error)}`)
+    throw unavailable(`${nameOf(node)} is out of reach: ${errorText(error as Error)}`)
   }
 }
 

@@ -2,7 +2,7 @@ import { setImmediate as endOfTick } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 import type { Cluster, Redis } from 'ioredis'
 import type { Client } from './dedicated-client.js'
-import { faultText, isReplyError } from './redis-deadline.js'
+import { errorText, isReplyError } from './redis-call.js'
 
 /**
  * Checks that the function `caller` got a client of ioredis.
@@ -66,9 +66,9 @@ export function connectionErrorText(client: Client, error: Error | undefined): s
   if (isReplyError(error)) {
     const db = databaseOf(client)
     const where = /^ERR .*\b(DB|database)\b/i.test(error.message) ? ` database ${db}` : ' the login'
-    return `Redis refuses${where}: ${faultText(error)}`
+    return `Redis refuses${where}: ${errorText(error)}`
   }
-  const text = error === undefined ? '' : `: ${faultText(error)}`
+  const text = error === undefined ? '' : `: ${errorText(error)}`
   const hint = isWithoutTls(client, error)
     ? ' (TLS got no answer: is this a port without TLS?)'
     : ''

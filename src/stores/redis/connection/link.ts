@@ -3,13 +3,13 @@ import type { Redis } from 'ioredis'
 import type { Client } from './dedicated-client.js'
 import { confirmHandshake, connectionErrorText } from './handshake.js'
 import {
-  type Attempt,
   atDeadline,
   type Call,
+  type CallState,
   isReplyError,
   NotConfirmed,
   type ScriptSender,
-} from './redis-deadline.js'
+} from './redis-call.js'
 import { detectStalls } from './stall-detector.js'
 
 /**
@@ -107,15 +107,15 @@ export function openLink(client: Client, stallTimeoutMs: number): Link {
 
   return {
     client,
-    untilReady(attempt) {
-      if (isClosed) throw new NotConfirmed('the store is closed', attempt.mayHaveRun, 'closed')
+    untilReady(state) {
+      if (isClosed) throw new NotConfirmed('the store is closed', state.mayHaveRun, 'closed')
       if (client.status === 'ready' && isUsable) return undefined
       if (client.status === 'wait' || client.status === 'end') connect()
       // Calls that have timed out must leave nothing in memory, because an outage can be long.
       return new Promise((resolve, reject) => {
-        const cancel = atDeadline(attempt, () => {
+        const cancel = atDeadline(state, () => {
           waiters.delete(proceed)
-          reject(unreachableError(attempt, client, lastError))
+          reject(unreachableError(state, client, lastError))
         })
         const proceed = (): void => {
           cancel()
@@ -124,9 +124,9 @@ export function openLink(client: Client, stallTimeoutMs: number): Link {
         waiters.add(proceed)
       })
     },
-    evaluateKnown: ({ script, key, args }) =>
+    sendDigest: ({ script, key, args }) =>
       sendInContext(() => scripts.evalshaBuffer(script.sha, 1, key, ...args)),
-    evaluateSource: ({ script, key, args }) =>
+    sendSource: ({ script, key, args }) =>
       sendInContext(() => scripts.evalBuffer(script.source, 1, key, ...args)),
     watch,
     close() {
@@ -139,7 +139,7 @@ export function openLink(client: Client, stallTimeoutMs: number): Link {
 }
 
 function unreachableError(
-  { mayHaveRun }: Attempt,
+  { mayHaveRun }: CallState,
   client: Client,
   error: Error | undefined,
 ): NotConfirmed {

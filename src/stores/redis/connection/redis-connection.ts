@@ -3,14 +3,14 @@ import { type HealthWatch, watchHealth } from '../../store-health.js'
 import { type Client, duplicateClient, stallTimeoutFor } from './dedicated-client.js'
 import { type Link, openLink } from './link.js'
 import {
-  type Attempt,
-  attemptFor,
   type Call,
-  evaluate,
+  type CallState,
   NotConfirmed,
-  persist,
-  within,
-} from './redis-deadline.js'
+  retryUntilDeadline,
+  sendScript,
+  startCall,
+  untilDeadline,
+} from './redis-call.js'
 
 /** Runs scripts on a dedicated connection, each within `timeoutMs`. */
 export interface Connection {
@@ -21,7 +21,7 @@ export interface Connection {
    *
    * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
    */
-  run(call: Call, attempt?: Attempt): Promise<unknown>
+  run(call: Call, state?: CallState): Promise<unknown>
   /** Returns the nodes that now accept writes. @throws NotConfirmed if they are not known in time. */
   masters(): Promise<readonly Redis[]>
   /** Records in the health how the promise settles, and returns it. */
@@ -46,16 +46,16 @@ export function openConnection(appClient: Client, timeoutMs: number): Connection
     link,
     health,
     watch,
-    run(call, attempt = attemptFor(timeoutMs)) {
-      return watch(persist(attempt, () => evaluate(link, call, attempt)))
+    run(call, state = startCall(timeoutMs)) {
+      return watch(retryUntilDeadline(state, () => sendScript(link, call, state)))
     },
     masters() {
-      const attempt = attemptFor(timeoutMs)
+      const state = startCall(timeoutMs)
       return watch(
-        persist(attempt, async () => {
-          await link.untilReady(attempt)
+        retryUntilDeadline(state, async () => {
+          await link.untilReady(state)
           if (!client.isCluster) return [client as Redis]
-          return await within(freshMasters(client as Cluster), attempt)
+          return await untilDeadline(freshMasters(client as Cluster), state)
         }),
       )
     },

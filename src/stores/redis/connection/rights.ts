@@ -1,4 +1,4 @@
-import { type Script, script } from './script.js'
+import { type Script, script } from './redis-call.js'
 
 /**
  * Returns a script that runs commands, given as Lua tables, and returns the errors as pairs of command

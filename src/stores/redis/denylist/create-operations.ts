@@ -7,7 +7,7 @@ import {
   checkTarget,
 } from '../../../verification/denylist/check-entry.js'
 import type { DenylistEntry } from '../../../verification/denylist/denylist-entry.js'
-import { NotConfirmed } from '../connection/redis-deadline.js'
+import { NotConfirmed } from '../connection/redis-call.js'
 import {
   type DenylistConnection,
   MIN_TRY_MS,

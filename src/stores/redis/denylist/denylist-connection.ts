@@ -2,17 +2,17 @@ import { AsyncResource } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../connection/dedicated-client.js'
 import { confirmHandshake, connectionErrorText } from '../connection/handshake.js'
+import type { Script } from '../connection/redis-call.js'
 import {
-  attemptFor,
-  evaluate,
-  faultText,
+  errorText,
   isReplyError,
   NotConfirmed,
-  persist,
+  retryUntilDeadline,
   type ScriptSender,
-  within,
-} from '../connection/redis-deadline.js'
-import type { Script } from '../connection/script.js'
+  sendScript,
+  startCall,
+  untilDeadline,
+} from '../connection/redis-call.js'
 import { CONNECT_TIMEOUT_MS, createClientFactory } from './reconnecting-client.js'
 
 /** A denylist script with its arguments. */
@@ -35,7 +35,7 @@ export interface DenylistConnection {
    *
    * @throws NotConfirmed
    */
-  runScript(question: TimedCall): Promise<unknown>
+  runScript(call: TimedCall): Promise<unknown>
   close(): void
 }
 
@@ -55,8 +55,8 @@ const UNAUTHENTICATED = /\bunauthenticated\b/
 
 const replyErrorText = (error: Error): string =>
   UNAUTHENTICATED.test(error.message)
-    ? `NOAUTH Authentication required (${faultText(error)})`
-    : faultText(error)
+    ? `NOAUTH Authentication required (${errorText(error)})`
+    : errorText(error)
 
 /** Functions of ioredis that its types omit. */
 type RunScript = (script: string, ...rest: readonly (string | number)[]) => Promise<unknown>
@@ -84,11 +84,11 @@ export function openDenylistConnection(
       const { lastNodeError: cause = error } = error
       if (cause.message !== '') lastErrors.set(opened, cause)
     })
-    const attempt = attemptFor(CONNECT_TIMEOUT_MS)
+    const state = startCall(CONNECT_TIMEOUT_MS)
     try {
-      await within(opened.connect(), attempt)
+      await untilDeadline(opened.connect(), state)
       const confirming = confirmHandshake(opened)
-      if (confirming !== undefined) await within(confirming, attempt)
+      if (confirming !== undefined) await untilDeadline(confirming, state)
       clientFactory.recordNodes(opened)
       return opened
     } catch (error) {
@@ -117,12 +117,12 @@ export function openDenylistConnection(
 
   async function runScript({ timeoutMs, ...call }: TimedCall): Promise<unknown> {
     const ready = await connected()
-    const attempt = attemptFor(timeoutMs)
+    const state = startCall(timeoutMs)
     try {
-      return await evaluate(senderOn(ready, keys), call, attempt)
+      return await sendScript(createSender(ready, keys), call, state)
     } catch (error) {
       closeClient(ready)
-      throw notConfirmed(causeOf(error, ready), attempt)
+      throw notConfirmed(causeOf(error, ready), state)
     }
   }
 
@@ -145,21 +145,21 @@ export function openDenylistConnection(
     if (isClosed) return new NotConfirmed('the denylist is closed', mayHaveRun, 'closed')
     if (isReplyError(error)) return new NotConfirmed(text ?? replyErrorText(error), false, 'server')
     const code = error instanceof NotConfirmed ? 'timeout' : 'network'
-    return new NotConfirmed(text ?? faultText(error as Error), mayHaveRun, code)
+    return new NotConfirmed(text ?? errorText(error as Error), mayHaveRun, code)
   }
 }
 
 /** Sends scripts with the keys of the denylist on a client that is connected. */
-function senderOn(client: Client, keys: readonly string[]): ScriptSender<ScriptCall> {
+function createSender(client: Client, keys: readonly string[]): ScriptSender<ScriptCall> {
   const scripts = client as unknown as Scripts
   const rest = (args: readonly string[]) => [keys.length, ...keys, ...args]
   return {
     untilReady: () => undefined,
-    evaluateKnown: ({ script, args = [], sendsSource }) =>
+    sendDigest: ({ script, args = [], sendsSource }) =>
       sendsSource
         ? scripts.eval(script.source, ...rest(args))
         : scripts.evalsha(script.sha, ...rest(args)),
-    evaluateSource: ({ script, args = [] }) => scripts.eval(script.source, ...rest(args)),
+    sendSource: ({ script, args = [] }) => scripts.eval(script.source, ...rest(args)),
   }
 }
 
@@ -182,7 +182,7 @@ export function retryScript(
   call: ScriptCall,
   timeoutMs: number,
 ): Promise<unknown> {
-  const attempt = attemptFor(timeoutMs)
+  const state = startCall(timeoutMs)
   let leftMs = timeoutMs
 
   const tryOnce = (): Promise<unknown> =>
@@ -190,15 +190,15 @@ export function retryScript(
 
   async function pause(error: unknown): Promise<void> {
     const { code, message, mayHaveRun } = error as NotConfirmed
-    attempt.mayHaveRun ||= mayHaveRun
-    const isOver = performance.now() + RETRY_DELAY_MS + MIN_TRY_MS >= attempt.deadline
+    state.mayHaveRun ||= mayHaveRun
+    const isOver = performance.now() + RETRY_DELAY_MS + MIN_TRY_MS >= state.deadline
     const isFinal = code === 'closed' || (code === 'server' && !PASSING.test(message))
-    if (isOver || isFinal) throw new NotConfirmed(message, attempt.mayHaveRun, code)
+    if (isOver || isFinal) throw new NotConfirmed(message, state.mayHaveRun, code)
     await sleep(RETRY_DELAY_MS)
-    leftMs = Math.max(MIN_TRY_MS, attempt.deadline - performance.now())
+    leftMs = Math.max(MIN_TRY_MS, state.deadline - performance.now())
   }
 
-  return keepProcessAlive(() => persist(attempt, tryOnce, pause))
+  return keepProcessAlive(() => retryUntilDeadline(state, tryOnce, pause))
 }
 
 /** Far longer than any such work. The timer does nothing. */

@@ -8,7 +8,7 @@ import {
 } from '../../../verification/denylist/list-state.js'
 import type { LocalDenylist } from '../../../verification/denylist/local-denylist.js'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
-import { NotConfirmed } from '../connection/redis-deadline.js'
+import { NotConfirmed } from '../connection/redis-call.js'
 import type { DenylistConnection } from './denylist-connection.js'
 import type { Reports } from './receiver-reports.js'
 import { MalformedReply, readList, readPoll } from './rows.js'

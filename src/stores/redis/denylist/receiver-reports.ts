@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
-import type { NotConfirmed } from '../connection/redis-deadline.js'
+import type { NotConfirmed } from '../connection/redis-call.js'
 import type { DenylistConnection } from './denylist-connection.js'
 import { LEAVE, REPORT } from './scripts.js'
 

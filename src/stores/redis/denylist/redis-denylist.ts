@@ -81,7 +81,7 @@ export function redisDenylist(
   let isClosed = false
 
   /** Returns the missing right; `undefined` also if another error hides it, because the list decides then. */
-  function rightRefused(sendsSource: boolean): Promise<string | undefined> {
+  function findMissingRight(sendsSource: boolean): Promise<string | undefined> {
     const { prefix, timeoutMs } = settings
     return polling
       .runScript({ script: TRY_RECEIVER, timeoutMs, sendsSource })
@@ -91,7 +91,7 @@ export function redisDenylist(
   /** Without these the list is never read, or operators never learn which version is applied here. */
   async function requireRights(): Promise<void> {
     if (!local.isKnown() && local.health().lastError !== 'server') return
-    const right = (await rightRefused(true)) ?? (await rightRefused(false))
+    const right = (await findMissingRight(true)) ?? (await findMissingRight(false))
     if (right === undefined) return
     throw new ServiceAuthError('unfit', `the denylist: Redis does not let the user ${right}`)
   }

@@ -1,5 +1,5 @@
+import { type Script, script } from '../connection/redis-call.js'
 import { tryScript } from '../connection/rights.js'
-import { type Script, script } from '../connection/script.js'
 
 /*
  * A denylist is seven keys in one slot:

@@ -1,4 +1,4 @@
-import { type Script, script } from '../connection/script.js'
+import { type Script, script } from '../connection/redis-call.js'
 import { PRELUDE, ROWS } from './scripts.js'
 
 // The scripts that change the list; scripts.ts describes its keys.

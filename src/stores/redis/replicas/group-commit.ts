@@ -4,15 +4,15 @@ import type { Redis } from 'ioredis'
 import { stallTimeoutFor } from '../connection/dedicated-client.js'
 import { openLink } from '../connection/link.js'
 import {
-  type Attempt,
   type Call,
-  faultText,
+  type CallState,
+  errorText,
   isExpired,
   isReplyError,
   isUnknownScript,
   NotConfirmed,
-  within,
-} from '../connection/redis-deadline.js'
+  untilDeadline,
+} from '../connection/redis-call.js'
 
 /** The number of replicas that must acknowledge a reservation, and the time limit for that. */
 export interface Replicas {
@@ -30,7 +30,7 @@ export interface ReservingCall extends Call {
 /** A connection to one master, used only for reservations and `WAIT`. */
 export interface GroupCommit {
   /** @throws NotConfirmed if the reservation is not acknowledged in time. */
-  commit(call: ReservingCall, attempt: Attempt): Promise<unknown>
+  commit(call: ReservingCall, state: CallState): Promise<unknown>
   close(): void
 }
 
@@ -46,7 +46,7 @@ class TooFewReplicas extends NotConfirmed {
 
 interface Entry {
   readonly call: ReservingCall
-  readonly attempt: Attempt
+  readonly state: CallState
   /** Whether the server does not have the script, and needs its source. */
   readonly withSource: boolean
   resolve(reply: unknown): void
@@ -78,7 +78,7 @@ export function openGroupCommit(
     while (waiting.length > 0) {
       await endOfTick()
       // A reservation that has timed out must not be sent, because nothing would undo it.
-      const group = waiting.filter(({ attempt }) => !isExpired(attempt))
+      const group = waiting.filter(({ state }) => !isExpired(state))
       waiting = []
       await send(group)
     }
@@ -88,8 +88,8 @@ export function openGroupCommit(
   async function send(group: readonly Entry[]): Promise<void> {
     if (group.length === 0) return
     const replies = group.map((entry) => {
-      entry.attempt.mayHaveRun = true
-      return entry.withSource ? link.evaluateSource(entry.call) : link.evaluateKnown(entry.call)
+      entry.state.mayHaveRun = true
+      return entry.withSource ? link.sendSource(entry.call) : link.sendDigest(entry.call)
     })
     const acknowledged = countReplicas()
     acknowledged.catch(() => {})
@@ -103,7 +103,7 @@ export function openGroupCommit(
     } catch (error) {
       if (!isReplyError(error)) throw error
       throw new TooFewReplicas(
-        `Redis cannot wait for replicas: ${faultText(error)}`,
+        `Redis cannot wait for replicas: ${errorText(error)}`,
         true,
         'server',
       )
@@ -131,13 +131,13 @@ export function openGroupCommit(
   }
 
   return {
-    async commit(call, attempt) {
-      const becomingReady = link.untilReady(attempt)
+    async commit(call, state) {
+      const becomingReady = link.untilReady(state)
       if (becomingReady !== undefined) await becomingReady
       const committed = new Promise((resolve, reject) => {
-        enqueue({ call, attempt, withSource: false, resolve, reject })
+        enqueue({ call, state, withSource: false, resolve, reject })
       })
-      return await within(committed, attempt)
+      return await untilDeadline(committed, state)
     },
     close: link.close,
   }

@@ -2,14 +2,14 @@ import { AsyncResource } from 'node:async_hooks'
 import type { Cluster, Redis } from 'ioredis'
 import { type Client, duplicateRedis } from '../connection/dedicated-client.js'
 import { slotOf } from '../connection/hash-slot.js'
-import type { Connection } from '../connection/redis-connection.js'
 import {
-  type Attempt,
-  attemptFor,
+  type CallState,
   isReplyError,
   NotConfirmed,
-  persist,
-} from '../connection/redis-deadline.js'
+  retryUntilDeadline,
+  startCall,
+} from '../connection/redis-call.js'
+import type { Connection } from '../connection/redis-connection.js'
 import {
   type GroupCommit,
   openGroupCommit,
@@ -49,8 +49,8 @@ export function openReplicated(
 
   return {
     run(call) {
-      const attempt = attemptFor(longestReplyMs)
-      return connection.watch(persist(attempt, () => groupCommits.commit(call, attempt)))
+      const state = startCall(longestReplyMs)
+      return connection.watch(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
     },
     close: groupCommits.close,
   }
@@ -85,10 +85,10 @@ function openClusterCommits(
     return groupCommit
   }
 
-  async function commit(call: ReservingCall, attempt: Attempt): Promise<unknown> {
-    await link.untilReady(attempt)
+  async function commit(call: ReservingCall, state: CallState): Promise<unknown> {
+    await link.untilReady(state)
     try {
-      return await groupCommitFor(call.key).commit(call, attempt)
+      return await groupCommitFor(call.key).commit(call, state)
     } catch (error) {
       // The key may have moved to another node, also in a failover.
       const isLateOrAlone = error instanceof NotConfirmed && error.mayHaveRun

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { ReservationRequest } from '../../../idempotency/leased/idempotency-store.js'
-import { type Script, script } from '../connection/script.js'
+import { type Script, script } from '../connection/redis-call.js'
 import { PRELUDE, recordTail, wholeMs } from './idempotency-scripts.js'
 
 /** Undoes reservations, with retries until it succeeds. */

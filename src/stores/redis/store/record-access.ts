@@ -6,9 +6,8 @@ import {
   type ResolvedRecord,
   type StoredRecord,
 } from '../../../idempotency/leased/resolution.js'
+import { NotConfirmed, type Script, script, startCall } from '../connection/redis-call.js'
 import type { Connection } from '../connection/redis-connection.js'
-import { attemptFor, NotConfirmed } from '../connection/redis-deadline.js'
-import { type Script, script } from '../connection/script.js'
 import { appendResult, recordTail } from './idempotency-scripts.js'
 
 interface ValueSnapshot extends RecordSnapshot {
@@ -48,12 +47,12 @@ export function createRecordAccess(
         String(Math.ceil(next.expiresAt)),
       ]
       const call = { script: REPLACE, key: keyOf(record), args }
-      const attempt = attemptFor(timeoutMs)
-      const reply = await connection.run(call, attempt).catch((error: Error) => {
-        throw attempt.isRepeated ? uncertainError(error.message) : error
+      const state = startCall(timeoutMs)
+      const reply = await connection.run(call, state).catch((error: Error) => {
+        throw state.isRepeated ? uncertainError(error.message) : error
       })
       // The first attempt may have written before another writer changed the record.
-      if (reply !== 1 && attempt.isRepeated) throw uncertainError('the record has changed since')
+      if (reply !== 1 && state.isRepeated) throw uncertainError('the record has changed since')
       return reply === 1
     },
   }

@@ -3,7 +3,7 @@ import { ServiceAuthError } from 'express-service-auth'
 import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { TRY_COMMANDS } from '../../../../src/stores/redis/connection/check-nodes.js'
 import { UNDO_RESERVE } from '../../../../src/stores/redis/store/compensation.js'
 import { RENEW, RESERVE, SETTLE } from '../../../../src/stores/redis/store/idempotency-scripts.js'
@@ -45,13 +45,13 @@ describe('store.check', () => {
     return () => server.stop()
   })
 
-  test('resolves for a server that is fit, whatever it writes to disk', async () => {
+  it('resolves for a server that is fit, whatever it writes to disk', async () => {
     await expect(openStore(server).store.check()).resolves.toEqual([])
     const durable = await own({ appendonly: 'yes' })
     await expect(openStore(durable).store.check()).resolves.toEqual([])
   })
 
-  test('names a server that is down, and its address', async () => {
+  it('names a server that is down, and its address', async () => {
     const redis = await own()
     await redis.kill()
     const { ms, error } = await timed(openStore(redis).store.check())
@@ -62,7 +62,7 @@ describe('store.check', () => {
     expect(ms).toBeLessThan(1000)
   })
 
-  test('does not wait for a server that hangs', async () => {
+  it('does not wait for a server that hangs', async () => {
     const redis = await own()
     const { store } = openStore(redis)
     await store.check()
@@ -74,7 +74,7 @@ describe('store.check', () => {
     redis.resume()
   })
 
-  test.each(['allkeys-lru', 'volatile-lru', 'volatile-ttl', 'allkeys-random'])(
+  it.each(['allkeys-lru', 'volatile-lru', 'volatile-ttl', 'allkeys-random'])(
     'names the eviction policy %s',
     async (policy) => {
       const redis = await own({ maxmemory: '100mb', 'maxmemory-policy': policy })
@@ -84,7 +84,7 @@ describe('store.check', () => {
     },
   )
 
-  test('names a read-only replica', async () => {
+  it('names a read-only replica', async () => {
     const primary = await own()
     const replica = await startReplica(primary)
     onTestFinished(() => replica.stop())
@@ -93,14 +93,14 @@ describe('store.check', () => {
     expect(fault.message).toContain('read-only replica')
   })
 
-  test('names a cluster that is down', async () => {
+  it('names a cluster that is down', async () => {
     const redis = await own({ 'cluster-enabled': 'yes' })
     const fault = await faultOf(openStore(redis).store.check())
     expect(fault.code).toBe('unavailable')
     expect(fault.message).toContain('cluster is down')
   })
 
-  test('names what the server says, and no password', async () => {
+  it('names what the server says, and no password', async () => {
     const redis = await own({ requirepass: 'the-right-one' })
     const { store } = openStore(redis, {}, { password: 'a-secret-password' })
     const fault = await faultOf(store.check())
@@ -109,7 +109,7 @@ describe('store.check', () => {
     expect(inspect(fault, { depth: 9 })).not.toContain('a-secret')
   })
 
-  test('warns of a user who may not run INFO', async () => {
+  it('warns of a user who may not run INFO', async () => {
     const redis = await own()
     const { store } = await openAs(redis, '-info')
     const [warning, ...others] = await store.check()
@@ -117,7 +117,7 @@ describe('store.check', () => {
     expect(others).toEqual([])
   })
 
-  test.each([
+  it.each([
     ['-evalsha', 'run EVALSHA'],
     ['-eval', 'run EVAL'],
     ['-set', 'run SET in scripts'],
@@ -135,7 +135,7 @@ describe('store.check', () => {
     expect(fault.message).toContain(`does not let the user ${right}`)
   })
 
-  test('names WAIT only where the store waits for replicas', async () => {
+  it('names WAIT only where the store waits for replicas', async () => {
     const redis = await own()
     const { store } = await openAs(redis, '-wait')
     await expect(store.check()).resolves.toEqual([])
@@ -145,14 +145,14 @@ describe('store.check', () => {
     expect(fault.message).toContain('does not let the user run WAIT')
   })
 
-  test('tries each command that a script of the store runs', () => {
+  it('tries each command that a script of the store runs', () => {
     const store = [RESERVE, RENEW, SETTLE, UNDO_RESERVE, READ_RECORD, REPLACE, CONSUME]
     const used = store.flatMap(({ source }) => commandsIn(source))
     const tried = [...TRY_COMMANDS.source.matchAll(/\{ '([A-Z]+)'/g)].map(([, name]) => name)
     expect(new Set(used)).toEqual(new Set(tried))
   })
 
-  test('outlives a connection that breaks meanwhile', async () => {
+  it('outlives a connection that breaks meanwhile', async () => {
     const proxy = await startTcpProxy(server)
     onTestFinished(() => proxy.close())
     const { store } = openStore(proxy, { timeoutMs: 2000 })
@@ -162,7 +162,7 @@ describe('store.check', () => {
     expect(proxy.opened).toBe(2)
   })
 
-  test('rejects likewise when the store is closed', async () => {
+  it('rejects likewise when the store is closed', async () => {
     const { store } = openStore(server)
     store.close()
     expect((await faultOf(store.check())).code).toBe('unavailable')
@@ -181,7 +181,7 @@ describe('what a store rejects with', () => {
     LEAKY.map(([when, config]) => ({ when, config, major, RedisOfRelease })),
   )
 
-  test.each(cases)('holds no secret when $when ($major)', async ({ config, RedisOfRelease }) => {
+  it.each(cases)('holds no secret when $when ($major)', async ({ config, RedisOfRelease }) => {
     const redis = await own(config)
     const password = 'requirepass' in config ? { password: 'a-secret-password' } : {}
     const users = new RedisOfRelease({ port: redis.port, lazyConnect: true, ...password })

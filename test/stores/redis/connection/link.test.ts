@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Redis } from 'ioredis'
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openLink } from '../../../../src/stores/redis/connection/link.js'
-import { script } from '../../../../src/stores/redis/connection/script.js'
+import { script } from '../../../../src/stores/redis/connection/redis-call.js'
 import { compileText } from '../../../support/compile.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { type RedisCluster, startCluster } from '../../../support/redis-cluster.js'
@@ -79,7 +79,7 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
     return () => Promise.all([hanging.stop(), cluster.stop()])
   })
 
-  test.concurrent('ends at once', async () => {
+  it.concurrent('ends at once', async () => {
     const { output, ms } = await runProgram({
       ioredis,
       client: single(server.port),
@@ -89,7 +89,7 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
     expect(ms).toBeLessThan(AT_ONCE_MS)
   })
 
-  test.concurrent('learns that Redis is down, and ends at once', async () => {
+  it.concurrent('learns that Redis is down, and ends at once', async () => {
     const { output, ms } = await runProgram({
       ioredis,
       client: single(1),
@@ -99,7 +99,7 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
     expect(ms).toBeLessThan(AT_ONCE_MS)
   })
 
-  test.concurrent('ends at once while Redis hangs and a reservation is to be taken back', async () => {
+  it.concurrent('ends at once while Redis hangs and a reservation is to be taken back', async () => {
     const request = JSON.stringify({ key: 'k', owner: 'o', fingerprint: 'f', leaseMs: 9e5 })
     const { output, ms } = await runProgram({
       ioredis,
@@ -110,7 +110,7 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
     expect(ms).toBeLessThan(AT_ONCE_MS)
   })
 
-  test.concurrent('ends when a sentinel says nothing', async () => {
+  it.concurrent('ends when a sentinel says nothing', async () => {
     const { output, ms } = await runProgram({
       ioredis,
       client: `new Redis({ sentinels: [{ port: ${hanging.port} }], name: 'orders', lazyConnect: true })`,
@@ -120,7 +120,7 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
     expect(ms).toBeLessThan(SENTINEL_MS)
   })
 
-  test.concurrent('ends at once when the store is a cluster’s', async () => {
+  it.concurrent('ends at once when the store is a cluster’s', async () => {
     const { output, ms } = await runProgram({
       ioredis,
       client: `new Cluster(${JSON.stringify(cluster.startupNodes)}, { lazyConnect: true })`,
@@ -135,7 +135,7 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
 })
 
 describe('an outage', () => {
-  test('leaves nothing in memory of those who gave up', async () => {
+  it('leaves nothing in memory of those who gave up', async () => {
     const redis = await startRedis()
     await redis.stop()
     const { store } = openStore(redis, { timeoutMs: 1 })
@@ -157,7 +157,7 @@ function heapUsed(): number {
 }
 
 describe('commands of one tick', () => {
-  test.each([2, 70])('leave together (%i)', async (count) => {
+  it.each([2, 70])('leave together (%i)', async (count) => {
     const client = new Redis({ port: server.port })
     onTestFinished(() => client.disconnect())
     await once(client, 'ready')
@@ -168,7 +168,7 @@ describe('commands of one tick', () => {
     await client.script('LOAD', echo.source)
     uncork.mockClear()
     const replies = Array.from({ length: count }, (_, index) =>
-      link.evaluateKnown({ script: echo, key: 'k', args: [String(index)] }),
+      link.sendDigest({ script: echo, key: 'k', args: [String(index)] }),
     )
     expect(stream.writableCorked).toBe(1)
     expect((await Promise.all(replies)).map(String)).toEqual(replies.map((_, index) => `${index}`))
@@ -176,19 +176,19 @@ describe('commands of one tick', () => {
     expect(stream.writableCorked).toBe(0)
   })
 
-  test('leave on the connection that there is, also where another was there before', async () => {
+  it('leave on the connection that there is, also where another was there before', async () => {
     const [first, second] = [new PassThrough(), new PassThrough()]
     const client = { on() {}, stream: first, evalshaBuffer: async () => 'OK' }
     const link = openLink(client as unknown as Redis, 1000)
     const call = { script: script('return 1'), key: 'k', args: [] }
     const corked = () => [first.writableCorked, second.writableCorked]
-    await link.evaluateKnown(call)
+    await link.sendDigest(call)
     expect(corked()).toEqual([1, 0])
     client.stream = second
-    for (let sent = 0; sent < 40; sent += 1) await link.evaluateKnown(call)
+    for (let sent = 0; sent < 40; sent += 1) await link.sendDigest(call)
     expect(corked()).toEqual([1, 1])
     client.stream = first
-    await link.evaluateKnown(call)
+    await link.sendDigest(call)
     expect(corked()).toEqual([2, 1])
     await nextTick()
     expect(corked()).toEqual([0, 0])

@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { UNDO_RESERVE } from '../../../../src/stores/redis/store/compensation.js'
 import { RENEW, RESERVE, SETTLE } from '../../../../src/stores/redis/store/idempotency-scripts.js'
 import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
 import { startRedis } from '../../../support/redis.js'
 
-test('every script has the digest that Redis gives it', async () => {
+it('every script has the digest that Redis gives it', async () => {
   const redis = await startRedis()
   for (const { source, sha } of [CONSUME, RESERVE, RENEW, SETTLE, UNDO_RESERVE]) {
     expect(await redis.command('SCRIPT', 'LOAD', source)).toBe(sha)

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { detectStalls } from '../../../../src/stores/redis/connection/stall-detector.js'
 
 const never = (): Promise<never> => new Promise(() => {})
@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('nothing that comes back while a reply is due is silence, again and again', async () => {
+it('nothing that comes back while a reply is due is silence, again and again', async () => {
   const { watch } = detectStalls(1000, onSilence)
   void watch(never())
   await vi.advanceTimersByTimeAsync(998)
@@ -24,7 +24,7 @@ test('nothing that comes back while a reply is due is silence, again and again',
   expect(onSilence).toHaveBeenCalledTimes(2)
 })
 
-test('any reply is a sign, a rejection too', async () => {
+it('any reply is a sign, a rejection too', async () => {
   const { watch } = detectStalls(1000, onSilence)
   void watch(never())
   for (let turn = 0; turn < 5; turn++) {
@@ -36,7 +36,7 @@ test('any reply is a sign, a rejection too', async () => {
   expect(onSilence).toHaveBeenCalledTimes(1)
 })
 
-test('a connection on which nothing is due may be silent, and has no timer', async () => {
+it('a connection on which nothing is due may be silent, and has no timer', async () => {
   const { watch } = detectStalls(1000, onSilence)
   await watch(Promise.resolve())
   await vi.advanceTimersByTimeAsync(5000)
@@ -47,7 +47,7 @@ test('a connection on which nothing is due may be silent, and has no timer', asy
   expect(onSilence).not.toHaveBeenCalled()
 })
 
-test('what the event loop is too busy to read in time is no silence', async () => {
+it('what the event loop is too busy to read in time is no silence', async () => {
   vi.useRealTimers()
   const { watch } = detectStalls(20, onSilence)
   let hear = (): void => {}
@@ -60,7 +60,7 @@ test('what the event loop is too busy to read in time is no silence', async () =
   expect(onSilence).not.toHaveBeenCalled()
 })
 
-test('once closed it is never told', async () => {
+it('once closed it is never told', async () => {
   const { watch, close } = detectStalls(1000, onSilence)
   void watch(never())
   close()

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisDenylist } from 'express-service-auth/redis'
 import { Cluster, Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-deadline.js'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
 import { createOperations } from '../../../../src/stores/redis/denylist/create-operations.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { knowSecret } from '../../../support/secret-search/index.js'
@@ -21,7 +21,7 @@ async function own(config: Record<string, string> = {}): Promise<RedisServer> {
 }
 
 describe('a server that will take the question a moment later is asked again', () => {
-  test('cut off from its replicas: when they are back, or until the time is over', async () => {
+  it('cut off from its replicas: when they are back, or until the time is over', async () => {
     const server = await own({ 'min-replicas-to-write': '1' })
     const desk = openDenylist(server)
     const { ms, error } = await timed(desk.deny(entryOf(), { timeoutMs: 600 }))
@@ -35,7 +35,7 @@ describe('a server that will take the question a moment later is asked again', (
     expect(await desk.entries()).toHaveLength(1)
   })
 
-  test('with the time for an answer each time, so that the last try does not blur what is known', async () => {
+  it('with the time for an answer each time, so that the last try does not blur what is known', async () => {
     const triesMs: number[] = []
     const { deny } = createOperations({
       async runScript({ timeoutMs }) {
@@ -49,7 +49,7 @@ describe('a server that will take the question a moment later is asked again', (
     expect(triesMs.filter((ms) => ms < 100)).toEqual([])
   })
 
-  test('loading its data: when it has', async () => {
+  it('loading its data: when it has', async () => {
     const server = await own({
       'enable-debug-command': 'yes',
       'key-load-delay': '100',
@@ -66,7 +66,7 @@ describe('a server that will take the question a moment later is asked again', (
     expect(await desk.entries(PATIENTLY)).toHaveLength(1)
   })
 
-  test('a cluster that is down: when it is up', async () => {
+  it('a cluster that is down: when it is up', async () => {
     const server = await own({ 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' })
     const { host, port } = server
     const desk = denylistOn(new Cluster([{ host, port }], { lazyConnect: true }))
@@ -95,7 +95,7 @@ const CLIENTS: [string, (port: number, password?: string) => Redis | Cluster][] 
 ]
 const optional = (password: string | undefined) => (password === undefined ? {} : { password })
 
-test.each(CLIENTS)(
+it.each(CLIENTS)(
   'a password that is wrong or missing is told as that, and not repeated, through %s',
   async (name, connect) => {
     const right = 'the-right-password-of-redis'
@@ -121,7 +121,7 @@ test.each(CLIENTS)(
   },
 )
 
-test('a server that refuses connections is told as that', async () => {
+it('a server that refuses connections is told as that', async () => {
   const server = await own()
   await server.kill()
   await expect(openDenylist(server).version()).rejects.toThrow(/ECONNREFUSED/)
@@ -142,7 +142,7 @@ describe('marks', () => {
     return server
   }
 
-  test('are bounded: more are refused, and nothing changes', async () => {
+  it('are bounded: more are refused, and nothing changes', async () => {
     const desk = openDenylist(await marked(Math.floor(Date.now() / 1000)))
     await desk.deny(entryOf(), PATIENTLY)
     const { version } = await desk.version()
@@ -155,7 +155,7 @@ describe('marks', () => {
     await desk.allow({ issuer: ISSUER, kind: 'token', value: 't1' }, PATIENTLY)
   })
 
-  test('go after seven days', async () => {
+  it('go after seven days', async () => {
     const server = await marked(Math.floor(Date.now() / 1000) - 604_900)
     await openDenylist(server).allow(ALLOW_ORDERS, PATIENTLY)
     // Each write removes 100 of them.
@@ -178,14 +178,14 @@ describe('a receiver that is closed while Redis is out of reach', () => {
     return { proxy, desk }
   }
 
-  test('takes itself off the list when that comes back within a second', async () => {
+  it('takes itself off the list when that comes back within a second', async () => {
     const { proxy, desk } = await cutOff()
     await sleep(200)
     await proxy.restore()
     await until('it is off', async () => (await desk.receivers()).length === 0)
   })
 
-  test('stays listed and opens nothing more when it does not', async () => {
+  it('stays listed and opens nothing more when it does not', async () => {
     const { proxy, desk } = await cutOff()
     await sleep(1500)
     const { opened } = proxy
@@ -196,7 +196,7 @@ describe('a receiver that is closed while Redis is out of reach', () => {
   })
 })
 
-test('a receiver that is closed while it comes back does not list itself again', async () => {
+it('a receiver that is closed while it comes back does not list itself again', async () => {
   const server = await own()
   const proxy = await startTcpProxy(server)
   onTestFinished(() => proxy.close())

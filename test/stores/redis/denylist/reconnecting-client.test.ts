@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createClientFactory } from '../../../../src/stores/redis/denylist/reconnecting-client.js'
 import { startRedis } from '../../../support/redis.js'
 import { startTcpProxy } from '../../../support/tcp-proxy.js'
@@ -16,7 +16,7 @@ describe.each([
 ])('a client of %s', (_, RedisOfRelease, ClusterOfRelease) => {
   const LAZY = { lazyConnect: true }
 
-  test('keeps credentials and TLS, and never connects again by itself', () => {
+  it('keeps credentials and TLS, and never connects again by itself', () => {
     const options = { username: 'app', password: 'secret', tls: { servername: 'redis' }, db: 3 }
     const users = new RedisOfRelease({ ...LAZY, ...options, keyPrefix: 'app:' })
     const made = createClientFactory(users, 250).create() as Redis
@@ -25,7 +25,7 @@ describe.each([
     expect(made.options.failoverDetector).toBe(false)
   })
 
-  test('asks each sentinel first in turn, and listens to them', () => {
+  it('asks each sentinel first in turn, and listens to them', () => {
     const [a, b, c] = [{ port: 1 }, { port: 2 }, { port: 3 }]
     const sentinels = [a, b, c] as { port: number }[]
     const maker = createClientFactory(new RedisOfRelease({ ...LAZY, sentinels, name: 'x' }), 250)
@@ -35,7 +35,7 @@ describe.each([
     expect(sentinels).toEqual([a, b, c])
   })
 
-  test('of a cluster keeps credentials and TLS, and asks masters', () => {
+  it('of a cluster keeps credentials and TLS, and asks masters', () => {
     const redisOptions = { password: 'secret', tls: {} }
     const users = new ClusterOfRelease([{ host: 'a', port: 1 }], {
       ...LAZY,
@@ -48,7 +48,7 @@ describe.each([
     expect(options.clusterRetryStrategy?.(1)).toBeNull()
   })
 
-  test('bears the name of the user’s', async () => {
+  it('bears the name of the user’s', async () => {
     const server = await startRedis()
     onTestFinished(() => server.stop())
     const { port } = server
@@ -58,7 +58,7 @@ describe.each([
     )
   })
 
-  test('connects in the context in which the denylist was made', async () => {
+  it('connects in the context in which the denylist was made', async () => {
     const server = await startRedis()
     const proxy = await startTcpProxy(server)
     onTestFinished(async () => {
@@ -93,7 +93,7 @@ describe.each([
   })
 })
 
-test('a password is in no message', async () => {
+it('a password is in no message', async () => {
   const server = await startRedis()
   onTestFinished(() => server.stop())
   await server.command('ACL', 'SETUSER', 'default', 'on', '>right')

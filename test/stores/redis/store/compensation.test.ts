@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createCompensation } from '../../../../src/stores/redis/store/compensation.js'
 import { startRedis } from '../../../support/redis.js'
 import { startTcpProxy } from '../../../support/tcp-proxy.js'
@@ -12,7 +12,7 @@ afterEach(() => {
 })
 
 describe('createTakeBacks', () => {
-  test('tries at once, and again until it succeeds', async () => {
+  it('tries at once, and again until it succeeds', async () => {
     vi.useFakeTimers()
     let failures = 3
     const attempt = vi.fn(async () => {
@@ -26,7 +26,7 @@ describe('createTakeBacks', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('takes thousands back without a pause once the store answers', async () => {
+  it('takes thousands back without a pause once the store answers', async () => {
     vi.useFakeTimers()
     let isUp = false
     const done = new Set<number>()
@@ -41,7 +41,7 @@ describe('createTakeBacks', () => {
     expect(done.size).toBe(5000)
   })
 
-  test('forgets everything when it is closed, and takes nothing after', async () => {
+  it('forgets everything when it is closed, and takes nothing after', async () => {
     vi.useFakeTimers()
     const attempt = vi.fn(() => Promise.reject(new Error('down')))
     const takeBacks = createCompensation(attempt)
@@ -56,7 +56,7 @@ describe('createTakeBacks', () => {
 })
 
 describe('a reservation that arrives late', () => {
-  test.each([1000, 30_000])('is taken back with a lease of %i ms', async (leaseMs) => {
+  it.each([1000, 30_000])('is taken back with a lease of %i ms', async (leaseMs) => {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
     const { store } = openStore(redis)
@@ -79,7 +79,7 @@ describe('a reservation that arrives late', () => {
     expect(performance.now() - resumedAt).toBeLessThan(Math.max(leaseMs, 2000))
   })
 
-  test('is turned away when it comes after it was taken back, and nothing stays', async () => {
+  it('is turned away when it comes after it was taken back, and nothing stays', async () => {
     const redis = await startRedis()
     const proxy = await startTcpProxy(redis)
     onTestFinished(async () => {
@@ -101,7 +101,7 @@ describe('a reservation that arrives late', () => {
     await until('nothing is left', async () => (await redis.command('DBSIZE')) === '0')
   })
 
-  test('leaves nothing behind when nobody retries', async () => {
+  it('leaves nothing behind when nobody retries', async () => {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
     const { store } = openStore(redis)
@@ -112,7 +112,7 @@ describe('a reservation that arrives late', () => {
     await until('nothing is left', async () => (await redis.command('DBSIZE')) === '0')
   })
 
-  test('is never taken from the one who got it', async () => {
+  it('is never taken from the one who got it', async () => {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
     const { store } = openStore(redis)

@@ -1,8 +1,8 @@
 import type { Resolution, Store } from 'express-service-auth'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
 import { sealedOwner } from '../../../../src/idempotency/leased/encryption-key-id.js'
-import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-deadline.js'
+import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { startTcpProxy, type TcpProxy } from '../../../support/tcp-proxy.js'
 import { until } from '../../../support/until.js'
@@ -47,7 +47,7 @@ async function expectFreed(store: Store, request: ReturnType<typeof requestFor>)
 }
 
 describe('a record that cannot be read', () => {
-  test.each([
+  it.each([
     '',
     'garbage',
     '1|x|1|1000|1|1|of',
@@ -73,7 +73,7 @@ describe('a record that cannot be read', () => {
     await expectFreed(store, request)
   })
 
-  test.each([['RPUSH'], ['SADD']])('such as one of another type (%s)', async (command) => {
+  it.each([['RPUSH'], ['SADD']])('such as one of another type (%s)', async (command) => {
     const { store } = openStore(server)
     const request = requestFor()
     await server.command(command, nameOf(request), 'x')
@@ -81,7 +81,7 @@ describe('a record that cannot be read', () => {
     await expectFreed(store, request)
   })
 
-  test('keeps its mark for as long as it had left', async () => {
+  it('keeps its mark for as long as it had left', async () => {
     const { store } = openStore(server)
     const request = requestFor()
     await server.command('SET', nameOf(request), 'garbage', 'PX', String(3 * DAY_MS))
@@ -89,7 +89,7 @@ describe('a record that cannot be read', () => {
     expect(await ttlOf(request)).toBeGreaterThan(3 * DAY_MS - 60_000)
   })
 
-  test('because another version has written it is left to that one', async () => {
+  it('because another version has written it is left to that one', async () => {
     const { store } = openStore(server)
     for (const [value, recordVersion] of [
       ['2|r|1|1000|1|1|of', '2'],
@@ -111,7 +111,7 @@ describe('a record that somebody keeps forever', () => {
   const textAt = (fence: number): string => `1|r|${fence}|60000|5|11|ownerfingerprint`
   const agoMs = (ms: number): number => (Date.now() - ms) * 1000
 
-  test('while it runs may be alive: it is left alone', async () => {
+  it('while it runs may be alive: it is left alone', async () => {
     const { store } = openStore(server)
     const request = requestFor()
     const run = await begin(store, request)
@@ -127,7 +127,7 @@ describe('a record that somebody keeps forever', () => {
     expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(true)
   })
 
-  test.each([FREED, FINISHED])('is abandoned once no run can be so old ($type)', async (as) => {
+  it.each([FREED, FINISHED])('is abandoned once no run can be so old ($type)', async (as) => {
     const { store } = openStore(server)
     const request = requestFor()
     const [younger, older] = [agoMs(DAY_MS - 60_000), agoMs(DAY_MS + 1000)]
@@ -140,7 +140,7 @@ describe('a record that somebody keeps forever', () => {
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   })
 
-  test('is not resolved over a run that renews it meanwhile', async () => {
+  it('is not resolved over a run that renews it meanwhile', async () => {
     const { store } = openStore(server)
     const request = requestFor()
     const run = { ...request, fence: agoMs(DAY_MS + 1000), owner: 'owner' }
@@ -151,7 +151,7 @@ describe('a record that somebody keeps forever', () => {
     expect((await store.inspect(request.key))?.state).toBe('running')
   })
 
-  test('ends with a time to live, however it is resolved', async () => {
+  it('ends with a time to live, however it is resolved', async () => {
     const { store } = openStore(server)
     const { request, run } = await abandonedIn(store)
     expect(await store.settle(run, { type: 'streamed' })).toBe(true)
@@ -166,7 +166,7 @@ describe('a record that somebody keeps forever', () => {
 })
 
 describe('a result that cannot be read', () => {
-  test('can be replaced by one that can be', async () => {
+  it('can be replaced by one that can be', async () => {
     const { store } = openStore(server)
     const request = requestFor()
     const run = await begin(store, request)
@@ -182,7 +182,7 @@ describe('a result that cannot be read', () => {
     expect(found).toEqual({ outcome: 'finished', result: RESULT })
   })
 
-  test('tells by which key it is encrypted, as its run does before', async () => {
+  it('tells by which key it is encrypted, as its run does before', async () => {
     const { store } = openStore(server)
     const request = requestFor({ owner: sealedOwner('june', 'a') })
     const run = await begin(store, request)
@@ -206,7 +206,7 @@ describe('a reply that is lost on the wire', () => {
     return { proxy, store: openStore(proxy, { timeoutMs: 2000 }).store }
   }
 
-  test.each([FREED, FINISHED])('is recognised as one’s own ($type)', async (as) => {
+  it.each([FREED, FINISHED])('is recognised as one’s own ($type)', async (as) => {
     const { proxy, store } = await proxied()
     const { request, run } = await abandonedIn(store)
     const opened = proxy.opened
@@ -217,7 +217,7 @@ describe('a reply that is lost on the wire', () => {
     expect(await store.resolve(request.key, run.fence, as)).toBe(false)
   })
 
-  test('is never taken for a refusal when somebody has taken the key meanwhile', async () => {
+  it('is never taken for a refusal when somebody has taken the key meanwhile', async () => {
     const { proxy, store } = await proxied()
     const { store: other } = openStore(server)
     const outcomes = new Set<unknown>()
@@ -236,7 +236,7 @@ describe('a reply that is lost on the wire', () => {
     expect([...outcomes]).toEqual(['not known'])
   })
 
-  test('of a question means that nothing was written', async () => {
+  it('of a question means that nothing was written', async () => {
     const { proxy, store } = await proxied()
     const { request, run } = await abandonedIn(store)
     proxy.hold()
@@ -248,7 +248,7 @@ describe('a reply that is lost on the wire', () => {
   })
 })
 
-test('a server that is full is an error, and nothing changes', async () => {
+it('a server that is full is an error, and nothing changes', async () => {
   const { store } = openStore(server)
   const { request, run } = await abandonedIn(store)
   await server.command('CONFIG', 'SET', 'maxmemory', '1')
@@ -264,7 +264,7 @@ describe('the mark of a key that was freed', () => {
     return { request, run }
   }
 
-  test('outlives a reservation that was taken back', async () => {
+  it('outlives a reservation that was taken back', async () => {
     const { store } = openStore(server)
     const { request, run } = await freedIn(store)
     server.pause()
@@ -279,7 +279,7 @@ describe('the mark of a key that was freed', () => {
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   })
 
-  test('is not given up by a server that is full', async () => {
+  it('is not given up by a server that is full', async () => {
     const { store } = openStore(server)
     const { request } = await freedIn(store)
     const next = await begin(store, retryOf(request))
@@ -292,7 +292,7 @@ describe('the mark of a key that was freed', () => {
   })
 })
 
-test('of two that ask on connections of their own one wins, and neither over a run', async () => {
+it('of two that ask on connections of their own one wins, and neither over a run', async () => {
   const stores = [openStore(server).store, openStore(server).store, openStore(server).store]
   const [first, second, third] = stores as [Store, Store, Store]
   for (let round = 0; round < 50; round++) {

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startTimer } from '../../../base/deadline.js'
 import type { StoreFault } from '../../store-health.js'
-import type { Script } from './script.js'
 
-/** One Redis operation, with its retries. */
-export interface Attempt {
+/** The state of one call of Redis, with its retries. */
+export interface CallState {
   /** The time of `performance.now` at which the operation times out. */
   readonly deadline: number
   /** Whether it was sent, so that it may take effect. */
@@ -12,13 +13,13 @@ export interface Attempt {
   isRepeated: boolean
 }
 
-export const attemptFor = (timeoutMs: number): Attempt => ({
+export const startCall = (timeoutMs: number): CallState => ({
   deadline: performance.now() + timeoutMs,
   mayHaveRun: false,
   isRepeated: false,
 })
 
-export const isExpired = ({ deadline }: Attempt): boolean => performance.now() >= deadline
+export const isExpired = ({ deadline }: CallState): boolean => performance.now() >= deadline
 
 /** The error if Redis has not confirmed an operation: the store cannot be reached. */
 export class NotConfirmed extends Error {
@@ -42,16 +43,16 @@ export const isReplyError = (error: unknown): error is Error =>
  * Returns the message of a client's error without anything that was sent. ioredis attaches the command,
  * and Redis quotes the arguments of unknown commands, including passwords.
  */
-export const faultText = ({ message }: Error): string =>
+export const errorText = ({ message }: Error): string =>
   message.replace(/,? with args beginning with:.*$/s, '')
 
-const noReplyError = ({ mayHaveRun }: Attempt): NotConfirmed =>
+const noReplyError = ({ mayHaveRun }: CallState): NotConfirmed =>
   new NotConfirmed('Redis gave no reply in time', mayHaveRun)
 
 /** @throws NotConfirmed at the deadline of the attempt. */
-export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
+export function untilDeadline<T>(work: Promise<T>, state: CallState): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = atDeadline(attempt, () => reject(noReplyError(attempt)))
+    const cancel = atDeadline(state, () => reject(noReplyError(state)))
     work.then(
       (value) => {
         cancel()
@@ -66,47 +67,36 @@ export function within<T>(work: Promise<T>, attempt: Attempt): Promise<T> {
 }
 
 /**
- * Calls `expire` at the deadline, after the data that had arrived by then has been read, because a busy
- * event loop is not a silent server. `expire` gets the time up to which all data has been read. Returns a
- * function that cancels the timer. The timer never holds the process open.
+ * Calls `expire` at the deadline, with the time up to which all data that had arrived was read. Returns a
+ * function that cancels the timer, which does not keep the process alive.
  */
 export function atDeadline(
-  { deadline }: Pick<Attempt, 'deadline'>,
+  { deadline }: Pick<CallState, 'deadline'>,
   expire: (readUntil: number) => void,
 ): () => void {
-  let isCancelled = false
-  const expireUnlessCancelled = (readUntil: number): void => {
-    if (!isCancelled) expire(readUntil)
-  }
-  // A timer may fire slightly early.
-  const onTimer = (): void => {
-    setImmediate(expireUnlessCancelled, Math.max(deadline, performance.now()))
-  }
-  const timer = setTimeout(onTimer, Math.max(0, deadline - performance.now()))
-  timer.unref()
-  return () => {
-    isCancelled = true
-    clearTimeout(timer)
-  }
+  // The timer may fire slightly early.
+  return startTimer(Math.max(0, deadline - performance.now()), (firedAt) =>
+    expire(Math.max(deadline, firedAt)),
+  )
 }
 
-/** The delay between two attempts while the client reconnects. */
+/** The delay before a retry while the client reconnects. */
 const RETRY_DELAY_MS = 10
 
 /**
  * Repeats `tryOnce` until it succeeds, or until `pause` throws; `pause` resolves when the next attempt
  * may begin. A repeated `tryOnce` must have no further effect.
  */
-export async function persist<T>(
-  attempt: Attempt,
+export async function retryUntilDeadline<T>(
+  state: CallState,
   tryOnce: () => Promise<T>,
-  pause: (error: unknown, attempt: Attempt) => Promise<unknown> = untilReconnected,
+  pause: (error: unknown, state: CallState) => Promise<unknown> = untilReconnected,
 ): Promise<T> {
   for (;;) {
     try {
       return await tryOnce()
     } catch (error) {
-      await pause(error, attempt)
+      await pause(error, state)
     }
   }
 }
@@ -116,10 +106,10 @@ export async function persist<T>(
  *
  * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
  */
-async function untilReconnected(error: unknown, attempt: Attempt): Promise<void> {
+async function untilReconnected(error: unknown, state: CallState): Promise<void> {
   if (error instanceof NotConfirmed) throw error
-  if (isReplyError(error)) throw new Error(faultText(error))
-  await within(sleep(RETRY_DELAY_MS, undefined, { ref: false }), attempt)
+  if (isReplyError(error)) throw new Error(errorText(error))
+  await untilDeadline(sleep(RETRY_DELAY_MS, undefined, { ref: false }), state)
 }
 
 /** A script with its key and arguments. */
@@ -132,11 +122,11 @@ export interface Call {
 /** Sends scripts on one connection. */
 export interface ScriptSender<C> {
   /** Returns `undefined` if it is ready. @throws NotConfirmed if it is not ready in time. */
-  untilReady(attempt: Attempt): Promise<void> | undefined
+  untilReady(state: CallState): Promise<void> | undefined
   /** Sends the call with the script's digest; the commands of one tick are sent together. */
-  evaluateKnown(call: C): Promise<unknown>
+  sendDigest(call: C): Promise<unknown>
   /** Sends the call with the script's source. */
-  evaluateSource(call: C): Promise<unknown>
+  sendSource(call: C): Promise<unknown>
 }
 
 export const isUnknownScript = (error: unknown): boolean =>
@@ -147,19 +137,30 @@ export const isUnknownScript = (error: unknown): boolean =>
  *
  * @throws NotConfirmed if there is no reply in time, or the error of ioredis.
  */
-export async function evaluate<C>(
+export async function sendScript<C>(
   sender: ScriptSender<C>,
   call: C,
-  attempt: Attempt,
+  state: CallState,
 ): Promise<unknown> {
-  const becomingReady = sender.untilReady(attempt)
+  const becomingReady = sender.untilReady(state)
   if (becomingReady !== undefined) await becomingReady
-  attempt.isRepeated = attempt.mayHaveRun
-  attempt.mayHaveRun = true
+  state.isRepeated = state.mayHaveRun
+  state.mayHaveRun = true
   try {
-    return await within(sender.evaluateKnown(call), attempt)
+    return await untilDeadline(sender.sendDigest(call), state)
   } catch (error) {
-    if (!isUnknownScript(error) || isExpired(attempt)) throw error
-    return await within(sender.evaluateSource(call), attempt)
+    if (!isUnknownScript(error) || isExpired(state)) throw error
+    return await untilDeadline(sender.sendSource(call), state)
   }
 }
+
+/** A Lua script, which Redis runs atomically. */
+export interface Script {
+  readonly source: string
+  readonly sha: string
+}
+
+export const script = (source: string): Script => ({
+  source,
+  sha: createHash('sha1').update(source).digest('hex'),
+})

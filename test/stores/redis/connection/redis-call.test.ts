@@ -1,14 +1,14 @@
 import { inspect } from 'node:util'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
-  attemptFor,
-  faultText,
+  errorText,
   isExpired,
   isReplyError,
   NotConfirmed,
-  persist,
-  within,
-} from '../../../../src/stores/redis/connection/redis-deadline.js'
+  retryUntilDeadline,
+  startCall,
+  untilDeadline,
+} from '../../../../src/stores/redis/connection/redis-call.js'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -23,18 +23,18 @@ function serversAnswer(message: string): Error {
 }
 
 describe('within', () => {
-  test('gives what comes in time, and leaves no timer', async () => {
+  it('gives what comes in time, and leaves no timer', async () => {
     vi.useFakeTimers()
-    await expect(within(Promise.resolve(1), attemptFor(100))).resolves.toBe(1)
+    await expect(untilDeadline(Promise.resolve(1), startCall(100))).resolves.toBe(1)
     const error = new Error('broken')
-    await expect(within(Promise.reject(error), attemptFor(100))).rejects.toBe(error)
+    await expect(untilDeadline(Promise.reject(error), startCall(100))).rejects.toBe(error)
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('rejects at the deadline, with what is known by then of its having run', async () => {
+  it('rejects at the deadline, with what is known by then of its having run', async () => {
     vi.useFakeTimers()
-    const attempt = attemptFor(100)
-    const outcome = within(never(), attempt).catch((error: unknown) => error)
+    const attempt = startCall(100)
+    const outcome = untilDeadline(never(), attempt).catch((error: unknown) => error)
     await vi.advanceTimersByTimeAsync(99)
     expect(isExpired(attempt)).toBe(false)
     attempt.mayHaveRun = true
@@ -46,46 +46,48 @@ describe('within', () => {
 })
 
 describe('persist', () => {
-  test('tries again while connections break', async () => {
+  it('tries again while connections break', async () => {
     let breaks = 3
     const tryOnce = vi.fn(async () => {
       if (breaks-- > 0) throw new Error('Connection is closed.')
       return 'done'
     })
-    await expect(persist(attemptFor(5000), tryOnce)).resolves.toBe('done')
+    await expect(retryUntilDeadline(startCall(5000), tryOnce)).resolves.toBe('done')
     expect(tryOnce).toHaveBeenCalledTimes(4)
   })
 
-  test('ends at the deadline', async () => {
+  it('ends at the deadline', async () => {
     const broken = () => Promise.reject(new Error('Connection is closed.'))
-    await expect(persist(attemptFor(50), broken)).rejects.toThrow(NotConfirmed)
+    await expect(retryUntilDeadline(startCall(50), broken)).rejects.toThrow(NotConfirmed)
   })
 
-  test('takes NotConfirmed for an answer', async () => {
+  it('takes NotConfirmed for an answer', async () => {
     const error = new NotConfirmed('too few', true)
     const tryOnce = vi.fn(() => Promise.reject(error))
-    await expect(persist(attemptFor(5000), tryOnce)).rejects.toBe(error)
+    await expect(retryUntilDeadline(startCall(5000), tryOnce)).rejects.toBe(error)
     expect(tryOnce).toHaveBeenCalledTimes(1)
   })
 
-  test('takes what Redis says for an answer, without what it was sent', async () => {
+  it('takes what Redis says for an answer, without what it was sent', async () => {
     const error = Object.assign(serversAnswer('OOM'), { command: { args: ['secret'] } })
     const tryOnce = vi.fn(() => Promise.reject(error))
-    const thrown = await persist(attemptFor(5000), tryOnce).catch((caught: Error) => caught)
+    const thrown = await retryUntilDeadline(startCall(5000), tryOnce).catch(
+      (caught: Error) => caught,
+    )
     expect(inspect(thrown, { depth: 9 })).toContain('OOM')
     expect(inspect(thrown, { depth: 9 })).not.toContain('secret')
     expect(tryOnce).toHaveBeenCalledTimes(1)
   })
 })
 
-test.each([
+it.each([
   ["ERR unknown command 'AUTH', with args beginning with: 'secret' ", "ERR unknown command 'AUTH'"],
   ['OOM command not allowed', 'OOM command not allowed'],
 ])('of %j is told: %j', (message, text) => {
-  expect(faultText(new Error(message))).toBe(text)
+  expect(errorText(new Error(message))).toBe(text)
 })
 
-test('an error is the server’s answer by its name alone', () => {
+it('an error is the server’s answer by its name alone', () => {
   expect(isReplyError(serversAnswer('LOADING'))).toBe(true)
   expect(isReplyError(new Error('ReplyError'))).toBe(false)
   expect(isReplyError({ name: 'ReplyError' })).toBe(false)

@@ -17,7 +17,7 @@ import {
   dispatch,
   handleSendError,
   type InitialState,
-} from './send-buffered.js'
+} from './send-buffered-response.js'
 
 const replaceFunctions = createReplacer<BufferedResponse>(replacementFunctions)
 

@@ -8,7 +8,7 @@ import {
   rejectLateWrite,
   writeDiscarded,
 } from './replacement-functions.js'
-import type { BufferedResponse } from './send-buffered.js'
+import type { BufferedResponse } from './send-buffered-response.js'
 
 /*
  * The functions of a response whose buffered answer was discarded. Until the app has answered, they call

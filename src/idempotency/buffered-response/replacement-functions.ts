@@ -13,7 +13,7 @@ import {
   markEnded,
   sendEnd,
   sendOnceStored,
-} from './send-buffered.js'
+} from './send-buffered-response.js'
 
 /*
  * The functions that the handler of a buffered response calls instead of Node's.

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { bufferResponse } from '../buffered-response/buffer-response.js'
-import type { BufferObserver } from '../buffered-response/send-buffered.js'
+import type { BufferObserver } from '../buffered-response/send-buffered-response.js'
 import { encodeResult } from '../buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../idempotency-context.js'
 import type { CoupledEnding, CoupledRun } from './coupled-store.js'

@@ -3,7 +3,7 @@ import { laterInThisContext, type RunEnd } from '../../base/decision/idempotency
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { callStore } from '../../base/decision/store-call.js'
 import { bufferResponse } from '../../idempotency/buffered-response/buffer-response.js'
-import type { BufferObserver } from '../../idempotency/buffered-response/send-buffered.js'
+import type { BufferObserver } from '../../idempotency/buffered-response/send-buffered-response.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
 import {

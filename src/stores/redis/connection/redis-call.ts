@@ -49,7 +49,7 @@ export const errorText = ({ message }: Error): string =>
 const noReplyError = ({ mayHaveRun }: CallState): NotConfirmed =>
   new NotConfirmed('Redis gave no reply in time', mayHaveRun)
 
-/** @throws NotConfirmed at the deadline of the attempt. */
+/** @throws NotConfirmed at the deadline. */
 export function untilDeadline<T>(work: Promise<T>, state: CallState): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const cancel = atDeadline(state, () => reject(noReplyError(state)))

@@ -16,16 +16,16 @@ const MAX_PENDING = 100_000
 const BATCH = 200
 
 /**
- * `attempt` rejects while the store cannot be reached. The timer never holds the process open, and runs
+ * `tryOnce` rejects while the store cannot be reached. The timer never holds the process open, and runs
  * in the async context of this call.
  */
-export function createCompensation<T>(attempt: (work: T) => Promise<unknown>): Compensation<T> {
+export function createCompensation<T>(tryOnce: (work: T) => Promise<unknown>): Compensation<T> {
   const pending = new Map<string, T>()
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
   async function undo(id: string, work: T): Promise<void> {
-    await attempt(work)
+    await tryOnce(work)
     pending.delete(id)
   }
 

@@ -1,6 +1,10 @@
 import type { Redis } from 'ioredis'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import { type CheckOptions, checkNode } from '../../stores/redis/connection/check-nodes.js'
+import {
+  type CheckOptions,
+  checkNode,
+  readInfo,
+} from '../../stores/redis/connection/check-nodes.js'
 import { openConnection } from '../../stores/redis/connection/redis-connection.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
@@ -51,15 +55,17 @@ async function checkOne(node: Redis, options: CheckOptions): Promise<CheckedNode
   const known = isBehindSentinel ? `${name} by Sentinel` : (path ?? `${host}:${port}`)
   let unfit: readonly ServiceAuthError[] = []
   let warnings: readonly string[] = []
+  let info: string | undefined
   try {
-    warnings = await checkNode(node, options)
+    info = await readInfo(node, options)
+    warnings = await checkNode(node, options, info)
   } catch (error) {
     if (!(error instanceof ServiceAuthError)) throw error
     if (error.code !== 'unfit') return unreachableNode(known, error.message)
     unfit = [error]
   }
   try {
-    const answers = await readNodeFacts(node, options.timeoutMs)
+    const answers = await readNodeFacts(node, info ?? '', options.timeoutMs)
     const found = findingsOnNode(answers, { isBehindSentinel, nowMs: Date.now() })
     const faults = unfit.map(({ message }) => ({ code: 'unfit', message }))
     const { localAddress } = answers

@@ -23,11 +23,15 @@ const PINGS = 10
 const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appendfsync']
 
 /**
- * Queries a node for everything that `check-store` shows, each command within `timeoutMs`.
+ * Queries a node for everything that `check-store` shows beside `INFO`, each command within `timeoutMs`.
  *
  * @throws Error if it does not answer a command that every client may run.
  */
-export async function readNodeFacts(node: Redis, timeoutMs: number): Promise<NodeFacts> {
+export async function readNodeFacts(
+  node: Redis,
+  info: string,
+  timeoutMs: number,
+): Promise<NodeFacts> {
   const ask = <T>(question: () => Promise<T>): Promise<T> => {
     const attempt = startCall(timeoutMs)
     return retryUntilDeadline(attempt, () => untilDeadline(question(), attempt))
@@ -36,12 +40,6 @@ export async function readNodeFacts(node: Redis, timeoutMs: number): Promise<Nod
   const askIfAllowed = <T>(question: () => Promise<T>): Promise<T | undefined> =>
     ask(question).catch(() => undefined)
 
-  const info = fieldsOf(
-    await ask(() => node.info()).catch((error: Error) => {
-      if (error.message.startsWith('NOPERM')) return ''
-      throw error
-    }),
-  )
   const roundTripsMs: number[] = []
   for (let count = 0; count < PINGS; count++) {
     const startedAt = performance.now()
@@ -57,7 +55,7 @@ export async function readNodeFacts(node: Redis, timeoutMs: number): Promise<Nod
   }
   const client = await askIfAllowed(() => node.client('INFO'))
   const [, localAddress] = / laddr=(\S+)/.exec(String(client)) ?? []
-  return { info, settings, clockOffsetMs, roundTripsMs, localAddress }
+  return { info: fieldsOf(info), settings, clockOffsetMs, roundTripsMs, localAddress }
 }
 
 const fieldsOf = (info: string): Map<string, string> =>

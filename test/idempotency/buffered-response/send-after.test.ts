@@ -45,7 +45,7 @@ describe('Sending a held response', () => {
       const end = (): never => {
         throw fault
       }
-      const sending = { ...sendingWith({ end }), failed: resolve }
+      const sending = { ...sendingWith({ end }), onError: resolve }
       sendAfter(sending, Promise.resolve(), () => sendByOriginal(sending, 'end', []))
     })
     expect(await failed).toBe(fault)

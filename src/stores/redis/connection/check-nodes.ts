@@ -1,8 +1,13 @@
 import type { Cluster, Redis } from 'ioredis'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
 import { slotOf } from './hash-slot.js'
-import type { Script } from './redis-call.js'
-import { errorText, retryUntilDeadline, startCall, untilDeadline } from './redis-call.js'
+import {
+  errorText,
+  retryUntilDeadline,
+  type Script,
+  startCall,
+  untilDeadline,
+} from './redis-call.js'
 import type { Connection } from './redis-connection.js'
 import { missingRight, refusedRight, tryScript } from './rights.js'
 
@@ -27,17 +32,26 @@ export async function checkMasters(options: CheckOptions): Promise<readonly stri
   const masters = await options.connection.masters().catch((error: Error) => {
     throw unavailable(error.message)
   })
-  const warnings = await Promise.all(masters.map((node) => checkNode(node, options)))
-  return warnings.flat()
+  const check = async (node: Redis): Promise<readonly string[]> =>
+    checkNode(node, options, await readInfo(node, options))
+  return (await Promise.all(masters.map(check))).flat()
 }
 
-/** Checks one node as `checkMasters` does. */
-export async function checkNode(node: Redis, options: CheckOptions): Promise<readonly string[]> {
-  const name = nameOf(node)
-  const info = await run(node, options, () => node.info()).catch((error) => {
+/** Returns the reply to `INFO`; `undefined` if the user may not run it. */
+export function readInfo(node: Redis, options: CheckOptions): Promise<string | undefined> {
+  return run(node, options, () => node.info()).catch((error) => {
     if (error instanceof ServiceAuthError && error.code === 'unfit') return undefined
     throw error
   })
+}
+
+/** Checks one node as `checkMasters` does, with its reply to `INFO`. */
+export async function checkNode(
+  node: Redis,
+  options: CheckOptions,
+  info: string | undefined,
+): Promise<readonly string[]> {
+  const name = nameOf(node)
   if (info !== undefined) checkInfo(name, info)
   if (options.connection.link.client.isCluster || info?.includes('cluster_enabled:1')) {
     const state = await run(node, options, () => node.cluster('INFO'))

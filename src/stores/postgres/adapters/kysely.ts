@@ -1,7 +1,7 @@
-import type { Isolation, Row, TransactionRunner } from '../runner.js'
+import { hasFunctions } from '../../../base/options.js'
+import type { Isolation, Row, Statement, TransactionRunner } from '../runner.js'
 import { noteKeepsSilentConnections } from '../silent-connections.js'
-import { libraryRunner } from './library-runner.js'
-import { requireMembers } from './required-members.js'
+import { libraryRunner, queryOn } from './library-runner.js'
 
 /** The parts of a `Kysely<DB>` on Postgres that the adapter uses; `Tx` is its `Transaction<DB>`. */
 export interface KyselyLike<Tx> {
@@ -47,35 +47,34 @@ interface KyselyQuery {
  * @throws TypeError if `db` is something else, or a transaction.
  */
 export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
-  requireMembers('fromKysely', 'a Kysely instance', db, [
-    'transaction',
-    'connection',
-    'withoutPlugins',
-    'executeQuery',
-  ])
-  if (db.isTransaction)
+  if (!hasFunctions(db, ['transaction', 'connection', 'withoutPlugins', 'executeQuery'])) {
+    throw new TypeError('fromKysely: expected a Kysely instance')
+  }
+  if (db.isTransaction) {
     throw new TypeError('fromKysely: expected a Kysely instance, no transaction')
-  const runner = libraryRunner<Tx, KyselyExecutor>({
+  }
+  const runner = libraryRunner<Tx>({
     transaction({ isolation }) {
       const builder = db.transaction()
       const begun = isolation ? builder.setIsolationLevel(isolation) : builder
       return (use) => begun.execute(use)
     },
-    connection: () => (use) => db.connection().execute(use),
-    async query(on, text, values) {
-      // The user's plug-ins may rename columns, or parse values that look like JSON.
-      const executor = (on as KyselyExecutor).withoutPlugins()
-      const { rows } = await executor.executeQuery(rawQuery(text, values))
-      return rows as readonly Row[]
-    },
+    query: (tx, statement) => query(tx as KyselyExecutor, statement),
+    queryAlone: (single) => queryOn((use) => db.connection().execute(use), query, single),
   })
   // Kysely does not expose the options of its pool.
   return noteKeepsSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
-const rawQuery = (sql: string, parameters: readonly unknown[]): KyselyQuery => ({
-  sql,
-  parameters,
+async function query(executor: KyselyExecutor, statement: Statement): Promise<readonly Row[]> {
+  // The user's plug-ins may rename columns, or parse values that look like JSON.
+  const { rows } = await executor.withoutPlugins().executeQuery(rawQuery(statement))
+  return rows as readonly Row[]
+}
+
+const rawQuery = ({ text, values }: Statement): KyselyQuery => ({
+  sql: text,
+  parameters: values,
   queryId: { queryId: 'service-auth' },
-  query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] },
+  query: { kind: 'RawNode', sqlFragments: [text], parameters: [] },
 })

@@ -1,81 +1,100 @@
 import { noAnswer, noConnection, ROLLBACK_MS } from '../deadline.js'
-import type { Row, StatementLimits, TransactionLimits, TransactionRunner } from '../runner.js'
+import type {
+  Row,
+  Statement,
+  StatementLimits,
+  TransactionLimits,
+  TransactionRunner,
+} from '../runner.js'
 import { dropIfReadOnly } from './read-only.js'
 
-/** A library that has its own transaction function and runs one statement at a time. */
-export interface Library<Tx, Connection> {
+/** A library that has its own transaction function. */
+export interface Library<Tx> {
   /** Opens a transaction with the library's own function. */
   transaction(limits: TransactionLimits): Open<Tx>
-  /** Opens one connection, without a transaction that outlasts the statement. */
-  connection(limits: StatementLimits | undefined): Open<Connection>
-  query(on: Tx | Connection, text: string, values: readonly unknown[]): Promise<readonly Row[]>
+  query(tx: Tx, statement: Statement): Promise<readonly Row[]>
+  /** Runs one statement on a connection of its own. */
+  queryAlone(single: SingleStatement): Promise<readonly Row[]>
+  /** Sends several statements in one round trip. */
+  batch?(tx: Tx, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
 }
 
-export function libraryRunner<Tx, Connection>(
-  library: Library<Tx, Connection>,
-): TransactionRunner<Tx> {
+export interface SingleStatement {
+  readonly statement: Statement
+  /** Without limits it may take as long as the library lets it. */
+  readonly limits: StatementLimits | undefined
+}
+
+/** Runs transactions by a library: acquires in time, runs, limits the wait for the end, and rolls back. */
+export function libraryRunner<Tx>(library: Library<Tx>): TransactionRunner<Tx> {
   /** Transactions whose last statement through this runner succeeded, so that they are not aborted. */
   const alive = new WeakSet<WeakKey>()
 
-  async function queryIn(
-    tx: Tx,
-    text: string,
-    values: readonly unknown[],
-  ): Promise<readonly Row[]> {
+  async function track<R>(tx: Tx, send: () => Promise<R>): Promise<R> {
     alive.delete(tx as WeakKey)
-    const rows = await library.query(tx, text, values)
+    const result = await send()
     alive.add(tx as WeakKey)
-    return rows
+    return result
   }
 
-  async function queryAlone(
-    connection: Connection,
-    text: string,
-    values: readonly unknown[],
-  ): Promise<readonly Row[]> {
+  async function transaction<R>(
+    work: (tx: Tx) => Promise<R>,
+    limits: TransactionLimits,
+  ): Promise<R> {
+    let failure: { readonly error: unknown } | undefined
+    const endBy = performance.now() + limits.acquireMs + limits.transactionMs
+    const open = library.transaction(limits)
+    const run = openInTime(open, limits.acquireMs, async (tx, limitWait) => {
+      try {
+        const result = await work(tx)
+        const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
+        limitWait(commitMs, noAnswer(commitMs))
+        // Postgres answers COMMIT in an aborted transaction with ROLLBACK, which libraries take for success.
+        if (!alive.has(tx as WeakKey)) await library.query(tx, { text: 'select 1', values: [] })
+        return result
+      } catch (error) {
+        failure = { error }
+        limitWait(ROLLBACK_MS, error)
+        await dropIfReadOnly(error, (text) => library.query(tx, { text, values: [] }))
+        throw error
+      }
+    })
+    return run.catch((error: unknown) => {
+      // The error of a failed rollback must not hide the first one.
+      throw failure ? failure.error : error
+    })
+  }
+
+  const { batch } = library
+  return {
+    transaction,
+    async query(tx, text, values, limits) {
+      if (tx === undefined) return library.queryAlone({ statement: { text, values }, limits })
+      return track(tx, () => library.query(tx, { text, values }))
+    },
+    ...(batch && { batch: (tx, statements) => track(tx, () => batch(tx, statements)) }),
+  }
+}
+
+/** Runs a statement on a connection that `open` acquires. */
+export function queryOn<Connection>(
+  open: Open<Connection>,
+  query: (connection: Connection, statement: Statement) => Promise<readonly Row[]>,
+  { statement, limits }: SingleStatement,
+): Promise<readonly Row[]> {
+  const run = async (connection: Connection): Promise<readonly Row[]> => {
     try {
-      return await library.query(connection, text, values)
+      return await query(connection, statement)
     } catch (error) {
-      await dropIfReadOnly(error, (statement) => library.query(connection, statement, []))
+      await dropIfReadOnly(error, (text) => query(connection, { text, values: [] }))
       throw error
     }
   }
-
-  return {
-    async transaction(work, limits) {
-      let failure: { readonly error: unknown } | undefined
-      const endBy = performance.now() + limits.acquireMs + limits.transactionMs
-      const open = library.transaction(limits)
-      const run = openInTime(open, limits.acquireMs, async (tx, bound) => {
-        try {
-          const result = await work(tx)
-          const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
-          bound(commitMs, noAnswer(commitMs))
-          // Postgres answers COMMIT in an aborted transaction with ROLLBACK, which libraries take for success.
-          if (!alive.has(tx as WeakKey)) await library.query(tx, 'select 1', [])
-          return result
-        } catch (error) {
-          failure = { error }
-          bound(ROLLBACK_MS, error)
-          await dropIfReadOnly(error, (statement) => library.query(tx, statement, []))
-          throw error
-        }
-      })
-      return run.catch((error: unknown) => {
-        // The error of a failed rollback must not hide the first one.
-        throw failure ? failure.error : error
-      })
-    },
-    async query(tx, text, values, limits) {
-      if (tx !== undefined) return queryIn(tx, text, values)
-      const open = library.connection(limits)
-      if (!limits) return open((connection) => queryAlone(connection, text, values))
-      return openInTime(open, limits.acquireMs, (connection, bound) => {
-        bound(limits.statementMs, noAnswer(limits.statementMs))
-        return queryAlone(connection, text, values)
-      })
-    },
-  }
+  if (!limits) return open(run)
+  return openInTime(open, limits.acquireMs, (connection, limitWait) => {
+    limitWait(limits.statementMs, noAnswer(limits.statementMs))
+    return run(connection)
+  })
 }
 
 /**
@@ -88,7 +107,7 @@ export type Open<Handle> = <R>(
 ) => Promise<R>
 
 /** Limits the rest of the caller's wait to `ms`; after that it is rejected with `reason`. */
-type Bound = (ms: number, reason: unknown) => void
+type LimitWait = (ms: number, reason: unknown) => void
 
 /**
  * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if its connection comes
@@ -97,7 +116,7 @@ type Bound = (ms: number, reason: unknown) => void
 function openInTime<Handle, R>(
   open: Open<Handle>,
   acquireMs: number,
-  use: (handle: Handle, bound: Bound) => Promise<R>,
+  use: (handle: Handle, limitWait: LimitWait) => Promise<R>,
 ): Promise<R> {
   return new Promise((resolve, reject) => {
     let state: 'waiting' | 'used' | 'too late' = 'waiting'
@@ -111,7 +130,7 @@ function openInTime<Handle, R>(
       abandon(noConnection(acquireMs))
     }, acquireMs)
     timer.unref()
-    const bound: Bound = (ms, reason) => {
+    const limitWait: LimitWait = (ms, reason) => {
       clearTimeout(timer)
       timer = setTimeout(abandon, ms, reason).unref()
     }
@@ -120,7 +139,7 @@ function openInTime<Handle, R>(
       if (state === 'used') throw new Error('The library has called back a second time')
       state = 'used'
       clearTimeout(timer)
-      return await use(handle, bound)
+      return await use(handle, limitWait)
     }, abandoned.signal)
       .then(resolve, reject)
       .finally(() => clearTimeout(timer))

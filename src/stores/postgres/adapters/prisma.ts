@@ -1,7 +1,7 @@
-import type { Isolation, Row, TransactionRunner } from '../runner.js'
+import { hasFunctions } from '../../../base/options.js'
+import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from '../runner.js'
 import { noteKeepsSilentConnections } from '../silent-connections.js'
-import { libraryRunner } from './library-runner.js'
-import { requireMembers } from './required-members.js'
+import { libraryRunner, type Open, queryOn } from './library-runner.js'
 
 /**
  * The parts of a `PrismaClient`, extended or not, that the adapter uses; `Tx` is its
@@ -49,28 +49,30 @@ const ISOLATION_LEVELS = {
  * @throws TypeError if `prisma` is something else, or the client of a transaction.
  */
 export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
-  requireMembers('fromPrisma', 'a PrismaClient', prisma, [
-    '$connect',
-    '$transaction',
-    '$queryRawUnsafe',
-  ])
-  const runner = libraryRunner<Tx, RawPrisma>({
+  if (!hasFunctions(prisma, ['$connect', '$transaction', '$queryRawUnsafe'])) {
+    throw new TypeError('fromPrisma: expected a PrismaClient')
+  }
+  const runner = libraryRunner<Tx>({
     transaction({ acquireMs, transactionMs, isolation }) {
       const isolationLevel = isolation && ISOLATION_LEVELS[isolation]
       const limits = { maxWait: acquireMs, timeout: transactionMs }
       return (use) =>
         prisma.$transaction(use, isolationLevel ? { ...limits, isolationLevel } : limits)
     },
-    connection(limits) {
-      if (!limits) return (use) => use(prisma)
-      // Prisma limits the wait for a connection only for a transaction, so this one has a single statement.
-      const own = { maxWait: limits.acquireMs, timeout: limits.statementMs }
-      return (use) => prisma.$transaction((tx) => use(tx as RawPrisma), own)
-    },
-    async query(on, text, values) {
-      return (await (on as RawPrisma).$queryRawUnsafe(text, ...values)) as readonly Row[]
-    },
+    query: (tx, statement) => query(tx as RawPrisma, statement),
+    queryAlone: (single) => queryOn(connect(prisma, single.limits), query, single),
   })
   // Prisma does not expose the options of its adapter.
   return noteKeepsSilentConnections(runner, 'the option stream of PrismaPg')
+}
+
+function connect<Tx>(prisma: PrismaLike<Tx>, limits: StatementLimits | undefined): Open<RawPrisma> {
+  if (!limits) return (use) => use(prisma)
+  // Prisma limits the wait for a connection only for a transaction, so this one has a single statement.
+  const own = { maxWait: limits.acquireMs, timeout: limits.statementMs }
+  return (use) => prisma.$transaction((tx) => use(tx as RawPrisma), own)
+}
+
+async function query(on: RawPrisma, { text, values }: Statement): Promise<readonly Row[]> {
+  return (await on.$queryRawUnsafe(text, ...values)) as readonly Row[]
 }

@@ -1,6 +1,6 @@
-import type { Isolation, Row, TransactionRunner } from '../runner.js'
-import { libraryRunner, type Open } from './library-runner.js'
-import { requireMembers } from './required-members.js'
+import { hasFunctions } from '../../../base/options.js'
+import type { Isolation, Row, Statement, TransactionRunner } from '../runner.js'
+import { libraryRunner, type Open, queryOn } from './library-runner.js'
 
 /** The parts of a `DataSource` on Postgres that the adapter uses; `Tx` is its `EntityManager`. */
 export interface DataSourceLike<Tx> {
@@ -46,10 +46,11 @@ interface ClientLike {
  * @throws TypeError if `source` is something else, or of another database.
  */
 export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<Tx> {
-  const expected = 'a DataSource of type postgres'
-  requireMembers('fromTypeOrm', expected, source, ['transaction', 'createQueryRunner'])
-  if (source.options.type !== 'postgres') throw new TypeError(`fromTypeOrm: expected ${expected}`)
-  return libraryRunner<Tx, EntityManagerLike>({
+  const isSource = hasFunctions(source, ['transaction', 'createQueryRunner'])
+  if (!isSource || source.options.type !== 'postgres') {
+    throw new TypeError('fromTypeOrm: expected a DataSource of type postgres')
+  }
+  return libraryRunner<Tx>({
     transaction({ isolation }) {
       const level = isolation?.toUpperCase() as Uppercase<Isolation> | undefined
       return (use, abandoned) =>
@@ -58,16 +59,24 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
           abandoned,
         )
     },
-    connection: () => (use, abandoned) =>
-      openConnection(source)(({ manager }) => use(manager), abandoned),
-    async query(on, text, values) {
-      const { queryRunner } = on as EntityManagerLike
-      if (!queryRunner) throw new TypeError('This EntityManager is in no transaction')
-      // `manager.query` returns the rows of an UPDATE or DELETE in a different form from those of a SELECT.
-      const { records } = await queryRunner.query(text, [...values], true)
-      return records as readonly Row[]
-    },
+    query: (tx, statement) => query(tx as EntityManagerLike, statement),
+    queryAlone: (single) =>
+      queryOn(
+        (use, abandoned) => openConnection(source)(({ manager }) => use(manager), abandoned),
+        query,
+        single,
+      ),
   })
+}
+
+async function query(
+  { queryRunner }: EntityManagerLike,
+  { text, values }: Statement,
+): Promise<readonly Row[]> {
+  if (!queryRunner) throw new TypeError('This EntityManager is in no transaction')
+  // `manager.query` returns the rows of an UPDATE or DELETE in a different form from those of a SELECT.
+  const { records } = await queryRunner.query(text, [...values], true)
+  return records as readonly Row[]
 }
 
 function openConnection<Tx>(source: DataSourceLike<Tx>): Open<QueryRunnerLike<Tx>> {

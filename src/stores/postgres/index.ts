@@ -19,4 +19,4 @@ export type {
 } from './runner.js'
 export { type MigrationOptions, migration } from './schema.js'
 export type { SweepOptions } from './sweep.js'
-export { TransactionEndedError } from './transaction-proxy/transaction-ended-error.js'
+export { TransactionEndedError } from './transaction-proxy/rejected-call.js'

@@ -16,9 +16,8 @@ import type { TransactionRunner } from './runner.js'
 import { tokenIds } from './sql/record-ids.js'
 import { createStatements } from './sql/statements.js'
 import { sqlStateOf } from './sql-state.js'
-import { ask, type Place } from './store-context.js'
-import { type SweepOptions, sweep } from './sweep.js'
-import { startSweeper } from './sweeper.js'
+import { query, type StoreContext } from './store-context.js'
+import { type SweepOptions, startSweeper, sweep } from './sweep.js'
 
 /** A store whose records commit together with the handler's writes in Postgres. */
 export interface PostgresStore<Tx> extends CoupledStore, SingleUseStore {
@@ -70,7 +69,7 @@ export function postgresStore<Tx>(
 ): PostgresStore<Tx> {
   assertRunner(runner)
   const settings = parsePostgresOptions(options)
-  const place: Place<Tx> = {
+  const store: StoreContext<Tx> = {
     runner,
     schema: settings.schema,
     statements: createStatements(settings.schema),
@@ -78,12 +77,12 @@ export function postgresStore<Tx>(
   }
   const { schema, schemaOwner, acquireMs, sweepSeconds } = settings
   const sweeps = sweepSeconds !== false
-  const swept = { runner, schema, acquireMs }
+  const sweepContext = { runner, schema, acquireMs }
   const sweeper = sweeps
-    ? startSweeper({ sweep: () => sweep(swept), everySeconds: sweepSeconds })
+    ? startSweeper({ sweep: () => sweep(sweepContext), everySeconds: sweepSeconds })
     : undefined
-  const live = createLiveRuns<Tx>()
-  const run = createRun(place, live)
+  const liveRuns = createLiveRuns<Tx>()
+  const run = createRun(store, liveRuns)
   let isClosed = false
 
   return {
@@ -93,29 +92,29 @@ export function postgresStore<Tx>(
     },
     async consume(id, ttlMs) {
       if (isClosed) throw new ServiceAuthError('unavailable', 'the Postgres store is closed')
-      const { statements } = place
+      const { statements } = store
       const statement = statements.consume(tokenIds(id, schema), ttlMs)
-      return statements.readConsumed(await ask(place, statement))
+      return statements.readConsumed(await query(store, statement))
     },
     consumeWithin: (requester, id, ttlMs) =>
-      consumeWithin(place, live.of(requester, "requireSingleUse with within: 'transaction'"), {
+      consumeWithin(store, liveRuns.of(requester, "requireSingleUse with within: 'transaction'"), {
         id,
         ttlMs,
       }),
-    transactionOf: (req) => live.of(req, 'transactionOf').handle(),
+    transactionOf: (req) => liveRuns.of(req, 'transactionOf').transaction(),
     keepWrites(req) {
-      live.of(req, 'keepWrites').keepsWrites = true
+      liveRuns.of(req, 'keepWrites').keepsWrites = true
     },
     effectId(req, name) {
       if (typeof name !== 'string' || name === '') {
         throw new TypeError('effectId: name must be a non-empty string')
       }
-      return effectIdOf(live.of(req, 'effectId').key, name)
+      return effectIdOf(liveRuns.of(req, 'effectId').key, name)
     },
     check: AsyncResource.bind(() =>
       checkPostgres(runner, { schema, schemaOwner, acquireMs, sweeps }),
     ),
-    sweep: (sweepOptions) => sweep(swept, sweepOptions),
+    sweep: (sweepOptions) => sweep(sweepContext, sweepOptions),
     close() {
       isClosed = true
       sweeper?.close()
@@ -145,11 +144,11 @@ const SERIALIZATION_FAILURE = '40001'
  * using it.
  */
 export async function consumeWithin<Tx>(
-  place: Place<Tx>,
-  { tx, usedTokens, noteFailure }: LiveRun<Tx>,
+  store: StoreContext<Tx>,
+  { tx, usedTokens, recordFailure }: LiveRun<Tx>,
   token: UsedToken,
 ): Promise<boolean> {
-  const { runner, statements, schema } = place
+  const { runner, statements, schema } = store
   const ids = tokenIds(token.id, schema)
   const { text, values } = statements.consume(ids, token.ttlMs)
   // From here on the token counts as tried, however the run ends.
@@ -158,11 +157,11 @@ export async function consumeWithin<Tx>(
   try {
     isFirst = statements.readConsumed(await runner.query(tx, text, values))
   } catch (error) {
-    noteFailure(error)
+    recordFailure(error)
     // A transaction with an older snapshot gets this error if another has used the token. A serializable
     // transaction also gets it for other conflicts, which say nothing about the token.
     if (sqlStateOf(error) !== SERIALIZATION_FAILURE) throw error
-    if (!statements.readUsed(await ask(place, statements.findToken(ids)))) throw error
+    if (!statements.readTokenUse(await query(store, statements.findToken(ids)))) throw error
     isFirst = false
   }
   if (!isFirst) usedTokens.splice(usedTokens.indexOf(token), 1)

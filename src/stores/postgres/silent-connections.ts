@@ -4,7 +4,7 @@ const SETTINGS = new WeakMap<object, string>()
  * Records that the library of a runner keeps a connection whose reply never comes, and offers no way to destroy
  * it from outside. Only `setting` can: an option of the library that creates sockets with a time limit.
  */
-export function noteKeepsSilentConnections<R extends object>(runner: R, setting: string): R {
+export function keepsSilentConnections<R extends object>(runner: R, setting: string): R {
   SETTINGS.set(runner, setting)
   return runner
 }

@@ -8,7 +8,7 @@ const CODES = ['code', 'originalCode']
 const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError']
 
 /** The maximum number of errors to inspect, nested or in a list. */
-const MAX_LOOKED_AT = 64
+const MAX_ERRORS = 64
 
 /**
  * Finds the server's SQLSTATE in a client's error, however it is wrapped; the outermost one if there are several.
@@ -18,12 +18,12 @@ export function sqlStateOf(error: unknown): string | undefined {
   const found = [error]
   const seen = new Set<unknown>()
   for (const candidate of found) {
-    if (seen.size === MAX_LOOKED_AT) return undefined
+    if (seen.size === MAX_ERRORS) return undefined
     if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue
     seen.add(candidate)
     const state = CODES.map((name) => member(candidate, name)).find(isSqlState)
     if (state !== undefined) return state
-    found.push(...WRAPPED.map((name) => member(candidate, name)), ...severalIn(candidate))
+    found.push(...WRAPPED.map((name) => member(candidate, name)), ...aggregatedIn(candidate))
   }
   return undefined
 }
@@ -32,10 +32,10 @@ const isSqlState = (code: unknown): code is string =>
   typeof code === 'string' && SQLSTATE.test(code)
 
 /** The errors of an `AggregateError`. */
-function severalIn(candidate: object): readonly unknown[] {
+function aggregatedIn(candidate: object): readonly unknown[] {
   const errors = member(candidate, 'errors')
   try {
-    return Array.isArray(errors) ? errors.slice(0, MAX_LOOKED_AT) : []
+    return Array.isArray(errors) ? errors.slice(0, MAX_ERRORS) : []
   } catch {
     return []
   }

@@ -1,4 +1,4 @@
-import { noAnswer, within } from './deadline.js'
+import { awaitAnswer } from './deadline.js'
 import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from './runner.js'
 import type { Statements } from './sql/statements.js'
 
@@ -14,7 +14,7 @@ export interface PostgresLimits {
 }
 
 /** The runner, the schema, the statements and the limits of a store. */
-export interface Place<Tx> {
+export interface StoreContext<Tx> {
   readonly runner: TransactionRunner<Tx>
   readonly schema: string
   readonly statements: Statements
@@ -25,14 +25,12 @@ export interface Place<Tx> {
 const GRACE_MS = 500
 
 /** Runs a single statement outside a transaction. Rejects if the runner does not answer in time. */
-export async function ask<Tx>(
-  { runner, limits }: Place<Tx>,
+export async function query<Tx>(
+  { runner, limits }: StoreContext<Tx>,
   { text, values }: Statement,
-  bounds: Partial<StatementLimits> = {},
+  { acquireMs = limits.acquireMs, statementMs = limits.resolveMs }: Partial<StatementLimits> = {},
 ): Promise<readonly Row[]> {
-  const { acquireMs, resolveMs: statementMs } = limits
-  const bounded = { acquireMs, statementMs, ...bounds }
-  const timeoutMs = bounded.acquireMs + bounded.statementMs + GRACE_MS
-  const asked = runner.query(undefined, text, values, bounded)
-  return within(timeoutMs, asked, { tooLate: () => noAnswer(timeoutMs) })
+  const timeoutMs = acquireMs + statementMs + GRACE_MS
+  const answer = runner.query(undefined, text, values, { acquireMs, statementMs })
+  return awaitAnswer(timeoutMs, answer)
 }

@@ -1,8 +1,11 @@
+import { AsyncResource } from 'node:async_hooks'
+import { announcePostgres } from '../../base/decision/postgres-event.js'
 import { integerBetween, optionsObject, parseOptions } from '../../base/options.js'
 import type { TransactionRunner } from './runner.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
 import { onlyRow, textIn } from './sql/read-columns.js'
 import { schemaLock } from './sql/record-ids.js'
+import { sqlStateOf } from './sql-state.js'
 
 /** Limits of one sweep. */
 export interface SweepOptions {
@@ -12,7 +15,7 @@ export interface SweepOptions {
   readonly limit?: number | undefined
 }
 
-export interface SweptPlace {
+export interface SweepContext {
   readonly runner: Pick<TransactionRunner<never>, 'query'>
   readonly schema: string
   /** The maximum wait for a connection, in ms. */
@@ -34,10 +37,10 @@ const BATCH_MS = 60_000
  *
  * @throws TypeError if an option is wrong; otherwise the client's error.
  */
-export async function sweep(place: SweptPlace, options: SweepOptions = {}): Promise<number> {
+export async function sweep(context: SweepContext, options: SweepOptions = {}): Promise<number> {
   const amount = parseOptions('sweep', OPTIONS, options)
   let deleted = 0
-  for (const table of TABLES) deleted += await sweepTable(place, table, amount)
+  for (const table of TABLES) deleted += await sweepTable(context, table, amount)
   return deleted
 }
 
@@ -47,7 +50,7 @@ interface Amount {
 }
 
 async function sweepTable(
-  { runner, schema, acquireMs }: SweptPlace,
+  { runner, schema, acquireMs }: SweepContext,
   table: string,
   { batch, limit }: Amount,
 ): Promise<number> {
@@ -79,4 +82,62 @@ function deletion(schema: string, table: string, rows: number): string {
     `order by expires_at limit ${rows})) returning 1) ` +
     'select pg_catalog.count(*)::pg_catalog.text as swept from gone'
   )
+}
+
+export interface Sweeper {
+  /** Stops sweeping; a sweep in progress continues. */
+  close(): void
+}
+
+interface SweeperOptions {
+  /** Resolves to the number of deleted rows. */
+  sweep(): Promise<number>
+  readonly everySeconds: number
+}
+
+/** The wait varies by up to a quarter, so that processes that start together sweep at different times. */
+const JITTER = 0.25
+
+/**
+ * Sweeps repeatedly, the first time after one wait. The timer does not keep the process alive, and runs
+ * in the async context of the caller.
+ */
+export function startSweeper({ sweep, everySeconds }: SweeperOptions): Sweeper {
+  let isClosed = false
+  let timer: NodeJS.Timeout | undefined
+
+  async function sweepOnce(): Promise<void> {
+    const startedAt = performance.now()
+    try {
+      const deleted = await sweep()
+      announcePostgres(() => ({
+        type: 'swept',
+        deleted,
+        durationMs: performance.now() - startedAt,
+      }))
+    } catch (error) {
+      const sqlState = sqlStateOf(error)
+      announcePostgres(() => ({
+        type: 'sweep_failed',
+        ...(sqlState !== undefined && { sqlState }),
+      }))
+    }
+    wait()
+  }
+
+  // `sweep` may have changed the async context.
+  const wait = AsyncResource.bind((): void => {
+    if (isClosed) return
+    const waitMs = everySeconds * 1000 * (1 + JITTER * (2 * Math.random() - 1))
+    timer = setTimeout(() => void sweepOnce(), waitMs)
+    timer.unref()
+  }, 'express-service-auth:sweep')
+
+  wait()
+  return {
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+    },
+  }
 }

@@ -35,8 +35,8 @@ const TABLES = `
 
 /** Loses the locks, as a run may whose connection is taken for dead. */
 const WITHOUT_LOCKS: Mutation = (real) => ({
-  open(ids) {
-    const { text } = real.look(ids)
+  begin(ids) {
+    const { text } = real.findRecord(ids)
     const found = `select concat_ws(' ', pg_current_xact_id(), (${text})) as opened`
     return { text: found, values: [] }
   },

@@ -59,7 +59,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const { name, url } = await createDatabase(server)
     await Promise.all([1, 2, 3].map(() => server.query(migration(PEOPLE), [], name)))
     const pool = openPool(url)
-    await run(pool, statements.keepAlone(recordIds('k', 'f'), KEEPING))
+    await run(pool, statements.insertRecordSeparately(recordIds('k', 'f'), KEEPING))
     await run(pool, { text: migration(PEOPLE), values: [] })
     const client = await pool.connect()
     await client.query('begin')
@@ -68,7 +68,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     client.release()
     const { rows } = await pool.query("select to_regnamespace('second') as second")
     expect(rows).toEqual([{ second: null }])
-    expect(await run(pool, statements.look(recordIds('k', 'f')))).toHaveLength(1)
+    expect(await run(pool, statements.findRecord(recordIds('k', 'f')))).toHaveLength(1)
     await pool.end()
   })
 
@@ -103,9 +103,9 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const ids = recordIds('granted', 'f')
     const opening = { transactionMs: 1000, checksConnection: true }
     for (const statement of [
-      statements.open(ids, opening),
-      statements.keepAlone(ids, KEEPING),
-      statements.look(ids),
+      statements.begin(ids, opening),
+      statements.insertRecordSeparately(ids, KEEPING),
+      statements.findRecord(ids),
       statements.consume(tokenIds('granted'), -1),
     ]) {
       await run(app, statement)

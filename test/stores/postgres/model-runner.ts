@@ -1,4 +1,5 @@
-import { noAnswer, within } from '../../../src/stores/postgres/deadline.js'
+import { withDeadline } from '../../../src/base/deadline.js'
+import { awaitAnswer } from '../../../src/stores/postgres/deadline.js'
 import type { Row, Statement, TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import type { ModelDatabase, Reply, Session } from './model-database.js'
 
@@ -59,12 +60,11 @@ export class Connection {
   }
 
   async #commit(statements: readonly Statement[]): Promise<void> {
-    const tooLate = (): Error => noAnswer(this.#transactionMs)
     this.isCommitting = true
     const sent = this.send(statements).finally(() => {
       this.isCommitting = false
     })
-    const rows = await within(this.#transactionMs, sent, { tooLate })
+    const rows = await awaitAnswer(this.#transactionMs, sent)
     const command = rows.at(-1)?.[0]?.['command']
     if (command !== 'COMMIT') throw new Error(`Postgres answered ${command} to a COMMIT.`)
   }
@@ -130,11 +130,12 @@ export class ModelClient {
   }
 
   async borrow(acquireMs: number): Promise<Connection> {
-    const tooLate = (): Error => new Error('no connection in time')
-    const connection = await within(acquireMs, this.#connect(), {
-      tooLate,
-      late: (connection) => this.giveBack(connection, true),
-    })
+    const limit = {
+      timeoutMs: acquireMs,
+      timeoutError: () => new Error('no connection in time'),
+      late: (connection: Connection) => this.giveBack(connection, true),
+    }
+    const connection = await withDeadline(limit, this.#connect())
     return this.isAlive ? connection : NEVER
   }
 
@@ -188,9 +189,8 @@ export function modelRunner(
         client.giveBack(connection, true)
         return result
       } catch (error) {
-        const tooLate = (): Error => noAnswer(ROLLBACK_MS)
         const rolledBack = connection.send([{ text: 'rollback', values: [] }])
-        const isSound = await within(ROLLBACK_MS, unlessDead(rolledBack), { tooLate }).then(
+        const isSound = await awaitAnswer(ROLLBACK_MS, unlessDead(rolledBack)).then(
           () => true,
           () => false,
         )
@@ -203,9 +203,8 @@ export function modelRunner(
       const connection = await client.borrow(acquireMs)
       let isSound = false
       try {
-        const tooLate = (): Error => noAnswer(statementMs)
         const asked = unlessDead(connection.exchange([{ text, values }]))
-        const [rows] = await within(statementMs, asked, { tooLate })
+        const [rows] = await awaitAnswer(statementMs, asked)
         isSound = true
         return rows ?? []
       } finally {

@@ -8,7 +8,7 @@ import { createRun } from '../../../src/stores/postgres/run/create-run.js'
 import { createLiveRuns, type LiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
 import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import { recordIds, tokenIds } from '../../../src/stores/postgres/sql/record-ids.js'
-import type { Place } from '../../../src/stores/postgres/store-context.js'
+import type { StoreContext } from '../../../src/stores/postgres/store-context.js'
 import { ModelDatabase, ModelError } from './model-database.js'
 import { effectOf, ModelLedger, resultOf, SEEDED_FENCE, type Start } from './model-ledger.js'
 import type { Mutant } from './model-mutants.js'
@@ -29,7 +29,7 @@ const LAST_PLAN: Plan = { parts: 1, ending: 'commit', isLate: false, ticks: 0, u
 /** One process of the receiver, until it dies. */
 interface Receiver {
   readonly client: ModelClient
-  readonly place: Place<Connection>
+  readonly place: StoreContext<Connection>
   readonly live: LiveRuns<Connection>
   readonly run: ReturnType<typeof createRun>
   /** What its callers hear when it dies. */
@@ -93,7 +93,7 @@ class World {
 
   #open(): Receiver {
     const client = new ModelClient(this.#database)
-    const place: Place<Connection> = {
+    const place: StoreContext<Connection> = {
       runner: this.#observed(modelRunner(client, this.#story.hasBatches)),
       schema: SCHEMA,
       statements: MODEL_STATEMENTS,
@@ -252,7 +252,7 @@ interface Handling {
 /** The handler, as its plan says. Like Express, it makes an answer of whatever it throws. */
 async function handle(handling: Handling): Promise<CoupledEnding> {
   const { receiver, requester, run, start } = handling
-  const tx = receiver.live.of(requester, 'the model').handle()
+  const tx = receiver.live.of(requester, 'the model').transaction()
   try {
     if (start.plan.usesToken && !(await useToken(handling))) {
       run.answered()

@@ -38,8 +38,8 @@ export function mutatedFunction(
   const renamed = (text: string): string => text.replaceAll('begin_run(', `${name}(`)
   return {
     sql: renamed(changed),
-    mutation: ({ open }) => ({
-      open(ids, opening) {
+    mutation: ({ begin: open }) => ({
+      begin(ids, opening) {
         const { text, values } = open(ids, opening)
         return { text: renamed(text), values }
       },
@@ -65,7 +65,7 @@ export function openMutated(url: string, mutation: Mutation, isolation?: Isolati
     run,
     consume: notHere,
     consumeWithin: notHere,
-    transactionOf: (requester) => live.of(requester, 'the test').handle(),
+    transactionOf: (requester) => live.of(requester, 'the test').transaction(),
     get handled() {
       return handled
     },
@@ -74,7 +74,7 @@ export function openMutated(url: string, mutation: Mutation, isolation?: Isolati
       const request = { key, fingerprint: body, retentionMs: 60_000, requester }
       return run(request, async (handling) => {
         handled += 1
-        const tx = live.of(requester, 'the test').handle()
+        const tx = live.of(requester, 'the test').transaction()
         await tx.query('insert into effect (key) values ($1)', [key])
         handling.answered()
         return { type: 'commit', result: Buffer.from('["a result"]') }

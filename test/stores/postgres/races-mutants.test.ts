@@ -76,8 +76,8 @@ test('a stale snapshot costs a run for nothing and never a second effect: a plai
   )
   const yielding: Mutation = (real) => ({
     ...slow(real),
-    keep(ids, keeping) {
-      const { text, values } = real.keep(ids, keeping)
+    insertRecord(ids, keeping) {
+      const { text, values } = real.insertRecord(ids, keeping)
       return { text: `${text} on conflict do nothing`, values }
     },
   })

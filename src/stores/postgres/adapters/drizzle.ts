@@ -1,8 +1,8 @@
 import type { Row, Statement, TransactionRunner } from '../runner.js'
-import { noteKeepsSilentConnections } from '../silent-connections.js'
+import { keepsSilentConnections } from '../silent-connections.js'
 import { libraryRunner } from './library-runner.js'
 import { fromPg } from './pg.js'
-import { isPgPool, outliveClientErrors, type PgPoolLike } from './pg-pool.js'
+import { ignoreClientErrors, isPgPool, type PgPoolLike } from './pg-pool.js'
 
 /**
  * A database of drizzle 0.45 on a pool of node-postgres; `T` is the object that `transaction` passes to its callback.
@@ -51,7 +51,7 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
   if (typeof sql !== 'function' || typeof sql.raw !== 'function') {
     throw new TypeError("fromDrizzle: expected drizzle's sql")
   }
-  outliveClientErrors(db.$client)
+  ignoreClientErrors(db.$client)
   const pool = fromPg(db.$client)
   const execute = async (tx: T, query: unknown): Promise<ResultLike[]> =>
     [await (tx as TransactionLike).execute(query)].flat()
@@ -82,7 +82,7 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
     },
   })
   if (db.$client.options?.stream !== undefined) return runner
-  return noteKeepsSilentConnections(runner, 'the option stream of the Pool of pg')
+  return keepsSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
 /** Converts the text to the template form of drizzle's tag, with the values in place of `$1`, `$2`, ... */

@@ -1,15 +1,15 @@
-import { noAnswer, within } from '../deadline.js'
+import { awaitAnswer } from '../deadline.js'
 import type { Statement, TransactionLimits } from '../runner.js'
 import { PgExchange, type StatementResult } from './pg-exchange.js'
 import type { PgClientLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'
 
 /** Sends the statements of one transaction. */
-export interface Conversation {
+export interface PgPipeline {
   /** Sends statements in one round trip, with `begin` if nothing was sent before. */
   send(statements: readonly Statement[]): Promise<readonly StatementResult[]>
   /** Sends `begin` now, unless it was sent. */
-  openUnlessOpened(): void
+  begin(): void
   /** Sends the statements, then `commit`. Does nothing after a commit; rejects if an earlier commit failed. */
   commit(statements?: readonly Statement[]): Promise<void>
   rollBack(): Promise<void>
@@ -17,7 +17,7 @@ export interface Conversation {
 
 type Send = (statements: readonly Statement[]) => Promise<readonly StatementResult[]>
 
-export function converse(client: PgClientLike, limits: TransactionLimits): Conversation {
+export function createPgPipeline(client: PgClientLike, limits: TransactionLimits): PgPipeline {
   const { isolation, transactionMs } = limits
   const begin = { text: isolation ? `begin isolation level ${isolation}` : 'begin', values: [] }
   const takesExchanges = client.connection !== undefined && client.pipeline !== true
@@ -26,12 +26,11 @@ export function converse(client: PgClientLike, limits: TransactionLimits): Conve
 
   return {
     send: send.after,
-    openUnlessOpened: send.open,
+    begin: send.open,
     commit(statements = []) {
       const exchange = [...statements, { text: 'commit', values: [] }]
       // A COMMIT is never cancelled, but the wait for its answer is limited.
-      const tooLate = (): Error => noAnswer(transactionMs)
-      committing ??= within(transactionMs, send.after(exchange), { tooLate }).then(checkCommit)
+      committing ??= awaitAnswer(transactionMs, send.after(exchange)).then(checkCommit)
       return committing
     },
     async rollBack() {

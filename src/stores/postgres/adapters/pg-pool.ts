@@ -1,4 +1,5 @@
-import { noConnection, within } from '../deadline.js'
+import { withDeadline } from '../../../base/deadline.js'
+import { noConnection } from '../deadline.js'
 import type { PgExchange } from './pg-exchange.js'
 import type { TypeParsers } from './pg-values.js'
 
@@ -8,7 +9,7 @@ export interface PgPoolLike<T> {
   readonly totalCount: number
   /** `stream` creates the pool's sockets. */
   readonly options?: { readonly stream?: unknown }
-  /** Borrows a client. */
+  /** Acquires a client. */
   connect(): Promise<T>
   connect(
     callback: (
@@ -19,7 +20,7 @@ export interface PgPoolLike<T> {
   ): void
   /** Emitted when an idle client fails. */
   on(event: 'error', listener: (error: Error) => void): unknown
-  /** Emitted when a client is borrowed. */
+  /** Emitted when a client is acquired. */
   on(event: 'acquire', listener: (client: unknown) => void): unknown
 }
 
@@ -47,16 +48,16 @@ export interface PgClientLike {
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** A borrowed client. */
-export interface Loan<T> {
+/** A client of the pool. */
+export interface AcquiredClient<T> {
   readonly tx: T
   readonly client: PgClientLike
   /** Returns the client to the pool; destroys it if its state is unknown. */
-  giveBack(isSound: boolean): void
+  release(isSound: boolean): void
 }
 
-const LISTENED_TO = new WeakSet<object>()
-const CLIENTS_LISTENED_TO = new WeakSet<object>()
+const POOLS_WITH_LISTENER = new WeakSet<object>()
+const CLIENTS_WITH_LISTENER = new WeakSet<object>()
 
 export function isPgPool(pool: unknown): boolean {
   const { connect, on, totalCount } = Object(pool) as Record<string, unknown>
@@ -65,45 +66,47 @@ export function isPgPool(pool: unknown): boolean {
 }
 
 /** An idle client's error would crash the process. The pool has already removed that client. */
-export function outliveIdleErrors(pool: PgPoolLike<unknown>): void {
-  if (LISTENED_TO.has(pool)) return
-  LISTENED_TO.add(pool)
+export function ignoreIdleClientErrors(pool: PgPoolLike<unknown>): void {
+  if (POOLS_WITH_LISTENER.has(pool)) return
+  POOLS_WITH_LISTENER.add(pool)
   pool.on('error', () => {})
 }
 
-/** Adds a listener to clients in use, for a library that borrows them without a listener of its own. */
-export function outliveClientErrors(pool: PgPoolLike<unknown>): void {
-  if (CLIENTS_LISTENED_TO.has(pool)) return
-  CLIENTS_LISTENED_TO.add(pool)
+/** Adds a listener to clients in use, for a library that acquires them without a listener of its own. */
+export function ignoreClientErrors(pool: PgPoolLike<unknown>): void {
+  if (CLIENTS_WITH_LISTENER.has(pool)) return
+  CLIENTS_WITH_LISTENER.add(pool)
   pool.on('acquire', (client) => {
-    if (CLIENTS_LISTENED_TO.has(client as object)) return
-    CLIENTS_LISTENED_TO.add(client as object)
+    if (CLIENTS_WITH_LISTENER.has(client as object)) return
+    CLIENTS_WITH_LISTENER.add(client as object)
     clientOf(client).on('error', () => {})
   })
 }
 
-/** Borrows a client within `acquireMs`. A client that comes later is returned immediately. */
-export function borrow<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<Loan<T>> {
-  return within(acquireMs, connect(pool), {
-    tooLate: () => noConnection(acquireMs),
-    late: (loan) => loan.giveBack(true),
-  })
+/** Acquires a client within `acquireMs`. A client that comes later is released immediately. */
+export function acquire<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<AcquiredClient<T>> {
+  const limit = {
+    timeoutMs: acquireMs,
+    timeoutError: () => noConnection(acquireMs),
+    late: (acquired: AcquiredClient<T>) => acquired.release(true),
+  }
+  return withDeadline(limit, connect(pool))
 }
 
 /**
  * Uses the callback form, so that the client has a listener immediately: one chunk of bytes can
  * contain both its readiness and the end of its connection, and a promise continues only after both.
  */
-function connect<T>(pool: PgPoolLike<T>): Promise<Loan<T>> {
+function connect<T>(pool: PgPoolLike<T>): Promise<AcquiredClient<T>> {
   return new Promise((resolve, reject) => {
     pool.connect((error, tx) => {
       if (tx === undefined) reject(error)
-      else resolve(loanOf(tx))
+      else resolve(acquiredClient(tx))
     })
   })
 }
 
-function loanOf<T>(tx: T): Loan<T> {
+function acquiredClient<T>(tx: T): AcquiredClient<T> {
   const client = clientOf(tx)
   let isLost = false
   // The current query, or the next one, fails with this error too.
@@ -114,7 +117,7 @@ function loanOf<T>(tx: T): Loan<T> {
   return {
     tx,
     client,
-    giveBack(isSound) {
+    release(isSound) {
       client.removeListener('error', lost)
       client.release(isLost || !isSound)
     },

@@ -1,4 +1,4 @@
-import { noAnswer, ROLLBACK_MS, within } from '../deadline.js'
+import { awaitAnswer, ROLLBACK_MS } from '../deadline.js'
 import type {
   Row,
   Statement,
@@ -6,8 +6,8 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { type Conversation, converse } from './pg-pipeline.js'
-import { borrow, isPgPool, type Loan, outliveIdleErrors, type PgPoolLike } from './pg-pool.js'
+import { createPgPipeline, type PgPipeline } from './pg-pipeline.js'
+import { acquire, ignoreIdleClientErrors, isPgPool, type PgPoolLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'
 import { isReadOnly } from './read-only.js'
 
@@ -22,87 +22,71 @@ const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
  */
 export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool)) throw new TypeError('fromPg: expected a Pool of pg')
-  outliveIdleErrors(pool)
-  const conversations = new Map<object, Conversation>()
+  ignoreIdleClientErrors(pool)
+  const pipelines = new Map<object, PgPipeline>()
 
-  const conversationOf = (tx: T): Conversation => {
-    const conversation = conversations.get(tx as object)
-    if (conversation) return conversation
+  const pipelineOf = (tx: T): PgPipeline => {
+    const pipeline = pipelines.get(tx as object)
+    if (pipeline) return pipeline
     throw new TypeError('fromPg: this client is in no transaction of this runner')
   }
 
   return {
     async transaction<R>(work: (tx: T) => Promise<R>, limits: TransactionLimits): Promise<R> {
-      const loan = await borrow(pool, limits.acquireMs)
-      const conversation = converse(loan.client, limits)
-      conversations.set(loan.tx as object, conversation)
-      const giveBack = (isSound: boolean): void => {
-        // Must come before the next transaction borrows the same client, possibly immediately.
-        conversations.delete(loan.tx as object)
-        loan.giveBack(isSound)
+      const { tx, client, release } = await acquire(pool, limits.acquireMs)
+      const pipeline = createPgPipeline(client, limits)
+      pipelines.set(tx as object, pipeline)
+      let isSound = true
+      try {
+        const working = work(tx)
+        pipeline.begin()
+        const result = await working
+        await pipeline.commit()
+        return result
+      } catch (error) {
+        isSound = (await isRolledBack(pipeline)) && !isReadOnly(error)
+        throw error
+      } finally {
+        // Must come before the next transaction acquires the same client, possibly immediately.
+        pipelines.delete(tx as object)
+        release(isSound)
       }
-      return runTransaction({ loan: { ...loan, giveBack }, conversation }, work)
     },
 
     async query(tx, text, values, limits = DEFAULT_LIMITS) {
       if (tx === undefined) return queryAlone(pool, { text, values }, limits)
-      const [result] = await conversationOf(tx).send([{ text, values }])
+      const [result] = await pipelineOf(tx).send([{ text, values }])
       return result?.rows ?? []
     },
 
     async batch(tx, statements) {
-      const results = await conversationOf(tx).send(statements)
+      const results = await pipelineOf(tx).send(statements)
       return results.map(({ rows }) => rows)
     },
 
-    commitWith: (tx, statements) => conversationOf(tx).commit(statements),
+    commitWith: (tx, statements) => pipelineOf(tx).commit(statements),
   }
 }
 
-interface Running<T> {
-  readonly loan: Loan<T>
-  readonly conversation: Conversation
-}
-
-async function runTransaction<T, R>(
-  { loan, conversation }: Running<T>,
-  work: (tx: T) => Promise<R>,
-): Promise<R> {
-  try {
-    const working = work(loan.tx)
-    conversation.openUnlessOpened()
-    const result = await working
-    await conversation.commit()
-    loan.giveBack(true)
-    return result
-  } catch (error) {
-    await rollBack({ loan, conversation }, error)
-    throw error
-  }
-}
-
-async function rollBack<T>({ loan, conversation }: Running<T>, reason: unknown): Promise<void> {
-  const tooLate = (): Error => noAnswer(ROLLBACK_MS)
-  const isRolledBack = await within(ROLLBACK_MS, conversation.rollBack(), { tooLate }).then(
+const isRolledBack = (pipeline: PgPipeline): Promise<boolean> =>
+  awaitAnswer(ROLLBACK_MS, pipeline.rollBack()).then(
     () => true,
     () => false,
   )
-  loan.giveBack(isRolledBack && !isReadOnly(reason))
-}
 
 async function queryAlone(
   pool: PgPoolLike<unknown>,
   { text, values }: Statement,
   { acquireMs, statementMs }: StatementLimits,
 ): Promise<readonly Row[]> {
-  const loan = await borrow(pool, acquireMs)
+  const { client, release } = await acquire(pool, acquireMs)
   let isSound = false
   try {
-    const query = loan.client.query({ text, values, types: OWN_PARSERS })
-    const { rows } = await within(statementMs, query, { tooLate: () => noAnswer(statementMs) })
+    const query = client.query({ text, values, types: OWN_PARSERS })
+    const { rows } = await awaitAnswer(statementMs, query)
     isSound = true
     return rows
   } finally {
-    loan.giveBack(isSound)
+    release(isSound)
   }
 }

@@ -1,8 +1,9 @@
-import { noAnswer, noConnection, ROLLBACK_MS, within } from '../deadline.js'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { withDeadline } from '../../../base/deadline.js'
+import { awaitAnswer, noConnection, ROLLBACK_MS } from '../deadline.js'
 import type { TransactionLimits } from '../runner.js'
 import { endedByHandler } from '../sql/transaction-ended.js'
 import { sqlStateOf } from '../sql-state.js'
-import { nextPoll } from './next-poll.js'
 import type { NameTransform, RawResult } from './postgres-js-rows.js'
 
 /** `sql` of postgres.js 3.4; `T` is the object that `sql.begin` passes to its callback. */
@@ -34,7 +35,7 @@ interface TransactionLike {
 }
 
 /** A transaction that the library holds open until `end` is called. */
-export interface Open<T> {
+export interface OpenTransaction<T> {
   readonly tx: T
   /** Lets the library send its `commit`. */
   readonly end: () => void
@@ -62,7 +63,7 @@ interface Handover {
   /** Rejects when the handover is known. */
   readonly known: Promise<never>
   readonly cause: 'failed_statement' | 'other_request' | undefined
-  tell(cause: 'failed_statement' | 'other_request'): void
+  report(cause: 'failed_statement' | 'other_request'): void
 }
 
 function createHandover(): Handover {
@@ -77,7 +78,7 @@ function createHandover(): Handover {
     get cause() {
       return cause
     },
-    tell(reason) {
+    report(reason) {
       cause = reason
       reject(endedByHandler())
     },
@@ -98,7 +99,7 @@ export function unprepared(tx: unknown, text: string, values: readonly unknown[]
 }
 
 /** Rejects unless the server has committed. */
-export async function commit(open: Open<unknown>): Promise<void> {
+export async function commit(open: OpenTransaction<unknown>): Promise<void> {
   try {
     // `await` sends the query: the library sends one when its `then` is called.
     const { command } = await unprepared(open.tx, COMMIT)
@@ -110,30 +111,29 @@ export async function commit(open: Open<unknown>): Promise<void> {
 }
 
 /** Lets the library end its transaction. That is empty, so the result does not matter. */
-export async function leave(open: Open<unknown>): Promise<void> {
-  if (await isLostByNow(open)) return
+export async function endEmpty(open: OpenTransaction<unknown>): Promise<void> {
+  if (await hasDisconnected(open)) return
   open.end()
-  await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+  await awaitAnswer(ROLLBACK_MS, open.ended).catch(() => {})
 }
 
-export async function rollBack(open: Open<unknown>, reason: unknown): Promise<void> {
-  if (await isLostByNow(open)) return
+export async function rollBack(open: OpenTransaction<unknown>, reason: unknown): Promise<void> {
+  if (await hasDisconnected(open)) return
   if (open.handover.cause !== undefined && !(await isStillOurs(open))) return
   // Otherwise the library logs that there is nothing to roll back.
   if (open.isRefused) unprepared(open.tx, 'begin').then(undefined, () => {})
   open.fail(reason)
-  await within(ROLLBACK_MS, open.ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+  await awaitAnswer(ROLLBACK_MS, open.ended).catch(() => {})
 }
 
 /**
  * Whether the connection is in a transaction that a handler began after it ended its own. The failed
  * statement aborted that transaction, so the next statement fails too.
  */
-async function isStillOurs({ tx, handover }: Open<unknown>): Promise<boolean> {
+async function isStillOurs({ tx, handover }: OpenTransaction<unknown>): Promise<boolean> {
   if (handover.cause === 'other_request') return false
-  const asked = Promise.resolve(unprepared(tx, 'select 1'))
-  const tooLate = (): Error => noAnswer(ROLLBACK_MS)
-  const state = await within(ROLLBACK_MS, asked, { tooLate }).then(() => undefined, sqlStateOf)
+  const answer = Promise.resolve(unprepared(tx, 'select 1'))
+  const state = await awaitAnswer(ROLLBACK_MS, answer).then(() => undefined, sqlStateOf)
   return state === IN_FAILED_TRANSACTION && handover.cause === 'failed_statement'
 }
 
@@ -141,7 +141,7 @@ async function isStillOurs({ tx, handover }: Open<unknown>): Promise<boolean> {
  * Waits one turn of the event loop, in which a lost connection shows. The library would write even to a
  * lost connection, which crashes the process.
  */
-export async function isLostByNow({ ended }: Open<unknown>): Promise<boolean> {
+export async function hasDisconnected({ ended }: OpenTransaction<unknown>): Promise<boolean> {
   let isLost = false
   ended.catch(() => {
     isLost = true
@@ -155,10 +155,10 @@ export async function isLostByNow({ ended }: Open<unknown>): Promise<boolean> {
 export async function begin<T>(
   sql: PostgresJsLike<T>,
   limits: TransactionLimits,
-): Promise<Open<T>> {
+): Promise<OpenTransaction<T>> {
   const { acquireMs, transactionMs, isolation } = limits
   let isOver = false
-  const opened = new Promise<Open<T>>((resolve, reject) => {
+  const opened = new Promise<OpenTransaction<T>>((resolve, reject) => {
     const options = isolation ? `isolation level ${isolation}` : ''
     const attempt = (onFailure: (error: unknown) => void): void => {
       const ended = sql.begin(options, (tx) => {
@@ -174,19 +174,41 @@ export async function begin<T>(
     // The library rejects the first transaction of a new connection with the error that ended the previous one.
     attempt((error) => (isFatal(error) && !isOver ? attempt(reject) : reject(error)))
   })
-  const tooLate = (): Error => {
+  const timeoutError = (): Error => {
     isOver = true
     return noConnection(acquireMs)
   }
-  return within(acquireMs, opened, { tooLate })
+  return withDeadline({ timeoutMs: acquireMs, timeoutError }, opened)
 }
 
 const isFatal = (error: unknown): boolean => Object(error).severity === 'FATAL'
 
 /** Also rejects when the connection is lost: the library can then send nothing, so the work is not awaited. */
-export function orLost<R>(working: Promise<R>, ended: Promise<unknown>): Promise<R> {
+export function rejectOnDisconnect<R>(working: Promise<R>, ended: Promise<unknown>): Promise<R> {
   return new Promise((resolve, reject) => {
     working.then(resolve, reject)
     ended.catch(reject)
   })
+}
+
+const waiting: (() => void)[] = []
+let sender: MessagePort | undefined
+
+/**
+ * Resolves in the poll phase of the event loop, which comes before its immediates. A write that postgres.js
+ * makes in an immediate is sent by the next one. A connection that closes in between never writes again,
+ * nor does its replacement.
+ */
+function nextPoll(): Promise<void> {
+  sender ??= openChannel()
+  sender.postMessage(undefined)
+  return new Promise((resolve) => waiting.push(resolve))
+}
+
+/** Does not keep the process alive. */
+function openChannel(): MessagePort {
+  const { port1, port2 } = new MessageChannel()
+  port2.on('message', () => waiting.shift()?.())
+  port2.unref()
+  return port1
 }

@@ -1,4 +1,4 @@
-import { noAnswer, within } from '../deadline.js'
+import { awaitAnswer } from '../deadline.js'
 import type {
   Row,
   Statement,
@@ -6,17 +6,17 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { noteKeepsSilentConnections } from '../silent-connections.js'
+import { keepsSilentConnections } from '../silent-connections.js'
 import { isEndedByHandler } from '../sql/transaction-ended.js'
 import { rowsOf } from './postgres-js-rows.js'
 import {
   begin,
   commit,
-  isLostByNow,
-  leave,
-  type Open,
-  orLost,
+  endEmpty,
+  hasDisconnected,
+  type OpenTransaction,
   type PostgresJsLike,
+  rejectOnDisconnect,
   rollBack,
   unprepared,
 } from './postgres-js-transaction.js'
@@ -37,20 +37,20 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   if (!isPostgresJs(sql)) {
     throw new TypeError('fromPostgresJs: expected what postgres() returns')
   }
-  const running = new Map<object, Open<T>>()
+  const running = new Map<object, OpenTransaction<T>>()
   const nameTransform = sql.options.transform.column.from
 
-  const openOf = (tx: T): Open<T> => {
+  const openOf = (tx: T): OpenTransaction<T> => {
     const open = running.get(tx as object)
     if (open) return open
     throw new Error('fromPostgresJs: the transaction has ended, or its connection was lost')
   }
 
   /** A backend has only one transaction, so that another open one on the same backend must have ended. */
-  function claim(open: Open<T>, backend: number): void {
+  function claim(open: OpenTransaction<T>, backend: number): void {
     open.backend = backend
     for (const other of running.values()) {
-      if (other !== open && other.backend === backend) other.handover.tell('other_request')
+      if (other !== open && other.backend === backend) other.handover.report('other_request')
     }
   }
 
@@ -64,7 +64,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
       return rowsOf(result, text, nameTransform)
     } catch (error) {
       if (open.handover.cause === undefined && isEndedByHandler(error)) {
-        open.handover.tell('failed_statement')
+        open.handover.report('failed_statement')
       }
       throw error
     }
@@ -85,7 +85,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
         // The library rejects with the error of any failed query, even if a savepoint has undone it.
         await open.closing
       })
-      const result = await orLost(work(open.tx), lost)
+      const result = await rejectOnDisconnect(work(open.tx), lost)
       await close(open, [])
       return result
     } catch (error) {
@@ -98,16 +98,16 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   }
 
   /** Closes a transaction only once, even if it is called again. */
-  function close(open: Open<T>, statements: readonly Statement[]): Promise<void> {
+  function close(open: OpenTransaction<T>, statements: readonly Statement[]): Promise<void> {
     open.closing ??= (async () => {
-      if (await isLostByNow(open)) await open.ended
+      if (await hasDisconnected(open)) await open.ended
       const { commitMs, ended, handover } = open
       if (handover.cause !== undefined) await handover.known
       const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
       const all = allDone<unknown>([...sent, commit(open)])
-      const answered = orLost(all, Promise.race([ended, handover.known]))
-      await within(commitMs, answered, { tooLate: () => noAnswer(commitMs) })
-      await leave(open)
+      const answered = rejectOnDisconnect(all, Promise.race([ended, handover.known]))
+      await awaitAnswer(commitMs, answered)
+      await endEmpty(open)
     })()
     return open.closing
   }
@@ -121,7 +121,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     const timeout = { text: `set local statement_timeout = ${Math.ceil(statementMs)}`, values: [] }
     const work = async (tx: T): Promise<readonly Row[]> => {
       const answered = allDone(sendAll(tx, [timeout, statement]))
-      const [, rows] = await within(statementMs, answered, { tooLate: () => noAnswer(statementMs) })
+      const [, rows] = await awaitAnswer(statementMs, answered)
       return rows ?? []
     }
     return transaction(work, { acquireMs, transactionMs: statementMs })
@@ -132,9 +132,9 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     async query(tx, text, values, limits = DEFAULT_LIMITS) {
       if (tx === undefined) return queryAlone({ text, values }, limits)
       const open = openOf(tx)
-      if (await isLostByNow(open)) await open.ended
+      if (await hasDisconnected(open)) await open.ended
       if (open.handover.cause !== undefined) await open.handover.known
-      return orLost(send(tx, { text, values }), open.ended)
+      return rejectOnDisconnect(send(tx, { text, values }), open.ended)
     },
     batch: (tx, statements) => allDone(sendAll(tx, statements)),
     async commitWith(tx, statements) {
@@ -142,7 +142,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     },
   }
   if (sql.options.socket) return runner
-  return noteKeepsSilentConnections(runner, 'the option socket of postgres()')
+  return keepsSilentConnections(runner, 'the option socket of postgres()')
 }
 
 /** The objects from `begin` and `reserve` have no `begin`. */

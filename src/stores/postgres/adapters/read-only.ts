@@ -1,4 +1,4 @@
-import { noAnswer, ROLLBACK_MS, within } from '../deadline.js'
+import { awaitAnswer, ROLLBACK_MS } from '../deadline.js'
 import { sqlStateOf } from '../sql-state.js'
 
 const READ_ONLY_SQL_TRANSACTION = '25006'
@@ -20,5 +20,5 @@ export async function dropIfReadOnly(
 ): Promise<void> {
   if (!isReadOnly(error)) return
   const ended = (async () => send(TERMINATE))()
-  await within(ROLLBACK_MS, ended, { tooLate: () => noAnswer(ROLLBACK_MS) }).catch(() => {})
+  await awaitAnswer(ROLLBACK_MS, ended).catch(() => {})
 }

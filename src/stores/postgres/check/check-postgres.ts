@@ -55,7 +55,7 @@ export async function checkPostgres<Tx>(
     warnings.push(...found.warnings)
   }
   if (faults.length > 0) throw unfit(faults)
-  if (!(await hasConnectionCheck(ask, createStatements(schema).probe()))) {
+  if (!(await hasConnectionCheck(ask, createStatements(schema).checkConnection()))) {
     warnings.push(
       'the server cannot check connections while it works: the lock of a process that died lasts as long as its statement',
     )

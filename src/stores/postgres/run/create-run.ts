@@ -1,114 +1,111 @@
 import type { CoupledStore } from '../../../idempotency/coupled/coupled-store.js'
 import { recordIds } from '../sql/record-ids.js'
 import { sqlStateOf } from '../sql-state.js'
-import { ask, type Place } from '../store-context.js'
+import { query, type StoreContext } from '../store-context.js'
 import type { LiveRuns } from './live-runs.js'
+import { classifyFailure } from './resolve-commit.js'
 import { outcomeOf, unavailable } from './run-outcome.js'
-import { failureAt } from './statement-failure.js'
-import { attempt } from './transaction-attempt.js'
+import { attemptTransaction } from './transaction-attempt.js'
 
 /** Creates the `run` function of a coupled store. */
-export function createRun<Tx>(place: Place<Tx>, live: LiveRuns<Tx>): CoupledStore['run'] {
-  const flights = createFlights()
-  const probe = createProbe(place)
+export function createRun<Tx>(
+  store: StoreContext<Tx>,
+  liveRuns: LiveRuns<Tx>,
+): CoupledStore['run'] {
+  const inFlight = createInFlightRuns()
+  const hasConnectionCheck = askOnceForConnectionCheck(store)
 
   return async (request, work) => {
-    const ids = recordIds(request.key, request.fingerprint, place.schema)
-    if (await flights.isRunning(ids.id)) return { outcome: 'running' }
-    const flight = flights.takeOff(ids.id)
+    const ids = recordIds(request.key, request.fingerprint, store.schema)
+    if (await inFlight.isRunning(ids.id)) return { outcome: 'running' }
+    const { markRunning, finish } = inFlight.start(ids.id)
     try {
       let checksConnection: boolean
       try {
-        checksConnection = await probe.read()
+        checksConnection = await hasConnectionCheck()
       } catch (error) {
         return unavailable({ error })
       }
-      const subject = { request, ids, work, live, checksConnection, onRun: flight.run }
-      return await outcomeOf(place, subject, await attempt(place, subject))
+      const input = { request, ids, work, liveRuns, checksConnection, onRun: markRunning }
+      const result = await attemptTransaction(store, input)
+      return await outcomeOf(store, input, result)
     } finally {
-      flight.land()
+      finish()
     }
   }
 }
 
-interface Probe {
-  /**
-   * Whether the server can check for disconnected clients. Sends one query, outside a transaction,
-   * which an error would abort. Rejects while the server cannot be reached.
-   */
-  read(): Promise<boolean>
-}
+/**
+ * Returns a function that resolves to whether the server can check for disconnected clients. It sends one
+ * query, outside a transaction, which an error would abort, and rejects while the server cannot be reached.
+ */
+function askOnceForConnectionCheck<Tx>(store: StoreContext<Tx>): () => Promise<boolean> {
+  let answer: Promise<boolean> | undefined
 
-function createProbe<Tx>(place: Place<Tx>): Probe {
-  let asked: Promise<boolean> | undefined
-
-  async function probe(): Promise<boolean> {
+  async function send(): Promise<boolean> {
     try {
-      await ask(place, place.statements.probe())
+      await query(store, store.statements.checkConnection())
       return true
     } catch (error) {
-      if (failureAt('record', sqlStateOf(error)) === 'refused') return false
-      asked = undefined
+      if (classifyFailure('record', sqlStateOf(error)) === 'refused') return false
+      answer = undefined
       throw error
     }
   }
 
-  return {
-    read() {
-      asked ??= probe()
-      return asked
-    },
+  return () => {
+    answer ??= send()
+    return answer
   }
 }
 
 /** A key that this process is looking up or running. */
-interface Flight {
+interface InFlightRun {
   /** Resolves once it is known whether the handler runs. */
-  readonly opened: Promise<void>
+  readonly begun: Promise<void>
   isRunning: boolean
 }
 
-interface Flights {
+interface InFlightRuns {
   /** Whether a handler of the key is running, after a lookup in progress has ended. */
   isRunning(id: string): Promise<boolean>
-  /** Registers a flight of the key, unless another one is registered. */
-  takeOff(id: string): TakenOff
+  /** Registers a run of the key, unless another one is registered. */
+  start(id: string): StartedRun
 }
 
-interface TakenOff {
+interface StartedRun {
   /** Marks the handler as running: further requests with the key need no query. */
-  run(): void
-  /** Ends the flight. */
-  land(): void
+  markRunning(): void
+  finish(): void
 }
 
 /** Tracks the lookups and runs of this process, so that equal requests need no query. */
-export function createFlights(): Flights {
-  const flights = new Map<string, Flight>()
+export function createInFlightRuns(): InFlightRuns {
+  const runs = new Map<string, InFlightRun>()
 
   return {
     async isRunning(id) {
-      const flight = flights.get(id)
-      await flight?.opened
-      return flight?.isRunning === true
+      const inFlight = runs.get(id)
+      await inFlight?.begun
+      return inFlight?.isRunning === true
     },
-    takeOff(id) {
-      let open = (): void => {}
-      const opened = new Promise<void>((resolve) => {
-        open = resolve
+    start(id) {
+      let resolve = (): void => {}
+      const begun = new Promise<void>((resolveBegun) => {
+        resolve = resolveBegun
       })
-      const flight: Flight = { opened, isRunning: false }
-      if (!flights.has(id)) flights.set(id, flight)
+      const inFlight: InFlightRun = { begun, isRunning: false }
+      if (!runs.has(id)) runs.set(id, inFlight)
       return {
-        run() {
-          flight.isRunning = true
-          if (!flights.has(id)) flights.set(id, flight)
-          open()
+        markRunning() {
+          inFlight.isRunning = true
+          if (!runs.has(id)) runs.set(id, inFlight)
+          resolve()
         },
-        land() {
-          flight.isRunning = false
-          if (flights.get(id) === flight) flights.delete(id)
-          open()
+        finish() {
+          inFlight.isRunning = false
+          if (runs.get(id) === inFlight) runs.delete(id)
+          resolve()
         },
       }
     },

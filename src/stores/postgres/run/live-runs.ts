@@ -1,8 +1,10 @@
 import { wrongWiring } from '../../../base/decision/service-auth-error.js'
 import type { CoupledRequest } from '../../../idempotency/coupled/coupled-store.js'
 import { sqlStateOf } from '../sql-state.js'
-import { type RevocableHandle, revocableHandle } from '../transaction-proxy/transaction-proxy.js'
-import { isServerFailure } from './statement-failure.js'
+import {
+  type RevocableTransaction,
+  revocableTransaction,
+} from '../transaction-proxy/transaction-proxy.js'
 
 /** A token that a run used up inside its transaction. */
 export interface UsedToken {
@@ -16,10 +18,10 @@ export interface LiveRun<Tx> {
   readonly key: string
   readonly tx: Tx
   /** The transaction object for the handler. */
-  handle(): Tx
+  transaction(): Tx
   /** Resolves when the handler's calls on the transaction have been answered; from then on all calls fail. */
-  callsEnded(): Promise<void>
-  /** Makes everything that was made from the handle fail. */
+  endCalls(): Promise<void>
+  /** Makes the transaction object, and everything that was made from it, fail. */
   revoke(): void
   readonly usedTransaction: boolean
   /** Whether the writes of a refusal are kept. */
@@ -28,7 +30,7 @@ export interface LiveRun<Tx> {
   /** The last failure of a statement that the server caused. */
   readonly serverFailure: ServerFailure | undefined
   /** Records the error of a failed statement if the server caused it. */
-  noteFailure(error: unknown): void
+  recordFailure(error: unknown): void
 }
 
 /** A failure of a statement in a run's transaction that the server caused. */
@@ -38,11 +40,11 @@ export interface ServerFailure {
   isUndone: boolean
 }
 
-type Begun = Pick<CoupledRequest, 'requester' | 'key' | 'usedLate'>
+type BegunRequest = Pick<CoupledRequest, 'requester' | 'key' | 'usedLate'>
 
 /** The runs whose handlers have not answered yet. */
 export interface LiveRuns<Tx> {
-  begin({ requester, key, usedLate }: Begun, tx: Tx): LiveRun<Tx>
+  begin({ requester, key, usedLate }: BegunRequest, tx: Tx): LiveRun<Tx>
   /** Ends a run's handler: its later calls on the transaction are not sent. */
   end(requester: object): void
   /** @throws ServiceAuthError if the requester has no run, or has been answered. */
@@ -51,18 +53,18 @@ export interface LiveRuns<Tx> {
 
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
   // `end` removes each entry when its run ends.
-  const ofRequesters = new Map<object, { run: LiveRun<Tx>; stop(): void }>()
+  const entries = new Map<object, { run: LiveRun<Tx>; stop(): void }>()
 
   return {
     begin({ requester, key, usedLate }, tx) {
-      let revocable: RevocableHandle<Tx> | undefined
+      let revocable: RevocableTransaction<Tx> | undefined
       let serverFailure: ServerFailure | undefined
       let wasUsedLate = false
-      const noteFailure = (error: unknown): void => {
+      const recordFailure = (error: unknown): void => {
         if (isServerFailure(sqlStateOf(error))) serverFailure = { error, isUndone: false }
       }
       const observer = {
-        failed: noteFailure,
+        failed: recordFailure,
         succeeded() {
           if (serverFailure) serverFailure.isUndone = true
         },
@@ -74,12 +76,11 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
       const run: LiveRun<Tx> = {
         key,
         tx,
-        handle() {
-          const made = revocable ?? revocableHandle(tx, observer)
-          revocable = made
-          return made.handle
+        transaction() {
+          revocable ??= revocableTransaction(tx, observer)
+          return revocable.transaction
         },
-        async callsEnded() {
+        async endCalls() {
           await revocable?.ended()
           revocable?.revoke()
         },
@@ -92,21 +93,28 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         get serverFailure() {
           return serverFailure
         },
-        noteFailure,
+        recordFailure,
       }
-      ofRequesters.set(requester, { run, stop: () => revocable?.stop() })
+      entries.set(requester, { run, stop: () => revocable?.stop() })
       return run
     },
     end(requester) {
-      ofRequesters.get(requester)?.stop()
-      ofRequesters.delete(requester)
+      entries.get(requester)?.stop()
+      entries.delete(requester)
     },
     of(requester, by) {
-      const found = ofRequesters.get(requester)
-      if (found !== undefined) return found.run
+      const entry = entries.get(requester)
+      if (entry !== undefined) return entry.run
       throw wrongWiring(
         `${by} needs a request whose requireIdempotencyKey has this very store, and that has not been answered`,
       )
     },
   }
 }
+
+/**
+ * Whether a handler's statement failed because of the server, so that a retry may succeed: the server
+ * lacks a resource (class 53), is read-only (25006), or ended the connection (57P01 to 57P05).
+ */
+export const isServerFailure = (sqlState: string | undefined): boolean =>
+  sqlState !== undefined && /^(?:53...|25006|57P0[1-5])$/.test(sqlState)

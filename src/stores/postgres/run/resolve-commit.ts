@@ -1,142 +1,37 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Undone } from '../../../base/decision/idempotency-event.js'
 import type { CoupledFinding, CoupledOutcome } from '../../../idempotency/coupled/coupled-store.js'
-import { type RecordIds, tokenIds } from '../sql/record-ids.js'
-import { isEndedByHandler, type KeptRecord } from '../sql/statements.js'
+import type { RecordIds } from '../sql/record-ids.js'
+import type { StoredRecord } from '../sql/statements.js'
 import { sqlStateOf } from '../sql-state.js'
-import { ask, type Place } from '../store-context.js'
-import type { UsedToken } from './live-runs.js'
-import { findingOf, type KeptEnding } from './run-stage.js'
-import { type ClosingStage, failureAt } from './statement-failure.js'
-import type { Subject } from './transaction-attempt.js'
+import { query, type StoreContext } from '../store-context.js'
+import { findingOf, type RecordedEnding } from './run-stage.js'
 
-/** The result of writing a record outside the run's transaction. */
-export type KeptAlone = 'kept' | 'conflict' | 'failure'
-
-/** The outcome of a COMMIT, judged by the record that exists now. */
-export type Truth =
-  | { readonly type: 'committed' }
-  /** Another run's record exists. */
-  | { readonly type: 'overtaken'; readonly by: Exclude<CoupledFinding, { outcome: 'running' }> }
-  | { readonly type: 'nothing' }
-  | { readonly type: 'unknown' }
-
-const UNIQUE_VIOLATION = '23505'
-const LOCK_NOT_AVAILABLE = '55P03'
-/** Postgres's error for the id of a transaction that it has not begun yet. */
-const INVALID_PARAMETER_VALUE = '22023'
-const PAUSE_MS = 50
-
-/** Writes the record in a statement of its own. The first record wins. */
-export async function keepAlone<Tx>(
-  place: Place<Tx>,
-  ids: RecordIds,
-  kept: {
-    readonly result: Uint8Array | undefined
-    readonly retentionMs: number
-    readonly usedToken: boolean
-  },
-): Promise<KeptAlone> {
-  try {
-    await ask(place, place.statements.keepAlone(ids, kept))
-    return 'kept'
-  } catch (error) {
-    return sqlStateOf(error) === UNIQUE_VIOLATION ? 'conflict' : 'failure'
-  }
-}
-
-/** Records the tokens of a run that was rolled back. */
-export async function useUp<Tx>(place: Place<Tx>, tokens: readonly UsedToken[]): Promise<void> {
-  const { statements, limits, schema } = place
-  const uses = tokens.map(({ id, ttlMs }) =>
-    ask(place, statements.useUp(tokenIds(id, schema), { ttlMs, waitMs: limits.resolveMs })),
-  )
-  // A failure is ignored, as after a crash: without the database, nothing can be written.
-  await Promise.allSettled(uses)
-}
-
-async function look<Tx>(place: Place<Tx>, ids: RecordIds): Promise<KeptRecord | undefined> {
-  return place.statements.readLooked(await ask(place, place.statements.look(ids)))
-}
-
-/** A transaction that may have committed. */
-export interface Unheard {
+/** A transaction whose record or COMMIT failed, or got no reply. */
+export interface AttemptedCommit {
   readonly ids: RecordIds
-  readonly ending: KeptEnding
-  /** The transaction's id. */
-  readonly fence: number
-}
-
-/**
- * Finds out what a COMMIT without a reply did. Waits for the run's lock first, then looks for the
- * record in another statement, because a single one would look before it has the lock.
- */
-async function learn<Tx>(place: Place<Tx>, unheard: Unheard): Promise<Truth> {
-  const { acquireMs, resolveMs } = place.limits
-  const until = performance.now() + resolveMs
-  for (;;) {
-    const leftMs = Math.floor(until - performance.now())
-    if (leftMs <= 0) return { type: 'unknown' }
-    const bounds = { acquireMs: Math.min(acquireMs, leftMs), statementMs: leftMs }
-    try {
-      await ask(place, place.statements.awaitEnd(unheard.ids, { waitMs: leftMs }), bounds)
-      return await truthOf(place, unheard)
-    } catch (error) {
-      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { type: 'unknown' }
-      await delay(PAUSE_MS, undefined, { ref: false })
-    }
-  }
-}
-
-async function truthOf<Tx>(place: Place<Tx>, { ids, ending, fence }: Unheard): Promise<Truth> {
-  const record = await look(place, ids)
-  if (record === undefined) return { type: 'nothing' }
-  const isAsOurs = record.isSame && isEqual(record.result, ending.result)
-  // Another run may also have stored the same result, or none.
-  const isOurs = isAsOurs && !(await isRolledBack(place, fence))
-  return isOurs ? { type: 'committed' } : { type: 'overtaken', by: findingOf(record) }
-}
-
-/** Also `false` if the server does not know the transaction, as after a failover. */
-async function isRolledBack<Tx>(place: Place<Tx>, fence: number): Promise<boolean> {
-  const { statements } = place
-  try {
-    return statements.readFate(await ask(place, statements.fate(String(fence)))) === 'aborted'
-  } catch (error) {
-    if (sqlStateOf(error) === INVALID_PARAMETER_VALUE) return false
-    throw error
-  }
-}
-
-const isEqual = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
-  one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0
-
-/** A transaction that the store tried to commit. */
-interface Closing<Tx> extends Subject<Tx> {
-  readonly ending: KeptEnding
+  readonly ending: RecordedEnding
   /** The transaction's id. */
   readonly fence: number
   readonly usedTransaction: boolean
-  readonly usedToken: boolean
 }
 
-interface Failed {
-  readonly stage: ClosingStage
-  readonly error: unknown
-}
+/**
+ * The statement that failed: the one that writes the record, or one after which the transaction may have committed.
+ */
+export type CommitStep = 'record' | 'commit'
 
 /** Returns the outcome of a transaction whose record or COMMIT failed. */
-export async function failedClosing<Tx>(
-  place: Place<Tx>,
-  closing: Closing<Tx>,
-  { stage, error }: Failed,
+export async function resolveFailedCommit<Tx>(
+  store: StoreContext<Tx>,
+  commit: AttemptedCommit,
+  { step, error }: { readonly step: CommitStep; readonly error: unknown },
 ): Promise<CoupledOutcome> {
-  if (isEndedByHandler(error)) return uncoupled(place, closing)
   const sqlState = sqlStateOf(error)
   const state = sqlState === undefined ? {} : { sqlState }
-  switch (failureAt(stage, sqlState)) {
-    case 'overtaken':
-      return overtakenOr(place, closing, { outcome: 'commit_refused', cause: error, ...state })
+  switch (classifyFailure(step, sqlState)) {
+    case 'duplicate':
+      return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })
     case 'conflict':
       return { ...undone('conflict'), mayRetryNow: true, ...state }
     case 'unavailable':
@@ -144,61 +39,160 @@ export async function failedClosing<Tx>(
     case 'refused':
       return { outcome: 'commit_refused', cause: error, ...state }
     case 'unclear':
-      return { ...(await unheardCommit(place, closing)), ...state }
+      return { ...(await resolveUnansweredCommit(store, commit)), ...state }
   }
 }
 
-/** Returns the outcome of a transaction whose COMMIT got no reply. */
-export async function unheardCommit<Tx>(
-  place: Place<Tx>,
-  closing: Closing<Tx>,
-): Promise<CoupledOutcome> {
-  const truth = await learn(place, closing)
-  return outcomeBy(truth, closing)
+/**
+ * The result of a transaction that failed at its end.
+ *
+ * - `duplicate`: a row with this id exists; it may be the key's record.
+ * - `conflict`: the transaction lost against another one, and an immediate retry may succeed.
+ * - `unclear`: it is not known whether it committed.
+ * - `unavailable`: it did not commit, for a reason outside the transaction.
+ * - `refused`: it did not commit, and a retry will not either.
+ */
+export type CommitFailure = 'duplicate' | 'conflict' | 'unclear' | 'unavailable' | 'refused'
+
+const UNIQUE_VIOLATION = '23505'
+const CONFLICTS: ReadonlySet<string> = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '55P03', // lock_not_available
+])
+const UNAVAILABLE: ReadonlySet<string> = new Set([
+  '25006', // read_only_sql_transaction
+  '25P03', // idle_in_transaction_session_timeout
+  '25P04', // transaction_timeout
+])
+const INSUFFICIENT_RESOURCES = '53'
+/** The classes for the connection, operators, the system and Postgres itself: they say nothing about a COMMIT. */
+const SERVER_ERROR_CLASSES: ReadonlySet<string> = new Set(['08', '57', '58', 'XX'])
+
+/** Classifies a failure by the step and the SQLSTATE (Postgres, "PostgreSQL Error Codes"), if there is one. */
+export function classifyFailure(step: CommitStep, sqlState: string | undefined): CommitFailure {
+  const withoutReply = step === 'commit' ? 'unclear' : 'unavailable'
+  if (sqlState === undefined) return withoutReply
+  if (sqlState === UNIQUE_VIOLATION) return 'duplicate'
+  if (CONFLICTS.has(sqlState)) return 'conflict'
+  const errorClass = sqlState.slice(0, 2)
+  if (SERVER_ERROR_CLASSES.has(errorClass)) return withoutReply
+  if (errorClass === INSUFFICIENT_RESOURCES || UNAVAILABLE.has(sqlState)) return 'unavailable'
+  return 'refused'
 }
 
-function outcomeBy<Tx>(truth: Truth, { ending, usedTransaction }: Closing<Tx>): CoupledOutcome {
-  switch (truth.type) {
+/** Returns the outcome of a transaction whose COMMIT got no reply. */
+export async function resolveUnansweredCommit<Tx>(
+  store: StoreContext<Tx>,
+  commit: AttemptedCommit,
+): Promise<CoupledOutcome> {
+  const status = await resolveCommit(store, commit)
+  switch (status.type) {
     case 'committed':
-      return { outcome: 'committed', usedTransaction }
+      return { outcome: 'committed', usedTransaction: commit.usedTransaction }
     case 'overtaken':
-      // The caller still gets its refusal, because it is true that nothing was written.
-      if (ending.type === 'refuse') return { outcome: 'refusal_lost', to: 'conflict' }
-      return { outcome: 'overtaken', by: truth.by }
-    case 'nothing':
+      return overtaken(commit, status.by)
+    case 'not_committed':
       return undone('store_unavailable')
     case 'unknown':
       return undone('commit_unknown')
   }
 }
 
-const undone = (reason: Undone): CoupledOutcome & { readonly outcome: 'undone' } => ({
-  outcome: 'undone',
-  reason,
-  mayRetryNow: false,
-})
+/** The effect of a COMMIT, by the record that exists now. */
+type CommitStatus =
+  | { readonly type: 'committed' | 'not_committed' | 'unknown' }
+  /** Another run's record exists. */
+  | { readonly type: 'overtaken'; readonly by: RecordFinding }
+
+type RecordFinding = Exclude<CoupledFinding, { outcome: 'running' }>
+
+const LOCK_NOT_AVAILABLE = '55P03'
+const PAUSE_MS = 50
+
+/**
+ * Finds out whether a COMMIT without a reply took effect. Waits for the run's lock first, then looks for
+ * the record in another statement, because a single one would look before it has the lock.
+ */
+async function resolveCommit<Tx>(
+  store: StoreContext<Tx>,
+  commit: AttemptedCommit,
+): Promise<CommitStatus> {
+  const { acquireMs, resolveMs } = store.limits
+  const until = performance.now() + resolveMs
+  for (;;) {
+    const leftMs = Math.floor(until - performance.now())
+    if (leftMs <= 0) return { type: 'unknown' }
+    const limits = { acquireMs: Math.min(acquireMs, leftMs), statementMs: leftMs }
+    try {
+      await query(store, store.statements.awaitRun(commit.ids, { waitMs: leftMs }), limits)
+      return await commitStatus(store, commit)
+    } catch (error) {
+      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { type: 'unknown' }
+      await delay(PAUSE_MS, undefined, { ref: false })
+    }
+  }
+}
+
+async function commitStatus<Tx>(
+  store: StoreContext<Tx>,
+  { ids, ending, fence }: AttemptedCommit,
+): Promise<CommitStatus> {
+  const record = await findRecord(store, ids)
+  if (record === undefined) return { type: 'not_committed' }
+  const isEqual = record.isSame && isSameResult(record.result, ending.result)
+  // Another run may also have stored the same result, or none.
+  const isOwn = isEqual && !(await isRolledBack(store, fence))
+  return isOwn ? { type: 'committed' } : { type: 'overtaken', by: findingOf(record) }
+}
+
+const isSameResult = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
+  one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0
+
+/** Postgres's error for the id of a transaction that it has not begun yet. */
+const INVALID_PARAMETER_VALUE = '22023'
+
+/** Also `false` if the server does not know the transaction, as after a failover. */
+async function isRolledBack<Tx>(store: StoreContext<Tx>, fence: number): Promise<boolean> {
+  const { statements } = store
+  try {
+    const rows = await query(store, statements.transactionStatus(String(fence)))
+    return statements.readTransactionStatus(rows) === 'aborted'
+  } catch (error) {
+    if (sqlStateOf(error) === INVALID_PARAMETER_VALUE) return false
+    throw error
+  }
+}
+
+async function findRecord<Tx>(
+  store: StoreContext<Tx>,
+  ids: RecordIds,
+): Promise<StoredRecord | undefined> {
+  return store.statements.readRecord(await query(store, store.statements.findRecord(ids)))
+}
 
 /** Returns the outcome by the key's record after a unique violation; `otherwise` if another table had it. */
 async function overtakenOr<Tx>(
-  place: Place<Tx>,
-  closing: Closing<Tx>,
+  store: StoreContext<Tx>,
+  commit: AttemptedCommit,
   otherwise: CoupledOutcome,
 ): Promise<CoupledOutcome> {
   try {
-    const record = await look(place, closing.ids)
-    if (record === undefined) return otherwise
-    return outcomeBy({ type: 'overtaken', by: findingOf(record) }, closing)
+    const record = await findRecord(store, commit.ids)
+    return record === undefined ? otherwise : overtaken(commit, findingOf(record))
   } catch {
     return undone('store_unavailable')
   }
 }
 
-async function uncoupled<Tx>(
-  place: Place<Tx>,
-  { ids, request, ending, usedToken }: Closing<Tx>,
-): Promise<CoupledOutcome> {
-  const { result } = ending
-  const { retentionMs } = request
-  const kept = await keepAlone(place, ids, { result, retentionMs, usedToken })
-  return { outcome: 'uncoupled', isKept: kept === 'kept' }
-}
+/** After a refusal the caller still gets it, because it is true that nothing was written. */
+const overtaken = ({ ending }: AttemptedCommit, by: RecordFinding): CoupledOutcome =>
+  ending.type === 'refuse'
+    ? { outcome: 'refusal_lost', to: 'conflict' }
+    : { outcome: 'overtaken', by }
+
+const undone = (reason: Undone): CoupledOutcome & { readonly outcome: 'undone' } => ({
+  outcome: 'undone',
+  reason,
+  mayRetryNow: false,
+})

@@ -1,59 +1,65 @@
 import type { CoupledOutcome } from '../../../idempotency/coupled/coupled-store.js'
+import { tokenIds } from '../sql/record-ids.js'
+import { isEndedByHandler } from '../sql/statements.js'
 import { sqlStateOf } from '../sql-state.js'
-import type { Place } from '../store-context.js'
-import { failedClosing, keepAlone, unheardCommit, useUp } from './resolve-commit.js'
-import type { Attempted, Subject } from './transaction-attempt.js'
+import { query, type StoreContext } from '../store-context.js'
+import type { UsedToken } from './live-runs.js'
+import { resolveFailedCommit, resolveUnansweredCommit } from './resolve-commit.js'
+import type { AttemptResult, RunInput } from './transaction-attempt.js'
 
 /** Determines the outcome of a request, and stores the record or tokens that must survive a rollback. */
 export async function outcomeOf<Tx>(
-  place: Place<Tx>,
-  subject: Subject<Tx>,
-  attempted: Attempted,
+  store: StoreContext<Tx>,
+  input: RunInput<Tx>,
+  result: AttemptResult,
 ): Promise<CoupledOutcome> {
-  const outcome = await judge(place, subject, attempted)
-  const { usedTokens, settled, ended } = attempted
+  const outcome = await outcomeByStage(store, input, result)
+  const { usedTokens, settled, ended } = result
   // Only this proves that the transaction stored the tokens; a record found later may be another run's.
   if (settled === 'committed' || usedTokens.length === 0) return outcome
   // Until the transaction ends, it holds the tokens.
-  const used = ended.then(() => useUp(place, usedTokens))
-  if (settled !== undefined) await used
+  const consumed = ended.then(() => consumeAfterRollback(store, usedTokens))
+  if (settled !== undefined) await consumed
   return outcome
 }
 
-async function judge<Tx>(
-  place: Place<Tx>,
-  subject: Subject<Tx>,
-  attempted: Attempted,
+async function outcomeByStage<Tx>(
+  store: StoreContext<Tx>,
+  input: RunInput<Tx>,
+  result: AttemptResult,
 ): Promise<CoupledOutcome> {
-  const { life, settled, usedTransaction } = attempted
-  switch (life.at) {
-    case 'known':
-      return life.finding
-    case 'given_up':
-      return { outcome: 'undone', reason: life.reason, mayRetryNow: false }
-    case 'opening':
+  const { stage, settled, usedTransaction, fence = 0 } = result
+  switch (stage.name) {
+    case 'skipped':
+      return stage.finding
+    case 'timed_out':
+      return { outcome: 'undone', reason: stage.reason, mayRetryNow: false }
+    case 'beginning':
     case 'running':
     case 'failed':
       return unavailable(settled)
-    case 'undoing':
+    case 'rolling_back':
       assertRolledBack(settled)
-      return rolledBack(place, subject, attempted)
-    case 'recording':
+      return rolledBack(store, input, result)
+    case 'writing_record':
     case 'committing': {
-      if (life.at === 'recording') assertRolledBack(settled)
+      if (stage.name === 'writing_record') assertRolledBack(settled)
       if (settled === 'committed') return { outcome: 'committed', usedTransaction }
-      const usedToken = attempted.usedTokens.length > 0
-      const { fence = 0 } = attempted
-      const closing = { ...subject, ending: life.ending, fence, usedTransaction, usedToken }
-      if (settled === undefined) return unheardCommit(place, closing)
-      const stage = life.at === 'committing' ? 'commit' : 'record'
-      return failedClosing(place, closing, { stage, error: settled.error })
+      const { ending } = stage
+      const commit = { ids: input.ids, ending, fence, usedTransaction }
+      if (settled === undefined) return resolveUnansweredCommit(store, commit)
+      if (isEndedByHandler(settled.error)) {
+        const inserted = await insertRecord(store, input, recordOf(result, ending.result))
+        return { outcome: 'uncoupled', isKept: inserted === 'kept' }
+      }
+      const step = stage.name === 'committing' ? 'commit' : 'record'
+      return resolveFailedCommit(store, commit, { step, error: settled.error })
     }
   }
 }
 
 /** The outcome of a request that did nothing, because the database could not be queried. */
-export function unavailable(settled: Attempted['settled']): CoupledOutcome {
+export function unavailable(settled: AttemptResult['settled']): CoupledOutcome {
   if (settled === 'committed') {
     throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
   }
@@ -66,7 +72,7 @@ export function unavailable(settled: Attempted['settled']): CoupledOutcome {
   }
 }
 
-function assertRolledBack(settled: Attempted['settled']): void {
+function assertRolledBack(settled: AttemptResult['settled']): void {
   if (settled !== 'committed') return
   throw new TypeError(
     'TransactionRunner.transaction must resolve only when it has committed its work',
@@ -75,19 +81,54 @@ function assertRolledBack(settled: Attempted['settled']): void {
 
 /** The handler's writes were rolled back. A refusal is still stored, by a statement of its own. */
 async function rolledBack<Tx>(
-  place: Place<Tx>,
-  { request, ids }: Subject<Tx>,
-  { life, usedTokens, isUncoupled }: Attempted,
+  store: StoreContext<Tx>,
+  input: RunInput<Tx>,
+  result: AttemptResult,
 ): Promise<CoupledOutcome> {
-  if (life.at !== 'undoing') return { outcome: 'rolled_back' }
-  const { ending } = life
+  const { stage, isUncoupled } = result
+  if (stage.name !== 'rolling_back') return { outcome: 'rolled_back' }
+  const { ending } = stage
   if (ending.type === 'roll_back' && !isUncoupled) return { outcome: 'rolled_back' }
-  const kept = await keepAlone(place, ids, {
-    // A record without a result prevents a retry, which would repeat writes that the handler committed.
-    result: ending.type === 'roll_back' ? undefined : ending.result,
-    retentionMs: request.retentionMs,
-    usedToken: usedTokens.length > 0,
-  })
-  if (isUncoupled) return { outcome: 'uncoupled', isKept: kept === 'kept' }
-  return kept === 'kept' ? { outcome: 'refusal_kept' } : { outcome: 'refusal_lost', to: kept }
+  // A record without an answer prevents a retry, which would repeat writes that the handler committed.
+  const answer = ending.type === 'roll_back' ? undefined : ending.result
+  const inserted = await insertRecord(store, input, recordOf(result, answer))
+  if (isUncoupled) return { outcome: 'uncoupled', isKept: inserted === 'kept' }
+  return inserted === 'kept'
+    ? { outcome: 'refusal_kept' }
+    : { outcome: 'refusal_lost', to: inserted }
+}
+
+const UNIQUE_VIOLATION = '23505'
+
+const recordOf = ({ usedTokens }: AttemptResult, result: Uint8Array | undefined) => ({
+  result,
+  usedToken: usedTokens.length > 0,
+})
+
+/** Writes the record in a statement of its own. The first record wins. */
+async function insertRecord<Tx>(
+  store: StoreContext<Tx>,
+  { ids, request: { retentionMs } }: RunInput<Tx>,
+  record: ReturnType<typeof recordOf>,
+): Promise<'kept' | 'conflict' | 'failure'> {
+  try {
+    await query(store, store.statements.insertRecordSeparately(ids, { ...record, retentionMs }))
+    return 'kept'
+  } catch (error) {
+    return sqlStateOf(error) === UNIQUE_VIOLATION ? 'conflict' : 'failure'
+  }
+}
+
+/** Records the tokens of a run that was rolled back. */
+async function consumeAfterRollback<Tx>(
+  store: StoreContext<Tx>,
+  tokens: readonly UsedToken[],
+): Promise<void> {
+  const { statements, limits, schema } = store
+  const waitMs = limits.resolveMs
+  const consumed = tokens.map(({ id, ttlMs }) =>
+    query(store, statements.consumeAfterRollback(tokenIds(id, schema), { ttlMs, waitMs })),
+  )
+  // A failure is ignored, as after a crash: without the database, nothing can be written.
+  await Promise.allSettled(consumed)
 }

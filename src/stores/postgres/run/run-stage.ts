@@ -1,91 +1,146 @@
 import type { CoupledEnding, CoupledFinding } from '../../../idempotency/coupled/coupled-store.js'
-import type { KeptRecord, Opened } from '../sql/statements.js'
+import type { BeginResult, StoredRecord } from '../sql/statements.js'
 
 /**
  * The stage of a run.
  *
- * - `opening`: it is not known yet whether the handler may run.
- * - `known`: the handler may not run, because of `finding`.
+ * - `beginning`: it is not known yet whether the handler may run.
+ * - `skipped`: the handler may not run, because of `finding`.
  * - `running`: the handler is running.
- * - `undoing`: the handler has answered, and its writes are rolled back.
- * - `recording`: the handler has answered, and its record is being written.
+ * - `rolling_back`: the handler has answered, and its writes are rolled back.
+ * - `writing_record`: the handler has answered, and its record is being written.
  * - `committing`: COMMIT may have been sent; without a reply, its outcome is unknown.
  * - `failed`: the handler has answered, but the server failed; the run rolls back.
- * - `given_up`: the run took too long; nothing of it will be committed.
+ * - `timed_out`: the run took too long; nothing of it will be committed.
  */
-export type Life =
-  | { readonly at: 'opening' }
-  | { readonly at: 'known'; readonly finding: CoupledFinding }
-  | { readonly at: 'running' }
-  | { readonly at: 'undoing'; readonly ending: CoupledEnding }
-  | { readonly at: 'recording'; readonly ending: KeptEnding }
-  | { readonly at: 'committing'; readonly ending: KeptEnding }
-  | { readonly at: 'failed' }
-  | { readonly at: 'given_up'; readonly reason: 'store_unavailable' | 'timed_out' }
+export type RunStage =
+  | { readonly name: 'beginning' }
+  | { readonly name: 'skipped'; readonly finding: CoupledFinding }
+  | { readonly name: 'running' }
+  | { readonly name: 'rolling_back'; readonly ending: CoupledEnding }
+  | { readonly name: 'writing_record'; readonly ending: RecordedEnding }
+  | { readonly name: 'committing'; readonly ending: RecordedEnding }
+  | { readonly name: 'failed' }
+  | { readonly name: 'timed_out'; readonly reason: 'store_unavailable' | 'timed_out' }
 
 /** An ending whose answer can be committed with the handler's writes. */
-export type KeptEnding = Exclude<CoupledEnding, { readonly type: 'roll_back' }>
+export type RecordedEnding = Exclude<CoupledEnding, { readonly type: 'roll_back' }>
 
 /**
- * - `opened`: the lock was tried, and the record was looked for.
+ * - `begun`: the lock was tried, and the record was looked for.
  * - `answered`: the handler has answered. `keepsWrites`: its writes are kept even if it refuses.
- * - `failed`: the handler's answer does not count, because the server failed.
- * - `commits`: from here on the transaction may commit.
- * - `struck`: the time limit was reached.
+ * - `server_failed`: the handler's answer does not count.
+ * - `commit`: from here on the transaction may commit.
+ * - `timeout`: the time limit was reached.
  */
-export type LifeEvent =
-  | { readonly type: 'opened'; readonly opened: Opened }
+export type StageEvent =
+  | { readonly type: 'begun'; readonly result: BeginResult }
   | { readonly type: 'answered'; readonly ending: CoupledEnding; readonly keepsWrites: boolean }
-  | { readonly type: 'failed' }
-  | { readonly type: 'commits' }
-  | { readonly type: 'struck' }
+  | { readonly type: 'server_failed' }
+  | { readonly type: 'commit' }
+  | { readonly type: 'timeout' }
 
 /** Returns the stage after an event. An event that does not fit the stage changes nothing. */
-export function advance(life: Life, event: LifeEvent): Life {
+export function nextStage(stage: RunStage, event: StageEvent): RunStage {
   switch (event.type) {
-    case 'opened':
-      return life.at === 'opening' ? afterOpening(event.opened) : life
+    case 'begun':
+      return stage.name === 'beginning' ? afterBegin(event.result) : stage
     case 'answered':
-      return life.at === 'running' ? afterAnswer(event.ending, event.keepsWrites) : life
-    case 'failed':
-      return life.at === 'recording' || life.at === 'undoing' ? { at: 'failed' } : life
-    case 'commits':
-      return life.at === 'recording' ? { at: 'committing', ending: life.ending } : life
-    case 'struck':
-      return afterStrike(life)
+      return stage.name === 'running' ? afterAnswer(event.ending, event.keepsWrites) : stage
+    case 'server_failed':
+      return stage.name === 'writing_record' || stage.name === 'rolling_back'
+        ? { name: 'failed' }
+        : stage
+    case 'commit':
+      return stage.name === 'writing_record' ? { name: 'committing', ending: stage.ending } : stage
+    case 'timeout':
+      return afterTimeout(stage)
   }
 }
 
-/** A record takes precedence over the lock: of many simultaneous replays, all but one find it taken. */
-function afterOpening({ lock, record }: Opened): Life {
-  if (record !== undefined) return { at: 'known', finding: findingOf(record) }
-  return lock === 'running' ? { at: 'known', finding: { outcome: 'running' } } : { at: 'running' }
+/** A record takes precedence over the lock: of many simultaneous replays, only one gets the lock. */
+function afterBegin({ lock, record }: BeginResult): RunStage {
+  if (record !== undefined) return { name: 'skipped', finding: findingOf(record) }
+  if (lock === 'running') return { name: 'skipped', finding: { outcome: 'running' } }
+  return { name: 'running' }
 }
 
 export function findingOf({
   isSame,
   result,
   usedToken,
-}: KeptRecord): Exclude<CoupledFinding, { outcome: 'running' }> {
+}: StoredRecord): Exclude<CoupledFinding, { outcome: 'running' }> {
   if (!isSame) return { outcome: 'mismatch' }
   if (result === undefined) return { outcome: 'result_not_stored' }
   return { outcome: 'finished', result, usedToken }
 }
 
-function afterAnswer(ending: CoupledEnding, keepsWrites: boolean): Life {
-  if (ending.type === 'roll_back') return { at: 'undoing', ending }
+function afterAnswer(ending: CoupledEnding, keepsWrites: boolean): RunStage {
+  if (ending.type === 'roll_back') return { name: 'rolling_back', ending }
   const isCommitted = ending.type === 'commit' || keepsWrites
-  return isCommitted ? { at: 'recording', ending } : { at: 'undoing', ending }
+  return isCommitted ? { name: 'writing_record', ending } : { name: 'rolling_back', ending }
 }
 
-function afterStrike(life: Life): Life {
-  switch (life.at) {
-    case 'opening':
-      return { at: 'given_up', reason: 'store_unavailable' }
+function afterTimeout(stage: RunStage): RunStage {
+  switch (stage.name) {
+    case 'beginning':
+      return { name: 'timed_out', reason: 'store_unavailable' }
     case 'running':
-    case 'recording':
-      return { at: 'given_up', reason: 'timed_out' }
+    case 'writing_record':
+      return { name: 'timed_out', reason: 'timed_out' }
     default:
-      return life
+      return stage
+  }
+}
+
+/** The stage of a run, and its timer. */
+export interface RunControl {
+  readonly stage: RunStage
+  /** Aborts when the run times out. */
+  readonly signal: AbortSignal
+  dispatch(event: StageEvent): void
+  /** Restarts the timer: the stage may take `ms`. It does not keep the process alive. */
+  startTimer(ms: number): void
+  /** Rejects if the timer ends first. */
+  inTime<T>(work: Promise<T>): Promise<T>
+  stopTimer(): void
+}
+
+export function createRunControl(): RunControl {
+  let stage: RunStage = { name: 'beginning' }
+  let controller: AbortController | undefined
+  let timer: NodeJS.Timeout | undefined
+  let reject: (reason: Error) => void
+  const timeout = new Promise<never>((_resolve, rejectTimeout) => {
+    reject = rejectTimeout
+  })
+  timeout.catch(() => {})
+
+  function dispatch(event: StageEvent): void {
+    stage = nextStage(stage, event)
+    if (stage.name === 'timed_out') controller?.abort()
+  }
+
+  return {
+    get stage() {
+      return stage
+    },
+    // Created lazily, because few handlers use it.
+    get signal() {
+      controller ??= new AbortController()
+      if (stage.name === 'timed_out') controller.abort()
+      return controller.signal
+    },
+    dispatch,
+    startTimer(ms) {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        dispatch({ type: 'timeout' })
+        reject(new Error('timed out'))
+      }, ms)
+      timer.unref()
+    },
+    inTime: (work) => Promise.race([work, timeout]),
+    stopTimer: () => clearTimeout(timer),
   }
 }

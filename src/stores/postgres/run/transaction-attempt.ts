@@ -5,19 +5,18 @@ import type {
   CoupledStore,
 } from '../../../idempotency/coupled/coupled-store.js'
 import type { RecordIds } from '../sql/record-ids.js'
-import type { Place } from '../store-context.js'
-import { fenceOf, open } from './begin-transaction.js'
+import type { BeginResult } from '../sql/statements.js'
+import type { StoreContext } from '../store-context.js'
 import type { LiveRun, LiveRuns, UsedToken } from './live-runs.js'
-import { createLifeline, type Lifeline } from './run-control.js'
-import type { Life } from './run-stage.js'
-import { serverFault, stateOf } from './transaction-state.js'
+import { createRunControl, type RunControl, type RunStage } from './run-stage.js'
+import { findFailure } from './transaction-state.js'
 
 /** A request and its handler, with the data that a run needs. */
-export interface Subject<Tx> {
+export interface RunInput<Tx> {
   readonly request: CoupledRequest
   readonly ids: RecordIds
   readonly work: Parameters<CoupledStore['run']>[1]
-  readonly live: LiveRuns<Tx>
+  readonly liveRuns: LiveRuns<Tx>
   /** Whether the server checks during a statement that its client is still connected. */
   readonly checksConnection: boolean
   /** Called when the handler begins. */
@@ -25,9 +24,9 @@ export interface Subject<Tx> {
 }
 
 /** The result of one transaction. */
-export interface Attempted {
+export interface AttemptResult {
   /** The stage that the run reached. */
-  readonly life: Life
+  readonly stage: RunStage
   /** `undefined` if the transaction did not settle in time. */
   readonly settled: { readonly error: unknown } | 'committed' | undefined
   /** The id of the transaction, once the handler has begun. */
@@ -41,171 +40,180 @@ export interface Attempted {
 }
 
 /** The state of a transaction in progress. */
-interface Going<Tx> {
-  readonly place: Place<Tx>
-  readonly subject: Subject<Tx>
-  readonly lifeline: Lifeline
+interface AttemptContext<Tx> {
+  readonly store: StoreContext<Tx>
+  readonly input: RunInput<Tx>
+  readonly control: RunControl
   /** Whether the client has called back; it may do so once. */
-  isEntered: boolean
+  isCalled: boolean
   /** Whether that callback has settled. */
-  isLeft: boolean
+  isSettled: boolean
   fence: number | undefined
   run: LiveRun<Tx> | undefined
   isUncoupled: boolean
   /** The error that `work` rejected with. */
-  fault: { readonly error: unknown } | undefined
+  workError: { readonly error: unknown } | undefined
 }
 
 /** Thrown inside a transaction to roll it back. */
-class Undo extends Error {
-  override readonly name = 'Undo'
+class Rollback extends Error {
+  override readonly name = 'Rollback'
 }
 
 /** A shared instance, because a stack trace for each replay would cost more than it is worth. */
-const UNDO = new Undo()
+const ROLLBACK = new Rollback()
 
 /**
- * Runs one transaction: looks whether the handler may run, runs it, and writes the record.
+ * The server's time limit is later than the store's, because a connection that the server ends during a
+ * rollback may return to the pool as a good one.
+ */
+const SERVER_GRACE_MS = 500
+
+/**
+ * Runs one transaction: acquires it, looks whether the handler may run, runs it, and writes the record.
  *
  * @throws the rejection of `work`, which is a fault of this package.
  */
-export async function attempt<Tx>(place: Place<Tx>, subject: Subject<Tx>): Promise<Attempted> {
-  const { acquireMs, transactionMs, resolveMs, isolation } = place.limits
-  const lifeline = createLifeline()
-  const going: Going<Tx> = {
-    place,
-    subject,
-    lifeline,
-    isEntered: false,
-    isLeft: false,
+export async function attemptTransaction<Tx>(
+  store: StoreContext<Tx>,
+  input: RunInput<Tx>,
+): Promise<AttemptResult> {
+  const { acquireMs, transactionMs, resolveMs, isolation } = store.limits
+  const control = createRunControl()
+  const context: AttemptContext<Tx> = {
+    store,
+    input,
+    control,
+    isCalled: false,
+    isSettled: false,
     fence: undefined,
     run: undefined,
     isUncoupled: false,
-    fault: undefined,
+    workError: undefined,
   }
-  lifeline.limit(acquireMs + resolveMs)
+  control.startTimer(acquireMs + resolveMs)
   // A client may call it in the async context of the code that freed the connection.
-  const inside = AsyncResource.bind(
+  const inTransaction = AsyncResource.bind(
     (tx: Tx) =>
-      proceed(going, tx).finally(() => {
-        going.isLeft = true
+      runInTransaction(context, tx).finally(() => {
+        context.isSettled = true
       }),
     'express-service-auth:run',
   )
   // Async, so that a runner that throws synchronously fails like one that rejects.
   const transact = async () =>
-    place.runner.transaction(inside, { acquireMs, transactionMs, isolation })
-  const settling: Promise<Attempted['settled']> = transact().then(
+    store.runner.transaction(inTransaction, { acquireMs, transactionMs, isolation })
+  const settling: Promise<AttemptResult['settled']> = transact().then(
     () => 'committed',
     (error: unknown) => ({ error }),
   )
-  const settled = await lifeline.within(settling).catch(() => undefined)
-  // A client that lost its connection may reject before `inside` has settled.
-  if (typeof settled === 'object' && !going.isLeft) lifeline.happen({ type: 'failed' })
-  const { life } = lifeline
+  const settled = await control.inTime(settling).catch(() => undefined)
+  // A client that lost its connection may reject before `inTransaction` has settled.
+  if (typeof settled === 'object' && !context.isSettled) control.dispatch({ type: 'server_failed' })
+  const { stage } = control
   // A client may give up a transaction while its handler is still running.
-  lifeline.happen({ type: 'struck' })
-  lifeline.end()
-  subject.live.end(subject.request.requester)
-  const { fault, fence, run } = going
+  control.dispatch({ type: 'timeout' })
+  control.stopTimer()
+  input.liveRuns.end(input.request.requester)
+  const { workError, fence, run, isUncoupled } = context
   run?.revoke()
-  if (fault !== undefined) throw fault.error
+  if (workError !== undefined) throw workError.error
   return {
-    life,
+    stage,
     settled,
     fence,
     usedTransaction: run?.usedTransaction === true,
     usedTokens: run?.usedTokens ?? [],
-    isUncoupled: going.isUncoupled,
+    isUncoupled,
     ended: settling.then(() => {}),
   }
 }
 
-async function proceed<Tx>(going: Going<Tx>, tx: Tx): Promise<void> {
-  const { place, subject, lifeline } = going
-  if (going.isEntered || lifeline.life.at !== 'opening') throw UNDO
-  going.isEntered = true
-  const opened = await lifeline.within(open(place, subject, tx))
-  lifeline.happen({ type: 'opened', opened })
-  assertAt(lifeline, 'running')
-  const fence = fenceOf(opened)
-  lifeline.limit(place.limits.transactionMs)
-  const { request, live } = subject
-  const run = live.begin(request, tx)
-  going.run = run
-  going.fence = fence
-  subject.onRun()
-  const ending = await lifeline.within(handle(going, fence))
-  lifeline.happen({ type: 'answered', ending, keepsWrites: run.keepsWrites })
-  await lookAtTransaction(going, tx, fence)
-  await record(going, tx, fence)
+async function runInTransaction<Tx>(context: AttemptContext<Tx>, tx: Tx): Promise<void> {
+  const { store, input, control } = context
+  if (context.isCalled || control.stage.name !== 'beginning') throw ROLLBACK
+  context.isCalled = true
+  const result = await control.inTime(begin(store, input, tx))
+  control.dispatch({ type: 'begun', result })
+  assertStage(control, 'running')
+  const fence = fenceOf(result)
+  control.startTimer(store.limits.transactionMs)
+  const run = input.liveRuns.begin(input.request, tx)
+  context.run = run
+  context.fence = fence
+  input.onRun()
+  const ending = await control.inTime(runHandler(context, fence))
+  control.dispatch({ type: 'answered', ending, keepsWrites: run.keepsWrites })
+  const failure = await findFailure(store, { run, fence, stage: control.stage })
+  if (failure?.type === 'ended') context.isUncoupled = true
+  if (failure?.type === 'server_failed') control.dispatch({ type: 'server_failed' })
+  if (failure !== undefined) throw failure.error
+  await writeRecord(context, tx, fence)
 }
 
-/**
- * Checks the transaction before a rollback, because writes that a handler committed itself are kept, and
- * after a failure of the server, which the handler may have answered with any status.
- *
- * @throws the error with which the server failed, or which shows that the transaction has ended.
- */
-async function lookAtTransaction<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void> {
-  const { place, lifeline, run } = going
-  const { life } = lifeline
-  const failure = run?.serverFailure
-  const isUndone = life.at === 'undoing' && run?.usedTransaction === true
-  if (!isUndone && failure === undefined) return
-  const state = await stateOf(place, tx, fence)
-  if (state.is === 'ended') {
-    going.isUncoupled = true
-    if (life.at === 'recording') throw state.error
-    return
+/** Sets the limits of the transaction, tries the lock and looks for the record, in this order. */
+async function begin<Tx>(
+  { runner, statements, limits }: StoreContext<Tx>,
+  { ids, checksConnection }: RunInput<Tx>,
+  tx: Tx,
+): Promise<BeginResult> {
+  const options = { transactionMs: limits.transactionMs + SERVER_GRACE_MS, checksConnection }
+  const statement = statements.begin(ids, options)
+  if (runner.batch === undefined) {
+    return statements.readBeginResult(await runner.query(tx, statement.text, statement.values))
   }
-  const fault = serverFault({ life, state, failure })
-  if (fault === undefined) return
-  lifeline.happen({ type: 'failed' })
-  throw fault.error
+  // A client with `batch` can send the statement together with its `begin`.
+  const [rows = []] = await runner.batch(tx, [statement])
+  return statements.readBeginResult(rows)
 }
 
-async function handle<Tx>(going: Going<Tx>, fence: number): Promise<CoupledEnding> {
-  const { subject, lifeline } = going
-  const { request, live, work } = subject
+/** @throws TypeError if the id of the transaction is not a safe integer. */
+function fenceOf(begun: BeginResult): number {
+  const fence = begun.lock === 'taken' ? Number(begun.fence) : Number.NaN
+  if (Number.isSafeInteger(fence)) return fence
+  throw new TypeError('the id of a transaction must be a safe integer')
+}
+
+async function runHandler<Tx>(context: AttemptContext<Tx>, fence: number): Promise<CoupledEnding> {
+  const { input, control } = context
   try {
-    const ending = await work({
+    const ending = await input.work({
       fence,
       get signal() {
-        return lifeline.signal
+        return control.signal
       },
-      answered: () => live.end(request.requester),
+      answered: () => input.liveRuns.end(input.request.requester),
     })
     // Calls that the handler did not await must not continue in the next request's transaction.
-    await going.run?.callsEnded()
+    await context.run?.endCalls()
     return ending
   } catch (error) {
-    going.fault = { error }
-    throw UNDO
+    context.workError = { error }
+    throw ROLLBACK
   }
 }
 
-async function record<Tx>(going: Going<Tx>, tx: Tx, fence: number): Promise<void> {
-  const { place, subject, lifeline, run } = going
-  const { runner, statements } = place
-  const { life } = lifeline
-  if (life.at !== 'recording') throw UNDO
-  const keep = statements.keep(subject.ids, {
+async function writeRecord<Tx>(context: AttemptContext<Tx>, tx: Tx, fence: number): Promise<void> {
+  const { store, input, control, run } = context
+  const { runner, statements } = store
+  const { stage } = control
+  if (stage.name !== 'writing_record') throw ROLLBACK
+  const insert = statements.insertRecord(input.ids, {
     fence: String(fence),
-    result: life.ending.result,
-    retentionMs: subject.request.retentionMs,
+    result: stage.ending.result,
+    retentionMs: input.request.retentionMs,
     usedToken: run !== undefined && run.usedTokens.length > 0,
   })
   if (runner.commitWith === undefined) {
-    await lifeline.within(runner.query(tx, keep.text, keep.values))
+    await control.inTime(runner.query(tx, insert.text, insert.values))
   }
-  lifeline.happen({ type: 'commits' })
-  assertAt(lifeline, 'committing')
-  // Does not use `lifeline.within`, because the transaction may have committed.
-  if (runner.commitWith !== undefined) await runner.commitWith(tx, [keep])
+  control.dispatch({ type: 'commit' })
+  assertStage(control, 'committing')
+  // Without a time limit, because the transaction may have committed.
+  if (runner.commitWith !== undefined) await runner.commitWith(tx, [insert])
 }
 
-/** Throws, so that the transaction rolls back, unless the run is at `stage`. */
-function assertAt({ life }: Lifeline, stage: Life['at']): void {
-  if (life.at !== stage) throw UNDO
+/** Throws, so that the transaction rolls back, unless the run is at the stage. */
+function assertStage({ stage }: RunControl, name: RunStage['name']): void {
+  if (stage.name !== name) throw ROLLBACK
 }

@@ -1,20 +1,59 @@
-import { noAnswer, within } from '../deadline.js'
+import { withDeadline } from '../../../base/deadline.js'
+import { noAnswer } from '../deadline.js'
 import { isEndedByHandler } from '../sql/statements.js'
 import { sqlStateOf } from '../sql-state.js'
-import type { Place } from '../store-context.js'
-import type { ServerFailure } from './live-runs.js'
-import type { Life } from './run-stage.js'
-import { failureAt } from './statement-failure.js'
+import type { StoreContext } from '../store-context.js'
+import type { LiveRun } from './live-runs.js'
+import { classifyFailure } from './resolve-commit.js'
+import type { RunStage } from './run-stage.js'
+
+/** A run whose handler has answered. */
+interface AnsweredRun<Tx> {
+  readonly run: LiveRun<Tx>
+  /** The id of the run's transaction. */
+  readonly fence: number
+  readonly stage: RunStage
+}
 
 /**
- * The state of a run's transaction after its handler has answered.
+ * A transaction in which the answer cannot be committed.
  *
  * - `ended`: the run's transaction is no longer open, so its handler ended it.
+ * - `server_failed`: the connection was lost, or the server failed a statement whose error the handler
+ *   passed on, or swallowed without a rollback to a savepoint.
+ */
+export interface TransactionFailure {
+  readonly type: 'ended' | 'server_failed'
+  readonly error: unknown
+}
+
+/**
+ * Checks the transaction before a rollback, because writes that a handler committed itself are kept, and
+ * after a failure of the server, which the handler may have answered with any status.
+ */
+export async function findFailure<Tx>(
+  store: StoreContext<Tx>,
+  answered: AnsweredRun<Tx>,
+): Promise<TransactionFailure | undefined> {
+  const { run, stage } = answered
+  const { serverFailure } = run
+  const isRolledBack = stage.name === 'rolling_back' && run.usedTransaction
+  if (!isRolledBack && serverFailure === undefined) return undefined
+  const state = await stateOf(store, answered)
+  if (state.is === 'ended') return { type: 'ended', error: state.error }
+  if (state.is === 'lost') return { type: 'server_failed', error: (serverFailure ?? state).error }
+  const isPassedOn = stage.name === 'rolling_back' && stage.ending.type === 'roll_back'
+  const counts = state.is === 'aborted' || (isPassedOn && serverFailure?.isUndone === false)
+  return serverFailure && counts ? { type: 'server_failed', error: serverFailure.error } : undefined
+}
+
+/**
+ * - `ended`: the run's transaction is no longer open.
  * - `aborted`: a statement failed; only a rollback is possible.
  * - `lost`: the connection or its server is not available.
  * - `unknown`: the server did not answer in time, or with another error.
  */
-export type TransactionState =
+type TransactionState =
   | { readonly is: 'open' | 'aborted' | 'unknown' }
   | { readonly is: 'ended' | 'lost'; readonly error: unknown }
 
@@ -22,43 +61,21 @@ const STATE_MS = 500
 const IN_FAILED_TRANSACTION = '25P02'
 
 /** Queries the state. The handler's calls have ended, so only a lost connection is slow to answer. */
-export async function stateOf<Tx>(
-  { runner, statements }: Place<Tx>,
-  tx: Tx,
-  fence: number,
+async function stateOf<Tx>(
+  { runner, statements }: StoreContext<Tx>,
+  { run, fence }: AnsweredRun<Tx>,
 ): Promise<TransactionState> {
-  const { text, values } = statements.assertIn(String(fence))
+  const { text, values } = statements.assertInTransaction(String(fence))
   const timeout = noAnswer(STATE_MS)
+  const limit = { timeoutMs: STATE_MS, timeoutError: () => timeout }
   try {
-    await within(STATE_MS, runner.query(tx, text, values), { tooLate: () => timeout })
+    await withDeadline(limit, runner.query(run.tx, text, values))
     return { is: 'open' }
   } catch (error) {
     if (isEndedByHandler(error)) return { is: 'ended', error }
     const sqlState = sqlStateOf(error)
     if (sqlState === IN_FAILED_TRANSACTION) return { is: 'aborted' }
-    const isLost = error !== timeout && failureAt('record', sqlState) === 'unavailable'
+    const isLost = error !== timeout && classifyFailure('record', sqlState) === 'unavailable'
     return isLost ? { is: 'lost', error } : { is: 'unknown' }
   }
-}
-
-interface Answered {
-  readonly life: Life
-  readonly state: TransactionState
-  /** The last failure of the handler's statements that the server caused. */
-  readonly failure: ServerFailure | undefined
-}
-
-/**
- * Returns why the handler's answer does not count: the connection was lost, or the server failed a
- * statement whose error the handler passed on, or swallowed without a rollback to a savepoint.
- */
-export function serverFault({
-  life,
-  state,
-  failure,
-}: Answered): { readonly error: unknown } | undefined {
-  if (state.is === 'lost') return failure ?? state
-  if (state.is === 'aborted') return failure
-  const isPassedOn = life.at === 'undoing' && life.ending.type === 'roll_back'
-  return isPassedOn && failure?.isUndone === false ? failure : undefined
 }

@@ -2,23 +2,23 @@ import type { Row, Statement } from '../runner.js'
 import { bytesLiteral, lockLiteral, quotedSchema, settingLiteral, uuidLiteral } from './literals.js'
 import { onlyRow, textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
-import { type KeptRecord, readRecord } from './record-statements.js'
+import { parseRecord, type StoredRecord } from './record-statements.js'
 
 /** The result of opening a transaction. A record takes precedence over the lock. */
-export type Opened =
+export type BeginResult =
   | {
       readonly lock: 'taken'
       /** The transaction's id. */
       readonly fence: string
-      readonly record: KeptRecord | undefined
+      readonly record: StoredRecord | undefined
     }
   | {
       /** Another run of the key has the lock. */
       readonly lock: 'running'
-      readonly record: KeptRecord | undefined
+      readonly record: StoredRecord | undefined
     }
 
-export interface Opening {
+export interface BeginOptions {
   /** The time limit of a statement, and of an idle transaction. */
   readonly transactionMs: number
   /** Whether the server checks during a statement that the client is still connected; see `probe`. */
@@ -26,31 +26,31 @@ export interface Opening {
 }
 
 /** The statements that open a run's transaction or wait for its end. */
-export interface OpeningStatements {
+export interface BeginStatements {
   /**
    * Sets the limits, tries the lock and looks for the record, in one call of the function `begin_run`.
    * The function uses three statements, because each sees the commits from before it began: a statement
    * that both locked and looked would see the state from before it had the lock. A function keeps its
    * plans, while statements without names are planned again for each request.
    */
-  open(ids: RecordIds, opening: Opening): Statement
-  readOpened(rows: readonly Row[]): Opened
+  begin(ids: RecordIds, opening: BeginOptions): Statement
+  readBeginResult(rows: readonly Row[]): BeginResult
   /**
    * Waits until no run has the key; outside a transaction, so that the lock is free again immediately.
    * Fails with 55P03 after `waitMs`.
    */
-  awaitEnd(ids: RecordIds, options: { readonly waitMs: number }): Statement
+  awaitRun(ids: RecordIds, options: { readonly waitMs: number }): Statement
   /** Runs outside a transaction. Fails if the server cannot check for disconnected clients. */
-  probe(): Statement
+  checkConnection(): Statement
 }
 
 /** How often the server checks during a statement that the client is still connected. */
 const CONNECTION_CHECK_MS = 500
 
-export function createOpeningStatements(schema: string): OpeningStatements {
+export function createBeginStatements(schema: string): BeginStatements {
   const call = `select ${quotedSchema(schema)}.begin_run(`
   return {
-    open: (ids, { transactionMs, checksConnection }) => ({
+    begin: (ids, { transactionMs, checksConnection }) => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
         // The arguments have types, because untyped ones would match a function of this name that takes texts.
@@ -58,21 +58,21 @@ export function createOpeningStatements(schema: string): OpeningStatements {
         `${settingLiteral(transactionMs)}::pg_catalog.text, ${checksConnection}) as opened`,
       values: [],
     }),
-    readOpened(rows) {
-      const [, lock, record] = OPENED.exec(textIn(onlyRow(rows), 'opened') ?? '') ?? []
+    readBeginResult(rows) {
+      const [, lock, record] = BEGIN_RESULT.exec(textIn(onlyRow(rows), 'opened') ?? '') ?? []
       if (lock === undefined) throw new TypeError('Postgres must say who has the lock')
-      const found = { record: record === undefined ? undefined : readRecord(record) }
+      const found = { record: record === undefined ? undefined : parseRecord(record) }
       if (lock === 'running') return { lock, ...found }
       return { lock: 'taken', fence: lock, ...found }
     },
-    awaitEnd: ({ keyLock }, { waitMs }) => ({
+    awaitRun: ({ keyLock }, { waitMs }) => ({
       // `case` sets the limit before the wait. `concat` avoids the type `void`, which not every client can read.
       text:
         `select case when pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
         `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${lockLiteral(keyLock)})) end as ended`,
       values: [],
     }),
-    probe: () => ({
+    checkConnection: () => ({
       text: `select pg_catalog.set_config('client_connection_check_interval', ${settingLiteral(CONNECTION_CHECK_MS)}, true) as checked`,
       values: [],
     }),
@@ -108,4 +108,4 @@ export const tryLock = (keyLock: string): string =>
   "then pg_catalog.pg_current_xact_id()::pg_catalog.text else 'running' end"
 
 /** `running`, or the transaction's id; then the record, if there is one. */
-const OPENED = /^(running|\d+)(?: (.*))?$/s
+const BEGIN_RESULT = /^(running|\d+)(?: (.*))?$/s

@@ -33,7 +33,7 @@ export function settingLiteral(durationMs: number): string {
 }
 
 /** SQL for the time `durationMs` from now, by the database's clock. */
-export function momentIn(durationMs: number): string {
+export function timeFromNow(durationMs: number): string {
   const seconds = Math.ceil(Math.max(0, finite(durationMs))) / 1000
   return `pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) interval '${seconds.toFixed(3)} seconds'`
 }

@@ -1,11 +1,11 @@
 import type { Row, Statement } from '../runner.js'
-import { bytesLiteral, fenceLiteral, momentIn, quotedSchema, uuidLiteral } from './literals.js'
+import { bytesLiteral, fenceLiteral, quotedSchema, timeFromNow, uuidLiteral } from './literals.js'
 import { textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
 import { inTransaction } from './transaction-ended.js'
 
 /** The record of a key, as read for a request. */
-export interface KeptRecord {
+export interface StoredRecord {
   /** Whether the record belongs to the same request, and not to another one with the same key. */
   readonly isSame: boolean
   /** `undefined` if it was not stored, or belongs to another request. */
@@ -14,7 +14,7 @@ export interface KeptRecord {
 }
 
 /** The values that the record of a run gets. */
-export interface Keeping {
+export interface RecordValues {
   readonly result: Uint8Array | undefined
   /** Counted from the execution of the statement, by the database's clock. */
   readonly retentionMs: number
@@ -28,52 +28,53 @@ export interface RecordStatements {
    * Inserts the record, as the last statement of a transaction. Fails in any transaction except
    * `fence`, in one that has failed (25P02), and if the key has a record (23505).
    */
-  keep(ids: RecordIds, keeping: Keeping & { readonly fence: string }): Statement
+  insertRecord(ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement
   /** Fails in any transaction except `fence`, and in one that has failed. */
-  assertIn(fence: string): Statement
+  assertInTransaction(fence: string): Statement
   /** Inserts the record like `keep`, but as a statement of its own. */
-  keepAlone(ids: RecordIds, keeping: Keeping): Statement
-  look(ids: RecordIds): Statement
-  readLooked(rows: readonly Row[]): KeptRecord | undefined
+  insertRecordSeparately(ids: RecordIds, record: RecordValues): Statement
+  findRecord(ids: RecordIds): Statement
+  readRecord(rows: readonly Row[]): StoredRecord | undefined
   /** Selects the status of a transaction. Fails with 22023 for one that the server has not begun. */
-  fate(fence: string): Statement
+  transactionStatus(fence: string): Statement
   /** `undefined` if the server no longer knows the status. */
-  readFate(rows: readonly Row[]): string | undefined
+  readTransactionStatus(rows: readonly Row[]): string | undefined
 }
 
 export function createRecordStatements(schema: string): RecordStatements {
   const table = `${quotedSchema(schema)}.idempotency`
-  const insert = `insert into ${table} (id, fingerprint, result, single_use, expires_at) values (`
+  const insertInto = `insert into ${table} (id, fingerprint, result, single_use, expires_at) values (`
 
-  function keepWith(ids: RecordIds, keeping: Keeping, usedToken: string): Statement {
-    const { result, retentionMs } = keeping
+  function insert(ids: RecordIds, record: RecordValues, usedToken: string): Statement {
+    const { result, retentionMs } = record
     const bound = result === undefined ? 'null' : "pg_catalog.decode($1::pg_catalog.text, 'base64')"
     return {
       text:
-        `${insert}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ${bound}, ` +
-        `${usedToken}, ${momentIn(retentionMs)})`,
+        `${insertInto}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ${bound}, ` +
+        `${usedToken}, ${timeFromNow(retentionMs)})`,
       // Base64 text, because clients handle bytes differently.
       values: result === undefined ? [] : [base64(result)],
     }
   }
 
   return {
-    keep: (ids, keeping) => keepWith(ids, keeping, inTransaction(keeping.fence, keeping.usedToken)),
-    assertIn: (fence) => ({
+    insertRecord: (ids, record) =>
+      insert(ids, record, inTransaction(record.fence, record.usedToken)),
+    assertInTransaction: (fence) => ({
       text: `select pg_catalog.concat(${inTransaction(fence, true)}) as coupled`,
       values: [],
     }),
-    keepAlone: (ids, keeping) => keepWith(ids, keeping, String(keeping.usedToken)),
-    look: (ids) => ({
+    insertRecordSeparately: (ids, record) => insert(ids, record, String(record.usedToken)),
+    findRecord: (ids) => ({
       text: `select ${recordText(bytesLiteral(ids.fingerprint))} as record from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
       values: [],
     }),
-    readLooked: ([row]) => row && readRecord(textIn(row, 'record') ?? ''),
-    fate: (fence) => ({
+    readRecord: ([row]) => row && parseRecord(textIn(row, 'record') ?? ''),
+    transactionStatus: (fence) => ({
       text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as fate`,
       values: [],
     }),
-    readFate: ([row]) => row && textIn(row, 'fate'),
+    readTransactionStatus: ([row]) => row && textIn(row, 'fate'),
   }
 }
 
@@ -87,7 +88,7 @@ export function recordText(fingerprint: string): string {
   )
 }
 
-export function readRecord(text: string): KeptRecord {
+export function parseRecord(text: string): StoredRecord {
   const [request, token, result] = text.split(' ')
   const isKnown = /^(same|other)$/.test(request ?? '') && /^(used|unused)$/.test(token ?? '')
   if (!isKnown) throw new TypeError('Postgres must say of which request a record is')

@@ -1,23 +1,23 @@
 import type { Row, Statement } from '../runner.js'
-import { createOpeningStatements, type OpeningStatements } from './begin-statements.js'
-import { lockLiteral, momentIn, quotedSchema, settingLiteral, uuidLiteral } from './literals.js'
+import { type BeginStatements, createBeginStatements } from './begin-statements.js'
+import { lockLiteral, quotedSchema, settingLiteral, timeFromNow, uuidLiteral } from './literals.js'
 import { textIn } from './read-columns.js'
 import type { TokenIds } from './record-ids.js'
 import { createRecordStatements, type RecordStatements } from './record-statements.js'
 
 /** All statements that the store uses while it serves requests. */
-export type Statements = OpeningStatements & RecordStatements & TokenStatements
+export type Statements = BeginStatements & RecordStatements & TokenStatements
 
 export function createStatements(schema: string): Statements {
   return {
-    ...createOpeningStatements(schema),
+    ...createBeginStatements(schema),
     ...createRecordStatements(schema),
     ...createTokenStatements(schema),
   }
 }
 
-export type { Opened } from './begin-statements.js'
-export type { KeptRecord } from './record-statements.js'
+export type { BeginResult } from './begin-statements.js'
+export type { StoredRecord } from './record-statements.js'
 export { isEndedByHandler } from './transaction-ended.js'
 
 /** The statements on the table of used tokens. */
@@ -31,12 +31,15 @@ interface TokenStatements {
    * Records a token after the end of a transaction that is recording it, as a statement of its own.
    * Fails with 55P03 after `waitMs`.
    */
-  useUp(token: TokenIds, options: { readonly ttlMs: number; readonly waitMs: number }): Statement
+  consumeAfterRollback(
+    token: TokenIds,
+    options: { readonly ttlMs: number; readonly waitMs: number },
+  ): Statement
   /** Whether `consume` recorded the token. */
   readConsumed(rows: readonly Row[]): boolean
   /** Looks for a token that another transaction committed; runs outside a transaction. */
   findToken(token: TokenIds): Statement
-  readUsed(rows: readonly Row[]): boolean
+  readTokenUse(rows: readonly Row[]): boolean
 }
 
 function createTokenStatements(schema: string): TokenStatements {
@@ -46,14 +49,14 @@ function createTokenStatements(schema: string): TokenStatements {
     consume: ({ id, lock }, ttlMs) => ({
       // The holder of the lock has recorded the token, but may not have committed yet: an insert would wait.
       text:
-        `${insert}${uuidLiteral(id)}, ${momentIn(ttlMs)} ` +
+        `${insert}${uuidLiteral(id)}, ${timeFromNow(ttlMs)} ` +
         `where pg_catalog.pg_try_advisory_xact_lock(${lockLiteral(lock)}) ` +
         "on conflict do nothing returning 'yes' as consumed",
       values: [],
     }),
-    useUp: ({ id }, { ttlMs, waitMs }) => ({
+    consumeAfterRollback: ({ id }, { ttlMs, waitMs }) => ({
       text:
-        `${insert}${uuidLiteral(id)}, ${momentIn(ttlMs)} ` +
+        `${insert}${uuidLiteral(id)}, ${timeFromNow(ttlMs)} ` +
         `where pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
         'on conflict do nothing',
       values: [],
@@ -63,6 +66,6 @@ function createTokenStatements(schema: string): TokenStatements {
       text: `select 'yes' as used from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(id)}`,
       values: [],
     }),
-    readUsed: ([row]) => row !== undefined && textIn(row, 'used') === 'yes',
+    readTokenUse: ([row]) => row !== undefined && textIn(row, 'used') === 'yes',
   }
 }

@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { integerText } from './literals.js'
 
 /** Random for each process, so that no other error can contain it. */
-const OWN_WORD = randomUUID()
+const MARKER = randomUUID()
 
 /**
  * Matches the server's error if `inTransaction` fails. No statement contains the whole text, so that a
  * client error that quotes the statement does not match.
  */
-const TOLD = new RegExp(`express-service-auth: transaction \\d+ ended ${OWN_WORD}`)
+const WRONG_TRANSACTION = new RegExp(`express-service-auth: transaction \\d+ ended ${MARKER}`)
 
 const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError']
 const MESSAGES = ['message', 'originalMessage']
 
 /** The maximum number of errors to inspect. */
-const MAX_LOOKED_AT = 64
+const MAX_ERRORS = 64
 
 /**
  * A boolean SQL expression that fails in any transaction except `fence`, and otherwise is `value`. It fails
@@ -25,13 +25,13 @@ export const inTransaction = (fence: string, value: boolean): string =>
   'case when pg_catalog.pg_current_xact_id() ' +
   `OPERATOR(pg_catalog.=) ${integerText(fence)} then ${value} ` +
   `else pg_catalog.concat('express-service-auth: transaction ', ${integerText(fence)}, ' ended ', ` +
-  `'${OWN_WORD}')::boolean end`
+  `'${MARKER}')::boolean end`
 
 /**
  * The error of an adapter that detects itself that a handler ended its transaction. `isEndedByHandler` recognises it.
  */
 export const endedByHandler = (): Error =>
-  new Error(`express-service-auth: transaction 0 ended ${OWN_WORD}`)
+  new Error(`express-service-auth: transaction 0 ended ${MARKER}`)
 
 /**
  * Whether a statement failed because it was no longer in the transaction of its run, which only the handler
@@ -41,16 +41,17 @@ export function isEndedByHandler(error: unknown): boolean {
   const found = [error]
   const seen = new Set<unknown>()
   for (const candidate of found) {
-    if (seen.size === MAX_LOOKED_AT) return false
+    if (seen.size === MAX_ERRORS) return false
     if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue
     seen.add(candidate)
-    if (MESSAGES.some((name) => isTold(member(candidate, name)))) return true
+    if (MESSAGES.some((name) => isWrongTransaction(member(candidate, name)))) return true
     found.push(...WRAPPED.map((name) => member(candidate, name)))
   }
   return false
 }
 
-const isTold = (text: unknown): boolean => typeof text === 'string' && TOLD.test(text)
+const isWrongTransaction = (text: unknown): boolean =>
+  typeof text === 'string' && WRONG_TRANSACTION.test(text)
 
 function member(holder: object, name: string): unknown {
   try {

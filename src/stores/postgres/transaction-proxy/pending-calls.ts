@@ -68,20 +68,20 @@ export function createPendingCalls(observer: CallObserver): PendingCalls {
     listen({ name, listeners }, start) {
       const end = begin()
       let { failed } = observer
-      const hear = (listener: unknown, observe: (value: unknown) => void): unknown => {
+      const observed = (listener: unknown, observe: (value: unknown) => void): unknown => {
         if (typeof listener !== 'function') return listener
         return observeFirst(listener as Listener, (value) => {
           observe(value)
           end()
         })
       }
-      const heard = [...listeners]
-      if (name === 'then') heard[0] = hear(heard[0], observer.succeeded)
+      const started = [...listeners]
+      if (name === 'then') started[0] = observed(started[0], observer.succeeded)
       const last = name === 'then' ? 1 : 0
-      heard[last] = hear(heard[last], name === 'finally' ? () => {} : observer.failed)
+      started[last] = observed(started[last], name === 'finally' ? () => {} : observer.failed)
       // After a listener has received the failure, a later rejection is not the database's answer.
-      if (name !== 'finally' && typeof heard[last] === 'function') failed = () => {}
-      const answer = start(heard)
+      if (name !== 'finally' && typeof started[last] === 'function') failed = () => {}
+      const answer = start(started)
       const rest = { succeeded: () => {}, failed }
       return answer instanceof Promise ? endingWith(answer, end, rest) : answer
     },

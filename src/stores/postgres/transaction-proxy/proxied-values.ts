@@ -3,17 +3,17 @@ import { types } from 'node:util'
 /** A value that a membrane can wrap. */
 export type Wrappable = object
 
-const HOW_DEEP_PLAIN_OBJECTS_ARE_READ = 2
+const PLAIN_OBJECT_DEPTH = 2
 
 /**
  * Whether a value may give access to the transaction: every value that has functions, except classes and data
  * such as rows, dates and buffers.
  */
-export function leadsToTransaction(value: unknown): value is Wrappable {
-  return leads(value, HOW_DEEP_PLAIN_OBJECTS_ARE_READ)
+export function needsProxy(value: unknown): value is Wrappable {
+  return reachesFunctions(value, PLAIN_OBJECT_DEPTH)
 }
 
-function leads(value: unknown, depth: number): boolean {
+function reachesFunctions(value: unknown, depth: number): boolean {
   if (typeof value === 'function') return !isClass(value)
   if (typeof value !== 'object' || value === null || isData(value)) return false
   // The descriptors of a proxy need not show its members, as in Prisma's lazy queries.
@@ -21,7 +21,9 @@ function leads(value: unknown, depth: number): boolean {
   if (depth === 0) return false
   return Reflect.ownKeys(value).some((key) => {
     const descriptor = Reflect.getOwnPropertyDescriptor(value, key)
-    return descriptor !== undefined && (descriptor.get || leads(descriptor.value, depth - 1))
+    return (
+      descriptor !== undefined && (descriptor.get || reachesFunctions(descriptor.value, depth - 1))
+    )
   })
 }
 
@@ -45,7 +47,7 @@ export function isNativePromise(value: unknown): value is Promise<unknown> {
   return types.isPromise(value) && Object.getPrototypeOf(value) === Promise.prototype
 }
 
-export function isPlainObject(value: unknown): value is Record<PropertyKey, unknown> {
+function isPlainObject(value: unknown): value is Record<PropertyKey, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
@@ -70,21 +72,78 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Functions of TypeORM's managers and repositories that create entities, which are data. */
-const MAKES_ENTITIES = new Set<PropertyKey>(['create', 'merge'])
+const ENTITY_FACTORIES = new Set<PropertyKey>(['create', 'merge'])
 
-const TAKES_LISTENERS_OFF = new Set<PropertyKey>(['off', 'removeListener'])
+const LISTENER_REMOVALS = new Set<PropertyKey>(['off', 'removeListener'])
 
 /** Whether the result of the call has nothing to do with the transaction. */
-export function leadsElsewhere(owner: unknown, name: PropertyKey): boolean {
+export function isUnrelated(owner: unknown, name: PropertyKey): boolean {
   // TypeORM: a query runner has its own connection, which its user must release.
   if (name === 'createQueryRunner') return true
-  return MAKES_ENTITIES.has(name) && has(owner, 'createQueryBuilder')
+  return ENTITY_FACTORIES.has(name) && has(owner, 'createQueryBuilder')
 }
 
 /** Whether the call only removes a listener, which must also be possible after the end of the transaction. */
-export function takesListenerOff(owner: unknown, name: PropertyKey): boolean {
-  return TAKES_LISTENERS_OFF.has(name) && has(owner, 'emit')
+export function isListenerRemoval(owner: unknown, name: PropertyKey): boolean {
+  return LISTENER_REMOVALS.has(name) && has(owner, 'emit')
 }
 
 const has = (owner: unknown, name: string): boolean =>
   typeof (Object(owner) as Record<string, unknown>)[name] === 'function'
+
+/** Only the proxies of a membrane return a target for this key. A weak map would cost each request more. */
+export const PROXY_TARGET: unique symbol = Symbol('express-service-auth behind')
+
+const OWN: unique symbol = Symbol('express-service-auth own')
+
+interface ProxyTarget {
+  readonly own: typeof OWN
+  readonly target: object
+}
+
+export const proxyTarget = (target: object): ProxyTarget => ({ own: OWN, target })
+
+/** Checks `own`, because a proxy of other code may return a value for any key. */
+function targetOf(value: object): object | undefined {
+  const found = (value as { readonly [PROXY_TARGET]?: Partial<ProxyTarget> | null })[PROXY_TARGET]
+  return found?.own === OWN ? found.target : undefined
+}
+
+// Users pass proxies in a list of expressions or an object of columns, and no deeper.
+const UNWRAP_DEPTH = 3
+
+export function isProxy(value: object): boolean {
+  return targetOf(value) !== undefined
+}
+
+/**
+ * Replaces the proxies of a membrane with their targets, alone or in lists and plain objects, before a
+ * value reaches the library. Values without a proxy stay the same objects.
+ */
+export function unwrap(value: unknown): unknown {
+  return unwrapTo(value, UNWRAP_DEPTH)
+}
+
+function unwrapTo(value: unknown, depth: number): unknown {
+  const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function'
+  if (!isObject) return value
+  const target = targetOf(value)
+  if (target !== undefined) return target
+  if (depth === 0) return value
+  if (Array.isArray(value)) return unwrapList(value, depth)
+  return isPlainObject(value) ? unwrapObject(value, depth) : value
+}
+
+function unwrapList(list: readonly unknown[], depth: number): readonly unknown[] {
+  // The strings of a tagged template, which libraries recognise by identity.
+  if (Object.isFrozen(list)) return list
+  const unwrapped = list.map((each) => unwrapTo(each, depth - 1))
+  return unwrapped.some((each, index) => each !== list[index]) ? unwrapped : list
+}
+
+function unwrapObject(object: Record<PropertyKey, unknown>, depth: number): object {
+  const entries = Object.entries(object)
+  const unwrapped = entries.map(([name, each]) => [name, unwrapTo(each, depth - 1)] as const)
+  const isChanged = unwrapped.some(([, each], index) => each !== entries[index]?.[1])
+  return isChanged ? Object.fromEntries(unwrapped) : object
+}

@@ -1,5 +1,17 @@
 import { isCallback } from './proxied-values.js'
 
+/** The transaction of a request, or something made from it, was used after the answer was complete. */
+export class TransactionEndedError extends Error {
+  override readonly name = 'TransactionEndedError'
+
+  /** Used by the transaction's proxy. */
+  constructor() {
+    super(
+      'The transaction of this request has ended: await everything that uses it before the answer is sent.',
+    )
+  }
+}
+
 export const PROMISE_FUNCTIONS: ReadonlySet<PropertyKey> = new Set<PropertyKey>([
   'then',
   'catch',

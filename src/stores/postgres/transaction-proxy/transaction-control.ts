@@ -1,5 +1,5 @@
 /** Library functions whose first argument is SQL. */
-const TAKES_SQL = new Set([
+const SQL_FUNCTIONS = new Set([
   'query',
   'unsafe',
   'execute',
@@ -12,17 +12,17 @@ const TAKES_SQL = new Set([
 ])
 
 /** Functions that end a transaction or release its connection, on any object. */
-const ENDS_TRANSACTION = new Set(['commitTransaction', 'rollbackTransaction', '$disconnect'])
+const TRANSACTION_ENDS = new Set(['commitTransaction', 'rollbackTransaction', '$disconnect'])
 
 /** Functions that release a connection, if they belong to one. */
-const GIVES_CONNECTION_AWAY = new Set(['release', 'end'])
+const CONNECTION_RELEASES = new Set(['release', 'end'])
 
 const REFUSED_WORDS = new Set(['begin', 'commit', 'end', 'abort'])
 
 // Enough for a long comment before the statement.
 const MAX_READ_CHARACTERS = 10_000
 
-export interface HandleCall {
+export interface ProxyCall {
   /** The object that the function was read from. */
   readonly owner: unknown
   readonly name: PropertyKey
@@ -30,16 +30,16 @@ export interface HandleCall {
 }
 
 /** Whether the call would begin or end the transaction that the store controls, or release its connection. */
-export function controlsTransaction(call: HandleCall): boolean {
+export function controlsTransaction(call: ProxyCall): boolean {
   const { owner, name } = call
   if (typeof name === 'string') {
-    if (ENDS_TRANSACTION.has(name)) return true
-    if (GIVES_CONNECTION_AWAY.has(name)) return has(owner, 'query') || has(owner, 'unsafe')
+    if (TRANSACTION_ENDS.has(name)) return true
+    if (CONNECTION_RELEASES.has(name)) return has(owner, 'query') || has(owner, 'unsafe')
     // postgres.js: ends the transaction with `prepare transaction`.
     if (name === 'prepare') return has(owner, 'savepoint')
   }
   const [first] = call.arguments
-  if (!TAKES_SQL.has(String(name)) && !isTemplate(first)) return false
+  if (!SQL_FUNCTIONS.has(String(name)) && !isTemplate(first)) return false
   const text = sqlOf(first)
   return text !== undefined && isTransactionControl(text)
 }

@@ -2,20 +2,22 @@ import { types } from 'node:util'
 import { type CallObserver, createPendingCalls, IGNORE } from './pending-calls.js'
 import {
   isCallback,
+  isListenerRemoval,
   isNativePromise,
+  isProxy,
   isThenable,
-  leadsElsewhere,
-  leadsToTransaction,
-  takesListenerOff,
+  isUnrelated,
+  needsProxy,
+  PROXY_TARGET,
+  proxyTarget,
+  unwrap,
 } from './proxied-values.js'
-import { BEHIND, behind, isProxy, unwrap } from './proxy-target.js'
-import { PROMISE_FUNCTIONS, refuse, refuseCall } from './rejected-call.js'
+import { PROMISE_FUNCTIONS, refuse, refuseCall, TransactionEndedError } from './rejected-call.js'
 import { controlsTransaction } from './transaction-control.js'
-import { TransactionEndedError } from './transaction-ended-error.js'
 
-export interface RevocableHandle<Tx> {
+export interface RevocableTransaction<Tx> {
   /** Behaves like `tx` until it is revoked. */
-  readonly handle: Tx
+  readonly transaction: Tx
   /**
    * Refuses new calls. Results of earlier calls can still be awaited until `revoke`, because some libraries
    * send a query only when it is awaited, one turn of the microtasks later.
@@ -38,7 +40,7 @@ interface Member {
   readonly name: PropertyKey
 }
 
-interface Given {
+interface Arguments {
   readonly self: unknown
   readonly values: unknown[]
 }
@@ -58,10 +60,13 @@ const CONTROL_REFUSED =
  * from a wrapped object, returned by its functions or passed to its callbacks. Rows and other data are not
  * wrapped. A refused call returns a rejection, so that it does not crash a process whose code has a `catch`.
  */
-export function revocableHandle<Tx>(tx: Tx, observer: CallObserver = IGNORE): RevocableHandle<Tx> {
+export function revocableTransaction<Tx>(
+  tx: Tx,
+  observer: CallObserver = IGNORE,
+): RevocableTransaction<Tx> {
   const { wrap, ...ends } = createMembrane(observer)
   const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
-  return { handle: isObject ? (wrap(tx) as Tx) : tx, ...ends }
+  return { transaction: isObject ? (wrap(tx) as Tx) : tx, ...ends }
 }
 
 function createMembrane(observer: CallObserver) {
@@ -92,13 +97,13 @@ function createMembrane(observer: CallObserver) {
 
   /** The proxy's own target is empty, because the members of a frozen target could not be replaced. */
   function createProxy(target: object, member: Member): object {
-    const own = behind(target)
+    const own = proxyTarget(target)
     return new Proxy(typeof target === 'function' ? () => {} : {}, {
       apply: (_empty, self, values) => call(target as Callable, member, { self, values }),
       get: (_empty, name) =>
-        name === BEHIND ? own : memberOf(target, name, Reflect.get(target, name, target)),
+        name === PROXY_TARGET ? own : memberOf(target, name, Reflect.get(target, name, target)),
       set: (_empty, name, value) => {
-        if (isStopped) throw late()
+        if (isStopped) throw endedError()
         return Reflect.set(target, name, unwrap(value), target)
       },
       has: (_empty, name) => Reflect.has(target, name),
@@ -121,21 +126,21 @@ function createMembrane(observer: CallObserver) {
 
   function memberOf(owner: object, name: PropertyKey, value: unknown): unknown {
     if (name === 'constructor') return value
-    if (!leadsToTransaction(value)) {
+    if (!needsProxy(value)) {
       // A prototype's function that is called on the handle would use this data, for example a queue.
-      if (isStopped && typeof value === 'object' && value !== null) throw late()
+      if (isStopped && typeof value === 'object' && value !== null) throw endedError()
       return value
     }
     return typeof value === 'function' ? wrap(value, { owner, name }) : wrap(value)
   }
 
-  function call(target: Callable, { owner, name }: Member, given: Given): unknown {
+  function call(target: Callable, { owner, name }: Member, given: Arguments): unknown {
     const isListening = PROMISE_FUNCTIONS.has(name) && given.values.some(isCallback)
     const refusing = { name, values: given.values }
     const isLate = isListening ? isRevoked : isStopped
-    if (isLate && !takesListenerOff(owner, name)) {
-      if (!isListening) return refuseCall(late(), refusing)
-      const refused = refuse(late())
+    if (isLate && !isListenerRemoval(owner, name)) {
+      if (!isListening) return refuseCall(endedError(), refusing)
+      const refused = refuse(endedError())
       return Reflect.apply(Reflect.get(refused, name), refused, given.values)
     }
     const self = owner ?? unwrap(given.self)
@@ -149,7 +154,7 @@ function createMembrane(observer: CallObserver) {
       return refuseCall(new Error(CONTROL_REFUSED), refusing)
     }
     const result = Reflect.apply(target, self, values)
-    if (leadsElsewhere(self, name)) return result
+    if (isUnrelated(self, name)) return result
     if (!isNativePromise(result)) return wrapIfNeeded(result)
     // `connect` of TypeORM's query runner resolves to its connection, not to a result.
     const settled = name === 'connect' ? result.then(wrapIfNeeded) : result
@@ -157,13 +162,12 @@ function createMembrane(observer: CallObserver) {
     return asked.length === 0 ? pending.count(settled) : untilAbandoned(settled, asked)
   }
 
-  function late(): TransactionEndedError {
+  function endedError(): TransactionEndedError {
     observer.refused()
     return new TransactionEndedError()
   }
 
-  const wrapIfNeeded = (value: unknown): unknown =>
-    leadsToTransaction(value) ? wrap(value) : value
+  const wrapIfNeeded = (value: unknown): unknown => (needsProxy(value) ? wrap(value) : value)
 
   const argumentOf = (value: unknown): unknown =>
     isOwnCallback(value) ? callbackOf(value).guarded : unwrap(value)

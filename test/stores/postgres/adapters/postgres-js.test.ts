@@ -7,8 +7,8 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
-import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/transaction-ended-error.js'
-import { revocableHandle } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
+import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
@@ -70,7 +70,7 @@ describe('fromPostgresJs', () => {
   test('lets a handler use fragments, helpers and cursors by its handle', async () => {
     const runner = fromPostgresJs(sql)
     await runner.transaction(async (tx) => {
-      const { handle, revoke } = revocableHandle(tx)
+      const { transaction: handle, revoke } = revocableTransaction(tx)
       const orders = [1, 2, 3].map((orderId) => ({ orderId }))
       await handle`insert into ledger ${handle(orders)}`
       const bound = handle`order_id > ${1}`

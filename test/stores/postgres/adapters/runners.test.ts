@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
-import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/transaction-ended-error.js'
-import { revocableHandle } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
+import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 import { until } from '../../../support/until.js'
 import { OPEN_RUNNERS, type OpenRunner } from './open-runners.js'
@@ -56,7 +56,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
   test('commits what was written by the library, by statements and in savepoints', async () => {
     const { runner, write, writeNested } = open()
     const result = await runner.transaction(async (tx) => {
-      const { handle } = revocableHandle(tx)
+      const { transaction: handle } = revocableTransaction(tx)
       await write(handle, writing(1))
       await writeNested(handle, writing(2))
       await expect(writeNested(handle, writing(1))).rejects.toThrow()
@@ -126,14 +126,14 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
   test('writes nothing late, though another request owns the connection', async () => {
     const { runner, write, writeNested } = open()
     const { late, handle } = await runner.transaction(async (tx) => {
-      const membrane = revocableHandle(tx)
-      const unsent = name === 'pg' ? undefined : write(membrane.handle, writing(10))
-      const nested = delay(50).then(() => writeNested(membrane.handle, writing(11)))
+      const membrane = revocableTransaction(tx)
+      const unsent = name === 'pg' ? undefined : write(membrane.transaction, writing(10))
+      const nested = delay(50).then(() => writeNested(membrane.transaction, writing(11)))
       nested.catch(() => {})
-      await write(membrane.handle, writing(1))
+      await write(membrane.transaction, writing(1))
       membrane.revoke()
       await commit(runner, tx, 2)
-      return { late: { unsent, nested }, handle: membrane.handle }
+      return { late: { unsent, nested }, handle: membrane.transaction }
     }, LIMITS)
     const next = runner.transaction(async (tx) => {
       await write(tx, writing(3))
@@ -156,7 +156,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
   testNested('lets a nested transaction that outlives the answer touch nothing', async () => {
     const { runner, write, writeNested } = open()
     const nested = await runner.transaction(async (tx) => {
-      const { handle, revoke } = revocableHandle(tx)
+      const { transaction: handle, revoke } = revocableTransaction(tx)
       const outliving = writeNested(handle, 'select pg_sleep(2)')
       outliving.catch(() => {})
       await until('it sleeps', async () => {
@@ -178,7 +178,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
   test('refuses a handler its own commit and rollback', async () => {
     const { runner, write } = open()
     await runner.transaction(async (tx) => {
-      const { handle } = revocableHandle(tx)
+      const { transaction: handle } = revocableTransaction(tx)
       for (const text of ['commit', '-- so\n ROLLBACK', 'begin', 'end']) {
         await expect(Promise.resolve().then(() => write(handle, text))).rejects.toThrow(
           /neither begins/,

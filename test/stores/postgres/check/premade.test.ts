@@ -207,7 +207,7 @@ describe.each([15, 18] as const)(
         'grant execute on function service_auth.begin_run(uuid, bytea, text, text, boolean) to app',
       )
       const opening = { transactionMs: 1000, checksConnection: false }
-      const { text } = createStatements('service_auth').open(recordIds('key', 'print'), opening)
+      const { text } = createStatements('service_auth').begin(recordIds('key', 'print'), opening)
       expect((await as('app', text)).rows).toEqual([{ opened: expect.stringMatching(/^\d+$/) }])
       await expect(check()).rejects.toMatchObject(
         unfit('service_auth.begin_run belongs to mallory'),

@@ -17,7 +17,7 @@ function consuming(found: readonly Row[] = []) {
     answer = resolve
     fail = reject
   })
-  const place = {
+  const store = {
     runner: {
       query: (inside: object | undefined) =>
         inside === undefined ? Promise.resolve(found) : answered,
@@ -32,16 +32,16 @@ function consuming(found: readonly Row[] = []) {
   const run: LiveRun<object> = {
     key: 'key',
     tx,
-    handle: () => tx,
-    callsEnded: () => Promise.resolve(),
+    transaction: () => tx,
+    endCalls: () => Promise.resolve(),
     revoke: () => {},
     usedTransaction: false,
     keepsWrites: false,
     usedTokens,
     serverFailure: undefined,
-    noteFailure: () => {},
+    recordFailure: () => {},
   }
-  return { consumed: consumeWithin(place, run, token), usedTokens, answer, fail }
+  return { consumed: consumeWithin(store, run, token), usedTokens, answer, fail }
 }
 
 test('a token counts as used while the database has not answered, and once it has recorded it', async () => {

@@ -1,65 +1,65 @@
-import { describe, expect, test } from 'vitest'
-import { createFlights } from '../../../../src/stores/postgres/run/create-run.js'
+import { describe, expect, it } from 'vitest'
+import { createInFlightRuns } from '../../../../src/stores/postgres/run/create-run.js'
 
 const isSettled = async (promise: Promise<unknown>): Promise<boolean> =>
   (await Promise.race([promise.then(() => 'settled'), new Promise((r) => setImmediate(r))])) ===
   'settled'
 
-describe('What is under way in a process', () => {
-  test('is nothing at first', async () => {
-    expect(await createFlights().isRunning('key')).toBe(false)
+describe('The runs in flight of a process', () => {
+  it('are none at first', async () => {
+    expect(await createInFlightRuns().isRunning('key')).toBe(false)
   })
 
-  test('is waited for until its handler runs, by equal requests and others', async () => {
-    const flights = createFlights()
-    const flight = flights.takeOff('key')
-    const asked = [flights.isRunning('key'), flights.isRunning('key')]
-    expect(await isSettled(Promise.all(asked))).toBe(false)
-    flight.run()
-    expect(await Promise.all(asked)).toEqual([true, true])
-    expect(await flights.isRunning('key')).toBe(true)
-    expect(await flights.isRunning('another key')).toBe(false)
+  it('are waited for until their handler runs, by equal requests and others', async () => {
+    const inFlight = createInFlightRuns()
+    const run = inFlight.start('key')
+    const answers = [inFlight.isRunning('key'), inFlight.isRunning('key')]
+    expect(await isSettled(Promise.all(answers))).toBe(false)
+    run.markRunning()
+    expect(await Promise.all(answers)).toEqual([true, true])
+    expect(await inFlight.isRunning('key')).toBe(true)
+    expect(await inFlight.isRunning('another key')).toBe(false)
   })
 
-  test('is nothing any more when it lands, whether its handler ran or not', async () => {
-    const flights = createFlights()
+  it('are none after they finish, whether their handler ran or not', async () => {
+    const inFlight = createInFlightRuns()
     for (const hasRun of [true, false]) {
-      const flight = flights.takeOff('key')
-      const asked = hasRun ? undefined : flights.isRunning('key')
-      if (hasRun) flight.run()
-      flight.land()
-      expect(await asked).toBe(hasRun ? undefined : false)
-      expect(await flights.isRunning('key')).toBe(false)
+      const run = inFlight.start('key')
+      const answers = hasRun ? undefined : inFlight.isRunning('key')
+      if (hasRun) run.markRunning()
+      run.finish()
+      expect(await answers).toBe(hasRun ? undefined : false)
+      expect(await inFlight.isRunning('key')).toBe(false)
     }
   })
 
-  test('of two that take off, the first is waited for, and the one that runs is known', async () => {
-    const flights = createFlights()
-    const first = flights.takeOff('key')
-    const second = flights.takeOff('key')
-    const asked = flights.isRunning('key')
-    second.run()
-    expect(await isSettled(asked)).toBe(false)
-    first.land()
-    expect(await asked).toBe(false)
-    second.land()
-    expect(await flights.isRunning('key')).toBe(false)
+  it('of two that start, the first is waited for, and the one that runs counts', async () => {
+    const inFlight = createInFlightRuns()
+    const first = inFlight.start('key')
+    const second = inFlight.start('key')
+    const answers = inFlight.isRunning('key')
+    second.markRunning()
+    expect(await isSettled(answers)).toBe(false)
+    first.finish()
+    expect(await answers).toBe(false)
+    second.finish()
+    expect(await inFlight.isRunning('key')).toBe(false)
   })
 
-  test('a flight that is not the known one takes nothing with it when it lands', async () => {
-    const flights = createFlights()
-    const first = flights.takeOff('key')
-    const second = flights.takeOff('key')
-    first.run()
-    second.land()
-    expect(await flights.isRunning('key')).toBe(true)
-    first.land()
-    const third = flights.takeOff('key')
-    const fourth = flights.takeOff('key')
-    third.land()
-    fourth.run()
-    expect(await flights.isRunning('key')).toBe(true)
-    third.land()
-    expect(await flights.isRunning('key')).toBe(true)
+  it('one that is not registered leaves the registered one when it finishes', async () => {
+    const inFlight = createInFlightRuns()
+    const first = inFlight.start('key')
+    const second = inFlight.start('key')
+    first.markRunning()
+    second.finish()
+    expect(await inFlight.isRunning('key')).toBe(true)
+    first.finish()
+    const third = inFlight.start('key')
+    const fourth = inFlight.start('key')
+    third.finish()
+    fourth.markRunning()
+    expect(await inFlight.isRunning('key')).toBe(true)
+    third.finish()
+    expect(await inFlight.isRunning('key')).toBe(true)
   })
 })

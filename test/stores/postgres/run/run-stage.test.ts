@@ -1,88 +1,97 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { CoupledEnding } from '../../../../src/idempotency/coupled/coupled-store.js'
 import {
-  advance,
   findingOf,
-  type KeptEnding,
-  type Life,
-  type LifeEvent,
+  nextStage,
+  type RecordedEnding,
+  type RunStage,
+  type StageEvent,
 } from '../../../../src/stores/postgres/run/run-stage.js'
-import type { KeptRecord, Opened } from '../../../../src/stores/postgres/sql/statements.js'
+import type { BeginResult, StoredRecord } from '../../../../src/stores/postgres/sql/statements.js'
 
 const result = Buffer.from('the answer')
-const record: KeptRecord = { isSame: true, result, usedToken: true }
-const commit: KeptEnding = { type: 'commit', result }
-const refuse: KeptEnding = { type: 'refuse', result }
+const record: StoredRecord = { isSame: true, result, usedToken: true }
+const commit: RecordedEnding = { type: 'commit', result }
+const refuse: RecordedEnding = { type: 'refuse', result }
 const rollBack: CoupledEnding = { type: 'roll_back' }
 
-const taken = (found?: KeptRecord): Opened => ({ lock: 'taken', fence: '7', record: found })
-const opened = (found: Opened): LifeEvent => ({ type: 'opened', opened: found })
-const answered = (ending: CoupledEnding, keepsWrites = false): LifeEvent => ({
+const taken = (stored?: StoredRecord): BeginResult => ({
+  lock: 'taken',
+  fence: '7',
+  record: stored,
+})
+const begun = (result: BeginResult): StageEvent => ({ type: 'begun', result })
+const answered = (ending: CoupledEnding, keepsWrites = false): StageEvent => ({
   type: 'answered',
   ending,
   keepsWrites,
 })
 
-const LIVES: Readonly<Record<Life['at'], Life>> = {
-  opening: { at: 'opening' },
-  known: { at: 'known', finding: { outcome: 'running' } },
-  running: { at: 'running' },
-  undoing: { at: 'undoing', ending: rollBack },
-  recording: { at: 'recording', ending: commit },
-  committing: { at: 'committing', ending: commit },
-  failed: { at: 'failed' },
-  given_up: { at: 'given_up', reason: 'timed_out' },
+const STAGES: Readonly<Record<RunStage['name'], RunStage>> = {
+  beginning: { name: 'beginning' },
+  skipped: { name: 'skipped', finding: { outcome: 'running' } },
+  running: { name: 'running' },
+  rolling_back: { name: 'rolling_back', ending: rollBack },
+  writing_record: { name: 'writing_record', ending: commit },
+  committing: { name: 'committing', ending: commit },
+  failed: { name: 'failed' },
+  timed_out: { name: 'timed_out', reason: 'timed_out' },
 }
 
-const EVENTS: Readonly<Record<string, LifeEvent>> = {
-  'the locks are free': opened(taken()),
-  'the locks are free, and there is a record': opened(taken(record)),
-  'another run has the lock': opened({ lock: 'running', record: undefined }),
+const EVENTS: Readonly<Record<string, StageEvent>> = {
+  'the locks are free': begun(taken()),
+  'the locks are free, and there is a record': begun(taken(record)),
+  'another run has the lock': begun({ lock: 'running', record: undefined }),
   'a success': answered(commit),
   'a refusal': answered(refuse),
   'a refusal that keeps its writes': answered(refuse, true),
   'a failure': answered(rollBack),
   'a failure that keeps its writes': answered(rollBack, true),
-  'the server fails it': { type: 'failed' },
-  'it commits': { type: 'commits' },
-  'its time is over': { type: 'struck' },
+  'the server fails it': { type: 'server_failed' },
+  'it commits': { type: 'commit' },
+  'its time limit is reached': { type: 'timeout' },
 }
 
 /** Whatever is not here changes nothing. */
-const CHANGES: Readonly<Partial<Record<Life['at'], Readonly<Record<string, Life>>>>> = {
-  opening: {
-    'the locks are free': { at: 'running' },
-    'the locks are free, and there is a record': { at: 'known', finding: findingOf(record) },
-    'another run has the lock': { at: 'known', finding: { outcome: 'running' } },
-    'its time is over': { at: 'given_up', reason: 'store_unavailable' },
+const CHANGES: Readonly<Partial<Record<RunStage['name'], Readonly<Record<string, RunStage>>>>> = {
+  beginning: {
+    'the locks are free': { name: 'running' },
+    'the locks are free, and there is a record': { name: 'skipped', finding: findingOf(record) },
+    'another run has the lock': { name: 'skipped', finding: { outcome: 'running' } },
+    'its time limit is reached': { name: 'timed_out', reason: 'store_unavailable' },
   },
   running: {
-    'a success': { at: 'recording', ending: commit },
-    'a refusal': { at: 'undoing', ending: refuse },
-    'a refusal that keeps its writes': { at: 'recording', ending: refuse },
-    'a failure': { at: 'undoing', ending: rollBack },
-    'a failure that keeps its writes': { at: 'undoing', ending: rollBack },
-    'its time is over': { at: 'given_up', reason: 'timed_out' },
+    'a success': { name: 'writing_record', ending: commit },
+    'a refusal': { name: 'rolling_back', ending: refuse },
+    'a refusal that keeps its writes': { name: 'writing_record', ending: refuse },
+    'a failure': { name: 'rolling_back', ending: rollBack },
+    'a failure that keeps its writes': { name: 'rolling_back', ending: rollBack },
+    'its time limit is reached': { name: 'timed_out', reason: 'timed_out' },
   },
-  undoing: { 'the server fails it': { at: 'failed' } },
-  recording: {
-    'the server fails it': { at: 'failed' },
-    'it commits': { at: 'committing', ending: commit },
-    'its time is over': { at: 'given_up', reason: 'timed_out' },
+  rolling_back: { 'the server fails it': { name: 'failed' } },
+  writing_record: {
+    'the server fails it': { name: 'failed' },
+    'it commits': { name: 'committing', ending: commit },
+    'its time limit is reached': { name: 'timed_out', reason: 'timed_out' },
   },
 }
 
-const everyStep = Object.entries(LIVES).flatMap(([at, life]) =>
-  Object.entries(EVENTS).map(([name, event]) => ({ at: at as Life['at'], life, name, event })),
+const everyStep = Object.entries(STAGES).flatMap(([at, stage]) =>
+  Object.entries(EVENTS).map(([name, event]) => ({
+    at: at as RunStage['name'],
+    stage,
+    name,
+    event,
+  })),
 )
 
-describe('The life of a run', () => {
-  test.each(everyStep)('$at, then $name', ({ at, life, name, event }) => {
-    expect(advance(life, event)).toEqual(CHANGES[at]?.[name] ?? life)
+describe('The stage of a run', () => {
+  it.each(everyStep)('$at, then $name', ({ at, stage, name, event }) => {
+    expect(nextStage(stage, event)).toEqual(CHANGES[at]?.[name] ?? stage)
   })
 
-  test.each<[string, KeptRecord, ReturnType<typeof findingOf>]>([
+  it.each<[string, StoredRecord, ReturnType<typeof findingOf>]>([
     ['of the same request', record, { outcome: 'finished', result, usedToken: true }],
     [
       'of the same request, without its answer',
@@ -94,25 +103,25 @@ describe('The life of a run', () => {
       { isSame: false, result: undefined, usedToken: false },
       { outcome: 'mismatch' },
     ],
-  ])('a record %s wins over each lock', (_name, found, finding) => {
-    expect(findingOf(found)).toEqual(finding)
-    for (const one of [taken(found), { lock: 'running', record: found } as const]) {
-      expect(advance(LIVES.opening, opened(one))).toEqual({ at: 'known', finding })
+  ])('a record %s wins over each lock', (_name, stored, finding) => {
+    expect(findingOf(stored)).toEqual(finding)
+    for (const one of [taken(stored), { lock: 'running', record: stored } as const]) {
+      expect(nextStage(STAGES.beginning, begun(one))).toEqual({ name: 'skipped', finding })
     }
   })
 
-  test('commits only what has answered, and never what was given up or known', () => {
+  it('commits only a run that has answered, and never one that timed out or was skipped', () => {
     const events = fc.array(fc.constantFrom(...Object.values(EVENTS)), { maxLength: 12 })
     fc.assert(
       fc.property(events, (happened) => {
-        const lives: Life[] = [LIVES.opening]
-        for (const event of happened) lives.push(advance(lives.at(-1) as Life, event))
-        const stages = lives.map(({ at }) => at)
-        const committing = stages.indexOf('committing')
+        const stages: RunStage[] = [STAGES.beginning]
+        for (const event of happened) stages.push(nextStage(stages.at(-1) as RunStage, event))
+        const names = stages.map(({ name }) => name)
+        const committing = names.indexOf('committing')
         if (committing === -1) return
-        const passed = [...new Set(stages.slice(0, committing))]
-        expect(passed).toEqual(['opening', 'running', 'recording'])
-        expect(new Set(stages.slice(committing))).toEqual(new Set(['committing']))
+        const passed = [...new Set(names.slice(0, committing))]
+        expect(passed).toEqual(['beginning', 'running', 'writing_record'])
+        expect(new Set(names.slice(committing))).toEqual(new Set(['committing']))
       }),
     )
   })

@@ -28,22 +28,27 @@ it.each(Object.entries(LIBRARIES))(
     const opening = { transactionMs: 5000, checksConnection: true }
 
     await runner.transaction(async (tx) => {
-      const opened = statements.readOpened(await ask(tx, statements.open(ids, opening)))
+      const opened = statements.readBeginResult(await ask(tx, statements.begin(ids, opening)))
       if (opened.lock !== 'taken') throw new Error(opened.lock)
       const consumed = await ask(tx, statements.consume(tokenIds(name), 0))
       expect(statements.readConsumed(consumed)).toBe(true)
-      await ask(tx, statements.keep(ids, { ...KEEPING, fence: opened.fence }))
+      await ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))
     }, LIMITS)
-    const looked = statements.readLooked(await ask(undefined, statements.look(ids)))
+    const looked = statements.readRecord(await ask(undefined, statements.findRecord(ids)))
     expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: true })
 
     const tripped = await runner
-      .transaction((tx) => ask(tx, statements.keep(ids, { ...KEEPING, fence: '1' })), LIMITS)
+      .transaction(
+        (tx) => ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: '1' })),
+        LIMITS,
+      )
       .catch((error) => error)
     expect(isEndedByHandler(tripped), String(tripped)).toBe(true)
-    const taken = await ask(undefined, statements.keepAlone(ids, KEEPING)).catch((error) => error)
+    const taken = await ask(undefined, statements.insertRecordSeparately(ids, KEEPING)).catch(
+      (error) => error,
+    )
     expect(isEndedByHandler(taken)).toBe(false)
-    await ask(undefined, statements.awaitEnd(ids, { waitMs: 100 }))
+    await ask(undefined, statements.awaitRun(ids, { waitMs: 100 }))
     expect(await checkPostgres(runner, { schema, acquireMs: 2000, sweeps: true })).toEqual(
       KEEP_SILENT_CONNECTIONS.has(name) ? [expect.stringContaining('reply never comes')] : [],
     )

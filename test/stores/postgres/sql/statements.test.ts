@@ -78,8 +78,8 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     client: Client,
     ids = nextIds(),
     opening = OPENING,
-  ): Promise<ReturnType<typeof statements.readOpened>> =>
-    statements.readOpened(await ask(client, statements.open(ids, opening)))
+  ): Promise<ReturnType<typeof statements.readBeginResult>> =>
+    statements.readBeginResult(await ask(client, statements.begin(ids, opening)))
 
   async function begin(client: Client, ids = nextIds()): Promise<string> {
     await client.query('begin')
@@ -99,7 +99,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
         record: undefined,
       })
       if (opened.lock !== 'taken') return
-      await ask(client, statements.keep(ids, { ...KEEPING, fence: opened.fence }))
+      await ask(client, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))
       await client.query('commit; begin')
       const again = await open(client, ids)
       expect(again.record).toEqual({ isSame: true, result: KEEPING.result, usedToken: false })
@@ -115,15 +115,15 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       // The poison works.
       await expect(client.query('select 1 = 1')).rejects.toThrow('poison')
       const fence = await begin(client, ids)
-      await ask(client, statements.assertIn(fence))
+      await ask(client, statements.assertInTransaction(fence))
       await ask(client, statements.consume(tokenIds('poisoned'), 1000))
-      await ask(client, statements.keep(ids, { ...KEEPING, fence }))
+      await ask(client, statements.insertRecord(ids, { ...KEEPING, fence }))
       await client.query('commit')
-      expect(statements.readLooked(await ask(client, statements.look(ids)))).toMatchObject({
+      expect(statements.readRecord(await ask(client, statements.findRecord(ids)))).toMatchObject({
         isSame: true,
       })
-      await ask(client, statements.fate(fence))
-      await ask(client, statements.awaitEnd(ids, { waitMs: 100 }))
+      await ask(client, statements.transactionStatus(fence))
+      await ask(client, statements.awaitRun(ids, { waitMs: 100 }))
       await client.query(migration())
       await client.query('set search_path = pg_catalog; drop schema poison cascade; discard temp')
     })
@@ -201,11 +201,13 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       const [client, ids] = [await connect(), nextIds()]
       const fence = await begin(client, ids)
       await client.query(way)
-      const error = await ask(client, statements.keep(ids, { ...KEEPING, fence })).catch((e) => e)
+      const error = await ask(client, statements.insertRecord(ids, { ...KEEPING, fence })).catch(
+        (e) => e,
+      )
       expect(isEndedByHandler(error), String(error)).toBe(true)
       expect(isEndedByHandler(new Error('wrapped', { cause: { driverError: error } }))).toBe(true)
       await client.query('rollback')
-      expect(statements.readLooked(await ask(client, statements.look(ids)))).toBeUndefined()
+      expect(statements.readRecord(await ask(client, statements.findRecord(ids)))).toBeUndefined()
     }
   })
 
@@ -213,22 +215,24 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const [client, ids] = [await connect(), nextIds()]
     const fence = await begin(client, ids)
     await client.query('savepoint own')
-    await ask(client, statements.keep(ids, { ...KEEPING, fence }))
+    await ask(client, statements.insertRecord(ids, { ...KEEPING, fence }))
     await client.query('commit')
-    expect(statements.readLooked(await ask(client, statements.look(ids)))).toBeDefined()
+    expect(statements.readRecord(await ask(client, statements.findRecord(ids)))).toBeDefined()
   })
 
   it('does not take other failures, nor a quoted statement, for a transaction that was ended', async () => {
     const [client, ids] = [await connect(), nextIds()]
     const fence = await begin(client, ids)
-    const keep = statements.keep(ids, { ...KEEPING, fence })
+    const keep = statements.insertRecord(ids, { ...KEEPING, fence })
     await client.query('select 1 / 0').catch(() => {})
     const failed = await ask(client, keep).catch((error) => error)
     expect(failed.code).toBe('25P02')
     expect(isEndedByHandler(failed)).toBe(false)
     await client.query('rollback')
-    await ask(client, statements.keepAlone(ids, KEEPING))
-    const taken = await ask(client, statements.keepAlone(ids, KEEPING)).catch((error) => error)
+    await ask(client, statements.insertRecordSeparately(ids, KEEPING))
+    const taken = await ask(client, statements.insertRecordSeparately(ids, KEEPING)).catch(
+      (error) => error,
+    )
     expect(taken.code).toBe('23505')
     expect(isEndedByHandler(taken)).toBe(false)
     expect(isEndedByHandler(new Error(`Failed query: ${keep.text}`, { cause: failed }))).toBe(false)
@@ -247,8 +251,8 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     await client.query(`set local search_path = evil, pg_catalog;
       set local standard_conforming_strings = off; set local intervalstyle = 'sql_standard';
       set local bytea_output = 'escape'; set local timezone = 'Pacific/Auckland'`)
-    await ask(client, statements.keep(ids, { ...KEEPING, fence }))
-    const looked = statements.readLooked(await ask(client, statements.look(ids)))
+    await ask(client, statements.insertRecord(ids, { ...KEEPING, fence }))
+    const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
     expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: false })
     await client.query('rollback')
   })
@@ -262,8 +266,8 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     clients.push(client)
     await client.connect()
     const usedToken = true
-    await ask(client, statements.keepAlone(ids, { ...KEEPING, usedToken }))
-    const looked = statements.readLooked(await ask(client, statements.look(ids)))
+    await ask(client, statements.insertRecordSeparately(ids, { ...KEEPING, usedToken }))
+    const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
     expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken })
     await client.query('begin')
     expect((await open(client, ids)).lock).toBe('taken')
@@ -277,8 +281,8 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     'keeps a result as it is, and none as none',
     async (result) => {
       const [client, ids] = [await connect(), nextIds()]
-      await ask(client, statements.keepAlone(ids, { ...KEEPING, result }))
-      const looked = statements.readLooked(await ask(client, statements.look(ids)))
+      await ask(client, statements.insertRecordSeparately(ids, { ...KEEPING, result }))
+      const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
       expect(looked?.isSame).toBe(true)
       expect(looked?.result).toEqual(result)
     },
@@ -289,7 +293,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const fence = await begin(client, ids)
     await client.query('select pg_sleep(0.05)')
     const retentionMs = 31_536_000_000
-    await ask(client, statements.keep(ids, { ...KEEPING, retentionMs, fence }))
+    await ask(client, statements.insertRecord(ids, { ...KEEPING, retentionMs, fence }))
     const { rows } = await client.query(
       `select expires_at - interval '31536000 seconds' - now() >= interval '50 ms' as later,
         expires_at - interval '31536000 seconds' <= clock_timestamp() as passed
@@ -303,9 +307,9 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
   it('waits for the end of a run, as long as it may', async () => {
     const [runner, waiting, ids] = [await connect(), await connect(), nextIds()]
     await begin(runner, ids)
-    const tooLong = await ask(waiting, statements.awaitEnd(ids, { waitMs: 30 })).catch((e) => e)
+    const tooLong = await ask(waiting, statements.awaitRun(ids, { waitMs: 30 })).catch((e) => e)
     expect(tooLong.code).toBe('55P03')
-    const ended = ask(waiting, statements.awaitEnd(ids, { waitMs: 5000 }))
+    const ended = ask(waiting, statements.awaitRun(ids, { waitMs: 5000 }))
     await runner.query('rollback')
     await ended
     // The lock is free again, and the bound was that of one statement.
@@ -316,7 +320,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
 
   it('says that the server can check connections, and leaves the setting as it is', async () => {
     const client = await connect()
-    await ask(client, statements.probe())
+    await ask(client, statements.checkConnection())
     expect((await settings(client))[2]).toBe('0')
   })
 
@@ -363,11 +367,11 @@ it('puts nothing into a statement that is not its own', () => {
   expect(() => createStatements(hostile)).toThrow(TypeError)
   for (const member of ['id', 'fingerprint', 'keyLock']) {
     const broken = { ...ids, [member]: hostile }
-    expect(() => statements.open(broken, OPENING)).toThrow()
+    expect(() => statements.begin(broken, OPENING)).toThrow()
   }
-  expect(() => statements.keep(ids, { ...KEEPING, fence: hostile })).toThrow(TypeError)
-  expect(() => statements.keepAlone(ids, { ...KEEPING, retentionMs: Number.NaN })).toThrow(
-    TypeError,
-  )
+  expect(() => statements.insertRecord(ids, { ...KEEPING, fence: hostile })).toThrow(TypeError)
+  expect(() =>
+    statements.insertRecordSeparately(ids, { ...KEEPING, retentionMs: Number.NaN }),
+  ).toThrow(TypeError)
   expect(() => statements.consume({ id: hostile, lock: '1' }, 1)).toThrow(TypeError)
 })

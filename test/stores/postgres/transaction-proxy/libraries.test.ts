@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/transaction-ended-error.js'
-import { revocableHandle } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
+import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
+import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 import { CREATE_PAYMENT, LIBRARIES, type OpenLibrary } from '../adapters/libraries.js'
 
@@ -24,7 +24,7 @@ describe.each(Object.entries(LIBRARIES))('a handle on %s', (name, openLibrary) =
     const { runner, insert, execute } = await open()
     let leaked: unknown
     await runner.transaction(async (tx) => {
-      const { handle, revoke } = revocableHandle(tx)
+      const { transaction: handle, revoke } = revocableTransaction(tx)
       leaked = handle
       await insert(handle, `${name} kept`)
       await execute(handle, `update payment set note = 'b' where id = '${name} kept'`)

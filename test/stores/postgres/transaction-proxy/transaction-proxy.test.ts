@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
+import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
 import { isTransactionControl } from '../../../../src/stores/postgres/transaction-proxy/transaction-control.js'
-import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/transaction-ended-error.js'
-import { revocableHandle } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
+import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
 
 class Secretive {
   #count = 0
@@ -44,7 +44,7 @@ class Lazy extends Promise<number> {
 
 describe('revocableHandle', () => {
   test('does what the object does, its private members included', async () => {
-    const { handle } = revocableHandle(new Secretive())
+    const { transaction: handle } = revocableTransaction(new Secretive())
     expect(handle.add().add().count).toBe(2)
     expect(handle.add()).toBe(handle)
     expect(handle.add).toBe(handle.add)
@@ -59,7 +59,7 @@ describe('revocableHandle', () => {
 
   test('fails, with all that was made from it, after it is revoked', async () => {
     const raw = new Secretive()
-    const { handle, revoke } = revocableHandle(raw)
+    const { transaction: handle, revoke } = revocableTransaction(raw)
     const lazy = handle.lazy()
     const { add } = handle
     let inner: Secretive | undefined
@@ -77,7 +77,7 @@ describe('revocableHandle', () => {
 
   test('lets a nested transaction that outlives it do nothing more', async () => {
     const raw = new Secretive()
-    const { handle, revoke } = revocableHandle(raw)
+    const { transaction: handle, revoke } = revocableTransaction(raw)
     let resume = (): void => {}
     const waiting = new Promise<void>((resolve) => {
       resume = resolve
@@ -91,7 +91,7 @@ describe('revocableHandle', () => {
 
   test('gives frozen members and lists as they are', () => {
     const frozen = Object.freeze({ inner: new Secretive(), list: [1] })
-    const { handle } = revocableHandle(frozen)
+    const { transaction: handle } = revocableTransaction(frozen)
     expect(handle.inner.add().count).toBe(1)
     expect(handle.list).toBe(frozen.list)
     expect(Object.keys(handle)).toEqual(['inner', 'list'])
@@ -100,7 +100,7 @@ describe('revocableHandle', () => {
 
   test('takes listeners off again', () => {
     const client = new pg.Client()
-    const { handle } = revocableHandle(client)
+    const { transaction: handle } = revocableTransaction(client)
     const listener = (): void => {}
     handle.on('notice', listener)
     handle.off('notice', listener)
@@ -119,7 +119,7 @@ describe('revocableHandle', () => {
     'rollback /* to savepoint x */',
   ])('refuses %j', async (text) => {
     expect(isTransactionControl(text)).toBe(true)
-    const { handle } = revocableHandle(new pg.Client())
+    const { transaction: handle } = revocableTransaction(new pg.Client())
     await expect(handle.query(text)).rejects.toThrow(/neither begins/)
     await expect(handle.query({ text })).rejects.toThrow(/neither begins/)
   })

@@ -1,14 +1,14 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { isServerFailure } from '../../../../src/stores/postgres/run/live-runs.js'
 import {
-  type ClosingFailure,
-  failureAt,
-  isServerFailure,
-} from '../../../../src/stores/postgres/run/statement-failure.js'
+  type CommitFailure,
+  classifyFailure,
+} from '../../../../src/stores/postgres/run/resolve-commit.js'
 
 /** SQLSTATE, what it comes to at the record, and what at COMMIT. */
-const TABLE: readonly (readonly [string | undefined, ClosingFailure, ClosingFailure])[] = [
+const TABLE: readonly (readonly [string | undefined, CommitFailure, CommitFailure])[] = [
   [undefined, 'unavailable', 'unclear'],
-  ['23505', 'overtaken', 'overtaken'],
+  ['23505', 'duplicate', 'duplicate'],
   ['40001', 'conflict', 'conflict'],
   ['40P01', 'conflict', 'conflict'],
   ['55P03', 'conflict', 'conflict'],
@@ -47,12 +47,12 @@ const TABLE: readonly (readonly [string | undefined, ClosingFailure, ClosingFail
 ]
 
 describe('A transaction that failed at its end', () => {
-  test.each(TABLE)('with %s: %s at the record, %s at COMMIT', (sqlState, atRecord, atCommit) => {
-    expect(failureAt('record', sqlState)).toBe(atRecord)
-    expect(failureAt('commit', sqlState)).toBe(atCommit)
+  it.each(TABLE)('with %s: %s at the record, %s at COMMIT', (sqlState, atRecord, atCommit) => {
+    expect(classifyFailure('record', sqlState)).toBe(atRecord)
+    expect(classifyFailure('commit', sqlState)).toBe(atCommit)
   })
 
-  test('a statement of a handler fails because of the server with class 53, 57P01 to 57P05 or 25006', () => {
+  it('a statement of a handler fails because of the server with class 53, 57P01 to 57P05 or 25006', () => {
     const states = ['53000', '53100', '57P01', '57P02', '57P03', '57P04', '57P05', '25006']
     for (const state of states) expect(isServerFailure(state)).toBe(true)
     const others = [
@@ -69,13 +69,15 @@ describe('A transaction that failed at its end', () => {
     for (const state of others) expect(isServerFailure(state)).toBe(false)
   })
 
-  test('is unclear at COMMIT alone, and with no SQLSTATE or one of the classes 08, 57, 58 and XX', () => {
+  it('is unclear at COMMIT alone, and with no SQLSTATE or one of the classes 08, 57, 58 and XX', () => {
     const digits = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ']
     const classes = digits.flatMap((one) => digits.map((other) => one + other))
-    const unclear = classes.filter((ofClass) => failureAt('commit', `${ofClass}000`) === 'unclear')
-    expect(unclear).toEqual(['08', '57', '58', 'XX'])
-    expect(classes.some((ofClass) => failureAt('record', `${ofClass}000`) === 'unclear')).toBe(
-      false,
+    const unclear = classes.filter(
+      (errorClass) => classifyFailure('commit', `${errorClass}000`) === 'unclear',
     )
+    expect(unclear).toEqual(['08', '57', '58', 'XX'])
+    expect(
+      classes.some((errorClass) => classifyFailure('record', `${errorClass}000`) === 'unclear'),
+    ).toBe(false)
   })
 })

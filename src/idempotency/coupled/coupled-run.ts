@@ -10,40 +10,40 @@ export interface CoupledRunOptions {
   /** The caller's key, unquoted. */
   readonly key: string
   readonly response: ServerResponse
-  /** The largest body that is kept. */
+  /** The largest body that is stored. */
   readonly maxBytes: number
   readonly storedHeaders: ReadonlySet<string>
   /** Called with why the answer could not be sent. */
   onUnsent(error: unknown): void
 }
 
-/** The answer of a handler that runs inside a transaction, held back until the transaction has ended. */
-export interface HeldAnswer {
+/** The answer of a handler that runs inside a transaction, buffered until the transaction has ended. */
+export interface BufferedAnswer {
   readonly context: IdempotencyContext
   /** Resolves once the handler has answered, or can no longer answer. */
   readonly ending: Promise<CoupledEnding>
   /** The status of the answer; `undefined` while there is none. */
   readonly status: number | undefined
   readonly isReleased: boolean
-  /** Whether the answer could be kept. */
+  /** Whether the answer could be stored. */
   readonly isKept: boolean
-  /** Lets it go to the caller. */
+  /** Sends it to the caller. */
   send(): void
   /** Discards it: `false` if a byte of it has been sent, or the client is gone. */
   discard(): boolean
 }
 
-/** Holds the answer of a run's handler back. */
-export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
-  const { run, key, response, maxBytes, storedHeaders: keptHeaders, onUnsent } = options
+/** Buffers the answer of a run's handler. */
+export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
+  const { run, key, response, maxBytes, storedHeaders, onUnsent } = options
   const isHead = response.req.method === 'HEAD'
   let isReleased = false
   let isKept = false
   let status: number | undefined
   let send = (): void => {}
-  let tellEnding: (ending: CoupledEnding) => void
+  let resolveEnding: (ending: CoupledEnding) => void
   const ending = new Promise<CoupledEnding>((resolve) => {
-    tellEnding = resolve
+    resolveEnding = resolve
   })
 
   /** Resolves when the answer may be sent. */
@@ -52,7 +52,7 @@ export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
     const sent = new Promise<void>((resolve) => {
       send = resolve
     })
-    tellEnding(isReleased ? { type: 'roll_back' } : as)
+    resolveEnding(isReleased ? { type: 'roll_back' } : as)
     return sent
   }
 
@@ -72,7 +72,7 @@ export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
     },
     onSendError: onUnsent,
   }
-  const held = bufferResponse({ response, isHead, maxBytes, storedHeaders: keptHeaders }, observer)
+  const buffered = bufferResponse({ response, isHead, maxBytes, storedHeaders }, observer)
 
   return {
     context: {
@@ -96,7 +96,7 @@ export function holdAnswer(options: CoupledRunOptions): HeldAnswer {
       return isKept
     },
     send: () => send(),
-    discard: () => held.discard(),
+    discard: () => buffered.discard(),
   }
 }
 

@@ -1,17 +1,17 @@
 import type { Undone } from '../../base/decision/idempotency-event.js'
 import type { SingleUseStore } from '../single-use.js'
 
-/** A request under a key, as a coupled store knows it. */
+/** A request with an idempotency key. */
 export interface CoupledRequest {
   /** The digest of the key and its scope. */
   readonly key: string
-  /** The digest of what must be identical in a retry. */
+  /** The digest of the parts that must be identical in a retry. */
   readonly fingerprint: string
-  /** How long the record is kept, from when it is written. */
+  /** Milliseconds: how long the record is stored, from when it is written. */
   readonly retentionMs: number
-  /** Whose transaction it is: what the store's own functions find it by. */
+  /** The owner of the transaction, by which the store's own functions find it. */
   readonly requester: object
-  /** Called once, when the handler uses its transaction after the answer. That use fails. */
+  /** Called once, if the handler uses its transaction after the answer. That use fails. */
   readonly usedLate?: (() => void) | undefined
 }
 
@@ -21,74 +21,74 @@ export interface CoupledRun {
   readonly fence: number
   /** Aborts once the run can no longer commit. */
   readonly signal: AbortSignal
-  /** The answer is complete: from now on the handler can do nothing more in the transaction. */
+  /** Call it when the answer is complete: from then on the handler can do nothing in the transaction. */
   answered(): void
 }
 
-/** How a handler has answered. A `result` of `undefined` is one that is not kept. */
+/** The answer of a handler. Without a `result` the answer is not stored. */
 export type CoupledEnding =
-  /** Its writes are to stay. */
+  /** Commits the handler's writes. */
   | { readonly type: 'commit'; readonly result: Uint8Array | undefined }
-  /** Its writes are to go, unless it has said that they stay; the answer is kept. */
+  /** Rolls the writes back, unless the handler called `keepWrites`; stores the answer. */
   | { readonly type: 'refuse'; readonly result: Uint8Array | undefined }
-  /** Its writes are to go, and nothing is kept. */
+  /** Rolls the writes back and stores nothing. */
   | { readonly type: 'roll_back' }
 
 /** The state of a key whose handler must not run. */
 export type CoupledFinding =
-  /** Another run of the key is under way. */
+  /** Another run of the key is in progress. */
   | { readonly outcome: 'running' }
   /** The key belongs to another request: the fingerprint differs. */
   | { readonly outcome: 'mismatch' }
-  /** `usedToken`: its run has used a token up, and so must whoever gets the result. */
+  /** `usedToken`: its run used up a token, and so must each request that gets the result. */
   | { readonly outcome: 'finished'; readonly result: Uint8Array; readonly usedToken: boolean }
-  /** Finished, but the result was not kept. */
+  /** Finished, but the result was not stored. */
   | { readonly outcome: 'result_not_stored' }
-  /** There is a result, but not one that can be read. */
+  /** There is a result, but it cannot be read. */
   | { readonly outcome: 'unreadable' }
 
 /** The outcome of a request. */
 export type CoupledOutcome =
   | CoupledFinding
-  /** `usedTransaction`: whether the handler has asked for its transaction. */
+  /** `usedTransaction`: whether the handler asked for its transaction. */
   | { readonly outcome: 'committed'; readonly usedTransaction: boolean }
-  /** Rolled back, and the answer is kept. */
+  /** Rolled back, and the answer is stored. */
   | { readonly outcome: 'refusal_kept' }
-  /** Rolled back, and the answer could not be kept: another run has committed first, or the store failed. */
+  /** Rolled back, and the answer could not be stored: another run committed first, or the store failed. */
   | { readonly outcome: 'refusal_lost'; readonly to: 'conflict' | 'failure' }
-  /** Rolled back, and nothing is kept. */
+  /** Rolled back, and nothing is stored. */
   | { readonly outcome: 'rolled_back' }
-  /** The handler has ended the transaction itself. */
+  /** The handler ended the transaction itself. */
   | { readonly outcome: 'uncoupled'; readonly isKept: boolean }
-  /** Another run of the key has committed first. */
+  /** Another run of the key committed first. */
   | { readonly outcome: 'overtaken'; readonly by: Exclude<CoupledFinding, { outcome: 'running' }> }
-  /** Nothing may be told of the answer. `mayRetryNow`: the same request may succeed at once. */
+  /** The answer must not be sent. `mayRetryNow`: an immediate retry may succeed. */
   | {
       readonly outcome: 'undone'
       readonly reason: Undone
       readonly mayRetryNow: boolean
       readonly sqlState?: string
     }
-  /** The database has refused to commit what the handler has written. */
+  /** The database refused to commit the handler's writes. */
   | { readonly outcome: 'commit_refused'; readonly cause: unknown; readonly sqlState?: string }
 
 /**
- * Where a write, the record of its key and its result are one transaction. Of all runs of a key, one
- * at most commits.
+ * A store whose record and result commit in one transaction with the handler's writes. At most one run
+ * of a key commits.
  */
 export interface CoupledStore extends SingleUseStore {
   /**
-   * Runs `work` inside a transaction of its own, at most once, unless the key is known; commits or
-   * rolls back as `work` resolves. What `work` resolves with after the outcome is known counts for
-   * nothing.
+   * Runs `work` at most once, inside a transaction of its own, unless the key has a record or another run.
+   * Commits or rolls back according to the value that `work` resolves to. A value that comes after the
+   * outcome is ignored.
    */
   run(
     request: CoupledRequest,
     work: (run: CoupledRun) => Promise<CoupledEnding>,
   ): Promise<CoupledOutcome>
   /**
-   * As `consume` of a `SingleUseStore`, inside the requester's transaction; where that is rolled back,
-   * by a statement of its own. Only a crash frees the id.
+   * Like `consume` of a `SingleUseStore`, inside the requester's transaction. If that is rolled back, the
+   * id is recorded by a statement of its own: only a crash frees it.
    */
   consumeWithin(requester: object, id: string, ttlMs: number): Promise<boolean>
 }

@@ -1,5 +1,5 @@
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import type { HeldAnswer } from '../../idempotency/coupled/coupled-run.js'
+import type { BufferedAnswer } from '../../idempotency/coupled/coupled-run.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusals.js'
 import type { Emit, IdempotentExchange } from './idempotent-exchange.js'
@@ -8,7 +8,7 @@ import type { Emit, IdempotentExchange } from './idempotent-exchange.js'
 interface Ended {
   readonly fence: number
   /** The handler's answer. */
-  readonly answer: HeldAnswer
+  readonly answer: BufferedAnswer
   readonly outcome: CoupledOutcome
   /** Answers with what another run has left. */
   answerFound(found: CoupledFinding): void

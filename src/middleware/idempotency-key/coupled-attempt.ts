@@ -1,5 +1,5 @@
 import { faultOf, wrongWiring } from '../../base/decision/service-auth-error.js'
-import { type HeldAnswer, holdAnswer } from '../../idempotency/coupled/coupled-run.js'
+import { type BufferedAnswer, bufferAnswer } from '../../idempotency/coupled/coupled-run.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusals.js'
 import { answerRun, quietly } from './coupled-answer.js'
@@ -40,7 +40,14 @@ export async function runCoupled(
       const onUnsent = (error: unknown): void =>
         reportUnsentAnswer(exchange, { error, status: response.statusCode, fence })
       const { key } = exchange
-      const answer = holdAnswer({ run, key, response, maxBytes, storedHeaders, onUnsent })
+      const answer = bufferAnswer({
+        run,
+        key,
+        response,
+        maxBytes,
+        storedHeaders: storedHeaders,
+        onUnsent,
+      })
       begun = { fence, answer }
       begin(exchange, settings, begun)
       return answer.ending
@@ -55,7 +62,7 @@ export async function runCoupled(
 
 interface Begun {
   readonly fence: number
-  readonly answer: HeldAnswer
+  readonly answer: BufferedAnswer
 }
 
 function begin(

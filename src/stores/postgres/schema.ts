@@ -120,9 +120,9 @@ const beginRun = (schema: string): string => `\
   as $function$
   #variable_conflict use_column
   declare
-    held pg_catalog.text;
+    setting pg_catalog.text;
     lock pg_catalog.text;
-    kept pg_catalog.text;
+    stored pg_catalog.text;
   begin
 ${TIMEOUTS.map((setting) => lower(setting, LIMIT)).join('')}\
     if $5 then
@@ -130,8 +130,8 @@ ${lower(CONNECTION_CHECK, CONNECTION_CHECK_LIMIT)}\
     end if;
     lock := ${tryLock('$3')};
     select ${recordText('$2')}
-      into kept from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
-    return pg_catalog.concat_ws(' ', lock, kept);
+      into stored from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
+    return pg_catalog.concat_ws(' ', lock, stored);
   end
   $function$;
 `

@@ -15,15 +15,15 @@ const MAX_ERRORS = 64
  * Returns `undefined` if the server sent none, for example because the connection was lost. Never throws.
  */
 export function sqlStateOf(error: unknown): string | undefined {
-  const found = [error]
+  const candidates = [error]
   const seen = new Set<unknown>()
-  for (const candidate of found) {
+  for (const candidate of candidates) {
     if (seen.size === MAX_ERRORS) return undefined
     if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue
     seen.add(candidate)
     const state = CODES.map((name) => member(candidate, name)).find(isSqlState)
     if (state !== undefined) return state
-    found.push(...WRAPPED.map((name) => member(candidate, name)), ...aggregatedIn(candidate))
+    candidates.push(...WRAPPED.map((name) => member(candidate, name)), ...aggregatedIn(candidate))
   }
   return undefined
 }

@@ -37,7 +37,7 @@ const TABLES = `
 const WITHOUT_LOCKS: Mutation = (real) => ({
   begin(ids) {
     const { text } = real.findRecord(ids)
-    const found = `select concat_ws(' ', pg_current_xact_id(), (${text})) as opened`
+    const found = `select concat_ws(' ', pg_current_xact_id(), (${text})) as begun`
     return { text: found, values: [] }
   },
 })

@@ -46,7 +46,7 @@ test('no handler runs for nothing: the look-up begins after the lock is taken', 
     'joined',
     REAL_LOOK_UP,
     () => `with locked as materialized (select ${lock} as lock)
-      select locked.lock, found.record into lock, kept
+      select locked.lock, found.record into lock, stored
       from locked left join lateral (
         select ${recordText('$2')} as record from service_auth.idempotency where id = $1
       ) as found on true;`,

@@ -25,16 +25,16 @@ export function createPgPipeline(client: PgClientLike, limits: TransactionLimits
   let committing: Promise<void> | undefined
 
   return {
-    send: send.after,
-    begin: send.open,
+    send: send.send,
+    begin: send.begin,
     commit(statements = []) {
       const exchange = [...statements, { text: 'commit', values: [] }]
       // A COMMIT is never cancelled, but the wait for its answer is limited.
-      committing ??= awaitAnswer(transactionMs, send.after(exchange)).then(checkCommit)
+      committing ??= awaitAnswer(transactionMs, send.send(exchange)).then(checkCommit)
       return committing
     },
     async rollBack() {
-      await send.after([{ text: 'rollback', values: [] }])
+      await send.send([{ text: 'rollback', values: [] }])
     },
   }
 }
@@ -46,8 +46,8 @@ function checkCommit(results: readonly StatementResult[]): void {
 }
 
 interface Sender {
-  readonly after: Send
-  readonly open: () => void
+  readonly send: Send
+  readonly begin: () => void
 }
 
 /**
@@ -55,20 +55,20 @@ interface Sender {
  * handler come after `begin`, although `begin` waits to be sent with the first statements.
  */
 function sendExchange(client: PgClientLike, begin: Statement): Sender {
-  let opening: PgExchange | undefined = new PgExchange()
-  const opened = opening.settled
-  client.query(opening)
+  let beginExchange: PgExchange | undefined = new PgExchange()
+  const begun = beginExchange.settled
+  client.query(beginExchange)
 
-  const open = (statements: readonly Statement[] = []): void => {
-    opening?.send([begin, ...statements])
-    opening = undefined
+  const sendBegin = (statements: readonly Statement[] = []): void => {
+    beginExchange?.send([begin, ...statements])
+    beginExchange = undefined
   }
   return {
-    open,
-    async after(statements) {
-      if (opening) {
-        open(statements)
-        return (await opened).slice(1)
+    begin: sendBegin,
+    async send(statements) {
+      if (beginExchange) {
+        sendBegin(statements)
+        return (await begun).slice(1)
       }
       const exchange = new PgExchange(statements)
       client.query(exchange)
@@ -83,12 +83,12 @@ function sendEach(client: PgClientLike, begin: Statement): Sender {
     const { rows, command } = await client.query({ text, values, types: OWN_PARSERS })
     return { rows, command }
   }
-  const opened = sendOne(begin)
-  opened.catch(() => {})
+  const begun = sendOne(begin)
+  begun.catch(() => {})
   return {
-    open: () => {},
-    async after(statements) {
-      const sent = await Promise.allSettled([opened, ...statements.map(sendOne)])
+    begin: () => {},
+    async send(statements) {
+      const sent = await Promise.allSettled([begun, ...statements.map(sendOne)])
       const failed = sent.find((each) => each.status === 'rejected')
       if (failed) throw failed.reason
       return sent.slice(1).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))

@@ -48,7 +48,7 @@ export interface OpenTransaction<T> {
   readonly handover: Handover
   /** The process id of the connection's backend, once it is known. */
   backend?: number
-  closing?: Promise<void>
+  committing?: Promise<void>
   /** Whether the server refused the commit, which ends a transaction. */
   isRefused?: boolean
 }
@@ -61,7 +61,7 @@ export interface OpenTransaction<T> {
  */
 interface Handover {
   /** Rejects when the handover is known. */
-  readonly known: Promise<never>
+  readonly rejection: Promise<never>
   readonly cause: 'failed_statement' | 'other_request' | undefined
   report(cause: 'failed_statement' | 'other_request'): void
 }
@@ -74,7 +74,7 @@ function createHandover(): Handover {
   })
   known.catch(() => {})
   return {
-    known,
+    rejection: known,
     get cause() {
       return cause
     },

@@ -56,10 +56,10 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
 
   const send = async (tx: T, { text, values }: Statement): Promise<Row[]> => {
     const open = openOf(tx)
-    const given = values.map((value) => value ?? null)
+    const nullable = values.map((value) => value ?? null)
     try {
-      const answered = Promise.resolve(unprepared(tx, text, given).raw())
-      const result = await Promise.race([answered, open.handover.known])
+      const answered = Promise.resolve(unprepared(tx, text, nullable).raw())
+      const result = await Promise.race([answered, open.handover.rejection])
       if (open.backend === undefined) claim(open, result.state.pid)
       return rowsOf(result, text, nameTransform)
     } catch (error) {
@@ -81,12 +81,12 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     running.set(open.tx as object, open)
     try {
       const lost = open.ended.catch(async (error: unknown) => {
-        if (open.closing === undefined) throw error
+        if (open.committing === undefined) throw error
         // The library rejects with the error of any failed query, even if a savepoint has undone it.
-        await open.closing
+        await open.committing
       })
       const result = await rejectOnDisconnect(work(open.tx), lost)
-      await close(open, [])
+      await commitOnce(open, [])
       return result
     } catch (error) {
       await dropIfReadOnly(error, (text) => unprepared(open.tx, text))
@@ -98,18 +98,18 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   }
 
   /** Closes a transaction only once, even if it is called again. */
-  function close(open: OpenTransaction<T>, statements: readonly Statement[]): Promise<void> {
-    open.closing ??= (async () => {
+  function commitOnce(open: OpenTransaction<T>, statements: readonly Statement[]): Promise<void> {
+    open.committing ??= (async () => {
       if (await hasDisconnected(open)) await open.ended
       const { commitMs, ended, handover } = open
-      if (handover.cause !== undefined) await handover.known
+      if (handover.cause !== undefined) await handover.rejection
       const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
       const all = allDone<unknown>([...sent, commit(open)])
-      const answered = rejectOnDisconnect(all, Promise.race([ended, handover.known]))
+      const answered = rejectOnDisconnect(all, Promise.race([ended, handover.rejection]))
       await awaitAnswer(commitMs, answered)
       await endEmpty(open)
     })()
-    return open.closing
+    return open.committing
   }
 
   /**
@@ -133,12 +133,12 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
       if (tx === undefined) return queryAlone({ text, values }, limits)
       const open = openOf(tx)
       if (await hasDisconnected(open)) await open.ended
-      if (open.handover.cause !== undefined) await open.handover.known
+      if (open.handover.cause !== undefined) await open.handover.rejection
       return rejectOnDisconnect(send(tx, { text, values }), open.ended)
     },
     batch: (tx, statements) => allDone(sendAll(tx, statements)),
     async commitWith(tx, statements) {
-      await close(openOf(tx), statements)
+      await commitOnce(openOf(tx), statements)
     },
   }
   if (sql.options.socket) return runner

@@ -38,24 +38,29 @@ export async function checkPostgres<Tx>(
   { schema, schemaOwner, acquireMs, sweeps }: CheckOptions,
 ): Promise<readonly string[]> {
   const limits = { acquireMs, statementMs: STATEMENT_MS }
-  const ask = (text: string): Promise<readonly Row[]> =>
-    inReach(runner.query(undefined, text, [], limits))
+  const query = (text: string): Promise<readonly Row[]> =>
+    explainFailure(runner.query(undefined, text, [], limits))
 
-  const foreign = foreignServer(onlyRow(await ask(SERVER_NAME)))
+  const foreign = foreignServer(onlyRow(await query(SERVER_NAME)))
   // Another kind of server may not understand the other queries.
   if (foreign.length > 0) throw unfit(foreign)
-  const server = serverFindings(onlyRow(await ask(SERVER_FACTS)))
-  const faults = [...server.faults, ...schemaFaults(schema, await ask(schemaFacts(schema, sweeps)))]
-  const objects = await ask(untrustedObjects(schema, schemaOwner))
+  const server = serverFindings(onlyRow(await query(SERVER_FACTS)))
+  const faults = [
+    ...server.faults,
+    ...schemaFaults(schema, await query(schemaFacts(schema, sweeps))),
+  ]
+  const objects = await query(untrustedObjects(schema, schemaOwner))
   faults.push(...objects.map((row) => textIn(row, 'fault') ?? ''))
   const warnings = [...server.warnings, ...silentConnectionWarnings(runner)]
   if (server.takesWrites) {
-    const found = await inReach(holdTogether(runner, { acquireMs, transactionMs: STATEMENT_MS }))
-    faults.push(...found.faults)
-    warnings.push(...found.warnings)
+    const findings = await explainFailure(
+      testTransaction(runner, { acquireMs, transactionMs: STATEMENT_MS }),
+    )
+    faults.push(...findings.faults)
+    warnings.push(...findings.warnings)
   }
   if (faults.length > 0) throw unfit(faults)
-  if (!(await hasConnectionCheck(ask, createStatements(schema).checkConnection()))) {
+  if (!(await hasConnectionCheck(query, createStatements(schema).checkConnection()))) {
     warnings.push(
       'the server cannot check connections while it works: the lock of a process that died lasts as long as its statement',
     )
@@ -64,11 +69,11 @@ export async function checkPostgres<Tx>(
 }
 
 async function hasConnectionCheck(
-  ask: (text: string) => Promise<unknown>,
+  query: (text: string) => Promise<unknown>,
   probe: Statement,
 ): Promise<boolean> {
   try {
-    await ask(probe.text)
+    await query(probe.text)
     return true
   } catch (error) {
     if (error instanceof ServiceAuthError && error.code === 'unfit') return false
@@ -77,21 +82,21 @@ async function hasConnectionCheck(
 }
 
 /** SQLSTATE classes of a server that cannot serve at present. */
-const AWAY = ['08', '53', '57', '58']
+const UNAVAILABLE_CLASSES = ['08', '53', '57', '58']
 
 /** Reports a failure by its code alone, because messages of clients contain addresses, names and values. */
-async function inReach<T>(asked: Promise<T>): Promise<T> {
+async function explainFailure<T>(answer: Promise<T>): Promise<T> {
   try {
-    return await asked
+    return await answer
   } catch (error) {
     const sqlState = sqlStateOf(error)
-    if (sqlState === undefined || AWAY.includes(sqlState.slice(0, 2))) {
+    if (sqlState === undefined || UNAVAILABLE_CLASSES.includes(sqlState.slice(0, 2))) {
       throw new ServiceAuthError(
         'unavailable',
         `Postgres is out of reach${reason(error, sqlState)}`,
       )
     }
-    throw unfit([`it has refused what it was asked, with SQLSTATE ${sqlState}`])
+    throw unfit([`it refused a query with SQLSTATE ${sqlState}`])
   }
 }
 
@@ -115,22 +120,22 @@ const POOLED =
 const LOCKS = 'advisory locks do not hold: two connections got the same one'
 
 const UNTRIED =
-  'no second connection was to be had in time, so it is not known whether advisory locks hold'
+  'no second connection was available in time, so it is not known whether advisory locks hold'
 
 /** Tests whether the statements of a transaction stay together, and whether its lock is refused to others. */
-async function holdTogether<Tx>(
+async function testTransaction<Tx>(
   runner: TransactionRunner<Tx>,
   limits: TransactionLimits,
 ): Promise<Findings> {
   try {
-    return await runner.transaction((tx) => tryLocks(runner, tx, limits), limits)
+    return await runner.transaction((tx) => testLocks(runner, tx, limits), limits)
   } catch (error) {
     if (isStatementPooling(error)) return { faults: [POOLED], warnings: [] }
     throw error
   }
 }
 
-async function tryLocks<Tx>(
+async function testLocks<Tx>(
   runner: TransactionRunner<Tx>,
   tx: Tx,
   { acquireMs, transactionMs }: TransactionLimits,
@@ -140,7 +145,7 @@ async function tryLocks<Tx>(
   const take = `select pg_catalog.pg_try_advisory_xact_lock(${lock})::text as taken`
   const first = onlyRow(await runner.query(tx, IDENTITY, []))
   const own = onlyRow(await runner.query(tx, take, []))
-  const others = await elsewhere(() =>
+  const others = await onAnotherConnection(() =>
     runner.query(undefined, take, [], { acquireMs, statementMs: transactionMs }),
   )
   const last = onlyRow(await runner.query(tx, IDENTITY, []))
@@ -151,9 +156,11 @@ async function tryLocks<Tx>(
 }
 
 /** Returns the answer on another connection; `undefined` if there is none, as in a pool of one. */
-async function elsewhere(ask: () => Promise<readonly Row[]>): Promise<readonly Row[] | undefined> {
+async function onAnotherConnection(
+  query: () => Promise<readonly Row[]>,
+): Promise<readonly Row[] | undefined> {
   try {
-    return await ask()
+    return await query()
   } catch (error) {
     if (sqlStateOf(error) === undefined) return undefined
     throw error

@@ -5,12 +5,12 @@ import { textIn } from '../sql/read-columns.js'
 
 /**
  * SQL for the comment on a schema and the rights of the current role, as rows of texts: `needed`, and
- * `held`, which is null if the object is missing.
+ * `granted`, which is null if the object is missing.
  */
 export function schemaFacts(schema: string, sweeps: boolean): string {
   const rights = sweeps ? ['select', 'insert', 'delete'] : ['select', 'insert']
   const queries = [
-    `select 'comment' as needed, pg_catalog.obj_description(oid, 'pg_namespace') as held
+    `select 'comment' as needed, pg_catalog.obj_description(oid, 'pg_namespace') as granted
       from pg_catalog.pg_namespace where nspname = '${schema}'`,
     `select 'usage', pg_catalog.has_schema_privilege(oid, 'usage')::text
       from pg_catalog.pg_namespace where nspname = '${schema}'`,
@@ -32,19 +32,20 @@ export function schemaFacts(schema: string, sweeps: boolean): string {
 
 /** Returns the faults that the rows of `schemaFacts` show. */
 export function schemaFaults(schema: string, rows: readonly Row[]): readonly string[] {
-  const held = new Map(rows.map((row) => [textIn(row, 'needed'), textIn(row, 'held')]))
-  if (!held.has('comment')) return [`the schema ${schema} is missing: run the SQL of migration()`]
-  const comment = held.get('comment')
+  const granted = new Map(rows.map((row) => [textIn(row, 'needed'), textIn(row, 'granted')]))
+  if (!granted.has('comment'))
+    return [`the schema ${schema} is missing: run the SQL of migration()`]
+  const comment = granted.get('comment')
   if (comment !== `${COMMENT}${SCHEMA_VERSION}`) {
     return [`the schema ${schema} is not of version ${SCHEMA_VERSION}: run the SQL of migration()`]
   }
-  const things = [...held].filter(([needed]) => needed !== 'comment')
-  const missing = things.filter(([, right]) => right === undefined).map(([needed]) => needed)
-  const refused = things.filter(([, right]) => right === 'false').map(([needed]) => needed)
+  const objects = [...granted].filter(([needed]) => needed !== 'comment')
+  const missing = objects.filter(([, right]) => right === undefined).map(([needed]) => needed)
+  const refused = objects.filter(([, right]) => right === 'false').map(([needed]) => needed)
   const faults: string[] = []
-  const lost = new Set(missing.map((needed) => needed?.split(' ').at(-1)))
-  for (const thing of lost) {
-    faults.push(`${schema}.${thing} is missing, or of another version: run the SQL of migration()`)
+  const missingObjects = new Set(missing.map((needed) => needed?.split(' ').at(-1)))
+  for (const object of missingObjects) {
+    faults.push(`${schema}.${object} is missing, or of another version: run the SQL of migration()`)
   }
   if (refused.length > 0) {
     faults.push(`the role lacks in the schema ${schema}: ${refused.join(', ')}`)

@@ -81,7 +81,7 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
           return revocable.transaction
         },
         async endCalls() {
-          await revocable?.ended()
+          await revocable?.callsSettled()
           revocable?.revoke()
         },
         revoke: () => revocable?.revoke(),

@@ -33,7 +33,7 @@ export interface BeginStatements {
    * that both locked and looked would see the state from before it had the lock. A function keeps its
    * plans, while statements without names are planned again for each request.
    */
-  begin(ids: RecordIds, opening: BeginOptions): Statement
+  begin(ids: RecordIds, options: BeginOptions): Statement
   readBeginResult(rows: readonly Row[]): BeginResult
   /**
    * Waits until no run has the key; outside a transaction, so that the lock is free again immediately.
@@ -55,15 +55,15 @@ export function createBeginStatements(schema: string): BeginStatements {
         `${call}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
         // The arguments have types, because untyped ones would match a function of this name that takes texts.
         `${lockLiteral(ids.keyLock)}::bigint, ` +
-        `${settingLiteral(transactionMs)}::pg_catalog.text, ${checksConnection}) as opened`,
+        `${settingLiteral(transactionMs)}::pg_catalog.text, ${checksConnection}) as begun`,
       values: [],
     }),
     readBeginResult(rows) {
-      const [, lock, record] = BEGIN_RESULT.exec(textIn(onlyRow(rows), 'opened') ?? '') ?? []
+      const [, lock, record] = BEGIN_RESULT.exec(textIn(onlyRow(rows), 'begun') ?? '') ?? []
       if (lock === undefined) throw new TypeError('Postgres must say who has the lock')
-      const found = { record: record === undefined ? undefined : parseRecord(record) }
-      if (lock === 'running') return { lock, ...found }
-      return { lock: 'taken', fence: lock, ...found }
+      const stored = { record: record === undefined ? undefined : parseRecord(record) }
+      if (lock === 'running') return { lock, ...stored }
+      return { lock: 'taken', fence: lock, ...stored }
     },
     awaitRun: ({ keyLock }, { waitMs }) => ({
       // `case` sets the limit before the wait. `concat` avoids the type `void`, which not every client can read.
@@ -92,13 +92,13 @@ export const CONNECTION_CHECK_LIMIT: string = settingLiteral(CONNECTION_CHECK_MS
 /**
  * plpgsql that lowers a setting to the limit for this transaction, and never raises it; 0 means no limit.
  * plpgsql evaluates these statements itself: one that it passes to the server's executor costs more than
- * the setting. Uses the variable `held`.
+ * the setting. Uses the variable `setting`.
  */
 export const lower = (setting: string, limit: string): string => `\
-    held := pg_catalog.current_setting('${setting}');
-    if held OPERATOR(pg_catalog.=) '0'
-      or held::pg_catalog.interval OPERATOR(pg_catalog.>) ${limit}::pg_catalog.interval then
-      held := pg_catalog.set_config('${setting}', ${limit}, true);
+    setting := pg_catalog.current_setting('${setting}');
+    if setting OPERATOR(pg_catalog.=) '0'
+      or setting::pg_catalog.interval OPERATOR(pg_catalog.>) ${limit}::pg_catalog.interval then
+      setting := pg_catalog.set_config('${setting}', ${limit}, true);
     end if;
 `
 

@@ -50,22 +50,22 @@ function tableFaults(schema: string, name: string): readonly string[] {
     faults("'has the trigger ', tgname", `pg_trigger where tgrelid ${EQUALS} ${table}`),
     faults("'has the rule ', rulename", `pg_rewrite where ev_class ${EQUALS} ${table}`),
     faults("'has row security'", `pg_class where oid ${EQUALS} ${table} and relrowsecurity`),
-    `${faults("'is not as migration() makes it'", 'pg_class made')}
+    `${faults("'is not as migration() makes it'", 'pg_class own')}
     where oid ${EQUALS} ${table} and (relkind ${DIFFERS} 'r' or relpersistence ${DIFFERS} 'p'
-      or exists (select from pg_catalog.pg_attrdef where adrelid ${EQUALS} made.oid)
+      or exists (select from pg_catalog.pg_attrdef where adrelid ${EQUALS} own.oid)
       or exists (select from pg_catalog.pg_inherits
-        where inhparent ${EQUALS} made.oid or inhrelid ${EQUALS} made.oid)
+        where inhparent ${EQUALS} own.oid or inhrelid ${EQUALS} own.oid)
       or exists (select from pg_catalog.pg_constraint
-        where conrelid ${EQUALS} made.oid and contype ${DIFFERS} all (array['p', 'n']::pg_catalog."char"[]))
-      or exists (select from pg_catalog.pg_index where indrelid ${EQUALS} made.oid
+        where conrelid ${EQUALS} own.oid and contype ${DIFFERS} all (array['p', 'n']::pg_catalog."char"[]))
+      or exists (select from pg_catalog.pg_index where indrelid ${EQUALS} own.oid
         and (indexprs is not null or indpred is not null or indisunique and not indisprimary))
-      or not exists (select from pg_catalog.pg_index where indrelid ${EQUALS} made.oid
+      or not exists (select from pg_catalog.pg_index where indrelid ${EQUALS} own.oid
         and indisprimary and indisvalid and indimmediate and indkey::pg_catalog.text ${EQUALS} '1')
-      or exists (select from pg_catalog.pg_class other where relnamespace ${EQUALS} made.relnamespace
+      or exists (select from pg_catalog.pg_class other where relnamespace ${EQUALS} own.relnamespace
         and relname ${EQUALS} '${name}_expires_at' and not exists (select from pg_catalog.pg_index
-          where indexrelid ${EQUALS} other.oid and indrelid ${EQUALS} made.oid))
+          where indexrelid ${EQUALS} other.oid and indrelid ${EQUALS} own.oid))
       or (select pg_catalog.string_agg(pg_catalog.concat_ws(' ', attname, atttypid, attnotnull), ', ' order by attnum)
-        from pg_catalog.pg_attribute where attrelid ${EQUALS} made.oid
+        from pg_catalog.pg_attribute where attrelid ${EQUALS} own.oid
           and attnum OPERATOR(pg_catalog.>) 0 and not attisdropped) ${DIFFERS} '${COLUMNS[name]}')`,
   ]
 }

@@ -71,10 +71,10 @@ export function createRecordStatements(schema: string): RecordStatements {
     }),
     readRecord: ([row]) => row && parseRecord(textIn(row, 'record') ?? ''),
     transactionStatus: (fence) => ({
-      text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as fate`,
+      text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as status`,
       values: [],
     }),
-    readTransactionStatus: ([row]) => row && textIn(row, 'fate'),
+    readTransactionStatus: ([row]) => row && textIn(row, 'status'),
   }
 }
 

@@ -38,14 +38,14 @@ export const endedByHandler = (): Error =>
  * can have ended. Never throws.
  */
 export function isEndedByHandler(error: unknown): boolean {
-  const found = [error]
+  const candidates = [error]
   const seen = new Set<unknown>()
-  for (const candidate of found) {
+  for (const candidate of candidates) {
     if (seen.size === MAX_ERRORS) return false
     if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue
     seen.add(candidate)
     if (MESSAGES.some((name) => isWrongTransaction(member(candidate, name)))) return true
-    found.push(...WRAPPED.map((name) => member(candidate, name)))
+    candidates.push(...WRAPPED.map((name) => member(candidate, name)))
   }
   return false
 }

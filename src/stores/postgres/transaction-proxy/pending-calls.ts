@@ -20,7 +20,7 @@ export interface PendingCalls {
    */
   listen(listening: Listening, start: (listeners: readonly unknown[]) => unknown): unknown
   /** Resolves when no call is pending. */
-  ended(): Promise<void>
+  allSettled(): Promise<void>
 }
 
 interface Listening {
@@ -37,7 +37,7 @@ export function createPendingCalls(observer: CallObserver): PendingCalls {
     const end = (): void => {
       ends.delete(end)
       if (ends.size > 0) return
-      for (const tell of waiting) tell()
+      for (const resolve of waiting) resolve()
       waiting = []
     }
     ends.add(end)
@@ -85,7 +85,7 @@ export function createPendingCalls(observer: CallObserver): PendingCalls {
       const rest = { succeeded: () => {}, failed }
       return answer instanceof Promise ? endingWith(answer, end, rest) : answer
     },
-    async ended() {
+    async allSettled() {
       if (ends.size > 0) await new Promise<void>((resolve) => waiting.push(resolve))
     },
   }

@@ -105,8 +105,8 @@ export const proxyTarget = (target: object): ProxyTarget => ({ own: OWN, target 
 
 /** Checks `own`, because a proxy of other code may return a value for any key. */
 function targetOf(value: object): object | undefined {
-  const found = (value as { readonly [PROXY_TARGET]?: Partial<ProxyTarget> | null })[PROXY_TARGET]
-  return found?.own === OWN ? found.target : undefined
+  const member = (value as { readonly [PROXY_TARGET]?: Partial<ProxyTarget> | null })[PROXY_TARGET]
+  return member?.own === OWN ? member.target : undefined
 }
 
 // Users pass proxies in a list of expressions or an object of columns, and no deeper.

@@ -29,7 +29,7 @@ export interface RevocableTransaction<Tx> {
    * Resolves when the calls made so far have been answered. A library may send several statements for one
    * call; it sends the later ones on its own object, not on the handle.
    */
-  ended(): Promise<void>
+  callsSettled(): Promise<void>
 }
 
 type Callable = (...values: unknown[]) => unknown
@@ -81,8 +81,8 @@ function createMembrane(observer: CallObserver) {
   function wrap(target: object, member: Member = { owner: undefined, name: '' }): object {
     if (isProxy(target)) return target
     const cache = cacheOf(member.owner)
-    const known = cache.get(target)
-    if (known) return known
+    const cached = cache.get(target)
+    if (cached) return cached
     const proxy = createProxy(target, member)
     cache.set(target, proxy)
     return proxy
@@ -90,9 +90,9 @@ function createMembrane(observer: CallObserver) {
 
   function cacheOf(owner: object | undefined): WeakMap<object, object> {
     if (owner === undefined) return objects
-    const known = methods.get(owner) ?? new WeakMap<object, object>()
-    methods.set(owner, known)
-    return known
+    const cached = methods.get(owner) ?? new WeakMap<object, object>()
+    methods.set(owner, cached)
+    return cached
   }
 
   /** The proxy's own target is empty, because the members of a frozen target could not be replaced. */
@@ -134,22 +134,22 @@ function createMembrane(observer: CallObserver) {
     return typeof value === 'function' ? wrap(value, { owner, name }) : wrap(value)
   }
 
-  function call(target: Callable, { owner, name }: Member, given: Arguments): unknown {
-    const isListening = PROMISE_FUNCTIONS.has(name) && given.values.some(isCallback)
-    const refusing = { name, values: given.values }
+  function call(target: Callable, { owner, name }: Member, args: Arguments): unknown {
+    const isListening = PROMISE_FUNCTIONS.has(name) && args.values.some(isCallback)
+    const refusing = { name, values: args.values }
     const isLate = isListening ? isRevoked : isStopped
     if (isLate && !isListenerRemoval(owner, name)) {
       if (!isListening) return refuseCall(endedError(), refusing)
       const refused = refuse(endedError())
-      return Reflect.apply(Reflect.get(refused, name), refused, given.values)
+      return Reflect.apply(Reflect.get(refused, name), refused, args.values)
     }
-    const self = owner ?? unwrap(given.self)
+    const self = owner ?? unwrap(args.self)
     // A promise resolves to a result, so its listeners get it unchanged.
     if (isListening) {
-      const listening = { name, listeners: given.values }
+      const listening = { name, listeners: args.values }
       return pending.listen(listening, (listeners) => Reflect.apply(target, self, listeners))
     }
-    const values = given.values.map(argumentOf)
+    const values = args.values.map(argumentOf)
     if (controlsTransaction({ owner: self, name, arguments: values })) {
       return refuseCall(new Error(CONTROL_REFUSED), refusing)
     }
@@ -158,8 +158,8 @@ function createMembrane(observer: CallObserver) {
     if (!isNativePromise(result)) return wrapIfNeeded(result)
     // `connect` of TypeORM's query runner resolves to its connection, not to a result.
     const settled = name === 'connect' ? result.then(wrapIfNeeded) : result
-    const asked = given.values.filter(isOwnCallback)
-    return asked.length === 0 ? pending.count(settled) : untilAbandoned(settled, asked)
+    const originals = args.values.filter(isOwnCallback)
+    return originals.length === 0 ? pending.count(settled) : untilAbandoned(settled, originals)
   }
 
   function endedError(): TransactionEndedError {
@@ -174,8 +174,8 @@ function createMembrane(observer: CallObserver) {
 
   /** Returns the same callback for the same function, so that a listener can be removed again. */
   function callbackOf(original: Callable): Callback {
-    const known = callbacks.get(original)
-    if (known) return known
+    const cached = callbacks.get(original)
+    if (cached) return cached
     const abandon: Callback['abandon'] = new Set()
     function guarded(this: unknown, ...values: unknown[]): unknown {
       // pg calls back with its error first.
@@ -197,8 +197,8 @@ function createMembrane(observer: CallObserver) {
     return callback
   }
 
-  function untilAbandoned(result: Promise<unknown>, asked: Callable[]): Promise<unknown> {
-    const lists = asked.map((original) => callbackOf(original).abandon)
+  function untilAbandoned(result: Promise<unknown>, originals: Callable[]): Promise<unknown> {
+    const lists = originals.map((original) => callbackOf(original).abandon)
     return new Promise((resolve, reject) => {
       for (const list of lists) list.add(reject)
       const forget = (): void => {
@@ -215,7 +215,7 @@ function createMembrane(observer: CallObserver) {
     isStopped = true
     isRevoked = true
   }
-  return { wrap, stop, revoke, ended: pending.ended }
+  return { wrap, stop, revoke, callsSettled: pending.allSettled }
 }
 
 function isOwnCallback(value: unknown): value is Callable {

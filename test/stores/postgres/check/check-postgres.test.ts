@@ -162,11 +162,7 @@ describe('a check', async () => {
     ]
     for (const [url, code, message] of [
       [at, 'unavailable', 'Postgres is out of reach: ECONNREFUSED'],
-      [
-        noDatabase,
-        'unfit',
-        'Postgres must not be used: it has refused what it was asked, with SQLSTATE 3D000',
-      ],
+      [noDatabase, 'unfit', 'Postgres must not be used: it refused a query with SQLSTATE 3D000'],
     ] as const) {
       await expect(checkAt(url)).rejects.toMatchObject({ code, message })
     }

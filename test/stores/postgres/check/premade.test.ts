@@ -208,7 +208,7 @@ describe.each([15, 18] as const)(
       )
       const opening = { transactionMs: 1000, checksConnection: false }
       const { text } = createStatements('service_auth').begin(recordIds('key', 'print'), opening)
-      expect((await as('app', text)).rows).toEqual([{ opened: expect.stringMatching(/^\d+$/) }])
+      expect((await as('app', text)).rows).toEqual([{ begun: expect.stringMatching(/^\d+$/) }])
       await expect(check()).rejects.toMatchObject(
         unfit('service_auth.begin_run belongs to mallory'),
       )

@@ -3,7 +3,12 @@ import { isServerFailure } from '../../../../src/stores/postgres/run/live-runs.j
 import {
   type CommitFailure,
   classifyFailure,
+  resolveFailedCommit,
+  resolveUnansweredCommit,
 } from '../../../../src/stores/postgres/run/resolve-commit.js'
+import type { Row, TransactionRunner } from '../../../../src/stores/postgres/runner.js'
+import { createStatements } from '../../../../src/stores/postgres/sql/statements.js'
+import type { StoreContext } from '../../../../src/stores/postgres/store-context.js'
 
 /** SQLSTATE, what it comes to at the record, and what at COMMIT. */
 const TABLE: readonly (readonly [string | undefined, CommitFailure, CommitFailure])[] = [
@@ -79,5 +84,150 @@ describe('A transaction that failed at its end', () => {
     expect(
       classes.some((errorClass) => classifyFailure('record', `${errorClass}000`) === 'unclear'),
     ).toBe(false)
+  })
+})
+
+/** What the database answers: the end of the wait for the key's lock, the record, the transaction's status. */
+interface Answers {
+  readonly lock?: () => void
+  readonly record?: () => string | undefined
+  readonly status?: () => string
+}
+
+const result = Buffer.from('the answer')
+const stored = (request: 'same' | 'other', kept?: Uint8Array): string =>
+  [request, 'unused', ...(kept ? [Buffer.from(kept).toString('base64')] : [])].join(' ')
+const failure = (code?: string): Error => Object.assign(new Error('failed'), { code })
+const fail = (code?: string) => (): never => {
+  throw failure(code)
+}
+
+function storeOf({ lock, record, status }: Answers): StoreContext<never> {
+  const query = async (_tx: undefined, text: string): Promise<readonly Row[]> => {
+    if (text.includes('pg_advisory_xact_lock')) {
+      lock?.()
+      return [{ ended: '' }]
+    }
+    if (text.includes('pg_xact_status')) return [{ status: status?.() ?? 'committed' }]
+    const line = record?.()
+    return line === undefined ? [] : [{ record: line }]
+  }
+  return {
+    runner: { query } as unknown as TransactionRunner<never>,
+    schema: 'service_auth',
+    statements: createStatements('service_auth'),
+    limits: { acquireMs: 50, transactionMs: 1000, resolveMs: 150 },
+  }
+}
+
+const attempted = (
+  type: 'commit' | 'refuse' = 'commit',
+  kept: Uint8Array | undefined = result,
+) => ({
+  ids: { id: '00000000-0000-0000-0000-000000000000', fingerprint: 'ab', keyLock: '1' },
+  ending: { type, result: kept },
+  fence: 7,
+  usedTransaction: true,
+})
+
+const unavailable = { outcome: 'undone', reason: 'store_unavailable', mayRetryNow: false }
+const unknown = { ...unavailable, reason: 'commit_unknown' }
+const committed = { outcome: 'committed', usedTransaction: true }
+const finished = { outcome: 'finished', result, usedToken: false }
+const other = Buffer.from('another answer')
+
+describe('A COMMIT without a reply', () => {
+  it.each<[string, Answers, object]>([
+    ['took effect if the record is its own', { record: () => stored('same', result) }, committed],
+    [
+      'took effect if the server no longer knows the transaction',
+      { record: () => stored('same', result), status: fail('22023') },
+      committed,
+    ],
+    [
+      'took none if its transaction was rolled back, although another run stored the same result',
+      { record: () => stored('same', result), status: () => 'aborted' },
+      { outcome: 'overtaken', by: finished },
+    ],
+    [
+      'took none if another result is stored',
+      { record: () => stored('same', other) },
+      { outcome: 'overtaken', by: { ...finished, result: other } },
+    ],
+    [
+      'took none if a record without a result is stored',
+      { record: () => stored('same') },
+      { outcome: 'overtaken', by: { outcome: 'result_not_stored' } },
+    ],
+    [
+      'took none if the record belongs to another request',
+      { record: () => stored('other') },
+      { outcome: 'overtaken', by: { outcome: 'mismatch' } },
+    ],
+    ['took none if there is no record', {}, unavailable],
+    ['is unknown while the transaction holds its lock', { lock: fail('55P03') }, unknown],
+    ['is unknown if the database cannot be reached', { lock: fail() }, unknown],
+  ])('%s', async (_name, answers, outcome) => {
+    expect(await resolveUnansweredCommit(storeOf(answers), attempted())).toEqual(outcome)
+  })
+
+  it('is looked up again after a failed query', async () => {
+    let calls = 0
+    const lock = (): void => {
+      calls += 1
+      if (calls === 1) throw failure()
+    }
+    const store = storeOf({ lock, record: () => stored('same', result) })
+    expect(await resolveUnansweredCommit(store, attempted())).toEqual(committed)
+    expect(calls).toBe(2)
+  })
+
+  it('of a refusal leaves the answer to the caller if another run committed', async () => {
+    const store = storeOf({ record: () => stored('other') })
+    const outcome = { outcome: 'refusal_lost', to: 'conflict' }
+    expect(await resolveUnansweredCommit(store, attempted('refuse'))).toEqual(outcome)
+  })
+
+  it('took effect if its record has no result either', async () => {
+    const store = storeOf({ record: () => stored('same') })
+    const commit = { ...attempted(), ending: { type: 'commit', result: undefined } as const }
+    expect(await resolveUnansweredCommit(store, commit)).toEqual(committed)
+  })
+})
+
+describe('A failed record or COMMIT', () => {
+  const refused = (code: string) => ({
+    outcome: 'commit_refused',
+    cause: failure(code),
+    sqlState: code,
+  })
+
+  it.each<['record' | 'commit', string, Answers, object]>([
+    [
+      'commit',
+      '57P01',
+      { record: () => stored('same', result) },
+      { ...committed, sqlState: '57P01' },
+    ],
+    ['record', '57P01', {}, { ...unavailable, sqlState: '57P01' }],
+    ['record', '53100', {}, { ...unavailable, sqlState: '53100' }],
+    [
+      'commit',
+      '40001',
+      {},
+      { outcome: 'undone', reason: 'conflict', mayRetryNow: true, sqlState: '40001' },
+    ],
+    ['commit', '23503', {}, refused('23503')],
+    ['record', '23505', {}, refused('23505')],
+    [
+      'record',
+      '23505',
+      { record: () => stored('same', result) },
+      { outcome: 'overtaken', by: finished },
+    ],
+    ['record', '23505', { record: fail() }, unavailable],
+  ])('%s with %s', async (step, sqlState, answers, outcome) => {
+    const failed = { step, error: failure(sqlState) }
+    expect(await resolveFailedCommit(storeOf(answers), attempted(), failed)).toEqual(outcome)
   })
 })

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CoupledEnding } from '../../../../src/idempotency/coupled/coupled-store.js'
 import {
+  createRunControl,
   findingOf,
   nextStage,
   type RecordedEnding,
@@ -124,5 +126,38 @@ describe('The stage of a run', () => {
         expect(new Set(names.slice(committing))).toEqual(new Set(['committing']))
       }),
     )
+  })
+})
+
+describe('The control of a run', () => {
+  const forever = new Promise<never>(() => {})
+
+  it('times out when its timer ends, and aborts its signal', async () => {
+    const control = createRunControl()
+    const { signal } = control
+    expect(control.stage).toEqual({ name: 'beginning' })
+    control.startTimer(20)
+    await expect(control.inTime(forever)).rejects.toThrow('timed out')
+    expect(control.stage).toEqual({ name: 'timed_out', reason: 'store_unavailable' })
+    expect(signal.aborted).toBe(true)
+    expect(control.signal).toBe(signal)
+  })
+
+  it('has an aborted signal if it is read after the timeout, and none is aborted before', () => {
+    const control = createRunControl()
+    expect(createRunControl().signal.aborted).toBe(false)
+    control.dispatch({ type: 'timeout' })
+    expect(control.signal.aborted).toBe(true)
+  })
+
+  it('settles as the work does in time, and restarts or stops its timer', async () => {
+    const control = createRunControl()
+    control.startTimer(20)
+    control.startTimer(60_000)
+    expect(await control.inTime(delay(60, 'value'))).toBe('value')
+    control.startTimer(20)
+    control.stopTimer()
+    await delay(60)
+    expect(control.stage).toEqual({ name: 'beginning' })
   })
 })

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { isFailureCode } from '../../migration/run/state/apply-rows.js'
+import { isFailureCode } from '../../migration/run/state/identity-state.js'
 import type { Source } from '../../migration/source/source.js'
 import type { Arguments } from '../frame/arguments.js'
 import { usageError } from '../frame/command-failure.js'

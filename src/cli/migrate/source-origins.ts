@@ -1,6 +1,6 @@
 import type { Journal } from '../../migration/journal/journal.js'
+import { readEntries } from '../../migration/run/journaled-state.js'
 import type { Origin } from '../../migration/run/state/journal-entry.js'
-import { readEntries } from '../../migration/run/state/read-entries.js'
 
 /** A source or corrections file of a journal. */
 export interface OriginFile {

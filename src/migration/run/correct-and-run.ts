@@ -6,7 +6,7 @@ import type { Work } from './migration-context.js'
 import { originOf } from './origin.js'
 import { type Ending, endingOf, walk } from './run-steps.js'
 import { isSource } from './settings.js'
-import { isFailureCode } from './state/apply-rows.js'
+import { isFailureCode } from './state/identity-state.js'
 import { judgeCorrections } from './steps/check-corrections.js'
 import { sendAgain } from './steps/retry-failed.js'
 

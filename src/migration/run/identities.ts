@@ -3,7 +3,7 @@ import type { Ledger } from './journaled-state.js'
 import type { IdentityReport } from './report.js'
 import type { Survey, SurveyedRecord } from './source-index.js'
 import { COUNTED_AS } from './state/identity-state.js'
-import type { Entry, EntryOf } from './state/journal-entry.js'
+import type { Entry, EntryOf, ResultOf } from './state/journal-entry.js'
 import { readOrdinals } from './state/record-indexes.js'
 import { sizeOf, stateOf } from './state/run-state.js'
 import { findingText } from './steps/finding-text.js'
@@ -77,21 +77,16 @@ interface Sheet {
 
 function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
   switch (entry.type) {
-    // A new preflight replaces an earlier one, which may have read another source.
-    case 'examined':
-      sheet.clear()
-      return
-    case 'login_conflicts':
+    case 'preflight':
+      // A new preflight replaces an earlier one, which may have read another source.
+      if (entry.isFirst) sheet.clear()
       loginConflicts(entry, sheet)
       return
-    case 'batch_rejected':
-      rejected(entry, sheet)
+    case 'settled':
+      if (entry.result.outcome === 'rejected') rejected(entry.result, sheet)
       return
     case 'row':
-      rowFailed(entry, sheet)
-      return
-    case 'identities_resolved':
-      identitiesResolved(entry, sheet)
+      if (entry.as === 'failed') set(entry.record, sheet, { rowId: entry.row, ...reasonOf(entry) })
       return
     case 'looked_up':
       lookedUp(entry, sheet)
@@ -99,39 +94,40 @@ function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
     case 'corrected':
       corrected(entry, sheet)
       return
-    case 'again':
-      for (const of of readOrdinals(entry.of, sizeOf(state))) sheet.set(of, placeOf(of, sheet))
+    case 'retry':
+      loginConflicts(entry, sheet)
+      for (const of of readOrdinals(entry.records, sizeOf(state))) set(of, sheet, {})
   }
 }
 
-function loginConflicts({ taken, twice }: EntryOf<'login_conflicts'>, sheet: Sheet): void {
-  for (const [of, heldBy] of taken) {
-    sheet.set(of, { ...placeOf(of, sheet), code: 'login_taken', heldBy })
-  }
-  for (const [of, text] of twice) {
-    sheet.set(of, { ...placeOf(of, sheet), code: 'login_twice', text })
-  }
-}
-
-function rejected({ users }: EntryOf<'batch_rejected'>, sheet: Sheet): void {
-  for (const { of, errors } of users) {
-    const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
-    sheet.set(of, { ...placeOf(of, sheet), errors: findings, wasRejected: true })
-  }
-}
-
-function rowFailed({ as, row, of, ...reason }: EntryOf<'row'>, sheet: Sheet): void {
-  if (as === 'twin') return
-  sheet.set(of, {
-    ...placeOf(of, sheet),
-    rowId: row,
-    ...defined(reason),
+/** Replaces all details but the position of the record, because earlier ones are out of date. */
+function set(ordinal: number, sheet: Sheet, details: IdentityDetails): void {
+  const { line, corrections } = sheet.of(ordinal)
+  sheet.set(ordinal, {
+    ...(line !== undefined && { line }),
+    ...(corrections !== undefined && { corrections }),
+    ...details,
   })
+}
+
+function loginConflicts(
+  { taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twice'>,
+  sheet: Sheet,
+): void {
+  for (const [of, heldBy] of taken) set(of, sheet, { code: 'login_taken', heldBy })
+  for (const [of, text] of twice) set(of, sheet, { code: 'login_twice', text })
+}
+
+function rejected({ users }: ResultOf<'rejected'>, sheet: Sheet): void {
+  for (const { record, errors } of users) {
+    const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
+    set(record, sheet, { errors: findings, wasRejected: true })
+  }
 }
 
 type Reason = Pick<Details, 'code' | 'text' | 'heldBy'>
 
-const defined = ({
+const reasonOf = ({
   code,
   text,
   heldBy,
@@ -141,27 +137,17 @@ const defined = ({
   ...(heldBy !== undefined && { heldBy }),
 })
 
-function identitiesResolved({ refused }: EntryOf<'identities_resolved'>, sheet: Sheet): void {
-  for (const { of, line: _, ...reason } of refused) {
-    sheet.set(of, { ...placeOf(of, sheet), ...defined(reason) })
-  }
-}
-
 function lookedUp(entry: EntryOf<'looked_up'>, sheet: Sheet): void {
-  for (const [of, coreUserId] of entry.same) {
-    sheet.set(of, { ...placeOf(of, sheet), coreUserId })
-  }
+  for (const [of, coreUserId] of entry.same) set(of, sheet, { coreUserId })
   for (const [of, coreUserId, differences] of entry.differs) {
-    sheet.set(of, { ...placeOf(of, sheet), coreUserId, differences })
+    set(of, sheet, { coreUserId, differences })
   }
-  for (const [of, heldBy] of entry.missing) {
-    sheet.set(of, { ...placeOf(of, sheet), ...(heldBy === null ? {} : { heldBy }) })
-  }
+  for (const [of, heldBy] of entry.missing) set(of, sheet, heldBy === null ? {} : { heldBy })
   for (const [of, coreUserId] of entry.shared) {
     const { differences } = sheet.of(of)
-    const told = { ...placeOf(of, sheet), coreUserId }
-    sheet.set(of, differences === undefined ? told : { ...told, differences })
+    set(of, sheet, { coreUserId, ...(differences !== undefined && { differences }) })
   }
+  for (const { record, ...reason } of entry.refused) set(record, sheet, reasonOf(reason))
 }
 
 function corrected(entry: EntryOf<'corrected'>, sheet: Sheet): void {
@@ -170,14 +156,5 @@ function corrected(entry: EntryOf<'corrected'>, sheet: Sheet): void {
   }
   for (const [of, , reason] of [...entry.leftOut, ...entry.accepted]) {
     sheet.set(of, { ...sheet.of(of), reason })
-  }
-}
-
-/** The position of the record. All other earlier details are out of date. */
-function placeOf(ordinal: number, sheet: Sheet): Pick<Details, 'line' | 'corrections'> {
-  const { line, corrections } = sheet.of(ordinal)
-  return {
-    ...(line === undefined ? {} : { line }),
-    ...(corrections === undefined ? {} : { corrections }),
   }
 }

@@ -1,7 +1,7 @@
 import type { Journal } from '../journal/journal.js'
+import { MigrationError } from './migration-error.js'
 import { applyEntry } from './state/apply-entry.js'
-import { type Entry, writeEntry } from './state/journal-entry.js'
-import { readEntries } from './state/read-entries.js'
+import { type Entry, entrySchema, FORMAT } from './state/journal-entry.js'
 import { createRunState, type RunState } from './state/run-state.js'
 
 /** The journal and the state that results from its entries. The two always agree. */
@@ -18,7 +18,7 @@ export async function openLedger(journal: Journal): Promise<Ledger> {
   let last: Promise<void> = Promise.resolve()
 
   async function append(entries: readonly Entry[]): Promise<void> {
-    await journal.append(entries.map(writeEntry))
+    await journal.append(entries.map((entry) => JSON.stringify(entry)))
     for (const entry of entries) applyEntry(state, entry)
   }
 
@@ -35,3 +35,30 @@ export async function openLedger(journal: Journal): Promise<Ledger> {
 }
 
 function ignore(): void {}
+
+/** @throws MigrationError `bad_journal` if a line is not an entry of this version. */
+export async function* readEntries(journal: Journal): AsyncGenerator<Entry> {
+  let line = 0
+  for await (const written of journal.read()) {
+    line += 1
+    const value = parseJson(written)
+    const parsed = entrySchema.safeParse(value)
+    if (!parsed.success) throw new MigrationError('bad_journal', faultOf(value), line)
+    yield parsed.data
+  }
+}
+
+function faultOf(value: unknown): string {
+  const format = Object(value).format
+  return typeof format === 'number' && format > FORMAT
+    ? 'the journal is of a newer version of this package'
+    : 'no entry of a journal'
+}
+
+function parseJson(written: string): unknown {
+  try {
+    return JSON.parse(written)
+  } catch {
+    return undefined
+  }
+}

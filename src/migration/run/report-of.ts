@@ -1,10 +1,9 @@
 import type { CoreErrorCode } from '../core/core-error.js'
 import type { MigrationReport, MigrationState, RowLeft } from './report.js'
 import type { Ending } from './run-steps.js'
-import { numberOf } from './state/apply-rows.js'
-import { IDENTITY, type IdentityCode } from './state/identity-state.js'
+import { IDENTITY, type IdentityCode, numberOf } from './state/identity-state.js'
+import { standingOf } from './state/next-step.js'
 import { countsOf, type RunState, sizeOf, stateOf } from './state/run-state.js'
-import { standingOf } from './state/run-status.js'
 
 export function reportOf(state: RunState, { ending, now }: ReportInput): MigrationReport {
   const standing = ending?.state ?? standingOf(state)

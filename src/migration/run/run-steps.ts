@@ -3,17 +3,15 @@ import type { Work } from './migration-context.js'
 import { MigrationError } from './migration-error.js'
 import type { MigrationState, PreflightFinding } from './report.js'
 import { IDENTITY } from './state/identity-state.js'
-import { type Aim, nextStep, type Step } from './state/next-step.js'
+import { type Aim, nextStep, restingState, type Step } from './state/next-step.js'
 import { countOf } from './state/run-state.js'
-import { restingState } from './state/run-status.js'
 import { collect } from './steps/collect.js'
 import { deleteRows } from './steps/delete-rows.js'
 import { importDirectly } from './steps/import-directly.js'
 import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
-import { resolveBatch } from './steps/resolve-batch.js'
-import { resolveDeletion } from './steps/resolve-deletion.js'
 import { resolveIdentities } from './steps/resolve-identities.js'
+import { resolveLostReply } from './steps/resolve-lost-reply.js'
 import { stage } from './steps/stage.js'
 import { wait } from './steps/wait.js'
 import { decideDeletion } from './steps/waiting-rows.js'
@@ -31,7 +29,8 @@ export interface Ending {
 export async function walk(work: Work, aim: Aim): Promise<Ending> {
   return endingOf(work, async () => {
     const findings: PreflightFinding[] = []
-    if (work.ledger.state.stalledRows.size > 0) await work.ledger.write({ type: 'rows_appeared' })
+    if (work.ledger.state.stalledRows.size > 0)
+      await work.ledger.write({ type: 'rest', phase: 'wait' })
     for (;;) {
       work.signal.throwIfAborted()
       const step = nextStep(work.ledger.state, aim)
@@ -60,7 +59,7 @@ export async function lookAgain(work: Work): Promise<Ending> {
     const message = 'nothing has been staged yet: run comes before reconcile'
     throw new MigrationError('bad_journal', message)
   }
-  await work.ledger.write({ type: 'reconcile_asked' })
+  await work.ledger.write({ type: 'rest', phase: 'wait', reverify: true })
   return walk(work, 'look')
 }
 
@@ -89,13 +88,14 @@ const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
   async preflight(work, found) {
     const { findings, passed, entries } = await preflight(work)
     found.push(...findings)
-    if (passed) await work.ledger.write(...entries, { type: 'started' })
-    else if (entries.length > 0) await work.ledger.write(...entries)
+    const last = entries.length - 1
+    const written = entries.map((entry, index) => ({ ...entry, started: passed && index === last }))
+    if (written.length > 0) await work.ledger.write(...written)
     return passed ? undefined : 'preflight_failed'
   },
   /** After a crash it is unknown when the call was abandoned, so its settle time starts now. */
-  resolve_batch: (work) => done(resolveBatch(work, { givenUpAt: work.timing.elapsedMs() })),
-  resolve_deletion: (work) => done(resolveDeletion(work, { givenUpAt: work.timing.elapsedMs() })),
+  resolve_lost_reply: (work) =>
+    done(resolveLostReply(work, { givenUpAt: work.timing.elapsedMs() })),
   delete_rows: (work) => done(deleteRows(work)),
   resolve_identities: (work) => done(resolveIdentities(work)),
   stage: (work) => done(stage(work)),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
-import { numberOf } from '../../../src/migration/run/state/apply-rows.js'
+import { numberOf } from '../../../src/migration/run/state/identity-state.js'
 import { person, sourceOf } from './support/people.js'
 import { listOf, scene } from './support/scene.js'
 

@@ -21,7 +21,9 @@ describe('a call without reply', () => {
     const report = await migration.run()
     expect(report).toMatchObject({ state: 'complete', counts: { reconciled: USERS } })
     expect(report.advice.join()).toContain('reconcile once more')
-    expect(journal.lines).toContain('{"type":"batch_staged","batch":1,"by":"accounts"}')
+    expect(journal.lines).toContain(
+      '{"type":"settled","result":{"outcome":"staged","by":"accounts"}}',
+    )
 
     await simulated.stageUsers(lost)
     time.pass(60_000)

@@ -3,12 +3,17 @@ import { describe, expect, it } from 'vitest'
 import { applyEntry } from '../../../src/migration/run/state/apply-entry.js'
 import {
   begunEntry,
+  type CallResult,
   type Entry,
   type EntryOf,
+  lookedUpEntry,
 } from '../../../src/migration/run/state/journal-entry.js'
-import { nextStep } from '../../../src/migration/run/state/next-step.js'
-import { countsOf, createRunState } from '../../../src/migration/run/state/run-state.js'
-import { restingState } from '../../../src/migration/run/state/run-status.js'
+import { nextStep, restingState } from '../../../src/migration/run/state/next-step.js'
+import {
+  countsOf,
+  createRunState,
+  type RunState,
+} from '../../../src/migration/run/state/run-state.js'
 
 const IDENTITIES = 4
 const begun = begunEntry({
@@ -16,16 +21,35 @@ const begun = begunEntry({
   identities: IDENTITIES,
   source: { name: 'people', file: false, digest: 'd' },
 })
-const started: Entry[] = [begun, { type: 'examined' }, { type: 'started' }]
-const sent: Entry = { type: 'batch_sent', batch: 1, of: '0-3' }
-const staged: Entry = { type: 'batch_staged', batch: 1, by: 'reply' }
+const checked: Entry = {
+  type: 'preflight',
+  isFirst: true,
+  started: false,
+  invalid: '',
+  hasAccount: '',
+  foreignRows: [],
+  taken: [],
+  twice: [],
+}
+const started: Entry[] = [begun, { ...checked, started: true }]
+const sent: Entry = { type: 'sent', call: { kind: 'stage', batch: 1, records: '0-3' } }
+const settled = (result: CallResult): Entry => ({ type: 'settled', result })
+const staged = settled({ outcome: 'staged', by: 'reply' })
+const deletionSent = (...rows: string[]): Entry => ({
+  type: 'sent',
+  call: { kind: 'delete', rows },
+})
+const deleted = (...rows: string[]): Entry => settled({ outcome: 'deleted', rows })
+const rest = (phase: EntryOf<'rest'>['phase']): Entry => ({ type: 'rest', phase })
+const reverify: Entry = { type: 'rest', phase: 'wait', reverify: true }
 const failedRow: Entry = {
   type: 'row',
   row: 'row-1',
-  of: 0,
+  record: 0,
   line: 1,
   externalUserId: 'user-0',
   as: 'failed',
+  status: 'FAILED',
   code: 'E019',
 }
 const leftOut: Entry = {
@@ -35,16 +59,21 @@ const leftOut: Entry = {
   leftOut: [[0, 1, 'has an account of old']],
   accepted: [],
 }
-const again: Entry = { type: 'again', codes: ['E019'], of: '0' }
-const twinRow: Entry = { ...failedRow, row: 'row-2', of: 1, externalUserId: 'user-1', as: 'twin' }
-const atRest: Entry[] = [...started, sent, staged, { type: 'waited' }, { type: 'collected' }]
-const lookedUp = (same: number[]): EntryOf<'looked_up'> => ({
-  type: 'looked_up',
-  same: same.map((ordinal) => [ordinal, `core-${ordinal}`]),
-  differs: [],
-  shared: [],
-  missing: [],
-})
+const retry: Entry = { type: 'retry', codes: ['E019'], records: '0', taken: [], twice: [] }
+const duplicateRow: Entry = {
+  ...failedRow,
+  row: 'row-2',
+  record: 1,
+  externalUserId: 'user-1',
+  as: 'duplicate',
+}
+const atRest: Entry[] = [...started, sent, staged, rest('collect'), rest('reconcile')]
+const lookedUp = (same: number[]): EntryOf<'looked_up'> =>
+  lookedUpEntry({ same: same.map((ordinal) => [ordinal, `core-${ordinal}`]) })
+const SHARED: EntryOf<'looked_up'>['shared'] = [
+  [0, 'core-0'],
+  [1, 'core-0'],
+]
 
 function stateAfter(entries: readonly Entry[]) {
   const state = createRunState()
@@ -55,43 +84,39 @@ function stateAfter(entries: readonly Entry[]) {
 describe('the next step of a run', () => {
   it.each<[string, readonly Entry[], string]>([
     ['an empty journal', [], 'preflight'],
-    ['a preflight that has not passed', [begun, { type: 'examined' }], 'preflight'],
+    ['a preflight that has not passed', [begun, checked], 'preflight'],
     ['a preflight that has', started, 'stage'],
-    ['a call without its end', [...started, sent], 'resolve_batch'],
-    ['a call refused', [...started, sent, { type: 'batch_refused', batch: 1, code: 'x' }], 'stage'],
+    ['a call without its end', [...started, sent], 'resolve_lost_reply'],
+    ['a call refused', [...started, sent, settled({ outcome: 'refused', code: 'x' })], 'stage'],
     [
       'a call that never landed',
-      [...started, sent, { type: 'batch_absent', batch: 1, found: '' }],
+      [...started, sent, settled({ outcome: 'absent', existing: '' })],
       'stage',
     ],
     ['all staged', [...started, sent, staged], 'wait'],
-    ['nothing waiting', [...started, sent, staged, { type: 'waited' }], 'collect'],
-    ['a twin', [...atRest, twinRow], 'delete_rows'],
+    ['nothing waiting', [...started, sent, staged, rest('collect')], 'collect'],
+    ['a twin', [...atRest, duplicateRow], 'delete_rows'],
     [
       'a deletion without its end',
-      [...atRest, twinRow, { type: 'delete_sent', rows: ['row-2'] }],
-      'resolve_deletion',
+      [...atRest, duplicateRow, deletionSent('row-2')],
+      'resolve_lost_reply',
     ],
     [
       'a deletion that does not account for each row',
       [
         ...atRest,
-        twinRow,
-        { type: 'delete_sent', rows: ['row-2'] },
-        { type: 'delete_unaccounted', deleted: [], open: ['row-2'] },
+        duplicateRow,
+        deletionSent('row-2'),
+        settled({ outcome: 'unaccounted', deleted: [], open: ['row-2'] }),
       ],
       'end',
     ],
     ['all at rest', atRest, 'reconcile'],
-    ['a round of look-ups ended', [...atRest, lookedUp([0, 1]), { type: 'reconciled' }], 'end'],
-    [
-      'rows that appeared meanwhile',
-      [...atRest, lookedUp([0, 1, 2, 3]), { type: 'rows_appeared' }],
-      'wait',
-    ],
+    ['a round of look-ups ended', [...atRest, lookedUp([0, 1]), rest('done')], 'end'],
+    ['rows that appeared meanwhile', [...atRest, lookedUp([0, 1, 2, 3]), rest('wait')], 'wait'],
     [
       'a failure that is sent again: its row leaves first',
-      [...atRest, failedRow, { type: 'reconciled' }, again],
+      [...atRest, failedRow, rest('done'), retry],
       'delete_rows',
     ],
     [
@@ -99,10 +124,10 @@ describe('the next step of a run', () => {
       [
         ...atRest,
         failedRow,
-        { ...failedRow, row: 'row-2', as: 'twin' },
-        { type: 'collected' },
-        { type: 'delete_sent', rows: ['row-2'] },
-        { type: 'deleted', rows: ['row-2'] },
+        { ...failedRow, row: 'row-2', as: 'duplicate' },
+        rest('reconcile'),
+        deletionSent('row-2'),
+        deleted('row-2'),
       ],
       'delete_rows',
     ],
@@ -113,7 +138,7 @@ describe('the next step of a run', () => {
     ],
     [
       'an account that somebody who has failed shares: their row leaves',
-      [...atRest, failedRow, { ...lookedUp([2, 3]), shared: [0, 1].map((of) => [of, 'core-0']) }],
+      [...atRest, failedRow, { ...lookedUp([2, 3]), shared: SHARED }],
       'delete_rows',
     ],
     [
@@ -122,10 +147,10 @@ describe('the next step of a run', () => {
         ...atRest,
         failedRow,
         lookedUp([1, 2, 3]),
-        { type: 'reconciled' },
+        rest('done'),
         leftOut,
-        { type: 'delete_sent', rows: ['row-1'] },
-        { type: 'deleted', rows: ['row-1'] },
+        deletionSent('row-1'),
+        deleted('row-1'),
       ],
       'reconcile',
     ],
@@ -133,23 +158,17 @@ describe('the next step of a run', () => {
       'a twin deleted after the look-ups',
       [
         ...atRest,
-        twinRow,
+        duplicateRow,
         lookedUp([0, 1, 2, 3]),
-        { type: 'reconciled' },
-        { type: 'delete_sent', rows: ['row-2'] },
-        { type: 'deleted', rows: ['row-2'] },
+        rest('done'),
+        deletionSent('row-2'),
+        deleted('row-2'),
       ],
       'reconcile',
     ],
     [
       'its row gone',
-      [
-        ...atRest,
-        failedRow,
-        again,
-        { type: 'delete_sent', rows: ['row-1'] },
-        { type: 'deleted', rows: ['row-1'] },
-      ],
+      [...atRest, failedRow, retry, deletionSent('row-1'), deleted('row-1')],
       'stage',
     ],
   ])('after %s', (_, entries, step) => {
@@ -161,26 +180,26 @@ describe('the next step of a run', () => {
   })
 
   it('is complete only when each identity is proved', () => {
-    const some = [...atRest, lookedUp([0, 1, 2]), { type: 'reconciled' } as const]
+    const some = [...atRest, lookedUp([0, 1, 2]), rest('done')]
     expect(restingState(stateAfter(some))).toBe('to_reconcile')
-    const all = [...atRest, lookedUp([0, 1, 2, 3]), { type: 'reconciled' } as const]
+    const all = [...atRest, lookedUp([0, 1, 2, 3]), rest('done')]
     expect(restingState(stateAfter(all))).toBe('complete')
   })
 
   it('ends with what must be corrected', () => {
-    const failed = [...atRest, failedRow, lookedUp([1, 2, 3]), { type: 'reconciled' } as const]
+    const failed = [...atRest, failedRow, lookedUp([1, 2, 3]), rest('done')]
     expect(restingState(stateAfter(failed))).toBe('to_correct')
   })
 
   it('unblocks a deletion when somebody asks to reconcile, and decides it by the list', () => {
     const entries: Entry[] = [
       ...atRest,
-      twinRow,
-      { type: 'delete_sent', rows: ['row-2'] },
-      { type: 'delete_unaccounted', deleted: [], open: ['row-2'] },
-      { type: 'reconcile_asked' },
+      duplicateRow,
+      deletionSent('row-2'),
+      settled({ outcome: 'unaccounted', deleted: [], open: ['row-2'] }),
+      reverify,
     ]
-    expect(nextStep(stateAfter(entries), 'look')).toBe('resolve_deletion')
+    expect(nextStep(stateAfter(entries), 'look')).toBe('resolve_lost_reply')
   })
 })
 
@@ -188,22 +207,34 @@ describe('the next step of a run', () => {
 const anyEntry = fc.oneof(
   fc.constant(sent),
   fc.constant(staged),
-  fc.constant<Entry>({ type: 'batch_refused', batch: 1, code: 'too_large' }),
-  fc.constant<Entry>({ type: 'batch_absent', batch: 1, found: '2' }),
-  fc.constant<Entry>({ type: 'waited' }),
-  fc.constant<Entry>({ type: 'collected' }),
+  fc.constant(settled({ outcome: 'refused', code: 'too_large' })),
+  fc.constant(settled({ outcome: 'absent', existing: '2' })),
+  fc.constant(rest('collect')),
+  fc.constant(rest('reconcile')),
   fc.constant(failedRow),
-  fc.constant(twinRow),
-  fc.constant<Entry>({ type: 'delete_sent', rows: ['row-1', 'row-2'] }),
-  fc.constant<Entry>({ type: 'deleted', rows: ['row-1', 'row-2'] }),
-  fc.constant<Entry>({ type: 'delete_unaccounted', deleted: ['row-1'], open: ['row-2'] }),
-  fc.constant<Entry>({ type: 'reconcile_asked' }),
-  fc.constant<Entry>({ type: 'reconciled' }),
-  fc.constant(again),
+  fc.constant(duplicateRow),
+  fc.constant(deletionSent('row-1', 'row-2')),
+  fc.constant(deleted('row-1', 'row-2')),
+  fc.constant(settled({ outcome: 'unaccounted', deleted: ['row-1'], open: ['row-2'] })),
+  fc.constant(reverify),
+  fc.constant(rest('done')),
+  fc.constant(retry),
   fc.subarray([0, 1, 2, 3]).map(lookedUp),
-  fc.constant<Entry>({ ...lookedUp([]), shared: [0, 1].map((of) => [of, 'core-0']) }),
-  fc.constant<Entry>({ ...lookedUp([]), missing: [[0, null]] }),
+  fc.constant<Entry>(lookedUpEntry({ shared: SHARED })),
+  fc.constant<Entry>(lookedUpEntry({ missing: [[0, null]] })),
 )
+
+/** Whether a call ends only once begun, as its kind ends, and begins only when none is unanswered. */
+function fits({ unanswered }: RunState, entry: Entry): boolean {
+  if (entry.type === 'sent') return unanswered === undefined
+  if (entry.type !== 'settled') return true
+  const { outcome } = entry.result
+  const isDeletion = outcome === 'deleted' || outcome === 'unaccounted'
+  return (
+    unanswered !== undefined &&
+    (outcome === 'refused' || isDeletion === (unanswered.kind === 'delete'))
+  )
+}
 
 describe('a journal cut off anywhere', () => {
   it('counts each identity once, and is complete only when all are proved', () => {
@@ -212,15 +243,13 @@ describe('a journal cut off anywhere', () => {
         const state = createRunState()
         for (const entry of started) applyEntry(state, entry)
         for (const entry of entries) {
-          // A call ends only once begun, and begins only when none is undecided.
-          const isOpen = state.undecided !== undefined
-          if (entry.type === 'batch_sent' ? isOpen : 'batch' in entry && !isOpen) continue
+          if (!fits(state, entry)) continue
           applyEntry(state, entry)
           const counts = countsOf(state)
           expect(Object.values(counts).reduce((sum, each) => sum + each, 0)).toBe(IDENTITIES)
           if (restingState(state) !== 'complete') continue
           expect(counts.reconciled + counts.accepted + counts.left_out).toBe(IDENTITIES)
-          expect(state.undecided ?? state.deleting).toBeUndefined()
+          expect(state.unanswered).toBeUndefined()
           expect(state.rows.size).toBe(0)
         }
       }),
@@ -228,16 +257,15 @@ describe('a journal cut off anywhere', () => {
     )
   })
 
-  it('never sends anything while a call is undecided', () => {
+  it('never sends anything while a call is unanswered', () => {
     fc.assert(
       fc.property(fc.array(anyEntry, { maxLength: 30 }), (entries) => {
         const state = stateAfter(started)
         for (const entry of entries) {
-          const isOpen = state.undecided !== undefined
-          if (entry.type === 'batch_sent' ? isOpen : 'batch' in entry && !isOpen) continue
+          if (!fits(state, entry)) continue
           applyEntry(state, entry)
           const step = nextStep(state, 'finish')
-          if (state.undecided !== undefined || state.deleting !== undefined || state.blocked) {
+          if (state.unanswered !== undefined || state.blocked) {
             expect(['stage', 'delete_rows']).not.toContain(step)
           }
         }

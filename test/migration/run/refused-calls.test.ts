@@ -71,6 +71,19 @@ describe('a call that the core does not take', () => {
     expect(journal.lines.join()).not.toContain('user-5@example.com')
   })
 
+  it('ends the run when the core rejects it without naming a user, and the next run goes on', async () => {
+    let isRejected = true
+    const { simulated, open } = scene({
+      async stageUsers(users) {
+        return isRejected ? { outcome: 'rejected', users: [] } : simulated.stageUsers(users)
+      },
+    })
+    const report = await (await open()).run()
+    expect(report).toMatchObject({ state: 'core_fault', counts: { pending: USERS } })
+    isRejected = false
+    expect(await (await open()).run()).toMatchObject({ state: 'complete' })
+  })
+
   it('ends the run when the core refuses it, and the next run goes on', async () => {
     let isRefused = true
     const { simulated, open } = scene({
@@ -95,6 +108,6 @@ describe('a call that the core does not take', () => {
       },
     })
     expect(await (await open()).run()).toMatchObject({ state: 'core_fault' })
-    expect(journal.lines.filter((line) => line.includes('batch_absent'))).toHaveLength(3)
+    expect(journal.lines.filter((line) => line.includes('absent'))).toHaveLength(3)
   })
 })

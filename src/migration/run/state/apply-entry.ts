@@ -1,11 +1,20 @@
 import { MigrationError } from '../migration-error.js'
-import { applyBatch } from './apply-batch.js'
-import { applyLookUps } from './apply-look-ups.js'
-import { applyRows, deleteRowsOfUnfailed, numberOf } from './apply-rows.js'
-import { IDENTITY, type IdentityCode, type LoginConflictCode } from './identity-state.js'
+import { applyResult, applySent } from './apply-call.js'
+import { IDENTITY, type IdentityCode, type LoginConflictCode, numberOf } from './identity-state.js'
 import type { Entry, EntryOf } from './journal-entry.js'
-import { assertOrdinal, readOrdinals } from './record-indexes.js'
-import { awaitRest, mayBeginAgain, type RunState, setIdentity, sizeOf } from './run-state.js'
+import { assertOrdinal } from './record-indexes.js'
+import {
+  awaitRest,
+  countOf,
+  markUnreconciled,
+  mayBeginAgain,
+  type RunState,
+  setAll,
+  setIdentity,
+  setOne,
+  sizeOf,
+  stateOf,
+} from './run-state.js'
 
 /** Applies the next journal entry to the state. */
 export function applyEntry(state: RunState, entry: Entry): void {
@@ -16,41 +25,34 @@ export function applyEntry(state: RunState, entry: Entry): void {
   if (state.begun === undefined) throw new MigrationError('bad_journal', 'it has no beginning')
   state.ended = undefined
   switch (entry.type) {
-    case 'batch_sent':
-    case 'batch_staged':
-    case 'batch_rejected':
-    case 'batch_refused':
-    case 'batch_absent':
-      applyBatch(state, entry)
+    case 'preflight':
+      applyPreflight(state, entry)
       return
-    case 'foreign_rows':
+    case 'sent':
+      applySent(state, entry)
+      return
+    case 'settled':
+      applyResult(state, entry.result)
+      return
     case 'row':
-    case 'rows_appeared':
-    case 'rows_stalled':
-    case 'delete_decided':
-    case 'identities_resolved':
-    case 'delete_sent':
-    case 'deleted':
-    case 'delete_refused':
-    case 'delete_unaccounted':
-      applyRows(state, entry)
+      applyRow(state, entry)
+      return
+    case 'rest':
+      applyRest(state, entry)
       return
     case 'looked_up':
-    case 'reconciled':
-    case 'reconcile_asked':
       applyLookUps(state, entry)
       return
-    case 'login_conflicts':
-      holdBack(state, entry)
-      return
     case 'corrected':
-      correct(state, entry)
+      applyCorrections(state, entry)
       return
-    case 'again':
-      sendAgain(state, entry)
+    case 'retry':
+      holdBack(state, entry)
+      setAll(state, entry.records, IDENTITY.again)
+      deleteRowsOfUnfailed(state)
       return
-    default:
-      applyMark(state, entry)
+    case 'ended':
+      state.ended = entry
   }
 }
 
@@ -68,86 +70,144 @@ function begin(state: RunState, entry: EntryOf<'begun'>): void {
   state.ended = undefined
 }
 
-type Mark = Extract<
-  Entry,
-  {
-    readonly type: 'examined' | 'invalid' | 'found' | 'started' | 'waited' | 'collected' | 'ended'
-  }
->
-
-function applyMark(state: RunState, entry: Mark): void {
-  switch (entry.type) {
-    case 'examined':
-      examineAgain(state)
-      return
-    case 'invalid':
-      setAll(state, entry.of, IDENTITY.invalid)
-      return
-    case 'found':
-      setAll(state, entry.of, IDENTITY.found)
-      state.reconciled = false
-      if (entry.by === 'row') awaitRest(state)
-      return
-    case 'started':
-      state.started = true
-      return
-    case 'waited':
-      state.waited = true
-      return
-    case 'collected':
-      state.collected = true
-      deleteRowsOfUnfailed(state)
-      return
-    case 'ended':
-      state.ended = entry
-  }
-}
-
-function examineAgain(state: RunState): void {
+function applyPreflight(state: RunState, entry: EntryOf<'preflight'>): void {
   if (state.started) throw new MigrationError('bad_journal', 'a preflight follows the start')
-  for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
-    setIdentity(state, ordinal, IDENTITY.pending)
+  if (entry.isFirst) {
+    for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
+      setIdentity(state, ordinal, IDENTITY.pending)
+    }
+    state.failureCodes.fill(0)
+    state.foreignRows.clear()
   }
-  state.failureCodes.fill(0)
-  state.foreignRows.clear()
+  setAll(state, entry.invalid, IDENTITY.invalid)
+  holdBack(state, entry)
+  for (const row of entry.foreignRows) state.foreignRows.add(row)
+  setAll(state, entry.hasAccount, IDENTITY.found)
+  state.started = entry.started
 }
 
-function holdBack(state: RunState, { taken, twice }: EntryOf<'login_conflicts'>): void {
+function holdBack(
+  state: RunState,
+  { taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twice'>,
+): void {
   for (const [ordinal] of taken) setConflict(state, ordinal, 'login_taken')
   for (const [ordinal] of twice) setConflict(state, ordinal, 'login_twice')
 }
 
 function setConflict(state: RunState, ordinal: number, code: LoginConflictCode): void {
-  assertOrdinal(ordinal, sizeOf(state))
-  setIdentity(state, ordinal, IDENTITY.invalid)
+  setOne(state, ordinal, IDENTITY.invalid)
   state.failureCodes[ordinal] = numberOf(code)
 }
 
-function setAll(state: RunState, ordinals: string, code: IdentityCode): void {
-  for (const ordinal of readOrdinals(ordinals, sizeOf(state))) setIdentity(state, ordinal, code)
+/** Identities that are already decided or still to be sent. */
+const KEEPS_ITS_STATE: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY.pending,
+  IDENTITY.invalid,
+  IDENTITY.again,
+  IDENTITY.sent,
+  IDENTITY.to_import,
+  IDENTITY.accepted,
+  IDENTITY.left_out,
+])
+
+function applyRow(state: RunState, entry: EntryOf<'row'>): void {
+  const { row, record } = entry
+  assertOrdinal(record, sizeOf(state))
+  if (entry.as === 'stalled') {
+    state.stalledRows.set(row, entry)
+    return
+  }
+  state.rows.set(row, record)
+  switch (entry.as) {
+    case 'failed':
+      fail(state, entry)
+      return
+    case 'duplicate':
+      state.toDelete.add(row)
+      if (stateOf(state, record) !== IDENTITY.failed) return
+      setIdentity(state, record, IDENTITY.staged)
+      markUnreconciled(state)
+      return
+    case 'unresolved':
+      state.toDelete.add(row)
+      state.toResolve.add(row)
+      if (!KEEPS_ITS_STATE.has(stateOf(state, record))) {
+        setIdentity(state, record, IDENTITY.unresolved)
+      }
+      markUnreconciled(state)
+      if (state.stalledRows.delete(row)) awaitRest(state)
+  }
 }
 
-function correct(state: RunState, entry: EntryOf<'corrected'>): void {
+function fail(
+  state: RunState,
+  { record, code }: { readonly record: number; readonly code?: string | undefined },
+): void {
+  setOne(state, record, IDENTITY.failed)
+  state.failureCodes[record] = numberOf(code)
+}
+
+function applyRest(state: RunState, { phase, reverify = false }: EntryOf<'rest'>): void {
+  state.phase = phase
+  if (phase === 'wait') state.stalledRows.clear()
+  if (phase === 'reconcile') deleteRowsOfUnfailed(state)
+  if (reverify) lookAgain(state)
+}
+
+const LOOKED_UP_AGAIN: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY.missing,
+  IDENTITY.differs,
+  IDENTITY.shared,
+  IDENTITY.reconciled,
+])
+
+/** Identities that a person accepted or left out keep their state. */
+function lookAgain(state: RunState): void {
+  if (countOf(state, IDENTITY.pending, IDENTITY.again) === 0) state.lostSinceLook = false
+  for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
+    if (LOOKED_UP_AGAIN.has(stateOf(state, ordinal))) setIdentity(state, ordinal, IDENTITY.staged)
+  }
+  if (!state.blocked) return
+  state.blocked = false
+  state.unanswered = { kind: 'delete', rows: [...state.toDelete] }
+}
+
+function applyLookUps(state: RunState, entry: EntryOf<'looked_up'>): void {
+  const { same, differs, shared, missing, hasAccount, hasRow, toImport, refused } = entry
+  for (const [ordinal] of same) setOne(state, ordinal, IDENTITY.reconciled)
+  for (const [ordinal] of differs) setOne(state, ordinal, IDENTITY.differs)
+  for (const [ordinal] of missing) setOne(state, ordinal, IDENTITY.missing)
+  for (const [ordinal] of shared) setOne(state, ordinal, IDENTITY.shared)
+  if (same.length + differs.length + missing.length + shared.length > 0) {
+    deleteRowsOfUnfailed(state)
+  }
+  setAll(state, hasAccount, IDENTITY.found)
+  setAll(state, hasRow, IDENTITY.found)
+  setAll(state, toImport, IDENTITY.to_import)
+  for (const refusal of refused) fail(state, refusal)
+  if (hasAccount !== '' || toImport !== '' || refused.length > 0) markUnreconciled(state)
+  if (hasRow !== '') awaitRest(state)
+}
+
+function applyCorrections(state: RunState, entry: EntryOf<'corrected'>): void {
   state.corrections.push(entry.source)
   // The last look-ups may be days old, and a call without a reply may have taken effect since.
-  state.reconciled = false
+  markUnreconciled(state)
   for (const [ordinal] of entry.replaced) {
-    assertOrdinal(ordinal, sizeOf(state))
+    setOne(state, ordinal, IDENTITY.again)
     state.recordsFrom[ordinal] = state.corrections.length
-    setIdentity(state, ordinal, IDENTITY.again)
   }
-  for (const [ordinal] of entry.leftOut) {
-    assertOrdinal(ordinal, sizeOf(state))
-    setIdentity(state, ordinal, IDENTITY.left_out)
-  }
-  for (const [ordinal] of entry.accepted) {
-    assertOrdinal(ordinal, sizeOf(state))
-    setIdentity(state, ordinal, IDENTITY.accepted)
-  }
+  for (const [ordinal] of entry.leftOut) setOne(state, ordinal, IDENTITY.left_out)
+  for (const [ordinal] of entry.accepted) setOne(state, ordinal, IDENTITY.accepted)
   deleteRowsOfUnfailed(state)
 }
 
-function sendAgain(state: RunState, entry: EntryOf<'again'>): void {
-  setAll(state, entry.of, IDENTITY.again)
-  deleteRowsOfUnfailed(state)
+/**
+ * Marks recorded rows for deletion. A row stays as long as its identity counts as failed. All rows of an
+ * identity that has its account, is sent again or is left out are deleted.
+ */
+function deleteRowsOfUnfailed(state: RunState): void {
+  for (const [row, ordinal] of state.rows) {
+    if (stateOf(state, ordinal) !== IDENTITY.failed) state.toDelete.add(row)
+  }
 }

@@ -1,170 +1,221 @@
-import type { MigrationState, RowLeft } from '../report.js'
+import { z } from 'zod'
 
 /** Increases whenever an older version of the package could misread a newer journal. */
 export const FORMAT = 1
 
+const count = z.int().min(0)
+const text = z.string()
+const ids = z.array(text)
+/** Position of a record in the source, from 0. */
+const ordinal = count
+/** The format of `writeOrdinals`. */
+const ordinals = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/)
+
 /** Identifies a source: its path or name, and the digest of its content. */
-export interface Origin {
-  readonly name: string
-  readonly file: boolean
-  readonly digest: string
-}
+const origin = z.strictObject({ name: text, file: z.boolean(), digest: text })
 
-interface Begun {
-  readonly type: 'begun'
-  readonly format: typeof FORMAT
+const begun = z.strictObject({
+  type: z.literal('begun'),
+  format: z.literal(FORMAT),
   /** Milliseconds since the epoch. */
-  readonly at: number
-  readonly identities: number
-  readonly source: Origin
-  readonly core?: string | undefined
-}
-
-/** Valid records that are not staged, because an account (`taken`) or an earlier record (`twice`) has their login. */
-interface LoginConflicts {
-  readonly type: 'login_conflicts'
-  readonly taken: readonly (readonly [ordinal: number, heldBy: string])[]
-  readonly twice: readonly (readonly [ordinal: number, text: string])[]
-}
-
-/** Results of a preflight. `examined` comes first and discards those of an earlier preflight. */
-type Examined =
-  | { readonly type: 'examined' }
-  | { readonly type: 'invalid'; readonly of: string }
-  | { readonly type: 'found'; readonly of: string; readonly by: 'account' | 'row' }
-  | LoginConflicts
-  | { readonly type: 'foreign_rows'; readonly rows: readonly string[] }
-  | { readonly type: 'started' }
-
-/** `by`: `row` if a row exists that only this call can have staged; `accounts` if each user has an account or a row. */
-type Batch =
-  | { readonly type: 'batch_sent'; readonly batch: number; readonly of: string }
-  | {
-      readonly type: 'batch_staged'
-      readonly batch: number
-      readonly by: 'reply' | 'row' | 'accounts'
-    }
-  | {
-      readonly type: 'batch_rejected'
-      readonly batch: number
-      readonly users: readonly {
-        readonly of: number
-        readonly line: number
-        readonly errors: readonly string[]
-      }[]
-    }
-  | { readonly type: 'batch_refused'; readonly batch: number; readonly code: string }
-  | { readonly type: 'batch_absent'; readonly batch: number; readonly found: string }
-
-interface FailedRow {
-  readonly type: 'row'
-  readonly row: string
-  readonly of: number
-  readonly line: number
-  readonly externalUserId: string
-  /** A `twin` belongs to an identity that already has its account or that has been decided on since. */
-  readonly as: 'failed' | 'twin'
-  readonly code?: string | undefined
-  readonly text?: string | undefined
-  readonly heldBy?: string | undefined
-}
-
-/** A row that still waited at the core when the run stalled. */
-export interface StalledRow {
-  readonly row: string
-  readonly of: number
-  readonly externalUserId: string
-  readonly status: RowLeft['status']
-  readonly heldBy?: string | undefined
-}
-
-/** An identity that no longer has a row and cannot get an account with its record. */
-export interface Refusal {
-  readonly of: number
-  readonly line: number
-  readonly code?: string | undefined
-  readonly text: string
-  readonly heldBy?: string | undefined
-}
-
-/**
- * `rows_stalled`: rows that the run no longer waits for. `delete_decided`: rows that are deleted next.
- * `identities_resolved`: the outcome of the identities of deleted rows.
- */
-type Resolutions =
-  | { readonly type: 'rows_stalled'; readonly rows: readonly StalledRow[] }
-  | { readonly type: 'delete_decided'; readonly rows: (readonly [row: string, ordinal: number])[] }
-  | {
-      readonly type: 'identities_resolved'
-      readonly found: string
-      readonly toImport: string
-      readonly refused: readonly Refusal[]
-    }
-
-type Rows =
-  | { readonly type: 'waited' }
-  | FailedRow
-  | { readonly type: 'collected' }
-  | { readonly type: 'rows_appeared' }
-  | { readonly type: 'delete_sent'; readonly rows: readonly string[] }
-  | { readonly type: 'deleted'; readonly rows: readonly string[] }
-  | { readonly type: 'delete_refused' }
-  | {
-      readonly type: 'delete_unaccounted'
-      readonly deleted: readonly string[]
-      readonly open: readonly string[]
-    }
-
-type OfAccount = readonly [ordinal: number, coreUserId: string]
-/** `line` is that of the correction. */
-type Decided = readonly [ordinal: number, line: number, reason: string]
-
-type LookUps =
-  | {
-      readonly type: 'looked_up'
-      readonly same: OfAccount[]
-      readonly differs: (readonly [...OfAccount, differences: readonly string[]])[]
-      readonly shared: OfAccount[]
-      readonly missing: (readonly [ordinal: number, heldBy: string | null])[]
-    }
-  | { readonly type: 'reconciled' }
-  | { readonly type: 'reconcile_asked' }
-
-type Corrections =
-  | {
-      readonly type: 'corrected'
-      readonly source: Origin
-      readonly replaced: (readonly [ordinal: number, line: number])[]
-      readonly leftOut: Decided[]
-      readonly accepted: Decided[]
-    }
-  | { readonly type: 'again'; readonly codes: readonly string[]; readonly of: string }
-
-interface Ended {
-  readonly type: 'ended'
-  readonly state: MigrationState
-  readonly findings: readonly {
-    readonly [member: string]: unknown
-    readonly code: string
-    readonly severity: 'fault' | 'notice'
-    readonly message: string
-  }[]
-  readonly fault?: string | undefined
-  /** The `code` of the `CoreError`. */
-  readonly faultCode?: string | undefined
-}
-
-/**
- * An entry of the journal. Ordinals count the records of the source from 0. A list of them is written
- * as text, by `writeOrdinals`.
- */
-export type Entry = Begun | Examined | Batch | Rows | Resolutions | LookUps | Corrections | Ended
-export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>
-
-export const begunEntry = (begun: Omit<EntryOf<'begun'>, 'type' | 'format'>): Entry => ({
-  type: 'begun',
-  format: FORMAT,
-  ...begun,
+  at: z.number(),
+  identities: count,
+  source: origin,
+  core: text.optional(),
 })
 
-export const writeEntry = (written: Entry): string => JSON.stringify(written)
+/** Valid records that are not staged, because an account (`taken`) or an earlier record (`twice`) has their login. */
+const loginConflicts = {
+  taken: z.array(z.tuple([ordinal, text])),
+  twice: z.array(z.tuple([ordinal, text])),
+}
+
+/** A part of a preflight's results. The first part discards those of an earlier preflight. */
+const preflight = z.strictObject({
+  type: z.literal('preflight'),
+  isFirst: z.boolean(),
+  /** The preflight has passed, so staging may begin. */
+  started: z.boolean(),
+  invalid: ordinals,
+  hasAccount: ordinals,
+  foreignRows: ids,
+  ...loginConflicts,
+})
+
+/** A call that changes the core. It is journaled before it is sent. */
+const sent = z.strictObject({
+  type: z.literal('sent'),
+  call: z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('stage'), batch: count, records: ordinals }),
+    z.strictObject({ kind: z.literal('delete'), rows: ids }),
+  ]),
+})
+
+const stageResults = [
+  /** `by`: `row` if a row exists that only this call can have staged; `accounts` if each user has an account or a row. */
+  z.strictObject({
+    outcome: z.literal('staged'),
+    by: z.enum(['reply', 'row', 'accounts']),
+  }),
+  z.strictObject({
+    outcome: z.literal('rejected'),
+    users: z.array(z.strictObject({ record: ordinal, line: count, errors: z.array(text) })),
+  }),
+  /** The call staged nobody. Some users have a row or an account from elsewhere. */
+  z.strictObject({ outcome: z.literal('absent'), existing: ordinals }),
+] as const
+
+const deleteResults = [
+  z.strictObject({ outcome: z.literal('deleted'), rows: ids }),
+  z.strictObject({ outcome: z.literal('unaccounted'), deleted: ids, open: ids }),
+] as const
+
+/** The result of the last call that was sent. */
+const settled = z.strictObject({
+  type: z.literal('settled'),
+  result: z.discriminatedUnion('outcome', [
+    ...stageResults,
+    ...deleteResults,
+    z.strictObject({ outcome: z.literal('refused'), code: text }),
+  ]),
+})
+
+/**
+ * A row of this run.
+ *
+ * - `failed`: the core could not import it.
+ * - `duplicate`: its identity already has its account, or has been decided on since.
+ * - `stalled`: it still waited at the core when the run stalled.
+ * - `unresolved`: it is deleted next, and its identity is looked up after the deletion.
+ */
+const row = z.strictObject({
+  type: z.literal('row'),
+  row: text,
+  record: ordinal,
+  line: count,
+  externalUserId: text,
+  as: z.enum(['failed', 'duplicate', 'stalled', 'unresolved']),
+  status: z.enum(['NEW', 'PROCESSING', 'FAILED']),
+  code: text.optional(),
+  text: text.optional(),
+  heldBy: text.optional(),
+})
+
+/** What is left to do once nothing is left to send. */
+const rest = z.strictObject({
+  type: z.literal('rest'),
+  phase: z.enum(['wait', 'collect', 'reconcile', 'done']),
+  /** A person requested to look up each identity again. With the phase `wait`. */
+  reverify: z.boolean().optional(),
+})
+
+/** An identity that no longer has a row and cannot get an account with its record. */
+const refusal = z.strictObject({
+  record: ordinal,
+  line: count,
+  code: text.optional(),
+  text,
+  heldBy: text.optional(),
+})
+
+const withAccount = z.tuple([ordinal, text])
+
+/** Results of look-ups. The first four lists are those of the reconciliation. */
+const lookedUp = z.strictObject({
+  type: z.literal('looked_up'),
+  same: z.array(withAccount),
+  differs: z.array(z.tuple([ordinal, text, ids])),
+  shared: z.array(withAccount),
+  missing: z.array(z.tuple([ordinal, text.nullable()])),
+  hasAccount: ordinals,
+  hasRow: ordinals,
+  /** Identities that are imported directly. */
+  toImport: ordinals,
+  refused: z.array(refusal),
+})
+
+/** A record that a person decided on, with the line of the correction. */
+const decision = z.tuple([ordinal, count, text])
+
+const corrected = z.strictObject({
+  type: z.literal('corrected'),
+  source: origin,
+  replaced: z.array(z.tuple([ordinal, count])),
+  leftOut: z.array(decision),
+  accepted: z.array(decision),
+})
+
+/** Records that failed or were held back with one of these codes, and are staged again. */
+const retry = z.strictObject({
+  type: z.literal('retry'),
+  codes: ids,
+  records: ordinals,
+  ...loginConflicts,
+})
+
+const ended = z.strictObject({
+  type: z.literal('ended'),
+  state: z.enum([
+    'complete',
+    'to_correct',
+    'to_reconcile',
+    'stalled',
+    'interrupted',
+    'preflight_failed',
+    'core_fault',
+  ]),
+  findings: z.array(
+    z.looseObject({ code: text, severity: z.enum(['fault', 'notice']), message: text }),
+  ),
+  fault: text.optional(),
+  /** The `code` of the `CoreError`. */
+  faultCode: text.optional(),
+})
+
+export const entrySchema = z.discriminatedUnion('type', [
+  begun,
+  preflight,
+  sent,
+  settled,
+  row,
+  rest,
+  lookedUp,
+  corrected,
+  retry,
+  ended,
+])
+
+/** An entry of the journal. A list of ordinals is written as text, by `writeOrdinals`. */
+export type Entry = z.infer<typeof entrySchema>
+export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>
+export type Origin = z.infer<typeof origin>
+export type SentCall = EntryOf<'sent'>['call']
+export type CallResult = EntryOf<'settled'>['result']
+export type ResultOf<Outcome extends CallResult['outcome']> = Extract<
+  CallResult,
+  { outcome: Outcome }
+>
+export type Refusal = z.infer<typeof refusal>
+export type RestPhase = EntryOf<'rest'>['phase']
+
+export const begunEntry = (about: Omit<EntryOf<'begun'>, 'type' | 'format'>): Entry => ({
+  type: 'begun',
+  format: FORMAT,
+  ...about,
+})
+
+/** An entry without the results that are not given. */
+export const lookedUpEntry = (
+  results: Partial<Omit<EntryOf<'looked_up'>, 'type'>>,
+): EntryOf<'looked_up'> => ({
+  type: 'looked_up',
+  same: [],
+  differs: [],
+  shared: [],
+  missing: [],
+  hasAccount: '',
+  hasRow: '',
+  toImport: '',
+  refused: [],
+  ...results,
+})

@@ -1,11 +1,17 @@
 import type { MigrationCounts } from '../report.js'
 import { COUNTED_AS, type IdentityCode } from './identity-state.js'
-import type { EntryOf, Origin, StalledRow } from './journal-entry.js'
+import type { EntryOf, Origin, RestPhase } from './journal-entry.js'
+import { assertOrdinal, readOrdinals } from './record-indexes.js'
 
-/** A call that the journal has as sent, without an outcome. */
-export interface UndecidedBatch {
+export interface SentBatch {
+  readonly kind: 'stage'
   readonly batch: number
   readonly ordinals: readonly number[]
+}
+
+export interface SentDeletion {
+  readonly kind: 'delete'
+  readonly rows: readonly string[]
 }
 
 /** The state that results from the entries of a journal. It takes a few bytes per identity. */
@@ -29,7 +35,8 @@ export interface RunState {
   readonly corrections: Origin[]
 
   batches: number
-  undecided: UndecidedBatch | undefined
+  /** A call that the journal has as sent, without a result. */
+  unanswered: SentBatch | SentDeletion | undefined
   /** A call without a reply may still take effect, and no `reconcile` was requested since all records were sent. */
   lostSinceLook: boolean
   /** Maximum users per call, lowered when the core refuses a call as too large. */
@@ -43,14 +50,12 @@ export interface RunState {
   /** Rows of `toDelete` that the core may import first, so their identities are looked up after the deletion. */
   readonly toResolve: Set<string>
   /** Rows that still waited at the core when the run stalled, by id. */
-  readonly stalledRows: Map<string, StalledRow>
-  deleting: readonly string[] | undefined
+  readonly stalledRows: Map<string, EntryOf<'row'>>
   /** A deletion did not account for each row: nothing is sent until a person requests `reconcile`. */
   blocked: boolean
 
-  waited: boolean
-  collected: boolean
-  reconciled: boolean
+  /** What is left to do once nothing is left to send. */
+  phase: RestPhase
   ended: EntryOf<'ended'> | undefined
 }
 
@@ -66,7 +71,7 @@ export function createRunState(): RunState {
     tally: COUNTED_AS.map((): number => 0),
     corrections: [],
     batches: 0,
-    undecided: undefined,
+    unanswered: undefined,
     lostSinceLook: false,
     batchLimit: Number.POSITIVE_INFINITY,
     foreignRows: new Set(),
@@ -74,11 +79,8 @@ export function createRunState(): RunState {
     toDelete: new Set(),
     toResolve: new Set(),
     stalledRows: new Map(),
-    deleting: undefined,
     blocked: false,
-    waited: true,
-    collected: true,
-    reconciled: false,
+    phase: 'reconcile',
     ended: undefined,
   }
 }
@@ -97,6 +99,17 @@ export function setIdentity(state: RunState, ordinal: number, code: IdentityCode
   state.tally[before] = (state.tally[before] ?? 0) - 1
   state.tally[code] = (state.tally[code] ?? 0) + 1
   state.identities[ordinal] = code
+}
+
+/** @throws MigrationError `bad_journal` if the source has no such record. */
+export function setAll(state: RunState, ordinals: string, code: IdentityCode): void {
+  for (const ordinal of readOrdinals(ordinals, sizeOf(state))) setIdentity(state, ordinal, code)
+}
+
+/** @throws MigrationError `bad_journal` if the source has no such record. */
+export function setOne(state: RunState, ordinal: number, code: IdentityCode): void {
+  assertOrdinal(ordinal, sizeOf(state))
+  setIdentity(state, ordinal, code)
 }
 
 export const countOf = (state: RunState, ...codes: readonly IdentityCode[]): number =>
@@ -125,7 +138,10 @@ export function countsOf(state: RunState): MigrationCounts {
 
 /** Rows may be waiting at the core again: the run must wait, collect and reconcile again. */
 export function awaitRest(state: RunState): void {
-  state.waited = false
-  state.collected = false
-  state.reconciled = false
+  state.phase = 'wait'
+}
+
+/** Identities must be looked up again, but no row waits at the core. */
+export function markUnreconciled(state: RunState): void {
+  if (state.phase === 'done') state.phase = 'reconcile'
 }

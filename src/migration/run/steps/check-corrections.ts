@@ -10,11 +10,10 @@ import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
 import { findingText } from './finding-text.js'
-import { lookUpLogins, placeOf } from './login-conflicts.js'
-import { createLoginIndex, type LoginIndex } from './login-index.js'
+import { createLoginIndex, type LoginIndex, lookUpLogins } from './login-conflicts.js'
 import { readCatalogue } from './preflight.js'
-import { recordsInUse } from './records-in-use.js'
-import { assertCorrectable } from './retry-failed.js'
+import { placeOf } from './records.js'
+import { assertCorrectable, recordsInUse } from './retry-failed.js'
 
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
 

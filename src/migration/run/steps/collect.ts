@@ -5,9 +5,9 @@ import { externalUserIdOf } from '../../record-validation/external-user-id.js'
 import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
-import type { Entry } from '../state/journal-entry.js'
+import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
-import { ownRowOf } from './identity-of-row.js'
+import { ownRowOf } from './records.js'
 import { takenText } from './resolve-identities.js'
 
 /** Number of rows that are journaled together. */
@@ -19,15 +19,11 @@ const CHUNK = 200
  */
 export async function collect(work: Work): Promise<void> {
   const { core, ledger, settings, signal } = work
-  let entries: Entry[] = []
+  let entries: EntryOf<'row'>[] = []
   let failed = 0
-  let toDelete: RowOf[] = []
   const flush = async (): Promise<void> => {
     const written = entries
-    const rows = toDelete
     entries = []
-    toDelete = []
-    if (rows.length > 0) written.push({ type: 'delete_decided', rows })
     if (written.length > 0) await ledger.write(...written)
   }
   const rows = core.rows('FAILED', { signal })
@@ -35,41 +31,35 @@ export async function collect(work: Work): Promise<void> {
     const ordinal = ownRowOf(work, row)
     if (ordinal === undefined) return
     const entry = await rowEntry(work, row, ordinal)
-    if (entry === undefined) toDelete.push([row.id, ordinal])
-    else entries.push(entry)
-    if (entry?.as === 'failed') failed += 1
-    if (entries.length + toDelete.length >= CHUNK) await flush()
+    entries.push(entry)
+    if (entry.as === 'failed') failed += 1
+    if (entries.length >= CHUNK) await flush()
   })
   await flush()
   if (failed > 0) work.tell('row_failed', { users: failed })
-  await ledger.write({ type: 'collected' })
+  await ledger.write({ type: 'rest', phase: 'reconcile' })
 }
 
-type RowOf = readonly [row: string, ordinal: number]
-
-/** Returns `undefined` if the row does not show whether it or another row of its chunk is at fault. */
-async function rowEntry(
-  work: Work,
-  row: StagedRow,
-  ordinal: number,
-): Promise<Extract<Entry, { type: 'row' }> | undefined> {
+/** The row is `unresolved` if it does not show whether it or another row of its chunk is at fault. */
+async function rowEntry(work: Work, row: StagedRow, ordinal: number): Promise<EntryOf<'row'>> {
   const { core, signal } = work
   const externalUserId = externalUserIdOf(row) ?? ''
   const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage, row)
   const about = {
     type: 'row',
     row: row.id,
-    of: ordinal,
+    record: ordinal,
     line: work.survey.lineOf(ordinal),
     externalUserId,
+    status: row.status,
     ...reasonOf(error),
   } as const
-  const isTwin =
+  const isDuplicate =
     isDecided(work, ordinal) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
-  if (isTwin) return { ...about, as: 'twin' }
+  if (isDuplicate) return { ...about, as: 'duplicate' }
   if (error !== undefined && isBelieved(error)) return { ...about, as: 'failed' }
   const taken = await findTakenLogin(core, row, { signal })
-  if (taken === undefined) return undefined
+  if (taken === undefined) return { ...about, as: 'unresolved' }
   const { heldBy } = taken
   if (error?.kind === 'login_taken') return { ...about, as: 'failed', heldBy }
   return { ...about, as: 'failed', heldBy, code: taken.code, text: takenText(taken) }

@@ -1,33 +1,25 @@
-import { CoreError } from '../../core/core-error.js'
 import type { Work } from '../migration-context.js'
-import { inGrace } from './finish-in-flight.js'
-import { resolveDeletion } from './resolve-deletion.js'
+import type { CallResult } from '../state/journal-entry.js'
+import { sendCall } from './send-call.js'
 
 /** The core's limit of rows per call. */
 const MAX_ROWS = 500
 
 /** Deletes the rows of `toDelete` until none is left or a reply does not account for each row. */
 export async function deleteRows(work: Work): Promise<void> {
-  const { state } = work.ledger
+  const { core, ledger, signal } = work
+  const { state } = ledger
   while (state.toDelete.size > 0 && !state.blocked) {
-    work.signal.throwIfAborted()
-    await deleteSome(work, [...firstOf(state.toDelete, MAX_ROWS)])
-  }
-}
-
-async function deleteSome(work: Work, rows: readonly string[]): Promise<void> {
-  const { ledger, core } = work
-  await ledger.write({ type: 'delete_sent', rows: [...rows] })
-  try {
-    const lists = await inGrace(work.signal, (signal) => core.deleteRows(rows, { signal }))
-    await account(work, rows, lists)
-  } catch (error) {
-    if (!(error instanceof CoreError)) throw error
-    if (error.outcome === 'unknown') {
-      return resolveDeletion(work, { givenUpAt: work.timing.elapsedMs(), error })
-    }
-    await ledger.write({ type: 'delete_refused' })
-    throw error
+    signal.throwIfAborted()
+    const rows = firstOf(state.toDelete, MAX_ROWS)
+    const send = (late: AbortSignal) => core.deleteRows(rows, { signal: late })
+    const reply = await sendCall(work, { kind: 'delete', rows }, { send })
+    if (reply === undefined) continue
+    const result = resultOf(rows, reply, state.toResolve)
+    await ledger.write({ type: 'settled', result })
+    if (result.outcome === 'deleted') work.lostInARow = 0
+    const deleted = result.outcome === 'deleted' ? result.rows : result.deleted
+    work.tell('rows_deleted', { users: deleted.length })
   }
 }
 
@@ -35,31 +27,26 @@ async function deleteSome(work: Work, rows: readonly string[]): Promise<void> {
  * Checks that each row is in `deletedIds` or `invalidIds`. Only a row that the core may have imported may be
  * in `invalidIds`; its identity is looked up next. Any other missing row was not deleted by this run.
  */
-async function account(
-  work: Work,
+function resultOf(
   rows: readonly string[],
-  lists: { readonly deletedIds: readonly string[]; readonly invalidIds: readonly string[] },
-): Promise<void> {
-  const { toResolve } = work.ledger.state
-  const asked = new Set(rows)
-  const isGone = (row: string): boolean => asked.has(row) && toResolve.has(row)
-  const gone = new Set([...lists.deletedIds, ...lists.invalidIds.filter(isGone)])
+  reply: { readonly deletedIds: readonly string[]; readonly invalidIds: readonly string[] },
+  toResolve: ReadonlySet<string>,
+): Extract<CallResult, { outcome: 'deleted' | 'unaccounted' }> {
+  const sent = new Set(rows)
+  const isGone = (row: string): boolean => sent.has(row) && toResolve.has(row)
+  const gone = new Set([...reply.deletedIds, ...reply.invalidIds.filter(isGone)])
   const deleted = rows.filter((row) => gone.has(row))
   const open = rows.filter((row) => !gone.has(row))
-  if (open.length === 0 && lists.invalidIds.every(isGone)) {
-    await work.ledger.write({ type: 'deleted', rows: deleted })
-    work.lostInARow = 0
-  } else {
-    await work.ledger.write({ type: 'delete_unaccounted', deleted, open })
-  }
-  work.tell('rows_deleted', { users: deleted.length })
+  return open.length === 0 && reply.invalidIds.every(isGone)
+    ? { outcome: 'deleted', rows: deleted }
+    : { outcome: 'unaccounted', deleted, open }
 }
 
-function* firstOf<Item>(items: Iterable<Item>, most: number): Generator<Item> {
-  let taken = 0
+function firstOf<Item>(items: Iterable<Item>, most: number): Item[] {
+  const first: Item[] = []
   for (const item of items) {
-    if (taken === most) return
-    taken += 1
-    yield item
+    if (first.length === most) break
+    first.push(item)
   }
+  return first
 }

@@ -8,9 +8,9 @@ import type { Work } from '../migration-context.js'
 import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY } from '../state/identity-state.js'
 import { countOf } from '../state/run-state.js'
-import { inGrace } from './finish-in-flight.js'
-import { countLostCall } from './lost-calls.js'
 import { type Resolution, refusedFor, resolveEach } from './resolve-identities.js'
+import { countLostCall } from './resolve-lost-reply.js'
+import { inGrace } from './send-call.js'
 
 const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with this code.'
 
@@ -39,16 +39,16 @@ const isUnexplained = (resolution: Resolution | undefined): boolean =>
 /** Returns `undefined` if there is no reply and no account. */
 async function importOnce(work: Work, record: SurveyedRecord): Promise<Resolution | undefined> {
   const { core, signal } = work
-  const { ordinal: of, externalUserId } = record
+  const { ordinal, externalUserId } = record
   const answer = await answerOf(work, record)
   const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (!(answer instanceof CoreError)) work.lostInARow = 0
-  if (await hasAccount()) return { as: 'found', of }
+  if (await hasAccount()) return { as: 'hasAccount', record: ordinal }
   if (!(answer instanceof CoreError)) return refused(work, record, answer)
   if (isAboutUser(answer)) return chunkFailed(record, answer.message)
   if (answer.outcome === 'refused') throw answer
   await work.timing.sleep(work.settings.settleSeconds * 1000, signal)
-  if (await hasAccount()) return { as: 'found', of }
+  if (await hasAccount()) return { as: 'hasAccount', record: ordinal }
   countLostCall(work, answer)
   return undefined
 }
@@ -88,7 +88,7 @@ async function refused(
   if (code === undefined && !isInvalid) return chunkFailed(record, text)
   return {
     as: 'refused',
-    of: record.ordinal,
+    record: record.ordinal,
     line: record.line,
     ...(code !== undefined && { code }),
     text: kind === 'login_taken' ? `${text} ${NO_ACCOUNT_FOUND}` : text,
@@ -99,7 +99,7 @@ const REFUSED_DIRECTLY = 'The core refuses the user in a call of its own as well
 
 const chunkFailed = ({ ordinal, line }: SurveyedRecord, why: string): Resolution => ({
   as: 'refused',
-  of: ordinal,
+  record: ordinal,
   line,
   code: 'chunk_failed',
   text: `${REFUSED_DIRECTLY}: ${why}`,

@@ -1,10 +1,12 @@
 import { findHolder } from '../../account/conflicting-account.js'
 import type { ImportUser } from '../../core/import-user.js'
+import { loginKeysOf } from '../../record-validation/login-keys.js'
+import { createDigestTable } from '../../source/digest-table.js'
 import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
 import type { SurveyedRecord } from '../source-index.js'
-import type { Entry } from '../state/journal-entry.js'
-import type { LoginIndex } from './login-index.js'
+import type { EntryOf } from '../state/journal-entry.js'
+import { chunks, placeOf } from './records.js'
 
 type Records = Iterable<SurveyedRecord> | AsyncIterable<SurveyedRecord>
 
@@ -54,32 +56,43 @@ export async function findRepeatedLogins(
   return twice
 }
 
-/** Returns the position of a record, for example `Line 3 of the source`. */
-export function placeOf({ survey, ledger: { state } }: Work, ordinal: number): string {
-  const corrections = state.corrections[(state.recordsFrom[ordinal] ?? 0) - 1]
-  return `Line ${survey.lineOf(ordinal)} of ${corrections?.name ?? 'the source'}`
-}
-
 const RECORDS_IN_AN_ENTRY = 500
 
-export function conflictEntries(
+/** Lists for entries of the journal, at least one. */
+export function conflictLists(
   taken: ReadonlyMap<number, string>,
   twice: ReadonlyMap<number, string>,
-): Entry[] {
-  return [
-    ...chunks([...taken].sort(byOrdinal), RECORDS_IN_AN_ENTRY).map(
-      (some): Entry => ({ type: 'login_conflicts', taken: some, twice: [] }),
-    ),
-    ...chunks([...twice], RECORDS_IN_AN_ENTRY).map(
-      (some): Entry => ({ type: 'login_conflicts', taken: [], twice: some }),
-    ),
+): Pick<EntryOf<'retry'>, 'taken' | 'twice'>[] {
+  const inOrder = [...taken].sort(([one], [other]) => one - other)
+  const lists = [
+    ...chunks(inOrder, RECORDS_IN_AN_ENTRY).map((some) => ({ taken: some, twice: [] })),
+    ...chunks([...twice], RECORDS_IN_AN_ENTRY).map((some) => ({ taken: [], twice: some })),
   ]
+  return lists.length > 0 ? lists : [{ taken: [], twice: [] }]
 }
 
-const byOrdinal = ([one]: readonly [number, string], [two]: readonly [number, string]): number =>
-  one - two
+type LoginHolder = Parameters<typeof loginKeysOf>[0]
 
-export const chunks = <Item>(items: readonly Item[], size: number): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  )
+/** Maps each login to its first record. Takes about 30 bytes per login. */
+export interface LoginIndex {
+  /** Adds the user's logins. An existing login keeps its record. `record` is an ordinal or a line. */
+  add(user: LoginHolder, record: number): void
+  /** Returns a record that has one of the user's logins. */
+  find(user: LoginHolder): number | undefined
+}
+
+export function createLoginIndex(): LoginIndex {
+  const table = createDigestTable()
+  return {
+    add(user, record) {
+      for (const key of loginKeysOf(user)) table.add(key, record)
+    },
+    find(user) {
+      for (const key of loginKeysOf(user)) {
+        const record = table.find(key)
+        if (record !== undefined) return record
+      }
+      return undefined
+    },
+  }
+}

@@ -3,24 +3,23 @@ import { externalUserIdOf } from '../../record-validation/external-user-id.js'
 import type { Work } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
 import type { SurveyedRecord } from '../source-index.js'
-import type { Entry } from '../state/journal-entry.js'
+import type { EntryOf } from '../state/journal-entry.js'
 import { writeOrdinals } from '../state/record-indexes.js'
 import { examineSource } from './examine-source.js'
 import {
-  chunks,
-  conflictEntries,
+  conflictLists,
+  createLoginIndex,
   findRepeatedLogins,
   type LoginLookUp,
   lookUpLogins,
 } from './login-conflicts.js'
-import { createLoginIndex } from './login-index.js'
 import { type Catalogue, sourceFindings } from './preflight-findings.js'
 
 /** The result of a preflight, with its entries for the journal. */
 export interface Preflight {
   readonly findings: readonly PreflightFinding[]
   readonly passed: boolean
-  readonly entries: readonly Entry[]
+  readonly entries: readonly EntryOf<'preflight'>[]
 }
 
 /** Checks whether the core and the source are ready for the run. Changes nothing at the core. */
@@ -34,17 +33,19 @@ export async function preflight(work: Work): Promise<Preflight> {
   const passed = blockers.every(({ severity }) => severity === 'notice')
   const foreign = passed && rows > 0 ? await rowsWithOurIdentities(work) : []
   const conflicts = await findLoginConflicts(work, { passed, invalid: examination.invalid })
-  const entries: Entry[] = [
-    { type: 'examined' },
-    { type: 'invalid', of: writeOrdinals(examination.invalid) },
-    ...conflictEntries(conflicts.taken, conflicts.twice),
-    ...chunks(foreign, ROWS_IN_AN_ENTRY).map((ids): Entry => ({ type: 'foreign_rows', rows: ids })),
-    { type: 'found', by: 'account', of: writeOrdinals(inOrder(conflicts.accounts)) },
-  ]
+  const entries = conflictLists(conflicts.taken, conflicts.twice).map(
+    (lists, index): EntryOf<'preflight'> => ({
+      type: 'preflight',
+      isFirst: index === 0,
+      started: false,
+      invalid: index === 0 ? writeOrdinals(examination.invalid) : '',
+      hasAccount: index === 0 ? writeOrdinals(inOrder(conflicts.accounts)) : '',
+      foreignRows: index === 0 ? foreign : [],
+      ...lists,
+    }),
+  )
   return { findings: [...blockers, ...conflictFindings(work, conflicts)], passed, entries }
 }
-
-const ROWS_IN_AN_ENTRY = 500
 
 const inOrder = (ordinals: Iterable<number>): number[] =>
   [...ordinals].sort((one, two) => one - two)

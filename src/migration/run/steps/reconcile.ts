@@ -5,37 +5,38 @@ import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
 import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
-import type { Entry, EntryOf } from '../state/journal-entry.js'
+import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type RunState, stateOf } from '../state/run-state.js'
-import { ownRowOf } from './identity-of-row.js'
-import { recordsIn } from './records-in.js'
+import { ownRowOf, recordsInForce } from './records.js'
 
 /** Number of identities that are journaled together. */
 const CHUNK = 200
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(work: Work): Promise<void> {
-  const { corrections } = work.ledger.state
+  const { ledger, settings } = work
   const seen = await accountsSeen(work)
-  for (let from = 0; from <= corrections.length; from++) await reconcileFrom(work, from, seen)
-  if (await hasUnrecordedRow(work)) return work.ledger.write({ type: 'rows_appeared' })
-  await work.ledger.write({ type: 'reconciled' })
-}
-
-async function reconcileFrom(work: Work, from: number, seen: AccountsSeen): Promise<void> {
-  let results = lookUps()
+  let results = lookedUpEntry({})
+  let users = 0
   const flush = async (): Promise<void> => {
+    if (users === 0) return
     const written = results
-    results = lookUps()
-    if (written.size === 0) return
-    await work.ledger.write(written.entry())
-    work.tell('reconciling', { users: written.size })
+    const about = { users }
+    results = lookedUpEntry({})
+    users = 0
+    await ledger.write(written)
+    work.tell('reconciling', about)
   }
-  await forEachAtOnce(dueRecords(work, from), work.settings.lookUps, async (record) => {
-    await lookUp(work, { record, seen, results: () => results })
-    if (results.size >= CHUNK) await flush()
+  await forEachAtOnce(dueRecords(work), settings.lookUps, async (record) => {
+    const addResult = await lookUp(work, record, seen)
+    if (addResult === undefined) return
+    addResult(results)
+    users += 1
+    if (users >= CHUNK) await flush()
   })
   await flush()
+  const phase = (await hasUnrecordedRow(work)) ? 'wait' : 'done'
+  await ledger.write({ type: 'rest', phase })
 }
 
 /** Identities that failed or are held back. The hook may have created their account since. */
@@ -51,39 +52,42 @@ const DUE: ReadonlySet<IdentityCode> = new Set([
 ])
 
 /** Skips identities whose rows still wait at the core after a stall, and invalid records. */
-async function* dueRecords(work: Work, from: number): AsyncGenerator<SurveyedRecord> {
+function dueRecords(work: Work): AsyncGenerator<SurveyedRecord> {
   const { state } = work.ledger
-  const waiting = new Set([...state.stalledRows.values()].map(({ of }) => of))
-  for await (const record of recordsIn(work, from, DUE)) {
-    const { ordinal } = record
+  const waiting = new Set([...state.stalledRows.values()].map(({ record }) => record))
+  return recordsInForce(work, (ordinal) => {
     // An invalid record without a code failed validation, so the core would not accept it.
     const isRefused =
       stateOf(state, ordinal) === IDENTITY.invalid && state.failureCodes[ordinal] === 0
-    if (!waiting.has(ordinal) && !isRefused) yield record
-  }
+    return DUE.has(stateOf(state, ordinal)) && !waiting.has(ordinal) && !isRefused
+  })
 }
 
-interface LookUp {
-  readonly record: SurveyedRecord
-  readonly seen: AccountsSeen
-  readonly results: () => LookUps
-}
+type LookedUp = EntryOf<'looked_up'>
 
-async function lookUp(work: Work, { record, seen, results }: LookUp): Promise<void> {
-  const { ordinal, externalUserId } = record
-  if (MAY_HAVE_ACCOUNT_SINCE.has(stateOf(work.ledger.state, ordinal))) {
-    const coreUserId = await work.core.coreIdOf(externalUserId, { signal: work.signal })
-    if (coreUserId === undefined) return
+/** Returns a function that adds the result to an entry; `undefined` if there is none. */
+async function lookUp(
+  { core, ledger, signal }: Work,
+  { ordinal, externalUserId, value }: SurveyedRecord,
+  seen: AccountsSeen,
+): Promise<((results: LookedUp) => void) | undefined> {
+  if (MAY_HAVE_ACCOUNT_SINCE.has(stateOf(ledger.state, ordinal))) {
+    const coreUserId = await core.coreIdOf(externalUserId, { signal })
+    if (coreUserId === undefined) return undefined
   }
-  const user = record.value as unknown as ImportUser
-  const { signal } = work
-  const found = await reconcileUser(work.core, { externalUserId, user }, { signal })
-  if (found.state === 'missing') return results().missing(ordinal, found.heldBy)
+  const user = value as unknown as ImportUser
+  const found = await reconcileUser(core, { externalUserId, user }, { signal })
+  if (found.state === 'missing') {
+    return ({ missing }) => missing.push([ordinal, found.heldBy ?? null])
+  }
   const { coreUserId, accountId, differences } = found
   const sharers = seen.add(ordinal, { externalUserId, coreUserId, accountId })
-  if (sharers.length > 0) return results().shared([...sharers, ordinal], coreUserId)
-  if (differences.length > 0) return results().differs(ordinal, coreUserId, differences)
-  results().same(ordinal, coreUserId)
+  return ({ same, differs, shared }) => {
+    if (sharers.length > 0) {
+      for (const sharer of [...sharers, ordinal]) shared.push([sharer, coreUserId])
+    } else if (differences.length > 0) differs.push([ordinal, coreUserId, [...differences]])
+    else same.push([ordinal, coreUserId])
+  }
 }
 
 /** A call without a reply may have taken effect during the look-ups. */
@@ -93,50 +97,6 @@ async function hasUnrecordedRow(work: Work): Promise<boolean> {
     if (!stalledRows.has(row.id) && ownRowOf(work, row) !== undefined) return true
   }
   return false
-}
-
-/** Results of look-ups, until they are journaled together. */
-interface LookUps {
-  readonly size: number
-  same(ordinal: number, coreUserId: string): void
-  differs(ordinal: number, coreUserId: string, differences: readonly string[]): void
-  /** Adds identities that share one account. */
-  shared(ordinals: readonly number[], coreUserId: string): void
-  missing(ordinal: number, heldBy: string | undefined): void
-  entry(): Entry
-}
-
-function lookUps(): LookUps {
-  const results: EntryOf<'looked_up'> = {
-    type: 'looked_up',
-    same: [],
-    differs: [],
-    shared: [],
-    missing: [],
-  }
-  let size = 0
-  return {
-    get size() {
-      return size
-    },
-    same(ordinal, coreUserId) {
-      size += 1
-      results.same.push([ordinal, coreUserId])
-    },
-    differs(ordinal, coreUserId, differences) {
-      size += 1
-      results.differs.push([ordinal, coreUserId, [...differences]])
-    },
-    shared(ordinals, coreUserId) {
-      size += 1
-      for (const ordinal of ordinals) results.shared.push([ordinal, coreUserId])
-    },
-    missing(ordinal, heldBy) {
-      size += 1
-      results.missing.push([ordinal, heldBy ?? null])
-    },
-    entry: () => results,
-  }
 }
 
 interface Account {
@@ -169,7 +129,7 @@ const hasAccount = (state: RunState, ordinal: number): boolean =>
 async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSeen> {
   let byCoreId = createIdentityIndex()
   for await (const entry of ledger.entries()) {
-    if (entry.type === 'reconcile_asked') byCoreId = createIdentityIndex()
+    if (entry.type === 'rest' && entry.reverify) byCoreId = createIdentityIndex()
     if (entry.type !== 'looked_up') continue
     for (const [ordinal, id] of [...entry.same, ...entry.shared]) byCoreId.add(id, ordinal)
     for (const [ordinal, id] of entry.differs) byCoreId.add(id, ordinal)

@@ -4,13 +4,14 @@ import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
 import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
-import type { Entry, Refusal } from '../state/journal-entry.js'
+import { type EntryOf, lookedUpEntry, type Refusal } from '../state/journal-entry.js'
 import { writeOrdinals } from '../state/record-indexes.js'
-import { recordsIn } from './records-in.js'
+import { stateOf } from '../state/run-state.js'
+import { recordsInForce } from './records.js'
 
 /** The outcome of an identity that no longer has a row. */
 export type Resolution =
-  | { readonly as: 'found' | 'toImport'; readonly of: number }
+  | { readonly as: 'hasAccount' | 'toImport'; readonly record: number }
   | ({ readonly as: 'refused' } & Refusal)
 
 /** Number of identities per journal entry. */
@@ -22,7 +23,6 @@ export async function resolveEach(
   code: IdentityCode,
   resolveOne: (record: SurveyedRecord) => Promise<Resolution | undefined>,
 ): Promise<void> {
-  const { corrections } = work.ledger.state
   let resolved: Resolution[] = []
   const flush = async (): Promise<void> => {
     const written = resolved
@@ -32,34 +32,31 @@ export async function resolveEach(
     work.tell('settled', { users: written.length })
   }
   try {
-    for (let from = 0; from <= corrections.length; from++) {
-      const records = recordsIn(work, from, new Set([code]))
-      await forEachAtOnce(records, work.settings.lookUps, async (record) => {
-        const resolution = await resolveOne(record)
-        if (resolution !== undefined) resolved.push(resolution)
-        if (resolved.length >= CHUNK) await flush()
-      })
-    }
+    const records = recordsInForce(work, (ordinal) => stateOf(work.ledger.state, ordinal) === code)
+    await forEachAtOnce(records, work.settings.lookUps, async (record) => {
+      const resolution = await resolveOne(record)
+      if (resolution !== undefined) resolved.push(resolution)
+      if (resolved.length >= CHUNK) await flush()
+    })
   } finally {
     // Journals the results even if a later look-up fails.
     await flush()
   }
 }
 
-function entryOf(resolved: readonly Resolution[]): Entry {
+function entryOf(resolved: readonly Resolution[]): EntryOf<'looked_up'> {
   const ordinals = (as: Resolution['as']): string =>
-    writeOrdinals(resolved.filter((each) => each.as === as).map(({ of }) => of))
+    writeOrdinals(resolved.filter((each) => each.as === as).map(({ record }) => record))
   const refused = resolved.flatMap((each): Refusal[] => {
     if (each.as !== 'refused') return []
     const { as: _, ...refusal } = each
     return [refusal]
   })
-  return {
-    type: 'identities_resolved',
-    found: ordinals('found'),
+  return lookedUpEntry({
+    hasAccount: ordinals('hasAccount'),
     toImport: ordinals('toImport'),
     refused,
-  }
+  })
 }
 
 /**
@@ -69,17 +66,18 @@ function entryOf(resolved: readonly Resolution[]): Entry {
 export const resolveIdentities = (work: Work): Promise<void> =>
   resolveEach(work, IDENTITY.unresolved, async (record) => {
     const { core, signal } = work
-    const { ordinal: of, externalUserId } = record
-    if ((await core.coreIdOf(externalUserId, { signal })) !== undefined) return { as: 'found', of }
+    const { ordinal, externalUserId } = record
+    const coreUserId = await core.coreIdOf(externalUserId, { signal })
+    if (coreUserId !== undefined) return { as: 'hasAccount', record: ordinal }
     const taken = await findTakenLogin(core, record.value as unknown as ImportUser, { signal })
-    return taken === undefined ? { as: 'toImport', of } : refusedFor(record, taken)
+    return taken === undefined ? { as: 'toImport', record: ordinal } : refusedFor(record, taken)
   })
 
 /** Returns a refusal because another account has one of the logins. */
 export const refusedFor = (
   { ordinal, line }: Pick<SurveyedRecord, 'ordinal' | 'line'>,
   taken: TakenLogin,
-): Resolution => ({ as: 'refused', of: ordinal, line, ...taken, text: takenText(taken) })
+): Resolution => ({ as: 'refused', record: ordinal, line, ...taken, text: takenText(taken) })
 
 /** Returns the error text of the core, without the login. */
 export const takenText = ({ code }: TakenLogin): string => `${code}: ${TEXTS[code]}`

@@ -2,13 +2,18 @@ import type { ImportUser } from '../../core/import-user.js'
 import type { Work } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
 import type { SurveyedRecord } from '../source-index.js'
-import { numberOf } from '../state/apply-rows.js'
-import { IDENTITY } from '../state/identity-state.js'
+import { IDENTITY, type IdentityCode, numberOf } from '../state/identity-state.js'
+import type { Entry } from '../state/journal-entry.js'
 import { writeOrdinals } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
-import { conflictEntries, findRepeatedLogins, lookUpLogins } from './login-conflicts.js'
-import { createLoginIndex, type LoginIndex } from './login-index.js'
-import { recordsInUse } from './records-in-use.js'
+import {
+  conflictLists,
+  createLoginIndex,
+  findRepeatedLogins,
+  type LoginIndex,
+  lookUpLogins,
+} from './login-conflicts.js'
+import { recordsInForce } from './records.js'
 
 /**
  * Marks the records that failed or were held back with one of these codes to be staged again. Skips records
@@ -25,24 +30,28 @@ export async function sendAgain(work: Work, codes: readonly string[]): Promise<v
       `no record has failed or was held back with ${codes.join(' or ')}`,
     )
   }
-  const { taken } = await lookUpLogins(work, recordsOf(work, asked))
+  const { taken } = await lookUpLogins(
+    work,
+    recordsInForce(work, (ordinal) => asked.has(ordinal)),
+  )
   const free = new Set([...asked].filter((ordinal) => !taken.has(ordinal)))
   const twice = await findRepeatedLogins(
     work,
-    recordsOf(work, free),
+    recordsInForce(work, (ordinal) => free.has(ordinal)),
     await loginsInUse(work, asked),
   )
   const ordinals = [...free].filter((ordinal) => !twice.has(ordinal))
   const isHeldBack = ([ordinal]: readonly [number, string]): boolean =>
     stateOf(work.ledger.state, ordinal) === IDENTITY.invalid
-  const entries = conflictEntries(
+  const conflicts = conflictLists(
     new Map([...taken].filter(isHeldBack)),
     new Map([...twice].filter(isHeldBack)),
   )
-  if (ordinals.length > 0) {
-    entries.push({ type: 'again', codes: [...codes], of: writeOrdinals(ordinals) })
-  }
-  if (entries.length > 0) await work.ledger.write(...entries)
+  const entries = conflicts.map((lists, index): Entry => {
+    const records = index === 0 ? writeOrdinals(ordinals) : ''
+    return { type: 'retry', codes: [...codes], records, ...lists }
+  })
+  await work.ledger.write(...entries)
   if (ordinals.length === 0) {
     const message =
       'other accounts or other records still have a login of each of them: correct the records'
@@ -63,24 +72,30 @@ function withCode({ ledger: { state } }: Work, codes: readonly string[]): Readon
   return ordinals
 }
 
+/** States in which an identity gets no account from its record in force. */
+const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY.invalid,
+  IDENTITY.failed,
+  IDENTITY.missing,
+  IDENTITY.left_out,
+])
+
+/** Yields the records in force whose account exists or will exist, except those of `without`. */
+export const recordsInUse = (
+  work: Work,
+  without: ReadonlySet<number>,
+): AsyncGenerator<SurveyedRecord> =>
+  recordsInForce(
+    work,
+    (ordinal) => !without.has(ordinal) && !WITHOUT_ACCOUNT.has(stateOf(work.ledger.state, ordinal)),
+  )
+
 async function loginsInUse(work: Work, without: ReadonlySet<number>): Promise<LoginIndex> {
   const logins = createLoginIndex()
   for await (const { ordinal, value } of recordsInUse(work, without)) {
     logins.add(value as unknown as ImportUser, ordinal)
   }
   return logins
-}
-
-async function* recordsOf(
-  { survey, ledger: { state } }: Work,
-  asked: ReadonlySet<number>,
-): AsyncGenerator<SurveyedRecord> {
-  if (asked.size === 0) return
-  for (let from = 0; from <= state.corrections.length; from++) {
-    for await (const record of survey.records(from)) {
-      if (asked.has(record.ordinal) && state.recordsFrom[record.ordinal] === from) yield record
-    }
-  }
 }
 
 /** @throws MigrationError `bad_corrections` if corrections cannot be applied now. */

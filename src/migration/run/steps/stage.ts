@@ -1,30 +1,19 @@
 import { withoutAccountData } from '../../account/without-account-data.js'
 import { CoreError } from '../../core/core-error.js'
+import type { ImportUser } from '../../core/import-user.js'
 import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
 import type { SurveyedRecord } from '../source-index.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
+import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { writeOrdinals } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
-import { inGrace } from './finish-in-flight.js'
-import { ownRowOf } from './identity-of-row.js'
-import { type Batch, makeBatches, usersOf } from './make-batches.js'
-import { recordsIn } from './records-in.js'
-import { resolveBatch } from './resolve-batch.js'
+import { ownRowOf, recordsInForce } from './records.js'
+import { sendCall } from './send-call.js'
 
-/** Stages all unsent records: those of the source, then those of the corrections in their order. */
+/** Stages all unsent records. Reads the next batch while one is being sent. */
 export async function stage(work: Work): Promise<void> {
-  const { corrections } = work.ledger.state
-  for (let from = 0; from <= corrections.length; from++) await stageFrom(work, from)
-}
-
-/** Reads the next batch while one is being sent. */
-async function stageFrom(work: Work, from: number): Promise<void> {
-  const { state } = work.ledger
-  const batches = makeBatches(recordsIn(work, from, UNSENT), {
-    users: () => Math.min(work.settings.batchUsers, state.batchLimit),
-    bytes: work.settings.batchBytes,
-  })
+  const batches = makeBatches(work)
   let next = batches.next()
   for (;;) {
     const { done, value } = await next
@@ -37,21 +26,46 @@ async function stageFrom(work: Work, from: number): Promise<void> {
 
 const UNSENT: ReadonlySet<IdentityCode> = new Set([IDENTITY.pending, IDENTITY.again])
 
-const isUnsent = (work: Work, { ordinal }: SurveyedRecord): boolean =>
-  UNSENT.has(stateOf(work.ledger.state, ordinal))
-
 /** Sends calls until each user of the batch is staged, found or refused by the core. */
-async function sendWhole(work: Work, made: Batch): Promise<void> {
-  let unsent = made
+async function sendWhole(work: Work, batch: Batch): Promise<void> {
+  const { state } = work.ledger
+  let unsent = batch
   while (unsent.length > 0) {
     work.signal.throwIfAborted()
-    const unknown = await withoutKnown(work, unsent.slice(0, work.ledger.state.batchLimit))
+    const unknown = await withoutKnown(work, unsent.slice(0, state.batchLimit))
     if (unknown.length > 0) await sendBatch(work, unknown)
-    unsent = unsent.filter((record) => isUnsent(work, record))
+    unsent = unsent.filter(({ ordinal }) => UNSENT.has(stateOf(state, ordinal)))
   }
 }
 
 function ignore(): void {}
+
+/** The records of one call, in their order. */
+type Batch = readonly SurveyedRecord[]
+
+/** Length of `{"users":[]}`. */
+const FRAME_BYTES = 12
+
+async function* makeBatches(work: Work): AsyncGenerator<Batch> {
+  const { settings, ledger } = work
+  let batch: SurveyedRecord[] = []
+  let bytes = FRAME_BYTES
+  const unsent = recordsInForce(work, (ordinal) => UNSENT.has(stateOf(ledger.state, ordinal)))
+  for await (const record of unsent) {
+    const recordBytes = record.bytes + 1
+    // The limit may change meanwhile.
+    const maxUsers = Math.min(settings.batchUsers, ledger.state.batchLimit)
+    const isFull = batch.length >= maxUsers || bytes + recordBytes > settings.batchBytes
+    if (batch.length > 0 && isFull) {
+      yield batch
+      batch = []
+      bytes = FRAME_BYTES
+    }
+    batch.push(record)
+    bytes += recordBytes
+  }
+  if (batch.length > 0) yield batch
+}
 
 /**
  * Returns the batch without the users that the core already has. Looks up only users that are sent again
@@ -65,12 +79,12 @@ async function withoutKnown(work: Work, batch: Batch): Promise<Batch> {
   )
   if (doubtful.length === 0) return batch
   const rows = await identitiesWithRow(work, doubtful)
-  await writeFound(work, 'row', rows)
+  await writeExisting(work, 'hasRow', rows)
   const accounts = await findAccounts(
     work,
     doubtful.filter(({ ordinal }) => !rows.has(ordinal)),
   )
-  await writeFound(work, 'account', accounts)
+  await writeExisting(work, 'hasAccount', accounts)
   return batch.filter(({ ordinal }) => !rows.has(ordinal) && !accounts.has(ordinal))
 }
 
@@ -87,13 +101,13 @@ async function identitiesWithRow(
   return found
 }
 
-async function writeFound(
+async function writeExisting(
   { ledger }: Work,
-  by: 'account' | 'row',
+  list: 'hasAccount' | 'hasRow',
   ordinals: ReadonlySet<number>,
 ): Promise<void> {
   if (ordinals.size === 0) return
-  await ledger.write({ type: 'found', by, of: writeOrdinals(ordinals) })
+  await ledger.write(lookedUpEntry({ [list]: writeOrdinals(ordinals) }))
 }
 
 async function findAccounts(
@@ -109,66 +123,70 @@ async function findAccounts(
 }
 
 /**
- * Sends one batch and journals its outcome.
+ * Sends one batch and journals its result.
  *
  * @throws CoreError if the core refused the call, or if too many calls got no reply.
  */
 async function sendBatch(work: Work, batch: Batch): Promise<void> {
-  const { ledger } = work
+  const { ledger, core } = work
   const number = ledger.state.batches + 1
-  const of = writeOrdinals(batch.map(({ ordinal }) => ordinal))
-  await ledger.write({ type: 'batch_sent', batch: number, of })
+  const about = { batch: number, users: batch.length }
+  const records = writeOrdinals(batch.map(({ ordinal }) => ordinal))
+  // The core normalises the records, so they are sent as they were read.
+  const users = batch.map(({ value }) => value as unknown as ImportUser)
   try {
-    const staging = await inGrace(work.signal, (signal) =>
-      work.core.stageUsers(usersOf(batch), { signal }),
+    const result = await sendCall(
+      work,
+      { kind: 'stage', batch: number, records },
+      {
+        async send(signal) {
+          const reply = await core.stageUsers(users, { signal })
+          return reply.outcome === 'rejected' ? rejectionOf(batch, reply.users) : STAGED
+        },
+        refusalOf: (error) => refusalOf(batch, error),
+      },
     )
-    if (staging.outcome === 'rejected') return await reject(work, batch, staging.users)
-    await ledger.write({ type: 'batch_staged', batch: number, by: 'reply' })
+    if (result === undefined) return
+    await ledger.write({ type: 'settled', result })
+    if (result.outcome === 'rejected') {
+      work.tell('batch_rejected', { batch: number, users: result.users.length })
+      return
+    }
     work.lostInARow = 0
-    work.tell('batch_staged', { batch: number, users: batch.length })
+    work.tell('batch_staged', about)
   } catch (error) {
-    if (!(error instanceof CoreError)) throw error
-    await failed(work, batch, error)
+    // The next call has fewer users.
+    if (!(error instanceof CoreError) || error.code !== 'too_large') throw error
   }
 }
 
-type Rejected = readonly { readonly index: number; readonly errors: readonly string[] }[]
+const STAGED: ResultOf<'staged'> = { outcome: 'staged', by: 'reply' }
 
-async function reject(work: Work, batch: Batch, rejected: Rejected): Promise<void> {
-  const number = work.ledger.state.batches
+type RejectedUsers = readonly { readonly index: number; readonly errors: readonly string[] }[]
+
+function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'> {
   const users = rejected.flatMap(({ index, errors }) => {
     const record = batch[index]
     if (record === undefined) return []
     const texts = errors.map((text) => withoutAccountData(text, record.value))
-    return [{ of: record.ordinal, line: record.line, errors: texts }]
+    return [{ record: record.ordinal, line: record.line, errors: texts }]
   })
-  if (users.length === 0) {
-    await work.ledger.write({ type: 'batch_refused', batch: number, code: 'malformed_reply' })
-    throw new CoreError('the core refuses a call without naming a user of it', {
-      code: 'malformed_reply',
-      outcome: 'refused',
-    })
-  }
-  await work.ledger.write({ type: 'batch_rejected', batch: number, users })
-  work.tell('batch_rejected', { batch: number, users: users.length })
+  if (users.length > 0) return { outcome: 'rejected', users }
+  throw new CoreError('the core refuses a call without naming a user of it', {
+    code: 'malformed_reply',
+    outcome: 'refused',
+  })
 }
 
-async function failed(work: Work, batch: Batch, error: CoreError): Promise<void> {
-  const number = work.ledger.state.batches
-  if (error.outcome === 'unknown') {
-    const givenUpAt = work.timing.elapsedMs()
-    work.tell('reply_lost', { batch: number, users: batch.length })
-    return resolveBatch(work, { givenUpAt, error })
-  }
-  if (error.code === 'too_large' && batch.length === 1) return tooLarge(work, batch)
-  await work.ledger.write({ type: 'batch_refused', batch: number, code: error.code })
-  if (error.code !== 'too_large') throw error
-}
+const TOO_LARGE = 'The record alone is larger than what the core, or a proxy before it, takes.'
 
-async function tooLarge(work: Work, [record]: Batch): Promise<void> {
-  if (record === undefined) return
-  const { ordinal, line } = record
-  const errors = ['The record alone is larger than what the core, or a proxy before it, takes.']
-  const users = [{ of: ordinal, line, errors }]
-  await work.ledger.write({ type: 'batch_rejected', batch: work.ledger.state.batches, users })
+function refusalOf(
+  [first, ...others]: Batch,
+  { code }: CoreError,
+): ResultOf<'refused' | 'rejected'> {
+  if (code !== 'too_large' || first === undefined || others.length > 0) {
+    return { outcome: 'refused', code }
+  }
+  const { ordinal: record, line } = first
+  return { outcome: 'rejected', users: [{ record, line, errors: [TOO_LARGE] }] }
 }

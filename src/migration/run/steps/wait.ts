@@ -1,6 +1,6 @@
 import { CoreError } from '../../core/core-error.js'
 import type { Work } from '../migration-context.js'
-import type { StalledRow } from '../state/journal-entry.js'
+import type { EntryOf } from '../state/journal-entry.js'
 import type { Aim } from '../state/next-step.js'
 import { countWaitingRows, decideDeletion, endWait, examineWaitingRows } from './waiting-rows.js'
 
@@ -111,10 +111,10 @@ async function examine(
   aim: Aim,
   { isStalled, untried }: Examination,
 ): Promise<Examined> {
-  const blocking: StalledRow[] = []
-  const stalled: StalledRow[] = []
+  const blocking: EntryOf<'row'>[] = []
+  const stalled: EntryOf<'row'>[] = []
   let waiting = isStalled ? 0 : untried
-  await examineWaitingRows(work, isStalled ? undefined : 'PROCESSING', ({ isBlocking, ...row }) => {
+  await examineWaitingRows(work, isStalled ? undefined : 'PROCESSING', (row, isBlocking) => {
     waiting += 1
     if (isBlocking) blocking.push(row)
     if (isStalled) stalled.push(row)

@@ -1,0 +1,61 @@
+import { CoreError } from '../../core/core-error.js'
+import type { Work } from '../migration-context.js'
+import type { CallResult, SentCall } from '../state/journal-entry.js'
+import { resolveLostReply } from './resolve-lost-reply.js'
+
+/**
+ * Journals a call and sends it. Returns `undefined` if there was no reply and the journal has the result
+ * of the call nevertheless. `refusalOf` returns the result to journal if the core refuses the call.
+ *
+ * @throws CoreError if the core refused the call, or if too many calls got no reply.
+ */
+export async function sendCall<Reply>(
+  work: Work,
+  call: SentCall,
+  {
+    send,
+    refusalOf = ({ code }) => ({ outcome: 'refused', code }),
+  }: {
+    readonly send: (signal: AbortSignal) => Promise<Reply>
+    readonly refusalOf?: (error: CoreError) => CallResult
+  },
+): Promise<Reply | undefined> {
+  await work.ledger.write({ type: 'sent', call })
+  try {
+    return await inGrace(work.signal, send)
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error
+    if (error.outcome === 'refused') {
+      await work.ledger.write({ type: 'settled', result: refusalOf(error) })
+      throw error
+    }
+    await resolveLostReply(work, { givenUpAt: work.timing.elapsedMs(), error })
+    return undefined
+  }
+}
+
+/** How long an aborted run waits for a write that is in progress, in milliseconds. */
+const GRACE_MS = 5000
+
+/**
+ * Performs a write with a signal that aborts `GRACE_MS` after the run's. If the reply arrives meanwhile,
+ * the next run need not find out whether the call took effect.
+ */
+export async function inGrace<Result>(
+  signal: AbortSignal,
+  write: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const late = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const begin = (): void => {
+    timer = setTimeout(() => late.abort(signal.reason), GRACE_MS)
+  }
+  signal.throwIfAborted()
+  signal.addEventListener('abort', begin, { once: true })
+  try {
+    return await write(late.signal)
+  } finally {
+    signal.removeEventListener('abort', begin)
+    clearTimeout(timer)
+  }
+}

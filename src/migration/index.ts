@@ -57,10 +57,14 @@ export type {
 } from './record-validation/user-finding.js'
 export { type UserValidation, validateUser } from './record-validation/validate-user.js'
 export type { Names, UserContext } from './record-validation/validation-context.js'
-export type { Migration, MigrationOptions, StepOptions } from './run/migration.js'
+export type {
+  Migration,
+  MigrationOptions,
+  MigrationProgress,
+  StepOptions,
+} from './run/migration.js'
 export { MigrationError, type MigrationErrorCode } from './run/migration-error.js'
 export { openMigration } from './run/open-migration.js'
-export type { MigrationProgress } from './run/progress.js'
 export type {
   IdentityReport,
   IdentityState,

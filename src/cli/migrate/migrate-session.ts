@@ -1,9 +1,12 @@
 import type { CoreClient } from '../../migration/core/core-client.js'
 import { CoreError } from '../../migration/core/core-error.js'
 import type { Journal } from '../../migration/journal/journal.js'
-import type { Migration, MigrationOptions } from '../../migration/run/migration.js'
+import type {
+  Migration,
+  MigrationOptions,
+  MigrationProgress,
+} from '../../migration/run/migration.js'
 import { MigrationError } from '../../migration/run/migration-error.js'
-import type { MigrationProgress } from '../../migration/run/progress.js'
 import type { CommandContext } from '../frame/command.js'
 import { type FailureCode, unreachableError, usageError } from '../frame/command-failure.js'
 import { withOptionNames } from '../frame/option-names.js'

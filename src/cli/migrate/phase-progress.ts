@@ -1,4 +1,4 @@
-import type { MigrationProgress } from '../../migration/run/progress.js'
+import type { MigrationProgress } from '../../migration/run/migration.js'
 
 /** The progress of one phase of a run. */
 export interface Measure {

@@ -1,6 +1,11 @@
 import { isRecord } from '../../base/options.js'
 import { secretsOf } from '../core/cut-secrets.js'
 import { lowerCased } from '../record-validation/core-trim.js'
+import {
+  USER_WARNING_CODES,
+  type UserErrorCode,
+  type UserFinding,
+} from '../record-validation/user-finding.js'
 
 const BOTH = '(passwordHash, hashingAlgorithm) or plainTextPassword'
 
@@ -175,3 +180,10 @@ function matchAt(text: string, place: number, { forms, mayBeTold }: Cutting) {
   }
   return undefined
 }
+
+const OWN_ERROR_CODES: readonly UserErrorCode[] = ['not_unicode', 'nul', 'duplicate']
+const OWN_CODES: ReadonlySet<string> = new Set([...OWN_ERROR_CODES, ...USER_WARNING_CODES])
+
+/** Returns the message of a finding, without account data. Only messages of the core can quote such data. */
+export const findingText = ({ code, message }: UserFinding, record: unknown): string =>
+  OWN_CODES.has(code) ? message : withoutAccountData(message, record)

@@ -1,12 +1,13 @@
+import { findingText } from '../account/without-account-data.js'
 import { validateUser } from '../record-validation/validate-user.js'
 import type { Ledger } from './journaled-state.js'
+import type { SurveyedRecord } from './read-source.js'
 import type { IdentityReport } from './report.js'
-import type { Survey, SurveyedRecord } from './source-index.js'
+import type { Survey } from './source-index.js'
 import { COUNTED_AS } from './state/identity-state.js'
 import type { Entry, EntryOf, ResultOf } from './state/journal-entry.js'
 import { readOrdinals } from './state/record-indexes.js'
 import { sizeOf, stateOf } from './state/run-state.js'
-import { findingText } from './steps/finding-text.js'
 
 /** Number of identities whose details are in memory at a time. The journal is read once per window. */
 const WINDOW = 20_000

@@ -1,6 +1,6 @@
 import type { CoreClient } from '../core/core-client.js'
 import type { Ledger } from './journaled-state.js'
-import type { MigrationProgress } from './progress.js'
+import type { MigrationProgress } from './migration.js'
 import type { MigrationSettings } from './settings.js'
 import type { Survey } from './source-index.js'
 import type { Timing } from './timing.js'

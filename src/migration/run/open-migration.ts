@@ -1,18 +1,24 @@
 import { channel } from 'node:diagnostics_channel'
 import { abortWith } from '../../base/on-abort.js'
-import { surveyOnce, takeSurvey } from './build-source-index.js'
-import { correctAndWalk, parseCorrectionRequest } from './correct-and-run.js'
+import { patientClient } from '../core/open-core-client.js'
 import { identityReports } from './identities.js'
 import { type Ledger, openLedger } from './journaled-state.js'
-import type { Migration, MigrationOptions, StepOptions } from './migration.js'
+import type { Migration, MigrationOptions, MigrationProgress, StepOptions } from './migration.js'
 import type { Work } from './migration-context.js'
-import { assertSameCore } from './origin.js'
-import type { MigrationProgress } from './progress.js'
+import { assertSameCore } from './read-source.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
-import { type MigrationStep, type OpenedMigration, takeStep } from './run-step.js'
-import { check, lookAgain, unblock, walk } from './run-steps.js'
-import { parseSettings } from './settings.js'
+import {
+  check,
+  correctAndWalk,
+  type Ending,
+  lookAgain,
+  parseCorrectionRequest,
+  unblock,
+  walk,
+} from './run-steps.js'
+import { type MigrationSettings, parseSettings } from './settings.js'
+import { type Surveyor, surveyOnce, takeSurvey } from './source-index.js'
 import { countsOf, mayBeginAgain, sizeOf } from './state/run-state.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
 
@@ -141,4 +147,49 @@ function tellObserver(
   } catch {
     // An error of the observer does not affect the run.
   }
+}
+
+/** A migration whose journal has been read. */
+interface OpenedMigration {
+  readonly settings: MigrationSettings
+  readonly ledger: Ledger
+  readonly timing: Timing
+  readonly tell: Work['tell']
+  readonly survey: (signal: AbortSignal) => Promise<Surveyor>
+}
+
+type MigrationStep = (work: Work, surveyor: Surveyor) => Promise<Ending>
+
+/** Runs a step, journals its result and publishes it. */
+async function takeStep(
+  opened: OpenedMigration,
+  signal: AbortSignal,
+  step: MigrationStep,
+): Promise<MigrationReport> {
+  const { settings, ledger, timing, tell, survey } = opened
+  const ending = await endingUnder(signal, async () => {
+    const surveyor = await survey(signal)
+    const examined = { failed: ledger.state.rows.size, processing: 0, at: timing.elapsedMs() }
+    const counters = { lostInARow: 0, examined }
+    const core = patientClient(settings.core)
+    const work = { core, settings, ledger, timing, tell, signal, ...counters }
+    return step({ ...work, survey: surveyor.under(signal) }, surveyor)
+  })
+  if (ledger.state.begun !== undefined) await writeEnd(ledger, ending)
+  tell('ended')
+  return reportOf(ledger.state, { ending, now: timing.now() })
+}
+
+async function endingUnder(signal: AbortSignal, step: () => Promise<Ending>): Promise<Ending> {
+  try {
+    return await step()
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) return { state: 'interrupted', findings: [] }
+    throw error
+  }
+}
+
+async function writeEnd(ledger: Ledger, { findings, ...ending }: Ending): Promise<void> {
+  const written = findings.map((finding) => ({ ...finding }))
+  await ledger.write({ type: 'ended', ...ending, findings: written })
 }

@@ -1,10 +1,17 @@
+import { isRecord } from '../../base/options.js'
 import { CoreError, type CoreErrorCode } from '../core/core-error.js'
+import { openCorrections } from '../source/corrections.js'
+import type { Source } from '../source/source.js'
 import type { Work } from './migration-context.js'
 import { MigrationError } from './migration-error.js'
+import { originOf } from './read-source.js'
 import type { MigrationState, PreflightFinding } from './report.js'
-import { IDENTITY } from './state/identity-state.js'
+import { isSource } from './settings.js'
+import type { Surveyor } from './source-index.js'
+import { IDENTITY, isFailureCode } from './state/identity-state.js'
 import { type Aim, nextStep, restingState, type Step } from './state/next-step.js'
 import { countOf } from './state/run-state.js'
+import { judgeCorrections } from './steps/check-corrections.js'
 import { collect } from './steps/collect.js'
 import { deleteRows } from './steps/delete-rows.js'
 import { importDirectly } from './steps/import-directly.js'
@@ -12,9 +19,9 @@ import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
 import { resolveIdentities } from './steps/resolve-identities.js'
 import { resolveLostReply } from './steps/resolve-lost-reply.js'
+import { sendAgain } from './steps/retry-failed.js'
 import { stage } from './steps/stage.js'
-import { wait } from './steps/wait.js'
-import { decideDeletion } from './steps/waiting-rows.js'
+import { decideDeletion, wait } from './steps/wait.js'
 
 /** The result of a run. */
 export interface Ending {
@@ -124,3 +131,38 @@ export async function endingOf(work: Work, walked: () => Promise<Ending>): Promi
 /** A core call that fails after the signal aborted is taken to have failed because of the abort. */
 const isOf = (error: unknown, signal: AbortSignal): boolean =>
   error === signal.reason || error instanceof CoreError
+
+type CorrectionRequest = Source | { readonly again: readonly string[] }
+
+/** @throws TypeError if `input` is neither a source nor a list of codes. */
+export function parseCorrectionRequest(input: unknown): CorrectionRequest {
+  if (isSource(input)) return input
+  const codes = isRecord(input) && Object.keys(input).length === 1 ? input['again'] : undefined
+  if (Array.isArray(codes) && codes.length > 0 && codes.every(isFailureCode))
+    return { again: codes }
+  throw new TypeError(
+    'correct: corrections must be { file }, { name, records }, or { again } with codes such as ' +
+      'E004 or login_taken',
+  )
+}
+
+/** Journals the corrections, then continues as a run. */
+export const correctAndWalk = (
+  work: Work,
+  surveyor: Surveyor,
+  request: CorrectionRequest,
+): Promise<Ending> =>
+  endingOf(work, async () => {
+    if ('again' in request) await sendAgain(work, request.again)
+    else await applyCorrections(work, surveyor, request)
+    return walk(work, 'finish')
+  })
+
+async function applyCorrections(work: Work, surveyor: Surveyor, source: Source): Promise<void> {
+  const open = openCorrections(source, work.settings.batchBytes)
+  const { digest, ...corrected } = await judgeCorrections(work, open)
+  await work.ledger.write({ type: 'corrected', source: originOf(source, digest), ...corrected })
+  await surveyor.add(open)
+  const { replaced, leftOut, accepted } = corrected
+  work.tell('corrected', { users: replaced.length + leftOut.length + accepted.length })
+}

@@ -13,8 +13,7 @@ import type { CoreClient } from '../core/core-client.js'
 import type { Journal } from '../journal/journal.js'
 import { USER_WARNING_CODES } from '../record-validation/user-finding.js'
 import type { Source } from '../source/source.js'
-import type { MigrationOptions } from './migration.js'
-import type { MigrationProgress } from './progress.js'
+import type { MigrationOptions, MigrationProgress } from './migration.js'
 
 const CORE_FUNCTIONS = [
   'stageUsers',

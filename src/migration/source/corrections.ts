@@ -1,5 +1,5 @@
 import { MigrationError } from '../run/migration-error.js'
-import { createDigestSet } from './identity-index.js'
+import { createDigestTable } from './digest-table.js'
 import { type OpenSource, openSource } from './open-source.js'
 import type { Source, SourceRecord } from './source.js'
 
@@ -51,11 +51,11 @@ export function openCorrections(source: Source, maxRecordBytes: number): OpenCor
     pass(options) {
       const pass = open.pass(options)
       async function* corrections(): AsyncGenerator<Correction> {
-        const corrected = createDigestSet()
+        const lines = createDigestTable()
         for await (const record of pass) {
           const correction = parseCorrection(record, maxRecordBytes)
           if (typeof correction === 'string') throw refuse(correction, record.line)
-          if (!corrected.add(correction.externalUserId)) {
+          if (lines.add(correction.externalUserId, record.line) !== undefined) {
             throw refuse('this identity has a correction already', record.line)
           }
           yield correction

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { textOfParts } from '../../base/digest.js'
 
-/** Maps texts to numbers. It stores 128 bits of each text's SHA-256 instead of the text. */
+/** Maps texts to numbers. Takes about 30 bytes per text. It stores 128 bits of each text's SHA-256 instead of the text. */
 export interface DigestTable {
   readonly size: number
   /** Stores a number of at most 31 bits. If the text has a number already, returns that one and keeps it. */

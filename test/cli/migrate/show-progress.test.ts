@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { showProgress } from '../../../src/cli/migrate/show-progress.js'
-import type { MigrationProgress } from '../../../src/migration/run/progress.js'
+import type { MigrationProgress } from '../../../src/migration/run/migration.js'
 import type { MigrationCounts } from '../../../src/migration/run/report.js'
 import { NOTHING_COUNTED } from '../../../src/migration/run/state/run-state.js'
 

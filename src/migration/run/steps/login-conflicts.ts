@@ -4,7 +4,7 @@ import { loginKeysOf } from '../../record-validation/login-keys.js'
 import { createDigestTable } from '../../source/digest-table.js'
 import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../source-index.js'
+import type { SurveyedRecord } from '../read-source.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { chunks, placeOf } from './records.js'
 

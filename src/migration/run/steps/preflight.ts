@@ -1,11 +1,17 @@
 import { CoreError } from '../../core/core-error.js'
+import type { CoreTenant } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/external-user-id.js'
 import type { Work } from '../migration-context.js'
+import type { SurveyedRecord } from '../read-source.js'
 import type { PreflightFinding } from '../report.js'
-import type { SurveyedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { writeOrdinals } from '../state/record-indexes.js'
-import { examineSource } from './examine-source.js'
+import {
+  examineSource,
+  type FindingTally,
+  type SourceExamination,
+  type SourceNeeds,
+} from './examine-source.js'
 import {
   conflictLists,
   createLoginIndex,
@@ -13,7 +19,6 @@ import {
   type LoginLookUp,
   lookUpLogins,
 } from './login-conflicts.js'
-import { type Catalogue, sourceFindings } from './preflight-findings.js'
 
 /** The result of a preflight, with its entries for the journal. */
 export interface Preflight {
@@ -26,7 +31,7 @@ export interface Preflight {
 export async function preflight(work: Work): Promise<Preflight> {
   work.tell('preflight')
   const rows = await countAllRows(work)
-  if (typeof rows !== 'number') return failed([rows])
+  if (typeof rows !== 'number') return { findings: [rows], passed: false, entries: [] }
   const catalogue = await readCatalogue(work)
   const examination = await examineSource(work, catalogue.tenants)
   const blockers = [...foreignRows(work, rows), ...sourceFindings(examination, catalogue)]
@@ -84,12 +89,6 @@ function conflictFindings(work: Work, { taken, twice }: LoginConflicts): Preflig
   ]
 }
 
-const failed = (findings: readonly PreflightFinding[]): Preflight => ({
-  findings,
-  passed: false,
-  entries: [],
-})
-
 /** Also detects a core that is too old, because no route returns the core's version. */
 async function countAllRows({ core, signal }: Work): Promise<number | PreflightFinding> {
   try {
@@ -144,4 +143,74 @@ async function* recordsWithout(
   for await (const record of survey.records(0)) {
     if (!skipped.has(record.ordinal)) yield record
   }
+}
+
+/** The tenants, roles and features of the core. */
+interface Catalogue {
+  readonly tenants: readonly CoreTenant[]
+  readonly roles: readonly string[]
+  readonly features: readonly string[]
+}
+
+function sourceFindings(
+  { errors, warnings, needs }: SourceExamination,
+  catalogue: Catalogue,
+): PreflightFinding[] {
+  return [
+    ...missingNames(needs, catalogue),
+    ...missingProviders(needs),
+    ...ofRecords(warnings, 'warning_not_accepted', 'fault'),
+    ...ofRecords(errors, 'record_invalid', 'notice'),
+  ]
+}
+
+function missingNames(needs: SourceNeeds, catalogue: Catalogue): PreflightFinding[] {
+  const tenants = new Set(['public', ...catalogue.tenants.map(({ tenantId }) => tenantId)])
+  const roles = new Set(catalogue.roles)
+  const features = new Set(catalogue.features)
+  if (features.has('mfa')) features.add('account_linking')
+  return [
+    ...missing('tenant_missing', needs.tenants, tenants, (name) => `the tenant ${name}`),
+    ...missing('role_missing', needs.roles, roles, (name) => `the role ${name}`),
+    ...missing('feature_missing', needs.features, features, (name) => `the feature ${name}`),
+  ]
+}
+
+function missing(
+  code: PreflightFinding['code'],
+  needed: SourceNeeds['roles'],
+  present: ReadonlySet<string>,
+  nameOf: (name: string) => string,
+): PreflightFinding[] {
+  return [...needed].flatMap(([name, about]): PreflightFinding[] => {
+    if (present.has(name)) return []
+    return [{ code, severity: 'fault', message: `The core lacks ${nameOf(name)}.`, ...about }]
+  })
+}
+
+/** Only a notice, because the backend's own configuration may contain the provider. */
+const missingProviders = ({ missingProviders: missing }: SourceNeeds): PreflightFinding[] =>
+  [...missing].map(([provider, { tenants, ...about }]) => ({
+    code: 'provider_missing',
+    severity: 'notice',
+    message: `The core lacks the provider ${provider} in ${tenantsInWords([...tenants])}; the backend may configure it.`,
+    ...about,
+  }))
+
+/** Maximum number of tenants in one message. */
+const MAX_TENANTS = 5
+
+function tenantsInWords(tenants: readonly string[]): string {
+  const named = tenants.slice(0, MAX_TENANTS).join(', ')
+  if (tenants.length === 1) return `the tenant ${named}`
+  const others = tenants.length - MAX_TENANTS
+  return `the tenants ${named}${others > 0 ? ` and ${others} more` : ''}`
+}
+
+function ofRecords(
+  tally: FindingTally,
+  code: PreflightFinding['code'],
+  severity: PreflightFinding['severity'],
+): PreflightFinding[] {
+  return tally.all().map((tallied) => ({ code, severity, ...tallied }))
 }

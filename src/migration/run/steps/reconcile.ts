@@ -1,9 +1,9 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
 import type { ImportUser } from '../../core/import-user.js'
-import { createIdentityIndex } from '../../source/identity-index.js'
+import { createDigestTable } from '../../source/digest-table.js'
 import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../source-index.js'
+import type { SurveyedRecord } from '../read-source.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type RunState, stateOf } from '../state/run-state.js'
@@ -127,14 +127,14 @@ const hasAccount = (state: RunState, ordinal: number): boolean =>
 
 /** Starts with the accounts that earlier processes journaled since the last `reconcile` was requested. */
 async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSeen> {
-  let byCoreId = createIdentityIndex()
+  let byCoreId = createDigestTable()
   for await (const entry of ledger.entries()) {
-    if (entry.type === 'rest' && entry.reverify) byCoreId = createIdentityIndex()
+    if (entry.type === 'rest' && entry.reverify) byCoreId = createDigestTable()
     if (entry.type !== 'looked_up') continue
     for (const [ordinal, id] of [...entry.same, ...entry.shared]) byCoreId.add(id, ordinal)
     for (const [ordinal, id] of entry.differs) byCoreId.add(id, ordinal)
   }
-  const byAccountId = createIdentityIndex()
+  const byAccountId = createDigestTable()
   /** Primary users of shared accounts, each with an identity that shares the account. */
   const sharedPrimaries = new Map<number, number>()
   return {

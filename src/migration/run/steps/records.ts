@@ -1,7 +1,7 @@
 import type { StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/external-user-id.js'
 import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../source-index.js'
+import type { SurveyedRecord } from '../read-source.js'
 
 /**
  * Yields the record in force of each identity that is wanted: that of the source, or that of the last

@@ -2,7 +2,7 @@ import { findTakenLogin, type TakenLogin } from '../../account/conflicting-accou
 import type { ImportUser } from '../../core/import-user.js'
 import { forEachAtOnce } from '../for-each-concurrently.js'
 import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../source-index.js'
+import type { SurveyedRecord } from '../read-source.js'
 import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry, type Refusal } from '../state/journal-entry.js'
 import { writeOrdinals } from '../state/record-indexes.js'

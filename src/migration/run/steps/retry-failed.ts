@@ -1,7 +1,7 @@
 import type { ImportUser } from '../../core/import-user.js'
 import type { Work } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
-import type { SurveyedRecord } from '../source-index.js'
+import type { SurveyedRecord } from '../read-source.js'
 import { IDENTITY, type IdentityCode, numberOf } from '../state/identity-state.js'
 import type { Entry } from '../state/journal-entry.js'
 import { writeOrdinals } from '../state/record-indexes.js'

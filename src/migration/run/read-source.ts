@@ -1,16 +1,24 @@
+import { resolve } from 'node:path'
 import { crc32 } from 'node:zlib'
+import type { CoreClient } from '../core/core-client.js'
 import { externalUserIdOf } from '../record-validation/external-user-id.js'
-import { createIdentityIndex, type IdentityIndex } from '../source/identity-index.js'
+import { createDigestTable, type DigestTable } from '../source/digest-table.js'
 import { type OpenSource, openSource } from '../source/open-source.js'
-import type { SourceRecord } from '../source/source.js'
+import type { Source, SourceRecord } from '../source/source.js'
 import type { Ledger } from './journaled-state.js'
 import { MigrationError } from './migration-error.js'
-import { assertSameOrigin, coreAddressOf, originOf } from './origin.js'
 import type { MigrationSettings } from './settings.js'
-import type { SurveyedRecord } from './source-index.js'
-import { begunEntry } from './state/journal-entry.js'
+import { begunEntry, type EntryOf, type Origin } from './state/journal-entry.js'
 import { mayBeginAgain } from './state/run-state.js'
 import type { Timing } from './timing.js'
+
+/** A record of the source, or of corrections, with its identity. */
+export interface SurveyedRecord extends SourceRecord {
+  /** Position of the identity in the source, from 0. */
+  readonly ordinal: number
+  /** In the form that the core stores. */
+  readonly externalUserId: string
+}
 
 export interface Surveying {
   readonly settings: MigrationSettings
@@ -21,7 +29,7 @@ export interface Surveying {
 
 /** The index that one pass over the source leaves in memory: a few bytes per record. */
 export interface SurveyedSource {
-  readonly index: IdentityIndex
+  readonly index: DigestTable
   readonly lines: GrowingNumbers
   records(signal?: AbortSignal): AsyncGenerator<SurveyedRecord>
 }
@@ -34,7 +42,7 @@ export interface SurveyedSource {
 export async function surveySource(surveying: Surveying): Promise<SurveyedSource> {
   const { settings, signal } = surveying
   const source = openSource(settings.source, { maxRecordBytes: settings.batchBytes })
-  const index = createIdentityIndex()
+  const index = createDigestTable()
   const lines = growingNumbers()
   const checks = growingNumbers()
   const pass = source.pass({ signal })
@@ -124,4 +132,32 @@ function growingNumbers(): GrowingNumbers {
       length += 1
     },
   }
+}
+
+export function originOf(source: Source, digest: string): Origin {
+  return 'file' in source
+    ? { name: resolve(source.file), file: true, digest }
+    : { name: source.name, file: false, digest }
+}
+
+/** Compares digests only, because a file may have moved. @throws MigrationError `bad_source`, `bad_journal`. */
+function assertSameOrigin(begun: EntryOf<'begun'>, source: Origin): void {
+  if (begun.source.digest === source.digest) return
+  if (begun.source.name === source.name) {
+    throw new MigrationError('bad_source', 'the source has changed since the run began')
+  }
+  throw new MigrationError('bad_journal', 'the journal is of another source')
+}
+
+/** The core's address, if the client exposes it. */
+const coreAddressOf = ({ baseUrl }: CoreClient): string | undefined => baseUrl?.replace(/\/+$/, '')
+
+/** @throws MigrationError `bad_journal` if the journal was begun with another core. */
+export function assertSameCore(begun: EntryOf<'begun'> | undefined, core: CoreClient): void {
+  const address = coreAddressOf(core)
+  if (begun?.core === undefined || address === undefined || begun.core === address) return
+  throw new MigrationError(
+    'bad_journal',
+    `the journal is of a core at another address (${begun.core})`,
+  )
 }

@@ -1,362 +1,170 @@
-import { migration } from 'express-service-auth/postgres'
-import { redisDenylist } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
-import { type PlacedBlocks, placeBlocks, readDocument } from './docs/blocks.js'
-import { keepRunning, type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
-import { API_KEY, mintedBy, sessionOf } from './example-app/core-client.js'
-import {
-  createDatabase,
-  type PostgresDatabase,
-  sharedPostgres,
-} from './support/postgres-database.js'
+import { runHere } from './cli/kit.js'
+import { type PlacedBlocks, placeCode, readDocument } from './docs/blocks.js'
+import { exchangesIn, masked } from './docs/console.js'
+import { blocksOf, codeBlocks, sections } from './docs/markdown.js'
+import { type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
+import { API_KEY, serviceTokenBy } from './example-app/core-client.js'
 import { type RedisServer, startRedis } from './support/redis.js'
-import { serve } from './support/serve.js'
 import { until } from './support/until.js'
 
-/** What the README's blocks do: serve at `PORT`, or come to an end. */
-const APPS = [
-  'A first read',
-  'A write that runs once',
-  'When the fault is your own',
-  'Postgres',
-  'Probes and shutdown',
-  'Why a caller was refused',
-  'Shutting out at once',
-  'Endpoints for sessions too',
-  'Late sign-ups',
-]
-const PROGRAMS = ['A store of your own', 'Testing your own service', 'On a serverless platform']
-/** A program that calls one of the apps. */
-const CALLER = 'Calling another service'
-/** A program that runs until it is ended. */
-const RELAY = 'A relay of your own'
+const README = await readDocument('README.md')
+const BLOCKS = codeBlocks(README)
 
-const postgres = await sharedPostgres()
-let readme: PlacedBlocks
+/** The write with the policy of a core, as the section on the core says. */
+const WITH_CORE = 'A write for a core'
+
+let placed: PlacedBlocks
 let core: IdentityCore
 let redis: RedisServer
-let database: PostgresDatabase
-/** By their headings; all are started at once. */
-let apps: ReadonlyMap<string, RunningApp>
+let folder: string
 
 beforeAll(async () => {
-  ;[readme, core, redis, database] = await Promise.all([
-    placeBlocks('readme', 'README.md'),
+  ;[core, redis, folder] = await Promise.all([
     startIdentityCore({ apiKey: API_KEY }),
     startRedis(),
-    createDatabase(postgres),
+    mkdtemp(join(tmpdir(), 'readme-')),
   ])
-  await ask(`${migration()}; create table orders (id uuid primary key, item text not null)`)
-  const environment = {
-    CORE_URL: core.url,
-    ISSUER: core.issuer,
-    REDIS_URL: redis.url,
-    DATABASE_URL: database.url,
-  }
-  const started = APPS.map(
-    async (heading) => [heading, await startBlock(readme, heading, environment)] as const,
-  )
-  apps = new Map(await Promise.all(started))
+  const write = codeUnder('An idempotent write')
+  const policy = JSON.stringify(ownPolicy())
+  const code = write.replace('issuer.policy()', policy)
+  expect(code).not.toBe(write)
+  placed = await placeCode('readme', [...BLOCKS, { heading: WITH_CORE, code }])
+  await writeFile(join(folder, 'policy.json'), policy)
 })
 
 afterAll(async () => {
-  await Promise.all([...apps.values()].map((app) => app.stop()))
-  await Promise.all([readme.remove(), core.close(), redis.stop()])
+  await Promise.all([placed.remove(), core.close(), redis.stop(), rm(folder, { recursive: true })])
 })
 
-const ask = (text: string) => postgres.query(text, [], database.name)
+const codeUnder = (heading: string): string =>
+  BLOCKS.find((block) => block.heading === heading)?.code ?? ''
 
-function appOf(heading: string): RunningApp {
-  const app = apps.get(heading)
-  if (app === undefined) throw new Error(`«${heading}» is no app`)
-  return app
+const textUnder = (heading: string): string =>
+  sections(README).find((section) => section.heading === heading)?.text ?? ''
+
+/** The policy of the README, with the core of this test. */
+function ownPolicy(): object {
+  const [text = ''] = blocksOf('json', textUnder('With your own core'))
+  const jwksUri = `${core.url}/.well-known/jwks.json`
+  return { ...JSON.parse(text), issuer: core.issuer, jwksUri }
 }
 
-describe.concurrent('the code in the README', () => {
-  it('is run by the tests below, all of it', () => {
-    const headings = readme.blocks.map(({ heading }) => heading)
-    expect(headings.sort()).toEqual([...APPS, ...PROGRAMS, CALLER, RELAY].sort())
+interface PrintingApp extends RunningApp {
+  /** Resolves with so many commands that it has printed, which may go on in further lines. */
+  calls(count: number): Promise<readonly string[]>
+}
+
+/** Starts a block that prints tokens: into a file, where the search for secrets does not look. */
+async function startPrinting(heading: string): Promise<PrintingApp> {
+  const path = join(folder, randomUUID())
+  const file = await open(path, 'w')
+  const app = await startBlock(placed, heading, { REDIS_URL: redis.url }, file.fd)
+  await file.close()
+  return {
+    ...app,
+    async calls(count) {
+      const read = async (): Promise<readonly string[]> =>
+        (await readFile(path, 'utf8')).match(/^curl (?:.*\\\n)*.*'$/gm) ?? []
+      await until('the commands are printed', async () => (await read()).length === count)
+      return read()
+    },
+  }
+}
+
+async function inShell(command: string): Promise<{ head: readonly string[]; body: string }> {
+  const { stdout } = await promisify(execFile)('sh', ['-c', command])
+  const [head = '', body = ''] = stdout.split('\r\n\r\n')
+  return { head: head.split('\r\n'), body }
+}
+
+it('has no code but what is run below', () => {
+  expect(BLOCKS.map(({ heading }) => heading)).toEqual([
+    'Quick start',
+    'With your own core',
+    'An idempotent write',
+    'Calling',
+  ])
+})
+
+describe('the quick start', () => {
+  it('prints a call that gets a 200, one that gets a 401, and the reason', async () => {
+    const app = await startPrinting('Quick start')
+    const [good = '', bad = ''] = await app.calls(2)
+    const [body = ''] = blocksOf('json', textUnder('Quick start'))
+    expect((await inShell(good)).body).toBe(body.trim())
+
+    const [refusal = ''] = blocksOf('http', textUnder('Quick start'))
+    const [head = '', problem = ''] = refusal.trim().split('\n\n')
+    const answer = await inShell(bad)
+    expect(answer.head).toEqual(expect.arrayContaining(head.split('\n')))
+    expect(answer.body).toBe(problem)
+
+    const [, logged = ''] = /\n\n```\n(\{.*?)```/s.exec(textUnder('Quick start')) ?? []
+    expect(logged).toContain('claim_invalid')
+    await until('the reason is logged', async () => app.complaints().includes('claim_invalid.'))
+    expect(masked(app.complaints())).toContain(masked(logged))
+    await app.stop()
   })
 })
 
-describe.concurrent('the programs of the README', () => {
-  it.each(PROGRAMS)('«%s» runs as it stands', async (heading) => {
-    await runBlock(readme, heading)
+describe('with a core', () => {
+  it('fetches its keys', async () => {
+    const printed = await runBlock(placed, 'With your own core', {}, folder)
+    expect(printed).toContain("state: 'fresh'")
   })
 
-  it('calls the write that runs once as told, the second time with the same result', async () => {
+  it('calls the write, the second time with the same result', async () => {
+    const app = await startPrinting(WITH_CORE)
     const environment = {
       CORE_URL: core.url,
       ISSUER: core.issuer,
       CORE_API_KEY: API_KEY,
-      ORDERS_URL: appOf('A write that runs once').url,
+      ORDERS_URL: app.url,
     }
-    expect(await runBlock(readme, CALLER, environment)).toBe('201 new\n200\n')
-    expect(await runBlock(readme, CALLER, environment)).toBe('201 as before\n200\n')
+    expect(await runBlock(placed, 'Calling', environment)).toBe('201 new\n')
+    expect(await runBlock(placed, 'Calling', environment)).toBe('201 replayed\n')
+    await app.stop()
+  })
+
+  it('says with doctor why a token is refused', async () => {
+    const [shown] = exchangesIn(textUnder('Why was a call refused?'))
+    const [, ...words] = (shown?.command ?? '').replace(/ < .*$/, '').split(' ')
+    expect(words[0]).toBe('service-auth')
+    const stdin = await serviceTokenBy(core, 'billing', { permissions: [], aud: 'stock' })
+    const argv = words.slice(1).map((word) => word.replace('policy.json', join(folder, word)))
+    const { stdout, exitCode } = await runHere(argv, { stdin })
+    expect(exitCode).toBe(1)
+    const lines = masked(shown?.output ?? '').split('\n')
+    const missing = lines.filter((line) => line !== '...' && !masked(stdout).includes(line))
+    expect(missing).toEqual([])
   })
 })
 
-describe.concurrent("the README's first read", () => {
-  const app = (): RunningApp => appOf('A first read')
+describe('the idempotent write', () => {
+  it('is replayed, also after its process was killed', async () => {
+    const app = await startPrinting('An idempotent write')
+    const [call = ''] = await app.calls(1)
+    const first = await inShell(call)
+    expect(first.head[0]).toBe('HTTP/1.1 201 Created')
+    const again = await inShell(call)
+    expect(again.head).toContain('Idempotent-Replayed: true')
+    expect(again.body).toBe(first.body)
+    expect((await inShell(call.replace('tea', 'coffee'))).head[0]).toContain(' 422 ')
+    await app.stop('SIGKILL')
 
-  async function read(claims: object): Promise<Response> {
-    const bearer = await mintedBy(core.url, {
-      jwksDomain: core.issuer,
-      payload: { ...CLAIMS, ...claims },
-    })
-    return fetch(`${app().url}/orders/1`, { headers: { authorization: `Bearer ${bearer}` } })
-  }
-
-  it('answers the caller that it knows, and nobody else', async () => {
-    const good = await read({})
-    expect([good.status, await good.json()]).toEqual([200, { id: '1', askedBy: 'billing' }])
-    expect((await read({ sub: 'reporting' })).status).toBe(403)
-    expect((await read({ permissions: [] })).status).toBe(403)
-    expect((await read({ aud: 'stock' })).status).toBe(401)
-    expect((await fetch(`${app().url}/orders/1`)).status).toBe(401)
+    const restarted = await startPrinting('An idempotent write')
+    const [later = ''] = await restarted.calls(1)
+    const replay = await inShell(later)
+    expect(replay.head).toContain('Idempotent-Replayed: true')
+    expect(replay.body).toBe(first.body)
+    await restarted.stop()
   })
 })
-
-describe.concurrent("the README's handler of errors", () => {
-  const app = (): RunningApp => appOf('When the fault is your own')
-
-  it('logs what is wrong, and tells the caller nothing of it', async () => {
-    const answer = await fetch(`${app().url}/orders/1?secret=1`)
-    const body = { type: 'about:blank', title: 'Internal Server Error', status: 500 }
-    expect([answer.status, await answer.json()]).toEqual([500, body])
-    const isLogged = () => app().complaints().includes('needs a serviceAuth before it')
-    await until('it is logged', async () => isLogged())
-    expect(app().complaints()).toContain('GET /orders/1: wrong_wiring')
-    expect(app().complaints()).not.toContain('secret=1')
-  })
-})
-
-describe.concurrent("the README's write that runs once", () => {
-  const app = (): RunningApp => appOf('A write that runs once')
-
-  const token = (claims: object = {}): Promise<string> =>
-    mintedBy(core.url, {
-      jwksDomain: core.issuer,
-      payload: { ...CLAIMS, jti: String(Math.random()), ...claims },
-    })
-
-  async function order(bearer: string, key: string, item = 'tea'): Promise<Response> {
-    const headers = { 'content-type': 'application/json', 'idempotency-key': key }
-    return fetch(`${app().url}/orders`, {
-      method: 'POST',
-      headers: { ...headers, authorization: `Bearer ${bearer}` },
-      body: JSON.stringify({ item }),
-    })
-  }
-
-  it('creates an order once and lets it be read', async () => {
-    const first = await order(await token(), 'k-1')
-    expect(first.status).toBe(201)
-    const location = first.headers.get('location')
-    const created = await first.json()
-    const retry = await order(await token(), 'k-1')
-    expect([retry.status, retry.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
-    expect(await retry.json()).toEqual(created)
-    const read = await fetch(`${app().url}${location}`, {
-      headers: { authorization: `Bearer ${await token()}` },
-    })
-    expect([read.status, await read.json()]).toEqual([200, created])
-  })
-
-  it('answers as its tables say', async () => {
-    const used = await token()
-    expect((await order(used, 'k-2')).status).toBe(201)
-    const statuses = {
-      'no token': (await fetch(`${app().url}/orders/1`)).status,
-      'a replayed token': (await order(used, 'k-3')).status,
-      'a key reused': (await order(await token(), 'k-2', 'coffee')).status,
-      'no key': (await order(await token(), '')).status,
-      'another audience': (await order(await token({ aud: 'stock' }), 'k-4')).status,
-      'an unapproved caller': (await order(await token({ sub: 'stranger' }), 'k-5')).status,
-      'a missing permission': (await order(await token({ sub: 'reporting' }), 'k-6')).status,
-    }
-    expect(statuses).toEqual({
-      'no token': 401,
-      'a replayed token': 401,
-      'a key reused': 422,
-      'no key': 400,
-      'another audience': 401,
-      'an unapproved caller': 403,
-      'a missing permission': 403,
-    })
-  })
-})
-
-describe.concurrent("the README's write on Postgres", () => {
-  async function order(item: unknown): Promise<Response> {
-    const bearer = await mintedBy(core.url, {
-      jwksDomain: core.issuer,
-      payload: { ...CLAIMS, jti: String(Math.random()) },
-    })
-    return fetch(`${appOf('Postgres').url}/orders`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${bearer}`,
-        'content-type': 'application/json',
-        'idempotency-key': `k-${item}`,
-      },
-      body: JSON.stringify({ item }),
-    })
-  }
-
-  it('commits an order with its record, once', async () => {
-    const first = await order('tea')
-    const retry = await order('tea')
-    expect([first.status, retry.status]).toEqual([201, 201])
-    expect(retry.headers.get('idempotent-replayed')).toBe('true')
-    expect(await retry.json()).toEqual(await first.json())
-    expect((await order(7)).status).toBe(400)
-    expect(await ask('select item from orders')).toEqual([{ item: 'tea' }])
-    expect(await ask('select from service_auth.idempotency')).toHaveLength(2)
-  })
-})
-
-describe.concurrent("the README's relay", () => {
-  const ids = ['1', '2', '3'].map((end) => `00000000-0000-8000-8000-00000000000${end}`)
-
-  it('delivers each effect under its id, tries again, and gives up in the end', async () => {
-    const [, tables = ''] = /^```sql\n(.*?)^```$/ms.exec(await readDocument('README.md')) ?? []
-    await ask(tables)
-    const keys: unknown[] = []
-    const target = await serve((req, res) => {
-      keys.push(req.headers['idempotency-key'])
-      const isRefused = req.headers['idempotency-key'] === `"${ids[2]}"` || keys.length === 1
-      res.writeHead(isRefused ? 503 : 204).end()
-    })
-    const relays = await Promise.all(
-      [1, 2].map(() =>
-        keepRunning(readme, RELAY, { DATABASE_URL: database.url, TARGET: target.url }),
-      ),
-    )
-    await ask(`insert into outbox (id, body, tries) values
-      ('${ids[0]}', '{}', 0), ('${ids[1]}', '{}', 0), ('${ids[2]}', '{}', 9)`)
-    await until('nothing is left', async () => (await ask('select from outbox')).length === 0)
-    await Promise.all(relays.map((relay) => relay.end()))
-    await target.close()
-    expect(new Set(keys)).toEqual(new Set(ids.map((id) => `"${id}"`)))
-    expect(await ask('select id, tries from outbox_dead')).toContainEqual({ id: ids[2], tries: 9 })
-  })
-})
-
-describe.concurrent("the README's probes and shutdown", () => {
-  const app = (): RunningApp => appOf('Probes and shutdown')
-
-  const statusOf = async (path: string): Promise<number> =>
-    (await fetch(`${app().url}${path}`)).status
-
-  async function order(): Promise<number> {
-    const bearer = await mintedBy(core.url, { jwksDomain: core.issuer, payload: CLAIMS })
-    const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
-    const init = { method: 'POST', headers: { ...headers, 'idempotency-key': 'k' }, body: '{}' }
-    return (await fetch(`${app().url}/orders`, init)).status
-  }
-
-  it('tells the phases, and serves on for 5 seconds', async () => {
-    await until('it is ready', async () => (await statusOf('/readyz')) === 200)
-    expect([await statusOf('/livez'), await order()]).toEqual([200, 201])
-    const stopped = app().stop()
-    await until('it stops', async () => (await statusOf('/readyz')) === 503)
-    expect([await statusOf('/livez'), await order()]).toEqual([200, 201])
-    expect(await stopped).toBe(0)
-  })
-})
-
-describe.concurrent("the README's log", () => {
-  const app = (): RunningApp => appOf('Why a caller was refused')
-
-  it('tells the reason, which the caller does not get', async () => {
-    const payload = { ...CLAIMS, sub: 'stranger' }
-    const bearer = await mintedBy(core.url, { jwksDomain: core.issuer, payload })
-    const answer = await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })
-    expect([answer.status, await answer.text()]).toEqual([403, expect.not.stringContaining('sub')])
-    await until('it is logged', async () => app().complaints().includes('caller_not_approved'))
-  })
-})
-
-describe.concurrent("the README's denylist", () => {
-  const app = (): RunningApp => appOf('Shutting out at once')
-
-  it('shuts a caller out, and lets it in again', async () => {
-    const bearer = await mintedBy(core.url, { jwksDomain: core.issuer, payload: CLAIMS })
-    const status = async (): Promise<number> =>
-      (await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })).status
-    expect(await status()).toBe(404)
-    const client = new Redis(redis.url, { lazyConnect: true })
-    const denylist = redisDenylist(client)
-    const target = { issuer: core.issuer, kind: 'caller', value: 'billing' } as const
-    await denylist.deny({ ...target, reason: 'leaked', by: 'test', at: 1, until: null }, PATIENTLY)
-    await until('it is shut out', async () => (await status()) === 403)
-    await denylist.allow(target, PATIENTLY)
-    await until('it is let in', async () => (await status()) === 404)
-    denylist.close()
-    client.disconnect()
-  })
-})
-
-describe.concurrent("the README's endpoint for late sign-ups", () => {
-  const asked = (connection: string) =>
-    JSON.stringify({
-      externalUserId: 'gus',
-      identities: [{ provider: 'auth0', connection, userId: 'gus' }],
-    })
-
-  async function ask(token: string, body: string): Promise<readonly [number, string | null]> {
-    const answer = await fetch(`${appOf('Late sign-ups').url}/migrate-user`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body,
-    })
-    return [answer.status, answer.headers.get('retry-after')]
-  }
-
-  it('answers as its table says', async () => {
-    const token = '0123456789abcdef0123456789abcdef'
-    expect(await ask(`${token}x`, asked('Users'))).toEqual([401, null])
-    expect(await ask(token, '{}')).toEqual([400, null])
-    expect(await ask(token, asked('Others'))).toEqual([403, null])
-    // Where the app has none of the older service to ask.
-    expect(await ask(token, asked('Users'))).toEqual([503, '5'])
-  })
-})
-
-describe.concurrent("the README's endpoint for sessions too", () => {
-  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
-  async function read(headers: Record<string, string>): Promise<readonly [number, string]> {
-    const answer = await fetch(`${appOf('Endpoints for sessions too').url}/orders/1`, { headers })
-    return [answer.status, await answer.text()]
-  }
-
-  const service = async (claims: object = {}) =>
-    bearer(await mintedBy(core.url, { jwksDomain: core.issuer, payload: { ...CLAIMS, ...claims } }))
-
-  it('serves each side by its own verifier, and nobody who brings both or nothing', async () => {
-    const session = await sessionOf('alice', core)
-    const cookie = `sAccessToken=${session}`
-    expect(await read(await service())).toEqual([200, '{"id":"1","by":"billing"}'])
-    expect(await read(bearer(session))).toEqual([200, '{"id":"1","by":"alice"}'])
-    expect(await read({ cookie })).toEqual([200, '{"id":"1","by":"alice"}'])
-    expect((await read(await service({ permissions: [] })))[0]).toBe(403)
-    expect((await read({}))[0]).toBe(401)
-    expect((await read({ cookie, ...(await service()) }))[0]).toBe(401)
-    expect((await read({ cookie: `${cookie}; ${cookie}` }))[0]).toBe(401)
-    expect((await read({ cookie: 'sAccessToken=' }))[0]).toBe(401)
-    expect((await read({ cookie: cookie.slice(0, -8) }))[0]).toBe(401)
-  })
-})
-
-const PATIENTLY = { timeoutMs: 20_000 }
-const CLAIMS = {
-  sub: 'billing',
-  aud: 'orders',
-  source: 'microservice',
-  token_type: 'service-access',
-  permissions: ['orders:read', 'orders:write'],
-}

@@ -49,7 +49,7 @@ const READING =
   'Processor time of the server for a request, in microseconds: less is better. `ratio` is the time of ' +
   'the other as a multiple of ours, so above 1 ours is cheaper; `heats` are its least and its greatest, ' +
   '`aim` is what was to be reached. No peer checks all that `serviceAuth` checks: ' +
-  '[beside other packages](/README.md#beside-other-packages).'
+  '[comparison](/docs/comparison.md).'
 
 function tablePart(table: BenchmarkTable, id: string): string {
   const [title = '', ...others] = table.columns

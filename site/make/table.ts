@@ -1,7 +1,7 @@
 import type { Group } from './site.js'
 
 /** What needs no page: the site has a navigation of its own. */
-export const LEFT_OUT: readonly string[] = ['README.md#contents']
+export const LEFT_OUT: readonly string[] = ['README.md#documentation']
 
 /** Which page holds what of README.md and the other documents, in the order of the navigation. */
 export const GROUPS: readonly Group[] = [
@@ -11,69 +11,80 @@ export const GROUPS: readonly Group[] = [
       {
         path: 'start',
         title: 'Start',
-        about: 'A receiver, and a write that runs once.',
-        holds: ['README.md', 'README.md#a-first-read', 'README.md#a-write-that-runs-once'],
+        about: 'A receiver, an idempotent write and a caller, in fifteen minutes.',
+        holds: [
+          'README.md',
+          'README.md#install',
+          'README.md#quick-start',
+          'README.md#with-your-own-core',
+          'README.md#an-idempotent-write',
+          'README.md#calling',
+          'README.md#redis-or-postgres',
+          'README.md#what-callers-see',
+          'README.md#why-was-a-call-refused',
+          'README.md#testing',
+          'README.md#compared-with-other-packages',
+          'README.md#limits',
+        ],
       },
       {
         path: 'try',
         name: 'Try it: the control room',
         about:
           'In your browser: send hostile calls, see both sides of each refusal, kill a receiver in the middle of a write.',
-        holds: ['README.md#try-it'],
+        holds: ['docs/control-room.md#*'],
       },
       {
         path: 'how-it-decides',
         about: 'From a request to an identity or a refusal, in one picture.',
-        holds: ['docs/how-it-decides.md#*', 'README.md#the-order-of-things'],
+        holds: ['docs/how-it-decides.md#*'],
       },
       {
-        path: 'answers',
-        about: 'The four answers, when to call again, and what your own faults look like.',
-        holds: [
-          'README.md#what-a-caller-gets',
-          'README.md#when-a-caller-may-retry',
-          'README.md#when-the-fault-is-your-own',
-        ],
+        path: 'responses',
+        about: 'Every response, and when a caller may retry.',
+        holds: ['docs/responses.md#*'],
       },
     ],
   },
   {
     name: 'Receive calls',
     pages: [
-      { path: 'policy', holds: ['README.md#the-policy', 'README.md#key-sets'] },
+      { path: 'policy', holds: ['docs/policy.md#*'] },
+      { path: 'middleware-order', holds: ['docs/middleware-order.md#*'] },
       {
-        path: 'writes',
+        path: 'idempotency',
         about:
-          'Idempotency keys: a retry gets the first answer, and the handler does not run again.',
-        holds: ['README.md#writes-that-run-once'],
+          'Idempotency keys: a retry gets the first response, and the handler does not run again.',
+        holds: ['docs/idempotency.md#*'],
       },
       {
-        path: 'containment',
-        name: 'Shutting out: the denylist',
-        holds: ['README.md#shutting-out-at-once'],
+        path: 'denylist',
+        holds: ['docs/denylist.md#*'],
       },
       {
         path: 'sessions',
-        holds: ['README.md#endpoints-for-sessions-too', 'docs/sessions.md#*'],
+        holds: ['docs/sessions.md#*'],
       },
-      { path: 'testing', holds: ['README.md#testing-your-own-service'] },
+      { path: 'testing', holds: ['docs/testing.md#*'] },
+      { path: 'errors', holds: ['docs/errors.md#*'] },
     ],
   },
   {
     name: 'Stores',
     pages: [
-      { path: 'stores/redis', holds: ['README.md#redis'] },
+      { path: 'stores/redis', holds: ['docs/stores/redis.md#*'] },
       {
         path: 'stores/postgres',
-        about: 'The write, its record and its answer are one transaction.',
-        holds: ['README.md#postgres'],
+        about: 'The write, its record and its response are one transaction.',
+        holds: ['docs/stores/postgres.md#*'],
       },
       {
-        path: 'stores/own',
+        path: 'stores/custom',
         name: 'In memory, or your own',
-        holds: ['README.md#a-store-of-your-own'],
+        holds: ['docs/stores/custom.md#*'],
       },
-      { path: 'stores/encryption', holds: ['README.md#encryption-at-rest'] },
+      { path: 'stores/encryption', holds: ['docs/stores/encryption.md#*'] },
+      { path: 'outbox', holds: ['docs/outbox.md#*'] },
     ],
   },
   {
@@ -81,8 +92,8 @@ export const GROUPS: readonly Group[] = [
     pages: [
       {
         path: 'calling',
-        about: 'Tokens that are there in time, and calls that repeat themselves where they may.',
-        holds: ['README.md#calling-another-service', 'docs/calling.md#*'],
+        about: 'Tokens that are renewed in time, and calls that are retried if that is safe.',
+        holds: ['docs/calling.md#*'],
       },
     ],
   },
@@ -96,7 +107,6 @@ export const GROUPS: readonly Group[] = [
         holds: [
           'docs/operations.md#every-reason',
           'docs/operations.md#from-a-refused-request-to-its-cause',
-          'README.md#why-a-caller-was-refused',
         ],
         rowsAsHeadings: true,
       },
@@ -122,9 +132,10 @@ export const GROUPS: readonly Group[] = [
         holds: ['docs/operations.md#redis', 'docs/operations.md#postgres'],
       },
       { path: 'operations/rotations', holds: ['docs/operations.md#rotations'] },
-      { path: 'operations/shutdown', holds: ['README.md#probes-and-shutdown'] },
-      { path: 'operations/metrics', holds: ['README.md#metrics-and-traces'] },
-      { path: 'operations/command', holds: ['README.md#the-command-service-auth'] },
+      { path: 'logging', holds: ['docs/logging.md#*'] },
+      { path: 'shutdown', holds: ['docs/shutdown.md#*'] },
+      { path: 'opentelemetry', holds: ['docs/opentelemetry.md#*'] },
+      { path: 'cli', holds: ['docs/cli.md#*'] },
     ],
   },
   {
@@ -140,11 +151,11 @@ export const GROUPS: readonly Group[] = [
         holds: ['docs/from-express-oauth2-jwt-bearer.md#*'],
       },
       {
-        path: 'migration/index',
+        path: 'migration',
         name: 'Users, from an older service',
-        holds: ['README.md#migration'],
+        holds: ['docs/migration.md#*'],
       },
-      { path: 'migration/run-book', holds: ['docs/migration.md#*'] },
+      { path: 'migration-endpoint', holds: ['docs/migration-endpoint.md#*'] },
       { path: 'upgrading', holds: ['docs/upgrading.md#*'] },
       { path: 'changelog', holds: ['CHANGELOG.md#*'] },
     ],
@@ -160,15 +171,18 @@ export const GROUPS: readonly Group[] = [
       {
         path: 'security',
         name: 'Security: report a weakness',
-        holds: ['SECURITY.md#*', 'README.md#what-it-does-not-do'],
+        holds: ['SECURITY.md#*'],
       },
-      { path: 'beside-other-packages', holds: ['README.md#beside-other-packages'] },
+      { path: 'comparison', holds: ['docs/comparison.md#*'] },
     ],
   },
   { name: 'Reference', pages: [] },
   {
     name: 'How it is built',
-    pages: [{ path: 'architecture', holds: ['docs/architecture.md#*'] }],
+    pages: [
+      { path: 'architecture', holds: ['docs/architecture.md#*'] },
+      { path: 'contributing', holds: ['CONTRIBUTING.md#*'] },
+    ],
   },
 ]
 
@@ -180,7 +194,7 @@ export const CARDS: readonly string[] = [
   'reasons',
   'how-it-decides',
   'try',
-  'writes',
+  'idempotency',
   'calling',
   'security-model',
 ]

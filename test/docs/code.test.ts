@@ -50,9 +50,14 @@ describe('the code in documents and doc comments', () => {
   }, 60_000)
 
   it('is run, all of SQL and of a terminal', () => {
-    // By readme.test.ts and operations-sql.test.ts; by operations.test.ts and migration-run-book.test.ts.
-    expect(documentsWith('sql')).toEqual(['README.md', 'docs/operations.md'])
-    expect(documentsWith('console')).toEqual(['docs/migration.md', 'docs/operations.md'])
+    // By examples.test.ts and operations-sql.test.ts.
+    expect(documentsWith('sql')).toEqual(['docs/operations.md', 'docs/outbox.md'])
+    // By readme.test.ts, migration-run-book.test.ts and operations.test.ts.
+    expect(documentsWith('console')).toEqual([
+      'README.md',
+      'docs/migration.md',
+      'docs/operations.md',
+    ])
   })
 
   it('is JSON where it says so, a block or each line of it', () => {

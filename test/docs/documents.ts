@@ -5,5 +5,6 @@ import { ROOT } from './blocks.js'
 export async function allDocuments(): Promise<readonly string[]> {
   const inDocs = await readdir(`${ROOT}docs`, { recursive: true })
   const found = inDocs.filter((path) => path.endsWith('.md')).map((path) => `docs/${path}`)
-  return ['README.md', 'SECURITY.md', 'CHANGELOG.md', 'bench/README.md', ...found.sort()]
+  const others = ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'bench/README.md']
+  return ['README.md', ...others, ...found.sort()]
 }

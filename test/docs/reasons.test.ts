@@ -4,7 +4,7 @@ import { ROOT, readDocument } from './blocks.js'
 import { tableRows } from './markdown.js'
 
 const documents = await Promise.all(
-  ['README.md', 'docs/operations.md', 'docs/calling.md'].map(readDocument),
+  ['docs/errors.md', 'docs/operations.md', 'docs/calling.md'].map(readDocument),
 )
 const text = documents.join('\n')
 
@@ -40,7 +40,7 @@ const textsIn = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map(([, name]) => name ?? '')
 
 const LISTS: Readonly<Record<string, readonly string[]>> = {
-  'When the fault is your own': membersOf('ServiceAuthErrorCode'),
+  'Error codes': membersOf('ServiceAuthErrorCode'),
   'Refused tokens and callers': membersOf('RefusalReason'),
   Undecided: membersOf('UndecidedReason'),
   'Refused writes': membersOf('IdempotencyRefusal'),
@@ -67,7 +67,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'Why a call has no answer': membersOf('ServiceCallErrorCode'),
 }
 
-describe('README, run-book and the page on calls', () => {
+describe('the run-book and the pages on errors and calls', () => {
   it.each(Object.entries(LISTS))('tell under «%s» what the code can say', (heading, names) => {
     expect(names.length).toBeGreaterThan(1)
     expect(named(heading).sort()).toEqual([...names].sort())

@@ -9,10 +9,12 @@ import type { PlacedBlocks } from './blocks.js'
 /** A block of a document that serves. */
 export interface RunningApp {
   readonly url: string
+  /** What it has written to stdout. */
+  printed(): string
   /** What it has written to stderr. */
   complaints(): string
-  /** Sends SIGTERM; resolves with the exit code. */
-  stop(): Promise<number | null>
+  /** Sends a signal, by default SIGTERM; resolves with the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 /** Runs a block that comes to an end, as a process of its own; resolves with what it has printed. */
@@ -20,9 +22,10 @@ export async function runBlock(
   placed: PlacedBlocks,
   heading: string,
   environment: NodeJS.ProcessEnv = {},
+  cwd = process.cwd(),
 ): Promise<string> {
   const program = await compile(pathToFileURL(placed.fileOf(heading)))
-  const options = { env: { ...process.env, ...environment } }
+  const options = { cwd, env: { ...process.env, ...environment } }
   const { stdout } = await promisify(execFile)(process.execPath, [program], options)
   return stdout
 }
@@ -44,19 +47,27 @@ export async function keepRunning(
   }
 }
 
-/** Starts a block that serves at `PORT`, as a process of its own. */
+/**
+ * Starts a block that serves at `PORT`, as a process of its own.
+ *
+ * @param stdout the descriptor of a file for its output, if that has tokens on purpose.
+ */
 export async function startBlock(
   placed: PlacedBlocks,
   heading: string,
   environment: NodeJS.ProcessEnv,
+  stdout?: number,
 ): Promise<RunningApp> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const app = spawn(process.execPath, [await compile(pathToFileURL(placed.fileOf(heading)))], {
     env: { ...process.env, ...environment, PORT: String(port) },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', stdout ?? 'pipe', 'pipe'],
   })
-  app.stdout?.resume()
+  let printed = ''
+  app.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    printed += text
+  })
   let complaints = ''
   app.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaints += text
@@ -66,10 +77,11 @@ export async function startBlock(
   })
   return {
     url,
+    printed: () => printed,
     complaints: () => complaints,
-    async stop() {
+    async stop(signal = 'SIGTERM') {
       if (app.exitCode !== null) return app.exitCode
-      app.kill()
+      app.kill(signal)
       const [code] = await once(app, 'exit')
       return code
     },

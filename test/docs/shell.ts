@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** Programs that a document tells to start; here each only writes down what it was given. */
-const PROGRAMS = ['npm', 'npx', 'psql', 'service-auth']
+const PROGRAMS = ['docker', 'npm', 'npx', 'psql', 'service-auth']
 
 const RECORD = `#!/bin/sh
 { printf '%s\\037' "\${0##*/}" "$@"; printf '\\n'; } >> "$CALLS"

@@ -1,8 +1,6 @@
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
-import { codeBlocks } from '../docs/markdown.js'
 import { refusingOrigin } from '../support/free-port.js'
 import { startRedis } from '../support/redis.js'
 import { createTestIssuer } from '../support/test-issuer.js'
@@ -129,14 +127,6 @@ it('is alive and not ready while it stops, and goes on serving', async () => {
   })
   expect([read.status, read.headers.get('connection')]).toEqual([404, 'close'])
   expect((await orders.finished).code).toBe(0)
-})
-
-it('is the recipe of the README, to the letter', async () => {
-  const root = new URL('../../', import.meta.url)
-  const file = await readFile(new URL('example-app/orders/serve-until-signal.ts', root), 'utf8')
-  const readme = await readFile(new URL('README.md', root), 'utf8')
-  const recipe = codeBlocks(readme).find(({ heading }) => heading === 'Probes and shutdown')
-  expect(recipe?.code).toContain(file.slice(file.indexOf('\nexport ')))
 })
 
 const writeToken = (core: Awaited<ReturnType<typeof createTestIssuer>>): string =>

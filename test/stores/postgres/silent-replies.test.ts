@@ -111,7 +111,7 @@ const WITHOUT_SETTING = ADAPTERS.filter(({ name }) => name === 'pg' || name === 
 /** When the replies stop: they are those of BEGIN, of the handler's statement, or of the record and COMMIT. */
 const MOMENTS = ['before the run', 'before the write', 'after the write'] as const
 
-/** drizzle itself loses a connection whose `begin` has failed, as the README says. */
+/** drizzle itself loses a connection whose `begin` has failed, as docs/stores/postgres.md says. */
 const momentsOf = ({ name }: Adapter) =>
   name === 'drizzle' ? MOMENTS.filter((moment) => moment !== 'before the run') : MOMENTS
 

@@ -14,6 +14,7 @@ const RUN_LIMIT_MS = 60_000
 export type ModuleResolution = 'nodenext' | 'bundler'
 
 export interface Project {
+  readonly folder: string
   /** Installs packages, each in the version that this repository's lock file holds. */
   install(...names: string[]): Promise<void>
   has(name: string): boolean
@@ -30,6 +31,7 @@ export async function createProject(): Promise<Project> {
   await cp(FIXTURES, folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true }))
   return {
+    folder,
     async install(...names) {
       const packages = await Promise.all(names.map(withVersion))
       await runIn(folder, ['npm', 'install', ...INSTALL_FLAGS, ...packages])

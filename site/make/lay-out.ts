@@ -16,7 +16,7 @@ export interface LaidOut {
   readonly parts: readonly Part[]
   /** Of every heading on the page, in order. */
   readonly headings: readonly PageHeading[]
-  /** Where on the page a heading of a document has gone: `README.md#the-policy` to its anchor. */
+  /** Where on the page a heading of a document has gone: `README.md#quick-start` to its anchor. */
   readonly anchors: ReadonlyMap<string, string>
 }
 

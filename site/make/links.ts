@@ -5,7 +5,7 @@ import { type Link, replaceLinks } from './markdown.js'
 export interface Destinations {
   /**
    * The address on the site of what stands in a document or on a page: of `README.md`, of
-   * `README.md#the-policy`, of `/policy` and of `/policy#the-policy`.
+   * `docs/policy.md#key-sets`, of `/policy` and of `/policy#key-sets`.
    */
   readonly addresses: ReadonlyMap<string, string>
   /** By the same names: the heading that stands there. */

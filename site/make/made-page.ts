@@ -14,7 +14,7 @@ export interface MadePage {
   /**
    * Markdown that begins with its `#` heading. A link leads to a page by its path from the root of the
    * site (`/reference/client#tokensource`), or to a document or a file of the repository by its path from
-   * the root of the repository (`/README.md#postgres`, `/src/index.ts`). Anchors are as GitHub makes them
+   * the root of the repository (`/README.md#quick-start`, `/src/index.ts`). Anchors are as GitHub makes them
    * of headings, or explicit: `## Heading {#anchor}`.
    */
   readonly text: string

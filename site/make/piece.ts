@@ -2,7 +2,7 @@ import { anchorGiver, headingOf, linesOf } from './markdown.js'
 
 /** A part of a document that goes to a page as a whole: what stands under a heading of the second level. */
 export interface Piece {
-  /** `README.md#the-policy`; of what stands before the first such heading `README.md`. */
+  /** `README.md#quick-start`; of what stands before the first such heading `README.md`. */
   readonly id: string
   /** From the root of the repository. */
   readonly file: string

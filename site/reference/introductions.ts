@@ -8,7 +8,8 @@ export const INTRODUCTIONS: Readonly<Record<string, string>> = {
     'Where a write, its record and its answer are one transaction: [Postgres](/docs/stores/postgres.md).',
   otel: 'Counts and times for OpenTelemetry: [OpenTelemetry](/docs/opentelemetry.md).',
   client: 'The calling side: [calling another service](/docs/calling.md).',
-  migration: 'Accounts of an older identity service: [moving accounts](/docs/migration.md) and [late sign-ups](/docs/migration-endpoint.md).',
+  migration:
+    'Accounts of an older identity service: [moving accounts](/docs/migration.md) and [late sign-ups](/docs/migration-endpoint.md).',
   testing:
     'An issuer, hostile tokens and the rules of stores: [testing your own service](/docs/testing.md), [a store of your own](/docs/stores/custom.md).',
 }

@@ -2,27 +2,27 @@
  * Callbacks to run when a signal aborts. One listener serves them all: Node warns of more than
  * ten on one signal, and a caller may share one among any number of calls.
  */
-const hearersOf = new WeakMap<AbortSignal, Hearers>()
+const listenersOf = new WeakMap<AbortSignal, Listeners>()
 
-interface Hearers {
+interface Listeners {
   readonly all: Set<() => void>
-  readonly listener: () => void
+  readonly dispatch: () => void
 }
 
-/** Calls `hearer` when the signal aborts, not when it has aborted already. Returns what ends that. */
-export function onAbort(signal: AbortSignal, hearer: () => void): () => void {
-  const hearers = hearersOf.get(signal) ?? listenTo(signal)
-  hearers.all.add(hearer)
+/** Calls `listener` when the signal aborts, not if it has aborted already. Returns a function that removes it. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  const listeners = listenersOf.get(signal) ?? listenTo(signal)
+  listeners.all.add(listener)
   return () => {
-    hearers.all.delete(hearer)
-    if (hearers.all.size > 0 || hearersOf.get(signal) !== hearers) return
-    hearersOf.delete(signal)
-    signal.removeEventListener('abort', hearers.listener)
+    listeners.all.delete(listener)
+    if (listeners.all.size > 0 || listenersOf.get(signal) !== listeners) return
+    listenersOf.delete(signal)
+    signal.removeEventListener('abort', listeners.dispatch)
   }
 }
 
 /**
- * Aborts the controller when the signal aborts, or now if it has. Returns what ends that. On Node 20
+ * Aborts the controller when the signal aborts, or now if it has. Returns a function that ends this. On Node 20
  * `AbortSignal.any` loses a time limit that nobody else refers to, and it collects listeners on a signal
  * that lives long.
  */
@@ -32,13 +32,13 @@ export function abortWith(controller: AbortController, signal: AbortSignal): () 
   return onAbort(signal, abort)
 }
 
-function listenTo(signal: AbortSignal): Hearers {
+function listenTo(signal: AbortSignal): Listeners {
   const all = new Set<() => void>()
-  const listener = (): void => {
-    for (const hearer of [...all]) hearer()
+  const dispatch = (): void => {
+    for (const listener of [...all]) listener()
   }
-  const hearers = { all, listener }
-  hearersOf.set(signal, hearers)
-  signal.addEventListener('abort', listener)
-  return hearers
+  const listeners = { all, dispatch }
+  listenersOf.set(signal, listeners)
+  signal.addEventListener('abort', dispatch)
+  return listeners
 }

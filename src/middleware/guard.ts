@@ -7,16 +7,16 @@ import {
   isObserved,
 } from '../base/decision/decision-event.js'
 import { type Decision, deny, type UndecidedReason } from '../base/decision/reason.js'
-import { faultOf } from '../base/decision/service-auth-error.js'
+import { toServiceAuthError } from '../base/decision/service-auth-error.js'
 import { Unavailable } from '../base/decision/unavailable.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
-import { refuse, verdictOf } from './refusals.js'
+import { refuse, resultOf } from './refusal-table.js'
 import { requestIdOf } from './request-id.js'
 import {
   type AdmittedState,
   admittedState,
+  assertAfterKey,
   assertBeforeKey,
-  assertBehindKey,
   beginState,
   type RequestState,
 } from './request-state.js'
@@ -25,7 +25,7 @@ import {
 export interface Guard<State extends RequestState, T> {
   readonly by: DecidedBy
   /** The coupled store in whose run the check belongs; all others come before the key. */
-  readonly behindKeyOf?: object
+  readonly afterKeyOf?: object
   decide(state: State): Decision<T> | Promise<Decision<T>>
   accept?(value: T, state: State): void
   /** Called in addition to the diagnostics channel. */
@@ -50,10 +50,10 @@ function handlerOf<State extends RequestState, T>(
     let decision: Decision<T> | Promise<Decision<T>>
     try {
       state = stateFor(request, guard.by)
-      assertPlace(guard, state)
+      assertOrder(guard, state)
       decision = guard.decide(state)
     } catch (error) {
-      next(faultOf(guard.by, error))
+      next(toServiceAuthError(guard.by, error))
       return
     }
     const exchange = { state, response, next }
@@ -63,12 +63,12 @@ function handlerOf<State extends RequestState, T>(
 }
 
 /** @throws ServiceAuthError when the guard stands where its refusal would be kept, or has no run. */
-function assertPlace<State extends RequestState, T>(guard: Guard<State, T>, state: State): void {
-  if (guard.behindKeyOf === undefined) assertBeforeKey(state, guard.by)
-  else assertBehindKey(state, guard.by, guard.behindKeyOf)
+function assertOrder<State extends RequestState, T>(guard: Guard<State, T>, state: State): void {
+  if (guard.afterKeyOf === undefined) assertBeforeKey(state, guard.by)
+  else assertAfterKey(state, guard.by, guard.afterKeyOf)
 }
 
-interface Exchange<State> {
+interface GuardContext<State> {
   readonly state: State
   readonly response: Response
   readonly next: NextFunction
@@ -77,7 +77,7 @@ interface Exchange<State> {
 function concludeLater<State extends RequestState, T>(
   guard: Guard<State, T>,
   decision: Promise<Decision<T>>,
-  exchange: Exchange<State>,
+  exchange: GuardContext<State>,
 ): void {
   decision.then(
     (settled) => conclude(guard, settled, exchange),
@@ -86,7 +86,7 @@ function concludeLater<State extends RequestState, T>(
       if (error instanceof Unavailable) conclude(guard, deny(UNDECIDED[error.what]), exchange)
       else {
         exchange.state.reservation?.context.release()
-        exchange.next(faultOf(guard.by, error))
+        exchange.next(toServiceAuthError(guard.by, error))
       }
     },
   )
@@ -101,19 +101,19 @@ const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {
 function conclude<State extends RequestState, T>(
   guard: Guard<State, T>,
   decision: Decision<T>,
-  { state, response, next }: Exchange<State>,
+  { state, response, next }: GuardContext<State>,
 ): void {
   try {
     if (decision.ok) guard.accept?.(decision.value, state)
     else {
-      // Behind a key, a refusal is no result of the handler: nothing of the run is kept.
+      // A refusal after `requireIdempotencyKey` is not the handler's result: release the run.
       state.reservation?.context.release()
       refuse(response, decision.reason)
     }
     const observers = guard.observers(state)
     if (isObserved(observers)) announceDecision(observers, eventOf(guard.by, decision, state))
   } catch (error) {
-    next(faultOf(guard.by, error))
+    next(toServiceAuthError(guard.by, error))
     return
   }
   if (decision.ok) next()
@@ -124,8 +124,8 @@ function eventOf(by: DecidedBy, decision: Decision<unknown>, state: RequestState
   const requestId = requestIdOf(request)
   const id = requestId === undefined ? undefined : { requestId }
   if (!decision.ok) {
-    return Object.freeze({ ...verdictOf(decision.reason), by, ...decision.evidence, ...id })
+    return Object.freeze({ ...resultOf(decision.reason), by, ...decision.evidence, ...id })
   }
-  const known = admission && { caller: admission.identity.name, keyId: admission.identity.keyId }
-  return Object.freeze({ outcome: 'accepted', by, ...known, ...id })
+  const caller = admission && { caller: admission.identity.name, keyId: admission.identity.keyId }
+  return Object.freeze({ outcome: 'accepted', by, ...caller, ...id })
 }

@@ -7,7 +7,7 @@ import { ignoreRejection } from '../verification/policy/denial.js'
  * A denylist may begin its work when it is first asked: better now than with the first request. What
  * it answers, a failure too, counts only once a request has come.
  */
-export function wake(denylist: LiveDenylist, issuer: string): void {
+export function startPolling(denylist: LiveDenylist, issuer: string): void {
   try {
     ignoreRejection(denylist.lists(issuer))
   } catch {}

@@ -107,7 +107,7 @@ export function assertBeforeKey(
  *
  * @throws ServiceAuthError when the request has none.
  */
-export function assertBehindKey({ reservation }: RequestState, by: string, store: object): void {
+export function assertAfterKey({ reservation }: RequestState, by: string, store: object): void {
   if (reservation?.store === store) return
   reservation?.context.release()
   throw wrongWiring(
@@ -128,8 +128,8 @@ export const serviceOf = (request: Request): ServiceIdentity =>
  *
  * @throws ServiceAuthError when it has accepted nothing.
  */
-export function credentialBy(gate: object, request: Request): AcceptedCredential {
-  const credential = stateOf(request)?.credentials?.get(gate)
+export function credentialBy(middleware: object, request: Request): AcceptedCredential {
+  const credential = stateOf(request)?.credentials?.get(middleware)
   if (credential !== undefined) return credential
   throw wrongWiring('credentialOf needs its acceptOneOf before it on the request')
 }

@@ -53,7 +53,7 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   const { store, within, onDecision } = parsed
   return guardHandler<void>({
     by: 'requireSingleUse',
-    ...(within === 'transaction' && { behindKeyOf: store }),
+    ...(within === 'transaction' && { afterKeyOf: store }),
     decide({ request, admission, consumedIn }) {
       if (consumedIn?.has(store)) return allow(undefined)
       return consume(admission, within === 'transaction' ? inTransaction(store, request) : store)
@@ -69,8 +69,8 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   })
 }
 
-const inTransaction = (store: SingleUseStore, requester: object): SingleUseStore => ({
-  consume: (id, ttlMs) => (store as CoupledStore).consumeWithin(requester, id, ttlMs),
+const inTransaction = (store: SingleUseStore, request: object): SingleUseStore => ({
+  consume: (id, ttlMs) => (store as CoupledStore).consumeWithin(request, id, ttlMs),
 })
 
 async function consume(admission: Admission, store: SingleUseStore): Promise<Decision<void>> {

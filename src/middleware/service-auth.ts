@@ -3,7 +3,7 @@ import type { DenylistHealth } from '../verification/denylist/live-denylist.js'
 import { addressOf, withAddress } from '../verification/key-set/address.js'
 import { type KeySet, type KeySetHealth, sourceOf } from '../verification/key-set/key-set.js'
 import { remoteKeySet } from '../verification/key-set/remote-key-set.js'
-import type { Judgement } from '../verification/policy/check-claims.js'
+import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import type { KeySetAddress } from '../verification/policy/key-set-address.js'
 import { permissionSet } from '../verification/policy/permission-set.js'
@@ -11,7 +11,7 @@ import { parsePolicy, type ServiceAuthPolicy } from '../verification/policy/poli
 import type { TokenCacheHealth } from '../verification/token/accepted-tokens.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { admittingHandler } from './guard.js'
-import { denylistReady, wake } from './live-denylists.js'
+import { denylistReady, startPolling } from './live-denylists.js'
 import type { Admission } from './request-state.js'
 
 declare global {
@@ -63,8 +63,8 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
   const { clock, clockToleranceSeconds, onDecision, liveDenylists } = checked
   const own = onDecision === undefined ? [] : [onDecision]
   const terms: Terms = { observers: own, clock, clockToleranceSeconds }
-  for (const denylist of liveDenylists) wake(denylist, checked.issuer)
-  const handler = admittingHandler<Judgement>({
+  for (const denylist of liveDenylists) startPolling(denylist, checked.issuer)
+  const handler = admittingHandler<ValidIdentity>({
     by: 'serviceAuth',
     decide(state) {
       state.unaccepted += 1
@@ -89,15 +89,15 @@ export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
     ...(checked.tokenCacheMax > 0 && { tokenCache: admit.tokenCache() }),
   })
   const auth = Object.assign(handler, { ready, health, close })
-  madeHere.add(auth)
+  serviceAuths.add(auth)
   return withAddress(auth, addressOf(keySet))
 }
 
-const madeHere = new WeakSet<object>()
+const serviceAuths = new WeakSet<object>()
 
 /** Whether it is what `serviceAuth` has returned. */
 export const isServiceAuth = (value: unknown): value is ServiceAuth =>
-  typeof value === 'function' && madeHere.has(value)
+  typeof value === 'function' && serviceAuths.has(value)
 
 function openKeySet(
   address: KeySetAddress,
@@ -114,7 +114,7 @@ type Terms = Pick<Admission, 'observers' | 'clock' | 'clockToleranceSeconds'>
 
 /** A further `serviceAuth` on the request can take permissions away, never add any. */
 function admissionBy(
-  { identity }: Judgement,
+  { identity }: ValidIdentity,
   { observers, clock, clockToleranceSeconds }: Terms,
   earlier: Admission | undefined,
 ): Admission {

@@ -2,7 +2,7 @@ import express from 'express'
 import { type DecisionEvent, serviceAuth } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import type { Reason } from '../../src/base/decision/reason.js'
-import { verdictOf } from '../../src/middleware/refusals.js'
+import { resultOf } from '../../src/middleware/refusal-table.js'
 import { rawRequest } from '../support/raw-exchange.js'
 import { serve } from '../support/serve.js'
 import { createTestIssuer } from '../support/test-issuer.js'
@@ -46,7 +46,7 @@ describe('the order of the checks', () => {
 })
 
 const verdictStatus = (reason: string): unknown => {
-  const verdict = verdictOf(reason as Reason)
+  const verdict = resultOf(reason as Reason)
   return 'status' in verdict ? verdict.status : undefined
 }
 

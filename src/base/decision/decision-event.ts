@@ -27,7 +27,7 @@ interface DecisionContext extends Evidence {
  *
  * @inline
  */
-export type Verdict =
+export type DecisionResult =
   /** The request continues. */
   | { readonly outcome: 'accepted' }
   /** The caller was turned away. */
@@ -40,7 +40,7 @@ export type Verdict =
  * `express-service-auth:decision`. Never a token, a signature or a value that an unverified caller
  * chose.
  */
-export type DecisionEvent = DecisionContext & Verdict
+export type DecisionEvent = DecisionContext & DecisionResult
 
 /** Called with each decision. Its errors have no effect. */
 export type DecisionObserver = (event: DecisionEvent) => unknown

@@ -38,7 +38,7 @@ export const wrongWiring = (message: string): ServiceAuthError =>
   new ServiceAuthError('wrong_wiring', message)
 
 /** Wraps what other code has thrown: Express would answer with its `status` and `headers`. */
-export function faultOf(by: string, thrown: unknown): ServiceAuthError {
+export function toServiceAuthError(by: string, thrown: unknown): ServiceAuthError {
   if (thrown instanceof ServiceAuthError) return thrown
   return new ServiceAuthError('internal', `${by} could not decide`, { cause: thrown })
 }

@@ -1,11 +1,11 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
 import { isText } from '../../verification/denylist/check-entry.js'
 import type { DeniedKind } from '../../verification/denylist/denylist-entry.js'
-import { reasonInWords } from '../../verification/key-set/fetch-key-set.js'
-import type { Screened } from '../../verification/key-set/usable-keys.js'
+import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
+import type { UsableKeys } from '../../verification/key-set/usable-keys.js'
 import { keySetAddressFaults, keySetAddressOf } from '../../verification/policy/key-set-address.js'
-import { screenToken } from '../../verification/token/parse-token.js'
-import { verifyToken } from '../../verification/token/verify.js'
+import { parseToken } from '../../verification/token/parse-token.js'
+import { verifySignature } from '../../verification/token/verify-signature.js'
 import { requestKeySet } from '../doctor/request-key-set.js'
 import type { CommandContext } from '../frame/command.js'
 import { unreachableError, usageError } from '../frame/command-failure.js'
@@ -74,10 +74,10 @@ async function checkListed(
  * @throws CommandFailure (2) if the issuer has no such address, (3) if the key set cannot be
  * reached.
  */
-async function keySetOf(named: NamedIssuer, hint: string): Promise<Screened> {
+async function keySetOf(named: NamedIssuer, hint: string): Promise<UsableKeys> {
   const { outcome, jwksUri } = await requestKeySet(addressOf(named))
   if (outcome.ok) return outcome.screened
-  const why = reasonInWords(outcome.failure)
+  const why = formatFailure(outcome.failure)
   const message = `the key set at ${withoutQuery(jwksUri)} is out of reach (${why}); nothing was changed`
   throw unreachableError('key_set_unavailable', `${message}. ${hint}`)
 }
@@ -107,7 +107,7 @@ const BEARER = /^bearer /i
  * @throws CommandFailure (2) without any part of the token, (3) if the key set cannot be reached.
  */
 async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
-  const screened = screenToken(text.replace(BEARER, ''))
+  const screened = parseToken(text.replace(BEARER, ''))
   if (!screened.ok) {
     throw usageError('input', `standard input holds no service token (${screened.reason})`)
   }
@@ -116,7 +116,7 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
     current: (kid: string) => keys.get(kid),
     find: async (kid: string) => keys.get(kid),
   }
-  const verified = await verifyToken(screened.value, source)
+  const verified = await verifySignature(screened.value, source)
   if (!verified.ok) {
     throw usageError('input', `the token is not signed by the issuer (${verified.reason})`)
   }

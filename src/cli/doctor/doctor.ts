@@ -1,5 +1,5 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
-import { reasonInWords } from '../../verification/key-set/fetch-key-set.js'
+import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
 import { POLICY_OPTION, readPolicy } from '../input/policy-file.js'
@@ -47,7 +47,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
 }
 
 function messageOf({ jwksUri, outcome }: KeySetReply): string {
-  const reason = outcome.ok ? '' : reasonInWords(outcome.failure)
+  const reason = outcome.ok ? '' : formatFailure(outcome.failure)
   return `the key set at ${withoutQuery(jwksUri)} is out of reach (${reason})`
 }
 

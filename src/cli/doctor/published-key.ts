@@ -1,6 +1,6 @@
 import type { SkipReason } from '../../base/decision/key-set-event.js'
 import { isRecord } from '../../base/options.js'
-import { isStaticKeyId, type Screened } from '../../verification/key-set/usable-keys.js'
+import { isStaticKeyId, type UsableKeys } from '../../verification/key-set/usable-keys.js'
 import type { Policy } from '../../verification/policy/policy.js'
 
 /** A member of a key set, as a receiver with this policy sees it. */
@@ -42,7 +42,7 @@ const MAX_SHOWN_LENGTH = 256
 /** Returns the members of a key set's document in their order. `nowMs` counts since the epoch. */
 export function publishedKeys(
   document: unknown,
-  { keys, skipped }: Screened,
+  { keys, skipped }: UsableKeys,
   { policy, nowMs }: { readonly policy: Policy; readonly nowMs: number },
 ): PublishedKey[] {
   const members = isRecord(document) && Array.isArray(document['keys']) ? document['keys'] : []

@@ -1,9 +1,9 @@
 import {
-  type ExchangeResult,
-  exchange,
   FetchFailure,
+  fetchKeySet,
+  type KeySetResponse,
 } from '../../verification/key-set/fetch-key-set.js'
-import { type Screened, screenKeySet } from '../../verification/key-set/usable-keys.js'
+import { readKeySet, type UsableKeys } from '../../verification/key-set/usable-keys.js'
 
 export interface KeySetReply {
   readonly jwksUri: string
@@ -24,8 +24,8 @@ type KeySetOutcome =
   | {
       readonly ok: true
       readonly document: unknown
-      readonly screened: Screened
-      readonly freshness: ExchangeResult['freshness']
+      readonly screened: UsableKeys
+      readonly freshness: KeySetResponse['freshness']
     }
   | { readonly ok: false; readonly failure: FetchFailure }
 
@@ -55,7 +55,7 @@ async function outcomeOf(
   fetch: typeof globalThis.fetch,
 ): Promise<KeySetReply['outcome']> {
   try {
-    const result = await exchange({
+    const result = await fetchKeySet({
       jwksUri,
       fetch,
       timeoutMs: TIMEOUT_MS,
@@ -65,7 +65,7 @@ async function outcomeOf(
       signal: new AbortController().signal,
     })
     const document = result.kind === 'modified' ? result.document : undefined
-    const screened = screenKeySet(document, undefined)
+    const screened = readKeySet(document, undefined)
     return { ok: true, document, screened, freshness: result.freshness }
   } catch (error) {
     if (!(error instanceof FetchFailure)) throw error

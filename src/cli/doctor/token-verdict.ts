@@ -1,11 +1,11 @@
 import { type Denial, deny, type Reason } from '../../base/decision/reason.js'
 import { Unavailable } from '../../base/decision/unavailable.js'
-import { verdictOf } from '../../middleware/refusals.js'
+import { resultOf } from '../../middleware/refusal-table.js'
 import { createAdmit } from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
-import { screenToken } from '../../verification/token/parse-token.js'
-import { verifyToken } from '../../verification/token/verify.js'
+import { parseToken } from '../../verification/token/parse-token.js'
+import { verifySignature } from '../../verification/token/verify-signature.js'
 import { STEPS, type Step, stepOf } from './verdict-step.js'
 
 /** A receiver's decision on a token. JSON-serialisable. */
@@ -46,7 +46,7 @@ export async function checkToken(
   const isVerified = failed > STEPS.indexOf('payload')
   const token = authorization.slice('Bearer '.length)
   return {
-    ...(denial === undefined ? { outcome: 'accepted' } : verdictOf(denial.reason)),
+    ...(denial === undefined ? { outcome: 'accepted' } : resultOf(denial.reason)),
     steps: STEPS.map((step, index) => ({ step, result: resultAt(index, failed) })),
     ...(isVerified && { claims: await claimsOf(token, keySource) }),
     ...(denial?.evidence.permission !== undefined && {
@@ -78,8 +78,8 @@ async function denialOf(
 
 /** Returns the claims of a verified token; an empty object for any other token. */
 async function claimsOf(token: string, keySource: KeySource): Promise<Record<string, unknown>> {
-  const screened = screenToken(token)
-  const verified = screened.ok ? await verifyToken(screened.value, keySource) : screened
+  const screened = parseToken(token)
+  const verified = screened.ok ? await verifySignature(screened.value, keySource) : screened
   const members = verified.ok ? verified.value.payload.members : {}
   const judged = CHECKED_CLAIMS.filter((claim) => members[claim] !== undefined)
   return Object.fromEntries(judged.map((claim) => [claim, members[claim]]))

@@ -52,23 +52,23 @@ const BUSY_DELAY = { firstMs: 100, maxMs: 5000 }
  *
  * @throws CoreFailure if there is no answer.
  */
-export async function askCore(core: Core, request: CoreRequest): Promise<CoreAnswer> {
+export async function callCore(core: Core, request: CoreRequest): Promise<CoreAnswer> {
   // Outside the `try`: a body that cannot be serialised is the caller's mistake, not the core's.
   const text = request.body === undefined ? undefined : JSON.stringify(request.body)
-  let isAskingForKey = true
+  let isWaitingForKey = true
   const limit = {
     timeoutMs: request.timeoutMs,
-    timeoutError: () => new CoreFailure(isAskingForKey ? 'api_key_unavailable' : 'timeout'),
+    timeoutError: () => new CoreFailure(isWaitingForKey ? 'api_key_unavailable' : 'timeout'),
     signal: request.signal,
     abortWhenSettled: true,
   }
   const endsAt = performance.now() + request.timeoutMs
   const attempt = async (signal: AbortSignal): Promise<Received> => {
-    isAskingForKey = true
+    isWaitingForKey = true
     const key = await currentKey(core.apiKey)
-    isAskingForKey = false
+    isWaitingForKey = false
     signal.throwIfAborted()
-    return converse(core, request, { key, text, signal })
+    return sendRequest(core, request, { key, text, signal })
   }
   try {
     return await withDeadline(limit, ({ signal }) =>
@@ -112,7 +112,7 @@ interface Sending {
   readonly signal: AbortSignal
 }
 
-async function converse(
+async function sendRequest(
   core: Core,
   { method, path, headers, maxAnswerBytes }: CoreRequest,
   { key, text, signal }: Sending,

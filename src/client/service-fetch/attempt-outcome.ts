@@ -21,7 +21,7 @@ export type Failed =
   | { readonly type: 'deadline' }
 
 /** The parts of a response that decide the outcome. */
-export interface Judged {
+export interface ClassifiedResponse {
   readonly status: number
   readonly headers: Headers
   /** `undefined` if the body is streamed. */
@@ -29,7 +29,7 @@ export interface Judged {
 }
 
 /** `now` is in ms since the epoch. */
-export function outcomeOf(answer: Judged, now: number): Outcome {
+export function outcomeOf(answer: ClassifiedResponse, now: number): Outcome {
   const { status, headers } = answer
   if (headers.has('idempotent-replayed')) return { type: 'replayed' }
   if (status === 401 && refusesToken(headers)) {
@@ -48,7 +48,7 @@ const REFUSES_TOKEN = /(?:^|[\s,])error="invalid_token"(?=$|[\s,])/i
 const refusesToken = (headers: Headers): boolean =>
   REFUSES_TOKEN.test(headers.get('www-authenticate') ?? '')
 
-function isRefusalOfContract({ headers, body }: Judged): boolean {
+function isRefusalOfContract({ headers, body }: ClassifiedResponse): boolean {
   if (body === undefined || headers.has('content-encoding')) return false
   // `Content-Length` is optional, and the body is compared below.
   const expected = INVALID_TOKEN.headers.filter(([name]) => name !== 'Content-Length')
@@ -60,7 +60,7 @@ function isRefusalOfContract({ headers, body }: Judged): boolean {
 
 const IN_PROGRESS = problemType('request-in-progress')
 
-function isInProgress({ headers, body }: Judged): boolean {
+function isInProgress({ headers, body }: ClassifiedResponse): boolean {
   const [mediaType = ''] = (headers.get('content-type') ?? '').split(';', 1)
   if (body === undefined || mediaType.trim().toLowerCase() !== PROBLEM_MEDIA_TYPE) return false
   try {

@@ -1,13 +1,13 @@
 import type { Limit } from '../../base/deadline.js'
 import type { AttemptReport, CallReport } from './call-report.js'
 import type { OutgoingRequest } from './outgoing-request.js'
-import type { Standing } from './retry-decision.js'
+import type { RetryContext } from './retry-decision.js'
 import { ServiceCallError, type ServiceCallErrorCode } from './service-call-error.js'
-import type { CallPlan } from './service-fetch-options.js'
+import type { FetchSettings } from './service-fetch-options.js'
 
 /** A call in progress. */
 export interface Call {
-  readonly plan: CallPlan
+  readonly settings: FetchSettings
   readonly request: OutgoingRequest
   /** A time of `performance.now()`, which clock changes do not affect. */
   readonly startedAt: number
@@ -18,13 +18,13 @@ export interface Call {
   hasChangedToken: boolean
 }
 
-export function startCall(plan: CallPlan, request: OutgoingRequest): Call {
+export function startCall(settings: FetchSettings, request: OutgoingRequest): Call {
   const startedAt = performance.now()
-  return { plan, request, startedAt, attempts: [], waitedMs: 0, hasChangedToken: false }
+  return { settings, request, startedAt, attempts: [], waitedMs: 0, hasChangedToken: false }
 }
 
-export const leftMs = ({ plan, startedAt }: Call): number =>
-  startedAt + plan.deadlineMs - performance.now()
+export const leftMs = ({ settings, startedAt }: Call): number =>
+  startedAt + settings.deadlineMs - performance.now()
 
 /** The error of a step of the call that ran out of time. */
 export const DEADLINE_EXCEEDED: Error = new Error('the time is up')
@@ -37,16 +37,16 @@ export const limitOf = ({ request }: Call, timeoutMs: number): Limit => ({
   signal: request.signal,
 })
 
-export function noteAttempt(call: Call, how: Omit<AttemptReport, 'waitedMs'>): void {
+export function recordAttempt(call: Call, how: Omit<AttemptReport, 'waitedMs'>): void {
   call.attempts.push(Object.freeze({ ...how, waitedMs: call.waitedMs }))
 }
 
-export function standingOf(call: Call): Standing {
-  const { plan, request } = call
+export function retryContextOf(call: Call): RetryContext {
+  const { settings, request } = call
   return {
     isRepeatable: !request.isWrite || request.idempotencyKey !== undefined,
     attempts: call.attempts.length,
-    maxAttempts: plan.maxAttempts,
+    maxAttempts: settings.maxAttempts,
     hasChangedToken: call.hasChangedToken,
     leftMs: leftMs(call),
     random: Math.random(),

@@ -5,7 +5,7 @@ import { systemCodeOf } from '../../base/connection-fault.js'
  * error code (`ECONNREFUSED`), because that error can hold received data, and a server may send the
  * token back.
  */
-export function lostAnswer(thrown: unknown): TypeError {
+export function networkError(thrown: unknown): TypeError {
   const code = systemCodeOf(thrown)
   const error = new TypeError(`the answer was lost${code === undefined ? '' : `: ${code}`}`)
   return code === undefined ? error : Object.assign(error, { code })

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { readKey } from '../../base/idempotency-key.js'
 import { plainRequestOf, READS } from './plain-request.js'
 import { type ByteReader, cancel, readBytes } from './read-bytes.js'
-import { assertRedirect, fault, headersOf, type Members, membersOf } from './request-init.js'
-import type { CallPlan } from './service-fetch-options.js'
+import { assertRedirect, headersOf, type Members, membersOf, requestError } from './request-init.js'
+import type { FetchSettings } from './service-fetch-options.js'
 
 type Input = Parameters<typeof globalThis.fetch>[0]
 
@@ -29,22 +29,22 @@ export interface OutgoingRequest {
 /**
  * Parses the arguments of a `fetch` call.
  *
- * @throws TypeError for arguments that `fetch` itself rejects, an origin that is not in the plan, an
+ * @throws TypeError for arguments that `fetch` itself rejects, an origin that is not in the settings, an
  * `authorization` header, a `redirect` mode that would follow redirects, or an invalid idempotency key.
  */
 export function outgoingRequest(
-  plan: CallPlan,
+  settings: FetchSettings,
   input: Input,
   init: RequestInit | undefined,
 ): OutgoingRequest {
-  const given = membersOf(init)
-  const signal = signalOf(input, given)
-  assertRedirect(given.redirect)
-  const prepared = prepare(plan, input, given)
+  const members = membersOf(init)
+  const signal = signalOf(input, members)
+  assertRedirect(members.redirect)
+  const prepared = prepare(settings, input, members)
   const { headers, method, bodyBytes } = prepared
-  if (headers.has('authorization')) throw fault('authorization is set by serviceFetch')
+  if (headers.has('authorization')) throw requestError('authorization is set by serviceFetch')
   const isWrite = !READS.has(method)
-  const idempotencyKey = keyOf(headers, isWrite && plan.idempotencyKey === 'auto')
+  const idempotencyKey = keyOf(headers, isWrite && settings.idempotencyKey === 'auto')
   const target = isRequest(prepared) ? prepared : prepared.url
   const reader: ByteReader | undefined = prepared.body?.getReader()
   let body = bodyBytes
@@ -52,18 +52,18 @@ export function outgoingRequest(
     isWrite,
     idempotencyKey,
     signal,
-    refusesRedirects: given.redirect === 'error',
+    refusesRedirects: members.redirect === 'error',
     hasBody: reader !== undefined,
     async readBody() {
-      if (reader !== undefined) body = await readWhole(reader, plan.maxBodyBytes)
+      if (reader !== undefined) body = await readWhole(reader, settings.maxBodyBytes)
     },
     abandonBody() {
       if (reader !== undefined) cancel(reader)
     },
-    send(token, ended) {
+    send(token, attemptSignal) {
       headers.set('authorization', `Bearer ${token}`)
-      const own = { method, headers, body, redirect: 'manual', signal: ended }
-      return plan.fetch(target, { ...given, ...own } as RequestInit)
+      const overrides = { method, headers, body, redirect: 'manual', signal: attemptSignal }
+      return settings.fetch(target, { ...members, ...overrides } as RequestInit)
     },
   }
 }
@@ -75,23 +75,23 @@ interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
 }
 
 /** Builds the request as `fetch` would: method, headers with the body's media type, and the body. */
-function prepare(plan: CallPlan, input: Input, given: Members): Prepared {
-  const headers = headersOf(given)
-  const own = { headers, redirect: 'manual', signal: null, duplex: 'half' }
-  const init = { ...given, ...own } as RequestInit
+function prepare(settings: FetchSettings, input: Input, members: Members): Prepared {
+  const headers = headersOf(members)
+  const overrides = { headers, redirect: 'manual', signal: null, duplex: 'half' }
+  const init = { ...members, ...overrides } as RequestInit
   if (isRequest(input)) {
-    const request = copyOf(input, init, plan)
-    assertOrigin(plan, new URL(request.url))
+    const request = copyOf(input, init, settings)
+    assertOrigin(settings, new URL(request.url))
     return request
   }
   const url = parseAddress(String(input))
-  assertOrigin(plan, url)
-  const plain = plainRequestOf(given, headers)
+  assertOrigin(settings, url)
+  const plain = plainRequestOf(members, headers)
   if (plain === undefined) {
     const { method, headers: complete, body } = new Request(url, init)
     return { url: url.href, method, headers: complete, body }
   }
-  assertSize(plain.bodyBytes, plan.maxBodyBytes)
+  assertSize(plain.bodyBytes, settings.maxBodyBytes)
   return { url: url.href, ...plain }
 }
 
@@ -100,17 +100,17 @@ const isRequest = (value: unknown): value is Request =>
   value instanceof Request || Object.prototype.toString.call(value) === '[object Request]'
 
 /** Copies with the request's own class: `fetch` accepts no other, and no other knows its dispatcher. */
-function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: CallPlan): Request {
+function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: FetchSettings): Request {
   const Own = input.constructor as typeof Request
   if (input instanceof Request) return new Request(input, init)
   if (isGlobalFetch) {
-    throw fault(
+    throw requestError(
       'the Request is not one of the global fetch: give the fetch that it belongs to as the option fetch',
     )
   }
   const copy = new Own(input, init)
   if (copy.body === null || typeof copy.body.getReader === 'function') return copy
-  throw fault('the body of the Request must be a ReadableStream')
+  throw requestError('the body of the Request must be a ReadableStream')
 }
 
 function parseAddress(address: string): URL {
@@ -118,36 +118,36 @@ function parseAddress(address: string): URL {
   try {
     url = new URL(address)
   } catch {
-    throw fault('the address must be an absolute URL')
+    throw requestError('the address must be an absolute URL')
   }
   // `fetch` would also reject it, but with an error that repeats the password.
   if (url.username === '' && url.password === '') return url
-  throw fault('the address must not hold a user name or password')
+  throw requestError('the address must not hold a user name or password')
 }
 
 /** Rejects a `blob:` URL, because its origin is that of the page that created it. */
-function assertOrigin({ origins }: CallPlan, { protocol, origin }: URL): void {
+function assertOrigin({ origins }: FetchSettings, { protocol, origin }: URL): void {
   if (protocol === 'blob:' || !origins.has(origin))
-    throw fault(`${origin} is not one of its origins`)
+    throw requestError(`${origin} is not one of its origins`)
 }
 
-function signalOf(input: Input, given: Members): AbortSignal | undefined {
-  const signal = given.signal ?? undefined
+function signalOf(input: Input, members: Members): AbortSignal | undefined {
+  const signal = members.signal ?? undefined
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw fault('signal must be an AbortSignal')
+    throw requestError('signal must be an AbortSignal')
   }
-  if (given.signal !== undefined || !isRequest(input)) return signal
+  if (members.signal !== undefined || !isRequest(input)) return signal
   return input.signal
 }
 
-/** Returns the caller's key, or a new one if `isMade`. */
-function keyOf(headers: Headers, isMade: boolean): string | undefined {
+/** Returns the caller's key, or a new one if `isAutomatic`. */
+function keyOf(headers: Headers, isAutomatic: boolean): string | undefined {
   const value = headers.get('idempotency-key')
   if (value !== null) {
     if (readKey([value]).type === 'key') return value
-    throw fault('idempotency-key must be one key of 1 to 255 visible ASCII characters')
+    throw requestError('idempotency-key must be one key of 1 to 255 visible ASCII characters')
   }
-  if (!isMade) return undefined
+  if (!isAutomatic) return undefined
   const key = randomUUID()
   headers.set('idempotency-key', key)
   return key
@@ -155,7 +155,7 @@ function keyOf(headers: Headers, isMade: boolean): string | undefined {
 
 async function readWhole(reader: ByteReader, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const read = await readBytes(reader, maxBytes).catch((error: unknown) => {
-    throw fault('the body could not be read', { cause: error })
+    throw requestError('the body could not be read', { cause: error })
   })
   if (read.isWhole) return read.bytes
   cancel(reader)
@@ -167,4 +167,4 @@ function assertSize(bytes: Uint8Array | undefined, maxBytes: number): void {
 }
 
 const tooLarge = (maxBytes: number): TypeError =>
-  fault(`the body is larger than maxBodyBytes, ${maxBytes}`)
+  requestError(`the body is larger than maxBodyBytes, ${maxBytes}`)

@@ -5,13 +5,13 @@ export interface PlainRequest {
   readonly bodyBytes: Uint8Array<ArrayBuffer> | undefined
 }
 
-interface Given {
+interface Members {
   readonly method?: unknown
   readonly body?: unknown
 }
 
 /** The members that this module or its caller checks. With any other, `fetch` must decide. */
-const JUDGED_MEMBERS = new Set(['body', 'headers', 'method', 'redirect', 'signal'])
+const CHECKED_MEMBERS = new Set(['body', 'headers', 'method', 'redirect', 'signal'])
 /** Methods without effects. All other methods may have some. */
 export const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const WRITES = new Set(['DELETE', 'PATCH', 'POST', 'PUT'])
@@ -23,12 +23,12 @@ const UTF_8 = new TextEncoder()
  * copy.
  */
 export function plainRequestOf(
-  given: Given,
+  members: Members,
   headers: Headers = new Headers(),
 ): PlainRequest | undefined {
-  const { method = 'GET', body } = given
+  const { method = 'GET', body } = members
   if (typeof method !== 'string') return undefined
-  if (!Object.keys(given).every((name) => JUDGED_MEMBERS.has(name))) return undefined
+  if (!Object.keys(members).every((name) => CHECKED_MEMBERS.has(name))) return undefined
   if (body === undefined) {
     const isUsual = READS.has(method) || WRITES.has(method)
     return isUsual ? { method, headers, bodyBytes: undefined } : undefined

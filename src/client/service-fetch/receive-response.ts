@@ -1,5 +1,5 @@
-import type { Judged } from './attempt-outcome.js'
-import { lostAnswer } from './network-error.js'
+import type { ClassifiedResponse } from './attempt-outcome.js'
+import { networkError } from './network-error.js'
 import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 
 /** A response, as far as it is read within its attempt. */
@@ -40,7 +40,7 @@ function flowsFromTheStart(headers: Headers, maxBytes: number): boolean {
 
 const NO_BYTES = new Uint8Array(0)
 
-export function judgedOf(answer: Answer): Judged {
+export function classifiedResponse(answer: Answer): ClassifiedResponse {
   const { status, headers } = answer.response
   if (answer.type === 'flowing') return { status, headers, body: undefined }
   return { status, headers, body: answer.type === 'kept' ? answer.body : NO_BYTES }
@@ -102,7 +102,7 @@ function flow(
           leave()
         } catch (error) {
           leave()
-          throw lostAnswer(error)
+          throw networkError(error)
         }
       },
       cancel(reason) {

@@ -23,7 +23,7 @@ export type Members = { readonly [name in (typeof MEMBERS)[number]]?: unknown }
 export function membersOf(init: RequestInit | null | undefined): Members {
   const members: Record<string, unknown> = {}
   if (init === undefined || init === null) return members
-  if (typeof init !== 'object') throw fault('init must be an object')
+  if (typeof init !== 'object') throw requestError('init must be an object')
   for (const name of MEMBERS) {
     const value = (init as Members)[name]
     if (value !== undefined) members[name] = value
@@ -38,15 +38,15 @@ export function headersOf({ headers }: Members): Headers | undefined {
       ? undefined
       : new Headers(headers as ConstructorParameters<typeof Headers>[0])
   } catch {
-    throw fault('headers must be names and values of headers')
+    throw requestError('headers must be names and values of headers')
   }
 }
 
 export function assertRedirect(redirect: unknown): void {
   if (redirect === undefined || redirect === 'manual' || redirect === 'error') return
-  throw fault("redirect must be 'manual' or 'error': the token is for no other address")
+  throw requestError("redirect must be 'manual' or 'error': the token is for no other address")
 }
 
 /** Creates the error for a request that must not be sent. */
-export const fault = (what: string, options?: ErrorOptions): TypeError =>
+export const requestError = (what: string, options?: ErrorOptions): TypeError =>
   new TypeError(`serviceFetch: ${what}`, options)

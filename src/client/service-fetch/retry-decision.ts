@@ -2,7 +2,7 @@ import { growingDelayMs } from '../../base/back-off.js'
 import type { Outcome } from './attempt-outcome.js'
 
 /** The action after an attempt. */
-export type Step =
+export type RetryAction =
   /** Returns the response, or throws the failure. */
   | { readonly type: 'end' }
   /** Repeats immediately, with a token other than the refused one. */
@@ -10,7 +10,7 @@ export type Step =
   | { readonly type: 'again'; readonly afterMs: number }
 
 /** The state of the call after an attempt. */
-export interface Standing {
+export interface RetryContext {
   /** A read, or a write with an idempotency key: a repeated request has no further effect. */
   readonly isRepeatable: boolean
   /** Includes the attempt that has just ended. */
@@ -24,25 +24,25 @@ export interface Standing {
   readonly random: number
 }
 
-const END: Step = { type: 'end' }
+const END: RetryAction = { type: 'end' }
 
 /**
  * Decides whether to repeat a call: only if a repeat is safe and may have another outcome. Never waits
  * beyond the deadline.
  */
-export function nextStep(outcome: Outcome, standing: Standing): Step {
-  const step = wantedStep(outcome, standing)
-  const afterMs = step.type === 'again' ? step.afterMs : 0
-  const isLast = standing.attempts >= standing.maxAttempts || afterMs >= standing.leftMs
-  return isLast ? END : step
+export function decideRetry(outcome: Outcome, context: RetryContext): RetryAction {
+  const action = desiredAction(outcome, context)
+  const afterMs = action.type === 'again' ? action.afterMs : 0
+  const isLast = context.attempts >= context.maxAttempts || afterMs >= context.leftMs
+  return isLast ? END : action
 }
 
-function wantedStep(outcome: Outcome, standing: Standing): Step {
-  const { isRepeatable } = standing
+function desiredAction(outcome: Outcome, context: RetryContext): RetryAction {
+  const { isRepeatable } = context
   switch (outcome.type) {
     case 'token_refused': {
       const isHarmless = isRepeatable || outcome.isOfContract
-      return isHarmless && !standing.hasChangedToken ? { type: 'another_token' } : END
+      return isHarmless && !context.hasChangedToken ? { type: 'another_token' } : END
     }
     case 'unavailable':
     case 'in_progress':
@@ -51,12 +51,12 @@ function wantedStep(outcome: Outcome, standing: Standing): Step {
       return isRepeatable
         ? {
             type: 'again',
-            afterMs: growingDelayMs(standing.attempts, NETWORK_DELAY, standing.random),
+            afterMs: growingDelayMs(context.attempts, NETWORK_DELAY, context.random),
           }
         : END
     // Nothing was sent, so a write without a key can be repeated, too.
     case 'no_token':
-      return { type: 'again', afterMs: tokenDelayMs(standing) }
+      return { type: 'again', afterMs: tokenDelayMs(context) }
     case 'replayed':
     case 'answered':
     case 'deadline':
@@ -73,7 +73,7 @@ const TOKEN_DELAY_GROWTH = 2.5
  * Spreads the waits of the remaining attempts over most of the remaining time, because a core takes
  * seconds to restart. By default they are about 2, 5 and 10 s.
  */
-function tokenDelayMs({ attempts, maxAttempts, leftMs, random }: Standing): number {
+function tokenDelayMs({ attempts, maxAttempts, leftMs, random }: RetryContext): number {
   const minMs = leftMs / TOKEN_DELAY_GROWTH ** (maxAttempts - attempts)
   return Math.round(minMs * (1 + random / 4))
 }

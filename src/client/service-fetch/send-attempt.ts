@@ -1,6 +1,6 @@
 import { withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
-import { maySubside } from '../token-source/token-source-error.js'
+import { isTransient } from '../token-source/token-source-error.js'
 import { type Failed, type Outcome, outcomeOf } from './attempt-outcome.js'
 import {
   type Call,
@@ -8,13 +8,13 @@ import {
   failureOf,
   leftMs,
   limitOf,
-  noteAttempt,
-  standingOf,
+  recordAttempt,
+  retryContextOf,
 } from './call.js'
-import { lostAnswer } from './network-error.js'
+import { networkError } from './network-error.js'
 import { cancel } from './read-bytes.js'
-import { type Answer, judgedOf, receive } from './receive-response.js'
-import { nextStep } from './retry-decision.js'
+import { type Answer, classifiedResponse, receive } from './receive-response.js'
+import { decideRetry } from './retry-decision.js'
 
 export type Attempt =
   | { readonly outcome: Outcome; readonly answer: Answer }
@@ -28,27 +28,29 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/
  *
  * @throws ServiceCallError; the reason of the caller's signal.
  */
-export async function askForToken(call: Call, refused?: string): Promise<string> {
+export async function requestToken(call: Call, refused?: string): Promise<string> {
   for (;;) {
-    const asked = await askOnce(call, refused)
-    if (asked.token !== undefined) return asked.token
-    const { error } = asked
-    const step = maySubside(error) ? nextStep({ type: 'no_token' }, standingOf(call)) : undefined
-    if (step?.type !== 'again') throw failureOf(call, 'token', error)
-    await pause(step.afterMs, call.request.signal)
-    call.waitedMs = step.afterMs
+    const result = await requestTokenOnce(call, refused)
+    if (result.token !== undefined) return result.token
+    const { error } = result
+    const action = isTransient(error)
+      ? decideRetry({ type: 'no_token' }, retryContextOf(call))
+      : undefined
+    if (action?.type !== 'again') throw failureOf(call, 'token', error)
+    await pause(action.afterMs, call.request.signal)
+    call.waitedMs = action.afterMs
   }
 }
 
-type AskedToken = { readonly token: string } | { readonly token?: never; readonly error: unknown }
+type TokenResult = { readonly token: string } | { readonly token?: never; readonly error: unknown }
 
-async function askOnce(call: Call, refused: string | undefined): Promise<AskedToken> {
-  const { plan } = call
+async function requestTokenOnce(call: Call, refused: string | undefined): Promise<TokenResult> {
+  const { settings } = call
   let failure: unknown = new TypeError('the source gave something that is no token')
   try {
     const options = refused === undefined ? undefined : { after: refused }
     const token: unknown = await withDeadline(limitOf(call, leftMs(call)), async () =>
-      plan.source.token(options),
+      settings.source.token(options),
     )
     // The error of `fetch` would repeat a value that a header cannot hold.
     if (typeof token === 'string' && VISIBLE_ASCII.test(token)) return { token }
@@ -57,7 +59,7 @@ async function askOnce(call: Call, refused: string | undefined): Promise<AskedTo
     failure = error
   }
   const isDeadline = failure === DEADLINE_EXCEEDED
-  noteAttempt(call, { error: isDeadline ? 'deadline' : 'token' })
+  recordAttempt(call, { error: isDeadline ? 'deadline' : 'token' })
   if (isDeadline) throw failureOf(call, 'deadline', failure)
   return { error: failure }
 }
@@ -68,32 +70,32 @@ async function askOnce(call: Call, refused: string | undefined): Promise<AskedTo
  * @throws the reason of the caller's signal.
  */
 export async function send(call: Call, token: string): Promise<Attempt> {
-  const { plan, request } = call
+  const { settings, request } = call
   const left = leftMs(call)
-  const limit = limitOf(call, Math.min(plan.attemptTimeoutMs, left))
-  const exchange = withDeadline(limit, async ({ signal: ended }) => {
-    const response = await request.send(token, ended)
+  const limit = limitOf(call, Math.min(settings.attemptTimeoutMs, left))
+  const exchange = withDeadline(limit, async ({ signal }) => {
+    const response = await request.send(token, signal)
     // A `fetch` that ignores signals: this response is no longer needed.
-    if (ended.aborted && response.body !== null) cancel(response.body)
-    ended.throwIfAborted()
-    return receive(response, plan.maxResponseBytes)
+    if (signal.aborted && response.body !== null) cancel(response.body)
+    signal.throwIfAborted()
+    return receive(response, settings.maxResponseBytes)
   })
   try {
     const answer = await exchange
-    noteAttempt(call, { status: answer.response.status })
-    return { outcome: outcomeOf(judgedOf(answer), Date.now()), answer }
+    recordAttempt(call, { status: answer.response.status })
+    return { outcome: outcomeOf(classifiedResponse(answer), Date.now()), answer }
   } catch (error) {
     throwIfAborted(call)
-    const isDeadline = error === DEADLINE_EXCEEDED && left <= plan.attemptTimeoutMs
+    const isDeadline = error === DEADLINE_EXCEEDED && left <= settings.attemptTimeoutMs
     const type = isDeadline ? 'deadline' : 'network'
-    noteAttempt(call, { error: type })
-    return { outcome: { type }, cause: error === DEADLINE_EXCEEDED ? error : lostAnswer(error) }
+    recordAttempt(call, { error: type })
+    return { outcome: { type }, cause: error === DEADLINE_EXCEEDED ? error : networkError(error) }
   }
 }
 
 function throwIfAborted(call: Call): void {
   const { signal } = call.request
   if (!signal?.aborted) return
-  noteAttempt(call, { error: 'aborted' })
+  recordAttempt(call, { error: 'aborted' })
   throw signal.reason
 }

@@ -70,7 +70,7 @@ const schema = optionsObject({
 })
 
 /** The parsed options of a `serviceFetch`. */
-export interface CallPlan {
+export interface FetchSettings {
   readonly source: Pick<TokenSource, 'token'>
   readonly origins: ReadonlySet<string>
   readonly deadlineMs: number
@@ -86,7 +86,10 @@ export interface CallPlan {
 }
 
 /** @throws TypeError that names every problem. */
-export function planOf(source: Pick<TokenSource, 'token'>, options: ServiceFetchOptions): CallPlan {
+export function fetchSettings(
+  source: Pick<TokenSource, 'token'>,
+  options: ServiceFetchOptions,
+): FetchSettings {
   if (!hasFunctions(source, ['token'])) {
     throw new TypeError('serviceFetch: the source must be a token source with token')
   }

@@ -8,16 +8,16 @@ import {
   leftMs,
   limitOf,
   reportOn,
-  standingOf,
+  retryContextOf,
   startCall,
 } from './call.js'
 import { tellCall, withReport } from './call-report.js'
 import { outgoingRequest } from './outgoing-request.js'
 import { type Answer, discard, handOver } from './receive-response.js'
-import { nextStep } from './retry-decision.js'
-import { askForToken, send } from './send-attempt.js'
+import { decideRetry } from './retry-decision.js'
+import { requestToken, send } from './send-attempt.js'
 import { ServiceCallError } from './service-call-error.js'
-import { planOf, type ServiceFetchOptions } from './service-fetch-options.js'
+import { fetchSettings, type ServiceFetchOptions } from './service-fetch-options.js'
 
 /**
  * Creates a `fetch` that adds the service token and repeats calls if that is safe: reads (GET, HEAD,
@@ -34,15 +34,15 @@ export function serviceFetch(
   source: Pick<TokenSource, 'token'>,
   options: ServiceFetchOptions,
 ): typeof globalThis.fetch {
-  const plan = planOf(source, options)
+  const settings = fetchSettings(source, options)
   return async (input, init) => {
-    const call = startCall(plan, outgoingRequest(plan, input, init))
+    const call = startCall(settings, outgoingRequest(settings, input, init))
     try {
       await readBody(call)
       return deliver(call, await repeat(call))
     } catch (error) {
-      if (error instanceof ServiceCallError) tellCall(plan.onCall, error.report)
-      else if (call.request.signal?.aborted) tellCall(plan.onCall, reportOn(call))
+      if (error instanceof ServiceCallError) tellCall(settings.onCall, error.report)
+      else if (call.request.signal?.aborted) tellCall(settings.onCall, reportOn(call))
       throw error
     }
   }
@@ -61,23 +61,23 @@ async function readBody(call: Call): Promise<void> {
 }
 
 async function repeat(call: Call): Promise<Answer> {
-  let token = await askForToken(call)
+  let token = await requestToken(call)
   for (;;) {
     const attempt = await send(call, token)
     const { answer } = attempt
-    const step = nextStep(attempt.outcome, standingOf(call))
-    if (step.type === 'end') {
+    const action = decideRetry(attempt.outcome, retryContextOf(call))
+    if (action.type === 'end') {
       if (answer !== undefined) return answer
       throw failureOf(call, attempt.outcome.type, attempt.cause)
     }
     call.waitedMs = 0
-    if (step.type === 'again') {
+    if (action.type === 'again') {
       if (answer !== undefined) discard(answer)
-      await pause(step.afterMs, call.request.signal)
-      call.waitedMs = step.afterMs
-      token = await askForToken(call)
+      await pause(action.afterMs, call.request.signal)
+      call.waitedMs = action.afterMs
+      token = await requestToken(call)
     } else if (answer !== undefined) {
-      const another = await askForToken(call, token).catch((error: unknown) => {
+      const another = await requestToken(call, token).catch((error: unknown) => {
         discard(answer)
         throw error
       })
@@ -97,6 +97,6 @@ function deliver(call: Call, answer: Answer): Response {
     throw failureOf(call, 'network', new TypeError("the answer is a redirect: redirect is 'error'"))
   }
   const report = reportOn(call, answer.response.headers.has('idempotent-replayed'))
-  tellCall(call.plan.onCall, report)
+  tellCall(call.settings.onCall, report)
   return withReport(handOver(answer, call.request.signal), report)
 }

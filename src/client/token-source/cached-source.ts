@@ -3,7 +3,7 @@ import { readClock } from '../../base/clock.js'
 import { type Minting, mint } from './mint.js'
 import { TokenSourceError } from './token-source-error.js'
 import type { TokenSourceHealth } from './token-source-health.js'
-import * as lives from './token-state.js'
+import * as states from './token-state.js'
 
 /** The implementation of a `tokenSource`. */
 export interface InnerSource {
@@ -22,18 +22,18 @@ export interface InnerOptions {
  * Caches one token and renews it if a renewal is due during a call: one request at a time, no timers.
  * Requests run in the async context in which the source was created, because all calls share the result.
  */
-export function createHeldSource({ minting, clock, closing }: InnerOptions): InnerSource {
-  let life = lives.COLD
-  let flight: Promise<string> | undefined
-  const happen = (event: lives.LifeEvent): void => {
-    life = lives.advance(life, event)
+export function createCachedSource({ minting, clock, closing }: InnerOptions): InnerSource {
+  let state = states.COLD
+  let inFlight: Promise<string> | undefined
+  const dispatch = (event: states.StateEvent): void => {
+    state = states.advance(state, event)
   }
 
   async function renew(isForced: boolean): Promise<string> {
-    happen({ type: 'asked', at: readClock(clock), isForced })
+    dispatch({ type: 'requested', at: readClock(clock), isForced })
     const outcome = await outcomeOf(mint(minting, closing))
-    happen({ ...outcome, at: readClock(clock), jitter: Math.random() })
-    return lives.tokenOf(life)
+    dispatch({ ...outcome, at: readClock(clock), jitter: Math.random() })
+    return states.tokenOf(state)
   }
 
   async function outcomeOf(minted: Promise<string>) {
@@ -47,15 +47,15 @@ export function createHeldSource({ minting, clock, closing }: InnerOptions): Inn
   }
 
   const renewal = AsyncResource.bind((isForced: boolean): Promise<string> => {
-    flight ??= renew(isForced).finally(() => {
-      flight = undefined
+    inFlight ??= renew(isForced).finally(() => {
+      inFlight = undefined
     })
-    return flight
+    return inFlight
   })
 
   return {
     async token(after) {
-      const answer = lives.answerTo(life, after, readClock(clock))
+      const answer = states.answerTo(state, after, readClock(clock))
       switch (answer.kind) {
         case 'failure':
           throw answer.error
@@ -70,6 +70,6 @@ export function createHeldSource({ minting, clock, closing }: InnerOptions): Inn
           })
       }
     },
-    health: () => lives.healthOf(life, readClock(clock)),
+    health: () => states.healthOf(state, readClock(clock)),
   }
 }

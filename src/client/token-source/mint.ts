@@ -1,7 +1,12 @@
 import { isRecord } from '../../base/options.js'
-import { askCore, type Core, type CoreAnswer } from '../core/call-core.js'
+import { type Core, type CoreAnswer, callCore } from '../core/call-core.js'
 import { CoreFailure, type CoreFailureCode } from '../core/core-failure.js'
-import { type AskedClaims, nextClaims, type TokenTerms, unexpectedMember } from './token-request.js'
+import {
+  nextClaims,
+  type RequestedClaims,
+  type TokenTerms,
+  unexpectedMember,
+} from './token-request.js'
 import { TokenSourceError, type TokenSourceErrorCode } from './token-source-error.js'
 
 /** The token request of a source, and the core that receives it. */
@@ -33,7 +38,7 @@ export async function mint(minting: Minting, signal: AbortSignal): Promise<strin
 }
 
 async function answerTo(
-  claims: AskedClaims,
+  claims: RequestedClaims,
   { core, apiDomain, validitySeconds, timeoutMs }: Minting,
   signal: AbortSignal,
 ): Promise<CoreAnswer> {
@@ -48,7 +53,7 @@ async function answerTo(
   const limits = { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES, signal }
   const operation = { method: 'POST', path: '/recipe/jwt', headers: { rid: 'jwt' } } as const
   try {
-    return await askCore(core, { ...operation, body, ...limits })
+    return await callCore(core, { ...operation, body, ...limits })
   } catch (error) {
     if (!(error instanceof CoreFailure)) throw error
     const { code, systemCode } = error

@@ -23,7 +23,7 @@ export interface TokenTerms {
   readonly validitySeconds: number
 }
 
-export type AskedClaims = ServiceClaims & { readonly jti: string }
+export type RequestedClaims = ServiceClaims & { readonly jti: string }
 
 /** The maximum size that receivers accept (8 KiB). */
 const MAX_TOKEN_BYTES = 8192
@@ -34,7 +34,7 @@ const DYNAMIC_KEY_ID = /^d-[\x21-\x7e]{1,254}$/
 const ROUNDING_SECONDS = 1
 
 /** Returns the claims of the next token, with a unique `jti`, so that it can be denied individually. */
-export const nextClaims = (claims: ServiceClaims): AskedClaims => ({
+export const nextClaims = (claims: ServiceClaims): RequestedClaims => ({
   ...claims,
   jti: randomBytes(TOKEN_ID_BYTES).toString('base64url'),
 })
@@ -45,7 +45,7 @@ export const nextClaims = (claims: ServiceClaims): AskedClaims => ({
  */
 export function unexpectedMember(
   token: string,
-  asked: AskedClaims,
+  requested: RequestedClaims,
   terms: Omit<TokenTerms, 'claims'>,
 ): string | undefined {
   if (token.length > MAX_TOKEN_BYTES) return 'its size'
@@ -53,7 +53,7 @@ export function unexpectedMember(
   const header = membersOf(segments?.header)
   const payload = membersOf(segments?.payload)
   if (header === undefined || payload === undefined) return 'its form'
-  return faultOfHeader(header) ?? faultOfClaims(payload, asked, terms)
+  return unexpectedInHeader(header) ?? unexpectedInClaims(payload, requested, terms)
 }
 
 type Members = Readonly<Record<string, unknown>>
@@ -62,7 +62,7 @@ const membersOf = (segment: string | undefined): Members | undefined =>
   segment === undefined ? undefined : readJsonObject(Buffer.from(segment, 'base64url'))?.members
 
 /** A further parameter could change how a receiver reads the token: `version` marks a session token. */
-function faultOfHeader(header: Members): string | undefined {
+function unexpectedInHeader(header: Members): string | undefined {
   const { alg, kid, typ, ...others } = header
   if (alg !== 'RS256') return 'alg'
   if (typeof kid !== 'string' || !DYNAMIC_KEY_ID.test(kid)) return 'kid'
@@ -70,16 +70,16 @@ function faultOfHeader(header: Members): string | undefined {
   return Object.keys(others).length > 0 ? 'another header parameter' : undefined
 }
 
-function faultOfClaims(
+function unexpectedInClaims(
   payload: Members,
-  asked: AskedClaims,
+  requested: RequestedClaims,
   { apiDomain, validitySeconds }: Omit<TokenTerms, 'claims'>,
 ): string | undefined {
   const { iat, exp, permissions, ...others } = payload
   if (!isSeconds(iat)) return 'iat'
   if (!isSeconds(exp) || !isBetween(exp - iat - validitySeconds, 0, ROUNDING_SECONDS)) return 'exp'
-  if (!isSameList(permissions, asked.permissions)) return 'permissions'
-  const { permissions: _, ...texts } = asked
+  if (!isSameList(permissions, requested.permissions)) return 'permissions'
+  const { permissions: _, ...texts } = requested
   const expected: Members = { ...texts, iss: apiDomain }
   const differing = Object.keys(expected).find((name) => others[name] !== expected[name])
   if (differing !== undefined) return differing
@@ -89,8 +89,7 @@ function faultOfClaims(
 
 const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value)
 
-const isBetween = (value: number, least: number, most: number): boolean =>
-  value >= least && value <= most
+const isBetween = (value: number, min: number, max: number): boolean => value >= min && value <= max
 
 const isSameList = (value: unknown, expected: readonly string[]): boolean =>
   Array.isArray(value) &&

@@ -76,7 +76,7 @@ const PASSING: ReadonlySet<TokenSourceErrorCode> = new Set([
 ])
 
 /** Whether the failure can pass without intervention, as when the core restarts or is overloaded. */
-export const maySubside = (error: unknown): boolean =>
+export const isTransient = (error: unknown): boolean =>
   error instanceof TokenSourceError && PASSING.has(error.code)
 
 /** The longest back-off after such a failure, so that calls soon get a token after a core restart. */
@@ -87,4 +87,4 @@ export const afterTokenFailure = (
   earlier: BackOff | undefined,
   error: TokenSourceError,
   when: { readonly at: number; readonly jitter: number },
-): BackOff => afterFailure(earlier, when, maySubside(error) ? LAST_STEP_OF_PASSING_MS : undefined)
+): BackOff => afterFailure(earlier, when, isTransient(error) ? LAST_STEP_OF_PASSING_MS : undefined)

@@ -11,7 +11,7 @@ import {
 } from '../../base/options.js'
 import type { ApiKey } from '../core/api-key.js'
 import { apiKeyOption, baseUrlFaults } from '../core/core-options.js'
-import { createHeldSource } from './cached-source.js'
+import { createCachedSource } from './cached-source.js'
 import { createSingleUseSource } from './single-use-source.js'
 import type { ServiceClaims } from './token-request.js'
 import { TokenSourceError } from './token-source-error.js'
@@ -94,7 +94,7 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
   const fetch = parsed.fetch ?? ((input, init) => globalThis.fetch(input, init))
   const minting = { core: { ...parsed.core, fetch }, apiDomain, claims, validitySeconds, timeoutMs }
   const closing = new AbortController()
-  const create = parsed.singleUse ? createSingleUseSource : createHeldSource
+  const create = parsed.singleUse ? createSingleUseSource : createCachedSource
   const inner = create({ minting, clock, closing: closing.signal })
 
   async function token({ after }: { readonly after?: string } = {}): Promise<string> {

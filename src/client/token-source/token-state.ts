@@ -3,31 +3,31 @@ import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import type { TokenSourceHealth } from './token-source-health.js'
 
 /** A token that calls get until `endsAt`. Times are in milliseconds of the source's monotonic clock. */
-interface HeldToken {
+interface CurrentToken {
   readonly token: string
-  readonly askedAt: number
+  readonly requestedAt: number
   readonly renewAt: number
   readonly endsAt: number
 }
 
 /** The back-off after the failures since the last success, and the last error. */
-export interface Trouble extends BackOff {
+export interface LastFailure extends BackOff {
   readonly error: TokenSourceError
 }
 
 /** The immutable state of a token source. */
-export interface TokenLife {
-  readonly held: HeldToken | undefined
-  readonly trouble: Trouble | undefined
+export interface TokenState {
+  readonly current: CurrentToken | undefined
+  readonly lastFailure: LastFailure | undefined
   /** Start of the renewal in progress; there is at most one. */
-  readonly askingSince: number | undefined
+  readonly renewingSince: number | undefined
   /** Start of the last renewal that was forced by a refused token. */
   readonly forcedAt: number | undefined
 }
 
 /** An event that changes the state. `jitter` is a random number from 0 to 1. */
-export type LifeEvent = { readonly at: number } & (
-  | { readonly type: 'asked'; readonly isForced: boolean }
+export type StateEvent = { readonly at: number } & (
+  | { readonly type: 'requested'; readonly isForced: boolean }
   | {
       readonly type: 'minted'
       readonly token: string
@@ -52,24 +52,24 @@ const END_MARGIN = { share: 0.1, maxMs: 10_000 }
 /** The minimum interval of forced renewals: a receiver may refuse every token. */
 const FORCED_INTERVAL_MS = 5000
 
-export const COLD: TokenLife = {
-  held: undefined,
-  trouble: undefined,
-  askingSince: undefined,
+export const COLD: TokenState = {
+  current: undefined,
+  lastFailure: undefined,
+  renewingSince: undefined,
   forcedAt: undefined,
 }
 
 /** Returns the state after an event. */
-export function advance(life: TokenLife, event: LifeEvent): TokenLife {
+export function advance(state: TokenState, event: StateEvent): TokenState {
   const { at } = event
-  const idle = { ...life, askingSince: undefined }
+  const idle = { ...state, renewingSince: undefined }
   switch (event.type) {
-    case 'asked':
-      return { ...life, askingSince: at, ...(event.isForced && { forcedAt: at }) }
+    case 'requested':
+      return { ...state, renewingSince: at, ...(event.isForced && { forcedAt: at }) }
     case 'minted': {
-      const held = hold(event.token, life.askingSince ?? at, event.validitySeconds)
-      if (isUsable(held, at)) return { ...idle, held, trouble: undefined }
-      return advance(life, {
+      const current = currentTokenOf(event.token, state.renewingSince ?? at, event.validitySeconds)
+      if (isUsable(current, at)) return { ...idle, current, lastFailure: undefined }
+      return advance(state, {
         ...event,
         type: 'failed',
         error: new TokenSourceError('core_timeout'),
@@ -78,75 +78,78 @@ export function advance(life: TokenLife, event: LifeEvent): TokenLife {
     case 'failed':
       return {
         ...idle,
-        trouble: { ...afterTokenFailure(life.trouble, event.error, event), error: event.error },
+        lastFailure: {
+          ...afterTokenFailure(state.lastFailure, event.error, event),
+          error: event.error,
+        },
       }
   }
 }
 
 /** Measures lifetime from the request, so that the clocks of other machines do not matter. */
-function hold(token: string, askedAt: number, validitySeconds: number): HeldToken {
-  const lifeMs = validitySeconds * 1000
-  const marginMs = Math.min(END_MARGIN.maxMs, END_MARGIN.share * lifeMs)
+function currentTokenOf(token: string, requestedAt: number, validitySeconds: number): CurrentToken {
+  const lifetimeMs = validitySeconds * 1000
+  const marginMs = Math.min(END_MARGIN.maxMs, END_MARGIN.share * lifetimeMs)
   return {
     token,
-    askedAt,
-    renewAt: askedAt + RENEWED_AFTER * lifeMs,
-    endsAt: askedAt + lifeMs - marginMs,
+    requestedAt,
+    renewAt: requestedAt + RENEWED_AFTER * lifetimeMs,
+    endsAt: requestedAt + lifetimeMs - marginMs,
   }
 }
 
-/** An `askedAt` in the future means that the clock was set back: the token's age is unknown. */
-const isUsable = ({ askedAt, endsAt }: HeldToken, now: number): boolean =>
-  askedAt <= now && now < endsAt
+/** A `requestedAt` in the future means that the clock was set back: the token's age is unknown. */
+const isUsable = ({ requestedAt, endsAt }: CurrentToken, now: number): boolean =>
+  requestedAt <= now && now < endsAt
 
 /** Returns the reply to a call at `now`; `after` is a token that a receiver has refused. */
-export function answerTo(life: TokenLife, after: string | undefined, now: number): Answer {
-  const { held, trouble } = life
-  const isAsking = life.askingSince !== undefined
-  const mayAsk = !isAsking && !isBackingOff(trouble, now)
-  if (held === undefined || !isUsable(held, now)) {
-    const isPaused = trouble !== undefined && !mayAsk && !isAsking
-    if (isPaused) return { kind: 'failure', error: trouble.error }
+export function answerTo(state: TokenState, after: string | undefined, now: number): Answer {
+  const { current, lastFailure } = state
+  const isRenewing = state.renewingSince !== undefined
+  const mayRequest = !isRenewing && !isBackingOff(lastFailure, now)
+  if (current === undefined || !isUsable(current, now)) {
+    const isPaused = lastFailure !== undefined && !mayRequest && !isRenewing
+    if (isPaused) return { kind: 'failure', error: lastFailure.error }
     return { kind: 'renewal', isForced: false, instead: undefined }
   }
-  const { token } = held
-  const isRenewalDue = mayAsk && now >= held.renewAt
+  const { token } = current
+  const isRenewalDue = mayRequest && now >= current.renewAt
   if (token !== after) return { kind: 'token', token, isRenewalDue }
-  if (isAsking || isRenewalDue) return { kind: 'renewal', isForced: false, instead: token }
-  const mayForce = mayAsk && !wasForcedLately(life, now)
+  if (isRenewing || isRenewalDue) return { kind: 'renewal', isForced: false, instead: token }
+  const mayForce = mayRequest && !wasForcedRecently(state, now)
   return mayForce
     ? { kind: 'renewal', isForced: true, instead: token }
     : { kind: 'token', token, isRenewalDue }
 }
 
 /** Returns the token of a finished renewal. @throws TokenSourceError if the renewal failed. */
-export function tokenOf({ held, trouble }: TokenLife): string {
-  if (held === undefined || trouble !== undefined) throw trouble?.error
-  return held.token
+export function tokenOf({ current, lastFailure }: TokenState): string {
+  if (current === undefined || lastFailure !== undefined) throw lastFailure?.error
+  return current.token
 }
 
-const wasForcedLately = ({ forcedAt }: TokenLife, now: number): boolean =>
+const wasForcedRecently = ({ forcedAt }: TokenState, now: number): boolean =>
   forcedAt !== undefined && forcedAt <= now && now - forcedAt < FORCED_INTERVAL_MS
 
-export function healthOf({ held, trouble }: TokenLife, now: number): TokenSourceHealth {
-  const age = held && {
-    ageSeconds: Math.max(0, now - held.askedAt) / 1000,
-    usableSeconds: isUsable(held, now) ? (held.endsAt - now) / 1000 : 0,
+export function healthOf({ current, lastFailure }: TokenState, now: number): TokenSourceHealth {
+  const age = current && {
+    ageSeconds: Math.max(0, now - current.requestedAt) / 1000,
+    usableSeconds: isUsable(current, now) ? (current.endsAt - now) / 1000 : 0,
   }
-  return { state: stateOf(held, now), ...age, ...healthOfTrouble(trouble, now) }
+  return { state: stateOf(current, now), ...age, ...failureHealth(lastFailure, now) }
 }
 
-export function healthOfTrouble(
-  trouble: Trouble | undefined,
+export function failureHealth(
+  lastFailure: LastFailure | undefined,
   now: number,
 ): Pick<TokenSourceHealth, 'lastError' | 'retrySeconds'> {
-  if (trouble === undefined) return {}
-  const retrySeconds = isBackingOff(trouble, now) ? (trouble.retryAt - now) / 1000 : 0
-  return { lastError: trouble.error.code, retrySeconds }
+  if (lastFailure === undefined) return {}
+  const retrySeconds = isBackingOff(lastFailure, now) ? (lastFailure.retryAt - now) / 1000 : 0
+  return { lastError: lastFailure.error.code, retrySeconds }
 }
 
-function stateOf(held: HeldToken | undefined, now: number): TokenSourceHealth['state'] {
-  if (held === undefined) return 'cold'
-  if (!isUsable(held, now)) return 'expired'
-  return now < held.renewAt ? 'fresh' : 'stale'
+function stateOf(current: CurrentToken | undefined, now: number): TokenSourceHealth['state'] {
+  if (current === undefined) return 'cold'
+  if (!isUsable(current, now)) return 'expired'
+  return now < current.renewAt ? 'fresh' : 'stale'
 }

@@ -3,7 +3,7 @@ import type { DecisionObserver } from '../../base/decision/decision-event.js'
 import { functionOf, optionsObject, parseOptions } from '../../base/options.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
 import { type AcceptedCredential, beginState, credentialBy } from '../request-state.js'
-import { enter } from './accept-request.js'
+import { acceptRequest } from './accept-request.js'
 import { type AnyChoice, type CredentialOf, parseChoices } from './choice.js'
 
 declare global {
@@ -48,10 +48,17 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
   const checked = parseChoices(choices)
   const { onDecision } = parseOptions('acceptOneOf options', schema, options)
   const observers = onDecision === undefined ? [] : [onDecision]
-  const gate = fitAnyRoute((request, response, next) =>
-    enter(checked, { gate, observers, state: beginState(request), request, response, next }),
+  const middleware = fitAnyRoute((request, response, next) =>
+    acceptRequest(checked, {
+      middleware,
+      observers,
+      state: beginState(request),
+      request,
+      response,
+      next,
+    }),
   )
   const credentialOf = (request: Request) =>
-    credentialBy(gate, request) as CredentialOf<Choices[number]>
-  return Object.assign(gate, { credentialOf })
+    credentialBy(middleware, request) as CredentialOf<Choices[number]>
+  return Object.assign(middleware, { credentialOf })
 }

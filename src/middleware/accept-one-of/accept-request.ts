@@ -6,43 +6,46 @@ import {
   isObserved,
 } from '../../base/decision/decision-event.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
-import { faultOf, wrongWiring } from '../../base/decision/service-auth-error.js'
+import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { ignoreRejection } from '../../verification/policy/denial.js'
-import { refuse, verdictOf } from '../refusals.js'
+import { refuse, resultOf } from '../refusal-table.js'
 import { requestIdOf } from '../request-id.js'
 import { type AcceptedCredential, assertBeforeKey, type RequestState } from '../request-state.js'
 import type { CheckedChoice } from './choice.js'
 import { CredentialRefused } from './credential-refused.js'
-import { type Exchange, type HandlerEnd, runHandler } from './run-handler.js'
+import { type HandlerEnd, type RequestAndResponse, runHandler } from './run-handler.js'
 
 const BY = 'acceptOneOf'
 
-/** A request on its way through one `acceptOneOf`. */
-export interface Passage extends Exchange {
-  /** The middleware itself, which the verdict belongs to. */
-  readonly gate: object
+/** A request that one `acceptOneOf` decides on. */
+export interface AcceptContext extends RequestAndResponse {
+  /** The `acceptOneOf` itself, under which the credential is stored. */
+  readonly middleware: object
   readonly observers: readonly DecisionObserver[]
   readonly state: RequestState
   readonly next: NextFunction
 }
 
 /** Decides which credential is presented, before anything is verified, and has that one verified. */
-export function enter(choices: readonly CheckedChoice[], passage: Passage): void {
-  const { state, request } = passage
+export function acceptRequest(choices: readonly CheckedChoice[], context: AcceptContext): void {
+  const { state, request } = context
   let presented: Decision<CheckedChoice>
   try {
-    forget(passage)
+    clearCredential(context)
     assertBeforeKey(state, BY)
-    presented = presentedOf(choices, request)
+    presented = findPresented(choices, request)
   } catch (error) {
-    stop(faultOf(BY, error), passage)
+    passError(toServiceAuthError(BY, error), context)
     return
   }
-  if (presented.ok) verify(presented.value, passage)
-  else turnAway(presented, passage)
+  if (presented.ok) verify(presented.value, context)
+  else refuseCredential(presented, context)
 }
 
-function presentedOf(choices: readonly CheckedChoice[], request: Request): Decision<CheckedChoice> {
+function findPresented(
+  choices: readonly CheckedChoice[],
+  request: Request,
+): Decision<CheckedChoice> {
   let presented: CheckedChoice | undefined
   let count = 0
   for (const choice of choices) {
@@ -62,103 +65,105 @@ function isPresented(choice: CheckedChoice, request: Request): boolean {
 }
 
 /** Its answer is final: no other verifier sees the request. */
-function verify(choice: CheckedChoice, passage: Passage): void {
-  runHandler(choice.verify, passage, (end) => {
-    if (end.type === 'passed') accept(choice, passage)
+function verify(choice: CheckedChoice, context: AcceptContext): void {
+  runHandler(choice.verify, context, (end) => {
+    if (end.type === 'passed') accept(choice, context)
     else if (end.type === 'failed' && end.error instanceof CredentialRefused) {
-      turnAway(end.error.denial, passage, choice.name)
-    } else if (end.type === 'thrown') stop(faultOf(BY, end.error), passage)
-    else stop(errorOf(end, `verify of ${choice.name}`), passage)
+      refuseCredential(end.error.denial, context, choice.name)
+    } else if (end.type === 'thrown') passError(toServiceAuthError(BY, end.error), context)
+    else passError(errorOf(end, `verify of ${choice.name}`), context)
   })
 }
 
-function accept(choice: CheckedChoice, passage: Passage): void {
+function accept(choice: CheckedChoice, context: AcceptContext): void {
   const { name, authorize } = choice
-  const { gate, state, request } = passage
+  const { middleware, state, request } = context
   try {
     const identity = identityOf(choice, request)
     if (identity === undefined || identity === null) {
-      turnAway(deny('identity_missing'), passage, name)
+      refuseCredential(deny('identity_missing'), context, name)
       return
     }
     const credential: AcceptedCredential = Object.freeze({ name, identity })
     state.credentials ??= new Map()
-    state.credentials.set(gate, credential)
+    state.credentials.set(middleware, credential)
     request.credential = credential
-    tell(passage, () => acceptedEvent(credential, state))
+    emit(context, () => acceptedEvent(credential, state))
   } catch (error) {
-    stop(faultOf(BY, error), passage)
+    passError(toServiceAuthError(BY, error), context)
     return
   }
-  if (authorize.length === 0) passage.next()
-  else authorizeBy(authorize, passage, name)
+  if (authorize.length === 0) context.next()
+  else authorizeBy(authorize, context, name)
 }
 
 function identityOf({ name, identity }: CheckedChoice, request: Request): unknown {
-  const found = identity(request)
-  if (typeof (found as { then?: unknown } | null | undefined)?.then !== 'function') return found
-  ignoreRejection(found)
+  const owner = identity(request)
+  if (typeof (owner as { then?: unknown } | null | undefined)?.then !== 'function') return owner
+  ignoreRejection(owner)
   throw wrongWiring(`${BY}: identity of ${name} must not be a promise`)
 }
 
 /** One handler after the other, as in a route, but only `next()` leads on. */
-function authorizeBy(handlers: readonly RequestHandler[], passage: Passage, name: string): void {
+function authorizeBy(
+  handlers: readonly RequestHandler[],
+  context: AcceptContext,
+  name: string,
+): void {
   const [handler, ...others] = handlers
   if (handler === undefined) {
-    passage.next()
+    context.next()
     return
   }
-  runHandler(handler, passage, (end) => {
-    if (end.type === 'passed') authorizeBy(others, passage, name)
-    else stop(errorOf(end, `authorize of ${name}`), passage)
+  runHandler(handler, context, (end) => {
+    if (end.type === 'passed') authorizeBy(others, context, name)
+    else passError(errorOf(end, `authorize of ${name}`), context)
   })
 }
 
 /** Passes on what a handler gave to `next`, or threw, unchanged, as Express does. */
 const errorOf = (end: Exclude<HandlerEnd, { type: 'passed' }>, handler: string): unknown =>
-  end.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${end.fault}`) : end.error
+  end.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${end.misuse}`) : end.error
 
-/** Refuses the request. */
-function turnAway(denial: Denial, passage: Passage, credential?: string): void {
-  withdraw(passage)
+function refuseCredential(denial: Denial, context: AcceptContext, credential?: string): void {
+  withdraw(context)
   try {
-    refuse(passage.response, denial.reason)
-    tell(passage, () => ({
-      ...verdictOf(denial.reason),
+    refuse(context.response, denial.reason)
+    emit(context, () => ({
+      ...resultOf(denial.reason),
       by: BY,
       ...denial.evidence,
       ...(credential !== undefined && { credential }),
     }))
   } catch (error) {
-    passage.next(faultOf(BY, error))
+    context.next(toServiceAuthError(BY, error))
   }
 }
 
-/** Reports a fault. */
-function stop(error: unknown, passage: Passage): void {
-  withdraw(passage)
-  passage.next(error)
+function passError(error: unknown, context: AcceptContext): void {
+  withdraw(context)
+  context.next(error)
 }
 
 /** Withdraws what was accepted here, even if an error handler continues the request. */
-function withdraw(passage: Passage): void {
-  passage.state.unaccepted += 1
-  forget(passage)
+function withdraw(context: AcceptContext): void {
+  context.state.unaccepted += 1
+  clearCredential(context)
 }
 
 /** Never throws, not even if `req.credential` cannot be redefined, because nothing would catch it. */
-function forget({ gate, state, request }: Passage): void {
-  if (state.credentials?.delete(gate)) Reflect.deleteProperty(request, 'credential')
+function clearCredential({ middleware, state, request }: AcceptContext): void {
+  if (state.credentials?.delete(middleware)) Reflect.deleteProperty(request, 'credential')
 }
 
 function acceptedEvent(credential: AcceptedCredential, { admission }: RequestState): DecisionEvent {
   const { name, identity } = credential
   const isService = admission !== undefined && identity === admission.identity
-  const known = isService && { caller: admission.identity.name, keyId: admission.identity.keyId }
-  return { outcome: 'accepted', by: BY, credential: name, ...known }
+  const caller = isService && { caller: admission.identity.name, keyId: admission.identity.keyId }
+  return { outcome: 'accepted', by: BY, credential: name, ...caller }
 }
 
-function tell({ observers, request }: Passage, event: () => DecisionEvent): void {
+function emit({ observers, request }: AcceptContext, event: () => DecisionEvent): void {
   if (!isObserved(observers)) return
   const requestId = requestIdOf(request)
   const id = requestId === undefined ? undefined : { requestId }

@@ -8,15 +8,15 @@ export type HandlerEnd =
   | { readonly type: 'failed'; readonly error: unknown }
   /** It has thrown, or its promise was rejected. */
   | { readonly type: 'thrown'; readonly error: unknown }
-  /** In a way that is no pass, though Express might take it for one. `fault` says what it has done. */
-  | { readonly type: 'misused'; readonly fault: string }
+  /** In a way that is no pass, though Express might take it for one. `misuse` says what it did. */
+  | { readonly type: 'misused'; readonly misuse: string }
 
-export interface Exchange {
+export interface RequestAndResponse {
   readonly request: Request
   readonly response: Response
 }
 
-interface Seen {
+interface HandlerState {
   /** The arguments of its first call of `next`. */
   first: readonly unknown[] | undefined
   calls: number
@@ -31,36 +31,36 @@ interface Seen {
  */
 export function runHandler(
   handler: RequestHandler,
-  exchange: Exchange,
-  tell: (end: HandlerEnd) => void,
+  { request, response }: RequestAndResponse,
+  onEnd: (end: HandlerEnd) => void,
 ): void {
-  const seen: Seen = { first: undefined, calls: 0, thrown: undefined }
+  const state: HandlerState = { first: undefined, calls: 0, thrown: undefined }
   let isRunning = true
-  let isTold = false
+  let hasEnded = false
 
-  function tellOnce(): void {
-    if (isTold || (seen.calls === 0 && seen.thrown === undefined)) return
-    isTold = true
-    tell(endOf(seen, exchange.response))
+  function endOnce(): void {
+    if (hasEnded || (state.calls === 0 && state.thrown === undefined)) return
+    hasEnded = true
+    onEnd(endOf(state, response))
   }
   function settle(): void {
     isRunning = false
-    tellOnce()
+    endOnce()
   }
-  function next(...noted: unknown[]): void {
-    seen.calls += 1
-    seen.first ??= noted
+  function next(...args: unknown[]): void {
+    state.calls += 1
+    state.first ??= args
     // Later than whatever the handler does in the same turn of the event loop.
-    if (!isRunning) setImmediate(tellOnce)
+    if (!isRunning) setImmediate(endOnce)
   }
   function fail(error: unknown): void {
-    seen.thrown ??= { error }
+    state.thrown ??= { error }
     settle()
   }
 
   let returned: unknown
   try {
-    returned = handler(exchange.request, exchange.response, next)
+    returned = handler(request, response, next)
   } catch (error) {
     fail(error)
     return
@@ -70,7 +70,7 @@ export function runHandler(
 }
 
 function endOf(
-  { first = [], calls, thrown }: Seen,
+  { first = [], calls, thrown }: HandlerState,
   { headersSent, writableEnded }: Response,
 ): HandlerEnd {
   if (thrown !== undefined) {
@@ -92,4 +92,4 @@ function endOf(
 const isError = (value: unknown): boolean =>
   Boolean(value) && value !== 'route' && value !== 'router'
 
-const misused = (fault: string): HandlerEnd => ({ type: 'misused', fault })
+const misused = (misuse: string): HandlerEnd => ({ type: 'misused', misuse })

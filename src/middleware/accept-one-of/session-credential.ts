@@ -16,7 +16,7 @@ import {
   denylistOption,
 } from '../../verification/policy/denylist-option.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
-import { wake } from '../live-denylists.js'
+import { startPolling } from '../live-denylists.js'
 import type { NoPromise } from './choice.js'
 import { CredentialRefused } from './credential-refused.js'
 
@@ -88,7 +88,7 @@ export function sessionCredential<Session extends NoPromise = FrontendSession>(
   const settings = parseOptions('sessionCredential options', schema, options)
   const { cookie, identity = sessionOf } = settings
   const denylists = withIssuer(settings)
-  for (const denylist of denylists.liveDenylists) wake(denylist, denylists.issuer)
+  for (const denylist of denylists.liveDenylists) startPolling(denylist, denylists.issuer)
   return {
     presented: (request) => findSession(request, cookie).type !== 'absent',
     verify: fitAnyRoute((request, response, next) => {
@@ -116,12 +116,12 @@ function objectionTo(
   cookie: string,
   denylists: IssuersDenylists,
 ): Denial | undefined {
-  const found = findSession(request, cookie)
-  if (found.type === 'refused') return deny(found.reason)
-  if (found.type === 'absent') return deny('session_token_malformed')
+  const session = findSession(request, cookie)
+  if (session.type === 'refused') return deny(session.reason)
+  if (session.type === 'absent') return deny('session_token_malformed')
   const isAnyKeyDenied = denylists.denied.keys.size > 0 || denylists.liveDenylists.length > 0
   if (!isAnyKeyDenied) return undefined
-  const { kid } = found.header
+  const { kid } = session.header
   // Without it, a denied key could not be recognised.
   if (typeof kid !== 'string') return deny('session_token_malformed')
   return keyDenialNow(kid, denylists)

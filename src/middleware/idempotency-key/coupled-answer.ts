@@ -1,7 +1,7 @@
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { BufferedAnswer } from '../../idempotency/coupled/coupled-run.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
-import { refuse } from '../refusals.js'
+import { refuse } from '../refusal-table.js'
 import type { Emit, IdempotentExchange } from './idempotent-exchange.js'
 
 /** A run that has ended. */

@@ -1,7 +1,7 @@
-import { faultOf, wrongWiring } from '../../base/decision/service-auth-error.js'
+import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { type BufferedAnswer, bufferAnswer } from '../../idempotency/coupled/coupled-run.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
-import { refuse } from '../refusals.js'
+import { refuse } from '../refusal-table.js'
 import { answerRun, quietly } from './coupled-answer.js'
 import type { CoupledSettings } from './idempotency-options.js'
 import {
@@ -178,6 +178,6 @@ function passGate(
     replay(exchange, result)
   } catch (fault) {
     // Something else (a timeout, say) has answered meanwhile.
-    next(faultOf('requireIdempotencyKey', fault))
+    next(toServiceAuthError('requireIdempotencyKey', fault))
   }
 }

@@ -6,7 +6,7 @@ import {
   decodeResult,
   type StoredResult,
 } from '../../idempotency/buffered-response/stored-result.js'
-import { refuse } from '../refusals.js'
+import { refuse } from '../refusal-table.js'
 import type { AdmittedState } from '../request-state.js'
 
 /** Publishes the events of a request. */

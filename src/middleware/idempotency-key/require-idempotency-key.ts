@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express'
 import { announceIdempotency } from '../../base/decision/idempotency-event.js'
-import { faultOf, wrongWiring } from '../../base/decision/service-auth-error.js'
+import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
 import { type KeyHeader, readKey } from '../../base/idempotency-key.js'
 import { headerValues } from '../../base/raw-headers.js'
@@ -48,7 +48,7 @@ declare global {
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
   return fitAnyRoute((request, response, next) => {
-    const fail = (error: unknown): void => next(faultOf(MIDDLEWARE, error))
+    const fail = (error: unknown): void => next(toServiceAuthError(MIDDLEWARE, error))
     try {
       handleRequest({ request, response, next }, settings)?.catch(fail)
     } catch (error) {

@@ -13,7 +13,7 @@ import {
   type Run,
 } from '../../idempotency/leased/idempotency-store.js'
 import { startLease } from '../../idempotency/leased/lease.js'
-import { refuse } from '../refusals.js'
+import { refuse } from '../refusal-table.js'
 import type { LeasedSettings } from './idempotency-options.js'
 import {
   type IdempotentExchange,

@@ -1,6 +1,6 @@
 import { growingDelayMs } from '../../base/back-off.js'
 import { pause } from '../../base/pause.js'
-import { askCore, type Core, type CoreAnswer } from '../../client/core/call-core.js'
+import { type Core, type CoreAnswer, callCore } from '../../client/core/call-core.js'
 import { CoreFailure, type CoreFailureCode } from '../../client/core/core-failure.js'
 import { CoreError, type CoreErrorCode } from './core-error.js'
 import { plainRefusalIn, saysInMemory, saysNotFound } from './core-messages.js'
@@ -69,7 +69,7 @@ async function attempt<T>(
     signal,
   }
   try {
-    const answer = await askCore(core, request)
+    const answer = await callCore(core, request)
     return acceptedOf(answer, operation) ?? faultOfAnswer(answer, asked)
   } catch (error) {
     if (error instanceof CoreFailure) return faultOfFailure(error, asked)

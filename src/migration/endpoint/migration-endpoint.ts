@@ -1,6 +1,6 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
-import { faultOf } from '../../base/decision/service-auth-error.js'
+import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { requestIdOf } from '../../middleware/request-id.js'
 import { announceMigrationDecision, type MigrationDecision } from './decision.js'
 import {
@@ -48,7 +48,7 @@ async function serve(
     answer(response, verdict)
     announceMigrationDecision(settings.onDecision, () => decisionOf(verdict, course, request))
   } catch (error) {
-    next(faultOf('migrationEndpoint', error))
+    next(toServiceAuthError('migrationEndpoint', error))
   }
 }
 

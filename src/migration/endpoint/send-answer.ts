@@ -1,7 +1,7 @@
 import type { Response } from 'express'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
-import { sendRefusal } from '../../middleware/refusals.js'
+import { sendRefusal } from '../../middleware/refusal-table.js'
 import { REFUSALS } from './endpoint-refusals.js'
 import type { Verdict } from './endpoint-result.js'
 

@@ -18,7 +18,7 @@ export interface Line {
 }
 
 /** `undefined` if the event is not logged. */
-export type Told = Line | undefined
+export type LogLine = Line | undefined
 
 export function lineOfDecision(event: DecisionEvent): Line {
   const { by, caller } = event
@@ -73,7 +73,7 @@ export function lineOfIdempotency(event: IdempotencyEvent): Line {
   }
 }
 
-export function lineOfKeySet(event: KeySetEvent): Told {
+export function lineOfKeySet(event: KeySetEvent): LogLine {
   const line = (level: Level, message: string): Line => {
     return { level, message, reason: `key_set_${event.type}`, jwksUri: event.jwksUri }
   }
@@ -118,13 +118,13 @@ export function lineOfDenylist(event: DenylistEvent): Line {
 }
 
 /** Logs failed renewals only: other failed calls show in the events of their requests. */
-export function lineOfStore({ operation, ok }: StoreEvent): Told {
+export function lineOfStore({ operation, ok }: StoreEvent): LogLine {
   if (ok || operation !== 'renew') return undefined
   const message = 'The lease of a write could not be renewed.'
   return { level: 'error', message, reason: 'renew_failed' }
 }
 
-export function lineOfPostgres({ type }: PostgresEvent): Told {
+export function lineOfPostgres({ type }: PostgresEvent): LogLine {
   if (type === 'swept') return undefined
   return { level: 'error', message: 'Expired rows could not be deleted.', reason: type }
 }

@@ -7,17 +7,17 @@ import { listenTo } from '../../base/decision/listen.js'
 import type { PostgresEvent } from '../../base/decision/postgres-event.js'
 import type { StoreEvent } from '../../base/decision/store-call.js'
 import { flag, integerBetween, optionsObject, parseOptions } from '../../base/options.js'
-import { limitBursts } from './bursts.js'
 import {
   type Level,
+  type LogLine,
   lineOfDecision,
   lineOfDenylist,
   lineOfIdempotency,
   lineOfKeySet,
   lineOfPostgres,
   lineOfStore,
-  type Told,
 } from './line.js'
+import { rateLimit } from './rate-limit.js'
 
 /** The logger that `logDecisions` writes to: pino, `console`, or any object with these functions. */
 export interface Logger {
@@ -83,17 +83,17 @@ export function logDecisions(logger: Logger, options: LogOptions = {}): () => vo
     }
   }
 
-  const bursts = limitBursts({
+  const limiter = rateLimit({
     burst,
     everyMs: everySeconds * 1000,
-    report(level, leftOut) {
-      const { lines, reason } = leftOut
-      write(level, leftOut, `Left out ${lines} more in ${everySeconds} s: ${reason}.`)
+    report(level, suppressed) {
+      const { lines, reason } = suppressed
+      write(level, suppressed, `Left out ${lines} more in ${everySeconds} s: ${reason}.`)
     },
   })
 
-  function log(event: object, line: Told): void {
-    if (line !== undefined && bursts.admit(line)) write(line.level, event, line.message)
+  function log(event: object, line: LogLine): void {
+    if (line !== undefined && limiter.admit(line)) write(line.level, event, line.message)
   }
 
   const listening = [
@@ -111,6 +111,6 @@ export function logDecisions(logger: Logger, options: LogOptions = {}): () => vo
   ]
   return () => {
     for (const stop of listening) stop()
-    bursts.flush()
+    limiter.flush()
   }
 }

@@ -23,16 +23,16 @@ export function observeHealth(
   const gauges = createGauges(meter)
   const observables = Object.values(gauges)
   const observe: BatchObservableCallback = (result) => {
-    const readings = createReadings()
+    const values = createGaugeValues()
     for (const auth of serviceAuths) {
       try {
-        read(auth, readings)
+        addValues(auth, values)
       } catch {
         // Still report the others.
       }
     }
     for (const name of GAUGES) {
-      for (const { value, attributes } of readings[name].values()) {
+      for (const { value, attributes } of values[name].values()) {
         result.observe(gauges[name], value, attributes)
       }
     }
@@ -66,15 +66,15 @@ function createGauges(meter: Meter): Record<Gauge, Observable> {
   }
 }
 
-interface Reading {
+interface GaugeValue {
   readonly value: number
   readonly attributes: Attributes
 }
 
 /** One value per series, although several policies may have the same attributes. */
-type Readings = Record<Gauge, Map<unknown, Reading>>
+type GaugeValues = Record<Gauge, Map<unknown, GaugeValue>>
 
-const createReadings = (): Readings => ({
+const createGaugeValues = (): GaugeValues => ({
   keySetAge: new Map(),
   keySetKeys: new Map(),
   denylistAge: new Map(),
@@ -87,21 +87,22 @@ type Merge = (earlier: number, value: number) => number
 const sum: Merge = (earlier, value) => earlier + value
 
 /** Adds the state of one policy. The worse of two values of a series is reported; requests are added. */
-function read(auth: ObservedServiceAuth, readings: Readings): void {
+function addValues(auth: ObservedServiceAuth, values: GaugeValues): void {
   const { keySet, denylists, tokenCache } = auth.health()
-  const add = (gauge: Gauge, merge: Merge, { value, attributes }: Reading): void => {
+  const add = (gauge: Gauge, merge: Merge, { value, attributes }: GaugeValue): void => {
     const series = Object.values(attributes)[0]
-    const earlier = readings[gauge].get(series)?.value
+    const earlier = values[gauge].get(series)?.value
     const merged = earlier === undefined ? value : merge(earlier, value)
-    readings[gauge].set(series, { value: merged, attributes })
+    values[gauge].set(series, { value: merged, attributes })
   }
   const address = addressOf(auth)
-  const ofKeySet: Attributes = address === undefined ? {} : { [ATTRIBUTE.keySetUrl]: address }
+  const keySetAttributes: Attributes =
+    address === undefined ? {} : { [ATTRIBUTE.keySetUrl]: address }
   const { ageSeconds, keys } = keySet
   if (ageSeconds !== undefined) {
-    add('keySetAge', Math.max, { value: ageSeconds, attributes: ofKeySet })
+    add('keySetAge', Math.max, { value: ageSeconds, attributes: keySetAttributes })
   }
-  add('keySetKeys', Math.min, { value: keys.length, attributes: ofKeySet })
+  add('keySetKeys', Math.min, { value: keys.length, attributes: keySetAttributes })
   for (const [index, { ageSeconds: age, entries }] of (denylists ?? []).entries()) {
     const attributes = { [ATTRIBUTE.denylistIndex]: index }
     if (age !== undefined) add('denylistAge', Math.max, { value: age, attributes })

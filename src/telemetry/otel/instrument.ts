@@ -59,7 +59,7 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
   const stops = [
     ...(serviceAuths.length === 0 ? [] : [observeHealth(meter, serviceAuths)]),
     ...listen(),
-    ...(spans ? noteOnSpans() : []),
+    ...(spans ? setSpanAttributes() : []),
   ]
   return Object.freeze({
     stop() {
@@ -69,10 +69,10 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
 }
 
 /** Sets the last decision as attributes of the active span, which is the request's. */
-function noteOnSpans(): StopListening[] {
+function setSpanAttributes(): StopListening[] {
   return [
     listenTo<DecisionEvent>('decision', (event) =>
-      note(() => ({
+      setAttributes(() => ({
         [ATTRIBUTE.guard]: event.by,
         [ATTRIBUTE.outcome]: event.outcome,
         ...(event.credential !== undefined && { [ATTRIBUTE.credential]: event.credential }),
@@ -82,7 +82,7 @@ function noteOnSpans(): StopListening[] {
       })),
     ),
     listenTo<IdempotencyEvent>('idempotency', (event) =>
-      note(() => ({
+      setAttributes(() => ({
         [ATTRIBUTE.guard]: event.by,
         [ATTRIBUTE.outcome]: event.outcome,
         [ATTRIBUTE.reason]: event.reason,
@@ -95,7 +95,7 @@ function noteOnSpans(): StopListening[] {
 }
 
 /** Skips a span that has ended or is not sampled. */
-function note(attributes: () => Attributes): void {
+function setAttributes(attributes: () => Attributes): void {
   const span = trace.getActiveSpan()
   if (span?.isRecording()) span.setAttributes(attributes())
 }

@@ -4,7 +4,7 @@ import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import { ATTRIBUTE } from './names.js'
 
 /** Refusals whose caller may be unknown to the policy: a denylist may name any caller. */
-const OF_ANY_CALLER: readonly string[] = ['caller_not_approved', 'caller_denied']
+const UNVERIFIED_CALLER_REASONS: readonly string[] = ['caller_not_approved', 'caller_denied']
 
 /**
  * Returns only callers that the policy names. Any other `sub` is chosen by the caller, and each would
@@ -12,6 +12,6 @@ const OF_ANY_CALLER: readonly string[] = ['caller_not_approved', 'caller_denied'
  */
 export function peerOf(event: DecisionEvent | IdempotencyEvent): Attributes {
   const { caller } = event
-  const isNamed = event.outcome === 'accepted' || !OF_ANY_CALLER.includes(event.reason)
+  const isNamed = event.outcome === 'accepted' || !UNVERIFIED_CALLER_REASONS.includes(event.reason)
   return caller !== undefined && isNamed ? { [ATTRIBUTE.peer]: caller } : {}
 }

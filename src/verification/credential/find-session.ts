@@ -3,7 +3,7 @@ import { type CookieCarrier, readSessionCookie } from './session-cookie.js'
 import { readSessionHeader, type SessionHeader } from './session-header.js'
 
 /** The session credential of a request, as far as it can be recognised before a signature is verified. */
-export type SessionCredentialFound =
+export type PresentedSession =
   | { readonly type: 'absent' }
   | {
       readonly type: 'refused'
@@ -11,9 +11,9 @@ export type SessionCredentialFound =
     }
   | { readonly type: 'token'; readonly header: SessionHeader }
 
-const ABSENT: SessionCredentialFound = { type: 'absent' }
-const SEVERAL: SessionCredentialFound = { type: 'refused', reason: 'credentials_ambiguous' }
-const MALFORMED: SessionCredentialFound = { type: 'refused', reason: 'session_token_malformed' }
+const ABSENT: PresentedSession = { type: 'absent' }
+const SEVERAL: PresentedSession = { type: 'refused', reason: 'credentials_ambiguous' }
+const MALFORMED: PresentedSession = { type: 'refused', reason: 'session_token_malformed' }
 
 /**
  * A session travels as a bearer token or in a cookie. A cookie counts as presented whatever it holds: a
@@ -21,7 +21,7 @@ const MALFORMED: SessionCredentialFound = { type: 'refused', reason: 'session_to
  *
  * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values.
  */
-export function findSession(request: CookieCarrier, cookieName: string): SessionCredentialFound {
+export function findSession(request: CookieCarrier, cookieName: string): PresentedSession {
   const authorization = readAuthorization(request)
   const cookie = readSessionCookie(request, cookieName)
   if (cookie.type === 'absent')
@@ -31,7 +31,7 @@ export function findSession(request: CookieCarrier, cookieName: string): Session
   return header === undefined ? MALFORMED : tokenOf({ header })
 }
 
-const tokenOf = ({ header }: { header: SessionHeader }): SessionCredentialFound => ({
+const tokenOf = ({ header }: { header: SessionHeader }): PresentedSession => ({
   type: 'token',
   header,
 })

@@ -22,12 +22,12 @@ const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
  * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values of it.
  */
 export function readSessionCookie(request: CookieCarrier, name: string): SessionCookie {
-  const found = cookiesSent(name, request)
+  const cookies = cookiesSent(name, request)
   const parsed = request.cookies as Readonly<Record<string, unknown>> | null | undefined
-  const cookie = found[0]
+  const cookie = cookies[0]
   if (cookie === undefined) return parsed?.[name] === undefined ? ABSENT : AMBIGUOUS
   const { spelling, value } = cookie
-  if (found.length > 1 || spelling !== name || value === undefined) return AMBIGUOUS
+  if (cookies.length > 1 || spelling !== name || value === undefined) return AMBIGUOUS
   if (parsed && parsed[name] !== value) return AMBIGUOUS
   return { type: 'single', value }
 }
@@ -44,9 +44,9 @@ const NONE: readonly Cookie[] = []
 function cookiesSent(name: string, request: CookieCarrier): readonly Cookie[] {
   const sent = headerValues(request, 'cookie')
   if (sent.length === 0) return NONE
-  const found = sent.flatMap((header) => cookiesNamed(name, header))
-  assertSameInHeaders(found, name, request)
-  return found
+  const cookies = sent.flatMap((header) => cookiesNamed(name, header))
+  assertSameInHeaders(cookies, name, request)
+  return cookies
 }
 
 /** All that anybody may take for a cookie of this name. */
@@ -81,16 +81,17 @@ function decodeName(spelling: string): string {
 }
 
 function assertSameInHeaders(
-  found: readonly Cookie[],
+  cookies: readonly Cookie[],
   name: string,
   { headers }: CookieCarrier,
 ): void {
   const text = headers['cookie']
-  const held = typeof text === 'string' ? cookiesNamed(name, text) : []
+  const headerCookies = typeof text === 'string' ? cookiesNamed(name, text) : []
   const isSame =
-    held.length === found.length &&
-    held.every(
-      ({ spelling, value }, at) => spelling === found[at]?.spelling && value === found[at]?.value,
+    headerCookies.length === cookies.length &&
+    headerCookies.every(
+      ({ spelling, value }, at) =>
+        spelling === cookies[at]?.spelling && value === cookies[at]?.value,
     )
   if (isSame) return
   throw wrongWiring(

@@ -23,7 +23,7 @@ export class FetchFailure extends Error {
 }
 
 /** The reason of a failed fetch, for messages: `network, ECONNREFUSED`. */
-export function reasonInWords({ code, systemCode, isNotFound = false }: FailedFetch): string {
+export function formatFailure({ code, systemCode, isNotFound = false }: FailedFetch): string {
   if (isNotFound) return `${code} 404: ${KEY_SET_PATHS}`
   return systemCode === undefined ? code : `${code}, ${systemCode}`
 }
@@ -40,7 +40,7 @@ export interface Validators {
   readonly lastModified?: string
 }
 
-export interface ExchangeRequest {
+export interface KeySetRequest {
   readonly jwksUri: string
   readonly fetch: typeof globalThis.fetch
   readonly timeoutMs: number
@@ -50,7 +50,7 @@ export interface ExchangeRequest {
   readonly signal: AbortSignal
 }
 
-export type ExchangeResult =
+export type KeySetResponse =
   | {
       readonly kind: 'modified'
       readonly document: unknown
@@ -67,7 +67,7 @@ const MAX_BODY_BYTES = 64 * 1024
  *
  * @throws FetchFailure
  */
-export async function exchange(request: ExchangeRequest): Promise<ExchangeResult> {
+export async function fetchKeySet(request: KeySetRequest): Promise<KeySetResponse> {
   const limit = {
     timeoutMs: request.timeoutMs,
     timeoutError: () => new FetchFailure('timeout'),
@@ -75,14 +75,14 @@ export async function exchange(request: ExchangeRequest): Promise<ExchangeResult
     abortWhenSettled: true,
   }
   try {
-    return await withDeadline(limit, ({ signal }) => converse(request, signal))
+    return await withDeadline(limit, ({ signal }) => send(request, signal))
   } catch (error) {
     if (error instanceof FetchFailure) throw error
     throw new FetchFailure('network', { cause: error })
   }
 }
 
-async function converse(request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeResult> {
+async function send(request: KeySetRequest, signal: AbortSignal): Promise<KeySetResponse> {
   const { clock, validators = {} } = request
   const startedAt = readClock(clock)
   const headers = new Headers({ accept: 'application/jwk-set+json, application/json' })
@@ -104,8 +104,8 @@ async function converse(request: ExchangeRequest, signal: AbortSignal): Promise<
   const body = await readBody(response, MAX_BODY_BYTES)
   if (body === undefined) throw new FetchFailure('too_large')
   const document = parseDocument(body)
-  const given = validatorsOf(response.headers)
-  return { kind: 'modified', document, validators: given, freshness: freshness() }
+  const freshValidators = validatorsOf(response.headers)
+  return { kind: 'modified', document, validators: freshValidators, freshness: freshness() }
 }
 
 /**

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { announceKeySet } from '../../base/decision/key-set-event.js'
-import { exchange, FetchFailure, type Validators } from './fetch-key-set.js'
+import { FetchFailure, fetchKeySet, type Validators } from './fetch-key-set.js'
 import type { VerificationKey } from './key-set.js'
 import type { FetchResult } from './key-set-state.js'
-import { type SkippedKey, screenKeySet } from './usable-keys.js'
+import { readKeySet, type SkippedKey } from './usable-keys.js'
 
 export interface FetcherOptions {
   readonly jwksUri: string
@@ -15,7 +15,7 @@ export interface FetcherOptions {
 type Keys = ReadonlyMap<string, VerificationKey>
 
 /** The state of the current set that a fetch needs. */
-interface Held {
+interface CurrentSet {
   readonly keys: Keys
   readonly validators: Validators | undefined
   readonly maxAgeSeconds: number | undefined
@@ -23,75 +23,75 @@ interface Held {
 
 export interface Fetcher {
   /**
-   * Fetches and screens the set; a failed attempt is repeated once.
+   * Fetches the set and reads its usable keys; a failed attempt is repeated once.
    *
    * @throws FetchFailure
    */
-  fetch(held: Held | undefined): Promise<FetchResult>
+  fetch(current: CurrentSet | undefined): Promise<FetchResult>
   /**
    * Returns the usable keys of a document.
    *
    * @throws FetchFailure when there are none.
    */
-  screen(document: unknown, held?: Keys): Keys
-  /** Aborts the fetch under way. */
+  readKeys(document: unknown, current?: Keys): Keys
+  /** Aborts the fetch in progress. */
   close(): void
 }
 
 /** The wait between the two attempts: random, so that receivers that failed together spread out. */
-const RETRY_DELAY_MS = { least: 50, jitter: 100 }
+const RETRY_DELAY_MS = { min: 50, jitter: 100 }
 
 export function createFetcher(options: FetcherOptions): Fetcher {
-  const closing = new AbortController()
-  const { signal } = closing
+  const closed = new AbortController()
+  const { signal } = closed
   const reportSkipped = createSkipReport(options.jwksUri)
 
-  function screen(document: unknown, held?: Keys): Keys {
-    const { keys, skipped } = screenKeySet(document, held)
+  function readKeys(document: unknown, current?: Keys): Keys {
+    const { keys, skipped } = readKeySet(document, current)
     reportSkipped(skipped)
     if (keys.size === 0) throw new FetchFailure('no_usable_key')
     return keys
   }
 
-  async function attempt(held: Held | undefined): Promise<FetchResult> {
-    const request = { ...options, signal, validators: held?.validators }
-    const result = await exchange({ ...request, earlierMaxAgeSeconds: held?.maxAgeSeconds })
+  async function attempt(current: CurrentSet | undefined): Promise<FetchResult> {
+    const request = { ...options, signal, validators: current?.validators }
+    const result = await fetchKeySet({ ...request, earlierMaxAgeSeconds: current?.maxAgeSeconds })
     const { kind, freshness } = result
     if (kind === 'not_modified') return { type: 'not_modified', ...freshness }
-    const keys = screen(result.document, held?.keys)
+    const keys = readKeys(result.document, current?.keys)
     return { type: 'fetched', keys, ...freshness, validators: result.validators }
   }
 
   return {
-    screen,
-    async fetch(held) {
+    readKeys,
+    async fetch(current) {
       try {
-        return await attempt(held)
+        return await attempt(current)
       } catch (error) {
         if (signal.aborted) throw error
-        const delayMs = RETRY_DELAY_MS.least + Math.random() * RETRY_DELAY_MS.jitter
+        const delayMs = RETRY_DELAY_MS.min + Math.random() * RETRY_DELAY_MS.jitter
         // This short wait, unlike all longer ones, keeps the process alive: a program that awaits only
         // `ready()` would otherwise end before it learns of the failure.
         await sleep(delayMs, undefined, { signal }).catch(() => {
           throw new FetchFailure('closed')
         })
-        return await attempt(held)
+        return await attempt(current)
       }
     },
     close() {
-      closing.abort(new FetchFailure('closed'))
+      closed.abort(new FetchFailure('closed'))
     },
   }
 }
 
 /** Reports a skipped key once, and again only after it was usable or absent in between. */
 function createSkipReport(jwksUri: string): (skipped: readonly SkippedKey[]) => void {
-  let told = new Set<string>()
+  let reported = new Set<string>()
   return (skipped) => {
     const now = new Map(skipped.map((key) => [`${key.reason} ${key.keyId ?? ''}`, key]))
     for (const [name, key] of now) {
-      if (!told.has(name)) announceKeySet(jwksUri, { type: 'key_skipped', ...key })
+      if (!reported.has(name)) announceKeySet(jwksUri, { type: 'key_skipped', ...key })
     }
-    told = new Set(now.keys())
+    reported = new Set(now.keys())
   }
 }

@@ -1,4 +1,4 @@
-import { isBackingOff, isRefreshDue, type Life } from './key-set-state.js'
+import { isBackingOff, isRefreshDue, type KeySetState } from './key-set-state.js'
 
 /** The fetches of a key set, numbered in the order in which they started; 0 is none. */
 export interface FetchNumbers {
@@ -9,7 +9,7 @@ export interface FetchNumbers {
 
 /** The state that a search for a key id depends on. */
 export interface SearchState {
-  readonly life: Life
+  readonly keySet: KeySetState
   /** Milliseconds of the key set's clock. */
   readonly now: number
   readonly fetches: FetchNumbers
@@ -28,10 +28,10 @@ export type SearchStep = 'absent' | 'unavailable' | 'fetch' | 'fetch_within_budg
 
 /** A fetch answers a search only if it started after the search, so after `startedBefore`. */
 export function nextSearchStep(state: SearchState, startedBefore: number): SearchStep {
-  const { life, now, fetches, isClosed } = state
-  const isHeld = life.held !== undefined
-  if (isHeld && (isClosed || fetches.lastSuccessful > startedBefore)) return 'absent'
-  const hasFailed = fetches.lastFailed > startedBefore || isBackingOff(life, now)
+  const { keySet, now, fetches, isClosed } = state
+  const hasSet = keySet.current !== undefined
+  if (hasSet && (isClosed || fetches.lastSuccessful > startedBefore)) return 'absent'
+  const hasFailed = fetches.lastFailed > startedBefore || isBackingOff(keySet, now)
   if (isClosed || hasFailed) return 'unavailable'
-  return isHeld && !isRefreshDue(life, now) ? 'fetch_within_budget' : 'fetch'
+  return hasSet && !isRefreshDue(keySet, now) ? 'fetch_within_budget' : 'fetch'
 }

@@ -17,7 +17,7 @@ export interface Lifespan {
  * A set that may be used until `freshUntil`, and until `expiresAt` while it cannot be fetched. Times are
  * milliseconds of the key set's clock.
  */
-interface HeldSet {
+interface CurrentSet {
   readonly keys: ReadonlyMap<string, VerificationKey>
   readonly fetchedAt: number
   readonly refreshAt: number
@@ -28,18 +28,18 @@ interface HeldSet {
 }
 
 /** The failures since the last success, and why the last fetch failed. */
-interface Trouble extends BackOff {
+interface LastFailure extends BackOff {
   readonly code: FetchFailureCode
   readonly systemCode?: string | undefined
   readonly isNotFound?: boolean
 }
 
 /** The state of a key set, as an immutable value. */
-export interface Life {
-  readonly held: HeldSet | undefined
+export interface KeySetState {
+  readonly current: CurrentSet | undefined
   /** The times of the last set, once it has expired. */
   readonly expiredSince: { readonly fetchedAt: number; readonly expiresAt: number } | undefined
-  readonly trouble: Trouble | undefined
+  readonly lastFailure: LastFailure | undefined
 }
 
 /** The result of a successful fetch; `leftSeconds` as in `Freshness`. */
@@ -58,9 +58,9 @@ export type FetchResult =
     }
 
 /** An event of a key set. `jitter` is a random number from 0 to 1. */
-export type LifeEvent = { readonly at: number } & (
+export type StateEvent = { readonly at: number } & (
   | FetchResult
-  | ({ readonly type: 'failed'; readonly jitter: number } & Omit<Trouble, keyof BackOff>)
+  | ({ readonly type: 'failed'; readonly jitter: number } & Omit<LastFailure, keyof BackOff>)
   | { readonly type: 'time_passed' }
 )
 
@@ -68,18 +68,22 @@ export type LifeEvent = { readonly at: number } & (
 const REFRESH_FLOOR_SECONDS = 5
 const MIN_MAX_STALE_SECONDS = 10
 
-export const COLD: Life = { held: undefined, expiredSince: undefined, trouble: undefined }
+export const COLD: KeySetState = {
+  current: undefined,
+  expiredSince: undefined,
+  lastFailure: undefined,
+}
 
 /** The state with an `initial` set: a refresh is due immediately. */
-export function suppliedLife(
+export function initialState(
   keys: ReadonlyMap<string, VerificationKey>,
   at: number,
   span: Lifespan,
-): Life {
+): KeySetState {
   const expiresAt = at + span.maxStaleSeconds * 1000
   const unknown = { maxAgeSeconds: undefined, validators: undefined }
   const times = { fetchedAt: at, refreshAt: at, freshUntil: expiresAt, expiresAt }
-  return { ...COLD, held: { keys, ...times, ...unknown } }
+  return { ...COLD, current: { keys, ...times, ...unknown } }
 }
 
 /** Two attempts, and what lies between them. */
@@ -96,33 +100,35 @@ export const lifespanOf = ({
 })
 
 /** The state of a key set after an event. */
-export function advance(life: Life, event: LifeEvent, span: Lifespan): Life {
+export function advance(state: KeySetState, event: StateEvent, span: Lifespan): KeySetState {
   switch (event.type) {
     case 'fetched':
-      return { ...COLD, held: hold(event, span) }
+      return { ...COLD, current: currentSetOf(event, span) }
     case 'not_modified': {
       // A 304 that arrives after the set has expired confirms nothing.
-      const now = advance(life, { type: 'time_passed', at: event.at }, span)
-      return now.held === undefined ? now : { ...COLD, held: hold({ ...now.held, ...event }, span) }
+      const now = advance(state, { type: 'time_passed', at: event.at }, span)
+      return now.current === undefined
+        ? now
+        : { ...COLD, current: currentSetOf({ ...now.current, ...event }, span) }
     }
     case 'failed': {
-      const now = advance(life, { type: 'time_passed', at: event.at }, span)
+      const now = advance(state, { type: 'time_passed', at: event.at }, span)
       const { code, systemCode, isNotFound = false } = event
       const failure = { code, systemCode, isNotFound }
-      return { ...now, trouble: { ...afterFailure(now.trouble, event), ...failure } }
+      return { ...now, lastFailure: { ...afterFailure(now.lastFailure, event), ...failure } }
     }
     case 'time_passed': {
-      const { held } = life
-      if (held === undefined || event.at < held.expiresAt) return life
-      const { fetchedAt, expiresAt } = held
-      return { ...life, held: undefined, expiredSince: { fetchedAt, expiresAt } }
+      const { current } = state
+      if (current === undefined || event.at < current.expiresAt) return state
+      const { fetchedAt, expiresAt } = current
+      return { ...state, current: undefined, expiredSince: { fetchedAt, expiresAt } }
     }
   }
 }
 
 type Fetched = { readonly at: number } & Omit<Extract<FetchResult, { type: 'fetched' }>, 'type'>
 
-function hold(fetched: Fetched, span: Lifespan): HeldSet {
+function currentSetOf(fetched: Fetched, span: Lifespan): CurrentSet {
   const { at, keys, leftSeconds, maxAgeSeconds, validators } = fetched
   const usableSeconds = Math.min(leftSeconds ?? span.maxStaleSeconds, span.maxStaleSeconds)
   // The second half of its life is left for refreshes that have to be repeated.
@@ -139,53 +145,65 @@ function hold(fetched: Fetched, span: Lifespan): HeldSet {
 }
 
 /** The state without a set that must not be used now, since nobody knows that it cannot be fetched. */
-export function usableLife(life: Life, now: number, span: Lifespan): Life {
-  const { held } = life
-  if (held === undefined || now < held.freshUntil || isUnreachable(life, now, span)) return life
-  const { fetchedAt, freshUntil } = held
-  return { ...life, held: undefined, expiredSince: { fetchedAt, expiresAt: freshUntil } }
+export function usableState(state: KeySetState, now: number, span: Lifespan): KeySetState {
+  const { current } = state
+  if (current === undefined || now < current.freshUntil || isUnreachable(state, now, span))
+    return state
+  const { fetchedAt, freshUntil } = current
+  return { ...state, current: undefined, expiredSince: { fetchedAt, expiresAt: freshUntil } }
 }
 
 /**
  * Whether the last fetch failed, and so lately that the next one need not have ended: after a process has
  * been asleep, say, its last failure says nothing of now.
  */
-const isUnreachable = ({ trouble }: Life, now: number, { fetchSeconds }: Lifespan): boolean =>
-  trouble !== undefined && trouble.code !== 'closed' && now < trouble.retryAt + fetchSeconds * 1000
+const isUnreachable = (
+  { lastFailure }: KeySetState,
+  now: number,
+  { fetchSeconds }: Lifespan,
+): boolean =>
+  lastFailure !== undefined &&
+  lastFailure.code !== 'closed' &&
+  now < lastFailure.retryAt + fetchSeconds * 1000
 
-export const isBackingOff = ({ trouble }: Life, now: number): boolean => isWaiting(trouble, now)
+export const isBackingOff = ({ lastFailure }: KeySetState, now: number): boolean =>
+  isWaiting(lastFailure, now)
 
 /** When the next background fetch may start; `undefined` before the first. */
-export const nextFetchAt = ({ held, expiredSince, trouble }: Life): number | undefined =>
-  trouble?.retryAt ?? held?.refreshAt ?? expiredSince?.expiresAt
+export const nextFetchAt = ({
+  current,
+  expiredSince,
+  lastFailure,
+}: KeySetState): number | undefined =>
+  lastFailure?.retryAt ?? current?.refreshAt ?? expiredSince?.expiresAt
 
-export function isRefreshDue(life: Life, now: number): boolean {
-  if (isBackingOff(life, now)) return false
-  if (life.trouble !== undefined || life.expiredSince !== undefined) return true
-  return life.held !== undefined && isStale(life.held, now)
+export function isRefreshDue(state: KeySetState, now: number): boolean {
+  if (isBackingOff(state, now)) return false
+  if (state.lastFailure !== undefined || state.expiredSince !== undefined) return true
+  return state.current !== undefined && isStale(state.current, now)
 }
 
 /** A set fetched in the future means that the clock was set back: it is refreshed. */
-const isStale = ({ refreshAt, fetchedAt }: HeldSet, now: number): boolean =>
+const isStale = ({ refreshAt, fetchedAt }: CurrentSet, now: number): boolean =>
   now >= refreshAt || now < fetchedAt
 
-export function healthOf(life: Life, now: number): KeySetHealth {
-  const { held, expiredSince, trouble } = life
-  const known = held ?? expiredSince
-  const until = trouble === undefined ? held?.freshUntil : undefined
+export function healthOf(state: KeySetState, now: number): KeySetHealth {
+  const { current, expiredSince, lastFailure } = state
+  const known = current ?? expiredSince
+  const until = lastFailure === undefined ? current?.freshUntil : undefined
   const age = known && {
     ageSeconds: Math.max(0, (now - known.fetchedAt) / 1000),
     expiresAt: (until ?? known.expiresAt) / 1000,
   }
   return {
-    state: stateOf(life, now),
+    state: stateOf(state, now),
     ...age,
-    keys: held === undefined ? [] : [...held.keys.keys()],
-    ...(trouble !== undefined && { lastError: trouble.code }),
+    keys: current === undefined ? [] : [...current.keys.keys()],
+    ...(lastFailure !== undefined && { lastError: lastFailure.code }),
   }
 }
 
-function stateOf({ held, expiredSince }: Life, now: number): KeySetHealth['state'] {
-  if (held !== undefined) return isStale(held, now) ? 'stale' : 'fresh'
+function stateOf({ current, expiredSince }: KeySetState, now: number): KeySetHealth['state'] {
+  if (current !== undefined) return isStale(current, now) ? 'stale' : 'fresh'
   return expiredSince === undefined ? 'cold' : 'expired'
 }

@@ -10,12 +10,12 @@ import { FetchFailure, parseDocument } from './fetch-key-set.js'
 import { createFetcher, type Fetcher, type FetcherOptions } from './fetcher.js'
 import type { FetchNumbers, SearchState } from './find-key-step.js'
 import type { VerificationKey } from './key-set.js'
-import * as lives from './key-set-state.js'
+import * as states from './key-set-state.js'
 
 export interface RefresherOptions extends FetcherOptions {
   /** A JWKS document as JSON text. */
   readonly initial: string | undefined
-  readonly lifespan: lives.Lifespan
+  readonly lifespan: states.Lifespan
 }
 
 /**
@@ -26,10 +26,10 @@ export interface RefresherOptions extends FetcherOptions {
 export interface Refresher {
   /** The key with this id that may be used now. Starts a refresh that is due, and never waits for it. */
   current(kid: string): VerificationKey | undefined
-  /** Starts a fetch, unless one is under way or the refresher is closed. */
+  /** Starts a fetch, unless one is in progress or the refresher is closed. */
   fetch(): void
-  /** Settles with the fetch under way, and never rejects. */
-  readonly flight: Promise<void> | undefined
+  /** Settles with the fetch in progress; never rejects. */
+  readonly inFlight: Promise<void> | undefined
   readonly fetches: FetchNumbers
   state(): SearchState
   close(): void
@@ -38,46 +38,47 @@ export interface Refresher {
 export function createRefresher(options: RefresherOptions): Refresher {
   const { clock } = options
   const fetcher = createFetcher(options)
-  const wakeUp = createWakeUp(onWake)
+  const timer = createTimer(onTimer)
   const fetches = { lastStarted: 0, lastSuccessful: 0, lastFailed: 0 }
-  let life = startOfLife(fetcher, options)
-  let flight: Promise<void> | undefined
+  let state = startState(fetcher, options)
+  let inFlight: Promise<void> | undefined
   let isClosed = false
 
   const announce = AsyncResource.bind((change: KeySetChange): void =>
     announceKeySet(options.jwksUri, change),
   )
 
-  function happen(event: lives.LifeEvent): void {
-    const hadSet = life.held !== undefined
-    life = lives.advance(life, event, options.lifespan)
-    if (hadSet && life.held === undefined) announce({ type: 'expired' })
+  function dispatch(event: states.StateEvent): void {
+    const hadSet = state.current !== undefined
+    state = states.advance(state, event, options.lifespan)
+    if (hadSet && state.current === undefined) announce({ type: 'expired' })
   }
 
   /** Reads the clock and expires a set that is too old. */
   function upToNow(): number {
     const at = readClock(clock)
-    if (life.held !== undefined && at >= life.held.expiresAt) happen({ type: 'time_passed', at })
+    if (state.current !== undefined && at >= state.current.expiresAt)
+      dispatch({ type: 'time_passed', at })
     return at
   }
 
   const fetch = AsyncResource.bind((): void => {
-    if (isClosed || flight !== undefined) return
-    flight = fetchOnce()
-      // Only a clock that throws comes here: whoever waits for the flight reads that clock next.
+    if (isClosed || inFlight !== undefined) return
+    inFlight = fetchOnce()
+      // Only a throwing clock rejects here; the caller hits the same error next.
       .catch(() => {})
       .then(() => {
-        flight = undefined
+        inFlight = undefined
         scheduleRefresh()
       })
   })
 
   async function fetchOnce(): Promise<void> {
     const number = ++fetches.lastStarted
-    const before = life.held?.keys
+    const before = state.current?.keys
     try {
-      const result = await fetcher.fetch(life.held)
-      happen({ ...result, at: readClock(clock) })
+      const result = await fetcher.fetch(state.current)
+      dispatch({ ...result, at: readClock(clock) })
       fetches.lastSuccessful = number
       if (result.type === 'not_modified') announce({ type: 'not_modified' })
       else if (areKeysObserved()) {
@@ -87,55 +88,55 @@ export function createRefresher(options: RefresherOptions): Refresher {
       const failure = error instanceof FetchFailure ? error : new FetchFailure('network')
       const { code, systemCode, isNotFound } = failure
       const at = readClock(clock)
-      happen({ type: 'failed', at, code, systemCode, isNotFound, jitter: Math.random() })
+      dispatch({ type: 'failed', at, code, systemCode, isNotFound, jitter: Math.random() })
       fetches.lastFailed = number
       if (!isClosed) announce({ type: 'failed', reason: code })
     }
   }
 
   function scheduleRefresh(): void {
-    const next = lives.nextFetchAt(life)
+    const next = states.nextFetchAt(state)
     if (isClosed || next === undefined) return
-    wakeUp.in(() => next - readClock(clock))
+    timer.in(() => next - readClock(clock))
   }
 
-  function onWake(): void {
-    if (lives.isRefreshDue(life, upToNow())) fetch()
-    if (flight === undefined) scheduleRefresh()
+  function onTimer(): void {
+    if (states.isRefreshDue(state, upToNow())) fetch()
+    if (inFlight === undefined) scheduleRefresh()
   }
 
   scheduleRefresh()
   return {
     current(kid) {
       const now = upToNow()
-      if (life.held !== undefined && lives.isRefreshDue(life, now)) fetch()
-      return lives.usableLife(life, now, options.lifespan).held?.keys.get(kid)
+      if (state.current !== undefined && states.isRefreshDue(state, now)) fetch()
+      return states.usableState(state, now, options.lifespan).current?.keys.get(kid)
     },
     fetch,
-    get flight() {
-      return flight
+    get inFlight() {
+      return inFlight
     },
     fetches,
     state() {
       const now = upToNow()
-      return { life: lives.usableLife(life, now, options.lifespan), now, fetches, isClosed }
+      return { keySet: states.usableState(state, now, options.lifespan), now, fetches, isClosed }
     },
     close() {
       isClosed = true
-      wakeUp.cancel()
+      timer.cancel()
       fetcher.close()
     },
   }
 }
 
-function startOfLife(fetcher: Fetcher, options: RefresherOptions): lives.Life {
+function startState(fetcher: Fetcher, options: RefresherOptions): states.KeySetState {
   const { initial, clock, lifespan } = options
-  if (initial === undefined) return lives.COLD
+  if (initial === undefined) return states.COLD
   try {
-    const keys = fetcher.screen(parseDocument(Buffer.from(initial)))
-    return lives.suppliedLife(keys, readClock(clock), lifespan)
+    const keys = fetcher.readKeys(parseDocument(Buffer.from(initial)))
+    return states.initialState(keys, readClock(clock), lifespan)
   } catch (error) {
-    if (error instanceof FetchFailure) return lives.COLD
+    if (error instanceof FetchFailure) return states.COLD
     throw error
   }
 }
@@ -148,32 +149,32 @@ const BROKEN_CLOCK_DELAY_MS = 5000
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /** One timer that never holds the process open. */
-interface WakeUp {
+interface Timer {
   /** Sets the timer, in place of an earlier one. */
   in(delayMs: () => number): void
   cancel(): void
 }
 
-export function createWakeUp(wake: () => void): WakeUp {
-  let timer: NodeJS.Timeout | undefined
-  const ring = (): void => {
+export function createTimer(work: () => void): Timer {
+  let timeout: NodeJS.Timeout | undefined
+  const fire = (): void => {
     try {
-      wake()
+      work()
     } catch {
-      wakeUp.in(() => BROKEN_CLOCK_DELAY_MS)
+      timer.in(() => BROKEN_CLOCK_DELAY_MS)
     }
   }
-  const wakeUp: WakeUp = {
+  const timer: Timer = {
     in(delayMs) {
-      clearTimeout(timer)
-      timer = setTimeout(ring, Math.min(MAX_DELAY_MS, Math.max(MIN_DELAY_MS, safely(delayMs))))
-      timer.unref()
+      clearTimeout(timeout)
+      timeout = setTimeout(fire, Math.min(MAX_DELAY_MS, Math.max(MIN_DELAY_MS, safely(delayMs))))
+      timeout.unref()
     },
     cancel() {
-      clearTimeout(timer)
+      clearTimeout(timeout)
     },
   }
-  return wakeUp
+  return timer
 }
 
 function safely(delayMs: () => number): number {

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { announceKeySet, withoutQuery } from '../../base/decision/key-set-event.js'
 import { Unavailable } from '../../base/decision/unavailable.js'
-import { reasonInWords } from './fetch-key-set.js'
+import { formatFailure } from './fetch-key-set.js'
 import { nextSearchStep, type SearchState } from './find-key-step.js'
 import type { KeySet, KeySource } from './key-set.js'
 import { healthOf } from './key-set-state.js'
@@ -10,8 +10,8 @@ import { createRefresher, type RefresherOptions } from './refresher.js'
 /** A key set at one address, as users and as verification see it. */
 export function createRemoteSource(options: RefresherOptions): KeySource & KeySet {
   const refresher = createRefresher(options)
-  const tellExhausted = (): void => announceKeySet(options.jwksUri, { type: 'budget_exhausted' })
-  const budget = createRefetchBudget(AsyncResource.bind(tellExhausted))
+  const publishExhausted = (): void => announceKeySet(options.jwksUri, { type: 'budget_exhausted' })
+  const budget = createRefetchBudget(AsyncResource.bind(publishExhausted))
 
   return {
     current: refresher.current,
@@ -20,7 +20,7 @@ export function createRemoteSource(options: RefresherOptions): KeySource & KeySe
       for (;;) {
         const key = refresher.current(kid)
         if (key !== undefined) return key
-        if (refresher.flight === undefined) {
+        if (refresher.inFlight === undefined) {
           const state = refresher.state()
           const step = nextSearchStep(state, startedBefore)
           if (step === 'absent') return undefined
@@ -28,25 +28,25 @@ export function createRemoteSource(options: RefresherOptions): KeySource & KeySe
           if (step === 'fetch_within_budget' && !budget.take(state.now)) return undefined
           refresher.fetch()
         }
-        await refresher.flight
+        await refresher.inFlight
       }
     },
     async ready() {
       const { fetches } = refresher
       if (fetches.lastSuccessful === 0) refresher.fetch()
-      await refresher.flight
+      await refresher.inFlight
       if (fetches.lastSuccessful === 0) throw unavailable(options.jwksUri, refresher.state())
     },
     health() {
-      const { life, now } = refresher.state()
-      return healthOf(life, now)
+      const { keySet, now } = refresher.state()
+      return healthOf(keySet, now)
     },
     close: refresher.close,
   }
 }
 
-function unavailable(jwksUri: string, { life }: SearchState): Unavailable {
-  const reason = life.trouble === undefined ? 'closed' : reasonInWords(life.trouble)
+function unavailable(jwksUri: string, { keySet }: SearchState): Unavailable {
+  const reason = keySet.lastFailure === undefined ? 'closed' : formatFailure(keySet.lastFailure)
   return new Unavailable(
     'key_set',
     `the key set at ${withoutQuery(jwksUri)} could not be fetched (reason: ${reason})`,

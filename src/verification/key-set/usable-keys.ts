@@ -12,7 +12,7 @@ export interface SkippedKey {
   readonly keyId?: string
 }
 
-export interface Screened {
+export interface UsableKeys {
   readonly keys: ReadonlyMap<string, VerificationKey>
   readonly skipped: readonly SkippedKey[]
 }
@@ -28,32 +28,32 @@ export const isKeyId = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= MAX_KEY_ID_LENGTH && /^[\x21-\x7e]+$/.test(value)
 
 /**
- * Returns the usable keys of a JWKS document. A key that `held` has unchanged keeps its object, by
+ * Returns the usable keys of a JWKS document. A key that `current` has unchanged keeps its object, by
  * which cached tokens know that it is still in the set.
  *
  * @throws FetchFailure when the document is no key set or has too many members.
  */
-export function screenKeySet(
+export function readKeySet(
   document: unknown,
-  held: ReadonlyMap<string, VerificationKey> | undefined,
-): Screened {
+  current: ReadonlyMap<string, VerificationKey> | undefined,
+): UsableKeys {
   const members = isRecord(document) ? document['keys'] : undefined
   if (!Array.isArray(members)) throw new FetchFailure('malformed')
   if (members.length > MAX_MEMBERS) throw new FetchFailure('too_many_keys')
   const keys = new Map<string, VerificationKey>()
   const skipped: SkippedKey[] = []
   for (const member of members) {
-    const key = screenMember(member, members, held)
+    const key = readMember(member, members, current)
     if ('reason' in key) skipped.push(key)
     else keys.set(key.kid, key)
   }
   return { keys, skipped }
 }
 
-function screenMember(
+function readMember(
   member: unknown,
   members: readonly unknown[],
-  held: ReadonlyMap<string, VerificationKey> | undefined,
+  current: ReadonlyMap<string, VerificationKey> | undefined,
 ): VerificationKey | SkippedKey {
   if (!isRecord(member)) return { reason: 'malformed' }
   const { kid } = member
@@ -61,20 +61,20 @@ function screenMember(
   const isRepeated = members.some(
     (other) => isRecord(other) && other['kid'] === kid && !isSameKey(other, member),
   )
-  const reason = isRepeated ? 'key_id_repeated' : faultOfUse(member)
+  const reason = isRepeated ? 'key_id_repeated' : useProblem(member)
   if (reason !== undefined) return { reason, keyId: kid }
   const modulus = unsignedInteger(member['n'])
   const exponent = unsignedInteger(member['e'])
   if (modulus === undefined || exponent === undefined) return { reason: 'malformed', keyId: kid }
-  const fault = faultOfNumbers(modulus, exponent)
-  if (fault !== undefined) return { reason: fault, keyId: kid }
+  const problem = numberProblem(modulus, exponent)
+  if (problem !== undefined) return { reason: problem, keyId: kid }
   // Only the members that make the public key, in the order of RFC 7638: others, such as `ext` and
   // `x5c`, must have no effect.
   const e = exponent.toString('base64url')
   const jwk = { e, kty: 'RSA', n: modulus.toString('base64url') }
   const thumbprint = hash('sha256', JSON.stringify(jwk), 'base64url')
-  const known = held?.get(kid)
-  if (known?.thumbprint === thumbprint) return known
+  const existing = current?.get(kid)
+  if (existing?.thumbprint === thumbprint) return existing
   return Object.freeze({ kid, thumbprint, publicKey: createPublicKey({ key: jwk, format: 'jwk' }) })
 }
 
@@ -99,7 +99,7 @@ function isSameInteger(one: unknown, other: unknown): boolean {
   return number !== undefined && unsignedInteger(other)?.equals(number) === true
 }
 
-function faultOfUse(member: Record<string, unknown>): SkipReason | undefined {
+function useProblem(member: Record<string, unknown>): SkipReason | undefined {
   const { kty, use, alg, key_ops: operations } = member
   if (kty !== 'RSA') return 'not_rsa'
   if (PRIVATE_MEMBERS.some((name) => Object.hasOwn(member, name))) return 'private'
@@ -112,7 +112,7 @@ function faultOfUse(member: Record<string, unknown>): SkipReason | undefined {
 const allowsVerify = (operations: unknown): boolean =>
   Array.isArray(operations) && operations.includes('verify')
 
-function faultOfNumbers(modulus: Buffer, exponent: Buffer): SkipReason | undefined {
+function numberProblem(modulus: Buffer, exponent: Buffer): SkipReason | undefined {
   const bits = bitLength(modulus)
   if (bits < MIN_MODULUS_BITS || bits > MAX_MODULUS_BITS) return 'modulus_size'
   return isOddFromThree(exponent) ? undefined : 'exponent'

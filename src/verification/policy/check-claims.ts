@@ -11,26 +11,30 @@ interface SignedClaims {
   readonly payload: { readonly members: Claims; readonly text: string }
 }
 
-/** An accepted token. */
-export interface Judgement {
+/** The caller of an accepted token, and when the token is valid. */
+export interface ValidIdentity {
   readonly identity: ServiceIdentity
-  /** Seconds since the epoch: the judgement holds while `validFrom <= now < validUntil`. */
+  /** Seconds since the epoch: the identity is valid while `validFrom <= now < validUntil`. */
   readonly validFrom: number
   readonly validUntil: number
 }
 
 /**
- * Judges a verified token by the policy (RFC 7519, section 4.1, and the claims `source`,
+ * Checks the claims of a verified token against the policy (RFC 7519, section 4.1, and the claims `source`,
  * `token_type` and `permissions`). `now` is in seconds since the epoch. The checks that end in a 401
  * come before those that end in a 403.
  */
-export function judge(token: SignedClaims, policy: Policy, now: number): Decision<Judgement> {
+export function checkClaims(
+  token: SignedClaims,
+  policy: Policy,
+  now: number,
+): Decision<ValidIdentity> {
   const { keyId, payload } = token
   const read = readClaims(payload.members, policy)
   if (!read.ok) return withKeyId(read, keyId)
   const times = read.value
-  const fault = timeFault(times, policy, now)
-  if (fault !== undefined) return withKeyId(fault, keyId)
+  const timeError = timeDenial(times, policy, now)
+  if (timeError !== undefined) return withKeyId(timeError, keyId)
   const { caller, tokenId, iat, exp } = times
   const denial = denialOf({ name: caller, keyId, tokenId, issuedAt: iat }, policy)
   if (denial !== undefined) return denial
@@ -67,25 +71,25 @@ type Claims = Readonly<Record<string, unknown>>
 
 function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
   const { sub, permissions, exp, iat, nbf, jti } = claims
-  const fault =
-    exactFault(claims, 'iss', policy.issuer) ??
-    exactFault(claims, 'aud', policy.audience) ??
-    exactFault(claims, 'source', policy.source) ??
-    exactFault(claims, 'token_type', policy.tokenType)
-  if (fault !== undefined) return fault
-  if (typeof sub !== 'string' || sub === '') return wrong('sub', sub)
-  if (!isStringList(permissions)) return wrong('permissions', permissions)
-  if (!isFiniteNumber(exp)) return wrong('exp', exp)
-  if (iat !== undefined && !isFiniteNumber(iat)) return wrong('iat', iat)
-  if (nbf !== undefined && !isFiniteNumber(nbf)) return wrong('nbf', nbf)
-  if (jti !== undefined && !isTokenId(jti)) return wrong('jti', jti)
+  const denial =
+    mismatch(claims, 'iss', policy.issuer) ??
+    mismatch(claims, 'aud', policy.audience) ??
+    mismatch(claims, 'source', policy.source) ??
+    mismatch(claims, 'token_type', policy.tokenType)
+  if (denial !== undefined) return denial
+  if (typeof sub !== 'string' || sub === '') return claimDenial('sub', sub)
+  if (!isStringList(permissions)) return claimDenial('permissions', permissions)
+  if (!isFiniteNumber(exp)) return claimDenial('exp', exp)
+  if (iat !== undefined && !isFiniteNumber(iat)) return claimDenial('iat', iat)
+  if (nbf !== undefined && !isFiniteNumber(nbf)) return claimDenial('nbf', nbf)
+  if (jti !== undefined && !isTokenId(jti)) return claimDenial('jti', jti)
   return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti })
 }
 
-const exactFault = (claims: Claims, claim: string, expected: string): Denial | undefined =>
-  claims[claim] === expected ? undefined : wrong(claim, claims[claim])
+const mismatch = (claims: Claims, claim: string, expected: string): Denial | undefined =>
+  claims[claim] === expected ? undefined : claimDenial(claim, claims[claim])
 
-const wrong = (claim: string, value: unknown): Denial =>
+const claimDenial = (claim: string, value: unknown): Denial =>
   deny(value === undefined ? 'claim_missing' : 'claim_invalid', { claim })
 
 const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
@@ -99,7 +103,11 @@ const isTokenId = (value: unknown): value is string =>
 const isStringList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((member) => typeof member === 'string')
 
-function timeFault({ exp, iat, nbf }: ReadClaims, policy: Policy, now: number): Denial | undefined {
+function timeDenial(
+  { exp, iat, nbf }: ReadClaims,
+  policy: Policy,
+  now: number,
+): Denial | undefined {
   const tolerance = policy.clockToleranceSeconds
   if (now >= exp + tolerance) return deny('token_expired', { claim: 'exp' })
   if (nbf !== undefined && nbf > now + tolerance)
@@ -129,13 +137,13 @@ function grantedTo(
 }
 
 /**
- * `nbf`, `iat` and the longest lifetime get the clock tolerance, as in `timeFault`. `exp` does not:
- * between `exp` and the end of its tolerance every request is judged again.
+ * `nbf`, `iat` and the longest lifetime get the clock tolerance, as in `timeDenial`. `exp` does not:
+ * between `exp` and the end of its tolerance every request is checked again.
  */
 function validity(
   { exp, iat, nbf }: ReadClaims,
   policy: Policy,
-): Pick<Judgement, 'validFrom' | 'validUntil'> {
+): Pick<ValidIdentity, 'validFrom' | 'validUntil'> {
   const earliest = Math.max(nbf ?? -Infinity, iat ?? -Infinity, exp - policy.maxLifetimeSeconds)
   return { validFrom: earliest - policy.clockToleranceSeconds, validUntil: exp }
 }

@@ -111,16 +111,16 @@ const WRONG_SHAPE =
 function isIn(set: ReadonlySet<string>, name: string | undefined): boolean {
   if (typeof set?.has !== 'function') throw new TypeError(WRONG_SHAPE)
   if (name === undefined) return false
-  const found: unknown = set.has(name)
-  if (typeof found === 'boolean') return found
-  ignoreRejection(found)
+  const isListed: unknown = set.has(name)
+  if (typeof isListed === 'boolean') return isListed
+  ignoreRejection(isListed)
   throw new TypeError(WRONG_SHAPE)
 }
 
-function isBefore(issuedAt: number | undefined, cutOff: number | undefined): boolean {
-  if (cutOff === undefined) return false
-  if (!Number.isFinite(cutOff)) throw new TypeError(WRONG_SHAPE)
-  return issuedAt === undefined || issuedAt < cutOff
+function isBefore(issuedAt: number | undefined, limit: number | undefined): boolean {
+  if (limit === undefined) return false
+  if (!Number.isFinite(limit)) throw new TypeError(WRONG_SHAPE)
+  return issuedAt === undefined || issuedAt < limit
 }
 
 function evidenceOf(reason: DenylistReason, { keyId, name }: DeniableToken): Denial['evidence'] {

@@ -1,8 +1,8 @@
 import { type InspectOptions, inspect } from 'node:util'
 import { textOfParts } from '../../base/digest.js'
 
-const MAX_KNOWN = 256
-const known = new Map<string, PermissionSet>()
+const MAX_SHARED = 256
+const sharedSets = new Map<string, PermissionSet>()
 
 /**
  * The set of these names. Equal lists share one: thousands of a service's tokens are cached, and they
@@ -10,11 +10,11 @@ const known = new Map<string, PermissionSet>()
  */
 export function permissionSet(names: readonly string[]): PermissionSet {
   const key = textOfParts(names)
-  const found = known.get(key)
-  if (found !== undefined) return found
-  if (known.size >= MAX_KNOWN) known.clear()
+  const existing = sharedSets.get(key)
+  if (existing !== undefined) return existing
+  if (sharedSets.size >= MAX_SHARED) sharedSets.clear()
   const set = new PermissionSet(names)
-  known.set(key, set)
+  sharedSets.set(key, set)
   return set
 }
 

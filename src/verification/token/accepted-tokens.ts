@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache'
 import type { Decision } from '../../base/decision/reason.js'
 
 interface Options<T> {
-  /** How many accepted tokens are remembered; 0 for none. */
+  /** How many accepted tokens are cached; 0 for none. */
   readonly max: number
   decide(token: string): Promise<Decision<T>>
-  /** Whether what was decided earlier still holds. */
-  holds(accepted: T): boolean
+  /** Whether an earlier decision to accept is still correct. */
+  isStillValid(accepted: T): boolean
 }
 
 type Accepted<T> = Extract<Decision<T>, { readonly ok: true }>
@@ -24,23 +24,22 @@ export interface TokenCacheHealth {
   readonly misses: number
 }
 
-/** Accepted tokens, remembered. */
 export interface AcceptedTokens<T> {
   decide(token: string): Decision<T> | Promise<Decision<T>>
   health(): TokenCacheHealth
 }
 
 /**
- * Remembers which tokens were accepted, and lets equal tokens that arrive together share one
- * decision. Refusals are not remembered: anybody could fill the memory with them.
+ * Caches accepted tokens, and lets equal tokens that arrive together share one decision. Refusals are not
+ * cached, because anybody could fill the memory with them.
  */
-export function rememberAccepted<T extends object>({
+export function createAcceptedTokens<T extends object>({
   max,
   decide,
-  holds,
+  isStillValid,
 }: Options<T>): AcceptedTokens<T> {
   const cache = createTokenCache<Accepted<T>>(max)
-  const flights = new Map<string, Promise<Decision<T>>>()
+  const inFlight = new Map<string, Promise<Decision<T>>>()
   let hits = 0
   let misses = 0
 
@@ -50,25 +49,25 @@ export function rememberAccepted<T extends object>({
       if (decision.ok) cache.set(digest, decision, token.length)
       return decision
     } finally {
-      flights.delete(digest)
+      inFlight.delete(digest)
     }
   }
 
   return {
     decide(token) {
       const digest = digestOf(token)
-      const known = cache.get(digest)
-      if (known !== undefined && holds(known.value)) {
+      const cached = cache.get(digest)
+      if (cached !== undefined && isStillValid(cached.value)) {
         hits += 1
-        return known
+        return cached
       }
       misses += 1
-      if (known !== undefined) cache.delete(digest)
-      const underWay = flights.get(digest)
-      if (underWay !== undefined) return underWay
-      const flight = decideOnce(token, digest)
-      flights.set(digest, flight)
-      return flight
+      if (cached !== undefined) cache.delete(digest)
+      const pending = inFlight.get(digest)
+      if (pending !== undefined) return pending
+      const decision = decideOnce(token, digest)
+      inFlight.set(digest, decision)
+      return decision
     },
     health: () => ({ entries: cache.size, max, hits, misses }),
   }

@@ -3,7 +3,7 @@ import { allow, type Decision, deny } from '../../base/decision/reason.js'
 import { isKeyId } from '../key-set/usable-keys.js'
 
 /** A token whose form and header have been checked, and nothing else. */
-export interface ScreenedToken {
+export interface ParsedToken {
   readonly token: string
   readonly kid: string
 }
@@ -15,7 +15,7 @@ export interface ScreenedToken {
 const FORBIDDEN_PARAMETERS = ['version', 'crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u']
 
 /** Checks form and header; never the payload. */
-export function screenToken(token: string): Decision<ScreenedToken> {
+export function parseToken(token: string): Decision<ParsedToken> {
   const segments = segmentsOf(token)
   if (segments === undefined) return deny('token_malformed')
   const header = readJsonObject(Buffer.from(segments.header, 'base64url'))?.members

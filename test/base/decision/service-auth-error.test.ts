@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import {
-  faultOf,
   ServiceAuthError,
+  toServiceAuthError,
   wrongWiring,
 } from '../../../src/base/decision/service-auth-error.js'
 
 test('whatever is thrown is wrapped, so that nothing of it speaks to Express', () => {
   const odd = Object.assign(new Error('odd'), { status: 200, headers: {} })
   for (const thrown of [odd, 'text', undefined, null, { statusCode: 200 }]) {
-    const fault = faultOf('serviceAuth', thrown)
+    const fault = toServiceAuthError('serviceAuth', thrown)
     expect(fault).toBeInstanceOf(ServiceAuthError)
     expect(fault).toMatchObject({ name: 'ServiceAuthError', code: 'internal' })
     expect(fault.cause).toBe(thrown)
@@ -20,5 +20,5 @@ test('whatever is thrown is wrapped, so that nothing of it speaks to Express', (
 test('a fault of our own stays what it is', () => {
   const wiring = wrongWiring('x needs y')
   expect(wiring).toMatchObject({ code: 'wrong_wiring', message: 'x needs y' })
-  expect(faultOf('serviceAuth', wiring)).toBe(wiring)
+  expect(toServiceAuthError('serviceAuth', wiring)).toBe(wiring)
 })

@@ -5,14 +5,14 @@ import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-ver
 import { STEPS, type Step, stepOf } from '../../../src/cli/doctor/verdict-step.js'
 import { createAdmit } from '../../../src/verification/admit.js'
 import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
-import { screenKeySet } from '../../../src/verification/key-set/usable-keys.js'
+import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
 import { issuer } from '../../support/issuer.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
 
 const key = makeSigningKey('d-1')
 const other = makeSigningKey('d-1')
-const { keys } = screenKeySet({ keys: [key.jwk] }, undefined)
+const { keys } = readKeySet({ keys: [key.jwk] }, undefined)
 const keySource: KeySource = {
   current: (kid) => keys.get(kid),
   find: async (kid) => keys.get(kid),

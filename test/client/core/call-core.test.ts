@@ -1,6 +1,6 @@
 import { json, text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { askCore, type CoreRequest } from '../../../src/client/core/call-core.js'
+import { type CoreRequest, callCore } from '../../../src/client/core/call-core.js'
 import { refusingOrigin } from '../../support/free-port.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { serve } from '../../support/serve.js'
@@ -28,10 +28,10 @@ it('asks for any operation, with a body or without', async () => {
     const sent = method === 'GET' ? await text(request) : await json(request)
     response.end(JSON.stringify([method, url, headers['content-type'], headers['rid'], sent]))
   })
-  const { status, text: answer } = await askCore(core, listing)
+  const { status, text: answer } = await callCore(core, listing)
   const seen = JSON.parse(answer ?? '')
   expect([status, ...seen]).toEqual([200, 'GET', listing.path, null, null, ''])
-  const posted = await askCore(core, {
+  const posted = await callCore(core, {
     ...listing,
     method: 'POST',
     path: '/bulk-import/users/remove',
@@ -47,7 +47,7 @@ it('gives every status with its text, so that each operation judges it', async (
   const core = await coreThat((_, response) => {
     response.writeHead(400, { 'content-type': 'text/plain' }).end('{"errors":["é"]}')
   })
-  expect(await askCore(core, listing)).toMatchObject({ status: 400, text: '{"errors":["é"]}' })
+  expect(await callCore(core, listing)).toMatchObject({ status: 400, text: '{"errors":["é"]}' })
 })
 
 it.each([
@@ -57,12 +57,12 @@ it.each([
   const core = await coreThat((__, response) => {
     response.writeHead(500).end(body)
   })
-  expect(await askCore(core, listing)).toEqual({ status: 500, text: undefined, fault })
+  expect(await callCore(core, listing)).toEqual({ status: 500, text: undefined, fault })
 })
 
 it('tells by Node’s code that no connection was made', async () => {
   const core = { baseUrl: await refusingOrigin(), apiKey: KEY, fetch: globalThis.fetch }
-  await expect(askCore(core, listing)).rejects.toMatchObject({
+  await expect(callCore(core, listing)).rejects.toMatchObject({
     name: 'CoreFailure',
     code: 'unreachable',
     systemCode: 'ECONNREFUSED',
@@ -97,14 +97,14 @@ it.each<[string, unknown, boolean]>([
 ])('tells whether the core may have got it: %s', async (_, cause, mayHaveArrived) => {
   const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }))
   const core = { baseUrl: 'https://core.example', apiKey: KEY, fetch }
-  const asked = askCore(core, listing)
+  const asked = callCore(core, listing)
   await expect(asked).rejects.toMatchObject({ code: 'unreachable', mayHaveArrived })
 })
 
 it('throws what a body cannot be JSON for, and sends nothing', async () => {
   const fetch = () => Promise.reject(new Error('sent'))
   const core = { baseUrl: 'https://core.example', apiKey: KEY, fetch }
-  const asked = askCore(core, { ...listing, method: 'POST', body: { count: 1n } })
+  const asked = callCore(core, { ...listing, method: 'POST', body: { count: 1n } })
   await expect(asked).rejects.toThrow(TypeError)
 })
 
@@ -113,7 +113,7 @@ it('passes no code on that does not look like Node’s, and no chain without end
   const odd = Object.assign(new Error('odd'), { code: KEY })
   odd.cause = odd
   const fetch = () => Promise.reject(odd)
-  const error: unknown = await askCore(
+  const error: unknown = await callCore(
     { baseUrl: 'https://core.example', apiKey: KEY, fetch },
     listing,
   ).catch((thrown: unknown) => thrown)
@@ -124,7 +124,7 @@ it('passes no code on that does not look like Node’s, and no chain without end
 it('rejects with the reason of the signal that ends it', async () => {
   const ending = new AbortController()
   const core = await coreThat(() => ending.abort(new Error('closed by the caller')))
-  const asked = askCore(core, { ...listing, signal: ending.signal })
+  const asked = callCore(core, { ...listing, signal: ending.signal })
   await expect(asked).rejects.toThrow('closed by the caller')
 })
 
@@ -137,7 +137,7 @@ describe('a 429', () => {
       else if (askedAt.length < 5) response.writeHead(429).end('slow down')
       else response.end('done')
     })
-    expect(await askCore(core, { ...listing, method })).toEqual({ status: 200, text: 'done' })
+    expect(await callCore(core, { ...listing, method })).toEqual({ status: 200, text: 'done' })
     const waitsMs = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0))
     const minMs = [1050, 100, 200, 400]
     expect(waitsMs).toHaveLength(minMs.length)
@@ -153,7 +153,7 @@ describe('a 429', () => {
       requests += 1
       response.writeHead(429, { 'retry-after': '30' }).end('slow down')
     })
-    expect(await askCore(core, listing)).toMatchObject({ status: 429 })
+    expect(await callCore(core, listing)).toMatchObject({ status: 429 })
     expect(requests).toBe(1)
   })
 
@@ -165,7 +165,7 @@ describe('a 429', () => {
     const reason = new Error('no more')
     setTimeout(() => ending.abort(reason), 200)
     const startedAt = performance.now()
-    await expect(askCore(core, { ...listing, signal: ending.signal })).rejects.toBe(reason)
+    await expect(callCore(core, { ...listing, signal: ending.signal })).rejects.toBe(reason)
     expect(performance.now() - startedAt).toBeLessThan(4000)
   })
 
@@ -178,7 +178,7 @@ describe('a 429', () => {
     })
     let calls = 0
     const apiKey = () => `key-number-${++calls}`
-    expect(await askCore({ ...core, apiKey }, listing)).toMatchObject({ status: 200 })
+    expect(await callCore({ ...core, apiKey }, listing)).toMatchObject({ status: 200 })
     expect(keys).toEqual(['key-number-1', 'key-number-2', 'key-number-3'])
   })
 })

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type Judged, outcomeOf } from '../../../src/client/service-fetch/attempt-outcome.js'
+import {
+  type ClassifiedResponse,
+  outcomeOf,
+} from '../../../src/client/service-fetch/attempt-outcome.js'
 
 const NOW = Date.UTC(2026, 0, 1)
 const REFUSAL = '{"type":"about:blank","title":"Unauthorized","status":401}'
@@ -10,7 +13,7 @@ const REFUSAL_HEADERS = {
 }
 const IN_PROGRESS = '{"type":"urn:express-service-auth:request-in-progress","status":409}'
 
-interface Given extends Partial<Omit<Judged, 'headers' | 'body'>> {
+interface Given extends Partial<Omit<ClassifiedResponse, 'headers' | 'body'>> {
   readonly headers?: Record<string, string>
   readonly body?: string | undefined
 }

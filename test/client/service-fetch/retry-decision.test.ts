@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { Outcome } from '../../../src/client/service-fetch/attempt-outcome.js'
 import {
-  nextStep,
-  type Standing,
-  type Step,
+  decideRetry,
+  type RetryAction,
+  type RetryContext,
 } from '../../../src/client/service-fetch/retry-decision.js'
 
-const FIRST: Standing = {
+const FIRST: RetryContext = {
   isRepeatable: true,
   attempts: 1,
   maxAttempts: 4,
@@ -15,15 +15,15 @@ const FIRST: Standing = {
   random: 0,
 }
 
-const END: Step = { type: 'end' }
-const ANOTHER_TOKEN: Step = { type: 'another_token' }
-const again = (afterMs: number): Step => ({ type: 'again', afterMs })
+const END: RetryAction = { type: 'end' }
+const ANOTHER_TOKEN: RetryAction = { type: 'another_token' }
+const again = (afterMs: number): RetryAction => ({ type: 'again', afterMs })
 
 interface Row {
   readonly came: Outcome
   /** A read, or a write with a key. */
-  readonly repeatable: Step
-  readonly bareWrite: Step
+  readonly repeatable: RetryAction
+  readonly bareWrite: RetryAction
 }
 
 const TABLE: Record<string, Row> = {
@@ -60,25 +60,25 @@ const TABLE: Record<string, Row> = {
 
 describe.each(Object.entries(TABLE))('after %s', (_name, { came, repeatable, bareWrite }) => {
   it('does with a read, or a write with a key, what the table says', () => {
-    expect(nextStep(came, FIRST)).toEqual(repeatable)
+    expect(decideRetry(came, FIRST)).toEqual(repeatable)
   })
 
   it('does with a write without a key what the table says', () => {
-    expect(nextStep(came, { ...FIRST, isRepeatable: false })).toEqual(bareWrite)
+    expect(decideRetry(came, { ...FIRST, isRepeatable: false })).toEqual(bareWrite)
   })
 
   it('ends after the last attempt', () => {
-    expect(nextStep(came, { ...FIRST, attempts: 4 })).toEqual(END)
+    expect(decideRetry(came, { ...FIRST, attempts: 4 })).toEqual(END)
   })
 
   it('ends when the deadline has come', () => {
-    expect(nextStep(came, { ...FIRST, leftMs: 0 })).toEqual(END)
+    expect(decideRetry(came, { ...FIRST, leftMs: 0 })).toEqual(END)
   })
 })
 
 it.each([true, false])('asks for another token once in a call (repeatable: %s)', (isRepeatable) => {
   const standing = { ...FIRST, attempts: 2, isRepeatable, hasChangedToken: true }
-  expect(nextStep({ type: 'token_refused', isOfContract: true }, standing)).toEqual(END)
+  expect(decideRetry({ type: 'token_refused', isOfContract: true }, standing)).toEqual(END)
 })
 
 it.each([
@@ -86,13 +86,13 @@ it.each([
   { leftMs: 5000, step: END },
 ])('begins no wait that would pass the deadline ($leftMs ms left)', ({ leftMs, step }) => {
   const came: Outcome = { type: 'unavailable', retryAfterMs: 5000 }
-  expect(nextStep(came, { ...FIRST, leftMs })).toEqual(step)
+  expect(decideRetry(came, { ...FIRST, leftMs })).toEqual(step)
 })
 
 it('waits at random between half and all of a time that doubles up to five seconds', () => {
   const waits = (random: number) =>
     [1, 2, 3, 7, 9].map((attempts) => {
-      const step = nextStep({ type: 'network' }, { ...FIRST, attempts, maxAttempts: 10, random })
+      const step = decideRetry({ type: 'network' }, { ...FIRST, attempts, maxAttempts: 10, random })
       return step.type === 'again' ? step.afterMs : undefined
     })
   expect(waits(0)).toEqual([50, 100, 200, 2500, 2500])
@@ -109,7 +109,7 @@ it.each([
     let leftMs = deadlineMs
     for (let attempts = 1; attempts < maxAttempts; attempts += 1) {
       const standing = { ...FIRST, attempts, maxAttempts, leftMs, random }
-      const step = nextStep({ type: 'no_token' }, standing)
+      const step = decideRetry({ type: 'no_token' }, standing)
       if (step.type !== 'again') throw new Error(`ends after ${attempts}`)
       leftMs -= step.afterMs
     }

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { createTurns } from '../../../src/client/token-source/single-use-source.js'
+import { limitConcurrency } from '../../../src/client/token-source/single-use-source.js'
 
 it('work runs so many pieces at once, in the order in which it came, failures included', async () => {
-  const turns = createTurns(2)
+  const turns = limitConcurrency(2)
   const begun: number[] = []
   const ends: (() => void)[] = []
   const work = (number: number) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type ExchangeRequest, exchange } from '../../../src/verification/key-set/fetch-key-set.js'
+import { fetchKeySet, type KeySetRequest } from '../../../src/verification/key-set/fetch-key-set.js'
 import {
   type Behaviour,
   bomb,
@@ -25,7 +25,7 @@ async function serverThat(...behaviours: Behaviour[]): Promise<KeySetServer> {
   return server
 }
 
-const request = (jwksUri: string, more: Partial<ExchangeRequest> = {}): ExchangeRequest => ({
+const request = (jwksUri: string, more: Partial<KeySetRequest> = {}): KeySetRequest => ({
   jwksUri,
   fetch: globalThis.fetch,
   timeoutMs: 10_000,
@@ -44,16 +44,16 @@ describe('a failure is', () => {
     async (status) => {
       const body = status === 204 ? '' : JSON.stringify(DOCUMENT)
       const server = await serverThat(respond(`${status} Status`, body))
-      await expect(exchange(request(server.url))).rejects.toEqual(failure('status'))
+      await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
     },
   )
 
   it.each([301, 302, 303, 307, 308])('the redirect %d, which is not followed', async (status) => {
     const elsewhere = await serverThat(serve(DOCUMENT))
     const server = await serverThat(respond(`${status} Go`, '', { location: elsewhere.url }))
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('status'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
     server.behave(redirectTo('/jwks.json'))
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('status'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
     expect(elsewhere.requests).toEqual([])
     expect(server.requests).toHaveLength(2)
   })
@@ -65,14 +65,14 @@ describe('a failure is', () => {
       return response
     }
     const asking = request('https://core.example/', { fetch })
-    await expect(exchange(asking)).rejects.toEqual(failure('status'))
+    await expect(fetchKeySet(asking)).rejects.toEqual(failure('status'))
   })
 
   it.each(['<!doctype html><title>Sign in</title>', '', '{"keys":[', 'undefined', '\u0000'])(
     'what is no JSON: %j',
     async (body) => {
       const server = await serverThat(respond('200 OK', body))
-      await expect(exchange(request(server.url))).rejects.toEqual(failure('malformed'))
+      await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('malformed'))
     },
   )
 
@@ -83,18 +83,18 @@ describe('a failure is', () => {
       Buffer.from('"}'),
     ])
     const server = await serverThat(respond('200 OK', body))
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('malformed'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('malformed'))
   })
 
   it('a byte more than 64 KiB', async () => {
     const server = await serverThat(respond('200 OK', padded(DOCUMENT, LIMIT + 1)))
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('too_large'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('too_large'))
   })
 
   it('10 MiB, of which little is read', async () => {
     const { behaviour, taken } = flood(DOCUMENT, 10 * MEBIBYTE)
     const server = await serverThat(behaviour)
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('too_large'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('too_large'))
     await until('the connection is gone', async () => server.connections() === 0)
     expect(taken()).toBeLessThan(8 * MEBIBYTE)
   })
@@ -105,30 +105,30 @@ describe('a failure is', () => {
   ] as const)('a %s bomb of %d MiB, which is not unpacked', async (encoding, mebibytes) => {
     const server = await serverThat(bomb(DOCUMENT, encoding, mebibytes))
     const before = process.memoryUsage().rss
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('too_large'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('too_large'))
     expect(process.memoryUsage().rss - before).toBeLessThan(128 * MEBIBYTE)
   })
 
   it('a compressed answer that is garbled or cut off', async () => {
     const garbled = respond('200 OK', 'no gzip', { 'content-encoding': 'gzip' })
     const server = await serverThat(garbled)
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('network'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
     const cutOff: Behaviour = (socket) => {
       socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"keys":[]}')
     }
     server.behave(cutOff)
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('network'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
   })
 
   it('a connection that is refused, reset or talks no HTTP', async () => {
-    await expect(exchange(request(await refusingUrl()))).rejects.toEqual(failure('network'))
+    await expect(fetchKeySet(request(await refusingUrl()))).rejects.toEqual(failure('network'))
     const server = await serverThat(hangUp)
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('network'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
     const babble: Behaviour = (socket) => {
       socket.write('220 smtp.example ESMTP\r\n\r\n')
     }
     server.behave(babble)
-    await expect(exchange(request(server.url))).rejects.toEqual(failure('network'))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
   })
 
   it('whatever a fetch of the user throws or returns', async () => {
@@ -142,7 +142,7 @@ describe('a failure is', () => {
     ] as unknown as (typeof globalThis.fetch)[]
     for (const fetch of fetches) {
       const asking = request('https://core.example/', { fetch })
-      await expect(exchange(asking)).rejects.toEqual(failure('network'))
+      await expect(fetchKeySet(asking)).rejects.toEqual(failure('network'))
     }
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type ExchangeRequest, exchange } from '../../../src/verification/key-set/fetch-key-set.js'
+import { fetchKeySet, type KeySetRequest } from '../../../src/verification/key-set/fetch-key-set.js'
 import {
   type Behaviour,
   bomb,
@@ -28,7 +28,7 @@ async function serverThat(...behaviours: Behaviour[]): Promise<KeySetServer> {
   return server
 }
 
-const request = (jwksUri: string, more: Partial<ExchangeRequest> = {}): ExchangeRequest => ({
+const request = (jwksUri: string, more: Partial<KeySetRequest> = {}): KeySetRequest => ({
   jwksUri,
   fetch: globalThis.fetch,
   timeoutMs: 10_000,
@@ -45,7 +45,7 @@ describe('a good answer', () => {
   it('brings the document, its validators and its freshness', async () => {
     const headers = { etag: '"1"', 'last-modified': 'yesterday', 'cache-control': 'max-age=60' }
     const server = await serverThat(serve(DOCUMENT, headers))
-    expect(await exchange(request(server.url, { clock: manualClock() }))).toEqual({
+    expect(await fetchKeySet(request(server.url, { clock: manualClock() }))).toEqual({
       kind: 'modified',
       document: DOCUMENT,
       validators: { etag: '"1"', lastModified: 'yesterday' },
@@ -55,7 +55,7 @@ describe('a good answer', () => {
 
   it('is asked for as JSON, with GET, without validators and without credentials', async () => {
     const server = await serverThat(serve(DOCUMENT))
-    await exchange(request(server.url))
+    await fetchKeySet(request(server.url))
     const [asked] = server.requests
     expect(asked?.line).toBe('GET /jwks.json HTTP/1.1')
     expect(asked?.headers.get('accept')).toBe('application/jwk-set+json, application/json')
@@ -71,21 +71,21 @@ describe('a good answer', () => {
       serve(DOCUMENT, { 'cache-control': 'max-age=60', age: '10' })(socket, asked)
     }
     const server = await serverThat(slow)
-    const { freshness } = await exchange(request(server.url, { clock }))
+    const { freshness } = await fetchKeySet(request(server.url, { clock }))
     expect(freshness.leftSeconds).toBe(30)
   })
 
   it('may have exactly 64 KiB', async () => {
     const server = await serverThat(respond('200 OK', padded(DOCUMENT, LIMIT)))
-    expect(await exchange(request(server.url))).toMatchObject({ document: DOCUMENT })
+    expect(await fetchKeySet(request(server.url))).toMatchObject({ document: DOCUMENT })
   })
 
   it('may come compressed, and in pieces', async () => {
     const server = await serverThat(bomb(DOCUMENT, 'gzip', 0), bomb(DOCUMENT, 'br', 0))
-    expect(await exchange(request(server.url))).toMatchObject({ document: DOCUMENT })
-    expect(await exchange(request(server.url))).toMatchObject({ document: DOCUMENT })
+    expect(await fetchKeySet(request(server.url))).toMatchObject({ document: DOCUMENT })
+    expect(await fetchKeySet(request(server.url))).toMatchObject({ document: DOCUMENT })
     server.behave(drip(DOCUMENT, 1))
-    expect(await exchange(request(server.url))).toMatchObject({ document: DOCUMENT })
+    expect(await fetchKeySet(request(server.url))).toMatchObject({ document: DOCUMENT })
   })
 })
 
@@ -95,7 +95,7 @@ describe('a 304', () => {
   it('is asked for with what the server gave, and keeps the earlier max-age', async () => {
     const server = await serverThat(serveTagged(DOCUMENT, '"1"'))
     const asking = request(server.url, { validators, earlierMaxAgeSeconds: 60 })
-    expect(await exchange({ ...asking, clock: manualClock() })).toEqual({
+    expect(await fetchKeySet({ ...asking, clock: manualClock() })).toEqual({
       kind: 'not_modified',
       freshness: { leftSeconds: 60, maxAgeSeconds: 60 },
     })
@@ -111,7 +111,7 @@ describe('a 304', () => {
   ])('is a failure where it was not asked for: %s', async (_name, unasked) => {
     const server = await serverThat(respond('304 Not Modified', ''))
     const asking = request(server.url, { validators: unasked })
-    await expect(exchange(asking)).rejects.toEqual(failure('status'))
+    await expect(fetchKeySet(asking)).rejects.toEqual(failure('status'))
   })
 })
 
@@ -126,7 +126,7 @@ describe('the deadline bounds the whole exchange', () => {
     const server = await serverThat(behaviour)
     const startedAt = performance.now()
     const asking = request(server.url, { timeoutMs: 200 })
-    await expect(exchange(asking)).rejects.toEqual(failure('timeout'))
+    await expect(fetchKeySet(asking)).rejects.toEqual(failure('timeout'))
     expect(performance.now() - startedAt).toBeLessThan(2000)
     await until('the connection is gone', async () => server.connections() === 0)
   })
@@ -134,18 +134,18 @@ describe('the deadline bounds the whole exchange', () => {
   it('a fetch of the user that pays no attention to its signal', async () => {
     const never = (): Promise<Response> => new Promise(() => {})
     const asking = request('https://core.example/', { fetch: never, timeoutMs: 50 })
-    await expect(exchange(asking)).rejects.toEqual(failure('timeout'))
+    await expect(fetchKeySet(asking)).rejects.toEqual(failure('timeout'))
     const body = new ReadableStream({ pull: () => new Promise(() => {}) })
     const stuck = async (): Promise<Response> => new Response(body)
     const reading = request('https://core.example/', { fetch: stuck, timeoutMs: 50 })
-    await expect(exchange(reading)).rejects.toEqual(failure('timeout'))
+    await expect(fetchKeySet(reading)).rejects.toEqual(failure('timeout'))
   })
 })
 
 it('is given up when its signal says so, and lets go of the connection', async () => {
   const server = await serverThat(headersThenHang)
   const giveUp = new AbortController()
-  const asking = exchange(request(server.url, { signal: giveUp.signal }))
+  const asking = fetchKeySet(request(server.url, { signal: giveUp.signal }))
   await server.requested(1)
   giveUp.abort(new Error('enough'))
   await expect(asking).rejects.toEqual(failure('network'))
@@ -159,6 +159,6 @@ it('lets go of the connection after an answer that it did not read to the end', 
     behaviour(socket, asked)
   }
   const server = await serverThat(notFound)
-  await expect(exchange(request(server.url))).rejects.toEqual(failure('status'))
+  await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
   await until('the connection is gone', async () => server.connections() === 0)
 })

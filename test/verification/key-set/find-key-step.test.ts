@@ -4,7 +4,7 @@ import {
   nextSearchStep,
   type SearchState,
 } from '../../../src/verification/key-set/find-key-step.js'
-import { advance, COLD, type Life } from '../../../src/verification/key-set/key-set-state.js'
+import { advance, COLD, type KeySetState } from '../../../src/verification/key-set/key-set-state.js'
 
 const SPAN = {
   refreshSeconds: 300,
@@ -14,12 +14,16 @@ const SPAN = {
 }
 const NONE = { lastStarted: 0, lastSuccessful: 0, lastFailed: 0 }
 const fetched = { type: 'fetched', at: 0, keys: new Map(), validators: undefined } as const
-const held = advance(COLD, { ...fetched, leftSeconds: undefined, maxAgeSeconds: undefined }, SPAN)
-const failed = (life: Life): Life =>
-  advance(life, { type: 'failed', at: 0, code: 'network', jitter: 0 }, SPAN)
+const current = advance(
+  COLD,
+  { ...fetched, leftSeconds: undefined, maxAgeSeconds: undefined },
+  SPAN,
+)
+const failed = (state: KeySetState): KeySetState =>
+  advance(state, { type: 'failed', at: 0, code: 'network', jitter: 0 }, SPAN)
 
-const state = (life: Life, changes: Partial<SearchState> = {}): SearchState => ({
-  life,
+const search = (keySet: KeySetState, changes: Partial<SearchState> = {}): SearchState => ({
+  keySet,
   now: 0,
   fetches: NONE,
   isClosed: false,
@@ -33,28 +37,32 @@ const since = (numbers: Partial<FetchNumbers>): { fetches: FetchNumbers } => ({
 
 describe('a search for a key id that the set does not hold', () => {
   it('fetches within the budget while the set is fresh', () => {
-    expect(nextSearchStep(state(held, since({ lastSuccessful: 2 })), 2)).toBe('fetch_within_budget')
+    expect(nextSearchStep(search(current, since({ lastSuccessful: 2 })), 2)).toBe(
+      'fetch_within_budget',
+    )
   })
 
   it('fetches beside the budget when there is no set, or a refresh is due', () => {
-    expect(nextSearchStep(state(COLD), 0)).toBe('fetch')
-    expect(nextSearchStep(state(held, { now: 300_000 }), 0)).toBe('fetch')
-    expect(nextSearchStep(state(failed(held), { now: 1000 }), 0)).toBe('fetch')
+    expect(nextSearchStep(search(COLD), 0)).toBe('fetch')
+    expect(nextSearchStep(search(current, { now: 300_000 }), 0)).toBe('fetch')
+    expect(nextSearchStep(search(failed(current), { now: 1000 }), 0)).toBe('fetch')
   })
 
   it('ends without the key after a fetch that started later than the search', () => {
-    expect(nextSearchStep(state(held, since({ lastSuccessful: 3 })), 2)).toBe('absent')
+    expect(nextSearchStep(search(current, since({ lastSuccessful: 3 })), 2)).toBe('absent')
   })
 
   it('cannot be answered after a failure that started later, or while a back-off runs', () => {
     const failure = since({ lastFailed: 3 })
-    expect(nextSearchStep(state(failed(held), { ...failure, now: 1000 }), 2)).toBe('unavailable')
-    expect(nextSearchStep(state(failed(held), { now: 499 }), 2)).toBe('unavailable')
-    expect(nextSearchStep(state(failed(COLD), { now: 499 }), 2)).toBe('unavailable')
+    expect(nextSearchStep(search(failed(current), { ...failure, now: 1000 }), 2)).toBe(
+      'unavailable',
+    )
+    expect(nextSearchStep(search(failed(current), { now: 499 }), 2)).toBe('unavailable')
+    expect(nextSearchStep(search(failed(COLD), { now: 499 }), 2)).toBe('unavailable')
   })
 
-  it('is answered by the set that is held once the key set is closed, and cannot be without one', () => {
-    expect(nextSearchStep(state(held, { isClosed: true }), 0)).toBe('absent')
-    expect(nextSearchStep(state(COLD, { isClosed: true }), 0)).toBe('unavailable')
+  it('is answered by the set that is current once the key set is closed, and cannot be without one', () => {
+    expect(nextSearchStep(search(current, { isClosed: true }), 0)).toBe('absent')
+    expect(nextSearchStep(search(COLD, { isClosed: true }), 0)).toBe('unavailable')
   })
 })

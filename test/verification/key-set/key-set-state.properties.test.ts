@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { VerificationKey } from '../../../src/verification/key-set/key-set.js'
-import * as lives from '../../../src/verification/key-set/key-set-state.js'
+import * as states from '../../../src/verification/key-set/key-set-state.js'
 import { shapeOfKey } from '../../support/signing-keys.js'
 
 const publicKey = createPublicKey({ key: shapeOfKey('any', 2048), format: 'jwk' })
@@ -17,7 +17,7 @@ const keys = fc
     return new Map(kids.map((kid) => [kid, { kid, thumbprint: kid, publicKey }]))
   })
 
-type Happening = lives.LifeEvent extends infer E
+type Happening = states.StateEvent extends infer E
   ? E extends unknown
     ? Omit<E, 'at'>
     : never
@@ -50,15 +50,15 @@ const lifespanWith = (staleIfErrorSeconds: number[]) =>
       staleIfErrorSeconds: fc.constantFrom(...staleIfErrorSeconds),
       timeoutMs: fc.constantFrom(1, 3000, 60_000),
     })
-    .map(lives.lifespanOf)
+    .map(states.lifespanOf)
 const byDefault = lifespanWith([0])
 const beginning = fc.option(keys, { nil: undefined })
 
 interface Moment {
-  readonly before: lives.Life
-  readonly after: lives.Life
-  readonly event: lives.LifeEvent
-  readonly span: lives.Lifespan
+  readonly before: states.KeySetState
+  readonly after: states.KeySetState
+  readonly event: states.StateEvent
+  readonly span: states.Lifespan
 }
 
 /** Tells every story, and looks at each of its moments. */
@@ -67,11 +67,11 @@ function inEveryStory(look: () => (moment: Moment) => void, lifespan = byDefault
     fc.property(story, lifespan, beginning, (events, span, supplied) => {
       const see = look()
       let at = START
-      let before = supplied === undefined ? lives.COLD : lives.suppliedLife(supplied, START, span)
+      let before = supplied === undefined ? states.COLD : states.initialState(supplied, START, span)
       for (const [gap, happened] of events) {
         at += gap
-        const event = { ...happened, at } as lives.LifeEvent
-        const after = lives.advance(before, event, span)
+        const event = { ...happened, at } as states.StateEvent
+        const after = states.advance(before, event, span)
         see({ before, after, event, span })
         before = after
       }
@@ -81,8 +81,12 @@ function inEveryStory(look: () => (moment: Moment) => void, lifespan = byDefault
 }
 
 /** What may be used at this moment, the way the key set asks. */
-const usableAt = (life: lives.Life, at: number, span: lives.Lifespan): lives.Life['held'] =>
-  lives.usableLife(lives.advance(life, { type: 'time_passed', at }, span), at, span).held
+const usableAt = (
+  state: states.KeySetState,
+  at: number,
+  span: states.Lifespan,
+): states.KeySetState['current'] =>
+  states.usableState(states.advance(state, { type: 'time_passed', at }, span), at, span).current
 
 it('never makes an expired set usable: only a new one is', () => {
   inEveryStory(() => ({ before, after, event, span }) => {
@@ -106,8 +110,8 @@ it('never uses a set longer than maxStaleSeconds, or than its max-age, after the
         usableUntil = event.at + lifeSeconds * 1000
       }
       expect(usableAt(after, usableUntil, span)).toBeUndefined()
-      if (after.held !== undefined) {
-        expect(usableAt(after, usableUntil - 1, span)).toBe(after.held)
+      if (after.current !== undefined) {
+        expect(usableAt(after, usableUntil - 1, span)).toBe(after.current)
       }
     }
   })
@@ -119,15 +123,15 @@ it('uses a set past its max-age only after a failed fetch, and for as long as st
     let failedAt = Number.NEGATIVE_INFINITY
     return ({ after, event, span }: Moment) => {
       if (event.type === 'failed') failedAt = event.at
-      if (after.held !== undefined) freshUntil = after.held.freshUntil
-      if (after.trouble === undefined) failedAt = Number.NEGATIVE_INFINITY
+      if (after.current !== undefined) freshUntil = after.current.freshUntil
+      if (after.lastFailure === undefined) failedAt = Number.NEGATIVE_INFINITY
       const until = freshUntil + span.staleIfErrorSeconds * 1000
       for (const at of [event.at, event.at + 10_000, freshUntil, until - 1, until]) {
         if (!Number.isFinite(at) || at < Math.max(event.at, freshUntil)) continue
-        const held = usableAt(after, at, span)
-        if (held === undefined) continue
+        const current = usableAt(after, at, span)
+        if (current === undefined) continue
         expect(at).toBeLessThan(until)
-        expect(at - held.fetchedAt).toBeLessThan(span.maxStaleSeconds * 1000)
+        expect(at - current.fetchedAt).toBeLessThan(span.maxStaleSeconds * 1000)
         expect(at - failedAt).toBeLessThan(30_000 + span.fetchSeconds * 1000)
       }
     }
@@ -138,7 +142,7 @@ it('uses a set past its max-age only after a failed fetch, and for as long as st
 it('never loses a good set to a failure', () => {
   inEveryStory(() => ({ before, after, event, span }) => {
     if (event.type !== 'failed') return
-    expect(after.held).toBe(usableAt(before, event.at, span))
+    expect(after.current).toBe(usableAt(before, event.at, span))
   })
 })
 
@@ -147,40 +151,40 @@ it('never holds a key that the last good response lacked', () => {
     let published: ReadonlySet<string> = new Set(NAMES)
     return ({ after, event }) => {
       if (event.type === 'fetched') published = new Set(event.keys.keys())
-      for (const kid of after.held?.keys.keys() ?? []) expect(published.has(kid)).toBe(true)
+      for (const kid of after.current?.keys.keys() ?? []) expect(published.has(kid)).toBe(true)
     }
   })
 })
 
 it('refreshes no sooner than 5 s after a success, and in time for the set to live on', () => {
   inEveryStory(() => ({ after, span }) => {
-    const { held } = after
-    if (held === undefined || held.refreshAt === held.fetchedAt) return
-    const dueAfterMs = held.refreshAt - held.fetchedAt
+    const { current } = after
+    if (current === undefined || current.refreshAt === current.fetchedAt) return
+    const dueAfterMs = current.refreshAt - current.fetchedAt
     expect(dueAfterMs).toBeGreaterThanOrEqual(5000)
     expect(dueAfterMs).toBeLessThanOrEqual(span.refreshSeconds * 1000)
-    expect(held.expiresAt - held.refreshAt).toBeGreaterThanOrEqual(5000)
+    expect(current.expiresAt - current.refreshAt).toBeGreaterThanOrEqual(5000)
   })
 })
 
 it('backs off between half a second and half a minute after every failure, and after nothing else', () => {
   inEveryStory(() => ({ after, event }) => {
     if (event.type !== 'failed') return
-    const backOffMs = (after.trouble?.retryAt ?? 0) - event.at
+    const backOffMs = (after.lastFailure?.retryAt ?? 0) - event.at
     expect(backOffMs).toBeGreaterThanOrEqual(500)
     expect(backOffMs).toBeLessThanOrEqual(30_000)
   })
   inEveryStory(() => ({ after, event }) => {
-    if (event.type === 'fetched') expect(lives.isBackingOff(after, event.at)).toBe(false)
+    if (event.type === 'fetched') expect(states.isBackingOff(after, event.at)).toBe(false)
   })
 })
 
 it('is in exactly one state, and that state says whether there are keys', () => {
   inEveryStory(() => ({ after, event, span }) => {
-    const now = lives.advance(after, { type: 'time_passed', at: event.at }, span)
-    const { state, keys } = lives.healthOf(now, event.at)
+    const now = states.advance(after, { type: 'time_passed', at: event.at }, span)
+    const { state, keys } = states.healthOf(now, event.at)
     expect(keys.length > 0).toBe(state === 'fresh' || state === 'stale')
-    expect(state === 'stale').toBe(now.held !== undefined && event.at >= now.held.refreshAt)
-    expect(JSON.parse(JSON.stringify(lives.healthOf(now, event.at)))).toMatchObject({ state })
+    expect(state === 'stale').toBe(now.current !== undefined && event.at >= now.current.refreshAt)
+    expect(JSON.parse(JSON.stringify(states.healthOf(now, event.at)))).toMatchObject({ state })
   })
 })

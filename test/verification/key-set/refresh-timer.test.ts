@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createWakeUp } from '../../../src/verification/key-set/refresher.js'
+import { createTimer } from '../../../src/verification/key-set/refresher.js'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -10,7 +10,7 @@ afterEach(() => {
 
 it('wakes once, after the delay', () => {
   const wake = vi.fn()
-  createWakeUp(wake).in(() => 1000)
+  createTimer(wake).in(() => 1000)
   vi.advanceTimersByTime(999)
   expect(wake).not.toHaveBeenCalled()
   vi.advanceTimersByTime(10_000)
@@ -19,7 +19,7 @@ it('wakes once, after the delay', () => {
 
 it('replaces what was set before', () => {
   const wake = vi.fn()
-  const wakeUp = createWakeUp(wake)
+  const wakeUp = createTimer(wake)
   wakeUp.in(() => 1000)
   wakeUp.in(() => 5000)
   vi.advanceTimersByTime(4999)
@@ -30,7 +30,7 @@ it('replaces what was set before', () => {
 
 it('does not wake once cancelled', () => {
   const wake = vi.fn()
-  const wakeUp = createWakeUp(wake)
+  const wakeUp = createTimer(wake)
   wakeUp.in(() => 1000)
   wakeUp.cancel()
   vi.advanceTimersByTime(10_000)
@@ -39,7 +39,7 @@ it('does not wake once cancelled', () => {
 
 it.each([0, -1, -1e12])('does not spin on a delay of %d', (delayMs) => {
   const wake = vi.fn()
-  const wakeUp = createWakeUp(() => {
+  const wakeUp = createTimer(() => {
     wake()
     wakeUp.in(() => delayMs)
   })
@@ -50,7 +50,7 @@ it.each([0, -1, -1e12])('does not spin on a delay of %d', (delayMs) => {
 
 it('does not wake at once for a delay that no timer can hold', () => {
   const wake = vi.fn()
-  createWakeUp(wake).in(() => 2 ** 40)
+  createTimer(wake).in(() => 2 ** 40)
   vi.advanceTimersByTime(1_000_000)
   expect(wake).not.toHaveBeenCalled()
 })
@@ -59,7 +59,7 @@ it('tries again later when the clock throws, before and while it wakes', () => {
   const failing = vi.fn(() => {
     throw new Error('no time')
   })
-  const wakeUp = createWakeUp(failing)
+  const wakeUp = createTimer(failing)
   wakeUp.in(failing)
   vi.advanceTimersByTime(5000)
   expect(failing).toHaveBeenCalledTimes(2)
@@ -70,7 +70,7 @@ it('tries again later when the clock throws, before and while it wakes', () => {
 it('never holds the process open', () => {
   vi.useRealTimers()
   const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-  const wakeUp = createWakeUp(() => {})
+  const wakeUp = createTimer(() => {})
   wakeUp.in(() => 60_000)
   const after = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   wakeUp.cancel()

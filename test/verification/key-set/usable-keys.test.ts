@@ -1,14 +1,14 @@
 import { createPublicKey } from 'node:crypto'
 import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { isKeyId, screenKeySet } from '../../../src/verification/key-set/usable-keys.js'
+import { isKeyId, readKeySet } from '../../../src/verification/key-set/usable-keys.js'
 import { makeSigningKey, shapeOfKey } from '../../support/signing-keys.js'
 
 const good = shapeOfKey('good', 2048)
 
 /** What becomes of a member among good ones. */
 function fateOf(member: unknown): unknown {
-  const { keys, skipped } = screenKeySet({ keys: [good, member] }, undefined)
+  const { keys, skipped } = readKeySet({ keys: [good, member] }, undefined)
   expect(keys.has('good')).toBe(true)
   return skipped[0] ?? keys.size
 }
@@ -100,14 +100,14 @@ describe('a kid that occurs twice', () => {
       { x5t: 'x', key_ops: ['sign', 'verify'], alg: 'RS256', use: 'sig', ...repeated },
     ],
   ])('is one key where it is the same one: %s', (_name, one, same) => {
-    const { keys, skipped } = screenKeySet({ keys: [one, good, same, one] }, undefined)
+    const { keys, skipped } = readKeySet({ keys: [one, good, same, one] }, undefined)
     expect([...keys.keys()]).toEqual(['a', 'good'])
     expect(skipped).toEqual([])
-    expect(screenKeySet({ keys: [same, one] }, keys).keys.get('a')).toBe(keys.get('a'))
+    expect(readKeySet({ keys: [same, one] }, keys).keys.get('a')).toBe(keys.get('a'))
   })
 
   it('keeps the fault of the key where it is the same one', () => {
-    const { keys, skipped } = screenKeySet(
+    const { keys, skipped } = readKeySet(
       { keys: [good, ...Array(2).fill({ ...repeated, use: 'enc' })] },
       undefined,
     )
@@ -130,7 +130,7 @@ describe('a kid that occurs twice', () => {
       [repeated, other],
       [other, repeated],
     ]) {
-      const { keys, skipped } = screenKeySet({ keys: [good, ...pair] }, undefined)
+      const { keys, skipped } = readKeySet({ keys: [good, ...pair] }, undefined)
       expect([...keys.keys()]).toEqual(['good'])
       expect(skipped).toEqual(Array(2).fill({ reason: 'key_id_repeated', keyId: 'a' }))
     }
@@ -141,7 +141,7 @@ describe('a document', () => {
   it.each([null, 1, 'keys', [], {}, { keys: {} }, { keys: null }, { keys: 'a' }, { KEYS: [] }])(
     'is malformed: %j',
     (document) => {
-      expect(() => screenKeySet(document, undefined)).toThrow(
+      expect(() => readKeySet(document, undefined)).toThrow(
         expect.objectContaining({ code: 'malformed' }),
       )
     },
@@ -149,31 +149,31 @@ describe('a document', () => {
 
   it('does not get its keys from a prototype', () => {
     const document: unknown = JSON.parse(`{"__proto__":{"keys":[${JSON.stringify(good)}]}}`)
-    expect(() => screenKeySet(document, undefined)).toThrow(
+    expect(() => readKeySet(document, undefined)).toThrow(
       expect.objectContaining({ code: 'malformed' }),
     )
   })
 
   it('may have 32 members, usable or not, and no more', () => {
     const members = Array.from({ length: 31 }, () => ({ kty: 'EC' }))
-    expect(screenKeySet({ keys: [good, ...members] }, undefined).keys.size).toBe(1)
-    expect(() => screenKeySet({ keys: [good, ...members, {}] }, undefined)).toThrow(
+    expect(readKeySet({ keys: [good, ...members] }, undefined).keys.size).toBe(1)
+    expect(() => readKeySet({ keys: [good, ...members, {}] }, undefined)).toThrow(
       expect.objectContaining({ code: 'too_many_keys' }),
     )
   })
 })
 
 describe('importing', () => {
-  const first = screenKeySet({ keys: [good] }, undefined).keys
+  const first = readKeySet({ keys: [good] }, undefined).keys
 
   it('happens once for a key that stays, whatever else changes about it', () => {
     const again = { ...good, alg: 'RS256', use: 'sig', n: good.n, x5t: 'new' }
-    const { keys } = screenKeySet({ keys: [shapeOfKey('new', 2048), again] }, first)
+    const { keys } = readKeySet({ keys: [shapeOfKey('new', 2048), again] }, first)
     expect(keys.get('good')).toBe(first.get('good'))
   })
 
   it('happens again for another key under the same kid', () => {
-    const { keys } = screenKeySet({ keys: [shapeOfKey('good', 2048)] }, first)
+    const { keys } = readKeySet({ keys: [shapeOfKey('good', 2048)] }, first)
     expect(keys.get('good')).not.toBe(first.get('good'))
     expect(keys.get('good')?.thumbprint).not.toBe(first.get('good')?.thumbprint)
   })
@@ -181,18 +181,18 @@ describe('importing', () => {
   it('goes by the thumbprint of RFC 7638, also where the modulus has zeros before it', async () => {
     const padded = { ...good, n: padWithZeros(good.n) }
     expect(first.get('good')?.thumbprint).toBe(await calculateJwkThumbprint(good))
-    expect(screenKeySet({ keys: [padded] }, first).keys.get('good')).toBe(first.get('good'))
+    expect(readKeySet({ keys: [padded] }, first).keys.get('good')).toBe(first.get('good'))
   })
 
   it('gives the public key that the document describes', () => {
     const { jwk, privateKey } = makeSigningKey('mine')
-    const { keys } = screenKeySet({ keys: [jwk] }, undefined)
+    const { keys } = readKeySet({ keys: [jwk] }, undefined)
     expect(keys.get('mine')?.publicKey.equals(createPublicKey(privateKey))).toBe(true)
   })
 
   it('survives the largest numbers that a response can hold', () => {
     const e = Buffer.alloc(40_000, 255).toString('base64url')
-    expect(screenKeySet({ keys: [{ ...good, e }] }, undefined).keys.size).toBe(1)
+    expect(readKeySet({ keys: [{ ...good, e }] }, undefined).keys.size).toBe(1)
   })
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { judge } from '../../../src/verification/policy/check-claims.js'
+import { checkClaims } from '../../../src/verification/policy/check-claims.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
 
 const NOW = 1_800_000_000
@@ -28,7 +28,7 @@ const payloadOf = (claims: object) => {
 }
 
 const judged = (claims: object, policy: object = {}, now = NOW) =>
-  judge(
+  checkClaims(
     { keyId: 'k', payload: payloadOf({ ...CLAIMS, ...claims }) },
     parsePolicy({ ...POLICY, ...policy }),
     now,

@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readJsonObject } from '../../../src/base/compact-jws.js'
-import { screenToken } from '../../../src/verification/token/parse-token.js'
+import { parseToken } from '../../../src/verification/token/parse-token.js'
 
 const encode = (text: string | Uint8Array): string => Buffer.from(text).toString('base64url')
 const withHeader = (header: unknown) =>
-  screenToken(`${encode(typeof header === 'string' ? header : JSON.stringify(header))}.AA.AA`)
+  parseToken(`${encode(typeof header === 'string' ? header : JSON.stringify(header))}.AA.AA`)
 const reasonOf = (token: string): string => {
-  const decision = screenToken(token)
+  const decision = parseToken(token)
   return decision.ok ? 'accepted' : decision.reason
 }
 
 describe('a token, before its signature', () => {
   test('is accepted with its key id, whatever its payload', () => {
     const token = `${encode('{"alg":"RS256","kid":"k"}')}.____.AA`
-    expect(screenToken(token)).toEqual({ ok: true, value: { token, kid: 'k' } })
+    expect(parseToken(token)).toEqual({ ok: true, value: { token, kid: 'k' } })
     expect(withHeader({ alg: 'RS256', kid: 'k', typ: 'x', cty: 1, x: {} })).toMatchObject({
       ok: true,
     })
@@ -137,7 +137,7 @@ describe('a token, before its signature', () => {
     )
     fc.assert(
       fc.property(fc.array(segment, { maxLength: 5 }), (segments) => {
-        expect(screenToken(segments.join('.'))).toHaveProperty('ok')
+        expect(parseToken(segments.join('.'))).toHaveProperty('ok')
       }),
     )
   })

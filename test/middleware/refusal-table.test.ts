@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { IdempotencyRefusal } from '../../src/base/decision/idempotency-event.js'
 import type { Reason } from '../../src/base/decision/reason.js'
 import { ServiceAuthError } from '../../src/base/decision/service-auth-error.js'
-import { refuse, verdictOf } from '../../src/middleware/refusals.js'
+import { refuse, resultOf } from '../../src/middleware/refusal-table.js'
 import { rawRequest } from '../support/raw-exchange.js'
 import {
   FORBIDDEN,
@@ -81,7 +81,7 @@ describe('a refusal', () => {
   })
 
   test.each(rows)('for %s is told with the status that it has', (reason, bytes) => {
-    const verdict = verdictOf(reason)
+    const verdict = resultOf(reason)
     expect(verdict).toMatchObject({ reason, status: Number(bytes.slice(9, 12)) })
     expect(verdict.outcome).toBe(bytes === UNAVAILABLE ? 'undecided' : 'refused')
   })

@@ -6,7 +6,7 @@ import {
   sourceOf,
   type VerificationKey,
 } from '../../../src/verification/key-set/key-set.js'
-import { verifyToken } from '../../../src/verification/token/verify.js'
+import { verifySignature } from '../../../src/verification/token/verify-signature.js'
 import { createTestIssuer } from '../../support/test-issuer.js'
 
 const issuer = await createTestIssuer({ http: false })
@@ -18,7 +18,7 @@ const key = (await source.find(kid)) as VerificationKey
 
 describe('verification', () => {
   test('gives the payload and the key of a token that the key has signed', async () => {
-    const decision = await verifyToken({ token: forge.good, kid }, source)
+    const decision = await verifySignature({ token: forge.good, kid }, source)
     expect(decision).toEqual({
       ok: true,
       value: { key, payload: { members: forge.claims, text: JSON.stringify(forge.claims) } },
@@ -27,7 +27,7 @@ describe('verification', () => {
 
   test('refuses what the key has not signed, and names the key', async () => {
     const forged = `${forge.good.slice(0, -8)}AAAAAAAA`
-    expect(await verifyToken({ token: forged, kid }, source)).toEqual({
+    expect(await verifySignature({ token: forged, kid }, source)).toEqual({
       ok: false,
       reason: 'signature_invalid',
       evidence: { keyId: kid },
@@ -36,15 +36,17 @@ describe('verification', () => {
 
   test('refuses a payload that is no object only once it has verified', async () => {
     const token = forge.token({ payload: '[]' })
-    expect(await verifyToken({ token, kid }, source)).toMatchObject({ reason: 'token_malformed' })
+    expect(await verifySignature({ token, kid }, source)).toMatchObject({
+      reason: 'token_malformed',
+    })
     const forged = `${token.slice(0, -8)}AAAAAAAA`
-    expect(await verifyToken({ token: forged, kid }, source)).toMatchObject({
+    expect(await verifySignature({ token: forged, kid }, source)).toMatchObject({
       reason: 'signature_invalid',
     })
   })
 
   test('refuses an unknown key without naming it', async () => {
-    expect(await verifyToken({ token: forge.good, kid: 'unknown' }, source)).toEqual({
+    expect(await verifySignature({ token: forge.good, kid: 'unknown' }, source)).toEqual({
       ok: false,
       reason: 'key_unknown',
       evidence: {},
@@ -57,7 +59,7 @@ describe('verification', () => {
       let looks = 0
       const look = (): VerificationKey | undefined => (++looks === 1 ? key : later)
       const keySource: KeySource = { current: look, find: async () => look() }
-      expect(await verifyToken({ token: forge.good, kid }, keySource)).toMatchObject({
+      expect(await verifySignature({ token: forge.good, kid }, keySource)).toMatchObject({
         reason: 'key_unknown',
       })
     }
@@ -69,6 +71,6 @@ describe('verification', () => {
       current: () => undefined,
       find: () => Promise.reject(unavailable),
     }
-    await expect(verifyToken({ token: forge.good, kid }, keySource)).rejects.toBe(unavailable)
+    await expect(verifySignature({ token: forge.good, kid }, keySource)).rejects.toBe(unavailable)
   })
 })

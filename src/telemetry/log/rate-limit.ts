@@ -1,8 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Level, Line } from './line.js'
 
-/** The log entry about lines that were left out. */
-export interface LeftOut {
+/** The log entry about suppressed lines. */
+export interface Suppressed {
   readonly type: 'left_out'
   readonly reason: string
   /** Absent if several callers share the count. */
@@ -15,14 +15,14 @@ export interface LeftOut {
 export interface BurstOptions {
   readonly burst: number
   readonly everyMs: number
-  /** Called once for the lines that were left out since the last written one. */
-  report(level: Level, leftOut: LeftOut): void
+  /** Called once for the lines suppressed since the last written one. */
+  report(level: Level, suppressed: Suppressed): void
 }
 
-export interface Bursts {
+export interface RateLimiter {
   /** Returns whether to write the line. */
   admit(line: Line): boolean
-  /** Reports the lines that were left out so far, and stops the timer. */
+  /** Reports the lines suppressed so far, and stops the timer. */
   flush(): void
 }
 
@@ -32,19 +32,19 @@ const MAX_COUNTS = 1000
 /** A count of lines, stored until `everyMs` after the last written one. */
 interface Count {
   readonly level: Level
-  readonly about: Omit<LeftOut, 'type' | 'lines'>
+  readonly about: Omit<Suppressed, 'type' | 'lines'>
   /** The times of the lines written in the last `everyMs`; at most `burst`. */
   readonly writtenAt: number[]
   endsAt: number
-  leftOut: number
+  suppressed: number
 }
 
 /**
- * Admits at most `burst` lines per reason and caller in any `everyMs`. Once it has left one out, it
- * leaves out all until `everyMs` after the last written one, then reports their number. If there are
+ * Admits at most `burst` lines per reason and caller in any `everyMs`. Once it has suppressed one, it
+ * suppresses all until `everyMs` after the last written one, then reports their number. If there are
  * `MAX_COUNTS` counts, further callers of a reason share one.
  */
-export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
+export function rateLimit({ burst, everyMs, report }: BurstOptions): RateLimiter {
   // Ordered by `endsAt`: a written line moves its count to the end.
   const counts = new Map<string, Count>()
   let timer: NodeJS.Timeout | undefined
@@ -61,33 +61,33 @@ export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
     return [name, newCount(line.level, about)]
   }
 
-  const wakeAt = AsyncResource.bind((endsAt: number, now: number): void => {
-    timer = setTimeout(onWake, Math.ceil(endsAt - now))
+  const startTimer = AsyncResource.bind((endsAt: number, now: number): void => {
+    timer = setTimeout(onTimer, Math.ceil(endsAt - now))
     timer.unref()
   })
 
-  function onWake(): void {
+  function onTimer(): void {
     const now = performance.now()
     timer = undefined
     closeUntil(now)
     const next = counts.values().next().value
-    if (next !== undefined) wakeAt(next.endsAt, now)
+    if (next !== undefined) startTimer(next.endsAt, now)
   }
 
   function closeUntil(now: number): void {
-    for (const [name, { endsAt, level, about, leftOut }] of counts) {
+    for (const [name, { endsAt, level, about, suppressed }] of counts) {
       if (endsAt > now) return
       counts.delete(name)
-      if (leftOut > 0) report(level, { type: 'left_out', ...about, lines: leftOut })
+      if (suppressed > 0) report(level, { type: 'left_out', ...about, lines: suppressed })
     }
   }
 
-  function noteWritten(name: string, count: Count, now: number): void {
+  function recordWritten(name: string, count: Count, now: number): void {
     count.writtenAt.push(now)
     count.endsAt = now + everyMs
     counts.delete(name)
     counts.set(name, count)
-    if (timer === undefined) wakeAt(count.endsAt, now)
+    if (timer === undefined) startTimer(count.endsAt, now)
   }
 
   return {
@@ -97,11 +97,11 @@ export function limitBursts({ burst, everyMs, report }: BurstOptions): Bursts {
       const [name, count] = countOf(line)
       const { writtenAt } = count
       while (writtenAt[0] !== undefined && writtenAt[0] + everyMs <= now) writtenAt.shift()
-      if (count.leftOut > 0 || writtenAt.length >= burst) {
-        count.leftOut += 1
+      if (count.suppressed > 0 || writtenAt.length >= burst) {
+        count.suppressed += 1
         return false
       }
-      noteWritten(name, count, now)
+      recordWritten(name, count, now)
       return true
     },
     flush() {
@@ -117,5 +117,5 @@ const newCount = (level: Level, about: Count['about']): Count => ({
   about,
   writtenAt: [],
   endsAt: 0,
-  leftOut: 0,
+  suppressed: 0,
 })

@@ -1,7 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { type Bursts, type LeftOut, limitBursts } from '../../../src/telemetry/log/bursts.js'
 import type { Line } from '../../../src/telemetry/log/line.js'
+import {
+  type RateLimiter,
+  rateLimit,
+  type Suppressed,
+} from '../../../src/telemetry/log/rate-limit.js'
 
 const EVERY_MS = 10_000
 
@@ -15,13 +19,13 @@ const line = (reason: string, caller?: string): Line => ({
   caller,
 })
 
-function open(burst: number): { bursts: Bursts; reports: LeftOut[] } {
-  const reports: LeftOut[] = []
-  const report = (_level: string, leftOut: LeftOut): void => void reports.push(leftOut)
-  return { bursts: limitBursts({ burst, everyMs: EVERY_MS, report }), reports }
+function open(burst: number): { bursts: RateLimiter; reports: Suppressed[] } {
+  const reports: Suppressed[] = []
+  const report = (_level: string, leftOut: Suppressed): void => void reports.push(leftOut)
+  return { bursts: rateLimit({ burst, everyMs: EVERY_MS, report }), reports }
 }
 
-const admitted = (bursts: Bursts, lines: readonly Line[]): number =>
+const admitted = (bursts: RateLimiter, lines: readonly Line[]): number =>
   lines.filter((one) => bursts.admit(one)).length
 
 const times = (count: number, one: Line): Line[] => Array.from({ length: count }, () => one)
@@ -50,7 +54,7 @@ it.each([
   const start = performance.now()
   const now = (): number => performance.now() - start
   const report = (): void => void reportedAt.push(now())
-  const bursts = limitBursts({ burst: 3, everyMs: EVERY_MS, report })
+  const bursts = rateLimit({ burst: 3, everyMs: EVERY_MS, report })
   const writtenAt: number[] = []
   for (const moment of moments) {
     vi.advanceTimersByTime(moment - now())
@@ -162,7 +166,7 @@ it('reports from its timer in the context in which it was made', () => {
         reject(error)
       }
     }
-    const bursts = storage.run('owner', () => limitBursts({ burst: 1, everyMs: 50, report }))
+    const bursts = storage.run('owner', () => rateLimit({ burst: 1, everyMs: 50, report }))
     storage.run('request', () => admitted(bursts, times(2, line('a'))))
   })
 })

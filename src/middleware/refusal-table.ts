@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import type { Verdict } from '../base/decision/decision-event.js'
+import type { DecisionResult } from '../base/decision/decision-event.js'
 import type { IdempotencyRefusal } from '../base/decision/idempotency-event.js'
 import {
   blank,
@@ -89,7 +89,7 @@ const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
 const isUndecided = (reason: Reason): reason is UndecidedReason => REFUSALS[reason].status === 503
 
 /** The part of a decision's event that follows from its reason. */
-export const verdictOf = (reason: Reason): Verdict =>
+export const resultOf = (reason: Reason): DecisionResult =>
   isUndecided(reason)
     ? { outcome: 'undecided', reason, status: REFUSALS[reason].status }
     : { outcome: 'refused', reason, status: REFUSALS[reason].status }

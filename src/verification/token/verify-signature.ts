@@ -2,7 +2,7 @@ import { compactVerify, errors } from 'jose'
 import { type JsonObject, readJsonObject } from '../../base/compact-jws.js'
 import { allow, type Decision, deny } from '../../base/decision/reason.js'
 import type { KeySource, VerificationKey } from '../key-set/key-set.js'
-import type { ScreenedToken } from './parse-token.js'
+import type { ParsedToken } from './parse-token.js'
 
 /** The verified payload, and its key. */
 export interface VerifiedToken {
@@ -19,22 +19,22 @@ const ALGORITHMS = { algorithms: ['RS256'] }
  *
  * @throws Unavailable if the key set does not know whether it has the key.
  */
-export async function verifyToken(
-  { token, kid }: ScreenedToken,
+export async function verifySignature(
+  { token, kid }: ParsedToken,
   keySource: KeySource,
 ): Promise<Decision<VerifiedToken>> {
-  const found = keySource.current(kid) ?? (await keySource.find(kid))
-  if (found === undefined) return deny('key_unknown')
+  const candidate = keySource.current(kid) ?? (await keySource.find(kid))
+  if (candidate === undefined) return deny('key_unknown')
   let bytes: Uint8Array
   try {
-    bytes = (await compactVerify(token, found.publicKey, ALGORITHMS)).payload
+    bytes = (await compactVerify(token, candidate.publicKey, ALGORITHMS)).payload
   } catch (error) {
     if (error instanceof errors.JOSEError) return deny('signature_invalid', { keyId: kid })
     throw error
   }
-  // The set may have been swapped meanwhile: a key that has gone verifies nothing any more.
+  // The set may have been replaced meanwhile: a key that is no longer in it verifies nothing.
   const key = keySource.current(kid) ?? (await keySource.find(kid))
-  if (key?.thumbprint !== found.thumbprint) return deny('key_unknown')
+  if (key?.thumbprint !== candidate.thumbprint) return deny('key_unknown')
   const payload = readJsonObject(bytes)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })

@@ -13,7 +13,7 @@ export default defineConfig({
       'test/**/postgres/run/{run-stage,resolve-commit}.test.ts',
       'test/client/*/{retry-decision,attempt-outcome,token-state}.test.ts',
       'test/**/admit.test.ts',
-      'test/**/{back-off,retry-after}.test.ts',
+      'test/**/{back-off,retry-after,raw-headers}.test.ts',
       'test/**/migration/run/next-step.test.ts',
     ],
     isolate: false,

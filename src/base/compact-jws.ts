@@ -49,3 +49,12 @@ export function readJsonObject(bytes: Uint8Array): JsonObject | undefined {
     return undefined
   }
 }
+
+const MAX_KEY_ID_LENGTH = 256
+
+/** At most 256 visible ASCII characters (RFC 7517, section 4.5, leaves the form open). */
+export const isKeyId = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= MAX_KEY_ID_LENGTH && /^[\x21-\x7e]+$/.test(value)
+
+/** The ids of the core's static keys begin with `s-`. */
+export const isStaticKeyId = (kid: string): boolean => kid.startsWith('s-')

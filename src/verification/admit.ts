@@ -1,15 +1,13 @@
 import { readClock } from '../base/clock.js'
+import { isStaticKeyId } from '../base/compact-jws.js'
 import { allow, type Decision, deny } from '../base/decision/reason.js'
-import type { WireHeaders } from '../base/raw-headers.js'
+import { readBearer, type WireHeaders } from '../base/raw-headers.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
-import { isStaticKeyId } from './key-set/usable-keys.js'
 import { checkClaims, type ValidIdentity } from './policy/check-claims.js'
 import { denialNow } from './policy/denial.js'
 import type { Policy } from './policy/policy.js'
 import { createAcceptedTokens, type TokenCacheHealth } from './token/accepted-tokens.js'
-import { readBearer } from './token/bearer.js'
-import { type ParsedToken, parseToken } from './token/parse-token.js'
-import { verifySignature } from './token/verify-signature.js'
+import { type ParsedToken, parseToken, verifySignature } from './token/signed-token.js'
 
 /** The policy and keys that a receiver checks tokens with. */
 interface Dependencies {

@@ -1,6 +1,7 @@
+import { isStaticKeyId } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
 import { isRecord } from '../../base/options.js'
-import { isStaticKeyId, type UsableKeys } from '../../verification/key-set/usable-keys.js'
+import type { UsableKeys } from '../../verification/key-set/usable-keys.js'
 import type { Policy } from '../../verification/policy/policy.js'
 
 /** A member of a key set, as a receiver with this policy sees it. */

@@ -4,8 +4,7 @@ import { resultOf } from '../../middleware/refusal-table.js'
 import { createAdmit } from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
-import { parseToken } from '../../verification/token/parse-token.js'
-import { verifySignature } from '../../verification/token/verify-signature.js'
+import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
 import { STEPS, type Step, stepOf } from './verdict-step.js'
 
 /** A receiver's decision on a token. JSON-serialisable. */

@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { readBearer } from '../../verification/token/bearer.js'
+import { readBearer } from '../../base/raw-headers.js'
 import type { ImportUser } from '../core/import-user.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import type { Allowlist } from './allowlist.js'

@@ -1,11 +1,9 @@
 import { createPublicKey, hash } from 'node:crypto'
+import { isKeyId } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
 import { isRecord } from '../../base/options.js'
 import { FetchFailure } from './fetch-key-set.js'
 import type { VerificationKey } from './key-set.js'
-
-/** The ids of the core's static keys begin with `s-`. */
-export const isStaticKeyId = (kid: string): boolean => kid.startsWith('s-')
 
 export interface SkippedKey {
   readonly reason: SkipReason
@@ -20,12 +18,7 @@ export interface UsableKeys {
 const MAX_MEMBERS = 32
 const MIN_MODULUS_BITS = 2048
 const MAX_MODULUS_BITS = 8192
-const MAX_KEY_ID_LENGTH = 256
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
-
-/** At most 256 visible ASCII characters (RFC 7517, section 4.5, leaves the form open). */
-export const isKeyId = (value: unknown): value is string =>
-  typeof value === 'string' && value.length <= MAX_KEY_ID_LENGTH && /^[\x21-\x7e]+$/.test(value)
 
 /**
  * Returns the usable keys of a JWKS document. A key that `current` has unchanged keeps its object, by

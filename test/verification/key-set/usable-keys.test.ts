@@ -1,7 +1,8 @@
 import { createPublicKey } from 'node:crypto'
 import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { isKeyId, readKeySet } from '../../../src/verification/key-set/usable-keys.js'
+import { isKeyId } from '../../../src/base/compact-jws.js'
+import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
 import { makeSigningKey, shapeOfKey } from '../../support/signing-keys.js'
 
 const good = shapeOfKey('good', 2048)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readJsonObject } from '../../../src/base/compact-jws.js'
-import { parseToken } from '../../../src/verification/token/parse-token.js'
+import { parseToken } from '../../../src/verification/token/signed-token.js'
 
 const encode = (text: string | Uint8Array): string => Buffer.from(text).toString('base64url')
 const withHeader = (header: unknown) =>

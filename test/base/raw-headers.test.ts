@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { headerValues, type WireHeaders } from '../../../src/base/raw-headers.js'
-import { readBearer } from '../../../src/verification/token/bearer.js'
+import { headerValues, readBearer, type WireHeaders } from '../../src/base/raw-headers.js'
 
 /** What a server of Node gives: the same headers in both forms. */
 function wireOf(rawHeaders: readonly string[]): WireHeaders {

@@ -6,7 +6,7 @@ import {
   sourceOf,
   type VerificationKey,
 } from '../../../src/verification/key-set/key-set.js'
-import { verifySignature } from '../../../src/verification/token/verify-signature.js'
+import { verifySignature } from '../../../src/verification/token/signed-token.js'
 import { createTestIssuer } from '../../support/test-issuer.js'
 
 const issuer = await createTestIssuer({ http: false })

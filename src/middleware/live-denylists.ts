@@ -1,7 +1,7 @@
+import { ignoreRejection } from '../base/decision/observers.js'
 import { ServiceAuthError } from '../base/decision/service-auth-error.js'
 import { Unavailable } from '../base/decision/unavailable.js'
 import type { LiveDenylist } from '../verification/denylist/live-denylist.js'
-import { ignoreRejection } from '../verification/policy/denial.js'
 
 /**
  * A denylist may begin its work when it is first asked: better now than with the first request. What

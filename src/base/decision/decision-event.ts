@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { notify, openChannel } from './observers.js'
 import type { Evidence, RefusalReason, UndecidedReason } from './reason.js'
 
 /**
@@ -45,9 +45,9 @@ export type DecisionEvent = DecisionContext & DecisionResult
 /** Called with each decision. Its errors have no effect. */
 export type DecisionObserver = (event: DecisionEvent) => unknown
 
-const decisions = channel('express-service-auth:decision')
+const decisions = openChannel('decision')
 
-/** Whether anybody listens. If nobody does, no event is made: this is asked for each request. */
+/** Whether there are observers or subscribers. Called on every request, so that no event is built for nobody. */
 export const isObserved = (observers: readonly DecisionObserver[]): boolean =>
   observers.length > 0 || decisions.hasSubscribers
 
@@ -55,15 +55,6 @@ export function announceDecision(
   observers: readonly DecisionObserver[],
   event: DecisionEvent,
 ): void {
-  for (const observe of observers) {
-    try {
-      const returned = observe(event)
-      if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
-    } catch {
-      // The decision stands, whatever an observer throws.
-    }
-  }
+  for (const observe of observers) notify(observe, event)
   if (decisions.hasSubscribers) decisions.publish(event)
 }
-
-function ignore(): void {}

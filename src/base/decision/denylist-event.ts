@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { openChannel } from './observers.js'
 
 /** Why a live denylist could not be read: a closed list, for operators. */
 export type DenylistFailureCode = 'timeout' | 'network' | 'server' | 'malformed' | 'closed'
@@ -19,7 +19,7 @@ export type DenylistEvent =
   /** The list has lost entries, which stay in force here; `kept` counts them. */
   | { readonly type: 'regressed'; readonly kept: number }
 
-const denylist = channel('express-service-auth:denylist')
+const denylist = openChannel('denylist')
 
 /** Publishes events. They are computed only if there are subscribers. */
 export function announceDenylist(tell: () => Iterable<DenylistEvent>): void {

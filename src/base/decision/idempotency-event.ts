@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import { channel } from 'node:diagnostics_channel'
+import { openChannel, publish } from './observers.js'
 
 /** Why the handler did not run, although the request was authenticated. */
 export type IdempotencyRefusal =
@@ -130,10 +130,10 @@ type IdempotencyNews =
 /** Event on the diagnostics channel `express-service-auth:idempotency`. */
 export type IdempotencyEvent = IdempotencyContext & IdempotencyNews
 
-const idempotency = channel('express-service-auth:idempotency')
+const idempotency = openChannel('idempotency')
 
 export function announceIdempotency(event: () => IdempotencyEvent): void {
-  if (idempotency.hasSubscribers) idempotency.publish(Object.freeze(event()))
+  publish(idempotency, event)
 }
 
 /**
@@ -141,6 +141,6 @@ export function announceIdempotency(event: () => IdempotencyEvent): void {
  * in that of another request.
  */
 export const laterInThisContext = <Arguments extends unknown[]>(
-  tell: (...args: Arguments) => void,
+  emit: (...args: Arguments) => void,
 ): ((...args: Arguments) => void) =>
-  idempotency.hasSubscribers ? AsyncResource.bind(tell, 'express-service-auth:run') : tell
+  idempotency.hasSubscribers ? AsyncResource.bind(emit, 'express-service-auth:run') : emit

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { openChannel, publish } from './observers.js'
 
 /**
  * Why a fetch of the key set failed: a closed list, for operators.
@@ -64,17 +64,16 @@ export type KeySetChange =
   /** The set is too old to be used. */
   | { readonly type: 'expired' }
 
-const keys = channel('express-service-auth:keys')
+const keys = openChannel('keys')
 
-/** Whether anybody listens. If nobody does, nobody asks what has changed. */
+/** Whether there are subscribers; without them, changes need not be computed. */
 export const areKeysObserved = (): boolean => keys.hasSubscribers
 
 /** The address as operators may see it: its query may hold a secret. */
 export const withoutQuery = (jwksUri: string): string => jwksUri.split(/[?#]/, 1)[0] ?? ''
 
 export function announceKeySet(jwksUri: string, change: KeySetChange): void {
-  if (!keys.hasSubscribers) return
-  keys.publish(Object.freeze({ ...change, jwksUri: withoutQuery(jwksUri) } satisfies KeySetEvent))
+  publish<KeySetEvent>(keys, () => ({ ...change, jwksUri: withoutQuery(jwksUri) }))
 }
 
 interface Thumbprinted {

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { openChannel, publish } from './observers.js'
 
 /** Event of a Postgres store, on the diagnostics channel `express-service-auth:postgres`. */
 export type PostgresEvent =
@@ -7,9 +7,9 @@ export type PostgresEvent =
   /** They could not be deleted; the next sweep tries again. */
   | { readonly type: 'sweep_failed'; readonly sqlState?: string }
 
-const postgres = channel('express-service-auth:postgres')
+const postgres = openChannel('postgres')
 
 /** Publishes an event. It is computed only if there are subscribers. */
 export function announcePostgres(event: () => PostgresEvent): void {
-  if (postgres.hasSubscribers) postgres.publish(Object.freeze(event()))
+  publish(postgres, event)
 }

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { openChannel, publish } from './observers.js'
 
 /** One call of a store: what operators see on the diagnostics channel `express-service-auth:store`. */
 export interface StoreEvent {
@@ -13,7 +13,7 @@ export interface StoreEvent {
 /** A function of `SingleUseStore` or `IdempotencyStore`. */
 export type StoreOperation = 'consume' | 'reserve' | 'renew' | 'settle'
 
-const calls = channel('express-service-auth:store')
+const calls = openChannel('store')
 
 /** Calls a store, and publishes the call with its duration if there are subscribers. */
 export function callStore<T>(operation: StoreOperation, call: () => Promise<T>): Promise<T> {
@@ -22,16 +22,16 @@ export function callStore<T>(operation: StoreOperation, call: () => Promise<T>):
 
 async function timed<T>(operation: StoreOperation, call: () => Promise<T>): Promise<T> {
   const startedAt = performance.now()
-  const tell = (ok: boolean): void => {
+  const emit = (ok: boolean): void => {
     const durationMs = performance.now() - startedAt
-    calls.publish(Object.freeze({ operation, ok, durationMs } satisfies StoreEvent))
+    publish<StoreEvent>(calls, () => ({ operation, ok, durationMs }))
   }
   try {
     const answer = await call()
-    tell(true)
+    emit(true)
     return answer
   } catch (error) {
-    tell(false)
+    emit(false)
     throw error
   }
 }

@@ -1,3 +1,5 @@
+import { notify } from '../../base/decision/observers.js'
+
 /**
  * The reason why an attempt got no response:
  *
@@ -52,13 +54,8 @@ export function reportOf(response: Response): CallReport {
 }
 
 /** Calls the observer with the report, without the idempotency key. */
-export function tellCall(observe: CallObserver | undefined, report: CallReport): void {
+export function reportCall(observe: CallObserver | undefined, report: CallReport): void {
   if (observe === undefined) return
   const { attempts, replayed, totalMs } = report
-  try {
-    const returned = observe(Object.freeze({ attempts, replayed, totalMs }))
-    if (typeof returned === 'object') Promise.resolve(returned).catch(() => {})
-  } catch {
-    // An error of the observer does not affect the call.
-  }
+  notify(observe, Object.freeze({ attempts, replayed, totalMs }))
 }

@@ -11,7 +11,7 @@ import {
   retryContextOf,
   startCall,
 } from './call.js'
-import { tellCall, withReport } from './call-report.js'
+import { reportCall, withReport } from './call-report.js'
 import { outgoingRequest } from './outgoing-request.js'
 import { type Answer, discard, handOver } from './receive-response.js'
 import { decideRetry } from './retry-decision.js'
@@ -41,8 +41,8 @@ export function serviceFetch(
       await readBody(call)
       return deliver(call, await repeat(call))
     } catch (error) {
-      if (error instanceof ServiceCallError) tellCall(settings.onCall, error.report)
-      else if (call.request.signal?.aborted) tellCall(settings.onCall, reportOn(call))
+      if (error instanceof ServiceCallError) reportCall(settings.onCall, error.report)
+      else if (call.request.signal?.aborted) reportCall(settings.onCall, reportOn(call))
       throw error
     }
   }
@@ -97,6 +97,6 @@ function deliver(call: Call, answer: Answer): Response {
     throw failureOf(call, 'network', new TypeError("the answer is a redirect: redirect is 'error'"))
   }
   const report = reportOn(call, answer.response.headers.has('idempotent-replayed'))
-  tellCall(call.settings.onCall, report)
+  reportCall(call.settings.onCall, report)
   return withReport(handOver(answer, call.request.signal), report)
 }

@@ -5,9 +5,9 @@ import {
   type DecisionObserver,
   isObserved,
 } from '../../base/decision/decision-event.js'
+import { ignoreRejection } from '../../base/decision/observers.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
 import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
-import { ignoreRejection } from '../../verification/policy/denial.js'
 import { refuse, resultOf } from '../refusal-table.js'
 import { requestIdOf } from '../request-id.js'
 import { type AcceptedCredential, assertBeforeKey, type RequestState } from '../request-state.js'

@@ -3,7 +3,7 @@ import type { DecisionEvent } from '../../base/decision/decision-event.js'
 import type { DenylistEvent } from '../../base/decision/denylist-event.js'
 import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import type { KeySetEvent } from '../../base/decision/key-set-event.js'
-import { listenTo } from '../../base/decision/listen.js'
+import { listenTo, notify } from '../../base/decision/observers.js'
 import type { PostgresEvent } from '../../base/decision/postgres-event.js'
 import type { StoreEvent } from '../../base/decision/store-call.js'
 import { flag, integerBetween, optionsObject, parseOptions } from '../../base/options.js'
@@ -75,12 +75,7 @@ export function logDecisions(logger: Logger, options: LogOptions = {}): () => vo
   const { accepted, burst, everySeconds } = parseOptions('logDecisions options', schema, options)
 
   function write(level: Level, event: object, message: string): void {
-    try {
-      const returned = logger[level](event, message)
-      if (typeof returned === 'object') Promise.resolve(returned).catch(() => {})
-    } catch {
-      // Errors of the logger have no effect on requests.
-    }
+    notify((line) => logger[level](line, message), event)
   }
 
   const limiter = rateLimit({

@@ -1,5 +1,5 @@
 import type { Attributes, BatchObservableCallback, Meter, Observable } from '@opentelemetry/api'
-import type { StopListening } from '../../base/decision/listen.js'
+import type { StopListening } from '../../base/decision/observers.js'
 import type { DenylistHealth } from '../../verification/denylist/live-denylist.js'
 import { addressOf } from '../../verification/key-set/address.js'
 import type { KeySetHealth } from '../../verification/key-set/key-set.js'

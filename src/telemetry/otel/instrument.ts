@@ -2,7 +2,7 @@ import { type Attributes, type MeterProvider, metrics, trace } from '@openteleme
 import { z } from 'zod'
 import type { DecisionEvent } from '../../base/decision/decision-event.js'
 import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
-import { listenTo, type StopListening } from '../../base/decision/listen.js'
+import { listenTo, type StopListening } from '../../base/decision/observers.js'
 import { flag, optionsObject, parseOptions } from '../../base/options.js'
 import { type ObservedServiceAuth, observeHealth } from './gauges.js'
 import { createCounters } from './metrics.js'

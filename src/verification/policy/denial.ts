@@ -1,3 +1,4 @@
+import { ignoreRejection } from '../../base/decision/observers.js'
 import { type Denial, deny } from '../../base/decision/reason.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
@@ -134,9 +135,4 @@ function evidenceOf(reason: DenylistReason, { keyId, name }: DeniableToken): Den
     default:
       return { keyId }
   }
-}
-
-/** A function that should not be asynchronous may be so: its rejection would end the process. */
-export function ignoreRejection(returned: unknown): void {
-  Promise.resolve(returned).catch(() => {})
 }

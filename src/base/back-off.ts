@@ -1,7 +1,6 @@
-/** The step doubles with each failure. The wait is half of it, plus as much as half of it at random. */
-const FIRST_STEP_MS = 1000
-const LAST_STEP_MS = 30_000
-/** From here on the step is the last one: more doubling would only make the number large. */
+const FIRST_DELAY_MS = 1000
+const MAX_DELAY_MS = 30_000
+/** More doublings would only make the number large. */
 const MAX_DOUBLINGS = 16
 
 /** The failures since the last success, and when the next attempt may start, in ms of a clock. */
@@ -14,16 +13,15 @@ export interface BackOff {
 export function afterFailure(
   earlier: BackOff | undefined,
   { at, jitter }: { readonly at: number; readonly jitter: number },
-  lastStepMs: number = LAST_STEP_MS,
+  maxMs: number = MAX_DELAY_MS,
 ): BackOff {
-  const failures = earlier?.count ?? 0
-  const step = Math.min(lastStepMs, FIRST_STEP_MS * 2 ** Math.min(failures, MAX_DOUBLINGS))
-  return { count: failures + 1, retryAt: at + (step / 2) * (1 + jitter) }
+  const count = (earlier?.count ?? 0) + 1
+  return { count, retryAt: at + growingDelayMs(count, { firstMs: FIRST_DELAY_MS, maxMs }, jitter) }
 }
 
 /** A wait longer than the longest means that the clock was set back: it does not count. */
 export const isBackingOff = (backOff: BackOff | undefined, now: number): boolean =>
-  backOff !== undefined && now < backOff.retryAt && backOff.retryAt - now <= LAST_STEP_MS
+  backOff !== undefined && now < backOff.retryAt && backOff.retryAt - now <= MAX_DELAY_MS
 
 /**
  * Milliseconds to wait after this many failed attempts: twice as long after each, and between half and

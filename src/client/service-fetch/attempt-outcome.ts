@@ -1,4 +1,6 @@
 import { INVALID_TOKEN, PROBLEM_MEDIA_TYPE, problemType } from '../../base/decision/problem.js'
+import { parseJson } from '../../base/json.js'
+import { isRecord } from '../../base/options.js'
 import { retryAfterMs } from '../../base/retry-after.js'
 
 /** The outcome of an attempt, as far as it matters for the retry decision. */
@@ -63,10 +65,6 @@ const IN_PROGRESS = problemType('request-in-progress')
 function isInProgress({ headers, body }: ClassifiedResponse): boolean {
   const [mediaType = ''] = (headers.get('content-type') ?? '').split(';', 1)
   if (body === undefined || mediaType.trim().toLowerCase() !== PROBLEM_MEDIA_TYPE) return false
-  try {
-    const problem: unknown = JSON.parse(new TextDecoder().decode(body))
-    return (problem as { type?: unknown } | null)?.type === IN_PROGRESS
-  } catch {
-    return false
-  }
+  const problem = parseJson(new TextDecoder().decode(body))
+  return isRecord(problem) && problem['type'] === IN_PROGRESS
 }

@@ -68,7 +68,7 @@ export class TokenSourceError extends Error {
   }
 }
 
-const PASSING: ReadonlySet<TokenSourceErrorCode> = new Set([
+const TRANSIENT_CODES: ReadonlySet<TokenSourceErrorCode> = new Set([
   'core_unreachable',
   'core_timeout',
   'core_busy',
@@ -77,14 +77,14 @@ const PASSING: ReadonlySet<TokenSourceErrorCode> = new Set([
 
 /** Whether the failure can pass without intervention, as when the core restarts or is overloaded. */
 export const isTransient = (error: unknown): boolean =>
-  error instanceof TokenSourceError && PASSING.has(error.code)
+  error instanceof TokenSourceError && TRANSIENT_CODES.has(error.code)
 
 /** The longest back-off after such a failure, so that calls soon get a token after a core restart. */
-const LAST_STEP_OF_PASSING_MS = 5000
+const MAX_TRANSIENT_DELAY_MS = 5000
 
 /** Returns the back-off of a source after a further failure. */
 export const afterTokenFailure = (
   earlier: BackOff | undefined,
   error: TokenSourceError,
   when: { readonly at: number; readonly jitter: number },
-): BackOff => afterFailure(earlier, when, isTransient(error) ? LAST_STEP_OF_PASSING_MS : undefined)
+): BackOff => afterFailure(earlier, when, isTransient(error) ? MAX_TRANSIENT_DELAY_MS : undefined)

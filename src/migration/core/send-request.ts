@@ -1,4 +1,5 @@
 import { growingDelayMs } from '../../base/back-off.js'
+import { parseJson } from '../../base/json.js'
 import { pause } from '../../base/pause.js'
 import { type Core, type CoreAnswer, callCore } from '../../client/core/call-core.js'
 import { CoreFailure, type CoreFailureCode } from '../../client/core/core-failure.js'
@@ -84,17 +85,9 @@ function acceptedOf<T>(answer: CoreAnswer, operation: Operation<T>): Accepted<T>
     const { whenTooLarge } = operation
     return isOver && whenTooLarge !== undefined ? { value: whenTooLarge } : undefined
   }
-  if (status === 200) return operation.accept(jsonIn(text))
-  return status === 400 ? operation.acceptRefusal?.(jsonIn(text)) : undefined
-}
-
-/** Ignores the media type, because the core sends JSON errors as `text/html`. */
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  // Ignores the media type, because the core sends JSON errors as `text/html`.
+  if (status === 200) return operation.accept(parseJson(text))
+  return status === 400 ? operation.acceptRefusal?.(parseJson(text)) : undefined
 }
 
 /** Why an attempt failed, and whether it can be repeated safely and may then succeed. */

@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/json.js'
 import type { Journal } from '../journal/journal.js'
 import { MigrationError } from './migration-error.js'
 import { applyEntry } from './state/apply-entry.js'
@@ -53,12 +54,4 @@ function faultOf(value: unknown): string {
   return typeof format === 'number' && format > FORMAT
     ? 'the journal is of a newer version of this package'
     : 'no entry of a journal'
-}
-
-function parseJson(written: string): unknown {
-  try {
-    return JSON.parse(written)
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { parseJson } from '../../base/json.js'
 import type { Line } from './read-lines.js'
 import type { SourceRecord } from './source.js'
 
@@ -56,15 +57,6 @@ const beginsWith = (bytes: Buffer, mark: Buffer): boolean =>
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Discards the error of `JSON.parse`, because it quotes the text. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 function writeJson(value: unknown): string | undefined {
   try {

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../base/json.js'
 import { isText } from '../../../verification/denylist/check-entry.js'
 import type {
   DeniedKind,
@@ -142,18 +143,10 @@ const REASON_LOST: Reason = { reason: '(lost)', by: '(lost)', at: 0 }
 const reasonText = ({ reason, by, at }: Reason): string => JSON.stringify({ reason, by, at })
 
 function readReason(text: string | undefined): Reason {
-  const { reason, by, at } = parseJson(text ?? 'null') ?? REASON_LOST
+  const { reason, by, at } = Object(parseJson(text ?? 'null'))
   return isText(reason) && isText(by) && Number.isFinite(at)
     ? { reason, by, at: Number(at) }
     : REASON_LOST
-}
-
-function parseJson(text: string): Record<string, unknown> | undefined {
-  try {
-    return Object(JSON.parse(text))
-  } catch {
-    return undefined
-  }
 }
 
 /** Parses the end and the cut-off of an entry. @throws MalformedReply */
@@ -175,7 +168,7 @@ function readEntry(name: string, row: string): LocalEntry {
 }
 
 function readTarget(text: string): Pick<LocalEntry, 'issuer' | 'kind' | 'value'> {
-  const parts = Object.values(parseJson(text) ?? {})
+  const parts = Object.values(Object(parseJson(text)))
   const [issuer, kind, value] = parts
   const isCutOff = kind === 'issued-before' && parts.length === 2
   const isNamed = KINDS.includes(kind) && isText(value) && parts.length === 3

@@ -1,0 +1,8 @@
+/** Parses JSON; `undefined` if it is none. Discards the error of `JSON.parse`, because it quotes the text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,4 +1,8 @@
 import { withDeadline } from '../../base/deadline.js'
+import type { StatementLimits } from './runner.js'
+
+/** The limits of a single statement of pg and postgres.js without limits of its own. */
+export const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
 export function noConnection(acquireMs: number): Error {
   return new Error(`No connection to Postgres came within ${acquireMs} ms.`)

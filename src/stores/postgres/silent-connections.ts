@@ -1,10 +1,11 @@
 const SETTINGS = new WeakMap<object, string>()
 
 /**
- * Records that the library of a runner keeps a connection whose reply never comes, and offers no way to destroy
- * it from outside. Only `setting` can: an option of the library that creates sockets with a time limit.
+ * Makes `check` warn that the library of a runner keeps a connection whose reply never comes, and offers no
+ * way to destroy it from outside. Only `setting` can: an option of the library that creates sockets with a
+ * time limit.
  */
-export function keepsSilentConnections<R extends object>(runner: R, setting: string): R {
+export function warnOfSilentConnections<R extends object>(runner: R, setting: string): R {
   SETTINGS.set(runner, setting)
   return runner
 }

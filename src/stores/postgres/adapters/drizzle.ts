@@ -1,5 +1,5 @@
 import type { Row, Statement, TransactionRunner } from '../runner.js'
-import { keepsSilentConnections } from '../silent-connections.js'
+import { warnOfSilentConnections } from '../silent-connections.js'
 import { libraryRunner } from './library-runner.js'
 import { fromPg } from './pg.js'
 import { ignoreClientErrors, isPgPool, type PgPoolLike } from './pg-pool.js'
@@ -82,7 +82,7 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
     },
   })
   if (db.$client.options?.stream !== undefined) return runner
-  return keepsSilentConnections(runner, 'the option stream of the Pool of pg')
+  return warnOfSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
 /** Converts the text to the template form of drizzle's tag, with the values in place of `$1`, `$2`, ... */

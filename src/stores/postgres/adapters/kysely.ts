@@ -1,6 +1,6 @@
 import { hasFunctions } from '../../../base/options.js'
 import type { Isolation, Row, Statement, TransactionRunner } from '../runner.js'
-import { keepsSilentConnections } from '../silent-connections.js'
+import { warnOfSilentConnections } from '../silent-connections.js'
 import { libraryRunner, queryOn } from './library-runner.js'
 
 /** The parts of a `Kysely<DB>` on Postgres that the adapter uses; `Tx` is its `Transaction<DB>`. */
@@ -63,7 +63,7 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
     queryAlone: (single) => queryOn((use) => db.connection().execute(use), query, single),
   })
   // Kysely does not expose the options of its pool.
-  return keepsSilentConnections(runner, 'the option stream of the Pool of pg')
+  return warnOfSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
 async function query(executor: KyselyExecutor, statement: Statement): Promise<readonly Row[]> {

@@ -1,4 +1,4 @@
-import { awaitAnswer, ROLLBACK_MS } from '../deadline.js'
+import { awaitAnswer, DEFAULT_LIMITS, ROLLBACK_MS } from '../deadline.js'
 import type {
   Row,
   Statement,
@@ -10,8 +10,6 @@ import { createPgPipeline, type PgPipeline } from './pg-pipeline.js'
 import { acquire, ignoreIdleClientErrors, isPgPool, type PgPoolLike } from './pg-pool.js'
 import { OWN_PARSERS } from './pg-values.js'
 import { isReadOnly } from './read-only.js'
-
-const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
 /**
  * Runs transactions on a pool of pg (node-postgres) 8.23 or later; `transactionOf` returns the pool's

@@ -1,4 +1,4 @@
-import { awaitAnswer } from '../deadline.js'
+import { awaitAnswer, DEFAULT_LIMITS } from '../deadline.js'
 import type {
   Row,
   Statement,
@@ -6,7 +6,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { keepsSilentConnections } from '../silent-connections.js'
+import { warnOfSilentConnections } from '../silent-connections.js'
 import { isEndedByHandler } from '../sql/transaction-ended.js'
 import { rowsOf } from './postgres-js-rows.js'
 import {
@@ -21,8 +21,6 @@ import {
   unprepared,
 } from './postgres-js-transaction.js'
 import { dropIfReadOnly } from './read-only.js'
-
-const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
 // Fails with a cause if an error that was swallowed would make the commit roll back.
 const PROBE: Statement = { text: 'select 1', values: [] }
@@ -142,7 +140,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     },
   }
   if (sql.options.socket) return runner
-  return keepsSilentConnections(runner, 'the option socket of postgres()')
+  return warnOfSilentConnections(runner, 'the option socket of postgres()')
 }
 
 /** The objects from `begin` and `reserve` have no `begin`. */

@@ -1,6 +1,6 @@
 import { hasFunctions } from '../../../base/options.js'
 import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from '../runner.js'
-import { keepsSilentConnections } from '../silent-connections.js'
+import { warnOfSilentConnections } from '../silent-connections.js'
 import { libraryRunner, type Open, queryOn } from './library-runner.js'
 
 /**
@@ -63,7 +63,7 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
     queryAlone: (single) => queryOn(connect(prisma, single.limits), query, single),
   })
   // Prisma does not expose the options of its adapter.
-  return keepsSilentConnections(runner, 'the option stream of PrismaPg')
+  return warnOfSilentConnections(runner, 'the option stream of PrismaPg')
 }
 
 function connect<Tx>(prisma: PrismaLike<Tx>, limits: StatementLimits | undefined): Open<RawPrisma> {

@@ -17,7 +17,7 @@ export interface LiveRun<Tx> {
   /** The digest of the key and its scope. */
   readonly key: string
   readonly tx: Tx
-  /** The transaction object for the handler. */
+  /** Returns the handler's proxy of the transaction object. */
   transaction(): Tx
   /** Resolves when the handler's calls on the transaction have been answered; from then on all calls fail. */
   endCalls(): Promise<void>

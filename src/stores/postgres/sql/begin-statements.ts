@@ -21,7 +21,7 @@ export type BeginResult =
 export interface BeginOptions {
   /** The time limit of a statement, and of an idle transaction. */
   readonly transactionMs: number
-  /** Whether the server checks during a statement that the client is still connected; see `probe`. */
+  /** Whether the server checks during a statement that the client is still connected; see `checkConnection`. */
   readonly checksConnection: boolean
 }
 

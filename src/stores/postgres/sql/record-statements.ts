@@ -31,7 +31,7 @@ export interface RecordStatements {
   insertRecord(ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement
   /** Fails in any transaction except `fence`, and in one that has failed. */
   assertInTransaction(fence: string): Statement
-  /** Inserts the record like `keep`, but as a statement of its own. */
+  /** Inserts the record like `insertRecord`, but as a statement of its own. */
   insertRecordSeparately(ids: RecordIds, record: RecordValues): Statement
   findRecord(ids: RecordIds): Statement
   readRecord(rows: readonly Row[]): StoredRecord | undefined

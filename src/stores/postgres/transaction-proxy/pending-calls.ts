@@ -1,6 +1,6 @@
 type Listener = (...values: unknown[]) => unknown
 
-/** Callbacks for the results of the calls on a handle. */
+/** Callbacks for the results of the calls on a transaction's proxy. */
 export interface CallObserver {
   succeeded(): void
   failed(error: unknown): void
@@ -10,7 +10,7 @@ export interface CallObserver {
 
 export const IGNORE: CallObserver = { succeeded: () => {}, failed: () => {}, refused: () => {} }
 
-/** The calls on a handle that have not been answered yet. */
+/** The calls on a transaction's proxy that have not been answered yet. */
 export interface PendingCalls {
   /** Counts a call until its answer settles. Returns a promise that settles in the same way. */
   count(answer: Promise<unknown>): Promise<unknown>

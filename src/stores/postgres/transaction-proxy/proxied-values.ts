@@ -1,15 +1,12 @@
 import { types } from 'node:util'
 
-/** A value that a membrane can wrap. */
-export type Wrappable = object
-
 const PLAIN_OBJECT_DEPTH = 2
 
 /**
  * Whether a value may give access to the transaction: every value that has functions, except classes and data
  * such as rows, dates and buffers.
  */
-export function needsProxy(value: unknown): value is Wrappable {
+export function needsProxy(value: unknown): value is object {
   return reachesFunctions(value, PLAIN_OBJECT_DEPTH)
 }
 
@@ -91,7 +88,7 @@ export function isListenerRemoval(owner: unknown, name: PropertyKey): boolean {
 const has = (owner: unknown, name: string): boolean =>
   typeof (Object(owner) as Record<string, unknown>)[name] === 'function'
 
-/** Only the proxies of a membrane return a target for this key. A weak map would cost each request more. */
+/** Only our own proxies return a target for this key. A weak map would cost each request more. */
 export const PROXY_TARGET: unique symbol = Symbol('express-service-auth behind')
 
 const OWN: unique symbol = Symbol('express-service-auth own')
@@ -117,7 +114,7 @@ export function isProxy(value: object): boolean {
 }
 
 /**
- * Replaces the proxies of a membrane with their targets, alone or in lists and plain objects, before a
+ * Replaces our own proxies with their targets, alone or in lists and plain objects, before a
  * value reaches the library. Values without a proxy stay the same objects.
  */
 export function unwrap(value: unknown): unknown {

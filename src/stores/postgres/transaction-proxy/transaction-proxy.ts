@@ -23,11 +23,11 @@ export interface RevocableTransaction<Tx> {
    * send a query only when it is awaited, one turn of the microtasks later.
    */
   stop(): void
-  /** Makes the handle, and everything that was made from it, fail with `TransactionEndedError`. */
+  /** Makes the proxy, and everything that was made from it, fail with `TransactionEndedError`. */
   revoke(): void
   /**
    * Resolves when the calls made so far have been answered. A library may send several statements for one
-   * call; it sends the later ones on its own object, not on the handle.
+   * call; it sends the later ones on its own object, not on the proxy.
    */
   callsSettled(): Promise<void>
 }
@@ -56,7 +56,7 @@ const CONTROL_REFUSED =
   'The transaction of a request begins before its handler and ends with its answer: a handler neither begins, commits nor rolls it back, nor gives its connection away. Savepoints are allowed; to roll back, throw or answer with a status of 400 or more.'
 
 /**
- * Wraps the library's transaction object in a membrane. A value that has functions is wrapped too if it is read
+ * Wraps the library's transaction object in a proxy. A value that has functions is wrapped too if it is read
  * from a wrapped object, returned by its functions or passed to its callbacks. Rows and other data are not
  * wrapped. A refused call returns a rejection, so that it does not crash a process whose code has a `catch`.
  */
@@ -127,7 +127,7 @@ function createMembrane(observer: CallObserver) {
   function memberOf(owner: object, name: PropertyKey, value: unknown): unknown {
     if (name === 'constructor') return value
     if (!needsProxy(value)) {
-      // A prototype's function that is called on the handle would use this data, for example a queue.
+      // A prototype's function that is called on the proxy would use this data, for example a queue.
       if (isStopped && typeof value === 'object' && value !== null) throw endedError()
       return value
     }

@@ -47,7 +47,7 @@ export function grantedRun(request: ReservationRequest, reservation: Reservation
     case 'reserved': {
       const { fence } = reservation
       if (!Number.isSafeInteger(fence)) {
-        throw new TypeError('store.reserve gave no safe integer as fence')
+        throw new TypeError('store.reserve must resolve with a safe integer as fence')
       }
       const { key, owner, fingerprint, leaseMs, retentionMs } = request
       return { key, owner, fence, fingerprint, leaseMs, retentionMs }

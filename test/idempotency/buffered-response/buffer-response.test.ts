@@ -5,7 +5,7 @@ import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import type { Receiver } from '../../support/open-receiver.js'
 import { type Answer, call, newKey } from '../../support/order-calls.js'
 import { openOrders } from '../../support/order-receiver.js'
-import { WAYS } from '../leased/ways-to-send.js'
+import { WAYS } from './ways-to-send.js'
 
 const STORED = [
   'content-type',

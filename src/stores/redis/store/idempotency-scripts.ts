@@ -116,7 +116,7 @@ export function readReservation(reply: unknown): Reservation {
     case 'unreadable':
       return { outcome: String(outcome) as 'mismatch' }
     default:
-      throw new TypeError('the reservation script gave a reply that it cannot give')
+      throw new TypeError('the reservation script returned an unknown reply')
   }
 }
 

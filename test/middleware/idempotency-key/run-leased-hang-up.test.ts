@@ -4,10 +4,10 @@ import { PassThrough, pipeline } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Response } from 'express'
 import { expect, it } from 'vitest'
+import { FILE } from '../../idempotency/buffered-response/ways-to-send.js'
 import { describeReceivers, makeStage, problemOf } from '../../support/each-receiver.js'
 import { call, callRaw, newKey } from '../../support/order-calls.js'
 import { until } from '../../support/until.js'
-import { FILE } from './ways-to-send.js'
 
 describeReceivers('A run whose caller or handler hangs up', (bench) => {
   it('goes on when its caller hangs up, and the retry gets its result', async () => {

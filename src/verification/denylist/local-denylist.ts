@@ -36,25 +36,25 @@ export function createLocalDenylist({
   whenUnknown,
 }: LocalDenylistOptions): LocalDenylist {
   const refusesUnknown = whenUnknown === 'refuse'
-  let life = INITIAL_STATE
+  let state = INITIAL_STATE
   let byIssuer: ReadonlyMap<string, DeniedLists> = new Map()
   let knownUntilMs = Number.NEGATIVE_INFINITY
 
   function isKnown(): boolean {
-    const state = freshnessAt(life, readClocks(), maxStaleSeconds)
-    return state === 'fresh' || state === 'stale'
+    const freshness = freshnessAt(state, readClocks(), maxStaleSeconds)
+    return freshness === 'fresh' || freshness === 'stale'
   }
 
   return {
     get state() {
-      return life
+      return state
     },
     apply(event) {
-      const before = life
-      life = advance(before, event, maxStaleSeconds)
-      if (life.local !== before.local) byIssuer = listsByIssuer(life.local.entries.values())
-      knownUntilMs = knownUntil(life, event.at, maxStaleSeconds)
-      announceDenylist(() => eventsBetween(before, life))
+      const before = state
+      state = advance(before, event, maxStaleSeconds)
+      if (state.local !== before.local) byIssuer = listsByIssuer(state.local.entries.values())
+      knownUntilMs = knownUntil(state, event.at, maxStaleSeconds)
+      announceDenylist(() => eventsBetween(before, state))
     },
     lists(issuer) {
       // Runs for each request, so it reads one clock. Each poll checks both.
@@ -62,7 +62,7 @@ export function createLocalDenylist({
       return byIssuer.get(issuer) ?? NOTHING_DENIED
     },
     isKnown,
-    health: () => healthOf(life, readClocks(), maxStaleSeconds),
+    health: () => healthOf(state, readClocks(), maxStaleSeconds),
   }
 }
 

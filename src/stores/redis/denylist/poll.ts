@@ -79,11 +79,12 @@ export function createPoll(
   async function readChanges(): Promise<void> {
     const requestedAt = readClocks()
     const polled = readPoll(await connection.runScript({ script: POLL, timeoutMs }))
-    const { state: life } = local
-    const isFirst = life.confirmedAt === undefined
-    const isNew = isFirst || !isSameVersion(polled.version, life.version)
+    const { state } = local
+    const isFirst = state.confirmedAt === undefined
+    const isNew = isFirst || !isSameVersion(polled.version, state.version)
     const list = isNew ? await readAll(polled.version) : undefined
-    if (isFirst || life.lastFailure !== undefined) await reports.reportIfDue(proofOf(life, polled))
+    if (isFirst || state.lastFailure !== undefined)
+      await reports.reportIfDue(proofOf(state, polled))
     if (isClosed) return
     if (list !== undefined) local.apply({ type: 'read', at: readClocks(), ...list })
     else local.apply({ type: 'unchanged', at: readClocks(), requestedAt, ...polled })

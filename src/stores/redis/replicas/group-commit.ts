@@ -64,22 +64,22 @@ export function openGroupCommit(
 ): GroupCommit {
   const { min, timeoutMs } = replicas
   const link = openLink(redis, stallTimeoutFor(longestReplyMs))
-  let waiting: Entry[] = []
+  let queue: Entry[] = []
   let isSending = false
 
   function enqueue(entry: Entry): void {
-    waiting.push(entry)
+    queue.push(entry)
     if (!isSending) void sendGroups()
   }
 
   // Under load it never ends, so it must not run in the async context of the first request.
   const sendGroups = AsyncResource.bind(async (): Promise<void> => {
     isSending = true
-    while (waiting.length > 0) {
+    while (queue.length > 0) {
       await endOfTick()
       // A reservation that has timed out must not be sent, because nothing would undo it.
-      const group = waiting.filter(({ state }) => !isExpired(state))
-      waiting = []
+      const group = queue.filter(({ state }) => !isExpired(state))
+      queue = []
       await send(group)
     }
     isSending = false

@@ -74,8 +74,8 @@ function openClusterCommits(
 
   function groupCommitFor(key: string): GroupCommit {
     const [address] = cluster.slots[slotOf(keyPrefix + key)] ?? []
-    const known = address === undefined ? undefined : groupCommits.get(address)
-    if (known !== undefined) return known
+    const existing = address === undefined ? undefined : groupCommits.get(address)
+    if (existing !== undefined) return existing
     const node = cluster
       .nodes('master')
       .find(({ options }) => `${options.host}:${options.port}` === address)

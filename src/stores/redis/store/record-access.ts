@@ -87,14 +87,14 @@ return { type, value, redis.call('PTTL', KEYS[1]), string.format('%.0f', time[1]
  * earlier attempt wrote it.
  */
 export const REPLACE: Script = script(`
-local seen, longest, value, ttl = unpack(ARGV)
+local read, longest, value, ttl = unpack(ARGV)
 local type = redis.call('TYPE', KEYS[1]).ok
 if type == 'string' then
-  local found = redis.call('GET', KEYS[1])
-  if found == value then return 1 end
-  type = redis.sha1hex(found)
+  local current = redis.call('GET', KEYS[1])
+  if current == value then return 1 end
+  type = redis.sha1hex(current)
 end
-if type ~= seen or redis.call('PTTL', KEYS[1]) > tonumber(longest) then return 0 end
+if type ~= read or redis.call('PTTL', KEYS[1]) > tonumber(longest) then return 0 end
 local written = redis.pcall('SET', KEYS[1], value, 'PX', ttl)
 if written.err then return written end
 return 1

@@ -44,6 +44,7 @@ export const GROUPS: readonly Group[] = [
         about: 'Every response, and when a caller may retry.',
         holds: ['docs/responses.md#*'],
       },
+      { path: 'openapi', holds: ['docs/openapi.md#*'] },
     ],
   },
   {

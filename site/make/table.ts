@@ -183,6 +183,7 @@ export const GROUPS: readonly Group[] = [
     pages: [
       { path: 'architecture', holds: ['docs/architecture.md#*'] },
       { path: 'contributing', holds: ['CONTRIBUTING.md#*'] },
+      { path: 'stand-in-core', holds: ['example-app/identity-core/README.md#*'] },
     ],
   },
 ]

@@ -40,20 +40,20 @@ type AcceptedReason = RunEnd | 'reserved' | 'replayed' | 'transaction_used_late'
 
 /** The level is `warn` if a retry gets another answer than the first request. */
 const RUN_ENDS: Record<AcceptedReason, readonly [Level, string]> = {
-  reserved: ['info', 'A write has reserved its key.'],
-  replayed: ['info', 'A retry has got the kept result.'],
-  result_kept: ['info', 'A write has ended, and its result is kept.'],
-  released: ['info', 'A write has ended and freed its key.'],
-  result_too_large: ['warn', 'A write has ended, and its result is too large to be kept.'],
-  abandoned: ['warn', 'A write has ended without a response: its outcome is unknown.'],
-  key_lost: ['warn', 'A write has ended after another had taken its key.'],
-  result_lost: ['error', 'A write has ended, and the store could not be told.'],
-  refusal_kept: ['info', 'A write was refused and rolled back, and its answer is kept.'],
-  rolled_back: ['info', 'A write was rolled back, and nothing is kept.'],
-  conflict: ['warn', 'A write has ended after another run of its key had committed.'],
-  uncoupled: ['error', 'A handler has ended its transaction itself.'],
-  transaction_used_late: ['error', 'A handler has used its transaction after its answer.'],
-  transaction_unused: ['warn', 'A handler has answered without its transaction.'],
+  reserved: ['info', 'A write reserved its key.'],
+  replayed: ['info', 'A retry got the stored result.'],
+  result_kept: ['info', 'A write ended, and its result is stored.'],
+  released: ['info', 'A write ended and freed its key.'],
+  result_too_large: ['warn', 'A write ended, but its result is too large to store.'],
+  abandoned: ['warn', 'A write ended without a response: its outcome is unknown.'],
+  key_lost: ['warn', 'A write ended after another run took over its key.'],
+  result_lost: ['error', 'A write ended, but its result could not be stored.'],
+  refusal_kept: ['info', 'A write was refused and rolled back, and its answer is stored.'],
+  rolled_back: ['info', 'A write was rolled back, and nothing is stored.'],
+  conflict: ['warn', 'A write ended after another run of its key committed.'],
+  uncoupled: ['error', 'A handler ended its transaction itself.'],
+  transaction_used_late: ['error', 'A handler used its transaction after its answer.'],
+  transaction_unused: ['warn', 'A handler answered without using its transaction.'],
   answer_unsent: ['error', 'The answer to a write could not be sent.'],
 }
 
@@ -67,7 +67,7 @@ export function lineOfIdempotency(event: IdempotencyEvent): Line {
     case 'refused':
       return { level: 'warn', message: `A write was refused: ${reason}.`, reason, caller }
     case 'undecided': {
-      const message = `A write could not be decided on: ${reason}.`
+      const message = `Could not decide on a write: ${reason}.`
       return { level: 'error', message, reason, caller }
     }
   }
@@ -80,7 +80,7 @@ export function lineOfKeySet(event: KeySetEvent): LogLine {
   switch (event.type) {
     case 'fetched': {
       const changes = event.added.length + event.replaced.length + event.removed.length
-      return changes === 0 ? undefined : line('info', 'The key set has changed.')
+      return changes === 0 ? undefined : line('info', 'The key set changed.')
     }
     case 'not_modified':
       return undefined
@@ -89,9 +89,9 @@ export function lineOfKeySet(event: KeySetEvent): LogLine {
     case 'key_skipped':
       return line('warn', `A key of the key set is not usable: ${event.reason}.`)
     case 'budget_exhausted':
-      return line('warn', 'Unknown key ids cause no more fetches of the key set for now.')
+      return line('warn', 'For now, unknown key ids no longer cause fetches of the key set.')
     case 'expired':
-      return line('error', 'The key set is too old to be used.')
+      return line('error', 'The key set is too old to use.')
   }
 }
 
@@ -99,19 +99,19 @@ export function lineOfDenylist(event: DenylistEvent): Line {
   const reason = `denylist_${event.type}`
   switch (event.type) {
     case 'changed':
-      return { level: 'info', message: 'The denylist has changed.', reason }
+      return { level: 'info', message: 'The denylist changed.', reason }
     case 'stale': {
-      const message = `The denylist is not confirmed any more: ${event.reason}.`
+      const message = `The denylist could not be refreshed: ${event.reason}.`
       return { level: 'error', message, reason }
     }
     case 'expired': {
-      const message = `The denylist is too old to be used: ${event.reason}.`
+      const message = `The denylist is too old to use: ${event.reason}.`
       return { level: 'error', message, reason }
     }
     case 'recovered':
-      return { level: 'info', message: 'The denylist is confirmed again.', reason }
+      return { level: 'info', message: 'The denylist is up to date again.', reason }
     case 'regressed': {
-      const message = 'The denylist has lost entries, which stay in force here.'
+      const message = 'The denylist in Redis lost entries, which stay in force in this process.'
       return { level: 'error', message, reason }
     }
   }

@@ -14,7 +14,7 @@ export interface TakenLogin {
 }
 
 /** Returns the core's id of the account that `findTakenLogin` finds. */
-export const findHolder = async (
+export const findConflictingAccount = async (
   core: CoreClient,
   { loginMethods }: Pick<ImportUser, 'loginMethods'>,
   options: CallOptions = {},

@@ -6,7 +6,7 @@ import { fieldOf } from '../record-validation/field.js'
 import { coreTenantIds } from '../record-validation/tenant-ids.js'
 import { type Account, type AskedIdentity, readAccount } from './account.js'
 import { compareLoginMethods } from './compare-login-methods.js'
-import { findHolder } from './conflicting-account.js'
+import { findConflictingAccount } from './conflicting-account.js'
 
 /** The result of looking up an identity. */
 export type Reconciliation =
@@ -36,7 +36,7 @@ export async function reconcileUser(
 ): Promise<Reconciliation> {
   const account = await readAccount(core, identity, options)
   if (account === undefined) {
-    const heldBy = await findHolder(core, identity.user, options)
+    const heldBy = await findConflictingAccount(core, identity.user, options)
     return { state: 'missing', ...(heldBy !== undefined && { heldBy }) }
   }
   const differences = compareAccount(identity.user, account)

@@ -1,4 +1,4 @@
-import { findHolder } from '../account/conflicting-account.js'
+import { findConflictingAccount } from '../account/conflicting-account.js'
 import type { CallOptions, CoreClient, DirectImport } from '../core/core-client.js'
 import { CoreError } from '../core/core-error.js'
 import { conflictCodeOf, errorCodeOf, isValidationText } from '../core/core-messages.js'
@@ -152,7 +152,7 @@ async function isPairTaken(
   const loginMethods = user.loginMethods
     .filter(({ recipeId }) => recipeId === 'thirdparty')
     .map(({ email: _, isPrimary: __, ...method }) => method)
-  return (await findHolder(core, { loginMethods }, options)) !== undefined
+  return (await findConflictingAccount(core, { loginMethods }, options)) !== undefined
 }
 
 /** The result of a refusal if the user has no account. */

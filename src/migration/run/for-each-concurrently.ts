@@ -1,10 +1,10 @@
 /**
- * Calls `work` for each item, at most `atOnce` at a time, in no guaranteed order. After a failure no
+ * Calls `work` for each item, at most `limit` at a time, in no guaranteed order. After a failure no
  * further item is started; once the calls in progress have ended, it rejects with the first failure.
  */
-export async function forEachAtOnce<Item>(
+export async function forEachConcurrently<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
-  atOnce: number,
+  limit: number,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
   const iterator = taken(items)
@@ -16,7 +16,7 @@ export async function forEachAtOnce<Item>(
       await work(next.value)
     }
   }
-  const workers = Array.from({ length: atOnce }, () =>
+  const workers = Array.from({ length: limit }, () =>
     take().catch((fault: unknown) => {
       faults.push(fault)
     }),

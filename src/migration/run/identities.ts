@@ -1,12 +1,12 @@
 import { findingText } from '../account/without-account-data.js'
 import { validateUser } from '../record-validation/validate-user.js'
-import type { Ledger } from './journaled-state.js'
-import type { SurveyedRecord } from './read-source.js'
+import type { JournaledState } from './journaled-state.js'
+import type { IndexedRecord } from './read-source.js'
 import type { IdentityReport } from './report.js'
-import type { Survey } from './source-index.js'
-import { COUNTED_AS } from './state/identity-state.js'
+import type { SourceIndex } from './source-index.js'
+import { REPORTED_STATE } from './state/identity-state.js'
 import type { Entry, EntryOf, ResultOf } from './state/journal-entry.js'
-import { readOrdinals } from './state/record-indexes.js'
+import { readRecordIndexes } from './state/record-indexes.js'
 import { sizeOf, stateOf } from './state/run-state.js'
 
 /** Number of identities whose details are in memory at a time. The journal is read once per window. */
@@ -14,26 +14,26 @@ const WINDOW = 20_000
 
 /** Yields each identity of the source, in its order, with its details from the journal. */
 export async function* identityReports(
-  ledger: Ledger,
-  survey: Survey,
+  journaled: JournaledState,
+  sourceIndex: SourceIndex,
 ): AsyncGenerator<IdentityReport> {
   let details: ReadonlyMap<number, IdentityDetails> = new Map()
-  for await (const record of survey.records(0)) {
-    if (record.ordinal % WINDOW === 0) {
-      details = await readDetails(ledger, record.ordinal, record.ordinal + WINDOW)
+  for await (const record of sourceIndex.records(0)) {
+    if (record.recordIndex % WINDOW === 0) {
+      details = await readDetails(journaled, record.recordIndex, record.recordIndex + WINDOW)
     }
-    yield reportOn(ledger, record, details.get(record.ordinal) ?? {})
+    yield reportOn(journaled, record, details.get(record.recordIndex) ?? {})
   }
 }
 
 function reportOn(
-  { state }: Ledger,
-  record: SurveyedRecord,
+  { state }: JournaledState,
+  record: IndexedRecord,
   { wasRejected, ...details }: IdentityDetails,
 ): IdentityReport {
-  const standing = COUNTED_AS[stateOf(state, record.ordinal)] ?? 'pending'
-  const report = { externalUserId: record.externalUserId, line: record.line, state: standing }
-  if (standing !== 'invalid' || wasRejected === true) return { ...report, ...details }
+  const status = REPORTED_STATE[stateOf(state, record.recordIndex)] ?? 'pending'
+  const report = { externalUserId: record.externalUserId, line: record.line, state: status }
+  if (status !== 'invalid' || wasRejected === true) return { ...report, ...details }
   const validation = validateUser(record.value)
   if (validation.ok) return { ...report, ...details }
   const errors = validation.errors.map((error) => ({
@@ -53,58 +53,63 @@ interface IdentityDetails extends Details {
 
 /** Reads the details of the identities from `first` up to, but not including, `end` from the journal. */
 async function readDetails(
-  ledger: Ledger,
+  journaled: JournaledState,
   first: number,
   end: number,
 ): Promise<ReadonlyMap<number, IdentityDetails>> {
   const details = new Map<number, IdentityDetails>()
-  const sheet: Sheet = {
-    of: (ordinal) => details.get(ordinal) ?? {},
-    set(ordinal, its) {
-      if (ordinal >= first && ordinal < end) details.set(ordinal, its)
+  const detailsByRecord: DetailsByRecord = {
+    of: (recordIndex) => details.get(recordIndex) ?? {},
+    set(recordIndex, its) {
+      if (recordIndex >= first && recordIndex < end) details.set(recordIndex, its)
     },
     clear: () => details.clear(),
   }
-  for await (const entry of ledger.entries()) apply(entry, sheet, ledger)
+  for await (const entry of journaled.entries()) apply(entry, detailsByRecord, journaled)
   return details
 }
 
 /** The details from the entries that have been read. */
-interface Sheet {
-  of(ordinal: number): IdentityDetails
-  set(ordinal: number, its: IdentityDetails): void
+interface DetailsByRecord {
+  of(recordIndex: number): IdentityDetails
+  set(recordIndex: number, its: IdentityDetails): void
   clear(): void
 }
 
-function apply(entry: Entry, sheet: Sheet, { state }: Ledger): void {
+function apply(entry: Entry, detailsByRecord: DetailsByRecord, { state }: JournaledState): void {
   switch (entry.type) {
     case 'preflight':
       // A new preflight replaces an earlier one, which may have read another source.
-      if (entry.isFirst) sheet.clear()
-      loginConflicts(entry, sheet)
+      if (entry.isFirst) detailsByRecord.clear()
+      loginConflicts(entry, detailsByRecord)
       return
     case 'settled':
-      if (entry.result.outcome === 'rejected') rejected(entry.result, sheet)
+      if (entry.result.outcome === 'rejected') rejected(entry.result, detailsByRecord)
       return
     case 'row':
-      if (entry.as === 'failed') set(entry.record, sheet, { rowId: entry.row, ...reasonOf(entry) })
+      if (entry.as === 'failed')
+        set(entry.record, detailsByRecord, { rowId: entry.row, ...reasonOf(entry) })
       return
     case 'looked_up':
-      lookedUp(entry, sheet)
+      lookedUp(entry, detailsByRecord)
       return
     case 'corrected':
-      corrected(entry, sheet)
+      corrected(entry, detailsByRecord)
       return
     case 'retry':
-      loginConflicts(entry, sheet)
-      for (const of of readOrdinals(entry.records, sizeOf(state))) set(of, sheet, {})
+      loginConflicts(entry, detailsByRecord)
+      for (const of of readRecordIndexes(entry.records, sizeOf(state))) set(of, detailsByRecord, {})
   }
 }
 
 /** Replaces all details but the position of the record, because earlier ones are out of date. */
-function set(ordinal: number, sheet: Sheet, details: IdentityDetails): void {
-  const { line, corrections } = sheet.of(ordinal)
-  sheet.set(ordinal, {
+function set(
+  recordIndex: number,
+  detailsByRecord: DetailsByRecord,
+  details: IdentityDetails,
+): void {
+  const { line, corrections } = detailsByRecord.of(recordIndex)
+  detailsByRecord.set(recordIndex, {
     ...(line !== undefined && { line }),
     ...(corrections !== undefined && { corrections }),
     ...details,
@@ -113,16 +118,16 @@ function set(ordinal: number, sheet: Sheet, details: IdentityDetails): void {
 
 function loginConflicts(
   { taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twice'>,
-  sheet: Sheet,
+  detailsByRecord: DetailsByRecord,
 ): void {
-  for (const [of, heldBy] of taken) set(of, sheet, { code: 'login_taken', heldBy })
-  for (const [of, text] of twice) set(of, sheet, { code: 'login_twice', text })
+  for (const [of, heldBy] of taken) set(of, detailsByRecord, { code: 'login_taken', heldBy })
+  for (const [of, text] of twice) set(of, detailsByRecord, { code: 'login_twice', text })
 }
 
-function rejected({ users }: ResultOf<'rejected'>, sheet: Sheet): void {
+function rejected({ users }: ResultOf<'rejected'>, detailsByRecord: DetailsByRecord): void {
   for (const { record, errors } of users) {
     const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
-    set(record, sheet, { errors: findings, wasRejected: true })
+    set(record, detailsByRecord, { errors: findings, wasRejected: true })
   }
 }
 
@@ -138,24 +143,25 @@ const reasonOf = ({
   ...(heldBy !== undefined && { heldBy }),
 })
 
-function lookedUp(entry: EntryOf<'looked_up'>, sheet: Sheet): void {
-  for (const [of, coreUserId] of entry.same) set(of, sheet, { coreUserId })
+function lookedUp(entry: EntryOf<'looked_up'>, detailsByRecord: DetailsByRecord): void {
+  for (const [of, coreUserId] of entry.same) set(of, detailsByRecord, { coreUserId })
   for (const [of, coreUserId, differences] of entry.differs) {
-    set(of, sheet, { coreUserId, differences })
+    set(of, detailsByRecord, { coreUserId, differences })
   }
-  for (const [of, heldBy] of entry.missing) set(of, sheet, heldBy === null ? {} : { heldBy })
+  for (const [of, heldBy] of entry.missing)
+    set(of, detailsByRecord, heldBy === null ? {} : { heldBy })
   for (const [of, coreUserId] of entry.shared) {
-    const { differences } = sheet.of(of)
-    set(of, sheet, { coreUserId, ...(differences !== undefined && { differences }) })
+    const { differences } = detailsByRecord.of(of)
+    set(of, detailsByRecord, { coreUserId, ...(differences !== undefined && { differences }) })
   }
-  for (const { record, ...reason } of entry.refused) set(record, sheet, reasonOf(reason))
+  for (const { record, ...reason } of entry.refused) set(record, detailsByRecord, reasonOf(reason))
 }
 
-function corrected(entry: EntryOf<'corrected'>, sheet: Sheet): void {
+function corrected(entry: EntryOf<'corrected'>, detailsByRecord: DetailsByRecord): void {
   for (const [of, line] of entry.replaced) {
-    sheet.set(of, { line, corrections: entry.source.name })
+    detailsByRecord.set(of, { line, corrections: entry.source.name })
   }
   for (const [of, , reason] of [...entry.leftOut, ...entry.accepted]) {
-    sheet.set(of, { ...sheet.of(of), reason })
+    detailsByRecord.set(of, { ...detailsByRecord.of(of), reason })
   }
 }

@@ -6,14 +6,14 @@ import { type Entry, entrySchema, FORMAT } from './state/journal-entry.js'
 import { createRunState, type RunState } from './state/run-state.js'
 
 /** The journal and the state that results from its entries. The two always agree. */
-export interface Ledger {
+export interface JournaledState {
   readonly state: RunState
   /** Appends all entries or none. Once it resolves, they are on disk and in the state. */
   write(...entries: readonly Entry[]): Promise<void>
   entries(): AsyncIterable<Entry>
 }
 
-export async function openLedger(journal: Journal): Promise<Ledger> {
+export async function openJournaledState(journal: Journal): Promise<JournaledState> {
   const state = createRunState()
   for await (const entry of readEntries(journal)) applyEntry(state, entry)
   let last: Promise<void> = Promise.resolve()

@@ -2,24 +2,24 @@ import { channel } from 'node:diagnostics_channel'
 import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
 import { identityReports } from './identities.js'
-import { type Ledger, openLedger } from './journaled-state.js'
+import { type JournaledState, openJournaledState } from './journaled-state.js'
 import type { Migration, MigrationOptions, MigrationProgress, StepOptions } from './migration.js'
-import type { Work } from './migration-context.js'
+import type { MigrationContext } from './migration-context.js'
 import { assertSameCore } from './read-source.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
 import {
   check,
-  correctAndWalk,
-  type Ending,
-  lookAgain,
+  correctAndRun,
   parseCorrectionRequest,
+  reverify,
+  runSteps,
+  type StepResult,
   unblock,
-  walk,
 } from './run-steps.js'
 import { type MigrationSettings, parseSettings } from './settings.js'
-import { type Surveyor, surveyOnce, takeSurvey } from './source-index.js'
-import { countsOf, mayBeginAgain, sizeOf } from './state/run-state.js'
+import { createOnce, createSourceIndexBuilder, type SourceIndexBuilder } from './source-index.js'
+import { countsOf, mayRestart, sizeOf } from './state/run-state.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
 
 /**
@@ -41,17 +41,17 @@ export async function openMigrationWith(
   timing: Timing,
 ): Promise<Migration> {
   const settings = parseSettings(options)
-  const ledger = await openLedger(settings.journal)
-  if (!mayBeginAgain(ledger.state)) assertSameCore(ledger.state.begun, settings.core)
-  const tell = progressTeller(ledger, settings.onProgress)
-  const survey = surveyOnce((signal) =>
-    takeSurvey({ settings, ledger, timing, signal }, settings.corrections),
+  const journaled = await openJournaledState(settings.journal)
+  if (!mayRestart(journaled.state)) assertSameCore(journaled.state.begun, settings.core)
+  const emit = createEmitter(journaled, settings.onProgress)
+  const indexBuilder = createOnce((signal) =>
+    createSourceIndexBuilder({ settings, journaled, timing, signal }, settings.corrections),
   )
-  return migrationOf({ settings, ledger, timing, tell, survey })
+  return migrationOf({ settings, journaled, timing, emit, indexBuilder })
 }
 
 function migrationOf(opened: OpenedMigration): Migration {
-  const { settings, ledger, timing, survey } = opened
+  const { settings, journaled, timing, indexBuilder } = opened
   const steps = oneAtATime()
   const closing = new AbortController()
 
@@ -61,7 +61,7 @@ function migrationOf(opened: OpenedMigration): Migration {
     const signals = signal === undefined ? [closing.signal] : [closing.signal, signal]
     const stopListening = signals.map((each) => abortWith(controller, each))
     try {
-      return await steps.take(() => takeStep(opened, controller.signal, step))
+      return await steps.take(() => runStep(opened, controller.signal, step))
     } finally {
       for (const stop of stopListening) stop()
     }
@@ -69,17 +69,17 @@ function migrationOf(opened: OpenedMigration): Migration {
 
   return Object.freeze({
     check: (options = {}) => take(options, check),
-    run: (options = {}) => take(options, (work) => walk(work, 'finish')),
+    run: (options = {}) => take(options, (ctx) => runSteps(ctx, 'migrate')),
     async correct(corrections, options = {}) {
       const request = parseCorrectionRequest(corrections)
-      return take(options, (work, surveyor) => correctAndWalk(work, surveyor, request))
+      return take(options, (ctx, builder) => correctAndRun(ctx, builder, request))
     },
-    reconcile: (options = {}) => take(options, lookAgain),
+    reconcile: (options = {}) => take(options, reverify),
     unblock: (options = {}) => take(options, unblock),
-    status: async () => reportOf(ledger.state, { now: timing.now() }),
+    status: async () => reportOf(journaled.state, { now: timing.now() }),
     async *identities() {
-      const found = await survey(closing.signal)
-      yield* identityReports(ledger, found.under(closing.signal))
+      const builder = await indexBuilder(closing.signal)
+      yield* identityReports(journaled, builder.withSignal(closing.signal))
     },
     async close() {
       closing.abort(new Error('the migration is closed'))
@@ -119,10 +119,10 @@ function ignore(): void {}
 const migrations = channel('express-service-auth:migration')
 
 /** Returns a function that publishes progress events. An error of the observer is ignored. */
-function progressTeller(
-  { state }: Ledger,
+function createEmitter(
+  { state }: JournaledState,
   observe: ((event: MigrationProgress) => unknown) | undefined,
-): Work['tell'] {
+): MigrationContext['emit'] {
   return (type, about) => {
     if (observe === undefined && !migrations.hasSubscribers) return
     const event: MigrationProgress = {
@@ -132,12 +132,12 @@ function progressTeller(
       identities: sizeOf(state),
       ...about,
     }
-    tellObserver(observe, event)
+    callObserver(observe, event)
     if (migrations.hasSubscribers) migrations.publish(event)
   }
 }
 
-function tellObserver(
+function callObserver(
   observe: ((event: MigrationProgress) => unknown) | undefined,
   event: MigrationProgress,
 ): void {
@@ -152,35 +152,42 @@ function tellObserver(
 /** A migration whose journal has been read. */
 interface OpenedMigration {
   readonly settings: MigrationSettings
-  readonly ledger: Ledger
+  readonly journaled: JournaledState
   readonly timing: Timing
-  readonly tell: Work['tell']
-  readonly survey: (signal: AbortSignal) => Promise<Surveyor>
+  readonly emit: MigrationContext['emit']
+  readonly indexBuilder: (signal: AbortSignal) => Promise<SourceIndexBuilder>
 }
 
-type MigrationStep = (work: Work, surveyor: Surveyor) => Promise<Ending>
+type MigrationStep = (ctx: MigrationContext, builder: SourceIndexBuilder) => Promise<StepResult>
 
 /** Runs a step, journals its result and publishes it. */
-async function takeStep(
+async function runStep(
   opened: OpenedMigration,
   signal: AbortSignal,
   step: MigrationStep,
 ): Promise<MigrationReport> {
-  const { settings, ledger, timing, tell, survey } = opened
-  const ending = await endingUnder(signal, async () => {
-    const surveyor = await survey(signal)
-    const examined = { failed: ledger.state.rows.size, processing: 0, at: timing.elapsedMs() }
-    const counters = { lostInARow: 0, examined }
+  const { settings, journaled, timing, emit, indexBuilder } = opened
+  const result = await resultUnder(signal, async () => {
+    const builder = await indexBuilder(signal)
+    const lastExamination = {
+      failed: journaled.state.rows.size,
+      processing: 0,
+      at: timing.elapsedMs(),
+    }
+    const counters = { consecutiveLostReplies: 0, lastExamination }
     const core = patientClient(settings.core)
-    const work = { core, settings, ledger, timing, tell, signal, ...counters }
-    return step({ ...work, survey: surveyor.under(signal) }, surveyor)
+    const ctx = { core, settings, journaled, timing, emit, signal, ...counters }
+    return step({ ...ctx, sourceIndex: builder.withSignal(signal) }, builder)
   })
-  if (ledger.state.begun !== undefined) await writeEnd(ledger, ending)
-  tell('ended')
-  return reportOf(ledger.state, { ending, now: timing.now() })
+  if (journaled.state.begun !== undefined) await writeResult(journaled, result)
+  emit('ended')
+  return reportOf(journaled.state, { result, now: timing.now() })
 }
 
-async function endingUnder(signal: AbortSignal, step: () => Promise<Ending>): Promise<Ending> {
+async function resultUnder(
+  signal: AbortSignal,
+  step: () => Promise<StepResult>,
+): Promise<StepResult> {
   try {
     return await step()
   } catch (error) {
@@ -189,7 +196,10 @@ async function endingUnder(signal: AbortSignal, step: () => Promise<Ending>): Pr
   }
 }
 
-async function writeEnd(ledger: Ledger, { findings, ...ending }: Ending): Promise<void> {
+async function writeResult(
+  journaled: JournaledState,
+  { findings, ...result }: StepResult,
+): Promise<void> {
   const written = findings.map((finding) => ({ ...finding }))
-  await ledger.write({ type: 'ended', ...ending, findings: written })
+  await journaled.write({ type: 'ended', ...result, findings: written })
 }

@@ -5,33 +5,33 @@ import { externalUserIdOf } from '../record-validation/external-user-id.js'
 import { createDigestTable, type DigestTable } from '../source/digest-table.js'
 import { type OpenSource, openSource } from '../source/open-source.js'
 import type { Source, SourceRecord } from '../source/source.js'
-import type { Ledger } from './journaled-state.js'
+import type { JournaledState } from './journaled-state.js'
 import { MigrationError } from './migration-error.js'
 import type { MigrationSettings } from './settings.js'
 import { begunEntry, type EntryOf, type Origin } from './state/journal-entry.js'
-import { mayBeginAgain } from './state/run-state.js'
+import { mayRestart } from './state/run-state.js'
 import type { Timing } from './timing.js'
 
 /** A record of the source, or of corrections, with its identity. */
-export interface SurveyedRecord extends SourceRecord {
+export interface IndexedRecord extends SourceRecord {
   /** Position of the identity in the source, from 0. */
-  readonly ordinal: number
+  readonly recordIndex: number
   /** In the form that the core stores. */
   readonly externalUserId: string
 }
 
-export interface Surveying {
+export interface IndexingContext {
   readonly settings: MigrationSettings
-  readonly ledger: Ledger
+  readonly journaled: JournaledState
   readonly timing: Timing
   readonly signal: AbortSignal
 }
 
 /** The index that one pass over the source leaves in memory: a few bytes per record. */
-export interface SurveyedSource {
+export interface IndexedSource {
   readonly index: DigestTable
-  readonly lines: GrowingNumbers
-  records(signal?: AbortSignal): AsyncGenerator<SurveyedRecord>
+  readonly lines: Uint32List
+  records(signal?: AbortSignal): AsyncGenerator<IndexedRecord>
 }
 
 /**
@@ -39,12 +39,12 @@ export interface SurveyedSource {
  *
  * @throws MigrationError `bad_source`, `bad_journal`.
  */
-export async function surveySource(surveying: Surveying): Promise<SurveyedSource> {
-  const { settings, signal } = surveying
+export async function indexSource(context: IndexingContext): Promise<IndexedSource> {
+  const { settings, signal } = context
   const source = openSource(settings.source, { maxRecordBytes: settings.batchBytes })
   const index = createDigestTable()
-  const lines = growingNumbers()
-  const checks = growingNumbers()
+  const lines = createUint32List()
+  const checks = createUint32List()
   const pass = source.pass({ signal })
   for await (const record of pass) {
     const earlier = index.add(identityOf(record), lines.length)
@@ -55,27 +55,27 @@ export async function surveySource(surveying: Surveying): Promise<SurveyedSource
     lines.push(record.line)
     checks.push(crc32(record.text))
   }
-  await begin(surveying, { digest: pass.digest(), identities: lines.length })
+  await begin(context, { digest: pass.digest(), identities: lines.length })
   return { index, lines, records: (underWay) => sameRecords(source, checks, underWay) }
 }
 
 /** Yields the records again. Rejects if one has changed since the first pass, because it was never validated. */
 async function* sameRecords(
   source: OpenSource,
-  checks: GrowingNumbers,
+  checks: Uint32List,
   signal: AbortSignal | undefined,
-): AsyncGenerator<SurveyedRecord> {
-  let ordinal = 0
+): AsyncGenerator<IndexedRecord> {
+  let recordIndex = 0
   for await (const record of source.pass(signal && { signal })) {
-    if (ordinal >= checks.length || crc32(record.text) !== checks.at(ordinal)) {
+    if (recordIndex >= checks.length || crc32(record.text) !== checks.at(recordIndex)) {
       throw new MigrationError(
         'bad_source',
         'the source has changed since it was first read',
         record.line,
       )
     }
-    yield { ...record, ordinal, externalUserId: identityOf(record) }
-    ordinal += 1
+    yield { ...record, recordIndex, externalUserId: identityOf(record) }
+    recordIndex += 1
   }
 }
 
@@ -87,22 +87,22 @@ function identityOf({ value, line }: SourceRecord): string {
 }
 
 async function begin(
-  { settings, ledger, timing }: Surveying,
+  { settings, journaled, timing }: IndexingContext,
   { digest, identities }: { readonly digest: string; readonly identities: number },
 ): Promise<void> {
   const source = originOf(settings.source, digest)
   const core = coreAddressOf(settings.core)
-  const { begun } = ledger.state
-  if (begun !== undefined && !mayBeginAgain(ledger.state)) return assertSameOrigin(begun, source)
+  const { begun } = journaled.state
+  if (begun !== undefined && !mayRestart(journaled.state)) return assertSameOrigin(begun, source)
   if (begun?.source.digest === digest && begun.core === core) return
   const at = timing.now()
-  await ledger.write(
+  await journaled.write(
     begunEntry({ at, identities, source, ...(core === undefined ? {} : { core }) }),
   )
 }
 
 /** A list of numbers from 0 to 4,294,967,295, four bytes each. */
-interface GrowingNumbers {
+interface Uint32List {
   readonly length: number
   at(index: number): number
   set(index: number, value: number): void
@@ -111,7 +111,7 @@ interface GrowingNumbers {
 
 const FIRST_CAPACITY = 1024
 
-function growingNumbers(): GrowingNumbers {
+function createUint32List(): Uint32List {
   let numbers = new Uint32Array(FIRST_CAPACITY)
   let length = 0
   return {

@@ -1,22 +1,22 @@
 import type { CoreErrorCode } from '../core/core-error.js'
 import type { MigrationReport, MigrationState, RowLeft } from './report.js'
-import type { Ending } from './run-steps.js'
-import { IDENTITY, type IdentityCode, numberOf } from './state/identity-state.js'
-import { standingOf } from './state/next-step.js'
+import type { StepResult } from './run-steps.js'
+import { IDENTITY_STATE, type IdentityCode, numberOf } from './state/identity-state.js'
+import { runStatus } from './state/next-step.js'
 import { countsOf, type RunState, sizeOf, stateOf } from './state/run-state.js'
 
-export function reportOf(state: RunState, { ending, now }: ReportInput): MigrationReport {
-  const standing = ending?.state ?? standingOf(state)
-  const findings = ending?.findings ?? (state.ended?.findings as Ending['findings'] | undefined)
+export function reportOf(state: RunState, { result, now }: ReportInput): MigrationReport {
+  const status = result?.state ?? runStatus(state)
+  const findings = result?.findings ?? (state.ended?.findings as StepResult['findings'] | undefined)
   return {
-    state: standing,
+    state: status,
     counts: countsOf(state),
     identities: sizeOf(state),
     startedAt: state.begun?.at ?? now,
     reportedAt: now,
-    ...(standing === 'stalled' && { rows: rowsLeft(state) }),
+    ...(status === 'stalled' && { rows: rowsLeft(state) }),
     findings: findings ?? [],
-    advice: adviceFor(state, standing, ending ?? state.ended ?? {}),
+    advice: adviceFor(state, status, result ?? state.ended ?? {}),
   }
 }
 
@@ -30,7 +30,7 @@ const rowsLeft = ({ stalledRows }: RunState): RowLeft[] =>
 
 interface ReportInput {
   /** The result of the step that has just ended. Without it, the journal's last result is used. */
-  readonly ending?: Ending
+  readonly result?: StepResult
   readonly now: number
 }
 
@@ -71,11 +71,7 @@ interface Fault {
   readonly faultCode?: string | undefined
 }
 
-function adviceFor(
-  state: RunState,
-  standing: MigrationState,
-  { fault, faultCode }: Fault,
-): string[] {
+function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }: Fault): string[] {
   const counts = countsOf(state)
   const coreFaults = failedWith(state, CORE_FAULT_CODES)
   const unexplained = failedWith(state, UNEXPLAINED_CODES)
@@ -83,12 +79,12 @@ function adviceFor(
   const toCorrect = counts.failed - others
   const advice: (string | undefined)[] = [
     fault === undefined ? undefined : `The core: ${fault}`,
-    BY_STATE[standing],
-    standing === 'core_fault' ? faultAdvice(faultCode) : undefined,
+    BY_STATE[status],
+    status === 'core_fault' ? faultAdvice(faultCode) : undefined,
     state.blocked
       ? 'A deletion did not account for each row: find out what else deletes rows, then reconcile.'
       : undefined,
-    standing === 'complete' && state.lostSinceLook
+    status === 'complete' && state.hasUnverifiedCall
       ? 'A call without reply may have taken effect since: reconcile once more.'
       : undefined,
     ...coreFaults.map(coreFaultAdvice),
@@ -123,7 +119,7 @@ interface FailedRecords {
 
 const failedWith = (state: RunState, codes: readonly string[]): FailedRecords[] =>
   codes
-    .map((code) => ({ code, records: countWith(state, code, IDENTITY.failed) }))
+    .map((code) => ({ code, records: countWith(state, code, IDENTITY_STATE.failed) }))
     .filter(({ records }) => records > 0)
 
 const unexplainedAdvice = ({ code, records }: FailedRecords): string =>
@@ -133,7 +129,7 @@ const coreFaultAdvice = ({ code, records }: FailedRecords): string =>
   `${recordsInWords(records)} failed with ${code}, which is a fault of the core: fix the core, then use correct --again ${code}.`
 
 function conflictAdvice(state: RunState, code: string): string | undefined {
-  const records = countWith(state, code, IDENTITY.invalid)
+  const records = countWith(state, code, IDENTITY_STATE.invalid)
   if (records === 0) return undefined
   const beginning = `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: `
   return code === 'login_taken'
@@ -148,11 +144,11 @@ const KEEP_LATER_RECORD =
 const recordsInWords = (records: number): string =>
   records === 1 ? '1 record' : `${records} records`
 
-function countWith(state: RunState, code: string, standing: IdentityCode): number {
+function countWith(state: RunState, code: string, status: IdentityCode): number {
   const number = numberOf(code)
   let records = 0
-  state.failureCodes.forEach((each, ordinal) => {
-    if (each === number && stateOf(state, ordinal) === standing) records += 1
+  state.failureCodes.forEach((each, recordIndex) => {
+    if (each === number && stateOf(state, recordIndex) === status) records += 1
   })
   return records
 }

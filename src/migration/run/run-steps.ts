@@ -2,16 +2,16 @@ import { isRecord } from '../../base/options.js'
 import { CoreError, type CoreErrorCode } from '../core/core-error.js'
 import { openCorrections } from '../source/corrections.js'
 import type { Source } from '../source/source.js'
-import type { Work } from './migration-context.js'
+import type { MigrationContext } from './migration-context.js'
 import { MigrationError } from './migration-error.js'
 import { originOf } from './read-source.js'
 import type { MigrationState, PreflightFinding } from './report.js'
 import { isSource } from './settings.js'
-import type { Surveyor } from './source-index.js'
-import { IDENTITY, isFailureCode } from './state/identity-state.js'
-import { type Aim, nextStep, restingState, type Step } from './state/next-step.js'
+import type { SourceIndexBuilder } from './source-index.js'
+import { IDENTITY_STATE, isFailureCode } from './state/identity-state.js'
+import { finalState, type Goal, nextStep, type Step } from './state/next-step.js'
 import { countOf } from './state/run-state.js'
-import { judgeCorrections } from './steps/check-corrections.js'
+import { checkCorrections } from './steps/check-corrections.js'
 import { collect } from './steps/collect.js'
 import { deleteRows } from './steps/delete-rows.js'
 import { importDirectly } from './steps/import-directly.js'
@@ -19,12 +19,12 @@ import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
 import { resolveIdentities } from './steps/resolve-identities.js'
 import { resolveLostReply } from './steps/resolve-lost-reply.js'
-import { sendAgain } from './steps/retry-failed.js'
+import { retryFailed } from './steps/retry-failed.js'
 import { stage } from './steps/stage.js'
 import { decideDeletion, wait } from './steps/wait.js'
 
 /** The result of a run. */
-export interface Ending {
+export interface StepResult {
   readonly state: MigrationState
   readonly findings: readonly PreflightFinding[]
   /** The message of the core error that ended the run. */
@@ -33,27 +33,27 @@ export interface Ending {
 }
 
 /** Runs one step after another until none is left or one stops the run. */
-export async function walk(work: Work, aim: Aim): Promise<Ending> {
-  return endingOf(work, async () => {
+export async function runSteps(ctx: MigrationContext, goal: Goal): Promise<StepResult> {
+  return resultOf(ctx, async () => {
     const findings: PreflightFinding[] = []
-    if (work.ledger.state.stalledRows.size > 0)
-      await work.ledger.write({ type: 'rest', phase: 'wait' })
+    if (ctx.journaled.state.stalledRows.size > 0)
+      await ctx.journaled.write({ type: 'rest', phase: 'wait' })
     for (;;) {
-      work.signal.throwIfAborted()
-      const step = nextStep(work.ledger.state, aim)
-      if (step === 'end') return { state: restingState(work.ledger.state), findings }
-      const stop = await STEPS[step](work, findings, aim)
+      ctx.signal.throwIfAborted()
+      const step = nextStep(ctx.journaled.state, goal)
+      if (step === 'end') return { state: finalState(ctx.journaled.state), findings }
+      const stop = await STEPS[step](ctx, findings, goal)
       if (stop !== undefined) return { state: stop, findings }
     }
   })
 }
 
 /** Runs the preflight only. */
-export const check = async (work: Work): Promise<Ending> =>
-  endingOf(work, async () => {
-    const { findings, passed, entries } = await preflight(work)
-    if (entries.length > 0 && !work.ledger.state.started) await work.ledger.write(...entries)
-    return { state: passed ? restingState(work.ledger.state) : 'preflight_failed', findings }
+export const check = async (ctx: MigrationContext): Promise<StepResult> =>
+  resultOf(ctx, async () => {
+    const { findings, passed, entries } = await preflight(ctx)
+    if (entries.length > 0 && !ctx.journaled.state.started) await ctx.journaled.write(...entries)
+    return { state: passed ? finalState(ctx.journaled.state) : 'preflight_failed', findings }
   })
 
 /**
@@ -61,13 +61,13 @@ export const check = async (work: Work): Promise<Ending> =>
  *
  * @throws MigrationError `bad_journal` before the first run.
  */
-export async function lookAgain(work: Work): Promise<Ending> {
-  if (!work.ledger.state.started) {
+export async function reverify(ctx: MigrationContext): Promise<StepResult> {
+  if (!ctx.journaled.state.started) {
     const message = 'nothing has been staged yet: run comes before reconcile'
     throw new MigrationError('bad_journal', message)
   }
-  await work.ledger.write({ type: 'rest', phase: 'wait', reverify: true })
-  return walk(work, 'look')
+  await ctx.journaled.write({ type: 'rest', phase: 'wait', reverify: true })
+  return runSteps(ctx, 'verify')
 }
 
 /**
@@ -75,51 +75,52 @@ export async function lookAgain(work: Work): Promise<Ending> {
  *
  * @throws MigrationError `bad_journal` if the run has not stalled.
  */
-export async function unblock(work: Work): Promise<Ending> {
-  const { state } = work.ledger
-  const isUnderWay = state.toResolve.size > 0 || countOf(state, IDENTITY.unresolved) > 0
+export async function unblock(ctx: MigrationContext): Promise<StepResult> {
+  const { state } = ctx.journaled
+  const isUnderWay = state.toResolve.size > 0 || countOf(state, IDENTITY_STATE.unresolved) > 0
   if (state.stalledRows.size === 0 && !isUnderWay) {
     throw new MigrationError('bad_journal', 'no run has stalled: there are no rows to delete')
   }
-  await decideDeletion(work, [...state.stalledRows.values()])
-  return walk(work, 'unblock')
+  await decideDeletion(ctx, [...state.stalledRows.values()])
+  return runSteps(ctx, 'unblock')
 }
 
-type TakeStep = (
-  work: Work,
+type StepFunction = (
+  ctx: MigrationContext,
   findings: PreflightFinding[],
-  aim: Aim,
+  goal: Goal,
 ) => Promise<MigrationState | undefined>
 
-const STEPS: Record<Exclude<Step, 'end'>, TakeStep> = {
-  async preflight(work, found) {
-    const { findings, passed, entries } = await preflight(work)
+const STEPS: Record<Exclude<Step, 'end'>, StepFunction> = {
+  async preflight(ctx, found) {
+    const { findings, passed, entries } = await preflight(ctx)
     found.push(...findings)
     const last = entries.length - 1
     const written = entries.map((entry, index) => ({ ...entry, started: passed && index === last }))
-    if (written.length > 0) await work.ledger.write(...written)
+    if (written.length > 0) await ctx.journaled.write(...written)
     return passed ? undefined : 'preflight_failed'
   },
   /** After a crash it is unknown when the call was abandoned, so its settle time starts now. */
-  resolve_lost_reply: (work) =>
-    done(resolveLostReply(work, { givenUpAt: work.timing.elapsedMs() })),
-  delete_rows: (work) => done(deleteRows(work)),
-  resolve_identities: (work) => done(resolveIdentities(work)),
-  stage: (work) => done(stage(work)),
-  wait: (work, _, aim) => done(wait(work, aim)),
-  collect: (work) => done(collect(work)),
-  import_directly: (work) => done(importDirectly(work)),
-  reconcile: (work) => done(reconcile(work)),
+  resolve_lost_reply: (ctx) => done(resolveLostReply(ctx, { abandonedAt: ctx.timing.elapsedMs() })),
+  delete_rows: (ctx) => done(deleteRows(ctx)),
+  resolve_identities: (ctx) => done(resolveIdentities(ctx)),
+  stage: (ctx) => done(stage(ctx)),
+  wait: (ctx, _, goal) => done(wait(ctx, goal)),
+  collect: (ctx) => done(collect(ctx)),
+  import_directly: (ctx) => done(importDirectly(ctx)),
+  reconcile: (ctx) => done(reconcile(ctx)),
 }
 
 const done = (step: Promise<void>): Promise<undefined> => step.then(() => undefined)
 
-export async function endingOf(work: Work, walked: () => Promise<Ending>): Promise<Ending> {
+async function resultOf(
+  ctx: MigrationContext,
+  run: () => Promise<StepResult>,
+): Promise<StepResult> {
   try {
-    return await walked()
+    return await run()
   } catch (error) {
-    if (work.signal.aborted && isOf(error, work.signal))
-      return { state: 'interrupted', findings: [] }
+    if (ctx.signal.aborted && isOf(error, ctx.signal)) return { state: 'interrupted', findings: [] }
     if (error instanceof CoreError) {
       const { message, code } = error
       return { state: 'core_fault', findings: [], fault: message, faultCode: code }
@@ -147,22 +148,26 @@ export function parseCorrectionRequest(input: unknown): CorrectionRequest {
 }
 
 /** Journals the corrections, then continues as a run. */
-export const correctAndWalk = (
-  work: Work,
-  surveyor: Surveyor,
+export const correctAndRun = (
+  ctx: MigrationContext,
+  builder: SourceIndexBuilder,
   request: CorrectionRequest,
-): Promise<Ending> =>
-  endingOf(work, async () => {
-    if ('again' in request) await sendAgain(work, request.again)
-    else await applyCorrections(work, surveyor, request)
-    return walk(work, 'finish')
+): Promise<StepResult> =>
+  resultOf(ctx, async () => {
+    if ('again' in request) await retryFailed(ctx, request.again)
+    else await applyCorrections(ctx, builder, request)
+    return runSteps(ctx, 'migrate')
   })
 
-async function applyCorrections(work: Work, surveyor: Surveyor, source: Source): Promise<void> {
-  const open = openCorrections(source, work.settings.batchBytes)
-  const { digest, ...corrected } = await judgeCorrections(work, open)
-  await work.ledger.write({ type: 'corrected', source: originOf(source, digest), ...corrected })
-  await surveyor.add(open)
+async function applyCorrections(
+  ctx: MigrationContext,
+  builder: SourceIndexBuilder,
+  source: Source,
+): Promise<void> {
+  const open = openCorrections(source, ctx.settings.batchBytes)
+  const { digest, ...corrected } = await checkCorrections(ctx, open)
+  await ctx.journaled.write({ type: 'corrected', source: originOf(source, digest), ...corrected })
+  await builder.add(open)
   const { replaced, leftOut, accepted } = corrected
-  work.tell('corrected', { users: replaced.length + leftOut.length + accepted.length })
+  ctx.emit('corrected', { users: replaced.length + leftOut.length + accepted.length })
 }

@@ -1,36 +1,36 @@
 import { externalUserIdOf } from '../record-validation/external-user-id.js'
 import { type OpenCorrections, openCorrections } from '../source/corrections.js'
 import type { Source } from '../source/source.js'
-import type { Ledger } from './journaled-state.js'
+import type { JournaledState } from './journaled-state.js'
 import { MigrationError } from './migration-error.js'
 import {
-  type SurveyedRecord,
-  type SurveyedSource,
-  type Surveying,
-  surveySource,
+  type IndexedRecord,
+  type IndexedSource,
+  type IndexingContext,
+  indexSource,
 } from './read-source.js'
 
 /** Finds the records of a source that has been read once. */
-export interface Survey {
+export interface SourceIndex {
   readonly identities: number
-  ordinalOf(externalUserId: string): number | undefined
+  recordIndexOf(externalUserId: string): number | undefined
   /** Line of the record in the source, or in the corrections that replaced it, from 1. */
-  lineOf(ordinal: number): number
+  lineOf(recordIndex: number): number
   /**
    * The records of the source (`from` 0), or of the n-th corrections (`from` n), in their order. Rejects
    * with `bad_source` or `bad_corrections` if they have changed.
    */
-  records(from: number): AsyncIterable<SurveyedRecord>
+  records(from: number): AsyncIterable<IndexedRecord>
   /** In the order of the source. */
   externalIdsOf(
-    ordinals: readonly number[],
-  ): AsyncIterable<Pick<SurveyedRecord, 'ordinal' | 'externalUserId'>>
+    recordIndexes: readonly number[],
+  ): AsyncIterable<Pick<IndexedRecord, 'recordIndex' | 'externalUserId'>>
 }
 
 /** Finds the records of the source and of its corrections. */
-export interface Surveyor {
+export interface SourceIndexBuilder {
   /** The index for one step. Aborting `signal` ends its reads. */
-  under(signal: AbortSignal): Survey
+  withSignal(signal: AbortSignal): SourceIndex
   /** Adds corrections that are in the journal already. */
   add(corrections: OpenCorrections): Promise<void>
 }
@@ -39,41 +39,41 @@ export interface Surveyor {
  * Builds the index on the first call. Concurrent calls wait for it, because building it twice would
  * begin the journal twice.
  */
-export function surveyOnce(
-  take: (signal: AbortSignal) => Promise<Surveyor>,
-): (signal: AbortSignal) => Promise<Surveyor> {
-  let surveyor: Surveyor | undefined
+export function createOnce(
+  take: (signal: AbortSignal) => Promise<SourceIndexBuilder>,
+): (signal: AbortSignal) => Promise<SourceIndexBuilder> {
+  let builder: SourceIndexBuilder | undefined
   let last: Promise<unknown> = Promise.resolve()
   return (signal) => {
-    const survey = last.then(async () => {
-      surveyor ??= await take(signal)
-      return surveyor
+    const sourceIndex = last.then(async () => {
+      builder ??= await take(signal)
+      return builder
     })
-    last = survey.catch(ignore)
-    return survey
+    last = sourceIndex.catch(ignore)
+    return sourceIndex
   }
 }
 
 function ignore(): void {}
 
 /** @throws MigrationError `bad_source`, `bad_corrections`, `bad_journal`. */
-export async function takeSurvey(
-  surveying: Surveying,
+export async function createSourceIndexBuilder(
+  context: IndexingContext,
   given: readonly Source[],
-): Promise<Surveyor> {
-  const { ledger, settings } = surveying
-  const source = await surveySource(surveying)
+): Promise<SourceIndexBuilder> {
+  const { journaled, settings } = context
+  const source = await indexSource(context)
   const corrections: OpenCorrections[] = []
-  const surveyor: Surveyor = {
-    under: (signal) => surveyOf({ source, corrections }, signal),
+  const builder: SourceIndexBuilder = {
+    withSignal: (signal) => sourceIndexOf({ source, corrections }, signal),
     async add(open) {
       corrections.push(open)
-      await readCorrected({ ledger, open, from: corrections.length, source })
+      await readCorrected({ journaled, open, from: corrections.length, source })
     },
   }
-  assertAllGiven(ledger.state.corrections.length, given.length)
-  for (const each of given) await surveyor.add(openCorrections(each, settings.batchBytes))
-  return surveyor
+  assertAllGiven(journaled.state.corrections.length, given.length)
+  for (const each of given) await builder.add(openCorrections(each, settings.batchBytes))
+  return builder
 }
 
 function assertAllGiven(known: number, given: number): void {
@@ -82,24 +82,24 @@ function assertAllGiven(known: number, given: number): void {
   throw new MigrationError('bad_corrections', message)
 }
 
-interface Surveyed {
-  readonly source: SurveyedSource
+interface IndexedSources {
+  readonly source: IndexedSource
   readonly corrections: readonly OpenCorrections[]
 }
 
-function surveyOf({ source, corrections }: Surveyed, signal: AbortSignal): Survey {
+function sourceIndexOf({ source, corrections }: IndexedSources, signal: AbortSignal): SourceIndex {
   return {
     identities: source.lines.length,
-    ordinalOf: (externalUserId) => source.index.find(externalUserId),
-    lineOf: (ordinal) => source.lines.at(ordinal),
+    recordIndexOf: (externalUserId) => source.index.find(externalUserId),
+    lineOf: (recordIndex) => source.lines.at(recordIndex),
     records(from) {
       const open = corrections[from - 1]
       return open === undefined ? source.records(signal) : correctedRecords(open, source, signal)
     },
-    async *externalIdsOf(ordinals) {
-      const asked = new Set(ordinals)
+    async *externalIdsOf(recordIndexes) {
+      const asked = new Set(recordIndexes)
       for await (const record of source.records(signal)) {
-        if (asked.delete(record.ordinal)) yield record
+        if (asked.delete(record.recordIndex)) yield record
         if (asked.size === 0) return
       }
     },
@@ -109,23 +109,23 @@ function surveyOf({ source, corrections }: Surveyed, signal: AbortSignal): Surve
 /** The replacement records of the corrections, in their order. */
 async function* correctedRecords(
   open: OpenCorrections,
-  { index }: SurveyedSource,
+  { index }: IndexedSource,
   signal: AbortSignal,
-): AsyncGenerator<SurveyedRecord> {
+): AsyncGenerator<IndexedRecord> {
   for await (const correction of open.pass({ signal })) {
     if (correction.type !== 'replace') continue
     const externalUserId = externalUserIdOf(correction.record.value) ?? ''
-    const ordinal = index.find(externalUserId)
-    if (ordinal !== undefined) yield { ...correction.record, ordinal, externalUserId }
+    const recordIndex = index.find(externalUserId)
+    if (recordIndex !== undefined) yield { ...correction.record, recordIndex, externalUserId }
   }
 }
 
 interface Corrected {
-  readonly ledger: Ledger
+  readonly journaled: JournaledState
   readonly open: OpenCorrections
   /** Position among all corrections, from 1. */
   readonly from: number
-  readonly source: SurveyedSource
+  readonly source: IndexedSource
 }
 
 /**
@@ -133,14 +133,14 @@ interface Corrected {
  *
  * @throws MigrationError `bad_corrections`
  */
-async function readCorrected({ ledger, open, from, source }: Corrected): Promise<void> {
-  const { recordsFrom, corrections } = ledger.state
+async function readCorrected({ journaled, open, from, source }: Corrected): Promise<void> {
+  const { recordSource, corrections } = journaled.state
   const pass = open.pass()
   for await (const correction of pass) {
     if (correction.type !== 'replace') continue
-    const ordinal = source.index.find(externalUserIdOf(correction.record.value) ?? '')
-    if (ordinal !== undefined && recordsFrom[ordinal] === from) {
-      source.lines.set(ordinal, correction.record.line)
+    const recordIndex = source.index.find(externalUserIdOf(correction.record.value) ?? '')
+    if (recordIndex !== undefined && recordSource[recordIndex] === from) {
+      source.lines.set(recordIndex, correction.record.line)
     }
   }
   if (pass.digest() === corrections[from - 1]?.digest) return

@@ -8,7 +8,7 @@ import {
   type EntryOf,
   lookedUpEntry,
 } from '../../../src/migration/run/state/journal-entry.js'
-import { nextStep, restingState } from '../../../src/migration/run/state/next-step.js'
+import { finalState, nextStep } from '../../../src/migration/run/state/next-step.js'
 import {
   countsOf,
   createRunState,
@@ -69,7 +69,7 @@ const duplicateRow: Entry = {
 }
 const atRest: Entry[] = [...started, sent, staged, rest('collect'), rest('reconcile')]
 const lookedUp = (same: number[]): EntryOf<'looked_up'> =>
-  lookedUpEntry({ same: same.map((ordinal) => [ordinal, `core-${ordinal}`]) })
+  lookedUpEntry({ same: same.map((recordIndex) => [recordIndex, `core-${recordIndex}`]) })
 const SHARED: EntryOf<'looked_up'>['shared'] = [
   [0, 'core-0'],
   [1, 'core-0'],
@@ -172,23 +172,23 @@ describe('the next step of a run', () => {
       'stage',
     ],
   ])('after %s', (_, entries, step) => {
-    expect(nextStep(stateAfter(entries), 'finish')).toBe(step)
+    expect(nextStep(stateAfter(entries), 'migrate')).toBe(step)
   })
 
   it('stages nothing for somebody who only looks', () => {
-    expect(nextStep(stateAfter(started), 'look')).toBe('reconcile')
+    expect(nextStep(stateAfter(started), 'verify')).toBe('reconcile')
   })
 
   it('is complete only when each identity is proved', () => {
     const some = [...atRest, lookedUp([0, 1, 2]), rest('done')]
-    expect(restingState(stateAfter(some))).toBe('to_reconcile')
+    expect(finalState(stateAfter(some))).toBe('to_reconcile')
     const all = [...atRest, lookedUp([0, 1, 2, 3]), rest('done')]
-    expect(restingState(stateAfter(all))).toBe('complete')
+    expect(finalState(stateAfter(all))).toBe('complete')
   })
 
   it('ends with what must be corrected', () => {
     const failed = [...atRest, failedRow, lookedUp([1, 2, 3]), rest('done')]
-    expect(restingState(stateAfter(failed))).toBe('to_correct')
+    expect(finalState(stateAfter(failed))).toBe('to_correct')
   })
 
   it('unblocks a deletion when somebody asks to reconcile, and decides it by the list', () => {
@@ -199,7 +199,7 @@ describe('the next step of a run', () => {
       settled({ outcome: 'unaccounted', deleted: [], open: ['row-2'] }),
       reverify,
     ]
-    expect(nextStep(stateAfter(entries), 'look')).toBe('resolve_lost_reply')
+    expect(nextStep(stateAfter(entries), 'verify')).toBe('resolve_lost_reply')
   })
 })
 
@@ -247,7 +247,7 @@ describe('a journal cut off anywhere', () => {
           applyEntry(state, entry)
           const counts = countsOf(state)
           expect(Object.values(counts).reduce((sum, each) => sum + each, 0)).toBe(IDENTITIES)
-          if (restingState(state) !== 'complete') continue
+          if (finalState(state) !== 'complete') continue
           expect(counts.reconciled + counts.accepted + counts.left_out).toBe(IDENTITIES)
           expect(state.unanswered).toBeUndefined()
           expect(state.rows.size).toBe(0)
@@ -264,7 +264,7 @@ describe('a journal cut off anywhere', () => {
         for (const entry of entries) {
           if (!fits(state, entry)) continue
           applyEntry(state, entry)
-          const step = nextStep(state, 'finish')
+          const step = nextStep(state, 'migrate')
           if (state.unanswered !== undefined || state.blocked) {
             expect(['stage', 'delete_rows']).not.toContain(step)
           }

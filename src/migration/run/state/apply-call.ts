@@ -1,10 +1,10 @@
 import { MigrationError } from '../migration-error.js'
-import { IDENTITY } from './identity-state.js'
+import { IDENTITY_STATE } from './identity-state.js'
 import type { CallResult, EntryOf, ResultOf } from './journal-entry.js'
-import { isOrdinal, readOrdinals } from './record-indexes.js'
+import { isRecordIndex, readRecordIndexes } from './record-indexes.js'
 import {
-  awaitRest,
   markUnreconciled,
+  markUnsettled,
   type RunState,
   type SentBatch,
   setAll,
@@ -22,12 +22,12 @@ export function applySent(state: RunState, { call }: EntryOf<'sent'>): void {
     markUnreconciled(state)
     return
   }
-  const ordinals = [...readOrdinals(call.records, sizeOf(state))]
-  for (const ordinal of ordinals) {
-    setIdentity(state, ordinal, IDENTITY.sent)
-    state.sentOnce[ordinal] = 1
+  const recordIndexes = [...readRecordIndexes(call.records, sizeOf(state))]
+  for (const recordIndex of recordIndexes) {
+    setIdentity(state, recordIndex, IDENTITY_STATE.sent)
+    state.wasSent[recordIndex] = 1
   }
-  state.unanswered = { kind: 'stage', batch: call.batch, ordinals }
+  state.unanswered = { kind: 'stage', batch: call.batch, recordIndexes }
   state.batches = call.batch
 }
 
@@ -59,25 +59,26 @@ export function applyResult(state: RunState, result: CallResult): void {
 function applyStageResult(state: RunState, batch: SentBatch, result: CallResult): void {
   switch (result.outcome) {
     case 'staged':
-      if (result.by === 'accounts') lose(state, batch)
-      for (const ordinal of batch.ordinals) setIdentity(state, ordinal, IDENTITY.staged)
-      awaitRest(state)
+      if (result.by === 'accounts') markReplyLost(state, batch)
+      for (const recordIndex of batch.recordIndexes)
+        setIdentity(state, recordIndex, IDENTITY_STATE.staged)
+      markUnsettled(state)
       return
     case 'rejected':
       applyRejection(state, batch, result)
       return
     case 'refused':
-      sendLater(state, batch.ordinals)
+      sendLater(state, batch.recordIndexes)
       if (result.code === 'too_large') {
-        const half = Math.max(1, Math.floor(batch.ordinals.length / 2))
+        const half = Math.max(1, Math.floor(batch.recordIndexes.length / 2))
         state.batchLimit = Math.min(state.batchLimit, half)
       }
       return
     case 'absent':
-      lose(state, batch)
-      sendLater(state, batch.ordinals)
-      setAll(state, result.existing, IDENTITY.found)
-      awaitRest(state)
+      markReplyLost(state, batch)
+      sendLater(state, batch.recordIndexes)
+      setAll(state, result.existing, IDENTITY_STATE.existing)
+      markUnsettled(state)
       return
     default:
       throw new MigrationError('bad_journal', 'a batch ends like a deletion')
@@ -85,25 +86,26 @@ function applyStageResult(state: RunState, batch: SentBatch, result: CallResult)
 }
 
 function applyRejection(state: RunState, batch: SentBatch, { users }: ResultOf<'rejected'>): void {
-  sendLater(state, batch.ordinals)
+  sendLater(state, batch.recordIndexes)
   // The batch limit was halved because of this record alone, so the other records get full batches again.
-  if (batch.ordinals.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
+  if (batch.recordIndexes.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
   for (const { record } of users) {
-    if (!isOrdinal(record, sizeOf(state))) continue
-    setIdentity(state, record, IDENTITY.invalid)
+    if (!isRecordIndex(record, sizeOf(state))) continue
+    setIdentity(state, record, IDENTITY_STATE.invalid)
     state.failureCodes[record] = 0
   }
 }
 
-function lose(state: RunState, { ordinals }: SentBatch): void {
-  for (const ordinal of ordinals) state.lostOnce[ordinal] = 1
-  state.lostSinceLook = true
+function markReplyLost(state: RunState, { recordIndexes }: SentBatch): void {
+  for (const recordIndex of recordIndexes) state.hadLostReply[recordIndex] = 1
+  state.hasUnverifiedCall = true
 }
 
-function sendLater(state: RunState, ordinals: readonly number[]): void {
-  for (const ordinal of ordinals) {
-    const again = (state.recordsFrom[ordinal] ?? 0) > 0 || state.failureCodes[ordinal] !== 0
-    setIdentity(state, ordinal, again ? IDENTITY.again : IDENTITY.pending)
+function sendLater(state: RunState, recordIndexes: readonly number[]): void {
+  for (const recordIndex of recordIndexes) {
+    const again =
+      (state.recordSource[recordIndex] ?? 0) > 0 || state.failureCodes[recordIndex] !== 0
+    setIdentity(state, recordIndex, again ? IDENTITY_STATE.retry : IDENTITY_STATE.pending)
   }
 }
 

@@ -1,13 +1,18 @@
 import { MigrationError } from '../migration-error.js'
 import { applyResult, applySent } from './apply-call.js'
-import { IDENTITY, type IdentityCode, type LoginConflictCode, numberOf } from './identity-state.js'
-import type { Entry, EntryOf } from './journal-entry.js'
-import { assertOrdinal } from './record-indexes.js'
 import {
-  awaitRest,
+  IDENTITY_STATE,
+  type IdentityCode,
+  type LoginConflictCode,
+  numberOf,
+} from './identity-state.js'
+import type { Entry, EntryOf } from './journal-entry.js'
+import { assertRecordIndex } from './record-indexes.js'
+import {
   countOf,
   markUnreconciled,
-  mayBeginAgain,
+  markUnsettled,
+  mayRestart,
   type RunState,
   setAll,
   setIdentity,
@@ -48,7 +53,7 @@ export function applyEntry(state: RunState, entry: Entry): void {
       return
     case 'retry':
       holdBack(state, entry)
-      setAll(state, entry.records, IDENTITY.again)
+      setAll(state, entry.records, IDENTITY_STATE.retry)
       deleteRowsOfUnfailed(state)
       return
     case 'ended':
@@ -57,15 +62,15 @@ export function applyEntry(state: RunState, entry: Entry): void {
 }
 
 function begin(state: RunState, entry: EntryOf<'begun'>): void {
-  if (!mayBeginAgain(state)) throw new MigrationError('bad_journal', 'it begins twice')
+  if (!mayRestart(state)) throw new MigrationError('bad_journal', 'it begins twice')
   state.begun = entry
   state.identities = new Uint8Array(entry.identities)
   state.failureCodes = new Uint8Array(entry.identities)
-  state.recordsFrom = new Uint16Array(entry.identities)
-  state.sentOnce = new Uint8Array(entry.identities)
-  state.lostOnce = new Uint8Array(entry.identities)
+  state.recordSource = new Uint16Array(entry.identities)
+  state.wasSent = new Uint8Array(entry.identities)
+  state.hadLostReply = new Uint8Array(entry.identities)
   state.tally.fill(0)
-  state.tally[IDENTITY.pending] = entry.identities
+  state.tally[IDENTITY_STATE.pending] = entry.identities
   state.foreignRows.clear()
   state.ended = undefined
 }
@@ -73,16 +78,16 @@ function begin(state: RunState, entry: EntryOf<'begun'>): void {
 function applyPreflight(state: RunState, entry: EntryOf<'preflight'>): void {
   if (state.started) throw new MigrationError('bad_journal', 'a preflight follows the start')
   if (entry.isFirst) {
-    for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
-      setIdentity(state, ordinal, IDENTITY.pending)
+    for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
+      setIdentity(state, recordIndex, IDENTITY_STATE.pending)
     }
     state.failureCodes.fill(0)
     state.foreignRows.clear()
   }
-  setAll(state, entry.invalid, IDENTITY.invalid)
+  setAll(state, entry.invalid, IDENTITY_STATE.invalid)
   holdBack(state, entry)
   for (const row of entry.foreignRows) state.foreignRows.add(row)
-  setAll(state, entry.hasAccount, IDENTITY.found)
+  setAll(state, entry.hasAccount, IDENTITY_STATE.existing)
   state.started = entry.started
 }
 
@@ -90,29 +95,29 @@ function holdBack(
   state: RunState,
   { taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twice'>,
 ): void {
-  for (const [ordinal] of taken) setConflict(state, ordinal, 'login_taken')
-  for (const [ordinal] of twice) setConflict(state, ordinal, 'login_twice')
+  for (const [recordIndex] of taken) setConflict(state, recordIndex, 'login_taken')
+  for (const [recordIndex] of twice) setConflict(state, recordIndex, 'login_twice')
 }
 
-function setConflict(state: RunState, ordinal: number, code: LoginConflictCode): void {
-  setOne(state, ordinal, IDENTITY.invalid)
-  state.failureCodes[ordinal] = numberOf(code)
+function setConflict(state: RunState, recordIndex: number, code: LoginConflictCode): void {
+  setOne(state, recordIndex, IDENTITY_STATE.invalid)
+  state.failureCodes[recordIndex] = numberOf(code)
 }
 
 /** Identities that are already decided or still to be sent. */
-const KEEPS_ITS_STATE: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY.pending,
-  IDENTITY.invalid,
-  IDENTITY.again,
-  IDENTITY.sent,
-  IDENTITY.to_import,
-  IDENTITY.accepted,
-  IDENTITY.left_out,
+const UNCHANGED: ReadonlySet<IdentityCode> = new Set([
+  IDENTITY_STATE.pending,
+  IDENTITY_STATE.invalid,
+  IDENTITY_STATE.retry,
+  IDENTITY_STATE.sent,
+  IDENTITY_STATE.to_import,
+  IDENTITY_STATE.accepted,
+  IDENTITY_STATE.left_out,
 ])
 
 function applyRow(state: RunState, entry: EntryOf<'row'>): void {
   const { row, record } = entry
-  assertOrdinal(record, sizeOf(state))
+  assertRecordIndex(record, sizeOf(state))
   if (entry.as === 'stalled') {
     state.stalledRows.set(row, entry)
     return
@@ -124,18 +129,18 @@ function applyRow(state: RunState, entry: EntryOf<'row'>): void {
       return
     case 'duplicate':
       state.toDelete.add(row)
-      if (stateOf(state, record) !== IDENTITY.failed) return
-      setIdentity(state, record, IDENTITY.staged)
+      if (stateOf(state, record) !== IDENTITY_STATE.failed) return
+      setIdentity(state, record, IDENTITY_STATE.staged)
       markUnreconciled(state)
       return
     case 'unresolved':
       state.toDelete.add(row)
       state.toResolve.add(row)
-      if (!KEEPS_ITS_STATE.has(stateOf(state, record))) {
-        setIdentity(state, record, IDENTITY.unresolved)
+      if (!UNCHANGED.has(stateOf(state, record))) {
+        setIdentity(state, record, IDENTITY_STATE.unresolved)
       }
       markUnreconciled(state)
-      if (state.stalledRows.delete(row)) awaitRest(state)
+      if (state.stalledRows.delete(row)) markUnsettled(state)
   }
 }
 
@@ -143,7 +148,7 @@ function fail(
   state: RunState,
   { record, code }: { readonly record: number; readonly code?: string | undefined },
 ): void {
-  setOne(state, record, IDENTITY.failed)
+  setOne(state, record, IDENTITY_STATE.failed)
   state.failureCodes[record] = numberOf(code)
 }
 
@@ -151,21 +156,23 @@ function applyRest(state: RunState, { phase, reverify = false }: EntryOf<'rest'>
   state.phase = phase
   if (phase === 'wait') state.stalledRows.clear()
   if (phase === 'reconcile') deleteRowsOfUnfailed(state)
-  if (reverify) lookAgain(state)
+  if (reverify) lookUpAgain(state)
 }
 
 const LOOKED_UP_AGAIN: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY.missing,
-  IDENTITY.differs,
-  IDENTITY.shared,
-  IDENTITY.reconciled,
+  IDENTITY_STATE.missing,
+  IDENTITY_STATE.differs,
+  IDENTITY_STATE.shared,
+  IDENTITY_STATE.reconciled,
 ])
 
 /** Identities that a person accepted or left out keep their state. */
-function lookAgain(state: RunState): void {
-  if (countOf(state, IDENTITY.pending, IDENTITY.again) === 0) state.lostSinceLook = false
-  for (let ordinal = 0; ordinal < sizeOf(state); ordinal++) {
-    if (LOOKED_UP_AGAIN.has(stateOf(state, ordinal))) setIdentity(state, ordinal, IDENTITY.staged)
+function lookUpAgain(state: RunState): void {
+  if (countOf(state, IDENTITY_STATE.pending, IDENTITY_STATE.retry) === 0)
+    state.hasUnverifiedCall = false
+  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
+    if (LOOKED_UP_AGAIN.has(stateOf(state, recordIndex)))
+      setIdentity(state, recordIndex, IDENTITY_STATE.staged)
   }
   if (!state.blocked) return
   state.blocked = false
@@ -174,31 +181,31 @@ function lookAgain(state: RunState): void {
 
 function applyLookUps(state: RunState, entry: EntryOf<'looked_up'>): void {
   const { same, differs, shared, missing, hasAccount, hasRow, toImport, refused } = entry
-  for (const [ordinal] of same) setOne(state, ordinal, IDENTITY.reconciled)
-  for (const [ordinal] of differs) setOne(state, ordinal, IDENTITY.differs)
-  for (const [ordinal] of missing) setOne(state, ordinal, IDENTITY.missing)
-  for (const [ordinal] of shared) setOne(state, ordinal, IDENTITY.shared)
+  for (const [recordIndex] of same) setOne(state, recordIndex, IDENTITY_STATE.reconciled)
+  for (const [recordIndex] of differs) setOne(state, recordIndex, IDENTITY_STATE.differs)
+  for (const [recordIndex] of missing) setOne(state, recordIndex, IDENTITY_STATE.missing)
+  for (const [recordIndex] of shared) setOne(state, recordIndex, IDENTITY_STATE.shared)
   if (same.length + differs.length + missing.length + shared.length > 0) {
     deleteRowsOfUnfailed(state)
   }
-  setAll(state, hasAccount, IDENTITY.found)
-  setAll(state, hasRow, IDENTITY.found)
-  setAll(state, toImport, IDENTITY.to_import)
+  setAll(state, hasAccount, IDENTITY_STATE.existing)
+  setAll(state, hasRow, IDENTITY_STATE.existing)
+  setAll(state, toImport, IDENTITY_STATE.to_import)
   for (const refusal of refused) fail(state, refusal)
   if (hasAccount !== '' || toImport !== '' || refused.length > 0) markUnreconciled(state)
-  if (hasRow !== '') awaitRest(state)
+  if (hasRow !== '') markUnsettled(state)
 }
 
 function applyCorrections(state: RunState, entry: EntryOf<'corrected'>): void {
   state.corrections.push(entry.source)
   // The last look-ups may be days old, and a call without a reply may have taken effect since.
   markUnreconciled(state)
-  for (const [ordinal] of entry.replaced) {
-    setOne(state, ordinal, IDENTITY.again)
-    state.recordsFrom[ordinal] = state.corrections.length
+  for (const [recordIndex] of entry.replaced) {
+    setOne(state, recordIndex, IDENTITY_STATE.retry)
+    state.recordSource[recordIndex] = state.corrections.length
   }
-  for (const [ordinal] of entry.leftOut) setOne(state, ordinal, IDENTITY.left_out)
-  for (const [ordinal] of entry.accepted) setOne(state, ordinal, IDENTITY.accepted)
+  for (const [recordIndex] of entry.leftOut) setOne(state, recordIndex, IDENTITY_STATE.left_out)
+  for (const [recordIndex] of entry.accepted) setOne(state, recordIndex, IDENTITY_STATE.accepted)
   deleteRowsOfUnfailed(state)
 }
 
@@ -207,7 +214,7 @@ function applyCorrections(state: RunState, entry: EntryOf<'corrected'>): void {
  * identity that has its account, is sent again or is left out are deleted.
  */
 function deleteRowsOfUnfailed(state: RunState): void {
-  for (const [row, ordinal] of state.rows) {
-    if (stateOf(state, ordinal) !== IDENTITY.failed) state.toDelete.add(row)
+  for (const [row, recordIndex] of state.rows) {
+    if (stateOf(state, recordIndex) !== IDENTITY_STATE.failed) state.toDelete.add(row)
   }
 }

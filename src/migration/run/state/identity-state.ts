@@ -3,19 +3,19 @@ import type { IdentityState } from '../report.js'
 /**
  * The state of an identity in a run, as one byte.
  *
- * - `again`: is sent again, after a look-up of its row and its account.
+ * - `retry`: is sent again, after a look-up of its row and its account.
  * - `sent`: its batch has no reply yet.
- * - `found`: has an account or a row, no matter how it was created.
+ * - `existing`: has an account or a row, no matter how it was created.
  * - `unresolved`: the run deletes its row, which the core may not have finished, and then looks it up.
  * - `to_import`: is imported directly, in a call of its own.
  */
-export const IDENTITY = {
+export const IDENTITY_STATE = {
   pending: 0,
   invalid: 1,
-  again: 2,
+  retry: 2,
   sent: 3,
   staged: 4,
-  found: 5,
+  existing: 5,
   failed: 6,
   missing: 7,
   differs: 8,
@@ -27,10 +27,10 @@ export const IDENTITY = {
   to_import: 14,
 } as const
 
-export type IdentityCode = (typeof IDENTITY)[keyof typeof IDENTITY]
+export type IdentityCode = (typeof IDENTITY_STATE)[keyof typeof IDENTITY_STATE]
 
 /** The state in reports, by code. */
-export const COUNTED_AS: readonly IdentityState[] = [
+export const REPORTED_STATE: readonly IdentityState[] = [
   'pending',
   'invalid',
   'pending',

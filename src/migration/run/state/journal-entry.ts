@@ -7,9 +7,9 @@ const count = z.int().min(0)
 const text = z.string()
 const ids = z.array(text)
 /** Position of a record in the source, from 0. */
-const ordinal = count
-/** The format of `writeOrdinals`. */
-const ordinals = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/)
+const recordIndex = count
+/** The format of `writeRecordIndexes`. */
+const recordIndexes = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/)
 
 /** Identifies a source: its path or name, and the digest of its content. */
 const origin = z.strictObject({ name: text, file: z.boolean(), digest: text })
@@ -26,8 +26,8 @@ const begun = z.strictObject({
 
 /** Valid records that are not staged, because an account (`taken`) or an earlier record (`twice`) has their login. */
 const loginConflicts = {
-  taken: z.array(z.tuple([ordinal, text])),
-  twice: z.array(z.tuple([ordinal, text])),
+  taken: z.array(z.tuple([recordIndex, text])),
+  twice: z.array(z.tuple([recordIndex, text])),
 }
 
 /** A part of a preflight's results. The first part discards those of an earlier preflight. */
@@ -36,8 +36,8 @@ const preflight = z.strictObject({
   isFirst: z.boolean(),
   /** The preflight has passed, so staging may begin. */
   started: z.boolean(),
-  invalid: ordinals,
-  hasAccount: ordinals,
+  invalid: recordIndexes,
+  hasAccount: recordIndexes,
   foreignRows: ids,
   ...loginConflicts,
 })
@@ -46,7 +46,7 @@ const preflight = z.strictObject({
 const sent = z.strictObject({
   type: z.literal('sent'),
   call: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('stage'), batch: count, records: ordinals }),
+    z.strictObject({ kind: z.literal('stage'), batch: count, records: recordIndexes }),
     z.strictObject({ kind: z.literal('delete'), rows: ids }),
   ]),
 })
@@ -59,10 +59,10 @@ const stageResults = [
   }),
   z.strictObject({
     outcome: z.literal('rejected'),
-    users: z.array(z.strictObject({ record: ordinal, line: count, errors: z.array(text) })),
+    users: z.array(z.strictObject({ record: recordIndex, line: count, errors: z.array(text) })),
   }),
   /** The call staged nobody. Some users have a row or an account from elsewhere. */
-  z.strictObject({ outcome: z.literal('absent'), existing: ordinals }),
+  z.strictObject({ outcome: z.literal('absent'), existing: recordIndexes }),
 ] as const
 
 const deleteResults = [
@@ -91,7 +91,7 @@ const settled = z.strictObject({
 const row = z.strictObject({
   type: z.literal('row'),
   row: text,
-  record: ordinal,
+  record: recordIndex,
   line: count,
   externalUserId: text,
   as: z.enum(['failed', 'duplicate', 'stalled', 'unresolved']),
@@ -111,36 +111,36 @@ const rest = z.strictObject({
 
 /** An identity that no longer has a row and cannot get an account with its record. */
 const refusal = z.strictObject({
-  record: ordinal,
+  record: recordIndex,
   line: count,
   code: text.optional(),
   text,
   heldBy: text.optional(),
 })
 
-const withAccount = z.tuple([ordinal, text])
+const withAccount = z.tuple([recordIndex, text])
 
 /** Results of look-ups. The first four lists are those of the reconciliation. */
 const lookedUp = z.strictObject({
   type: z.literal('looked_up'),
   same: z.array(withAccount),
-  differs: z.array(z.tuple([ordinal, text, ids])),
+  differs: z.array(z.tuple([recordIndex, text, ids])),
   shared: z.array(withAccount),
-  missing: z.array(z.tuple([ordinal, text.nullable()])),
-  hasAccount: ordinals,
-  hasRow: ordinals,
+  missing: z.array(z.tuple([recordIndex, text.nullable()])),
+  hasAccount: recordIndexes,
+  hasRow: recordIndexes,
   /** Identities that are imported directly. */
-  toImport: ordinals,
+  toImport: recordIndexes,
   refused: z.array(refusal),
 })
 
 /** A record that a person decided on, with the line of the correction. */
-const decision = z.tuple([ordinal, count, text])
+const decision = z.tuple([recordIndex, count, text])
 
 const corrected = z.strictObject({
   type: z.literal('corrected'),
   source: origin,
-  replaced: z.array(z.tuple([ordinal, count])),
+  replaced: z.array(z.tuple([recordIndex, count])),
   leftOut: z.array(decision),
   accepted: z.array(decision),
 })
@@ -149,7 +149,7 @@ const corrected = z.strictObject({
 const retry = z.strictObject({
   type: z.literal('retry'),
   codes: ids,
-  records: ordinals,
+  records: recordIndexes,
   ...loginConflicts,
 })
 
@@ -185,7 +185,7 @@ export const entrySchema = z.discriminatedUnion('type', [
   ended,
 ])
 
-/** An entry of the journal. A list of ordinals is written as text, by `writeOrdinals`. */
+/** An entry of the journal. A list of record indexes is written as text, by `writeRecordIndexes`. */
 export type Entry = z.infer<typeof entrySchema>
 export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>
 export type Origin = z.infer<typeof origin>

@@ -1,12 +1,12 @@
 import type { MigrationCounts } from '../report.js'
-import { COUNTED_AS, type IdentityCode } from './identity-state.js'
+import { type IdentityCode, REPORTED_STATE } from './identity-state.js'
 import type { EntryOf, Origin, RestPhase } from './journal-entry.js'
-import { assertOrdinal, readOrdinals } from './record-indexes.js'
+import { assertRecordIndex, readRecordIndexes } from './record-indexes.js'
 
 export interface SentBatch {
   readonly kind: 'stage'
   readonly batch: number
-  readonly ordinals: readonly number[]
+  readonly recordIndexes: readonly number[]
 }
 
 export interface SentDeletion {
@@ -20,17 +20,17 @@ export interface RunState {
   /** The preflight has passed, so staging may have begun. */
   started: boolean
 
-  /** The `IDENTITY` of each record. */
+  /** The `IDENTITY_STATE` of each record. */
   identities: Uint8Array
   /** For each record the number of its failure code (see `numberOf`), or 0. */
   failureCodes: Uint8Array
   /** For each record 0 if it is in the source, n if it is in the n-th corrections. */
-  recordsFrom: Uint16Array
+  recordSource: Uint16Array
   /** For each record 1 once it was in a call. Without one, a row of the identity is not from this run. */
-  sentOnce: Uint8Array
+  wasSent: Uint8Array
   /** For each record 1 once it was in a call without a reply, which may still take effect. */
-  lostOnce: Uint8Array
-  /** Number of identities in each state, by `IDENTITY`. */
+  hadLostReply: Uint8Array
+  /** Number of identities in each state, by `IDENTITY_STATE`. */
   readonly tally: number[]
   readonly corrections: Origin[]
 
@@ -38,13 +38,13 @@ export interface RunState {
   /** A call that the journal has as sent, without a result. */
   unanswered: SentBatch | SentDeletion | undefined
   /** A call without a reply may still take effect, and no `reconcile` was requested since all records were sent. */
-  lostSinceLook: boolean
+  hasUnverifiedCall: boolean
   /** Maximum users per call, lowered when the core refuses a call as too large. */
   batchLimit: number
 
   /** Rows that are not from this run but have an identity of the source. */
   readonly foreignRows: Set<string>
-  /** Rows of this run that are recorded and not deleted, by id, with the ordinal of each. */
+  /** Rows of this run that are recorded and not deleted, by id, with the record index of each. */
   readonly rows: Map<string, number>
   readonly toDelete: Set<string>
   /** Rows of `toDelete` that the core may import first, so their identities are looked up after the deletion. */
@@ -65,14 +65,14 @@ export function createRunState(): RunState {
     started: false,
     identities: new Uint8Array(0),
     failureCodes: new Uint8Array(0),
-    recordsFrom: new Uint16Array(0),
-    sentOnce: new Uint8Array(0),
-    lostOnce: new Uint8Array(0),
-    tally: COUNTED_AS.map((): number => 0),
+    recordSource: new Uint16Array(0),
+    wasSent: new Uint8Array(0),
+    hadLostReply: new Uint8Array(0),
+    tally: REPORTED_STATE.map((): number => 0),
     corrections: [],
     batches: 0,
     unanswered: undefined,
-    lostSinceLook: false,
+    hasUnverifiedCall: false,
     batchLimit: Number.POSITIVE_INFINITY,
     foreignRows: new Set(),
     rows: new Map(),
@@ -86,30 +86,31 @@ export function createRunState(): RunState {
 }
 
 /** Nothing has been sent or corrected yet, so the source or the core may still be replaced. */
-export const mayBeginAgain = ({ started, corrections }: RunState): boolean =>
+export const mayRestart = ({ started, corrections }: RunState): boolean =>
   !started && corrections.length === 0
 
 export const sizeOf = (state: RunState): number => state.identities.length
 
-export const stateOf = (state: RunState, ordinal: number): IdentityCode =>
-  state.identities[ordinal] as IdentityCode
+export const stateOf = (state: RunState, recordIndex: number): IdentityCode =>
+  state.identities[recordIndex] as IdentityCode
 
-export function setIdentity(state: RunState, ordinal: number, code: IdentityCode): void {
-  const before = stateOf(state, ordinal)
+export function setIdentity(state: RunState, recordIndex: number, code: IdentityCode): void {
+  const before = stateOf(state, recordIndex)
   state.tally[before] = (state.tally[before] ?? 0) - 1
   state.tally[code] = (state.tally[code] ?? 0) + 1
-  state.identities[ordinal] = code
+  state.identities[recordIndex] = code
 }
 
 /** @throws MigrationError `bad_journal` if the source has no such record. */
-export function setAll(state: RunState, ordinals: string, code: IdentityCode): void {
-  for (const ordinal of readOrdinals(ordinals, sizeOf(state))) setIdentity(state, ordinal, code)
+export function setAll(state: RunState, recordIndexes: string, code: IdentityCode): void {
+  for (const recordIndex of readRecordIndexes(recordIndexes, sizeOf(state)))
+    setIdentity(state, recordIndex, code)
 }
 
 /** @throws MigrationError `bad_journal` if the source has no such record. */
-export function setOne(state: RunState, ordinal: number, code: IdentityCode): void {
-  assertOrdinal(ordinal, sizeOf(state))
-  setIdentity(state, ordinal, code)
+export function setOne(state: RunState, recordIndex: number, code: IdentityCode): void {
+  assertRecordIndex(recordIndex, sizeOf(state))
+  setIdentity(state, recordIndex, code)
 }
 
 export const countOf = (state: RunState, ...codes: readonly IdentityCode[]): number =>
@@ -130,14 +131,14 @@ export const NOTHING_COUNTED: MigrationCounts = {
 
 export function countsOf(state: RunState): MigrationCounts {
   const counts: Record<keyof MigrationCounts, number> = { ...NOTHING_COUNTED }
-  COUNTED_AS.forEach((name, code) => {
+  REPORTED_STATE.forEach((name, code) => {
     counts[name] += state.tally[code] ?? 0
   })
   return counts
 }
 
 /** Rows may be waiting at the core again: the run must wait, collect and reconcile again. */
-export function awaitRest(state: RunState): void {
+export function markUnsettled(state: RunState): void {
   state.phase = 'wait'
 }
 

@@ -4,15 +4,15 @@ import { trimmed } from '../../record-validation/core-trim.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { validateUser } from '../../record-validation/validate-user.js'
 import type { Correction, OpenCorrections } from '../../source/corrections.js'
-import type { Work } from '../migration-context.js'
+import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
-import type { SurveyedRecord } from '../read-source.js'
-import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
+import type { IndexedRecord } from '../read-source.js'
+import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
+import { readCatalogue } from './examine-source.js'
 import { createLoginIndex, type LoginIndex, lookUpLogins } from './login-conflicts.js'
-import { readCatalogue } from './preflight.js'
-import { placeOf } from './records.js'
+import { recordPosition } from './records.js'
 import { assertCorrectable, recordsInUse } from './retry-failed.js'
 
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
@@ -23,27 +23,27 @@ type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
  * @throws MigrationError `bad_corrections` at the first correction that does not fit its identity, or
  * whose user the core would not accept.
  */
-export async function judgeCorrections(
-  work: Work,
+export async function checkCorrections(
+  ctx: MigrationContext,
   open: OpenCorrections,
 ): Promise<Corrected & { readonly digest: string }> {
-  assertCorrectable(work)
+  assertCorrectable(ctx)
   const logins = createLoginIndex()
-  const judge = await userJudge(work, logins)
+  const checkUser = await createUserCheck(ctx, logins)
   const corrected: Corrected = { replaced: [], leftOut: [], accepted: [] }
-  const pass = open.pass({ signal: work.signal })
+  const pass = open.pass({ signal: ctx.signal })
   for await (const correction of pass) {
     const line = lineOf(correction)
-    const ordinal = ordinalOf(work, correction, line)
+    const recordIndex = recordIndexOf(ctx, correction, line)
     if (correction.type === 'replace') {
-      judge(correction.record.value, line)
-      corrected.replaced.push([ordinal, line])
+      checkUser(correction.record.value, line)
+      corrected.replaced.push([recordIndex, line])
     } else {
       const list = correction.type === 'accept' ? corrected.accepted : corrected.leftOut
-      list.push([ordinal, line, correction.reason])
+      list.push([recordIndex, line, correction.reason])
     }
   }
-  await assertLoginsFree(work, { corrected, open, logins })
+  await assertLoginsFree(ctx, { corrected, open, logins })
   return { ...corrected, digest: pass.digest() }
 }
 
@@ -56,31 +56,31 @@ interface CorrectedRecords {
 
 /** Reads all records again, to avoid keeping their logins in memory. */
 async function assertLoginsFree(
-  work: Work,
+  ctx: MigrationContext,
   { corrected: { replaced, leftOut }, open, logins }: CorrectedRecords,
 ): Promise<void> {
   if (replaced.length === 0) return
-  const ordinals = new Set([...replaced, ...leftOut].map(([ordinal]) => ordinal))
-  for await (const { ordinal, value } of recordsInUse(work, ordinals)) {
+  const recordIndexes = new Set([...replaced, ...leftOut].map(([recordIndex]) => recordIndex))
+  for await (const { recordIndex, value } of recordsInUse(ctx, recordIndexes)) {
     const line = logins.find(value as unknown as ImportUser)
-    if (line !== undefined) throw objection(loginTwice(placeOf(work, ordinal)), line)
+    if (line !== undefined) throw objection(loginTwice(recordPosition(ctx, recordIndex)), line)
   }
-  const { taken } = await lookUpLogins(work, replacements(work, open))
-  const [first] = replaced.filter(([ordinal]) => taken.has(ordinal))
+  const { taken } = await lookUpLogins(ctx, replacements(ctx, open))
+  const [first] = replaced.filter(([recordIndex]) => taken.has(recordIndex))
   if (first === undefined) return
-  const [ordinal, line] = first
-  throw objection(loginTaken(taken.get(ordinal) ?? ''), line)
+  const [recordIndex, line] = first
+  throw objection(loginTaken(taken.get(recordIndex) ?? ''), line)
 }
 
 async function* replacements(
-  { survey, signal }: Work,
+  { sourceIndex, signal }: MigrationContext,
   open: OpenCorrections,
-): AsyncGenerator<SurveyedRecord> {
+): AsyncGenerator<IndexedRecord> {
   for await (const correction of open.pass({ signal })) {
     if (correction.type !== 'replace') continue
     const externalUserId = trimmed(correction.externalUserId)
-    const ordinal = survey.ordinalOf(externalUserId)
-    if (ordinal !== undefined) yield { ...correction.record, ordinal, externalUserId }
+    const recordIndex = sourceIndex.recordIndexOf(externalUserId)
+    if (recordIndex !== undefined) yield { ...correction.record, recordIndex, externalUserId }
   }
 }
 
@@ -102,12 +102,16 @@ const objection = ({ code, field, message }: UserFinding, line: number): Migrati
 const lineOf = (correction: Correction): number =>
   correction.type === 'replace' ? correction.record.line : correction.line
 
-const NOT_TAKEN: readonly IdentityCode[] = [IDENTITY.invalid, IDENTITY.failed, IDENTITY.missing]
+const NOT_TAKEN: readonly IdentityCode[] = [
+  IDENTITY_STATE.invalid,
+  IDENTITY_STATE.failed,
+  IDENTITY_STATE.missing,
+]
 
 const FITTING: Readonly<Record<Correction['type'], readonly IdentityCode[]>> = {
   replace: NOT_TAKEN,
   leaveOut: NOT_TAKEN,
-  accept: [IDENTITY.differs, IDENTITY.shared],
+  accept: [IDENTITY_STATE.differs, IDENTITY_STATE.shared],
 }
 
 const FITTING_IN_WORDS: Readonly<Record<Correction['type'], string>> = {
@@ -116,28 +120,32 @@ const FITTING_IN_WORDS: Readonly<Record<Correction['type'], string>> = {
   accept: 'accepted: it neither differs nor is shared',
 }
 
-function ordinalOf(work: Work, { type, externalUserId }: Correction, line: number): number {
-  const ordinal = work.survey.ordinalOf(trimmed(externalUserId))
-  if (ordinal === undefined) {
+function recordIndexOf(
+  ctx: MigrationContext,
+  { type, externalUserId }: Correction,
+  line: number,
+): number {
+  const recordIndex = ctx.sourceIndex.recordIndexOf(trimmed(externalUserId))
+  if (recordIndex === undefined) {
     throw new MigrationError('bad_corrections', 'the source has no such identity', line)
   }
-  if (!FITTING[type].includes(stateOf(work.ledger.state, ordinal))) {
+  if (!FITTING[type].includes(stateOf(ctx.journaled.state, recordIndex))) {
     const message = `this identity cannot be ${FITTING_IN_WORDS[type]}`
     throw new MigrationError('bad_corrections', message, line)
   }
-  return ordinal
+  return recordIndex
 }
 
-type JudgeUser = (value: Readonly<Record<string, unknown>>, line: number) => void
+type CheckUser = (value: Readonly<Record<string, unknown>>, line: number) => void
 
-async function userJudge(work: Work, logins: LoginIndex): Promise<JudgeUser> {
-  const { tenants, roles, features } = await readCatalogue(work)
+async function createUserCheck(ctx: MigrationContext, logins: LoginIndex): Promise<CheckUser> {
+  const { tenants, roles, features } = await readCatalogue(ctx)
   const context = {
     tenants: new Set(tenants.map(({ tenantId }) => tenantId)),
     roles: new Set(roles),
     features: new Set(features),
   }
-  const accepted = new Set<string>(work.settings.acceptWarnings)
+  const accepted = new Set<string>(ctx.settings.acceptWarnings)
   return (value, line) => {
     const validation = validateUser(value, context)
     const [first] = [

@@ -2,12 +2,12 @@ import { findTakenLogin } from '../../account/conflicting-account.js'
 import { type RowError, readRowError } from '../../account/row-error.js'
 import type { StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/external-user-id.js'
-import { forEachAtOnce } from '../for-each-concurrently.js'
-import type { Work } from '../migration-context.js'
-import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
+import type { MigrationContext } from '../migration-context.js'
+import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
-import { ownRowOf } from './records.js'
+import { identityOfRow } from './records.js'
 import { takenText } from './resolve-identities.js'
 
 /** Number of rows that are journaled together. */
@@ -17,45 +17,49 @@ const CHUNK = 200
  * Journals each failed row of this run, with its reason. If a row may have failed because of another row
  * of its chunk, the run deletes it and imports its user directly, which shows whether that user is at fault.
  */
-export async function collect(work: Work): Promise<void> {
-  const { core, ledger, settings, signal } = work
+export async function collect(ctx: MigrationContext): Promise<void> {
+  const { core, journaled, settings, signal } = ctx
   let entries: EntryOf<'row'>[] = []
   let failed = 0
   const flush = async (): Promise<void> => {
     const written = entries
     entries = []
-    if (written.length > 0) await ledger.write(...written)
+    if (written.length > 0) await journaled.write(...written)
   }
   const rows = core.rows('FAILED', { signal })
-  await forEachAtOnce(rows, settings.lookUps, async (row) => {
-    const ordinal = ownRowOf(work, row)
-    if (ordinal === undefined) return
-    const entry = await rowEntry(work, row, ordinal)
+  await forEachConcurrently(rows, settings.lookUps, async (row) => {
+    const recordIndex = identityOfRow(ctx, row)
+    if (recordIndex === undefined) return
+    const entry = await rowEntry(ctx, row, recordIndex)
     entries.push(entry)
     if (entry.as === 'failed') failed += 1
     if (entries.length >= CHUNK) await flush()
   })
   await flush()
-  if (failed > 0) work.tell('row_failed', { users: failed })
-  await ledger.write({ type: 'rest', phase: 'reconcile' })
+  if (failed > 0) ctx.emit('row_failed', { users: failed })
+  await journaled.write({ type: 'rest', phase: 'reconcile' })
 }
 
 /** The row is `unresolved` if it does not show whether it or another row of its chunk is at fault. */
-async function rowEntry(work: Work, row: StagedRow, ordinal: number): Promise<EntryOf<'row'>> {
-  const { core, signal } = work
+async function rowEntry(
+  ctx: MigrationContext,
+  row: StagedRow,
+  recordIndex: number,
+): Promise<EntryOf<'row'>> {
+  const { core, signal } = ctx
   const externalUserId = externalUserIdOf(row) ?? ''
   const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage, row)
   const about = {
     type: 'row',
     row: row.id,
-    record: ordinal,
-    line: work.survey.lineOf(ordinal),
+    record: recordIndex,
+    line: ctx.sourceIndex.lineOf(recordIndex),
     externalUserId,
     status: row.status,
     ...reasonOf(error),
   } as const
   const isDuplicate =
-    isDecided(work, ordinal) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
+    isDecided(ctx, recordIndex) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (isDuplicate) return { ...about, as: 'duplicate' }
   if (error !== undefined && isBelieved(error)) return { ...about, as: 'failed' }
   const taken = await findTakenLogin(core, row, { signal })
@@ -70,14 +74,14 @@ const isBelieved = ({ kind, code }: RowError): boolean =>
   kind === 'validation' || (kind === 'chunk_failed' && code !== 'chunk_failed')
 
 /** Whether the row is from an earlier attempt, since which a person or the run has decided on the identity. */
-const isDecided = ({ ledger }: Work, ordinal: number): boolean =>
-  DECIDED.has(stateOf(ledger.state, ordinal))
+const isDecided = ({ journaled }: MigrationContext, recordIndex: number): boolean =>
+  DECIDED.has(stateOf(journaled.state, recordIndex))
 
 const DECIDED: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY.again,
-  IDENTITY.to_import,
-  IDENTITY.left_out,
-  IDENTITY.accepted,
+  IDENTITY_STATE.retry,
+  IDENTITY_STATE.to_import,
+  IDENTITY_STATE.left_out,
+  IDENTITY_STATE.accepted,
 ])
 
 const reasonOf = (

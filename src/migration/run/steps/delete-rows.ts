@@ -1,4 +1,4 @@
-import type { Work } from '../migration-context.js'
+import type { MigrationContext } from '../migration-context.js'
 import type { CallResult } from '../state/journal-entry.js'
 import { sendCall } from './send-call.js'
 
@@ -6,20 +6,20 @@ import { sendCall } from './send-call.js'
 const MAX_ROWS = 500
 
 /** Deletes the rows of `toDelete` until none is left or a reply does not account for each row. */
-export async function deleteRows(work: Work): Promise<void> {
-  const { core, ledger, signal } = work
-  const { state } = ledger
+export async function deleteRows(ctx: MigrationContext): Promise<void> {
+  const { core, journaled, signal } = ctx
+  const { state } = journaled
   while (state.toDelete.size > 0 && !state.blocked) {
     signal.throwIfAborted()
     const rows = firstOf(state.toDelete, MAX_ROWS)
     const send = (late: AbortSignal) => core.deleteRows(rows, { signal: late })
-    const reply = await sendCall(work, { kind: 'delete', rows }, { send })
+    const reply = await sendCall(ctx, { kind: 'delete', rows }, { send })
     if (reply === undefined) continue
     const result = resultOf(rows, reply, state.toResolve)
-    await ledger.write({ type: 'settled', result })
-    if (result.outcome === 'deleted') work.lostInARow = 0
+    await journaled.write({ type: 'settled', result })
+    if (result.outcome === 'deleted') ctx.consecutiveLostReplies = 0
     const deleted = result.outcome === 'deleted' ? result.rows : result.deleted
-    work.tell('rows_deleted', { users: deleted.length })
+    ctx.emit('rows_deleted', { users: deleted.length })
   }
 }
 

@@ -3,12 +3,28 @@ import type { CoreTenant } from '../../core/reply.js'
 import { needsOf, type UserNeeds } from '../../record-validation/requirements.js'
 import type { UserFinding, UserWarning } from '../../record-validation/user-finding.js'
 import { validateUser } from '../../record-validation/validate-user.js'
-import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../read-source.js'
+import type { MigrationContext } from '../migration-context.js'
+import type { IndexedRecord } from '../read-source.js'
+
+/** The tenants, roles and features of the core. */
+export interface Catalogue {
+  readonly tenants: readonly CoreTenant[]
+  readonly roles: readonly string[]
+  readonly features: readonly string[]
+}
+
+export async function readCatalogue({ core, signal }: MigrationContext): Promise<Catalogue> {
+  const [tenants, roles, features] = await Promise.all([
+    core.tenants({ signal }),
+    core.roles({ signal }),
+    core.features({ signal }),
+  ])
+  return { tenants, roles, features }
+}
 
 /** The result of validating the whole source. */
 export interface SourceExamination {
-  /** Ordinals, in ascending order. */
+  /** Record indexes, in ascending order. */
   readonly invalid: readonly number[]
   readonly errors: FindingTally
   readonly warnings: FindingTally
@@ -16,7 +32,7 @@ export interface SourceExamination {
 }
 
 export async function examineSource(
-  { survey, settings }: Work,
+  { sourceIndex, settings }: MigrationContext,
   coreTenants: readonly CoreTenant[],
 ): Promise<SourceExamination> {
   const invalid: number[] = []
@@ -24,14 +40,14 @@ export async function examineSource(
   const warnings = createTally()
   const needs = sourceNeeds(coreTenants)
   const accepted = new Set<string>(settings.acceptWarnings)
-  const warn = (record: SurveyedRecord, found: readonly UserWarning[]): void => {
+  const warn = (record: IndexedRecord, found: readonly UserWarning[]): void => {
     for (const warning of found) if (!accepted.has(warning.code)) warnings.add([warning], record)
   }
-  for await (const record of survey.records(0)) {
+  for await (const record of sourceIndex.records(0)) {
     const validation = validateUser(record.value)
     warn(record, validation.warnings)
     if (!validation.ok) {
-      invalid.push(record.ordinal)
+      invalid.push(record.recordIndex)
       errors.add(validation.errors, record)
       continue
     }
@@ -113,7 +129,7 @@ interface TalliedFinding {
 /** Groups the findings of many records by kind, each with its first line and its number of records. */
 export interface FindingTally {
   /** Adds the findings of one record as one kind, so that the record counts once. */
-  add(findings: readonly UserFinding[], record: SurveyedRecord): void
+  add(findings: readonly UserFinding[], record: IndexedRecord): void
   all(): readonly TalliedFinding[]
 }
 

@@ -4,13 +4,13 @@ import type { DirectImport } from '../../core/core-client.js'
 import { CoreError } from '../../core/core-error.js'
 import { conflictCodeOf, errorCodeOf, isValidationText } from '../../core/core-messages.js'
 import type { ImportUser } from '../../core/import-user.js'
-import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../read-source.js'
-import { IDENTITY } from '../state/identity-state.js'
+import type { MigrationContext } from '../migration-context.js'
+import type { IndexedRecord } from '../read-source.js'
+import { IDENTITY_STATE } from '../state/identity-state.js'
 import { countOf } from '../state/run-state.js'
 import { type Resolution, refusedFor, resolveEach } from './resolve-identities.js'
-import { countLostCall } from './resolve-lost-reply.js'
-import { inGrace } from './send-call.js'
+import { countLostReply } from './resolve-lost-reply.js'
+import { withGracePeriod } from './send-call.js'
 
 const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with this code.'
 
@@ -22,44 +22,47 @@ const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with
  * An error of the core or its database may look like a refusal. So a call that fails without a known
  * reason is repeated after all other calls.
  */
-export async function importDirectly(work: Work): Promise<void> {
-  const { ledger, settings, signal, timing } = work
-  await resolveEach(work, IDENTITY.to_import, async (record) => {
-    const resolution = await importOnce(work, record)
+export async function importDirectly(ctx: MigrationContext): Promise<void> {
+  const { journaled, settings, signal, timing } = ctx
+  await resolveEach(ctx, IDENTITY_STATE.to_import, async (record) => {
+    const resolution = await importOnce(ctx, record)
     return isUnexplained(resolution) ? undefined : resolution
   })
-  if (countOf(ledger.state, IDENTITY.to_import) === 0) return
+  if (countOf(journaled.state, IDENTITY_STATE.to_import) === 0) return
   await timing.sleep(settings.settleSeconds * 1000, signal)
-  await resolveEach(work, IDENTITY.to_import, (record) => importOnce(work, record))
+  await resolveEach(ctx, IDENTITY_STATE.to_import, (record) => importOnce(ctx, record))
 }
 
 const isUnexplained = (resolution: Resolution | undefined): boolean =>
   resolution?.as === 'refused' && resolution.code === 'chunk_failed'
 
 /** Returns `undefined` if there is no reply and no account. */
-async function importOnce(work: Work, record: SurveyedRecord): Promise<Resolution | undefined> {
-  const { core, signal } = work
-  const { ordinal, externalUserId } = record
-  const answer = await answerOf(work, record)
+async function importOnce(
+  ctx: MigrationContext,
+  record: IndexedRecord,
+): Promise<Resolution | undefined> {
+  const { core, signal } = ctx
+  const { recordIndex, externalUserId } = record
+  const answer = await answerOf(ctx, record)
   const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
-  if (!(answer instanceof CoreError)) work.lostInARow = 0
-  if (await hasAccount()) return { as: 'hasAccount', record: ordinal }
-  if (!(answer instanceof CoreError)) return refused(work, record, answer)
+  if (!(answer instanceof CoreError)) ctx.consecutiveLostReplies = 0
+  if (await hasAccount()) return { as: 'hasAccount', record: recordIndex }
+  if (!(answer instanceof CoreError)) return refused(ctx, record, answer)
   if (isAboutUser(answer)) return chunkFailed(record, answer.message)
   if (answer.outcome === 'refused') throw answer
-  await work.timing.sleep(work.settings.settleSeconds * 1000, signal)
-  if (await hasAccount()) return { as: 'hasAccount', record: ordinal }
-  countLostCall(work, answer)
+  await ctx.timing.sleep(ctx.settings.settleSeconds * 1000, signal)
+  if (await hasAccount()) return { as: 'hasAccount', record: recordIndex }
+  countLostReply(ctx, answer)
   return undefined
 }
 
 async function answerOf(
-  { core, signal }: Work,
-  { value }: SurveyedRecord,
+  { core, signal }: MigrationContext,
+  { value }: IndexedRecord,
 ): Promise<DirectImport | CoreError> {
   const user = value as unknown as ImportUser
   try {
-    return await inGrace(signal, (late) => core.importUser(user, { signal: late }))
+    return await withGracePeriod(signal, (late) => core.importUser(user, { signal: late }))
   } catch (error) {
     if (error instanceof CoreError) return error
     throw error
@@ -70,8 +73,8 @@ async function answerOf(
 const isAboutUser = ({ status }: CoreError): boolean => status === 400 || status === 500
 
 async function refused(
-  { core, signal }: Work,
-  record: SurveyedRecord,
+  { core, signal }: MigrationContext,
+  record: IndexedRecord,
   answer: DirectImport,
 ): Promise<Resolution> {
   if (answer.outcome === 'created') {
@@ -88,7 +91,7 @@ async function refused(
   if (code === undefined && !isInvalid) return chunkFailed(record, text)
   return {
     as: 'refused',
-    record: record.ordinal,
+    record: record.recordIndex,
     line: record.line,
     ...(code !== undefined && { code }),
     text: kind === 'login_taken' ? `${text} ${NO_ACCOUNT_FOUND}` : text,
@@ -97,9 +100,9 @@ async function refused(
 
 const REFUSED_DIRECTLY = 'The core refuses the user in a call of its own as well'
 
-const chunkFailed = ({ ordinal, line }: SurveyedRecord, why: string): Resolution => ({
+const chunkFailed = ({ recordIndex, line }: IndexedRecord, why: string): Resolution => ({
   as: 'refused',
-  record: ordinal,
+  record: recordIndex,
   line,
   code: 'chunk_failed',
   text: `${REFUSED_DIRECTLY}: ${why}`,

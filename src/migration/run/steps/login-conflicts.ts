@@ -1,16 +1,16 @@
-import { findHolder } from '../../account/conflicting-account.js'
+import { findConflictingAccount } from '../../account/conflicting-account.js'
 import type { ImportUser } from '../../core/import-user.js'
 import { loginKeysOf } from '../../record-validation/login-keys.js'
 import { createDigestTable } from '../../source/digest-table.js'
-import { forEachAtOnce } from '../for-each-concurrently.js'
-import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../read-source.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
+import type { MigrationContext } from '../migration-context.js'
+import type { IndexedRecord } from '../read-source.js'
 import type { EntryOf } from '../state/journal-entry.js'
-import { chunks, placeOf } from './records.js'
+import { chunks, recordPosition } from './records.js'
 
-type Records = Iterable<SurveyedRecord> | AsyncIterable<SurveyedRecord>
+type Records = Iterable<IndexedRecord> | AsyncIterable<IndexedRecord>
 
-/** The accounts that exist at the core for some records, by ordinal. */
+/** The accounts that exist at the core for some records, by record index. */
 export interface LoginLookUp {
   /** Records that have their account. */
   readonly accounts: ReadonlySet<number>
@@ -20,20 +20,24 @@ export interface LoginLookUp {
 
 /** Looks up the account and the logins of each record, `lookUps` records at a time. */
 export async function lookUpLogins(
-  { core, settings, signal }: Pick<Work, 'core' | 'settings' | 'signal'>,
+  { core, settings, signal }: Pick<MigrationContext, 'core' | 'settings' | 'signal'>,
   records: Records,
 ): Promise<LoginLookUp> {
   const accounts = new Set<number>()
   const taken = new Map<number, string>()
-  await forEachAtOnce(records, settings.lookUps, async ({ ordinal, externalUserId, value }) => {
-    const ownId = () => core.coreIdOf(externalUserId, { signal })
-    if ((await ownId()) !== undefined) return void accounts.add(ordinal)
-    const heldBy = await findHolder(core, value as unknown as ImportUser, { signal })
-    if (heldBy === undefined) return
-    // The hook may have created the account between the two look-ups.
-    if ((await ownId()) === heldBy) accounts.add(ordinal)
-    else taken.set(ordinal, heldBy)
-  })
+  await forEachConcurrently(
+    records,
+    settings.lookUps,
+    async ({ recordIndex, externalUserId, value }) => {
+      const ownId = () => core.coreIdOf(externalUserId, { signal })
+      if ((await ownId()) !== undefined) return void accounts.add(recordIndex)
+      const heldBy = await findConflictingAccount(core, value as unknown as ImportUser, { signal })
+      if (heldBy === undefined) return
+      // The hook may have created the account between the two look-ups.
+      if ((await ownId()) === heldBy) accounts.add(recordIndex)
+      else taken.set(recordIndex, heldBy)
+    },
+  )
   return { accounts, taken }
 }
 
@@ -42,16 +46,16 @@ export async function lookUpLogins(
  * `logins` has the logins in use; the logins of all other records are added to it.
  */
 export async function findRepeatedLogins(
-  work: Work,
-  records: AsyncIterable<SurveyedRecord>,
+  ctx: MigrationContext,
+  records: AsyncIterable<IndexedRecord>,
   logins: LoginIndex,
 ): Promise<ReadonlyMap<number, string>> {
   const twice = new Map<number, string>()
-  for await (const { ordinal, value } of records) {
+  for await (const { recordIndex, value } of records) {
     const user = value as unknown as ImportUser
     const earlier = logins.find(user)
-    if (earlier === undefined) logins.add(user, ordinal)
-    else twice.set(ordinal, `${placeOf(work, earlier)} has the same login.`)
+    if (earlier === undefined) logins.add(user, recordIndex)
+    else twice.set(recordIndex, `${recordPosition(ctx, earlier)} has the same login.`)
   }
   return twice
 }
@@ -75,7 +79,7 @@ type LoginHolder = Parameters<typeof loginKeysOf>[0]
 
 /** Maps each login to its first record. Takes about 30 bytes per login. */
 export interface LoginIndex {
-  /** Adds the user's logins. An existing login keeps its record. `record` is an ordinal or a line. */
+  /** Adds the user's logins. An existing login keeps its record. `record` is a record index or a line. */
   add(user: LoginHolder, record: number): void
   /** Returns a record that has one of the user's logins. */
   find(user: LoginHolder): number | undefined

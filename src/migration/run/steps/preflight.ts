@@ -1,14 +1,15 @@
 import { CoreError } from '../../core/core-error.js'
-import type { CoreTenant } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/external-user-id.js'
-import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../read-source.js'
+import type { MigrationContext } from '../migration-context.js'
+import type { IndexedRecord } from '../read-source.js'
 import type { PreflightFinding } from '../report.js'
 import type { EntryOf } from '../state/journal-entry.js'
-import { writeOrdinals } from '../state/record-indexes.js'
+import { writeRecordIndexes } from '../state/record-indexes.js'
 import {
+  type Catalogue,
   examineSource,
   type FindingTally,
+  readCatalogue,
   type SourceExamination,
   type SourceNeeds,
 } from './examine-source.js'
@@ -28,32 +29,32 @@ export interface Preflight {
 }
 
 /** Checks whether the core and the source are ready for the run. Changes nothing at the core. */
-export async function preflight(work: Work): Promise<Preflight> {
-  work.tell('preflight')
-  const rows = await countAllRows(work)
+export async function preflight(ctx: MigrationContext): Promise<Preflight> {
+  ctx.emit('preflight')
+  const rows = await countAllRows(ctx)
   if (typeof rows !== 'number') return { findings: [rows], passed: false, entries: [] }
-  const catalogue = await readCatalogue(work)
-  const examination = await examineSource(work, catalogue.tenants)
-  const blockers = [...foreignRows(work, rows), ...sourceFindings(examination, catalogue)]
+  const catalogue = await readCatalogue(ctx)
+  const examination = await examineSource(ctx, catalogue.tenants)
+  const blockers = [...foreignRows(ctx, rows), ...sourceFindings(examination, catalogue)]
   const passed = blockers.every(({ severity }) => severity === 'notice')
-  const foreign = passed && rows > 0 ? await rowsWithOurIdentities(work) : []
-  const conflicts = await findLoginConflicts(work, { passed, invalid: examination.invalid })
+  const foreign = passed && rows > 0 ? await rowsWithOurIdentities(ctx) : []
+  const conflicts = await findLoginConflicts(ctx, { passed, invalid: examination.invalid })
   const entries = conflictLists(conflicts.taken, conflicts.twice).map(
     (lists, index): EntryOf<'preflight'> => ({
       type: 'preflight',
       isFirst: index === 0,
       started: false,
-      invalid: index === 0 ? writeOrdinals(examination.invalid) : '',
-      hasAccount: index === 0 ? writeOrdinals(inOrder(conflicts.accounts)) : '',
+      invalid: index === 0 ? writeRecordIndexes(examination.invalid) : '',
+      hasAccount: index === 0 ? writeRecordIndexes(inOrder(conflicts.accounts)) : '',
       foreignRows: index === 0 ? foreign : [],
       ...lists,
     }),
   )
-  return { findings: [...blockers, ...conflictFindings(work, conflicts)], passed, entries }
+  return { findings: [...blockers, ...conflictFindings(ctx, conflicts)], passed, entries }
 }
 
-const inOrder = (ordinals: Iterable<number>): number[] =>
-  [...ordinals].sort((one, two) => one - two)
+const inOrder = (recordIndexes: Iterable<number>): number[] =>
+  [...recordIndexes].sort((one, two) => one - two)
 
 interface LoginConflicts extends LoginLookUp {
   readonly twice: ReadonlyMap<number, string>
@@ -61,26 +62,29 @@ interface LoginConflicts extends LoginLookUp {
 
 /** Looks up records only if nothing stops the run, because a failed preflight is repeated. */
 async function findLoginConflicts(
-  work: Work,
+  ctx: MigrationContext,
   { passed, invalid }: { readonly passed: boolean; readonly invalid: readonly number[] },
 ): Promise<LoginConflicts> {
   const skipped = new Set(invalid)
   const lookUp = passed
-    ? await lookUpLogins(work, recordsWithout(work, skipped))
+    ? await lookUpLogins(ctx, recordsWithout(ctx, skipped))
     : { accounts: new Set<number>(), taken: new Map<number, string>() }
-  for (const ordinal of [...lookUp.accounts, ...lookUp.taken.keys()]) skipped.add(ordinal)
-  const twice = await findRepeatedLogins(work, recordsWithout(work, skipped), createLoginIndex())
+  for (const recordIndex of [...lookUp.accounts, ...lookUp.taken.keys()]) skipped.add(recordIndex)
+  const twice = await findRepeatedLogins(ctx, recordsWithout(ctx, skipped), createLoginIndex())
   return { ...lookUp, twice }
 }
 
-function conflictFindings(work: Work, { taken, twice }: LoginConflicts): PreflightFinding[] {
+function conflictFindings(
+  ctx: MigrationContext,
+  { taken, twice }: LoginConflicts,
+): PreflightFinding[] {
   const finding = (
     code: PreflightFinding['code'],
     [first, ...others]: readonly number[],
     message: string,
   ): PreflightFinding[] => {
     if (first === undefined) return []
-    const line = work.survey.lineOf(first)
+    const line = ctx.sourceIndex.lineOf(first)
     return [{ code, severity: 'notice', message, line, records: 1 + others.length }]
   }
   return [
@@ -90,7 +94,10 @@ function conflictFindings(work: Work, { taken, twice }: LoginConflicts): Preflig
 }
 
 /** Also detects a core that is too old, because no route returns the core's version. */
-async function countAllRows({ core, signal }: Work): Promise<number | PreflightFinding> {
+async function countAllRows({
+  core,
+  signal,
+}: MigrationContext): Promise<number | PreflightFinding> {
   try {
     return await core.countRows(undefined, { signal })
   } catch (error) {
@@ -108,48 +115,36 @@ async function countAllRows({ core, signal }: Work): Promise<number | PreflightF
   }
 }
 
-export async function readCatalogue({ core, signal }: Work): Promise<Catalogue> {
-  const [tenants, roles, features] = await Promise.all([
-    core.tenants({ signal }),
-    core.roles({ signal }),
-    core.features({ signal }),
-  ])
-  return { tenants, roles, features }
-}
-
 /** Once staging has begun, the rows may be those of the run. */
-function foreignRows({ settings, ledger }: Work, rows: number): PreflightFinding[] {
-  if (rows === 0 || ledger.state.started) return []
+function foreignRows({ settings, journaled }: MigrationContext, rows: number): PreflightFinding[] {
+  if (rows === 0 || journaled.state.started) return []
   const message = `The core has ${rows} staged rows that are not of this run.`
   const severity = settings.allowForeignRows ? 'notice' : 'fault'
   return [{ code: 'foreign_rows', severity, message, records: rows }]
 }
 
 /** Rows that existed before the run, of identities of the source. The run must not take them for its own. */
-async function rowsWithOurIdentities({ core, survey, signal }: Work): Promise<string[]> {
+async function rowsWithOurIdentities({
+  core,
+  sourceIndex,
+  signal,
+}: MigrationContext): Promise<string[]> {
   const ids: string[] = []
   for await (const row of core.rows(undefined, { signal })) {
     const externalUserId = externalUserIdOf(row)
     if (externalUserId === undefined) continue
-    if (survey.ordinalOf(externalUserId) !== undefined) ids.push(row.id)
+    if (sourceIndex.recordIndexOf(externalUserId) !== undefined) ids.push(row.id)
   }
   return ids
 }
 
 async function* recordsWithout(
-  { survey }: Work,
+  { sourceIndex }: MigrationContext,
   skipped: ReadonlySet<number>,
-): AsyncGenerator<SurveyedRecord> {
-  for await (const record of survey.records(0)) {
-    if (!skipped.has(record.ordinal)) yield record
+): AsyncGenerator<IndexedRecord> {
+  for await (const record of sourceIndex.records(0)) {
+    if (!skipped.has(record.recordIndex)) yield record
   }
-}
-
-/** The tenants, roles and features of the core. */
-interface Catalogue {
-  readonly tenants: readonly CoreTenant[]
-  readonly roles: readonly string[]
-  readonly features: readonly string[]
 }
 
 function sourceFindings(

@@ -1,21 +1,21 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
 import type { ImportUser } from '../../core/import-user.js'
 import { createDigestTable } from '../../source/digest-table.js'
-import { forEachAtOnce } from '../for-each-concurrently.js'
-import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../read-source.js'
-import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
+import type { MigrationContext } from '../migration-context.js'
+import type { IndexedRecord } from '../read-source.js'
+import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type RunState, stateOf } from '../state/run-state.js'
-import { ownRowOf, recordsInForce } from './records.js'
+import { identityOfRow, recordsInForce } from './records.js'
 
 /** Number of identities that are journaled together. */
 const CHUNK = 200
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
-export async function reconcile(work: Work): Promise<void> {
-  const { ledger, settings } = work
-  const seen = await accountsSeen(work)
+export async function reconcile(ctx: MigrationContext): Promise<void> {
+  const { journaled, settings } = ctx
+  const accounts = await readSharedAccounts(ctx)
   let results = lookedUpEntry({})
   let users = 0
   const flush = async (): Promise<void> => {
@@ -24,42 +24,43 @@ export async function reconcile(work: Work): Promise<void> {
     const about = { users }
     results = lookedUpEntry({})
     users = 0
-    await ledger.write(written)
-    work.tell('reconciling', about)
+    await journaled.write(written)
+    ctx.emit('reconciling', about)
   }
-  await forEachAtOnce(dueRecords(work), settings.lookUps, async (record) => {
-    const addResult = await lookUp(work, record, seen)
+  await forEachConcurrently(dueRecords(ctx), settings.lookUps, async (record) => {
+    const addResult = await lookUp(ctx, record, accounts)
     if (addResult === undefined) return
     addResult(results)
     users += 1
     if (users >= CHUNK) await flush()
   })
   await flush()
-  const phase = (await hasUnrecordedRow(work)) ? 'wait' : 'done'
-  await ledger.write({ type: 'rest', phase })
+  const phase = (await hasUnrecordedRow(ctx)) ? 'wait' : 'done'
+  await journaled.write({ type: 'rest', phase })
 }
 
 /** Identities that failed or are held back. The hook may have created their account since. */
 const MAY_HAVE_ACCOUNT_SINCE: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY.failed,
-  IDENTITY.invalid,
+  IDENTITY_STATE.failed,
+  IDENTITY_STATE.invalid,
 ])
 
 const DUE: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY.staged,
-  IDENTITY.found,
+  IDENTITY_STATE.staged,
+  IDENTITY_STATE.existing,
   ...MAY_HAVE_ACCOUNT_SINCE,
 ])
 
 /** Skips identities whose rows still wait at the core after a stall, and invalid records. */
-function dueRecords(work: Work): AsyncGenerator<SurveyedRecord> {
-  const { state } = work.ledger
+function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
+  const { state } = ctx.journaled
   const waiting = new Set([...state.stalledRows.values()].map(({ record }) => record))
-  return recordsInForce(work, (ordinal) => {
+  return recordsInForce(ctx, (recordIndex) => {
     // An invalid record without a code failed validation, so the core would not accept it.
     const isRefused =
-      stateOf(state, ordinal) === IDENTITY.invalid && state.failureCodes[ordinal] === 0
-    return DUE.has(stateOf(state, ordinal)) && !waiting.has(ordinal) && !isRefused
+      stateOf(state, recordIndex) === IDENTITY_STATE.invalid &&
+      state.failureCodes[recordIndex] === 0
+    return DUE.has(stateOf(state, recordIndex)) && !waiting.has(recordIndex) && !isRefused
   })
 }
 
@@ -67,34 +68,34 @@ type LookedUp = EntryOf<'looked_up'>
 
 /** Returns a function that adds the result to an entry; `undefined` if there is none. */
 async function lookUp(
-  { core, ledger, signal }: Work,
-  { ordinal, externalUserId, value }: SurveyedRecord,
-  seen: AccountsSeen,
+  { core, journaled, signal }: MigrationContext,
+  { recordIndex, externalUserId, value }: IndexedRecord,
+  accounts: SharedAccounts,
 ): Promise<((results: LookedUp) => void) | undefined> {
-  if (MAY_HAVE_ACCOUNT_SINCE.has(stateOf(ledger.state, ordinal))) {
+  if (MAY_HAVE_ACCOUNT_SINCE.has(stateOf(journaled.state, recordIndex))) {
     const coreUserId = await core.coreIdOf(externalUserId, { signal })
     if (coreUserId === undefined) return undefined
   }
   const user = value as unknown as ImportUser
   const found = await reconcileUser(core, { externalUserId, user }, { signal })
   if (found.state === 'missing') {
-    return ({ missing }) => missing.push([ordinal, found.heldBy ?? null])
+    return ({ missing }) => missing.push([recordIndex, found.heldBy ?? null])
   }
   const { coreUserId, accountId, differences } = found
-  const sharers = seen.add(ordinal, { externalUserId, coreUserId, accountId })
+  const sharedWith = accounts.add(recordIndex, { externalUserId, coreUserId, accountId })
   return ({ same, differs, shared }) => {
-    if (sharers.length > 0) {
-      for (const sharer of [...sharers, ordinal]) shared.push([sharer, coreUserId])
-    } else if (differences.length > 0) differs.push([ordinal, coreUserId, [...differences]])
-    else same.push([ordinal, coreUserId])
+    if (sharedWith.length > 0) {
+      for (const other of [...sharedWith, recordIndex]) shared.push([other, coreUserId])
+    } else if (differences.length > 0) differs.push([recordIndex, coreUserId, [...differences]])
+    else same.push([recordIndex, coreUserId])
   }
 }
 
 /** A call without a reply may have taken effect during the look-ups. */
-async function hasUnrecordedRow(work: Work): Promise<boolean> {
-  const { stalledRows } = work.ledger.state
-  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
-    if (!stalledRows.has(row.id) && ownRowOf(work, row) !== undefined) return true
+async function hasUnrecordedRow(ctx: MigrationContext): Promise<boolean> {
+  const { stalledRows } = ctx.journaled.state
+  for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
+    if (!stalledRows.has(row.id) && identityOfRow(ctx, row) !== undefined) return true
   }
   return false
 }
@@ -107,54 +108,57 @@ interface Account {
 }
 
 /** Finds accounts that several identities share. */
-interface AccountsSeen {
-  /** Returns the ordinals of the other identities with this account. */
-  add(ordinal: number, account: Account): readonly number[]
+interface SharedAccounts {
+  /** Returns the record indexes of the other identities with this account. */
+  add(recordIndex: number, account: Account): readonly number[]
 }
 
 const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY.pending,
-  IDENTITY.again,
-  IDENTITY.to_import,
-  IDENTITY.invalid,
-  IDENTITY.accepted,
-  IDENTITY.left_out,
+  IDENTITY_STATE.pending,
+  IDENTITY_STATE.retry,
+  IDENTITY_STATE.to_import,
+  IDENTITY_STATE.invalid,
+  IDENTITY_STATE.accepted,
+  IDENTITY_STATE.left_out,
 ])
 
 /** Excludes identities that a person decided on and those that were not staged. */
-const hasAccount = (state: RunState, ordinal: number): boolean =>
-  !WITHOUT_ACCOUNT.has(stateOf(state, ordinal))
+const hasAccount = (state: RunState, recordIndex: number): boolean =>
+  !WITHOUT_ACCOUNT.has(stateOf(state, recordIndex))
 
 /** Starts with the accounts that earlier processes journaled since the last `reconcile` was requested. */
-async function accountsSeen({ ledger, survey }: Work): Promise<AccountsSeen> {
+async function readSharedAccounts({
+  journaled,
+  sourceIndex,
+}: MigrationContext): Promise<SharedAccounts> {
   let byCoreId = createDigestTable()
-  for await (const entry of ledger.entries()) {
+  for await (const entry of journaled.entries()) {
     if (entry.type === 'rest' && entry.reverify) byCoreId = createDigestTable()
     if (entry.type !== 'looked_up') continue
-    for (const [ordinal, id] of [...entry.same, ...entry.shared]) byCoreId.add(id, ordinal)
-    for (const [ordinal, id] of entry.differs) byCoreId.add(id, ordinal)
+    for (const [recordIndex, id] of [...entry.same, ...entry.shared]) byCoreId.add(id, recordIndex)
+    for (const [recordIndex, id] of entry.differs) byCoreId.add(id, recordIndex)
   }
   const byAccountId = createDigestTable()
   /** Primary users of shared accounts, each with an identity that shares the account. */
   const sharedPrimaries = new Map<number, number>()
   return {
-    add(ordinal, { externalUserId, coreUserId, accountId }) {
-      const sharers = new Set<number>()
-      const linkedHere = sharedPrimaries.get(ordinal)
-      if (linkedHere !== undefined) sharers.add(linkedHere)
-      const sameCoreId = byCoreId.add(coreUserId, ordinal)
-      if (sameCoreId !== undefined) sharers.add(sameCoreId)
+    add(recordIndex, { externalUserId, coreUserId, accountId }) {
+      const sharedWith = new Set<number>()
+      const linkedHere = sharedPrimaries.get(recordIndex)
+      if (linkedHere !== undefined) sharedWith.add(linkedHere)
+      const sameCoreId = byCoreId.add(coreUserId, recordIndex)
+      if (sameCoreId !== undefined) sharedWith.add(sameCoreId)
       if (accountId !== externalUserId && accountId !== coreUserId) {
-        const primary = survey.ordinalOf(accountId)
+        const primary = sourceIndex.recordIndexOf(accountId)
         if (primary !== undefined) {
-          sharers.add(primary)
-          sharedPrimaries.set(primary, ordinal)
+          sharedWith.add(primary)
+          sharedPrimaries.set(primary, recordIndex)
         }
-        const linked = byAccountId.add(accountId, ordinal)
-        if (linked !== undefined) sharers.add(linked)
+        const linked = byAccountId.add(accountId, recordIndex)
+        if (linked !== undefined) sharedWith.add(linked)
       }
-      sharers.delete(ordinal)
-      return [...sharers].filter((sharer) => hasAccount(ledger.state, sharer))
+      sharedWith.delete(recordIndex)
+      return [...sharedWith].filter((other) => hasAccount(journaled.state, other))
     },
   }
 }

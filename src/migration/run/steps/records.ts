@@ -1,41 +1,48 @@
 import type { StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/external-user-id.js'
-import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../read-source.js'
+import type { MigrationContext } from '../migration-context.js'
+import type { IndexedRecord } from '../read-source.js'
 
 /**
  * Yields the record in force of each identity that is wanted: that of the source, or that of the last
  * corrections that replaced it. First those of the source, then those of the corrections, in their order.
  */
 export async function* recordsInForce(
-  { survey, ledger: { state } }: Pick<Work, 'survey' | 'ledger'>,
-  isWanted: (ordinal: number) => boolean,
-): AsyncGenerator<SurveyedRecord> {
+  { sourceIndex, journaled: { state } }: Pick<MigrationContext, 'sourceIndex' | 'journaled'>,
+  isWanted: (recordIndex: number) => boolean,
+): AsyncGenerator<IndexedRecord> {
   for (let from = 0; from <= state.corrections.length; from++) {
-    const isDue = (ordinal: number): boolean =>
-      state.recordsFrom[ordinal] === from && isWanted(ordinal)
-    if (!state.identities.some((_, ordinal) => isDue(ordinal))) continue
-    for await (const record of survey.records(from)) if (isDue(record.ordinal)) yield record
+    const isDue = (recordIndex: number): boolean =>
+      state.recordSource[recordIndex] === from && isWanted(recordIndex)
+    if (!state.identities.some((_, recordIndex) => isDue(recordIndex))) continue
+    for await (const record of sourceIndex.records(from))
+      if (isDue(record.recordIndex)) yield record
   }
 }
 
 /** Returns the position of a record, for example `Line 3 of the source`. */
-export function placeOf({ survey, ledger: { state } }: Work, ordinal: number): string {
-  const corrections = state.corrections[(state.recordsFrom[ordinal] ?? 0) - 1]
-  return `Line ${survey.lineOf(ordinal)} of ${corrections?.name ?? 'the source'}`
+export function recordPosition(
+  { sourceIndex, journaled: { state } }: MigrationContext,
+  recordIndex: number,
+): string {
+  const corrections = state.corrections[(state.recordSource[recordIndex] ?? 0) - 1]
+  return `Line ${sourceIndex.lineOf(recordIndex)} of ${corrections?.name ?? 'the source'}`
 }
 
 /**
  * Returns the identity of a row of this run that is not journaled yet. Returns `undefined` for rows that
  * existed before the run, and for rows of identities that it never sent.
  */
-export function ownRowOf({ survey, ledger }: Work, row: StagedRow): number | undefined {
-  const { state } = ledger
+export function identityOfRow(
+  { sourceIndex, journaled }: MigrationContext,
+  row: StagedRow,
+): number | undefined {
+  const { state } = journaled
   if (state.foreignRows.has(row.id) || state.rows.has(row.id)) return undefined
   const externalUserId = externalUserIdOf(row)
   if (externalUserId === undefined) return undefined
-  const ordinal = survey.ordinalOf(externalUserId)
-  return ordinal !== undefined && state.sentOnce[ordinal] === 1 ? ordinal : undefined
+  const recordIndex = sourceIndex.recordIndexOf(externalUserId)
+  return recordIndex !== undefined && state.wasSent[recordIndex] === 1 ? recordIndex : undefined
 }
 
 export const chunks = <Item>(items: readonly Item[], size: number): Item[][] =>

@@ -1,11 +1,11 @@
 import { findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
 import type { ImportUser } from '../../core/import-user.js'
-import { forEachAtOnce } from '../for-each-concurrently.js'
-import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../read-source.js'
-import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
+import type { MigrationContext } from '../migration-context.js'
+import type { IndexedRecord } from '../read-source.js'
+import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry, type Refusal } from '../state/journal-entry.js'
-import { writeOrdinals } from '../state/record-indexes.js'
+import { writeRecordIndexes } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
 import { recordsInForce } from './records.js'
 
@@ -19,21 +19,24 @@ const CHUNK = 200
 
 /** Resolves each identity in the state `code`. If `resolveOne` returns `undefined`, it keeps this state. */
 export async function resolveEach(
-  work: Work,
+  ctx: MigrationContext,
   code: IdentityCode,
-  resolveOne: (record: SurveyedRecord) => Promise<Resolution | undefined>,
+  resolveOne: (record: IndexedRecord) => Promise<Resolution | undefined>,
 ): Promise<void> {
   let resolved: Resolution[] = []
   const flush = async (): Promise<void> => {
     const written = resolved
     resolved = []
     if (written.length === 0) return
-    await work.ledger.write(entryOf(written))
-    work.tell('settled', { users: written.length })
+    await ctx.journaled.write(entryOf(written))
+    ctx.emit('settled', { users: written.length })
   }
   try {
-    const records = recordsInForce(work, (ordinal) => stateOf(work.ledger.state, ordinal) === code)
-    await forEachAtOnce(records, work.settings.lookUps, async (record) => {
+    const records = recordsInForce(
+      ctx,
+      (recordIndex) => stateOf(ctx.journaled.state, recordIndex) === code,
+    )
+    await forEachConcurrently(records, ctx.settings.lookUps, async (record) => {
       const resolution = await resolveOne(record)
       if (resolution !== undefined) resolved.push(resolution)
       if (resolved.length >= CHUNK) await flush()
@@ -45,16 +48,16 @@ export async function resolveEach(
 }
 
 function entryOf(resolved: readonly Resolution[]): EntryOf<'looked_up'> {
-  const ordinals = (as: Resolution['as']): string =>
-    writeOrdinals(resolved.filter((each) => each.as === as).map(({ record }) => record))
+  const recordIndexes = (as: Resolution['as']): string =>
+    writeRecordIndexes(resolved.filter((each) => each.as === as).map(({ record }) => record))
   const refused = resolved.flatMap((each): Refusal[] => {
     if (each.as !== 'refused') return []
     const { as: _, ...refusal } = each
     return [refusal]
   })
   return lookedUpEntry({
-    hasAccount: ordinals('hasAccount'),
-    toImport: ordinals('toImport'),
+    hasAccount: recordIndexes('hasAccount'),
+    toImport: recordIndexes('toImport'),
     refused,
   })
 }
@@ -63,21 +66,21 @@ function entryOf(resolved: readonly Resolution[]): EntryOf<'looked_up'> {
  * Looks up each identity whose row the run has deleted. Either it has an account, or another account has
  * one of its logins, or it is imported directly.
  */
-export const resolveIdentities = (work: Work): Promise<void> =>
-  resolveEach(work, IDENTITY.unresolved, async (record) => {
-    const { core, signal } = work
-    const { ordinal, externalUserId } = record
+export const resolveIdentities = (ctx: MigrationContext): Promise<void> =>
+  resolveEach(ctx, IDENTITY_STATE.unresolved, async (record) => {
+    const { core, signal } = ctx
+    const { recordIndex, externalUserId } = record
     const coreUserId = await core.coreIdOf(externalUserId, { signal })
-    if (coreUserId !== undefined) return { as: 'hasAccount', record: ordinal }
+    if (coreUserId !== undefined) return { as: 'hasAccount', record: recordIndex }
     const taken = await findTakenLogin(core, record.value as unknown as ImportUser, { signal })
-    return taken === undefined ? { as: 'toImport', record: ordinal } : refusedFor(record, taken)
+    return taken === undefined ? { as: 'toImport', record: recordIndex } : refusedFor(record, taken)
   })
 
 /** Returns a refusal because another account has one of the logins. */
 export const refusedFor = (
-  { ordinal, line }: Pick<SurveyedRecord, 'ordinal' | 'line'>,
+  { recordIndex, line }: Pick<IndexedRecord, 'recordIndex' | 'line'>,
   taken: TakenLogin,
-): Resolution => ({ as: 'refused', record: ordinal, line, ...taken, text: takenText(taken) })
+): Resolution => ({ as: 'refused', record: recordIndex, line, ...taken, text: takenText(taken) })
 
 /** Returns the error text of the core, without the login. */
 export const takenText = ({ code }: TakenLogin): string => `${code}: ${TEXTS[code]}`

@@ -1,14 +1,14 @@
 import type { CoreError } from '../../core/core-error.js'
-import { forEachAtOnce } from '../for-each-concurrently.js'
-import type { Work } from '../migration-context.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
+import type { MigrationContext } from '../migration-context.js'
 import type { ResultOf } from '../state/journal-entry.js'
-import { writeOrdinals } from '../state/record-indexes.js'
+import { writeRecordIndexes } from '../state/record-indexes.js'
 import type { SentBatch, SentDeletion } from '../state/run-state.js'
-import { ownRowOf } from './records.js'
+import { identityOfRow } from './records.js'
 
 interface LostReply {
   /** When the call was abandoned, from `timing.elapsedMs`. */
-  readonly givenUpAt: number
+  readonly abandonedAt: number
   /** The error that ends the run if too many calls get no reply. */
   readonly error?: CoreError
 }
@@ -17,45 +17,48 @@ interface LostReply {
  * Determines whether a call without a reply took effect. Only after `settleSeconds` is the core assumed to
  * have ended the call, so before that nothing counts as proof that it had no effect.
  */
-export async function resolveLostReply(work: Work, { givenUpAt, error }: LostReply): Promise<void> {
-  const { timing, settings, ledger } = work
-  const call = ledger.state.unanswered
+export async function resolveLostReply(
+  ctx: MigrationContext,
+  { abandonedAt, error }: LostReply,
+): Promise<void> {
+  const { timing, settings, journaled } = ctx
+  const call = journaled.state.unanswered
   if (call === undefined) return
   if (error !== undefined && call.kind === 'stage') {
-    work.tell('reply_lost', { batch: call.batch, users: call.ordinals.length })
+    ctx.emit('reply_lost', { batch: call.batch, users: call.recordIndexes.length })
   }
-  const settledAt = givenUpAt + settings.settleSeconds * 1000
+  const settledAt = abandonedAt + settings.settleSeconds * 1000
   let hasEnded = timing.elapsedMs() >= settledAt
-  let result = await resultOf(work, call, hasEnded)
+  let result = await resultOf(ctx, call, hasEnded)
   while (result === undefined) {
-    await timing.sleep(Math.max(0, settledAt - timing.elapsedMs()), work.signal)
+    await timing.sleep(Math.max(0, settledAt - timing.elapsedMs()), ctx.signal)
     hasEnded = true
-    result = await resultOf(work, call, hasEnded)
+    result = await resultOf(ctx, call, hasEnded)
   }
-  await ledger.write({ type: 'settled', result })
-  if (result.outcome === 'staged') work.lostInARow = 0
+  await journaled.write({ type: 'settled', result })
+  if (result.outcome === 'staged') ctx.consecutiveLostReplies = 0
   if (call.kind === 'stage') {
-    const users = result.outcome === 'staged' ? call.ordinals.length : 0
-    work.tell('reply_resolved', { batch: call.batch, users })
+    const users = result.outcome === 'staged' ? call.recordIndexes.length : 0
+    ctx.emit('reply_resolved', { batch: call.batch, users })
   }
-  if (result.outcome === 'deleted') work.tell('rows_deleted', { users: result.rows.length })
+  if (result.outcome === 'deleted') ctx.emit('rows_deleted', { users: result.rows.length })
   const isLost =
     result.outcome === 'absent' ||
     (call.kind === 'delete' &&
       result.outcome === 'deleted' &&
       result.rows.length < call.rows.length)
-  if (isLost) countLostCall(work, error)
+  if (isLost) countLostReply(ctx, error)
 }
 
 type Resolved = ResultOf<'staged' | 'absent' | 'deleted'>
 
 /** Returns `undefined` if the call may still take effect. */
 const resultOf = (
-  work: Work,
+  ctx: MigrationContext,
   call: SentBatch | SentDeletion,
   hasEnded: boolean,
 ): Promise<Resolved | undefined> =>
-  call.kind === 'stage' ? batchResult(work, call, hasEnded) : deletionResult(work, call, hasEnded)
+  call.kind === 'stage' ? batchResult(ctx, call, hasEnded) : deletionResult(ctx, call, hasEnded)
 
 /**
  * A call stages all of its users or none, and a staged user has a row or an account. So one new row proves
@@ -63,57 +66,61 @@ const resultOf = (
  * proves that none was staged.
  */
 async function batchResult(
-  work: Work,
-  { ordinals }: SentBatch,
+  ctx: MigrationContext,
+  { recordIndexes }: SentBatch,
   hasEnded: boolean,
 ): Promise<Resolved | undefined> {
-  const existing = await newRowsOf(work, ordinals)
+  const existing = await newRowsOf(ctx, recordIndexes)
   if (existing === 'proof') return { outcome: 'staged', by: 'row' }
-  const all = await addAccounts(work, { ordinals, existing, isThorough: hasEnded })
-  if (all.size === ordinals.length) return { outcome: 'staged', by: 'accounts' }
+  const all = await addAccounts(ctx, { recordIndexes, existing, isThorough: hasEnded })
+  if (all.size === recordIndexes.length) return { outcome: 'staged', by: 'accounts' }
   if (!hasEnded) return undefined
-  const inOrder = ordinals.filter((ordinal) => all.has(ordinal))
-  return { outcome: 'absent', existing: writeOrdinals(inOrder) }
+  const inOrder = recordIndexes.filter((recordIndex) => all.has(recordIndex))
+  return { outcome: 'absent', existing: writeRecordIndexes(inOrder) }
 }
 
 /** Rows are read before accounts, so that a user who is imported between the two reads is not missed. */
 async function newRowsOf(
-  work: Work,
-  ordinals: readonly number[],
+  ctx: MigrationContext,
+  recordIndexes: readonly number[],
 ): Promise<ReadonlySet<number> | 'proof'> {
-  const inBatch = new Set(ordinals)
+  const inBatch = new Set(recordIndexes)
   const withRow = new Set<number>()
-  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
-    const ordinal = ownRowOf(work, row)
-    if (ordinal === undefined || !inBatch.has(ordinal)) continue
-    if (work.ledger.state.lostOnce[ordinal] === 0) return 'proof'
-    withRow.add(ordinal)
+  for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
+    const recordIndex = identityOfRow(ctx, row)
+    if (recordIndex === undefined || !inBatch.has(recordIndex)) continue
+    if (ctx.journaled.state.hadLostReply[recordIndex] === 0) return 'proof'
+    withRow.add(recordIndex)
   }
   return withRow
 }
 
 interface AccountSearch {
-  readonly ordinals: readonly number[]
+  readonly recordIndexes: readonly number[]
   /** Users that have a row. */
   readonly existing: ReadonlySet<number>
   /** Looks up all users. Otherwise the first user without a row and an account ends the look-ups. */
   readonly isThorough: boolean
 }
 
-/** Returns the ordinals of the users that have a row or an account. */
+/** Returns the record indexes of the users that have a row or an account. */
 async function addAccounts(
-  { core, survey, settings, signal }: Work,
-  { ordinals, existing, isThorough }: AccountSearch,
+  { core, sourceIndex, settings, signal }: MigrationContext,
+  { recordIndexes, existing, isThorough }: AccountSearch,
 ): Promise<ReadonlySet<number>> {
   const all = new Set(existing)
-  const others = ordinals.filter((ordinal) => !existing.has(ordinal))
+  const others = recordIndexes.filter((recordIndex) => !existing.has(recordIndex))
   let someoneHasNone = false
-  await forEachAtOnce(survey.externalIdsOf(others), settings.lookUps, async (identity) => {
-    if (someoneHasNone && !isThorough) return
-    const coreUserId = await core.coreIdOf(identity.externalUserId, { signal })
-    if (coreUserId === undefined) someoneHasNone = true
-    else all.add(identity.ordinal)
-  })
+  await forEachConcurrently(
+    sourceIndex.externalIdsOf(others),
+    settings.lookUps,
+    async (identity) => {
+      if (someoneHasNone && !isThorough) return
+      const coreUserId = await core.coreIdOf(identity.externalUserId, { signal })
+      if (coreUserId === undefined) someoneHasNone = true
+      else all.add(identity.recordIndex)
+    },
+  )
   return all
 }
 
@@ -122,7 +129,7 @@ async function addAccounts(
  * of other rows are looked up.
  */
 async function deletionResult(
-  { core, signal }: Work,
+  { core, signal }: MigrationContext,
   { rows }: SentDeletion,
   hasEnded: boolean,
 ): Promise<Resolved | undefined> {
@@ -136,11 +143,11 @@ async function deletionResult(
 }
 
 /** Number of consecutive calls without a reply that end a run. The next run continues. */
-const MAX_LOST_IN_A_ROW = 3
+const MAX_CONSECUTIVE_LOST_REPLIES = 3
 
 /** Counts a call without a reply or an effect. @throws CoreError `error`, if there were too many in a row. */
-export function countLostCall(work: Work, error: CoreError | undefined): void {
+export function countLostReply(ctx: MigrationContext, error: CoreError | undefined): void {
   if (error === undefined) return
-  work.lostInARow += 1
-  if (work.lostInARow >= MAX_LOST_IN_A_ROW) throw error
+  ctx.consecutiveLostReplies += 1
+  if (ctx.consecutiveLostReplies >= MAX_CONSECUTIVE_LOST_REPLIES) throw error
 }

@@ -1,10 +1,10 @@
 import type { ImportUser } from '../../core/import-user.js'
-import type { Work } from '../migration-context.js'
+import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
-import type { SurveyedRecord } from '../read-source.js'
-import { IDENTITY, type IdentityCode, numberOf } from '../state/identity-state.js'
+import type { IndexedRecord } from '../read-source.js'
+import { IDENTITY_STATE, type IdentityCode, numberOf } from '../state/identity-state.js'
 import type { Entry } from '../state/journal-entry.js'
-import { writeOrdinals } from '../state/record-indexes.js'
+import { writeRecordIndexes } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
 import {
   conflictLists,
@@ -21,9 +21,9 @@ import { recordsInForce } from './records.js'
  *
  * @throws MigrationError `bad_corrections` if no record can be staged.
  */
-export async function sendAgain(work: Work, codes: readonly string[]): Promise<void> {
-  assertCorrectable(work)
-  const asked = withCode(work, codes)
+export async function retryFailed(ctx: MigrationContext, codes: readonly string[]): Promise<void> {
+  assertCorrectable(ctx)
+  const asked = withCode(ctx, codes)
   if (asked.size === 0) {
     throw new MigrationError(
       'bad_corrections',
@@ -31,76 +31,84 @@ export async function sendAgain(work: Work, codes: readonly string[]): Promise<v
     )
   }
   const { taken } = await lookUpLogins(
-    work,
-    recordsInForce(work, (ordinal) => asked.has(ordinal)),
+    ctx,
+    recordsInForce(ctx, (recordIndex) => asked.has(recordIndex)),
   )
-  const free = new Set([...asked].filter((ordinal) => !taken.has(ordinal)))
+  const free = new Set([...asked].filter((recordIndex) => !taken.has(recordIndex)))
   const twice = await findRepeatedLogins(
-    work,
-    recordsInForce(work, (ordinal) => free.has(ordinal)),
-    await loginsInUse(work, asked),
+    ctx,
+    recordsInForce(ctx, (recordIndex) => free.has(recordIndex)),
+    await loginsInUse(ctx, asked),
   )
-  const ordinals = [...free].filter((ordinal) => !twice.has(ordinal))
-  const isHeldBack = ([ordinal]: readonly [number, string]): boolean =>
-    stateOf(work.ledger.state, ordinal) === IDENTITY.invalid
+  const recordIndexes = [...free].filter((recordIndex) => !twice.has(recordIndex))
+  const isHeldBack = ([recordIndex]: readonly [number, string]): boolean =>
+    stateOf(ctx.journaled.state, recordIndex) === IDENTITY_STATE.invalid
   const conflicts = conflictLists(
     new Map([...taken].filter(isHeldBack)),
     new Map([...twice].filter(isHeldBack)),
   )
   const entries = conflicts.map((lists, index): Entry => {
-    const records = index === 0 ? writeOrdinals(ordinals) : ''
+    const records = index === 0 ? writeRecordIndexes(recordIndexes) : ''
     return { type: 'retry', codes: [...codes], records, ...lists }
   })
-  await work.ledger.write(...entries)
-  if (ordinals.length === 0) {
+  await ctx.journaled.write(...entries)
+  if (recordIndexes.length === 0) {
     const message =
       'other accounts or other records still have a login of each of them: correct the records'
     throw new MigrationError('bad_corrections', message)
   }
-  work.tell('corrected', { users: ordinals.length })
+  ctx.emit('corrected', { users: recordIndexes.length })
 }
 
-/** Returns ordinals in ascending order. */
-function withCode({ ledger: { state } }: Work, codes: readonly string[]): ReadonlySet<number> {
+/** Returns record indexes in ascending order. */
+function withCode(
+  { journaled: { state } }: MigrationContext,
+  codes: readonly string[],
+): ReadonlySet<number> {
   const numbers = new Set(codes.map(numberOf))
-  const ordinals = new Set<number>()
-  state.failureCodes.forEach((number, ordinal) => {
+  const recordIndexes = new Set<number>()
+  state.failureCodes.forEach((number, recordIndex) => {
     if (number === 0 || !numbers.has(number)) return
-    const code = stateOf(state, ordinal)
-    if (code === IDENTITY.failed || code === IDENTITY.invalid) ordinals.add(ordinal)
+    const code = stateOf(state, recordIndex)
+    if (code === IDENTITY_STATE.failed || code === IDENTITY_STATE.invalid)
+      recordIndexes.add(recordIndex)
   })
-  return ordinals
+  return recordIndexes
 }
 
 /** States in which an identity gets no account from its record in force. */
 const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY.invalid,
-  IDENTITY.failed,
-  IDENTITY.missing,
-  IDENTITY.left_out,
+  IDENTITY_STATE.invalid,
+  IDENTITY_STATE.failed,
+  IDENTITY_STATE.missing,
+  IDENTITY_STATE.left_out,
 ])
 
 /** Yields the records in force whose account exists or will exist, except those of `without`. */
 export const recordsInUse = (
-  work: Work,
+  ctx: MigrationContext,
   without: ReadonlySet<number>,
-): AsyncGenerator<SurveyedRecord> =>
+): AsyncGenerator<IndexedRecord> =>
   recordsInForce(
-    work,
-    (ordinal) => !without.has(ordinal) && !WITHOUT_ACCOUNT.has(stateOf(work.ledger.state, ordinal)),
+    ctx,
+    (recordIndex) =>
+      !without.has(recordIndex) && !WITHOUT_ACCOUNT.has(stateOf(ctx.journaled.state, recordIndex)),
   )
 
-async function loginsInUse(work: Work, without: ReadonlySet<number>): Promise<LoginIndex> {
+async function loginsInUse(
+  ctx: MigrationContext,
+  without: ReadonlySet<number>,
+): Promise<LoginIndex> {
   const logins = createLoginIndex()
-  for await (const { ordinal, value } of recordsInUse(work, without)) {
-    logins.add(value as unknown as ImportUser, ordinal)
+  for await (const { recordIndex, value } of recordsInUse(ctx, without)) {
+    logins.add(value as unknown as ImportUser, recordIndex)
   }
   return logins
 }
 
 /** @throws MigrationError `bad_corrections` if corrections cannot be applied now. */
-export function assertCorrectable({ ledger }: Work): void {
-  const { started, blocked } = ledger.state
+export function assertCorrectable({ journaled }: MigrationContext): void {
+  const { started, blocked } = journaled.state
   if (!started) {
     const message = 'nothing has been staged yet: correct the source itself, then run'
     throw new MigrationError('bad_corrections', message)

@@ -1,5 +1,5 @@
 import { CoreError } from '../../core/core-error.js'
-import type { Work } from '../migration-context.js'
+import type { MigrationContext } from '../migration-context.js'
 import type { CallResult, SentCall } from '../state/journal-entry.js'
 import { resolveLostReply } from './resolve-lost-reply.js'
 
@@ -10,7 +10,7 @@ import { resolveLostReply } from './resolve-lost-reply.js'
  * @throws CoreError if the core refused the call, or if too many calls got no reply.
  */
 export async function sendCall<Reply>(
-  work: Work,
+  ctx: MigrationContext,
   call: SentCall,
   {
     send,
@@ -20,35 +20,35 @@ export async function sendCall<Reply>(
     readonly refusalOf?: (error: CoreError) => CallResult
   },
 ): Promise<Reply | undefined> {
-  await work.ledger.write({ type: 'sent', call })
+  await ctx.journaled.write({ type: 'sent', call })
   try {
-    return await inGrace(work.signal, send)
+    return await withGracePeriod(ctx.signal, send)
   } catch (error) {
     if (!(error instanceof CoreError)) throw error
     if (error.outcome === 'refused') {
-      await work.ledger.write({ type: 'settled', result: refusalOf(error) })
+      await ctx.journaled.write({ type: 'settled', result: refusalOf(error) })
       throw error
     }
-    await resolveLostReply(work, { givenUpAt: work.timing.elapsedMs(), error })
+    await resolveLostReply(ctx, { abandonedAt: ctx.timing.elapsedMs(), error })
     return undefined
   }
 }
 
 /** How long an aborted run waits for a write that is in progress, in milliseconds. */
-const GRACE_MS = 5000
+const GRACE_PERIOD_MS = 5000
 
 /**
- * Performs a write with a signal that aborts `GRACE_MS` after the run's. If the reply arrives meanwhile,
+ * Performs a write with a signal that aborts `GRACE_PERIOD_MS` after the run's. If the reply arrives meanwhile,
  * the next run need not find out whether the call took effect.
  */
-export async function inGrace<Result>(
+export async function withGracePeriod<Result>(
   signal: AbortSignal,
   write: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const late = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const begin = (): void => {
-    timer = setTimeout(() => late.abort(signal.reason), GRACE_MS)
+    timer = setTimeout(() => late.abort(signal.reason), GRACE_PERIOD_MS)
   }
   signal.throwIfAborted()
   signal.addEventListener('abort', begin, { once: true })

@@ -1,60 +1,67 @@
 import { withoutAccountData } from '../../account/without-account-data.js'
 import { CoreError } from '../../core/core-error.js'
 import type { ImportUser } from '../../core/import-user.js'
-import { forEachAtOnce } from '../for-each-concurrently.js'
-import type { Work } from '../migration-context.js'
-import type { SurveyedRecord } from '../read-source.js'
-import { IDENTITY, type IdentityCode } from '../state/identity-state.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
+import type { MigrationContext } from '../migration-context.js'
+import type { IndexedRecord } from '../read-source.js'
+import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
-import { writeOrdinals } from '../state/record-indexes.js'
+import { writeRecordIndexes } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
-import { ownRowOf, recordsInForce } from './records.js'
+import { identityOfRow, recordsInForce } from './records.js'
 import { sendCall } from './send-call.js'
 
 /** Stages all unsent records. Reads the next batch while one is being sent. */
-export async function stage(work: Work): Promise<void> {
-  const batches = makeBatches(work)
+export async function stage(ctx: MigrationContext): Promise<void> {
+  const batches = makeBatches(ctx)
   let next = batches.next()
-  for (;;) {
-    const { done, value } = await next
-    if (done === true) return
-    next = batches.next()
-    next.catch(ignore)
-    await sendWhole(work, value)
+  try {
+    for (;;) {
+      const { done, value } = await next
+      if (done === true) return
+      next = batches.next()
+      next.catch(ignore)
+      await sendWhole(ctx, value)
+    }
+  } finally {
+    // Closes the source after a failure.
+    await batches.return(undefined)
   }
 }
 
-const UNSENT: ReadonlySet<IdentityCode> = new Set([IDENTITY.pending, IDENTITY.again])
+const UNSENT: ReadonlySet<IdentityCode> = new Set([IDENTITY_STATE.pending, IDENTITY_STATE.retry])
 
 /** Sends calls until each user of the batch is staged, found or refused by the core. */
-async function sendWhole(work: Work, batch: Batch): Promise<void> {
-  const { state } = work.ledger
+async function sendWhole(ctx: MigrationContext, batch: Batch): Promise<void> {
+  const { state } = ctx.journaled
   let unsent = batch
   while (unsent.length > 0) {
-    work.signal.throwIfAborted()
-    const unknown = await withoutKnown(work, unsent.slice(0, state.batchLimit))
-    if (unknown.length > 0) await sendBatch(work, unknown)
-    unsent = unsent.filter(({ ordinal }) => UNSENT.has(stateOf(state, ordinal)))
+    ctx.signal.throwIfAborted()
+    const unknown = await skipExisting(ctx, unsent.slice(0, state.batchLimit))
+    if (unknown.length > 0) await sendBatch(ctx, unknown)
+    unsent = unsent.filter(({ recordIndex }) => UNSENT.has(stateOf(state, recordIndex)))
   }
 }
 
 function ignore(): void {}
 
 /** The records of one call, in their order. */
-type Batch = readonly SurveyedRecord[]
+type Batch = readonly IndexedRecord[]
 
 /** Length of `{"users":[]}`. */
 const FRAME_BYTES = 12
 
-async function* makeBatches(work: Work): AsyncGenerator<Batch> {
-  const { settings, ledger } = work
-  let batch: SurveyedRecord[] = []
+async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
+  const { settings, journaled } = ctx
+  let batch: IndexedRecord[] = []
   let bytes = FRAME_BYTES
-  const unsent = recordsInForce(work, (ordinal) => UNSENT.has(stateOf(ledger.state, ordinal)))
+  const unsent = recordsInForce(ctx, (recordIndex) =>
+    UNSENT.has(stateOf(journaled.state, recordIndex)),
+  )
   for await (const record of unsent) {
     const recordBytes = record.bytes + 1
     // The limit may change meanwhile.
-    const maxUsers = Math.min(settings.batchUsers, ledger.state.batchLimit)
+    const maxUsers = Math.min(settings.batchUsers, journaled.state.batchLimit)
     const isFull = batch.length >= maxUsers || bytes + recordBytes > settings.batchBytes
     if (batch.length > 0 && isFull) {
       yield batch
@@ -72,52 +79,53 @@ async function* makeBatches(work: Work): AsyncGenerator<Batch> {
  * or were in a call without a reply, because the hook may have created their account or the call may have
  * taken effect.
  */
-async function withoutKnown(work: Work, batch: Batch): Promise<Batch> {
-  const { state } = work.ledger
+async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch> {
+  const { state } = ctx.journaled
   const doubtful = batch.filter(
-    ({ ordinal }) => stateOf(state, ordinal) === IDENTITY.again || state.lostOnce[ordinal] === 1,
+    ({ recordIndex }) =>
+      stateOf(state, recordIndex) === IDENTITY_STATE.retry || state.hadLostReply[recordIndex] === 1,
   )
   if (doubtful.length === 0) return batch
-  const rows = await identitiesWithRow(work, doubtful)
-  await writeExisting(work, 'hasRow', rows)
+  const rows = await identitiesWithRow(ctx, doubtful)
+  await writeExisting(ctx, 'hasRow', rows)
   const accounts = await findAccounts(
-    work,
-    doubtful.filter(({ ordinal }) => !rows.has(ordinal)),
+    ctx,
+    doubtful.filter(({ recordIndex }) => !rows.has(recordIndex)),
   )
-  await writeExisting(work, 'hasAccount', accounts)
-  return batch.filter(({ ordinal }) => !rows.has(ordinal) && !accounts.has(ordinal))
+  await writeExisting(ctx, 'hasAccount', accounts)
+  return batch.filter(({ recordIndex }) => !rows.has(recordIndex) && !accounts.has(recordIndex))
 }
 
 async function identitiesWithRow(
-  work: Work,
-  records: readonly SurveyedRecord[],
+  ctx: MigrationContext,
+  records: readonly IndexedRecord[],
 ): Promise<ReadonlySet<number>> {
-  const asked = new Set(records.map(({ ordinal }) => ordinal))
+  const asked = new Set(records.map(({ recordIndex }) => recordIndex))
   const found = new Set<number>()
-  for await (const row of work.core.rows(undefined, { signal: work.signal })) {
-    const ordinal = ownRowOf(work, row)
-    if (ordinal !== undefined && asked.has(ordinal)) found.add(ordinal)
+  for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
+    const recordIndex = identityOfRow(ctx, row)
+    if (recordIndex !== undefined && asked.has(recordIndex)) found.add(recordIndex)
   }
   return found
 }
 
 async function writeExisting(
-  { ledger }: Work,
+  { journaled }: MigrationContext,
   list: 'hasAccount' | 'hasRow',
-  ordinals: ReadonlySet<number>,
+  recordIndexes: ReadonlySet<number>,
 ): Promise<void> {
-  if (ordinals.size === 0) return
-  await ledger.write(lookedUpEntry({ [list]: writeOrdinals(ordinals) }))
+  if (recordIndexes.size === 0) return
+  await journaled.write(lookedUpEntry({ [list]: writeRecordIndexes(recordIndexes) }))
 }
 
 async function findAccounts(
-  { core, settings, signal }: Work,
-  records: readonly SurveyedRecord[],
+  { core, settings, signal }: MigrationContext,
+  records: readonly IndexedRecord[],
 ): Promise<ReadonlySet<number>> {
   const found = new Set<number>()
-  await forEachAtOnce(records, settings.lookUps, async ({ ordinal, externalUserId }) => {
+  await forEachConcurrently(records, settings.lookUps, async ({ recordIndex, externalUserId }) => {
     const coreUserId = await core.coreIdOf(externalUserId, { signal })
-    if (coreUserId !== undefined) found.add(ordinal)
+    if (coreUserId !== undefined) found.add(recordIndex)
   })
   return found
 }
@@ -127,16 +135,16 @@ async function findAccounts(
  *
  * @throws CoreError if the core refused the call, or if too many calls got no reply.
  */
-async function sendBatch(work: Work, batch: Batch): Promise<void> {
-  const { ledger, core } = work
-  const number = ledger.state.batches + 1
+async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
+  const { journaled, core } = ctx
+  const number = journaled.state.batches + 1
   const about = { batch: number, users: batch.length }
-  const records = writeOrdinals(batch.map(({ ordinal }) => ordinal))
+  const records = writeRecordIndexes(batch.map(({ recordIndex }) => recordIndex))
   // The core normalises the records, so they are sent as they were read.
   const users = batch.map(({ value }) => value as unknown as ImportUser)
   try {
     const result = await sendCall(
-      work,
+      ctx,
       { kind: 'stage', batch: number, records },
       {
         async send(signal) {
@@ -147,13 +155,13 @@ async function sendBatch(work: Work, batch: Batch): Promise<void> {
       },
     )
     if (result === undefined) return
-    await ledger.write({ type: 'settled', result })
+    await journaled.write({ type: 'settled', result })
     if (result.outcome === 'rejected') {
-      work.tell('batch_rejected', { batch: number, users: result.users.length })
+      ctx.emit('batch_rejected', { batch: number, users: result.users.length })
       return
     }
-    work.lostInARow = 0
-    work.tell('batch_staged', about)
+    ctx.consecutiveLostReplies = 0
+    ctx.emit('batch_staged', about)
   } catch (error) {
     // The next call has fewer users.
     if (!(error instanceof CoreError) || error.code !== 'too_large') throw error
@@ -169,7 +177,7 @@ function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'
     const record = batch[index]
     if (record === undefined) return []
     const texts = errors.map((text) => withoutAccountData(text, record.value))
-    return [{ record: record.ordinal, line: record.line, errors: texts }]
+    return [{ record: record.recordIndex, line: record.line, errors: texts }]
   })
   if (users.length > 0) return { outcome: 'rejected', users }
   throw new CoreError('the core refuses a call without naming a user of it', {
@@ -187,6 +195,6 @@ function refusalOf(
   if (code !== 'too_large' || first === undefined || others.length > 0) {
     return { outcome: 'refused', code }
   }
-  const { ordinal: record, line } = first
+  const { recordIndex: record, line } = first
   return { outcome: 'rejected', users: [{ record, line, errors: [TOO_LARGE] }] }
 }

@@ -1,12 +1,12 @@
-import { findHolder } from '../../account/conflicting-account.js'
+import { findConflictingAccount } from '../../account/conflicting-account.js'
 import { CoreError } from '../../core/core-error.js'
 import type { StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/external-user-id.js'
-import { forEachAtOnce } from '../for-each-concurrently.js'
-import type { Work } from '../migration-context.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
+import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
-import type { Aim } from '../state/next-step.js'
-import { ownRowOf } from './records.js'
+import type { Goal } from '../state/next-step.js'
+import { identityOfRow } from './records.js'
 
 /** Number of consecutive polls without rows that end the wait. One is no proof, as the import job moves rows. */
 const EMPTY_POLLS = 2
@@ -33,8 +33,8 @@ interface Poll {
  *
  * @throws CoreError if polls have failed for `stallMinutes`.
  */
-export async function wait(work: Work, aim: Aim): Promise<void> {
-  const { timing, settings, signal } = work
+export async function wait(ctx: MigrationContext, goal: Goal): Promise<void> {
+  const { timing, settings, signal } = ctx
   const stallMs = settings.stallMinutes * 60_000
   const stuckMs = Math.min(JOB_IS_QUIET_MS, stallMs / 2)
   let failingSince: number | undefined
@@ -49,7 +49,7 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
   async function areOwnRowsQuiet(): Promise<boolean> {
     if (timing.elapsedMs() - ownRowsAt < stallMs) return false
     const before = ownRows
-    ownRows = await countWaitingRows(work)
+    ownRows = await countWaitingRows(ctx)
     ownRowsAt = timing.elapsedMs()
     return ownRows === before || ownRows === 0
   }
@@ -65,26 +65,26 @@ export async function wait(work: Work, aim: Aim): Promise<void> {
     last = poll
     emptyPolls = poll.new + poll.processing === 0 ? emptyPolls + 1 : 0
     if (emptyPolls === EMPTY_POLLS) {
-      await endWait(work, [])
+      await endWait(ctx, [])
       return true
     }
     const isStalled = quietMs >= stallMs || (await areOwnRowsQuiet())
-    const { examined } = work
-    const isNew = poll.processing !== examined.processing
-    const isOld = timing.elapsedMs() - examined.at >= JOB_HAS_RUN_MS
+    const { lastExamination } = ctx
+    const isNew = poll.processing !== lastExamination.processing
+    const isOld = timing.elapsedMs() - lastExamination.at >= JOB_HAS_RUN_MS
     const isStuck = poll.processing > 0 && quietMs >= stuckMs && (isNew || isOld)
-    const mayBlock = emptyPolls === 0 && isSame && poll.failed > examined.failed
+    const mayBlock = emptyPolls === 0 && isSame && poll.failed > lastExamination.failed
     if (!isStalled && !isStuck && !mayBlock) return false
-    const { isOver, toDelete } = await examine(work, aim, { isStalled, untried: poll.new })
+    const { isOver, toDelete } = await examine(ctx, goal, { isStalled, untried: poll.new })
     const { failed, processing } = poll
-    work.examined = { failed, processing: processing - toDelete, at: timing.elapsedMs() }
+    ctx.lastExamination = { failed, processing: processing - toDelete, at: timing.elapsedMs() }
     return isOver
   }
 
   for (;;) {
     try {
-      const poll = await countRows(work)
-      work.tell('waiting', { rows: { new: poll.new, processing: poll.processing } })
+      const poll = await countRows(ctx)
+      ctx.emit('waiting', { rows: { new: poll.new, processing: poll.processing } })
       if (await isWaitOver(poll)) return
       failingSince = undefined
     } catch (error) {
@@ -111,29 +111,29 @@ interface Examined {
 
 /** Looks for rows that block others. They are deleted only by `run`: `reconcile` changes nothing. */
 async function examine(
-  work: Work,
-  aim: Aim,
+  ctx: MigrationContext,
+  goal: Goal,
   { isStalled, untried }: Examination,
 ): Promise<Examined> {
   const blocking: EntryOf<'row'>[] = []
   const stalled: EntryOf<'row'>[] = []
   let waiting = isStalled ? 0 : untried
-  await examineWaitingRows(work, isStalled ? undefined : 'PROCESSING', (row, isBlocking) => {
+  await examineWaitingRows(ctx, isStalled ? undefined : 'PROCESSING', (row, isBlocking) => {
     waiting += 1
     if (isBlocking) blocking.push(row)
     if (isStalled) stalled.push(row)
   })
-  if (aim === 'finish' && blocking.length > 0) {
-    await decideDeletion(work, blocking)
+  if (goal === 'migrate' && blocking.length > 0) {
+    await decideDeletion(ctx, blocking)
     return { isOver: true, toDelete: blocking.length }
   }
   // If no row is from this run, the counts are those of other rows.
   if (waiting > 0 && !isStalled) return { isOver: false, toDelete: 0 }
-  await endWait(work, stalled)
+  await endWait(ctx, stalled)
   return { isOver: true, toDelete: 0 }
 }
 
-async function countRows({ core, signal }: Work): Promise<Poll> {
+async function countRows({ core, signal }: MigrationContext): Promise<Poll> {
   const [fresh, processing, failed] = await Promise.all([
     core.countRows('NEW', { signal }),
     core.countRows('PROCESSING', { signal }),
@@ -150,20 +150,20 @@ type Row = EntryOf<'row'>
  * import the row, and `isBlocking` is true.
  */
 async function examineWaitingRows(
-  work: Work,
+  ctx: MigrationContext,
   status: 'PROCESSING' | undefined,
   onRow: (row: Row, isBlocking: boolean) => void,
 ): Promise<void> {
-  await forEachAtOnce(waitingRows(work, status), work.settings.lookUps, async ({ row, of }) => {
-    const { core, signal } = work
+  await forEachConcurrently(waitingRows(ctx, status), ctx.settings.lookUps, async ({ row, of }) => {
+    const { core, signal } = ctx
     const externalUserId = externalUserIdOf(row) ?? ''
     const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
-    const heldBy = hasAccount ? undefined : await findHolder(core, row, { signal })
+    const heldBy = hasAccount ? undefined : await findConflictingAccount(core, row, { signal })
     const entry: Row = {
       type: 'row',
       row: row.id,
       record: of,
-      line: work.survey.lineOf(of),
+      line: ctx.sourceIndex.lineOf(of),
       externalUserId,
       as: 'stalled',
       status: row.status,
@@ -179,30 +179,34 @@ interface WaitingRow {
 }
 
 async function* waitingRows(
-  work: Work,
+  ctx: MigrationContext,
   status: 'PROCESSING' | undefined,
 ): AsyncGenerator<WaitingRow> {
-  for await (const row of work.core.rows(status, { signal: work.signal })) {
+  for await (const row of ctx.core.rows(status, { signal: ctx.signal })) {
     if (row.status === 'FAILED') continue
-    const of = ownRowOf(work, row)
+    const of = identityOfRow(ctx, row)
     if (of !== undefined) yield { row, of }
   }
 }
 
 /** Returns the number of rows of this run that wait at the core. */
-async function countWaitingRows(work: Work): Promise<number> {
+async function countWaitingRows(ctx: MigrationContext): Promise<number> {
   let count = 0
-  for await (const _ of waitingRows(work, undefined)) count += 1
+  for await (const _ of waitingRows(ctx, undefined)) count += 1
   return count
 }
 
 /** Journals that these rows are deleted next. Their identities are looked up after the deletion. */
-export async function decideDeletion({ ledger }: Work, rows: readonly Row[]): Promise<void> {
-  if (rows.length > 0) await ledger.write(...rows.map((row): Row => ({ ...row, as: 'unresolved' })))
+export async function decideDeletion(
+  { journaled }: MigrationContext,
+  rows: readonly Row[],
+): Promise<void> {
+  if (rows.length > 0)
+    await journaled.write(...rows.map((row): Row => ({ ...row, as: 'unresolved' })))
 }
 
 /** Journals the end of the wait, and the rows that still wait, in the order of the source. */
-async function endWait({ ledger }: Work, rows: readonly Row[]): Promise<void> {
+async function endWait({ journaled }: MigrationContext, rows: readonly Row[]): Promise<void> {
   const inOrder = rows.toSorted((one, other) => one.record - other.record)
-  await ledger.write(...inOrder, { type: 'rest', phase: 'collect' })
+  await journaled.write(...inOrder, { type: 'rest', phase: 'collect' })
 }

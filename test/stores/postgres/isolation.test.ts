@@ -1,5 +1,5 @@
 import { Client } from 'pg'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import {
   type CoupledOptions,
   createLedger,
@@ -80,7 +80,7 @@ describe.each(WAYS)('$level, by $by', ({ level, by }) => {
   const open = (handler: CoupledOptions['handler']) =>
     openCoupled({ url: ledger.url, ...store, handler })
 
-  test('runs and replays; the handler has this level and cannot change it', async () => {
+  it('runs and replays; the handler has this level and cannot change it', async () => {
     const receiver = await open((own) => async (request, response) => {
       const tx = own.transactionOf(request)
       const { rows } = await tx.query('show transaction_isolation')
@@ -106,7 +106,7 @@ describe.each(WAYS)('$level, by $by', ({ level, by }) => {
     expect(refused.headers['x-state']).toEqual(['25001'])
   })
 
-  test('a conflict at COMMIT is the 503 with Retry-After: 0, and a retry runs', async () => {
+  it('a conflict at COMMIT is the 503 with Retry-After: 0, and a retry runs', async () => {
     const events = hearIdempotency()
     let isDisturbed = true
     const receiver = await open((own) => async (request, response) => {
@@ -141,7 +141,7 @@ describe.each(WAYS)('$level, by $by', ({ level, by }) => {
     expect(await ledger.effects(key)).toBe(1)
   })
 
-  test('a run that another has overtaken answers with the winner’s answer', async () => {
+  it('a run that another has overtaken answers with the winner’s answer', async () => {
     const events = hearIdempotency()
     let meeting = meetingOf(2)
     let status = 201
@@ -202,7 +202,7 @@ describe.each(WAYS)('$level, by $by', ({ level, by }) => {
   })
 })
 
-test('serializable: a write skew that shows at the end is the 503 with Retry-After: 0', async () => {
+it('serializable: a write skew that shows at the end is the 503 with Retry-After: 0', async () => {
   const ledger = LEDGERS.get('serializablethe option') as Ledger
   await ledger.query("insert into doctor values ('a', true), ('b', true)")
   const events = hearIdempotency()

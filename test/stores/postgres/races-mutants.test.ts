@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { recordText } from '../../../src/stores/postgres/sql/record-statements.js'
 import { createLedger } from '../../support/coupled-receiver.js'
 import { newKey } from '../../support/order-calls.js'
@@ -39,7 +39,7 @@ async function mutate(...given: Parameters<typeof mutatedFunction>): Promise<Mut
   return mutation
 }
 
-test('no handler runs for nothing: the look-up begins after the lock is taken', async () => {
+it('no handler runs for nothing: the look-up begins after the lock is taken', async () => {
   const lock = `case when ${PAUSE} then null when not ${TRY}(${KEY_LOCK}) then 'running' else ${XACT} end`
   const apart = await mutate('apart', REAL_LOCKS, () => `lock := ${lock};`)
   const joined = await mutate(
@@ -67,7 +67,7 @@ test('no handler runs for nothing: the look-up begins after the lock is taken', 
   expect(await overtake(joined)).toEqual({ outcome: 'overtaken', inVain: 1 })
 })
 
-test('a stale snapshot costs a run for nothing and never a second effect: a plain insert', async () => {
+it('a stale snapshot costs a run for nothing and never a second effect: a plain insert', async () => {
   /** The snapshot of the whole transaction is made here, before the lock. */
   const slow = await mutate(
     'stale',

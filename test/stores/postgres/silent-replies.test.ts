@@ -5,7 +5,7 @@ import { fromDrizzle, fromKysely, fromPostgresJs, fromPrisma } from 'express-ser
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { Pool } from 'pg'
 import postgresJs from 'postgres'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { ADAPTERS, type Adapter } from '../../faults/postgres/adapters.js'
 import { createLedger } from '../../support/coupled-receiver.js'
 import { call, newKey } from '../../support/order-calls.js'
@@ -116,7 +116,7 @@ const momentsOf = ({ name }: Adapter) =>
   name === 'drizzle' ? MOMENTS.filter((moment) => moment !== 'before the run') : MOMENTS
 
 describe.each([...WITHOUT_SETTING, ...WITH_SETTING])('$name', (adapter) => {
-  test.each(momentsOf(adapter))(
+  it.each(momentsOf(adapter))(
     'gives up five connections whose replies never come: %s',
     async (moment) => {
       const proxy = await startPostgresProxy(postgres)
@@ -173,7 +173,7 @@ describe.each([...WITHOUT_SETTING, ...WITH_SETTING])('$name', (adapter) => {
 const stays = (setting: string) =>
   expect.stringContaining(`stays in the pool for good, unless ${setting}`)
 
-test.each([
+it.each([
   ['pg', ADAPTERS, undefined],
   ['TypeORM', ADAPTERS, undefined],
   ['drizzle', ADAPTERS, 'the option stream of the Pool of pg'],

@@ -4,7 +4,7 @@ import { integer, pgTable } from 'drizzle-orm/pg-core'
 import { drizzle as drizzleOnPostgresJs } from 'drizzle-orm/postgres-js'
 import { Pool } from 'pg'
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
 import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
@@ -43,7 +43,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-test('a drizzle on postgres.js is told the way, a second database on a pool of pg', async () => {
+it('a drizzle on postgres.js is told the way, a second database on a pool of pg', async () => {
   const ledger = pgTable('ledger', { id: integer('order_id').primaryKey() })
   expect(() => fromDrizzle(drizzleOnPostgresJs(sql) as never, drizzleSql)).toThrow(
     /drizzle-orm\/node-postgres; one on postgres\.js needs a second database on such a pool/,
@@ -58,7 +58,7 @@ test('a drizzle on postgres.js is told the way, a second database on a pool of p
 })
 
 describe('fromPostgresJs', () => {
-  test('gets rows that no transform and no type of the user has touched', async () => {
+  it('gets rows that no transform and no type of the user has touched', async () => {
     const runner = fromPostgresJs(sql)
     const text =
       "select 7::int8 as big_number, $1::bytea as some_bytes, 'x'::text as said, true as is_it"
@@ -67,7 +67,7 @@ describe('fromPostgresJs', () => {
     expect(rows).toEqual([{ big_number: '7', some_bytes: bytes, said: 'x', is_it: true }])
   })
 
-  test('lets a handler use fragments, helpers and cursors by its handle', async () => {
+  it('lets a handler use fragments, helpers and cursors by its handle', async () => {
     const runner = fromPostgresJs(sql)
     await runner.transaction(async (tx) => {
       const { transaction: handle, revoke } = revocableTransaction(tx)
@@ -93,7 +93,7 @@ describe('fromPostgresJs', () => {
     expect(await server.query('select count(*)::int as n from ledger')).toEqual([{ n: 3 }])
   })
 
-  test.each([['an address'], ['a transaction']])('refuses %s', async (what) => {
+  it.each([['an address'], ['a transaction']])('refuses %s', async (what) => {
     if (what === 'an address') {
       expect(() => fromPostgresJs('postgres://127.0.0.1' as never)).toThrow(TypeError)
       return

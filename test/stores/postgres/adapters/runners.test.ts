@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
 import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
@@ -53,7 +53,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     return one
   }
 
-  test('commits what was written by the library, by statements and in savepoints', async () => {
+  it('commits what was written by the library, by statements and in savepoints', async () => {
     const { runner, write, writeNested } = open()
     const result = await runner.transaction(async (tx) => {
       const { transaction: handle } = revocableTransaction(tx)
@@ -73,7 +73,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     expect(await ledger()).toEqual([1, 2, 3])
   })
 
-  test('batches, in the isolation that was asked for', async () => {
+  it('batches, in the isolation that was asked for', async () => {
     const { runner } = open()
     const rows = await runner.transaction(
       (tx) =>
@@ -90,7 +90,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     expect(rows).toEqual([[], [{ one: 1 }], [], isolation, [{ two: 2 }]])
   })
 
-  test('rolls back when the work rejects, and goes on', async () => {
+  it('rolls back when the work rejects, and goes on', async () => {
     const { runner, write } = open()
     const failed = runner.transaction(async (tx) => {
       await write(tx, writing(1))
@@ -102,7 +102,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     ).toEqual([{ n: 0 }])
   })
 
-  test('takes no rollback for a success', async () => {
+  it('takes no rollback for a success', async () => {
     const { runner, write } = open()
     const swallowed = runner.transaction(async (tx) => {
       await write(tx, writing(1))
@@ -123,7 +123,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     expect(await ledger()).toEqual([])
   })
 
-  test('writes nothing late, though another request owns the connection', async () => {
+  it('writes nothing late, though another request owns the connection', async () => {
     const { runner, write, writeNested } = open()
     const { late, handle } = await runner.transaction(async (tx) => {
       const membrane = revocableTransaction(tx)
@@ -152,7 +152,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
   })
 
   // pg has no nested transactions.
-  const testNested = name === 'pg' ? () => {} : test
+  const testNested = name === 'pg' ? () => {} : it
   testNested('lets a nested transaction that outlives the answer touch nothing', async () => {
     const { runner, write, writeNested } = open()
     const nested = await runner.transaction(async (tx) => {
@@ -175,7 +175,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     expect(await ledger()).toEqual([1, 2, 3])
   })
 
-  test('refuses a handler its own commit and rollback', async () => {
+  it('refuses a handler its own commit and rollback', async () => {
     const { runner, write } = open()
     await runner.transaction(async (tx) => {
       const { transaction: handle } = revocableTransaction(tx)
@@ -190,7 +190,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     expect(await ledger()).toEqual([1, 2])
   })
 
-  test('gives up waiting for a connection, and runs nothing later', async () => {
+  it('gives up waiting for a connection, and runs nothing later', async () => {
     const { runner } = open()
     let calls = 0
     let release = (): void => {}
@@ -217,7 +217,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     expect(await ledger()).toEqual([])
   })
 
-  test.each(['idle', 'in a statement', 'before the commit'])(
+  it.each(['idle', 'in a statement', 'before the commit'])(
     'rejects when its connection is lost %s',
     async (when) => {
       const { runner, write } = open()
@@ -243,7 +243,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     },
   )
 
-  test('gets a connection again, in whatever moment it has lost one', async () => {
+  it('gets a connection again, in whatever moment it has lost one', async () => {
     for (let round = 0; round < ROUNDS_OF_LOSS; round++) {
       const { runner, write, end } = openRunner(server.url, 1)
       const lost = runner.transaction(async (tx) => {
@@ -258,7 +258,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     }
   })
 
-  test('bounds a statement, and goes on', async () => {
+  it('bounds a statement, and goes on', async () => {
     const { runner } = open()
     const slow = runner.query(undefined, 'select pg_sleep(10)', [], { ...ALONE, statementMs: 50 })
     await expect(slow).rejects.toThrow()

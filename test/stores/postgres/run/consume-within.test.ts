@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { consumeWithin } from '../../../../src/stores/postgres/postgres-store.js'
 import type { LiveRun } from '../../../../src/stores/postgres/run/live-runs.js'
 import type { Row } from '../../../../src/stores/postgres/runner.js'
@@ -44,7 +44,7 @@ function consuming(found: readonly Row[] = []) {
   return { consumed: consumeWithin(store, run, token), usedTokens, answer, fail }
 }
 
-test('a token counts as used while the database has not answered, and once it has recorded it', async () => {
+it('a token counts as used while the database has not answered, and once it has recorded it', async () => {
   const { consumed, usedTokens, answer } = consuming()
   expect(usedTokens).toEqual([token])
   answer([{ consumed: 'yes' }])
@@ -52,21 +52,21 @@ test('a token counts as used while the database has not answered, and once it ha
   expect(usedTokens).toEqual([token])
 })
 
-test('a token that was used before is none of the run', async () => {
+it('a token that was used before is none of the run', async () => {
   const { consumed, usedTokens, answer } = consuming([])
   answer([])
   expect(await consumed).toBe(false)
   expect(usedTokens).toEqual([])
 })
 
-test('a conflict over a token that another has used is no error', async () => {
+it('a conflict over a token that another has used is no error', async () => {
   const { consumed, usedTokens, fail } = consuming([{ used: 'yes' }])
   fail(Object.assign(new Error('conflict'), { code: '40001' }))
   expect(await consumed).toBe(false)
   expect(usedTokens).toEqual([])
 })
 
-test.each([
+it.each([
   ['a conflict over something else', Object.assign(new Error('conflict'), { code: '40001' })],
   ['a connection that was lost', new Error('connection lost')],
 ])('a token that was tried counts as used after %s', async (_what, error) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
 import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
@@ -20,7 +20,7 @@ describe.each(Object.entries(LIBRARIES))('a handle on %s', (name, openLibrary) =
     return library
   }
 
-  test('does what the transaction does, and nothing after its end', async () => {
+  it('does what the transaction does, and nothing after its end', async () => {
     const { runner, insert, execute } = await open()
     let leaked: unknown
     await runner.transaction(async (tx) => {

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
 import { isTransactionControl } from '../../../../src/stores/postgres/transaction-proxy/transaction-control.js'
 import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
@@ -43,7 +43,7 @@ class Lazy extends Promise<number> {
 }
 
 describe('revocableHandle', () => {
-  test('does what the object does, its private members included', async () => {
+  it('does what the object does, its private members included', async () => {
     const { transaction: handle } = revocableTransaction(new Secretive())
     expect(handle.add().add().count).toBe(2)
     expect(handle.add()).toBe(handle)
@@ -57,7 +57,7 @@ describe('revocableHandle', () => {
     expect(await handle.lazy()).toBe(3)
   })
 
-  test('fails, with all that was made from it, after it is revoked', async () => {
+  it('fails, with all that was made from it, after it is revoked', async () => {
     const raw = new Secretive()
     const { transaction: handle, revoke } = revocableTransaction(raw)
     const lazy = handle.lazy()
@@ -75,7 +75,7 @@ describe('revocableHandle', () => {
     expect(raw.count).toBe(100)
   })
 
-  test('lets a nested transaction that outlives it do nothing more', async () => {
+  it('lets a nested transaction that outlives it do nothing more', async () => {
     const raw = new Secretive()
     const { transaction: handle, revoke } = revocableTransaction(raw)
     let resume = (): void => {}
@@ -89,7 +89,7 @@ describe('revocableHandle', () => {
     expect(raw.count).toBe(0)
   })
 
-  test('gives frozen members and lists as they are', () => {
+  it('gives frozen members and lists as they are', () => {
     const frozen = Object.freeze({ inner: new Secretive(), list: [1] })
     const { transaction: handle } = revocableTransaction(frozen)
     expect(handle.inner.add().count).toBe(1)
@@ -98,7 +98,7 @@ describe('revocableHandle', () => {
     expect({ ...handle }.inner).toBe(handle.inner)
   })
 
-  test('takes listeners off again', () => {
+  it('takes listeners off again', () => {
     const client = new pg.Client()
     const { transaction: handle } = revocableTransaction(client)
     const listener = (): void => {}
@@ -107,7 +107,7 @@ describe('revocableHandle', () => {
     expect(client.listenerCount('notice')).toBe(0)
   })
 
-  test.each([
+  it.each([
     'COMMIT',
     ' ;; rollback',
     '-- done\n/* a /* nested */ one */ Abort',
@@ -124,7 +124,7 @@ describe('revocableHandle', () => {
     await expect(handle.query({ text })).rejects.toThrow(/neither begins/)
   })
 
-  test.each([
+  it.each([
     'savepoint commit',
     'rollback to savepoint s',
     'ROLLBACK WORK TO s',

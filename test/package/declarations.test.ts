@@ -71,6 +71,10 @@ describe('the published declarations', () => {
 
   test('of the OpenTelemetry entry point need its API and no Express', async () => {
     const packages = await readMentionedPackages(declarationsOf('./otel'))
-    expect([...packages].sort()).toEqual(['@opentelemetry/api', 'node:crypto'])
+    expect([...packages].sort()).toEqual([
+      '@opentelemetry/api',
+      'node:crypto',
+      'node:diagnostics_channel',
+    ])
   })
 })

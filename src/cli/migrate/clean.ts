@@ -28,16 +28,13 @@ export async function cleanAway(
     }
   }
   const files = await filesThere(named)
-  if (files.length === 0) return resultOf(['Nothing is left to delete.'], files, isTold)
+  if (files.length === 0) return resultOf(['There is nothing left to delete.'], files, isTold)
   if (!isTold) {
-    const lines = [
-      'With --yes these are deleted, without being overwritten:',
-      ...files.map(indented),
-    ]
+    const lines = ['--yes deletes these files without overwriting them:', ...files.map(indented)]
     return resultOf(lines, files, isTold)
   }
   for (const file of files) await remove(file)
-  return resultOf(['Deleted, not overwritten:', ...files.map(indented)], files, isTold)
+  return resultOf(['Deleted without overwriting:', ...files.map(indented)], files, isTold)
 }
 
 async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
@@ -47,7 +44,7 @@ async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
     if ((await digestOf(path)) !== digest) {
       throw usageError(
         'file',
-        `nothing was deleted: ${path} is not the file that the journal knows`,
+        `nothing was deleted: ${path} is not the file that the journal recorded`,
       )
     }
     files.add(path)
@@ -63,7 +60,7 @@ async function digestOf(path: string): Promise<string> {
     const file = await open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
     for await (const bytes of file.createReadStream()) hash.update(bytes)
   } catch (error) {
-    throw cannot('be looked at', path, error)
+    throw cannot('be read', path, error)
   }
   return hash.digest('hex')
 }
@@ -83,7 +80,7 @@ export async function isThere(file: string): Promise<boolean> {
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw cannot('be looked at', file, error)
+    throw cannot('be accessed', file, error)
   }
 }
 

@@ -12,10 +12,10 @@ export function readOrder(given: Arguments): CorrectionOrder {
   const file = given.text('corrections')
   const again = given.texts('again')
   if ((file !== undefined) === again.length > 0) {
-    throw usageError('usage', 'give either --corrections or --again')
+    throw usageError('usage', 'use either --corrections or --again')
   }
   // The journal stores the path, and a later run may start in another folder.
   if (file !== undefined) return { file: resolve(file) }
   if (again.every(isFailureCode)) return { again }
-  throw usageError('usage', '--again must be a code of the report, such as E019 or login_taken')
+  throw usageError('usage', '--again must be a code from the report, such as E019 or login_taken')
 }

@@ -32,7 +32,7 @@ export function verdictOfCheck(report: MigrationReport): Verdict {
   const words = [numbered(faults, 'fault'), numbered(counts.invalid, 'invalid record')]
     .filter((part) => part !== '')
     .join(', ')
-  if (words === '') return { exitCode: 0, words: 'no objection' }
+  if (words === '') return { exitCode: 0, words: 'no faults' }
   return { exitCode: faults > 0 ? EXIT_CODES.preflight_failed : EXIT_CODES.to_correct, words }
 }
 

@@ -20,32 +20,32 @@ interface NumberOption {
 }
 
 const MIGRATION_NUMBERS = {
-  batchUsers: { least: 1, most: 10_000, help: 'users in a call (default: 2000)' },
+  batchUsers: { least: 1, most: 10_000, help: 'users per call (default: 2000)' },
   batchBytes: {
     least: 65_536,
     most: 67_108_864,
-    help: 'bytes of a call, and of the largest record (default: 1000000)',
+    help: 'maximum bytes of a call, and of a record (default: 1000000)',
   },
   settleSeconds: {
     least: 0,
     most: 600,
-    help: 'seconds after which a call without reply counts as ended (default: 60)',
+    help: 'seconds after which a call without a reply counts as ended (default: 60)',
   },
   pollSeconds: { least: 1, most: 3600, help: 'seconds between two counts (default: 15)' },
   stallMinutes: {
     least: 1,
     most: 1440,
-    help: 'minutes without a change that are a stall (default: 30)',
+    help: 'minutes without progress that count as a stall (default: 30)',
   },
-  lookUps: { least: 1, most: 64, help: 'look-ups at once (default: 8)' },
+  lookUps: { least: 1, most: 64, help: 'concurrent look-ups (default: 8)' },
 } as const satisfies Partial<Record<keyof MigrationOptions, NumberOption>>
 
 const CLIENT_NUMBERS = {
-  timeoutMs: { least: 1, most: 300_000, help: 'milliseconds of a call (default: 10000)' },
+  timeoutMs: { least: 1, most: 300_000, help: 'time limit of a call in ms (default: 10000)' },
   stageTimeoutMs: {
     least: 1,
     most: 300_000,
-    help: 'milliseconds of a call that stages (default: 120000)',
+    help: 'time limit of a staging call in ms (default: 120000)',
   },
 } as const satisfies Record<string, NumberOption>
 
@@ -71,41 +71,41 @@ export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
       journal: {
         kind: 'text',
         value: 'DIR',
-        help: 'the folder of the journal, a record of what is done',
+        help: 'the folder of the journal, which records every step',
       },
       source: {
         kind: 'text',
         value: 'FILE',
-        help: 'the records: NDJSON in UTF-8; status and clean know it from the journal',
+        help: 'the records, NDJSON in UTF-8; status and clean find it in the journal',
       },
     },
   },
   {
-    title: 'CORE, of check, run, correct, reconcile and unblock',
+    title: 'CORE, for check, run, correct, reconcile and unblock',
     options: {
-      core: { kind: 'text', value: 'URL', help: 'where the core is, a path included' },
-      'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key; 0600' },
+      core: { kind: 'text', value: 'URL', help: 'the URL of the core, including any path' },
+      'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key, in a file of mode 0600' },
       'api-key-stdin': { kind: 'flag', help: 'read the API key from standard input' },
-      'allow-insecure-http': { kind: 'flag', help: 'allow http: beyond this machine' },
+      'allow-insecure-http': { kind: 'flag', help: 'allow http: to other machines' },
       'timeout-ms': numberSpec(CLIENT_NUMBERS.timeoutMs),
       'look-ups': numberSpec(MIGRATION_NUMBERS.lookUps),
     },
   },
   {
-    title: 'check, run and correct, which judge the records',
+    title: 'check, run and correct, which validate the records',
     options: {
       'accept-warnings': {
         kind: 'text',
         value: 'CODE',
-        help: 'a warning that stops nothing',
+        help: 'a warning that does not stop the step',
         repeatable: true,
       },
-      'allow-foreign-rows': { kind: 'flag', help: "start beside others' staged rows" },
+      'allow-foreign-rows': { kind: 'flag', help: 'start even if the core has other staged rows' },
       'batch-bytes': numberSpec(MIGRATION_NUMBERS.batchBytes),
     },
   },
   {
-    title: 'run and correct, which stage',
+    title: 'run and correct, which stage the records',
     options: {
       'batch-users': numberSpec(MIGRATION_NUMBERS.batchUsers),
       'stage-timeout-ms': numberSpec(CLIENT_NUMBERS.stageTimeoutMs),
@@ -120,18 +120,18 @@ export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
     },
   },
   {
-    title: 'correct, one of the two',
+    title: 'correct, exactly one of',
     options: {
-      corrections: { kind: 'text', value: 'FILE', help: 'one correction a line' },
+      corrections: { kind: 'text', value: 'FILE', help: 'the corrections, one per line' },
       again: {
         kind: 'text',
         value: 'CODE',
-        help: 'stage again the records that failed with it',
+        help: 'stage the records that failed with this code again',
         repeatable: true,
       },
     },
   },
-  { title: 'unblock and clean', options: { yes: { kind: 'flag', help: 'delete what it lists' } } },
+  { title: 'unblock and clean', options: { yes: { kind: 'flag', help: 'confirm the deletion' } } },
 ]
 
 export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
@@ -156,7 +156,7 @@ export function readStep(given: Arguments): Step {
   const step = STEPS.find((name) => name === word)
   if (step === undefined) {
     const what = word === undefined ? 'a step is missing' : 'unknown step'
-    throw usageError('usage', `${what}: one of ${STEPS.join(', ')}`)
+    throw usageError('usage', `${what}: use one of ${STEPS.join(', ')}`)
   }
   for (const [name, owners] of Object.entries(OF_SOME_STEPS)) {
     if (owners.includes(step) || !given.flag(name)) continue

@@ -121,7 +121,7 @@ async function openOn(
   if (isShared && origins.source === undefined) {
     throw usageError(
       'journal_in_use',
-      'another step has the journal open, and no run has begun yet',
+      'another step has the journal open, and no run has started yet',
     )
   }
   const source = sourceOf(sourceFile, origins)
@@ -158,7 +158,7 @@ function asFailure(error: unknown): unknown {
   if (error instanceof MigrationError) return usageError(error.code, inCommandWords(error.message))
   if (error instanceof CoreError) {
     const message = inCommandWords(error.message)
-    return unreachableError('core_fault', `${message}; the journal has all that was done`)
+    return unreachableError('core_fault', `${message}; the journal contains all completed work`)
   }
   return error
 }
@@ -182,16 +182,16 @@ async function readApiKey(
   const file = given.text('api-key-file')
   const isOnStandardInput = given.flag('api-key-stdin')
   if ((file !== undefined) === isOnStandardInput) {
-    throw usageError('usage', 'give either --api-key-file or --api-key-stdin')
+    throw usageError('usage', 'use either --api-key-file or --api-key-stdin')
   }
   if (file === undefined) {
     return checked(await readStandardInput(context, 'the API key'), 'input', 'standard input')
   }
   const text = await readFileOf('--api-key-file', file, 'secret')
-  return checked(text.replace(/\r?\n$/, ''), 'file', 'the file of --api-key-file')
+  return checked(text.replace(/\r?\n$/, ''), 'file', 'the --api-key-file file')
 }
 
 function checked(key: string, code: FailureCode, place: string): string {
   if (HEADER_VALUE.test(key)) return key
-  throw usageError(code, `${place} must hold an API key and nothing else: one word in ASCII`)
+  throw usageError(code, `${place} must contain only an API key: one word in ASCII`)
 }

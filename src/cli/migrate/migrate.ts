@@ -41,15 +41,15 @@ export const migrateWith = (parts: MigrateParts): Command => ({
   maxValues: 1,
   options: MIGRATE_OPTIONS,
   optionGroups: MIGRATE_OPTION_GROUPS,
-  exit1Help: 'the preflight has objections; nothing was staged',
+  exit1Help: 'the preflight found faults; nothing was staged',
   exitCodeHelp: [
-    ['2', 'command, source, corrections or journal wrong, or in use'],
-    ['3', 'the core cannot be asked, or answers what it must not'],
-    ['4', 'records wait for corrections; see the report'],
-    ['5', 'not every identity is proved; see the report'],
-    ['6', 'nothing changes at the core; the report names the rows, which unblock deletes'],
-    ['130', 'interrupted; of status, or still under way'],
-    ['', 'after 1, 3, 6 and 130 run goes on where it was'],
+    ['2', 'invalid command, source, corrections or journal, or the journal is in use'],
+    ['3', 'the core is unreachable, or its answer is invalid'],
+    ['4', 'records need corrections; see the report'],
+    ['5', 'not every identity is reconciled; see the report'],
+    ['6', 'the core makes no progress; the report lists the rows, which unblock deletes'],
+    ['130', 'interrupted or, for status, still running'],
+    ['', 'after 1, 3, 6 and 130, run resumes'],
   ],
   examples: [
     'service-auth migrate run --core https://core --api-key-stdin --source users.ndjson --journal dir',
@@ -83,7 +83,8 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
   }
 }
 
-const INTERRUPTED = 'interrupted: the work in progress ends; the same signal again ends at once'
+const INTERRUPTED =
+  'interrupted: finishing the work in progress; send the same signal again to exit immediately'
 
 /** The steps that may create a journal. Another step would create an empty one for a misspelt path. */
 const BEGINNING: readonly Step[] = ['check', 'run']
@@ -91,7 +92,7 @@ const BEGINNING: readonly Step[] = ['check', 'run']
 /** @throws CommandFailure (2) */
 async function requireJournal(directory: string): Promise<void> {
   if (await isThere(join(directory, JOURNAL_FILE))) return
-  throw usageError('bad_journal', 'there is no journal in the folder of --journal')
+  throw usageError('bad_journal', 'the --journal folder does not contain a journal')
 }
 
 interface Acting {
@@ -155,7 +156,7 @@ async function statusOf(
  */
 const underWay = (report: MigrationReport): CommandResult => ({
   exitCode: EXIT_CODES.interrupted,
-  lines: summaryLines(report, 'another step is under way'),
+  lines: summaryLines(report, 'another step is running'),
   json: {
     step: 'status',
     underWay: true,

@@ -79,7 +79,7 @@ function cannotWrite(name: string, error: unknown): never {
   const code = (error as NodeJS.ErrnoException).code
   throw usageError(
     'file',
-    `${name} cannot be written${code ? ` (${code})` : ''}; the journal has all that was done, ` +
-      'and `status` writes it again',
+    `${name} cannot be written${code ? ` (${code})` : ''}; the journal contains all ` +
+      'completed work, and `status` writes the file again',
   )
 }

@@ -39,7 +39,7 @@ export function summaryLines(
   const lasted = formatDuration(Math.max(0, reportedAt - startedAt) / 1000)
   return columns([
     ['State', standing],
-    ['Begun', `${formatTime(Math.floor(startedAt / 1000))}, ${lasted} before this report`],
+    ['Started', `${formatTime(Math.floor(startedAt / 1000))}, ${lasted} before this report`],
     ['Identities', numberInWords(identities)],
     ...countsThatAre(counts).map(([name, count]) => [`  ${name}`, count]),
   ])
@@ -69,7 +69,7 @@ function identityLines({ count, shown }: NeedingPerson): string[] {
   const more = count - shown.length
   return [
     '',
-    ...columns([['line', 'external id', 'state', 'why'], ...rows]),
+    ...columns([['line', 'external id', 'state', 'reason'], ...rows]),
     ...(more > 0 ? [`and ${numberInWords(more)} more`] : []),
   ]
 }

@@ -90,10 +90,10 @@ function rateOf(
 
 const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>> = {
   preflight: 'preflight',
-  batch_rejected: 'the core rejects users of a batch',
-  reply_lost: 'no reply: whether the core has done it is looked up',
+  batch_rejected: 'users rejected by the core',
+  reply_lost: 'no reply: checking whether the call took effect',
   reply_resolved: 'the lost reply is resolved',
-  row_failed: 'rows have failed',
+  row_failed: 'rows failed',
   rows_deleted: 'rows deleted',
   settled: 'users of deleted rows looked up or imported',
   corrected: 'corrections applied',

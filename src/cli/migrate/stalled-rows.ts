@@ -30,6 +30,6 @@ export function listStalledRows({ state, rows = [] }: MigrationReport): CommandR
     const complaint = 'no run has stalled: there are no rows to delete'
     return { exitCode: 2, lines: [], json, complaint }
   }
-  const heading = 'With --yes these rows are deleted, and each of their users is looked up:'
+  const heading = '--yes deletes these rows and looks up each of their users:'
   return { exitCode: 2, lines: [heading, ...stalledRowLines(rows, rows.length)], json }
 }

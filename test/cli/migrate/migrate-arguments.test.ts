@@ -37,22 +37,26 @@ describe('the command line', () => {
     [
       'no step',
       [],
-      'a step is missing: one of check, run, status, correct, reconcile, unblock, clean',
+      'a step is missing: use one of check, run, status, correct, reconcile, unblock, clean',
     ],
-    ['an unknown step', ['rum', ...WHERE], 'unknown step: one of check'],
-    ['two steps', ['run', 'run'], '2 arguments besides the options, but it takes at most 1'],
+    ['an unknown step', ['rum', ...WHERE], 'unknown step: use one of check'],
+    [
+      'two steps',
+      ['run', 'run'],
+      'too many arguments besides the options: 2, but the command accepts at most 1',
+    ],
     ['an unknown option', ['run', '--sauce', 'x'], 'unknown option (argument 3)'],
     ['no core', ['run', '--source', 'a', '--journal', 'b'], '--core is missing'],
     ['no source', ['run', '--core', 'https://a', '--journal', 'b'], '--source is missing'],
     ['no journal', ['run', '--core', 'https://a', '--source', 'b'], '--journal is missing'],
     ['no journal of status', ['status'], '--journal is missing'],
-    ['no key', ['run', ...WHERE], 'give either --api-key-file or --api-key-stdin'],
-    ['two keys', [...RUN, '--api-key-file', 'a'], 'give either --api-key-file or --api-key-stdin'],
-    ['no corrections', ['correct', ...WHERE], 'give either --corrections or --again'],
+    ['no key', ['run', ...WHERE], 'use either --api-key-file or --api-key-stdin'],
+    ['two keys', [...RUN, '--api-key-file', 'a'], 'use either --api-key-file or --api-key-stdin'],
+    ['no corrections', ['correct', ...WHERE], 'use either --corrections or --again'],
     [
       'two kinds of corrections',
       ['correct', '--corrections', 'a', '--again', 'E019', ...WHERE],
-      'give either --corrections or --again',
+      'use either --corrections or --again',
     ],
     ['a code that is none', ['correct', '--again', 'E19', ...WHERE], '--again must be a code'],
     ['a word that is none', ['correct', '--again', 'failed', ...WHERE], '--again must be a code'],
@@ -80,8 +84,8 @@ describe('the command line', () => {
   test('says in its help what each exit code means', async () => {
     const { exitCode, stdout } = await reaching(['--help'])
     expect(exitCode).toBe(0)
-    expect(stdout).toMatch(/^ {2}4 {4}records wait for corrections; see the report$/m)
-    expect(stdout).toMatch(/^ {2}130 {2}interrupted; of status, or still under way$/m)
+    expect(stdout).toMatch(/^ {2}4 {4}records need corrections; see the report$/m)
+    expect(stdout).toMatch(/^ {2}130 {2}interrupted or, for status, still running$/m)
   })
 })
 
@@ -94,9 +98,9 @@ test('the help shows each option once, with the steps that have it', async () =>
     ])
   }
   const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).filter(Boolean)[0] ?? '')
-  const [from, to] = [lines.indexOf('correct, one of the two:'), lines.indexOf('Every command:')]
+  const [from, to] = [lines.indexOf('correct, exactly one of:'), lines.indexOf('Every command:')]
   expect(lines.slice(from, to)).toEqual([
-    'correct, one of the two:',
+    'correct, exactly one of:',
     '--corrections FILE',
     '--again CODE',
     '',
@@ -133,7 +137,7 @@ describe('the API key', () => {
       expect(ran).toMatchObject({
         exitCode: 2,
         stderr:
-          'service-auth: others can read the file of --api-key-file, or change it: chmod 600\n',
+          'service-auth: other users can read or change the --api-key-file file: run chmod 600 on it\n',
         core: undefined,
       })
     }

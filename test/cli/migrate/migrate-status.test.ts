@@ -36,8 +36,8 @@ test('status tells where a run stands, also while it is under way', async () => 
   const beside = await project.migrate('status')
   expect(beside).toMatchObject({ exitCode: 130, stderr: '' })
   const [state, begun, ...counts] = beside.stdout.split('\n')
-  expect(state).toBe('State       another step is under way')
-  expect(begun).toMatch(/^Begun {7}.+ before this report$/)
+  expect(state).toBe('State       another step is running')
+  expect(begun).toMatch(/^Started {5}.+ before this report$/)
   expect(counts).toEqual(['Identities  2', '  staged    2', ''])
   expect((await project.migrate('status', '--json')).json()).toMatchObject({
     step: 'status',
@@ -82,6 +82,6 @@ test('status beside a step that has not begun a run says so', async () => {
   const held = await fileJournal(project.journal)
   const status = await project.migrate('status')
   expect(status).toMatchObject({ exitCode: 2, stdout: '' })
-  expect(status.stderr).toContain('another step has the journal open, and no run has begun yet')
+  expect(status.stderr).toContain('another step has the journal open, and no run has started yet')
   await held.close()
 })

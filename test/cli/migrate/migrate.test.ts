@@ -88,7 +88,7 @@ describe('a run', () => {
     process.emit('SIGINT')
     const ran = await running
     expect(ran).toMatchObject({ exitCode: 130 })
-    expect(ran.stderr).toContain('interrupted: the work in progress ends')
+    expect(ran.stderr).toContain('interrupted: finishing the work in progress')
     expect(ran.stdout).toMatch(/^State +interrupted$/m)
     expect(process.listenerCount('SIGINT')).toBe(before)
     await idle.runJob()
@@ -202,7 +202,7 @@ describe('what stands in the way', () => {
     for (const step of ['status', 'clean', 'reconcile', 'correct']) {
       const ran = await project.migrate(step, ...(step === 'correct' ? ['--again', 'E003'] : []))
       expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(errorIn(ran)).toBe('service-auth: there is no journal in the folder of --journal')
+      expect(errorIn(ran)).toBe('service-auth: the --journal folder does not contain a journal')
     }
     expect(await readdir(project.folder)).toEqual(['users.ndjson'])
   })
@@ -228,7 +228,7 @@ describe('a check', () => {
     await writeFile(project.source, linesOf(userNamed('fix-1'), userNamed('fix-2')))
     const ran = await project.migrate('check')
     expect(ran).toMatchObject({ exitCode: 0 })
-    expect(ran.stdout).toMatch(/^State +no objection$/m)
+    expect(ran.stdout).toMatch(/^State +no faults$/m)
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
   })
 })
@@ -293,7 +293,9 @@ describe('clean', () => {
 
     expect(await project.migrate('clean', '--yes')).toMatchObject({ exitCode: 0 })
     expect(await readdir(project.folder)).toEqual(['journal'])
-    expect((await project.migrate('clean', '--yes')).stdout).toBe('Nothing is left to delete.\n')
+    expect((await project.migrate('clean', '--yes')).stdout).toBe(
+      'There is nothing left to delete.\n',
+    )
 
     const accounts = await readFile(join(project.journal, 'accounts.ndjson'), 'utf8')
     const status = await project.migrate('status')

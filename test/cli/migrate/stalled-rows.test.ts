@@ -51,7 +51,7 @@ test('unblock lists the rows and deletes none without --yes', async () => {
   const listed = await project.migrate('unblock')
   expect(listed).toMatchObject({ exitCode: 2, stderr: '' })
   const [heading, columns, ...rows] = listed.stdout.trimEnd().split('\n')
-  expect(heading).toBe('With --yes these rows are deleted, and each of their users is looked up:')
+  expect(heading).toBe('--yes deletes these rows and looks up each of their users:')
   expect(columns).toMatch(/^row +external id +status$/)
   expect(rows).toHaveLength(3)
   expect(await rowsIn('listed')).toBe(3)

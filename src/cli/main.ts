@@ -21,7 +21,7 @@ for (const stream of [process.stdout, process.stderr]) {
 
 /** ioredis may reject a promise that no code can handle; its message may quote its options. */
 process.on('unhandledRejection', () => {
-  process.stderr.write('service-auth: a client has failed unexpectedly: are its options right?\n')
+  process.stderr.write('service-auth: the Redis client failed unexpectedly; check its options\n')
   process.exit(EXIT_WITHOUT_OUTPUT)
 })
 

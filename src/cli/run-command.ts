@@ -68,8 +68,7 @@ async function answer(
   const before = readArguments(at === -1 ? argv : argv.slice(0, at), {
     options: {},
     maxValues: 0,
-    misplaced: (name) =>
-      isOption(name) ? `no option --${name} goes before the command` : undefined,
+    misplaced: (name) => (isOption(name) ? `put --${name} after the command` : undefined),
   })
   if (at !== -1 && command === undefined) {
     throw usageError('usage', `unknown command${inPlace(at)}`)
@@ -141,7 +140,7 @@ function defect(error: unknown): { code: 'internal'; message: string } {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   const [, place] = /([\w.-]+\.[jt]s:\d+):\d+\)?$/m.exec(stack) ?? []
   const where = place === undefined ? kind : `${kind} at ${place}`
-  const message = `a defect of service-auth (${where}); it is not known whether anything was changed`
+  const message = `a bug in service-auth (${where}); it is unknown whether anything changed`
   return { code: 'internal', message }
 }
 

@@ -29,7 +29,7 @@ describe('the process', () => {
     const ran = await runChild(['check-store', '--json'], { stdin: '' })
     expect(ran.exitCode).toBe(2)
     expect(ran.stdout).toMatch(/^\{"command":"check-store","ok":false,.*\}\n$/)
-    expect(ran.stderr).toMatch(/^service-auth: it is not said where Redis is: .*\n$/)
+    expect(ran.stderr).toMatch(/^service-auth: the address of Redis is missing: .*\n$/)
   })
 
   test('ends with 130 on SIGINT', async () => {

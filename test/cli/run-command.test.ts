@@ -115,9 +115,7 @@ describe('the end of a command', () => {
     })
     expect(ran.exitCode).toBe(3)
     expect(ran.json()).toMatchObject({ error: { code: 'internal' } })
-    expect(ran.stderr).toMatch(
-      /^service-auth: a defect .*\(TypeError at run-command\.test\.ts:\d+\)/,
-    )
+    expect(ran.stderr).toMatch(/^service-auth: a bug .*\(TypeError at run-command\.test\.ts:\d+\)/)
     expect(ran.stdout + ran.stderr).not.toContain('a secret')
   })
 
@@ -150,7 +148,7 @@ describe('a wrong command line', () => {
     ['no command', [], 'a command is missing; see service-auth --help'],
     ['an unknown command', ['prob'], 'unknown command (argument 1); see service-auth --help'],
     ['a command that may be a secret', [SECRET], 'unknown command (argument 1); see service-auth'],
-    ['an option before the command', ['--all', 'probe'], 'no option --all goes before the command'],
+    ['an option before the command', ['--all', 'probe'], 'put --all after the command'],
     ['an unknown option', ['probe', '--al'], 'unknown option (argument 2); see service-auth probe'],
     [
       'an option that may be a secret',
@@ -170,15 +168,35 @@ describe('a wrong command line', () => {
     ['an option in place of a value', ['probe', '--file', '--all'], '--file needs a value'],
     ['an empty value', ['probe', '--file', ''], '--file needs a value'],
     ['an option twice', ['probe', '--file', 'a', '--file', 'b'], '--file is given more than once'],
-    ['a flag with a value', ['probe', '--all=yes'], '--all takes no value'],
-    ['too many values', ['probe', SECRET, 'b'], '2 arguments besides the options, but it takes at'],
-    ['a URL of Redis', ['probe', `redis://:${SECRET}@host`], 'a URL of Redis, or one with a'],
-    ['one in an option', ['probe', `--file=rediss://:${SECRET}@h`], 'a URL of Redis, or one with'],
-    ['one as a command', [`REDIS://x:${SECRET}@h:1`], 'a URL of Redis, or one with a password'],
-    ['one behind --', ['probe', '--', `valkeys://:${SECRET}@h`], 'a URL of Redis, or one with a'],
-    ['a URL with a password', ['probe', `https://u:${SECRET}@h/`], 'a URL of Redis, or one with'],
-    ['a token', ['probe', TOKEN], 'a token is no argument'],
-    ['a header with a token', ['probe', '--header', `Bearer ${TOKEN}`], 'a token is no argument'],
+    ['a flag with a value', ['probe', '--all=yes'], '--all does not accept a value'],
+    ['too many values', ['probe', SECRET, 'b'], 'too many arguments besides the options: 2, but'],
+    ['a URL of Redis', ['probe', `redis://:${SECRET}@host`], 'do not pass a Redis URL or a URL'],
+    [
+      'one in an option',
+      ['probe', `--file=rediss://:${SECRET}@h`],
+      'do not pass a Redis URL or a URL',
+    ],
+    [
+      'one as a command',
+      [`REDIS://x:${SECRET}@h:1`],
+      'do not pass a Redis URL or a URL with a password',
+    ],
+    [
+      'one behind --',
+      ['probe', '--', `valkeys://:${SECRET}@h`],
+      'do not pass a Redis URL or a URL',
+    ],
+    [
+      'a URL with a password',
+      ['probe', `https://u:${SECRET}@h/`],
+      'do not pass a Redis URL or a URL',
+    ],
+    ['a token', ['probe', TOKEN], 'do not pass a token as an argument'],
+    [
+      'a header with a token',
+      ['probe', '--header', `Bearer ${TOKEN}`],
+      'do not pass a token as an argument',
+    ],
   ])('of %s ends with 2 and one line that repeats no secret', async (_what, argv, message) => {
     const ran = await probe(argv)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
@@ -194,7 +212,7 @@ describe('a wrong command line', () => {
 test.each([
   [['denylist', '--policy', 'hunter2'], 'denylist has no option --policy; see'],
   [['check-store', '--issuer=hunter2'], 'check-store has no option --issuer; see'],
-  [['--policy', 'hunter2', 'denylist'], 'no option --policy goes before the command; see'],
+  [['--policy', 'hunter2', 'denylist'], 'put --policy after the command; see'],
   [['migrate', 'run', '--token-stdin'], 'migrate has no option --token-stdin; see'],
 ])('an option of another command is named: %j', async (argv, message) => {
   const ran = await runHere(argv)

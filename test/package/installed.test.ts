@@ -89,7 +89,7 @@ describe.each(VARIANTS)('the installed tarball beside $express', ({ express, typ
 
   test('runs its command, which says that ioredis is missing', async () => {
     expect(await project.run('command.mjs')).toMatch(
-      /^0 \d+\.\d+\.\d+\n2 service-auth: ioredis is not installed: npm install ioredis\n$/,
+      /^0 \d+\.\d+\.\d+\n2 service-auth: ioredis is not installed: run npm install ioredis\n$/,
     )
   })
 

@@ -16,7 +16,7 @@ import { findingsOnNode, type NodeFindings } from './node-findings.js'
 
 export const checkStore: Command = {
   name: 'check-store',
-  summary: 'Looks whether Redis can be trusted with what the package keeps there',
+  summary: 'Checks whether Redis is fit to store the data of the package',
   usage: ['[--redis FILE] [--timeout TIME]'],
   options: REDIS_OPTIONS,
   exit1Help: 'a node is unfit',
@@ -52,7 +52,7 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
 async function checkOne(node: Redis, options: CheckOptions): Promise<CheckedNode> {
   const { sentinels, path, host, port, name } = node.options
   const isBehindSentinel = sentinels !== undefined && sentinels !== null
-  const known = isBehindSentinel ? `${name} by Sentinel` : (path ?? `${host}:${port}`)
+  const known = isBehindSentinel ? `${name} via Sentinel` : (path ?? `${host}:${port}`)
   let unfit: readonly ServiceAuthError[] = []
   let warnings: readonly string[] = []
   let info: string | undefined
@@ -81,7 +81,7 @@ async function checkOne(node: Redis, options: CheckOptions): Promise<CheckedNode
       ],
     }
   } catch (error) {
-    return unreachableNode(known, `Redis at ${known} is out of reach: ${(error as Error).message}`)
+    return unreachableNode(known, `Redis at ${known} is unreachable: ${(error as Error).message}`)
   }
 }
 
@@ -99,7 +99,7 @@ function reportOf(nodes: readonly CheckedNode[]): Report {
   const lines = nodes.flatMap((node, index) => [
     ...(index === 0 ? [] : ['']),
     node.address,
-    ...(node.outage === undefined ? [] : [`${INDENT}out of reach`]),
+    ...(node.outage === undefined ? [] : [`${INDENT}unreachable`]),
     ...columns(
       node.facts.map(({ code, message }) => [code, message]),
       INDENT,

@@ -58,19 +58,19 @@ function onPersistence({ info, settings }: NodeFacts, { nowMs }: NodeContext): N
   const savedAt = Number(info.get('rdb_last_save_time') ?? 0)
   const shown = [fact('persistence', `${appending}, ${formatSaving(schedule, savedAt, nowMs)}`)]
   if (info.get('aof_last_write_status') === 'err') {
-    shown.push(fault('aof_failing', 'the last write to the AOF failed: writes are refused'))
+    shown.push(fault('aof_failing', 'the last write to the AOF failed: Redis refuses writes'))
   }
   if (info.get('rdb_last_bgsave_status') === 'err') {
-    shown.push(fault('rdb_failing', 'the last RDB failed: by default writes are refused'))
+    shown.push(fault('rdb_failing', 'the last RDB save failed: by default, Redis refuses writes'))
   }
   if (isAppending) return shown
-  const what = 'a restart forgets tokens, records and denials'
-  if (schedule === '') shown.push(warning('no_persistence', `neither AOF nor RDB: ${what}`))
+  const what = 'a restart loses tokens, records and denials'
+  if (schedule === '') shown.push(warning('no_persistence', `neither AOF nor RDB is on: ${what}`))
   if (schedule === undefined) {
     shown.push(
       warning(
         'persistence_unknown',
-        `AOF is off, and whether RDB is on cannot be read; if not, ${what}`,
+        `AOF is off, and the RDB setting cannot be read: if RDB is off, too, ${what}`,
       ),
     )
   }
@@ -81,7 +81,7 @@ function onPersistence({ info, settings }: NodeFacts, { nowMs }: NodeContext): N
 function formatSaving(schedule: string | undefined, savedAt: number, nowMs: number): string {
   if (schedule === undefined) return 'RDB unknown'
   if (schedule === '') return 'RDB off'
-  return savedAt === 0 ? 'last RDB never' : `last RDB ${formatDuration(nowMs / 1000 - savedAt)} ago`
+  return savedAt === 0 ? 'no RDB yet' : `last RDB ${formatDuration(nowMs / 1000 - savedAt)} ago`
 }
 
 function onReplicas(
@@ -93,23 +93,27 @@ function onReplicas(
   const shown = [fact('replicas', `${count} connected, min-replicas-to-write ${demanded}`)]
   const good = info.get('min_slaves_good_slaves')
   if (good !== undefined && Number(good) < Number(demanded)) {
-    shown.push(fault('too_few_replicas', `${good} good replicas: writes are refused`))
+    shown.push(fault('too_few_replicas', `${good} good replicas: Redis refuses writes`))
   }
   if (!isBehindSentinel) return shown
   if (count === 0) {
-    shown.push(warning('no_replica', 'no replica is connected: a failover has nowhere to go'))
+    shown.push(warning('no_replica', 'no replica is connected: a failover is impossible'))
   }
-  const why = `${MIN_REPLICAS_SHOULD_BE} a denial does not reach its clients`
   if (demanded === 'unknown') {
-    shown.push(warning('min_replicas_unknown', `min-replicas-to-write cannot be read; ${why}`))
+    shown.push(
+      warning(
+        'min_replicas_unknown',
+        `min-replicas-to-write cannot be read; ${WITHOUT_MIN_REPLICAS}`,
+      ),
+    )
   } else if (demanded === '0') {
-    shown.push(warning('min_replicas', `min-replicas-to-write is 0; ${why}`))
+    shown.push(warning('min_replicas', `min-replicas-to-write is 0; ${WITHOUT_MIN_REPLICAS}`))
   }
   return shown
 }
 
-const MIN_REPLICAS_SHOULD_BE =
-  'below 1 an old primary that is cut off keeps answering after a failover, and'
+const WITHOUT_MIN_REPLICAS =
+  'below 1, an isolated old primary keeps answering after a failover, and its clients miss new denials'
 
 /** `INFO` has the number of good replicas only if a minimum is set. */
 function demandedReplicas({ info, settings }: Pick<NodeFacts, 'info' | 'settings'>): string {
@@ -132,8 +136,8 @@ function onMemory({ info }: NodeFacts): NodeFinding[] {
   const share = `${Math.floor((used / max) * 100)}% of maxmemory is used`
   shown.push(
     used >= max
-      ? fault('memory_full', `${share}: writes are refused`)
-      : warning('memory_nearly_full', `${share}: at 100% writes are refused`),
+      ? fault('memory_full', `${share}: Redis refuses writes`)
+      : warning('memory_nearly_full', `${share}: at 100%, Redis refuses writes`),
   )
   return shown
 }
@@ -147,10 +151,10 @@ function onLatency({ roundTripsMs }: NodeFacts): NodeFinding[] {
   const sorted = roundTripsMs.toSorted((one, other) => one - other)
   const median = sorted[Math.floor(sorted.length / 2)] ?? 0
   const max = sorted.at(-1) ?? 0
-  const words = `${median.toFixed(1)} ms median, ${max.toFixed(1)} ms at most, of ${sorted.length} PING`
+  const words = `median ${median.toFixed(1)} ms, maximum ${max.toFixed(1)} ms of ${sorted.length} PINGs`
   const shown = [fact('latency', words)]
   if (max >= SLOW_MS) {
-    shown.push(warning('slow', `a PING took ${max.toFixed(0)} ms; receivers give up after 250 ms`))
+    shown.push(warning('slow', `a PING took ${max.toFixed(0)} ms; receivers time out after 250 ms`))
   }
   return shown
 }
@@ -161,7 +165,7 @@ function onClock({ clockOffsetMs: offset }: NodeFacts): NodeFinding[] {
   const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} ours`
   const shown = [fact('clock', offset === 0 ? 'agrees with ours' : apart)]
   if (Math.abs(offset) > CLOCK_TOLERANCE_MS) {
-    shown.push(warning('clock_apart', `its clock is ${apart}: denials and leases go by it`))
+    shown.push(warning('clock_apart', `the clock is ${apart}: denials and leases depend on it`))
   }
   return shown
 }

@@ -12,14 +12,15 @@ const WHY = '--policy FILE --reason TEXT'
 
 export const allow: Command = {
   name: 'allow',
-  summary: 'Ends an entry of the denylist, in every receiver',
+  summary: 'Ends a denylist entry in every receiver',
   usage: [`caller|key|token VALUE ${WHY}`, `issued-before ${WHY}`],
   maxValues: 2,
   options: CHANGE_OPTIONS,
-  exit1Help: 'it was not listed, a receiver does not apply it yet, or there is none',
+  exit1Help:
+    'nothing was denied, a receiver has not applied the change yet, or there is no receiver',
   examples: [
-    'service-auth allow caller billing --policy policy.json --reason "its key is replaced"',
-    'service-auth allow issued-before --issuer https://core.example --reason "all is renewed"',
+    'service-auth allow caller billing --policy policy.json --reason "key replaced"',
+    'service-auth allow issued-before --issuer https://core.example --reason "all tokens renewed"',
   ],
   run,
 }
@@ -50,7 +51,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
   })
 }
 
-const NOT_LISTED = 'Nothing was listed. A mark ends it wherever a receiver still holds it'
+const NOT_LISTED = 'Nothing was denied. A mark ends the entry in any receiver that still has it'
 
 function readTarget(
   { arguments: { values } }: CommandContext,
@@ -59,7 +60,8 @@ function readTarget(
 ): DenylistTarget {
   const [, value] = values
   if (kind === 'issued-before') {
-    if (value !== undefined) throw usageError('usage', 'allow issued-before takes no value')
+    if (value !== undefined)
+      throw usageError('usage', 'allow issued-before does not accept a value')
     return { issuer, kind }
   }
   if (value === undefined) throw usageError('usage', `${kind} needs a value`)

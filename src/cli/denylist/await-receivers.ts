@@ -63,7 +63,7 @@ async function untilApplied(
 
 function unconfirmedError(error: unknown, written: Report): unknown {
   if (!(error instanceof ServiceAuthError)) return error
-  const message = `it is written; which receivers apply it is not known: ${error.message}`
+  const message = `the change is written, but it is unknown which receivers apply it: ${error.message}`
   return unreachableError('store_unavailable', message, written)
 }
 
@@ -84,13 +84,13 @@ function progressOf(
 function progressLines({ applied, of, missing, tookMs }: ReceiverProgress): string[] {
   const after = describeDuration(tookMs)
   if (of === 0) {
-    return ['', 'No receiver has reported itself: it is written, but nobody is known to apply it.']
+    return ['', 'The change is written, but no receiver has reported yet.']
   }
-  const line = `${applied} of ${of} ${of === 1 ? 'receiver applies' : 'receivers apply'} it, after ${after}.`
+  const line = `${applied} of ${of} ${of === 1 ? 'receiver' : 'receivers'} applied the change within ${after}.`
   if (missing.length === 0) return ['', line]
   return [
     '',
-    `${line} It is written; these do not apply it yet, or are out of reach:`,
+    `${line} It is written; these receivers have not applied it yet or are unreachable:`,
     ...missing.map((name) => `  ${name}`),
   ]
 }

@@ -11,8 +11,8 @@ import { REDIS_OPTIONS } from '../redis/redis-client.js'
 export const CHANGE_OPTIONS: OptionSpecs = {
   ...ISSUER_OPTION,
   ...POLICY_OPTION,
-  reason: { kind: 'text', value: 'TEXT', help: 'why, for people; required' },
-  by: { kind: 'text', value: 'NAME', help: 'who (default: the user who runs this)' },
+  reason: { kind: 'text', value: 'TEXT', help: 'the reason, as the denylist shows it; required' },
+  by: { kind: 'text', value: 'NAME', help: 'the author (default: the current user)' },
   wait: { kind: 'text', value: 'TIME', help: 'how long to wait for the receivers (default: 5s)' },
   ...REDIS_OPTIONS,
 }
@@ -46,7 +46,7 @@ export function readEnd(lasts: string): (serverSeconds: number) => number | null
 /** @throws CommandFailure (2), without the text. */
 export function textOf(name: string, text: string): string {
   if (isText(text)) return text
-  throw usageError('usage', `${name} must be a well-formed text of 1 to 256 characters`)
+  throw usageError('usage', `${name} must be a well-formed string of 1 to 256 characters`)
 }
 
 export function userName(env: CommandContext['env']): string {

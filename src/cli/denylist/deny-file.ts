@@ -25,7 +25,7 @@ export async function denyFile(context: CommandContext, file: string): Promise<C
   if (given.values.length > 0 || alone) {
     throw usageError(
       'usage',
-      '--file takes no kind and no value, --token-stdin, --tolerance or --unlisted',
+      '--file cannot be combined with a kind, a value, --token-stdin, --tolerance or --unlisted',
     )
   }
   const lines = linesOf(await readFileOf('--file', file, 'public'))
@@ -58,7 +58,7 @@ function linesOf(text: string): Line[] {
   const texts = text.split(/\r?\n/).map((line, index) => ({ line, number: index + 1 }))
   const filled = texts.filter(({ line }) => line.trim() !== '')
   if (filled.length < 1 || filled.length > MAX_LIST_LENGTH) {
-    throw usageError('file', `the file of --file must have 1 to ${MAX_LIST_LENGTH} lines`)
+    throw usageError('file', `--file must name a file of 1 to ${MAX_LIST_LENGTH} lines`)
   }
   return filled.map(({ line, number }) => ({ number, json: objectOf(line, number) }))
 }
@@ -129,7 +129,10 @@ function reportOf(entries: readonly DeniedEntry[], version: number): Report {
   const count = entries.length === 1 ? '1 entry' : `${entries.length} entries`
   const lines = [`Denied ${count}`]
   if (rows.length > 0) {
-    lines.push(`An earlier entry still counts for ${rows.length} of them:`, ...columns(rows, '  '))
+    lines.push(
+      `An earlier entry stays in force for ${rows.length} of them:`,
+      ...columns(rows, '  '),
+    )
   }
   return { lines, json: { entries, version } }
 }

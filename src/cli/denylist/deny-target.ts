@@ -35,14 +35,14 @@ export async function readTarget(context: CommandContext, named: NamedIssuer): P
   const [first, value] = given.values
   const kind = readKind(first)
   if (given.flag('unlisted') && kind !== 'caller' && kind !== 'key') {
-    throw usageError('usage', '--unlisted is for caller and key')
+    throw usageError('usage', '--unlisted is only for caller and key')
   }
   if (given.text('tolerance') !== undefined && kind !== 'issued-before') {
-    throw usageError('usage', '--tolerance is for issued-before now')
+    throw usageError('usage', '--tolerance is only for issued-before now')
   }
   if (given.flag('token-stdin')) {
     if (kind !== 'token' || value !== undefined) {
-      throw usageError('usage', '--token-stdin is for token, without a VALUE')
+      throw usageError('usage', '--token-stdin is only for token, without a VALUE')
     }
     const text = await readStandardInput(context, 'the token')
     return { kind, value: await tokenIdOf(text, named) }
@@ -63,7 +63,7 @@ async function checkListed(
   if (kind !== 'caller' || ceilings === undefined || ceilings.has(value)) return
   throw usageError(
     'usage',
-    'the policy approves no caller of this name; --unlisted denies it anyway',
+    'the policy does not approve a caller of this name; --unlisted denies it anyway',
   )
 }
 
@@ -77,13 +77,16 @@ async function keySetOf(named: NamedIssuer, hint: string): Promise<UsableKeys> {
   const { outcome, jwksUri } = await requestKeySet(addressOf(named))
   if (outcome.ok) return outcome.screened
   const why = formatFailure(outcome.failure)
-  const message = `the key set at ${withoutQuery(jwksUri)} is out of reach (${why}); nothing was changed`
+  const message = `the key set at ${withoutQuery(jwksUri)} is unreachable (${why}); nothing changed`
   throw unreachableError('key_set_unavailable', `${message}. ${hint}`)
 }
 
 function addressOf({ issuer, policy }: NamedIssuer): string {
   if (policy === undefined && keySetAddressFaults({ issuer }).length > 0) {
-    throw usageError('usage', 'the key set is not at an address made of --issuer: give --policy')
+    throw usageError(
+      'usage',
+      'the address of the key set cannot be derived from --issuer: use --policy',
+    )
   }
   const address = policy?.keySet ?? keySetAddressOf({ issuer })
   if (address.kind !== 'own') throw new TypeError('a policy of JSON has no shared key set')
@@ -92,7 +95,7 @@ function addressOf({ issuer, policy }: NamedIssuer): string {
 
 /** @throws CommandFailure like `keySetOf`, and (2) if the key set lacks the key id. */
 async function checkKeyId(named: NamedIssuer, keyId: string): Promise<void> {
-  const hint = '--unlisted denies the key id without asking'
+  const hint = '--unlisted denies the key id without this check'
   const { keys, skipped } = await keySetOf(named, hint)
   if (keys.has(keyId) || skipped.some((key) => key.keyId === keyId)) return
   throw usageError('usage', `the key set has no key with this id. ${hint}`)
@@ -108,9 +111,12 @@ const BEARER = /^bearer /i
 async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   const screened = parseToken(text.replace(BEARER, ''))
   if (!screened.ok) {
-    throw usageError('input', `standard input holds no service token (${screened.reason})`)
+    throw usageError(
+      'input',
+      `standard input does not contain a service token (${screened.reason})`,
+    )
   }
-  const { keys } = await keySetOf(named, 'A jti can be given as VALUE instead')
+  const { keys } = await keySetOf(named, 'Alternatively, pass the jti as VALUE')
   const source = {
     current: (kid: string) => keys.get(kid),
     find: async (kid: string) => keys.get(kid),
@@ -120,10 +126,10 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
     throw usageError('input', `the token is not signed by the issuer (${verified.reason})`)
   }
   const { iss, jti } = verified.value.payload.members
-  if (iss !== named.issuer) throw usageError('input', 'the token is of another issuer')
+  if (iss !== named.issuer) throw usageError('input', 'the token is from another issuer')
   if (isText(jti)) return jti
   throw usageError(
     'input',
-    'the token has no jti of 1 to 256 characters: deny its caller, or all with issued-before',
+    'the token has no jti of 1 to 256 characters: deny its caller, or all tokens with issued-before',
   )
 }

@@ -15,7 +15,7 @@ const NEEDED = '--policy FILE --for TIME --reason TEXT'
 
 export const deny: Command = {
   name: 'deny',
-  summary: 'Shuts a caller, a key, a token or all older tokens out of every receiver',
+  summary: 'Denies a caller, a key, a token or all older tokens in every receiver',
   usage: [
     `caller|key VALUE ${NEEDED} [--unlisted]`,
     `token VALUE|--token-stdin ${NEEDED}`,
@@ -24,28 +24,29 @@ export const deny: Command = {
   ],
   maxValues: 2,
   options: {
-    for: { kind: 'text', value: 'TIME', help: 'for how long: 15m, 2h, 7d or forever; required' },
+    for: { kind: 'text', value: 'TIME', help: 'the duration: 15m, 2h, 7d or forever; required' },
     'token-stdin': {
       kind: 'flag',
-      help: 'take the jti of the token on standard input, if its signature holds',
+      help: 'deny the jti of the token on standard input; its signature must be valid',
     },
     tolerance: {
       kind: 'text',
       value: 'TIME',
-      help: 'with issued-before now: how far clocks may differ, up to 59s (default: 5s)',
+      help: 'for issued-before now: the clock difference to allow, up to 59s (default: 5s)',
     },
     file: {
       kind: 'text',
       value: 'FILE',
-      help: 'deny the entries of a file, all or none: 1 to 1000 lines, each a JSON object',
+      help: 'deny all entries of a file or none: 1 to 1000 lines, each a JSON object',
     },
     unlisted: {
       kind: 'flag',
-      help: 'deny what policy or key set lack (with --issuer callers are not checked)',
+      help: 'deny it even if the policy or key set lacks it (--issuer does not check callers)',
     },
     ...CHANGE_OPTIONS,
   },
-  exit1Help: 'it is written, but a receiver does not apply it yet, or there is none',
+  exit1Help:
+    'the change is written, but a receiver has not applied it yet, or there is no receiver',
   examples: [
     'service-auth deny key d-1790000000000 --policy policy.json --for 7d --reason "leaked"',
     'service-auth deny token --token-stdin --policy policy.json --for 2h --reason "seen" < token.txt',
@@ -96,4 +97,4 @@ function reportOf({ entry, isEarlier }: DeniedEntry, version: number): Report {
   return { lines: [title, ...columns(rows, '  ')], json: { entry, isEarlier, version } }
 }
 
-const EARLIER = 'Denied already: the earlier entry ends later, and still counts'
+const EARLIER = 'Already denied: the earlier entry ends later and stays in force'

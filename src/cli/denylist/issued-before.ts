@@ -20,15 +20,16 @@ export function readIssuedBefore(text: string, given: Arguments): IssuedBefore {
     const toleranceMs = parseDuration('--tolerance', tolerance ?? '5s', TOLERANCE)
     return { kind: 'now', toleranceSeconds: Math.ceil(toleranceMs / 1000) }
   }
-  if (tolerance !== undefined) throw usageError('usage', '--tolerance is for issued-before now')
+  if (tolerance !== undefined)
+    throw usageError('usage', '--tolerance is only for issued-before now')
   if (MILLISECONDS.test(text)) {
-    throw usageError('usage', 'issued-before takes seconds since the epoch, not milliseconds')
+    throw usageError('usage', 'issued-before expects seconds since the epoch, not milliseconds')
   }
   const second = SECONDS.test(text) ? Number(text) : secondOf(text)
   if (!(second >= 0)) {
     throw usageError(
       'usage',
-      'issued-before takes now, seconds since the epoch, or a time with its zone such as ' +
+      'issued-before expects now, seconds since the epoch, or a time with a zone, such as ' +
         '2027-01-31T12:00:00Z',
     )
   }

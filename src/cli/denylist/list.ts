@@ -9,14 +9,14 @@ import { orFailure, withDenylist } from './denylist-access.js'
 
 export const denylist: Command = {
   name: 'denylist',
-  summary: 'Shows what is denied, by whom and until when, and which receivers apply it',
+  summary: 'Shows the entries of the denylist, and the receivers that apply them',
   usage: ['[--redis FILE] [--timeout TIME]', '--repair [--yes]'],
   options: {
     repair: { kind: 'flag', help: 'show the rows in Redis that no receiver can read' },
     yes: { kind: 'flag', help: 'with --repair: remove them' },
     ...REDIS_OPTIONS,
   },
-  exit1Help: 'nothing is denied; with --repair: rows are damaged, and were not removed',
+  exit1Help: 'nothing is denied; with --repair: damaged rows were not removed',
   examples: [
     'service-auth denylist',
     'service-auth denylist --json',
@@ -27,7 +27,7 @@ export const denylist: Command = {
 
 async function run(context: CommandContext): Promise<CommandResult> {
   if (context.arguments.flag('repair')) return await repair(context)
-  if (context.arguments.flag('yes')) throw usageError('usage', '--yes goes with --repair')
+  if (context.arguments.flag('yes')) throw usageError('usage', '--yes requires --repair')
   return await show(context)
 }
 
@@ -42,7 +42,7 @@ function repair(context: CommandContext): Promise<CommandResult> {
     const table = damaged.map(({ key, name, text }) => [key, name, text])
     const lines = [...columns([['key', 'name', 'row'], ...table]), '']
     if (!isConfirmed) {
-      const advice = 'Each may have denied something: deny that again after --repair --yes.'
+      const advice = 'Each row may be a lost entry: run --repair --yes, then deny its target again.'
       return { exitCode: 1, lines: [...lines, advice], json: { damaged, removed: 0 } }
     }
     const { removed, version } = await orFailure(list.removeRows(rows, asking))
@@ -73,7 +73,7 @@ function entryLines(entries: readonly DenylistEntry[], serverSeconds: number): s
     kind,
     formatValue(value),
     issuer,
-    until === null ? 'forever' : `${formatDuration(until - serverSeconds)} more`,
+    until === null ? 'forever' : `in ${formatDuration(until - serverSeconds)}`,
     by,
     at === 0 ? '(lost)' : formatTime(at),
     reason,
@@ -82,10 +82,10 @@ function entryLines(entries: readonly DenylistEntry[], serverSeconds: number): s
 }
 
 function receiverLines(receivers: readonly DenylistReceiver[], version: number): string[] {
-  if (receivers.length === 0) return ['No receiver has reported itself.']
+  if (receivers.length === 0) return ['No receiver has reported yet.']
   const rows = receivers.map((receiver) => [
     receiver.name,
-    receiver.version >= version ? 'applies it' : 'is behind',
+    receiver.version >= version ? 'up to date' : 'behind',
     `${formatDuration(receiver.seenSecondsAgo)} ago`,
   ])
   return columns([['receiver', 'list', 'seen'], ...rows])

@@ -7,7 +7,7 @@ import type { Examination } from './examine.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
 import type { KeySetReply } from './request-key-set.js'
 import { CHECKED_CLAIMS, type TokenVerdict } from './token-verdict.js'
-import { QUESTIONS } from './verdict-step.js'
+import { CONDITIONS } from './verdict-step.js'
 
 const INDENT = '  '
 
@@ -41,9 +41,9 @@ function formatCache({ outcome, response }: KeySetReply): string {
   const said = response?.headers.get('cache-control')?.slice(0, MAX_HEADER_LENGTH)
   const { leftSeconds } = outcome.ok ? outcome.freshness : { leftSeconds: undefined }
   if (said === undefined) return 'no Cache-Control'
-  if (leftSeconds === undefined) return `${said}: says not how long it is fresh`
+  if (leftSeconds === undefined) return `${said}: no freshness lifetime`
   const age = response?.headers.get('age')?.slice(0, MAX_HEADER_LENGTH)
-  const aged = age === undefined ? '' : `, ${age} s old (a cache stands in between)`
+  const aged = age === undefined ? '' : `, ${age} s old (from a cache)`
   return `${said}${aged}: fresh for ${formatDuration(leftSeconds)}`
 }
 
@@ -66,7 +66,7 @@ function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): 
 
 const MAX_CLAIM_LENGTH = 200
 /** A receiver may still refuse an accepted token for one of these reasons. */
-const NOT_CHECKED = `${INDENT}not asked: a live denylist (see service-auth denylist), and whether it was used before`
+const NOT_CHECKED = `${INDENT}not checked: a live denylist (see service-auth denylist) and earlier use of the token`
 
 function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): string[] {
   const { outcome, reason, status, steps, claims, missingPermission } = verdict
@@ -77,10 +77,10 @@ function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): str
     `Token ${outcome}${why}`,
     ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
     ...columns(
-      steps.map(({ step, result }) => [step, results[result], QUESTIONS[step]]),
+      steps.map(({ step, result }) => [step, results[result], CONDITIONS[step]]),
       INDENT,
     ),
-    ...(claims === undefined ? [] : ['', 'Claims, verified', ...claimLines(claims, policy, nowMs)]),
+    ...(claims === undefined ? [] : ['', 'Verified claims', ...claimLines(claims, policy, nowMs)]),
   ]
 }
 
@@ -105,7 +105,7 @@ function claimLines(
 
 function noteOn(value: unknown, demanded: string | undefined, nowMs: number): string {
   if (demanded !== undefined && value !== demanded) {
-    return `the policy demands ${JSON.stringify(demanded)}`
+    return `the policy requires ${JSON.stringify(demanded)}`
   }
   if (typeof value !== 'number') return ''
   const seconds = nowMs / 1000 - value

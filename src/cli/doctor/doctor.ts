@@ -10,14 +10,14 @@ import type { KeySetReply } from './request-key-set.js'
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'Examines the key set as a receiver sees it and, if wanted, judges a token',
+  summary: 'Checks the key set as a receiver sees it, and optionally a token',
   usage: ['--policy FILE [--token-stdin] [--strict]'],
   options: {
     ...POLICY_OPTION,
-    'token-stdin': { kind: 'flag', help: 'judge the token on standard input, step by step' },
-    strict: { kind: 'flag', help: 'end with 1 for a warning too' },
+    'token-stdin': { kind: 'flag', help: 'check the token on standard input, step by step' },
+    strict: { kind: 'flag', help: 'exit with 1 for warnings, too' },
   },
-  exit1Help: 'a fault was found (with --strict: a warning), or the token is refused',
+  exit1Help: 'a fault (with --strict, also a warning) was found, or the token is refused',
   examples: [
     'service-auth doctor --policy policy.json',
     'service-auth doctor --policy policy.json --token-stdin < token.txt',
@@ -48,7 +48,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
 
 function messageOf({ jwksUri, outcome }: KeySetReply): string {
   const reason = outcome.ok ? '' : formatFailure(outcome.failure)
-  return `the key set at ${withoutQuery(jwksUri)} is out of reach (${reason})`
+  return `the key set at ${withoutQuery(jwksUri)} is unreachable (${reason})`
 }
 
 function jsonOf({ answer, tls, keys, clockOffsetSeconds, findings, verdict }: Examination) {

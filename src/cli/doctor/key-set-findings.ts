@@ -41,7 +41,7 @@ export function findingsOn(facts: KeySetFacts): Findings {
 
 const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
   too_large: 'the document is larger than 64 KiB',
-  malformed: 'the document is no JSON in UTF-8 with a list of keys',
+  malformed: 'the document is not JSON in UTF-8 with a list of keys',
   too_many_keys: 'the document has more than 32 keys',
 }
 
@@ -56,14 +56,14 @@ function findingsOnAnswer({ outcome, response }: KeySetReply): KeySetFinding[] {
 function findingsOnStatus({ status, headers }: ObservedResponse): KeySetFinding[] {
   const location = headers.get('location')
   if (location === null || status < 300 || status > 399) {
-    const hint = status === 404 ? `: look at issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}` : ''
-    return fault('status', `it answers with status ${status} and not with 200${hint}`)
+    const hint = status === 404 ? `: check issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}` : ''
+    return fault('status', `the server answers with status ${status} instead of 200${hint}`)
   }
   const target = URL.canParse(location) ? new URL(location) : undefined
   const where = target === undefined ? '' : ` to ${target.origin}${target.pathname}`
   return fault(
     'redirected',
-    `it redirects${where} (status ${status}), and redirects are refused: give jwksUri the last address`,
+    `the server redirects${where} (status ${status}), but receivers follow no redirects: set jwksUri to the final address`,
   )
 }
 
@@ -74,21 +74,21 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): KeySetFinding[] {
   if (protocol === 'http:') {
     const isLoopback = hostname === 'localhost' || /^(\[::1\]|127\.[\d.]+)$/.test(hostname)
     if (isLoopback) return []
-    return warning('insecure_http', 'without TLS anybody in between can put in keys of their own')
+    return warning('insecure_http', 'without TLS, an attacker in the network can replace the keys')
   }
   if (tls?.fault !== undefined) {
     return fault('certificate_refused', `the certificate is not trusted (${tls.fault})`)
   }
   const days = tls && daysUntil(tls.validUntil, nowMs)
   if (days === undefined || days >= MIN_CERTIFICATE_DAYS) return []
-  return warning('certificate_ending', `the certificate ends in ${days} days`)
+  return warning('certificate_ending', `the certificate expires in ${days} days`)
 }
 
 function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] {
   if (!answer.outcome.ok) return []
   const unusable = keys.filter(isUnusableByItself).flatMap(({ kid, reason }) => {
     const because = reason === undefined ? '' : `: ${UNUSABLE[reason]}`
-    const message = `key ${kid ?? 'without an id'} is left out${because}`
+    const message = `key ${kid ?? 'without an id'} is ignored${because}`
     return reason === 'private' ? fault('key_private', message) : warning('key_unusable', message)
   })
   const good = keys.filter((key) => !isUnusableByItself(key))
@@ -99,17 +99,23 @@ const isUnusableByItself = ({ usable, reason }: PublishedKey): boolean =>
   !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
 
 function findingsOnGoodKeys(good: readonly PublishedKey[], policy: Policy): KeySetFinding[] {
-  if (good.length === 0) return fault('no_usable_key', 'no key may verify RS256 signatures')
+  if (good.length === 0) return fault('no_usable_key', 'no key can verify RS256 signatures')
   if (good.every(({ kind }) => kind === 'static')) {
     return policy.staticKeys === 'refuse'
-      ? fault('static_keys_only', 'only static keys, and the policy refuses them: no token passes')
-      : warning('static_keys_only', 'only static keys: they are never rotated')
+      ? fault(
+          'static_keys_only',
+          'all keys are static, and the policy refuses static keys: every token is refused',
+        )
+      : warning('static_keys_only', 'all keys are static, and static keys are never rotated')
   }
   if (good.every(({ usable }) => !usable)) {
-    return fault('keys_refused', 'the policy refuses every key: no token passes')
+    return fault('keys_refused', 'the policy refuses every key: every token is refused')
   }
   if (good.length > 1) return []
-  return warning('one_key', 'one key only: if it has to be denied, no token passes until the next')
+  return warning(
+    'one_key',
+    'there is only one key: if you deny it, every token is refused until the next key',
+  )
 }
 
 const SHORT_SECONDS = 60
@@ -129,15 +135,12 @@ function findingsOnFreshness({ outcome }: KeySetReply): KeySetFinding[] {
     const left = formatDuration(leftSeconds)
     return warning(
       'max_age_short',
-      `fresh for ${left} only: no receiver outlives a longer outage (the core says so little in ` +
-        'the last minute before a rotation: look again then)',
+      `fresh for only ${left}: receivers cannot survive a longer outage (this is normal in the last ` +
+        'minute before the core rotates its key: check again after it)',
     )
   }
   if (maxAgeSeconds <= LONG_SECONDS) return []
-  return warning(
-    'max_age_long',
-    'max-age of more than a week: a cache in between may keep old keys',
-  )
+  return warning('max_age_long', 'max-age is more than a week: a cache may keep old keys')
 }
 
 function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): KeySetFinding[] {
@@ -147,11 +150,11 @@ function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): K
   if (offset < 0) {
     return warning(
       'clock_behind',
-      `its clock is ${apart} behind ours, ${tolerance}: tokens end early`,
+      `the clock of the server is ${apart} behind ours, ${tolerance}: tokens expire early`,
     )
   }
   return fault(
     'clock_ahead',
-    `its clock is ${apart} ahead of ours, ${tolerance}: new tokens are refused`,
+    `the clock of the server is ${apart} ahead of ours, ${tolerance}: new tokens are refused`,
   )
 }

@@ -23,17 +23,17 @@ export type UnusableReason = SkipReason | 'static_key_refused' | 'key_denied'
 
 /** The reasons in words, for people. */
 export const UNUSABLE: Record<UnusableReason, string> = {
-  malformed: 'it is no RSA key as RFC 7517 writes one',
+  malformed: 'it is not an RSA key in the form of RFC 7517',
   key_id_invalid: 'its kid is not 1 to 256 visible ASCII characters',
   key_id_repeated: 'a different key has the same kid',
-  not_rsa: 'it is no RSA key',
-  private: 'its private half is published: replace it at once',
+  not_rsa: 'it is not an RSA key',
+  private: 'its private part is published: replace it immediately',
   not_for_signatures: 'its use or key_ops say that it is not for signatures',
   other_algorithm: 'its alg is not RS256',
   modulus_size: 'its modulus is not 2048 to 8192 bits',
   exponent: 'its public exponent is not odd and at least 3',
   static_key_refused: "the policy refuses static keys (staticKeys: 'refuse')",
-  key_denied: "the policy's denylist holds it",
+  key_denied: "the policy's denylist contains it",
 }
 
 /** The id of a dynamic key contains its creation time in milliseconds. */

@@ -25,27 +25,27 @@ export const STEPS = [
 
 export type Step = (typeof STEPS)[number]
 
-/** The question that each step answers. */
-export const QUESTIONS: Record<Step, string> = {
-  bearer: 'is it one Authorization header with Bearer and a token',
-  header: 'is it a signed token with RS256 and a key id, and nothing that changes how it is read',
-  key: 'may the key sign, and is it in the key set',
-  signature: 'has that key signed the token',
-  payload: 'is what was signed a JSON object',
-  iss: 'is the issuer the one of the policy',
-  aud: 'is it for this receiver',
-  source: 'is it the source of the policy',
-  token_type: 'is it the type of the policy',
-  sub: 'does it name its caller',
-  permissions: 'does it list permissions',
-  exp: 'does it say when it expires, in seconds',
-  iat: 'if it says when it was issued, is that a number',
-  nbf: 'if it says from when on it holds, is that a number',
-  jti: 'if it has an id, is that a text of 1 to 256 characters',
-  times: 'does it hold now, and is its life short enough',
-  denylist: "does the policy's denylist let it pass",
-  caller: 'is its caller approved',
-  required_permissions: 'does it grant what the policy requires of every request',
+/** The condition that each step checks. */
+export const CONDITIONS: Record<Step, string> = {
+  bearer: 'there is one Authorization header, with Bearer and a token',
+  header: 'the header has RS256, a key id and no parameter that changes how the token is read',
+  key: 'the key is in the key set, and the policy allows it',
+  signature: 'the signature is from this key',
+  payload: 'the payload is a JSON object',
+  iss: 'the issuer is the one in the policy',
+  aud: 'the token is for this receiver',
+  source: 'the source is the one in the policy',
+  token_type: 'the type is the one in the policy',
+  sub: 'the token names its caller',
+  permissions: 'the token lists its permissions',
+  exp: 'the token has an expiry time in seconds',
+  iat: 'the time of issue, if any, is a number',
+  nbf: 'the start of validity, if any, is a number',
+  jti: 'the token id, if any, is a string of 1 to 256 characters',
+  times: 'the token is valid now, and its lifetime is short enough',
+  denylist: "the policy's denylist does not deny the token",
+  caller: 'the caller is approved',
+  required_permissions: 'the token grants the permissions that the policy requires',
 }
 
 /** A step, or a marker: the refusal's claim is the step, or another guard refuses. */

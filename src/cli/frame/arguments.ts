@@ -32,9 +32,9 @@ export interface Arguments {
 
 /** The options of every command. */
 export const COMMON_OPTIONS: OptionSpecs = {
-  json: { kind: 'flag', help: 'print JSON instead' },
-  help: { kind: 'flag', help: 'show this' },
-  version: { kind: 'flag', help: 'show the version of the package' },
+  json: { kind: 'flag', help: 'print JSON' },
+  help: { kind: 'flag', help: 'show this help' },
+  version: { kind: 'flag', help: 'show the package version' },
 }
 
 /** A password in an argument would be in the process list and in the shell's history. */
@@ -62,14 +62,15 @@ export function refuseSecrets(argv: readonly string[]): void {
   if (argv.some((text) => holdsRedisUrl(text) || URL_WITH_PASSWORD.test(text))) {
     throw usageError(
       'usage',
-      'a URL of Redis, or one with a password, is no argument: others see it in the list of ' +
-        'processes. Give it in REDIS_URL, or in a file with --redis',
+      'do not pass a Redis URL or a URL with a password as an argument: other users can see it in ' +
+        'the process list. Set REDIS_URL or use a file with --redis',
     )
   }
   if (argv.some(holdsToken)) {
     throw usageError(
       'usage',
-      'a token is no argument: others see it in the list of processes. Give it on standard input',
+      'do not pass a token as an argument: other users can see it in the process list. Pass it on ' +
+        'standard input',
     )
   }
 }
@@ -113,10 +114,10 @@ export function readArguments(
     given.set(token.name, [...(earlier ?? []), value])
   }
   if (values.length > maxValues) {
-    const expected = maxValues === 0 ? 'none' : `at most ${maxValues}`
+    const accepted = maxValues === 0 ? 'none' : `at most ${maxValues}`
     throw usageError(
       'usage',
-      `${values.length} arguments besides the options, but it takes ${expected}`,
+      `too many arguments besides the options: ${values.length}, but the command accepts ${accepted}`,
     )
   }
   return argumentsOf(values, given)
@@ -147,15 +148,12 @@ function tokensOf(argv: readonly string[], specs: OptionSpecs): Token[] {
 
 function readValue({ name, value, inlineValue }: OptionToken, spec: OptionSpec): string {
   if (spec.kind === 'flag') {
-    if (value !== undefined) throw usageError('usage', `--${name} takes no value`)
+    if (value !== undefined) throw usageError('usage', `--${name} does not accept a value`)
     return ''
   }
   const isNextOption = !inlineValue && value?.startsWith('-')
   if (value === undefined || isNextOption || (value === '' && !spec.mayBeEmpty)) {
-    throw usageError(
-      'usage',
-      `--${name} needs a value (--${name}=VALUE for one that begins with -)`,
-    )
+    throw usageError('usage', `--${name} needs a value (use --${name}=VALUE if it begins with -)`)
   }
   return value
 }

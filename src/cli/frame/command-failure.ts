@@ -5,7 +5,7 @@
  * - `file`: a file is missing, unreadable, too large or open to others.
  * - `policy`: the policy is not JSON or invalid.
  * - `redis_options`: the location of Redis is missing or invalid.
- * - `input`: standard input does not hold the requested input.
+ * - `input`: standard input does not contain the requested input.
  * - `dependency_missing`: a package that the command needs is not installed.
  * - `key_set_unavailable`, `store_unavailable`: it cannot be reached.
  * - `bad_source`, `bad_corrections`, `bad_journal`, `journal_in_use`: an error of a migration; see

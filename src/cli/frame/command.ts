@@ -41,7 +41,7 @@ export interface Screen {
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 130
 
 /**
- * The result of a command. Exit code 0: all is well; 1: a fault, see `exit1Help`; others:
+ * The result of a command. Exit code 0: success; 1: a fault, see `exit1Help`; others:
  * `exitCodeHelp`.
  */
 export interface CommandResult extends Report {

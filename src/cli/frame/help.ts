@@ -14,16 +14,16 @@ export const helpOnAll = (commands: readonly Command[]): string[] => [
     INDENT,
   ),
   '',
-  'Options of every command:',
+  'Common options:',
   ...optionLines(COMMON_OPTIONS),
   '',
-  'Secrets come from standard input, from files that only their owner can read or, for Redis,',
-  'from REDIS_URL; never from an argument.',
+  'Pass secrets on standard input, in files that only their owner can access or, for Redis, in',
+  'REDIS_URL; never in an argument.',
   '',
   'Exit codes:',
-  ...exitCodes('a fault was found; see the command'),
+  ...exitCodes('see the help of the command'),
   '',
-  'service-auth COMMAND --help says more, with examples.',
+  'Run service-auth COMMAND --help for details and examples.',
 ]
 
 export const helpOn = (command: Command): string[] => [
@@ -51,7 +51,7 @@ function optionHelp({ options, optionGroups }: Command): string[] {
     `${group.title}:`,
     ...lines.filter((_, place) => Object.hasOwn(group.options, names[place] ?? '')),
   ])
-  return ['Options, by the steps that have them:', ...blocks.flatMap((block) => ['', ...block])]
+  return ['Options, grouped by step:', ...blocks.flatMap((block) => ['', ...block])]
 }
 
 const optionLines = (specs: OptionSpecs): string[] =>
@@ -67,10 +67,10 @@ const exitCodes = (exit1Help: string, others: Command['exitCodeHelp'] = []): str
   columns(
     [
       ...new Map([
-        ['0', 'all is well'],
+        ['0', 'success'],
         ['1', exit1Help],
-        ['2', 'command, file or value wrong; nothing changed'],
-        ['3', 'out of reach; nothing changed, or said to be unknown'],
+        ['2', 'invalid command, file or value; nothing changed'],
+        ['3', 'unreachable; nothing changed unless the message says otherwise'],
         ...others,
       ]),
     ],

@@ -6,7 +6,7 @@ import { usageError } from '../frame/command-failure.js'
 import { readFileOf } from './private-file.js'
 
 export const POLICY_OPTION: OptionSpecs = {
-  policy: { kind: 'text', value: 'FILE', help: 'the policy of the receiver, as JSON' },
+  policy: { kind: 'text', value: 'FILE', help: "the receiver's policy, as JSON" },
 }
 
 /** For commands that accept `--issuer` instead of `--policy`. */
@@ -25,7 +25,7 @@ export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Pr
   try {
     input = JSON.parse(text)
   } catch {
-    throw usageError('policy', 'the file of --policy is not JSON')
+    throw usageError('policy', 'the --policy file is not JSON')
   }
   try {
     return parsePolicy(input)
@@ -51,7 +51,7 @@ export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Pr
   const issuer = context.arguments.text('issuer')
   const isPolicyGiven = context.arguments.text('policy') !== undefined
   if ((issuer !== undefined) === isPolicyGiven) {
-    throw usageError('usage', 'give either --issuer or --policy')
+    throw usageError('usage', 'use either --issuer or --policy')
   }
   if (issuer !== undefined) return { issuer: checkedIssuer(issuer), policy: undefined }
   const policy = await readPolicy(context)
@@ -63,6 +63,6 @@ function checkedIssuer(issuer: string): string {
   throw usageError(
     'usage',
     '--issuer must be an absolute http(s) URL without query, fragment or trailing slash; ' +
-      'where the iss of the tokens is another text, give --policy',
+      'if the iss of the tokens is not such a URL, use --policy',
   )
 }

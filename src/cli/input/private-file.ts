@@ -18,7 +18,7 @@ export async function readFileOf(name: string, path: string, secrecy: Secrecy): 
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw usageError('file', `the file of ${name} is not text in UTF-8`)
+    throw usageError('file', `the ${name} file is not valid UTF-8`)
   }
 }
 
@@ -27,7 +27,7 @@ export async function readBytes(name: string, path: string, secrecy: Secrecy): P
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     ({ code }: NodeJS.ErrnoException) => {
-      throw usageError('file', `the file of ${name} cannot be opened${code ? ` (${code})` : ''}`)
+      throw usageError('file', `the ${name} file cannot be opened${code ? ` (${code})` : ''}`)
     },
   )
   try {
@@ -36,9 +36,12 @@ export async function readBytes(name: string, path: string, secrecy: Secrecy): P
     const { mode, size } = stats
     if (!stats.isFile()) throw usageError('file', `${name} must name a regular file`)
     if (secrecy === 'secret' && isOpenToOthers(mode)) {
-      throw usageError('file', `others can read the file of ${name}, or change it: chmod 600`)
+      throw usageError(
+        'file',
+        `other users can read or change the ${name} file: run chmod 600 on it`,
+      )
     }
-    if (size > MAX_BYTES) throw usageError('file', `the file of ${name} is larger than 1 MiB`)
+    if (size > MAX_BYTES) throw usageError('file', `the ${name} file is larger than 1 MiB`)
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(size), 0, size, 0)
     return buffer.subarray(0, bytesRead)
   } finally {
@@ -60,6 +63,6 @@ export async function readJsonFile(name: string, path: string, secrecy: Secrecy)
   try {
     return JSON.parse(text)
   } catch {
-    throw usageError('file', `the file of ${name} is not JSON`)
+    throw usageError('file', `the ${name} file is not JSON`)
   }
 }

@@ -13,7 +13,7 @@ export async function readStandardInput(
   { stdin, note }: Pick<CommandContext, 'stdin' | 'note'>,
   what: string,
 ): Promise<string> {
-  if (stdin.isTTY) note(`Type or paste ${what}, then Enter and Ctrl-D:`)
+  if (stdin.isTTY) note(`Type or paste ${what}, then press Enter and Ctrl-D:`)
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of stdin) {
@@ -24,7 +24,7 @@ export async function readStandardInput(
     chunks.push(bytes)
   }
   const text = decoded(Buffer.concat(chunks), what).replace(/\r?\n$/, '')
-  if (text === '') throw usageError('input', `standard input is empty; it must hold ${what}`)
+  if (text === '') throw usageError('input', `standard input is empty; it must contain ${what}`)
   return text
 }
 
@@ -32,6 +32,6 @@ function decoded(bytes: Buffer, what: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw usageError('input', `${what} on standard input is not text in UTF-8`)
+    throw usageError('input', `${what} on standard input is not valid UTF-8`)
   }
 }

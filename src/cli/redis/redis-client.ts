@@ -10,12 +10,12 @@ export const REDIS_OPTIONS: OptionSpecs = {
   redis: {
     kind: 'text',
     value: 'FILE',
-    help: 'where Redis is: {"url"}, {"cluster": [...]} or ioredis options (else REDIS_URL)',
+    help: 'Redis address: {"url"}, {"cluster": [...]} or ioredis options (else REDIS_URL)',
   },
   prefix: {
     kind: 'text',
     value: 'TEXT',
-    help: 'before the name of every key (default: esa:)',
+    help: 'the prefix of every key (default: esa:)',
     mayBeEmpty: true,
   },
   timeout: { kind: 'text', value: 'TIME', help: 'how long to wait for a reply (default: 1s)' },
@@ -63,7 +63,7 @@ async function loadIoredis(): Promise<Ioredis> {
     return await import('ioredis')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw usageError('dependency_missing', 'ioredis is not installed: npm install ioredis')
+    throw usageError('dependency_missing', 'ioredis is not installed: run npm install ioredis')
   }
 }
 
@@ -80,7 +80,7 @@ function openClient({ Cluster, Redis }: Ioredis, place: RedisTarget): Redis | Cl
     return place.kind === 'url' ? new Redis(place.url, options) : new Redis(options)
   } catch {
     // The message of ioredis may quote the options.
-    throw usageError('redis_options', 'ioredis does not take the options in the file of --redis')
+    throw usageError('redis_options', 'ioredis rejects the options in the --redis file')
   }
 }
 
@@ -106,14 +106,14 @@ async function readRedisTarget({
   if (!url)
     throw usageError(
       'redis_options',
-      'it is not said where Redis is: set REDIS_URL or give --redis',
+      'the address of Redis is missing: set REDIS_URL or use --redis',
     )
   if (!isRedisUrl(url)) throw usageError('redis_options', `REDIS_URL ${URL_FAULT}`)
   return { kind: 'url', url, options: {} }
 }
 
 const URL_FAULT =
-  'must be a redis: or rediss: URL with a host, and with a number as database if any'
+  'must be a redis: or rediss: URL with a host; its database, if any, must be a number'
 
 /**
  * Checked here, because ioredis would take another text for a socket path or a host name, and would
@@ -137,7 +137,7 @@ const MAX_PORT = 65_535
 const isPort = (value: unknown): boolean => isWhole(value) && Number(value) <= MAX_PORT
 
 const FILE_FORM =
-  'the file of --redis must hold one of { "url" }, { "cluster": [...] } or options of ioredis ' +
+  'the --redis file must contain exactly one of { "url" }, { "cluster": [...] } or ioredis options ' +
   'with "host", "path" or "sentinels"'
 
 /** Without one of them, ioredis would connect to localhost. */
@@ -153,8 +153,7 @@ function targetOf(document: unknown): RedisTarget {
   if (ways.length !== 1) throw usageError('redis_options', FILE_FORM)
   if (isElsewhere) return { kind: 'options', options }
   if (url === undefined) return { kind: 'cluster', nodes: nodesOf(cluster), options }
-  if (!isRedisUrl(url))
-    throw usageError('redis_options', `"url" in the file of --redis ${URL_FAULT}`)
+  if (!isRedisUrl(url)) throw usageError('redis_options', `"url" in the --redis file ${URL_FAULT}`)
   return { kind: 'url', url, options }
 }
 
@@ -162,17 +161,17 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value !
 
 /** Options that ioredis does not check: with a wrong value, Redis would seem unreachable. */
 const OPTIONS: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
-  host: [isText, 'a text'],
-  path: [isText, 'a text'],
-  port: [isPort, 'a port'],
-  db: [isWhole, 'the number of a database'],
+  host: [isText, 'a non-empty string'],
+  path: [isText, 'a non-empty string'],
+  port: [isPort, 'a port number'],
+  db: [isWhole, 'a database number'],
   sentinels: [isListOf(isEndpoint), 'a list of { "host", "port" }'],
 }
 
 function checkOptions(options: Readonly<Record<string, unknown>>): void {
   for (const [name, [isRight, wanted]] of Object.entries(OPTIONS)) {
     if (!Object.hasOwn(options, name) || isRight(options[name])) continue
-    throw usageError('redis_options', `"${name}" in the file of --redis must be ${wanted}`)
+    throw usageError('redis_options', `"${name}" in the --redis file must be ${wanted}`)
   }
 }
 
@@ -180,7 +179,7 @@ function nodesOf(cluster: unknown): ClusterNode[] {
   if (isNodes(cluster)) return cluster as ClusterNode[]
   throw usageError(
     'redis_options',
-    '"cluster" in the file of --redis must be a list of redis: URLs or of { "host", "port" }',
+    '"cluster" in the --redis file must be a list of redis: URLs or of { "host", "port" }',
   )
 }
 

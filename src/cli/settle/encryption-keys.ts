@@ -18,7 +18,7 @@ export const KEYS_OPTIONS: OptionSpecs = {
   },
   unencrypted: {
     kind: 'flag',
-    help: 'keep the answer as it is; only readUnencrypted lets receivers give it',
+    help: 'store the answer unencrypted; receivers return it only with readUnencrypted',
   },
 }
 
@@ -29,8 +29,8 @@ export type KeyAccess =
   | { readonly type: 'none' }
 
 const SHAPE =
-  'the file of --keys must hold { "current", "keys": { id: key } }, with keys of 32 bytes in ' +
-  'base64url (null for one that is gone), and the id of a key as current'
+  'the --keys file must contain { "current", "keys": { id: key } }: each key is 32 bytes in ' +
+  'base64url, or null if it is lost, and current is the id of a key'
 const KEY_BYTES = 32
 
 const schema = z.strictObject({
@@ -52,10 +52,10 @@ export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
   const path = given.text('keys')
   const isUnencrypted = given.flag('unencrypted')
   if (path !== undefined && isUnencrypted) {
-    throw usageError('usage', 'give either --keys or --unencrypted')
+    throw usageError('usage', 'use either --keys or --unencrypted')
   }
   if (isUnencrypted && given.text('done') === undefined) {
-    throw usageError('usage', '--unencrypted goes with --done')
+    throw usageError('usage', '--unencrypted requires --done')
   }
   if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
   const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))

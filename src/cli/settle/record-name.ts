@@ -9,22 +9,29 @@ import { readStandardInput } from '../input/standard-input.js'
 /** The options that, with the key that a caller sent, identify a record. */
 const SCOPE_OPTIONS: OptionSpecs = {
   audience: { kind: 'text', value: 'AUD', help: 'the exact aud (default: that of --policy)' },
-  caller: { kind: 'text', value: 'NAME', help: 'who has sent the key' },
-  operation: { kind: 'text', value: 'NAME', help: 'the operation, where the receiver names it' },
-  method: { kind: 'text', value: 'METHOD', help: 'else the method of the request' },
+  caller: { kind: 'text', value: 'NAME', help: 'the caller that sent the key' },
+  operation: { kind: 'text', value: 'NAME', help: 'the operation, if the receiver names it' },
+  method: { kind: 'text', value: 'METHOD', help: 'otherwise, the method of the request' },
   mount: {
     kind: 'text',
     value: 'PATH',
-    help: 'the path of the router as sent; empty without one',
+    help: 'the path of the router as in the request; empty without a router',
     mayBeEmpty: true,
   },
-  route: { kind: 'text', value: 'PATTERN', help: 'the path of the route as the receiver wrote it' },
+  route: {
+    kind: 'text',
+    value: 'PATTERN',
+    help: 'the path of the route as in the code of the receiver',
+  },
   ...ISSUER_OPTION,
   ...POLICY_OPTION,
 }
 
 export const RECORD_OPTIONS: OptionSpecs = {
-  'key-stdin': { kind: 'flag', help: 'name it by the key on standard input, and by:' },
+  'key-stdin': {
+    kind: 'flag',
+    help: 'find the record by the key on standard input and the options below',
+  },
   ...SCOPE_OPTIONS,
 }
 
@@ -42,15 +49,15 @@ export async function readRecordName(context: Named): Promise<string> {
   const [record] = given.values
   if (given.flag('key-stdin')) {
     if (record === undefined) return await recordOfKey(context)
-    throw usageError('usage', 'give either a record or --key-stdin')
+    throw usageError('usage', 'use either a record or --key-stdin')
   }
   if (record === undefined) throw usageError('usage', 'a record or --key-stdin is missing')
   const stray = Object.keys(SCOPE_OPTIONS).find((name) => given.text(name) !== undefined)
-  if (stray !== undefined) throw usageError('usage', `--${stray} goes with --key-stdin`)
+  if (stray !== undefined) throw usageError('usage', `--${stray} requires --key-stdin`)
   if (RECORD_FORM.test(record)) return record
   throw usageError(
     'usage',
-    'a record is named by 24 characters of A-Za-z0-9_-, as in the events; a key goes to ' +
+    'the name of a record has 24 characters of A-Za-z0-9_-, as in the events; pass a key on ' +
       'standard input with --key-stdin',
   )
 }
@@ -65,14 +72,17 @@ async function recordOfKey(context: Named): Promise<string> {
   if (header.type === 'key') {
     return recordKey({ issuer, audience, caller, operation }, header.key)
   }
-  throw usageError('input', 'standard input holds no key: 1 to 255 visible ASCII characters')
+  throw usageError(
+    'input',
+    'standard input does not contain a key of 1 to 255 visible ASCII characters',
+  )
 }
 
 function readOperation(given: CommandContext['arguments']): string {
   const operation = given.text('operation')
   const parts = ['method', 'mount', 'route'].filter((name) => given.text(name) !== undefined)
   if ((operation !== undefined) === parts.length > 0) {
-    throw usageError('usage', 'give either --operation or --method, --mount and --route')
+    throw usageError('usage', 'use either --operation or --method, --mount and --route')
   }
   if (operation !== undefined) return operation
   // Node accepts methods in upper case only.

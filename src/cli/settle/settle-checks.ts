@@ -8,29 +8,29 @@ type ResolutionType = Resolution['type']
 /** Formats milliseconds for people, rounded up to whole seconds first. */
 export const formatTimeLeft = (ms: number): string => formatDuration(Math.ceil(ms / 1000))
 
-/** Describes a record, as the end of a sentence that begins with "it is". */
+/** Describes a record, as the end of a sentence that begins with "the record is". */
 export function formatState(view: RecordView): string {
   const { state, leaseLeftMs = 0, recordVersion } = view
   switch (state) {
     case 'running':
       return `running, and its lease has ${formatTimeLeft(leaseLeftMs)} left`
     case 'abandoned':
-      return 'abandoned: its run is gone, and nobody knows whether it has happened'
+      return 'abandoned: its run is gone, and it is unknown whether the write happened'
     case 'finished':
-      return 'finished: it has its answer'
+      return 'finished: its answer is stored'
     case 'not_stored':
       return leaseLeftMs > 0
-        ? `not stored: its response still flows, and its lease has ${formatTimeLeft(leaseLeftMs)} left`
-        : 'not stored: it has happened, but its answer was too large to keep, or was streamed'
+        ? `not stored: its response is still being sent, and its lease has ${formatTimeLeft(leaseLeftMs)} left`
+        : 'not stored: the write happened, but its answer was too large to store, or was streamed'
     case 'freed':
-      return 'freed: nothing has happened, and the next retry runs'
+      return 'freed: the write did not happen, and the next retry runs'
     case 'unreadable':
       if (recordVersion !== undefined) {
-        return `a record of version ${recordVersion}: use that version's command`
+        return `in the format of version ${recordVersion}: use the command of that version`
       }
       return isDamaged(view)
         ? 'unreadable: the whole record is damaged'
-        : 'unreadable: it has happened, but its result cannot be opened'
+        : 'unreadable: the write happened, but its result cannot be read'
   }
 }
 
@@ -39,17 +39,17 @@ const isDamaged = ({ fence }: RecordView): boolean => fence === 0
 
 /** Returns a sentence that says why the record may not end this way; `undefined` if it may. */
 export function whyNotSettleable(ending: ResolutionType, view: RecordView): string | undefined {
-  const is = `it is ${formatState(view)}`
+  const is = `the record is ${formatState(view)}`
   switch (view.state) {
     case 'abandoned':
       return undefined
     case 'not_stored':
       if (view.leaseLeftMs !== undefined) return is
-      return ending === 'finished' ? undefined : `${is}; only --done ends it`
+      return ending === 'finished' ? undefined : `${is}; only --done settles it`
     case 'unreadable':
       if (view.recordVersion !== undefined) return is
-      if (isDamaged(view)) return ending === 'freed' ? undefined : `${is}; only --free ends it`
-      return ending === 'finished' ? undefined : `${is}; only --done ends it`
+      if (isDamaged(view)) return ending === 'freed' ? undefined : `${is}; only --free settles it`
+      return ending === 'finished' ? undefined : `${is}; only --done settles it`
     default:
       return is
   }
@@ -80,14 +80,14 @@ export function keysError(access: KeyAccess, view: RecordView): CommandFailure |
   if (isUnencrypted(access, view) && whyNotSettleable('finished', view) === undefined) {
     return usageError(
       'usage',
-      'the record is not of an encrypted store: leave out --keys or, where receivers give no ' +
-        'plain answer, say "readUnencrypted": false in its file',
+      'the store of the record does not encrypt: omit --keys or, if receivers do not return ' +
+        'unencrypted answers, set "readUnencrypted": false in its file',
     )
   }
   if (isUndecryptable(access, view)) {
     return usageError(
       'file',
-      `the file of --keys lacks ${keyId}, and only with it is it known whether the result opens`,
+      `the --keys file lacks the key ${keyId}, which is needed to check whether the result can be decrypted`,
     )
   }
   if (access.type === 'keys' || keyId === undefined) return undefined
@@ -95,10 +95,13 @@ export function keysError(access: KeyAccess, view: RecordView): CommandFailure |
   if (state === 'finished' || state === 'unreadable') {
     return usageError(
       'usage',
-      `--done needs --keys: there is a result, encrypted by the key ${keyId}, and only with the ` +
-        'keys it is known whether it opens',
+      `--done needs --keys to check whether the result, encrypted with the key ${keyId}, can be ` +
+        'decrypted',
     )
   }
   if (access.type === 'unencrypted') return undefined
-  return usageError('usage', `--done needs --keys or --unencrypted: the store encrypts by ${keyId}`)
+  return usageError(
+    'usage',
+    `--done needs --keys or --unencrypted: the store encrypts with the key ${keyId}`,
+  )
 }

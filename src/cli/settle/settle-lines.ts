@@ -36,9 +36,9 @@ function recordRows(shown: ShownRecord): Row[] {
   return [
     ['record', record],
     ['state', formatState(view)],
-    ...row('begun', begunAt, begun),
+    ...row('started', begunAt, begun),
     ...row('lease', leaseLeftMs, (ms) => `${formatTimeLeft(ms)} left`),
-    ['forgotten', expiresInMs === undefined ? 'never' : `in ${formatTimeLeft(expiresInMs)}`],
+    ['expires', expiresInMs === undefined ? 'never' : `in ${formatTimeLeft(expiresInMs)}`],
     ...row('result', resultBytes, (bytes) => `${bytes} bytes`),
     ...row('key', keyId, (id) => formatKey(id, shown)),
     ['fence', String(fence)],
@@ -54,8 +54,9 @@ const formatAgo = (seconds: number, nowMs: number): string =>
   `${formatDuration(Math.max(0, nowMs / 1000 - seconds))} ago`
 
 function formatKey(keyId: string, { view, access }: ShownRecord): string {
-  if (needsKeys(access, view)) return `${keyId}; with --keys it is known whether it opens`
-  return isKeyMissing(access, view) ? `${keyId}, which the file of --keys lacks` : keyId
+  if (needsKeys(access, view))
+    return `${keyId}; use --keys to check whether the result can be decrypted`
+  return isKeyMissing(access, view) ? `${keyId}, which the --keys file lacks` : keyId
 }
 
 function nextCommands(shown: ShownRecord): string[] {
@@ -63,20 +64,20 @@ function nextCommands(shown: ShownRecord): string[] {
   if (isUndecryptable(access, view)) {
     return [
       '',
-      `Only with the key ${view.keyId} is it known whether the result opens: add it to the file of --keys.`,
-      `Where it is gone for good, say so there: "${view.keyId}": null`,
+      `The key ${view.keyId} is needed to check whether the result can be decrypted: add it to the --keys file.`,
+      `If the key is lost, add "${view.keyId}": null instead.`,
     ]
   }
   const ways: string[] = []
   if (whyNotSettleable('freed', view) === undefined) {
-    ways.push('', 'Nothing has happened, and the next retry shall run:')
+    ways.push('', 'If the write did not happen, let the next retry run:')
     ways.push(`  ${commandOn(shown, ['--free'])}`)
   }
   if (whyNotSettleable('finished', view) === undefined) {
     const isWithoutKeys = view.keyId !== undefined && access.type === 'none'
     const keys = isWithoutKeys ? ['--keys', 'FILE'] : []
     const answer = ['--done', 'STATUS', '--header', "'content-type: application/json'"]
-    ways.push('', 'It has happened, and retries shall get this answer:')
+    ways.push('', 'If the write happened, give retries this answer:')
     ways.push(`  ${commandOn(shown, [...answer, '--body', 'FILE', ...keys])}`)
   }
   return ways

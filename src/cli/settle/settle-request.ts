@@ -9,9 +9,17 @@ import { usageError } from '../frame/command-failure.js'
 import { readBytes } from '../input/private-file.js'
 
 export const REQUEST_OPTIONS: OptionSpecs = {
-  fence: { kind: 'text', value: 'N', help: 'change it, while its fence is the one that was shown' },
-  free: { kind: 'flag', help: 'nothing has happened: the next retry runs' },
-  done: { kind: 'text', value: 'STATUS', help: 'it has happened: retries get this answer' },
+  fence: {
+    kind: 'text',
+    value: 'N',
+    help: 'change the record if its fence is still the one shown',
+  },
+  free: { kind: 'flag', help: 'the write did not happen: the next retry runs' },
+  done: {
+    kind: 'text',
+    value: 'STATUS',
+    help: 'the write happened: retries get an answer with this status',
+  },
   header: {
     kind: 'text',
     value: 'LINE',
@@ -34,16 +42,19 @@ export async function readSettleRequest(given: Arguments): Promise<SettleRequest
   const isFree = given.flag('free')
   const status = given.text('done')
   const isDone = status !== undefined
-  if (isFree && isDone) throw usageError('usage', 'give either --free or --done')
+  if (isFree && isDone) throw usageError('usage', 'use either --free or --done')
   const ofDone = ['header', 'body'].find((name) => given.text(name) !== undefined)
-  if (ofDone !== undefined && !isDone) throw usageError('usage', `--${ofDone} goes with --done`)
+  if (ofDone !== undefined && !isDone) throw usageError('usage', `--${ofDone} requires --done`)
   const fence = readFence(given)
   if (!isFree && !isDone) {
     if (fence === undefined) return undefined
-    throw usageError('usage', '--fence goes with --free or --done')
+    throw usageError('usage', '--fence requires --free or --done')
   }
   if (fence === undefined) {
-    throw usageError('usage', `--${isFree ? 'free' : 'done'} needs the --fence that was shown`)
+    throw usageError(
+      'usage',
+      `--${isFree ? 'free' : 'done'} needs the --fence shown for the record`,
+    )
   }
   return isDone
     ? { type: 'finished', fence, result: await readAnswer(status, given) }
@@ -65,7 +76,7 @@ async function readAnswer(statusText: string, given: Arguments): Promise<Uint8Ar
   const headers = given.texts('header').map((line) => readHeader(line, status))
   const path = given.text('body')
   if (path !== undefined && isBodyless(status)) {
-    throw usageError('usage', `an answer with the status ${status} has no body`)
+    throw usageError('usage', `an answer with status ${status} cannot have a body`)
   }
   const body = path === undefined ? Buffer.alloc(0) : await readBytes('--body', path, 'public')
   return encodeResult({ status, headers, body })

@@ -12,18 +12,18 @@ import { REQUEST_OPTIONS, readSettleRequest, type SettleRequest } from './settle
 
 export const settle: Command = {
   name: 'settle',
-  summary: 'Shows the record of an idempotency key, and ends a write whose outcome nobody knows',
+  summary: 'Shows the record of an idempotency key, and settles a write whose outcome is unknown',
   usage: [
     'RECORD [--keys FILE]',
     'RECORD --fence N --free',
     'RECORD --fence N --done STATUS [--header LINE]... [--body FILE]',
-    '[OPTIONS] -- RECORD  (for one that begins with -)',
+    '[OPTIONS] -- RECORD  (if RECORD begins with -)',
     '--key-stdin --caller NAME --operation NAME --policy FILE [OPTIONS]',
     '--key-stdin --caller NAME --method M --mount PATH --route PATTERN [...]',
   ],
   maxValues: 1,
   options: { ...REQUEST_OPTIONS, ...KEYS_OPTIONS, ...RECORD_OPTIONS, ...REDIS_OPTIONS },
-  exit1Help: 'there is no such record, or it is in another state; nothing changed',
+  exit1Help: 'the record does not exist or is in another state; nothing changed',
   examples: [
     'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr',
     'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --free',
@@ -59,20 +59,19 @@ async function settleOne(
 ): Promise<CommandResult> {
   const { context, access, record } = work
   const view = await readView(work)
-  if (view === undefined) return notSettled({ record }, 'there is no such record, or not any more')
+  if (view === undefined) return notSettled({ record }, 'the record does not exist or has expired')
   if (order === undefined) {
     const shown = { record, view, access, arguments: context.arguments, nowMs: Date.now() }
     return { exitCode: 0, lines: recordLines(shown), json: { record, view } }
   }
   if (order.fence !== view.fence) {
-    const why = `it has another fence now, ${view.fence}, and is ${formatState(view)}`
-    return notSettled({ record, view }, `nothing was changed: ${why}`)
+    const why = `the fence of the record is now ${view.fence}, and the record is ${formatState(view)}`
+    return notSettled({ record, view }, `nothing changed: ${why}`)
   }
   const keysFault = order.type === 'finished' ? keysError(access, view) : undefined
   if (keysFault !== undefined) throw keysFault
   const obstacle = whyNotSettleable(order.type, view)
-  if (obstacle !== undefined)
-    return notSettled({ record, view }, `nothing was changed: ${obstacle}`)
+  if (obstacle !== undefined) return notSettled({ record, view }, `nothing changed: ${obstacle}`)
   if (!(await resolve(work, order))) return changedMeanwhile(work)
   return {
     exitCode: 0,
@@ -88,7 +87,7 @@ function formatSettled(
 ): string {
   if (type === 'finished' && access.type === 'unencrypted') return UNENCRYPTED_LINE
   const isReplaced = state === 'unreadable' && keyId !== undefined
-  return SETTLED_LINES[type] + (isReplaced ? `, instead of the one encrypted by ${keyId}` : '')
+  return SETTLED_LINES[type] + (isReplaced ? ` instead of the one encrypted with ${keyId}` : '')
 }
 
 /** The record in the output of `--json`; `view` is the record as it was read. */
@@ -98,12 +97,12 @@ interface RecordSnapshot {
 }
 
 const SETTLED_LINES = {
-  freed: 'freed: nothing has happened, and the next retry runs',
-  finished: 'finished: it has happened, and retries get this answer',
+  freed: 'freed: the write did not happen, and the next retry runs',
+  finished: 'finished: the write happened, and retries get this answer',
 }
 
 const UNENCRYPTED_LINE =
-  'finished: it has happened, and receivers with readUnencrypted give retries this answer'
+  'finished: the write happened, and receivers with readUnencrypted give retries this answer'
 
 const notSettled = (found: RecordSnapshot, complaint: string): CommandResult => ({
   exitCode: 1,
@@ -115,9 +114,10 @@ const notSettled = (found: RecordSnapshot, complaint: string): CommandResult => 
 async function changedMeanwhile(work: RecordContext): Promise<CommandResult> {
   const { record } = work
   const view = await readView(work)
-  const now = view === undefined ? 'is gone' : `is ${formatState(view)} (fence ${view.fence})`
+  const now =
+    view === undefined ? 'no longer exists' : `now is ${formatState(view)} (fence ${view.fence})`
   const found = view === undefined ? { record } : { record, view }
-  return notSettled(found, `nothing was changed: meanwhile it has changed, and ${now}`)
+  return notSettled(found, `nothing changed: the record was modified in the meantime and ${now}`)
 }
 
 /** @throws CommandFailure (3) if Redis does not answer. */
@@ -137,7 +137,7 @@ async function resolve({ keeper, record }: RecordContext, order: SettleRequest):
     if (!(error instanceof NotConfirmed && error.mayHaveRun)) throw unchangedError(error)
     throw unreachableError(
       'store_unavailable',
-      `it is not known whether it was written; look again: service-auth settle ${argumentOf(record)}`,
+      `it is unknown whether the change was written; check with: service-auth settle ${argumentOf(record)}`,
       { lines: [], json: { record } },
     )
   }
@@ -148,5 +148,5 @@ const argumentOf = (record: string): string => (record.startsWith('-') ? `-- ${r
 /** Adds to an error that nothing was changed. A `TypeError` is a defect of the command. */
 function unchangedError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof TypeError) return error
-  return unreachableError('store_unavailable', `${error.message}; nothing was changed`)
+  return unreachableError('store_unavailable', `${error.message}; nothing changed`)
 }

@@ -73,7 +73,7 @@ describe('a store that is fit', () => {
         '  persistence  AOF on (fsync everysec), RDB off',
         '  replicas     N connected, min-replicas-to-write N',
         '  memory       N MiB used, no maxmemory, noeviction',
-        '  latency      N ms median, N ms at most, of N PING',
+        '  latency      median N ms, maximum N ms of N PINGs',
         '  clock        agrees with ours',
         '',
       ].join('\n'),
@@ -123,7 +123,7 @@ describe('what will hurt', () => {
     const { exitCode, nodes, stdout } = await withConfig({})
     expect(exitCode).toBe(0)
     expect(codesOf(nodes[0]?.warnings)).toEqual(['no_persistence'])
-    expect(stdout).toMatch(/^ {2}warning {2}no_persistence {2}neither AOF nor RDB: /m)
+    expect(stdout).toMatch(/^ {2}warning {2}no_persistence {2}neither AOF nor RDB is on: /m)
   })
 
   test('is memory that is nearly full, and a fault once it is', async () => {
@@ -228,7 +228,7 @@ describe('Redis behind Sentinel', () => {
     const file = { sentinels: set.sentinels, name: set.name }
     const { exitCode, nodes } = await check({ file })
     expect(exitCode).toBe(0)
-    expect(nodes[0]?.address).toBe(`127.0.0.1:${set.primary.port} (orders by Sentinel)`)
+    expect(nodes[0]?.address).toBe(`127.0.0.1:${set.primary.port} (orders via Sentinel)`)
     expect(codesOf(nodes[0]?.warnings)).toContain('min_replicas')
     await set.primary.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
     const fixed = await check({ file })
@@ -285,12 +285,12 @@ describe('Redis out of reach', () => {
 
 describe('what says where Redis is', () => {
   test.each<[string, string | object, RegExp]>([
-    ['not JSON', '{ "url": hunter2 }', /the file of --redis is not JSON/],
-    ['no object', '"redis://:hunter2@host"', /must hold one of \{ "url" \}/],
-    ['empty', {}, /must hold one of/],
-    ['without a host', { port: 6379, password: PASSWORD }, /must hold one of/],
-    ['two places', { url: 'redis://h', host: 'h' }, /must hold one of/],
-    ['a URL that is none', { url: `:${PASSWORD}@host` }, /"url" in the file of --redis must be/],
+    ['not JSON', '{ "url": hunter2 }', /the --redis file is not JSON/],
+    ['no object', '"redis://:hunter2@host"', /must contain exactly one of \{ "url" \}/],
+    ['empty', {}, /must contain exactly one of/],
+    ['without a host', { port: 6379, password: PASSWORD }, /must contain exactly one of/],
+    ['two places', { url: 'redis://h', host: 'h' }, /must contain exactly one of/],
+    ['a URL that is none', { url: `:${PASSWORD}@host` }, /"url" in the --redis file must be/],
     [
       'a URL of another kind',
       { url: `https://:${PASSWORD}@host` },
@@ -299,14 +299,18 @@ describe('what says where Redis is', () => {
     ['a cluster without nodes', { cluster: [] }, /must be a list of redis: URLs/],
     ['a cluster of texts', { cluster: [PASSWORD] }, /must be a list of redis: URLs/],
     ['a cluster at no port', { cluster: [{ host: 'h', port: 65_536 }] }, /must be a list of/],
-    ['a URL of no database', { url: `redis://:${PASSWORD}@h/x` }, /"url" in the file of --redis/],
-    ['a port that is none', { host: 'h', port: 99_999 }, /"port".* must be a port/],
-    ['a port in words', { host: 'h', port: PASSWORD }, /"port".* must be a port/],
-    ['a database in words', { host: 'h', db: PASSWORD }, /"db".* must be the number of a database/],
-    ['half a database', { host: 'h', db: 1.5 }, /"db".* must be the number of a database/],
-    ['a URL and half a database', { url: 'redis://h', db: 1.5 }, /"db".* must be the number/],
-    ['a host that is none', { host: 5 }, /"host".* must be a text/],
-    ['a socket that is none', { path: 5 }, /"path".* must be a text/],
+    ['a URL of no database', { url: `redis://:${PASSWORD}@h/x` }, /"url" in the --redis file/],
+    ['a port that is none', { host: 'h', port: 99_999 }, /"port".* must be a port number/],
+    ['a port in words', { host: 'h', port: PASSWORD }, /"port".* must be a port number/],
+    ['a database in words', { host: 'h', db: PASSWORD }, /"db".* must be a database number/],
+    ['half a database', { host: 'h', db: 1.5 }, /"db".* must be a database number/],
+    [
+      'a URL and half a database',
+      { url: 'redis://h', db: 1.5 },
+      /"db".* must be a database number/,
+    ],
+    ['a host that is none', { host: 5 }, /"host".* must be a non-empty string/],
+    ['a socket that is none', { path: 5 }, /"path".* must be a non-empty string/],
     ['a Sentinel of no port', { sentinels: [{ host: 'h', port: -1 }], name: 'a' }, /"sentinels"/],
     ['no Sentinel', { sentinels: [], name: 'a' }, /"sentinels".* must be a list of/],
   ])('is refused when the file is %s', async (_what, contents, message) => {
@@ -322,7 +326,7 @@ describe('what says where Redis is', () => {
     await chmod(path, 0o640)
     const ran = await runHere(['check-store', '--redis', path], { env: { REDIS_URL: redis.url } })
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('others can read the file of --redis')
+    expect(ran.stderr).toContain('other users can read or change the --redis file')
   })
 
   test.each([

@@ -52,7 +52,7 @@ describe('the findings on a node', () => {
       'AOF on (fsync always), last RDB 10 min ago',
       '1 connected, min-replicas-to-write 1',
       '1.0 MiB used, no maxmemory, noeviction',
-      '2.0 ms median, 3.0 ms at most, of 3 PING',
+      'median 2.0 ms, maximum 3.0 ms of 3 PINGs',
       'agrees with ours',
     ])
   })

@@ -36,7 +36,9 @@ describe('a cut-off', () => {
     '-1',
     '',
   ])('is not %j', (text) => {
-    expect(() => read(text)).toThrow(/^issued-before takes now, seconds since the epoch, or a time/)
+    expect(() => read(text)).toThrow(
+      /^issued-before expects now, seconds since the epoch, or a time/,
+    )
   })
 
   test('is not in milliseconds', () => {
@@ -46,6 +48,6 @@ describe('a cut-off', () => {
   test('is of the server with now, and has a tolerance of its own', () => {
     expect(read('now')).toEqual({ kind: 'now', toleranceSeconds: 5 })
     expect(read('now', '--tolerance', '1500ms')).toEqual({ kind: 'now', toleranceSeconds: 2 })
-    expect(() => read('1767225600', '--tolerance', '1s')).toThrow('--tolerance is for')
+    expect(() => read('1767225600', '--tolerance', '1s')).toThrow('--tolerance is only for')
   })
 })

@@ -60,7 +60,7 @@ describe('TLS', () => {
     const ran = await examine(policy, { NODE_EXTRA_CA_CERTS: certificate.authority })
     expect(ran.exitCode).toBe(0)
     expect(ran.json()).toMatchObject({
-      warnings: [{ code: 'certificate_ending', message: 'the certificate ends in 12 days' }],
+      warnings: [{ code: 'certificate_ending', message: 'the certificate expires in 12 days' }],
     })
   })
 

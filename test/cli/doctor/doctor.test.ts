@@ -233,7 +233,7 @@ describe('a key set out of reach', () => {
     const { exitCode, stderr, object } = await examine(healthy, { jwksUri, options, stdin })
     expect(exitCode).toBe(3)
     expect(stderr).toMatch(
-      /^service-auth: the key set at .* is out of reach \(network, ECONNREFUSED\)\n$/,
+      /^service-auth: the key set at .* is unreachable \(network, ECONNREFUSED\)\n$/,
     )
     expect(object).toMatchObject({
       ok: false,
@@ -246,7 +246,7 @@ describe('a key set out of reach', () => {
   test('is waited for no longer than a receiver waits', async () => {
     const { exitCode, stderr } = await examine(() => {})
     expect(exitCode).toBe(3)
-    expect(stderr).toContain('is out of reach (timeout)')
+    expect(stderr).toContain('is unreachable (timeout)')
   })
 })
 
@@ -256,7 +256,7 @@ describe('a token', () => {
     const options = ['--token-stdin']
     const accepted = await examine(healthy, { options, stdin: `${scheme}${token}\n` })
     expect(accepted).toMatchObject({ exitCode: 0, object: { verdict: { outcome: 'accepted' } } })
-    expect(accepted.stdout).toContain('Token accepted\n  not asked: a live denylist')
+    expect(accepted.stdout).toContain('Token accepted\n  not checked: a live denylist')
     expect(accepted.stdout).toMatch(/^ {2}sub +"billing"$/m)
   })
 
@@ -271,7 +271,7 @@ describe('a token', () => {
     })
     expect(refused.stdout).toContain('Token refused: claim_invalid, the caller gets 401\n')
     expect(refused.stdout).toMatch(/^ {2}aud +FAILED /m)
-    expect(refused.stdout).toMatch(/^ {2}aud +"bil\\u202eling" +the policy demands "orders"$/m)
+    expect(refused.stdout).toMatch(/^ {2}aud +"bil\\u202eling" +the policy requires "orders"$/m)
     for (const part of token.split('.')) {
       expect(refused.stdout + JSON.stringify(refused.object)).not.toContain(part.slice(0, 16))
     }

@@ -22,7 +22,7 @@ describe('a policy as JSON', () => {
   })
 
   test.each([
-    ['not JSON', '{', 'the file of --policy is not JSON'],
+    ['not JSON', '{', 'the --policy file is not JSON'],
     ['no object', '[]', 'serviceAuth policy: the options must be an object'],
     ['invalid', JSON.stringify({ ...POLICY, audience: '' }), 'audience must be a non-empty string'],
     ['unknown in part', JSON.stringify({ ...POLICY, isuer: 1 }), 'isuer is not an option'],
@@ -76,7 +76,7 @@ describe('the issuer', () => {
   test('is named by one of them', async () => {
     const both = contextOf('--issuer', 'https://a', '--policy', 'x')
     for (const context of [contextOf(), both]) {
-      await expect(readIssuer(context)).rejects.toThrow('give either --issuer or --policy')
+      await expect(readIssuer(context)).rejects.toThrow('use either --issuer or --policy')
     }
   })
 })

@@ -24,7 +24,7 @@ describe('a file with secrets', () => {
       await expect(readFileOf('--redis', path, 'secret')).rejects.toMatchObject({
         exitCode: 2,
         code: 'file',
-        message: 'others can read the file of --redis, or change it: chmod 600',
+        message: 'other users can read or change the --redis file: run chmod 600 on it',
       })
       expect(await readFileOf('--policy', path, 'public')).toBe('{ "a": 1 }')
     },
@@ -36,7 +36,7 @@ describe('any file', () => {
     const path = join(await temporaryFolder(), 'hunter2')
     await expect(readFileOf('--policy', path, 'public')).rejects.toMatchObject({
       exitCode: 2,
-      message: 'the file of --policy cannot be opened (ENOENT)',
+      message: 'the --policy file cannot be opened (ENOENT)',
     })
   })
 
@@ -56,19 +56,19 @@ describe('any file', () => {
     expect(await readBytes('--body', path, 'public')).toHaveLength(MEBIBYTE)
     await writeFile(path, Buffer.alloc(MEBIBYTE + 1, ' '))
     const read = readBytes('--body', path, 'public')
-    await expect(read).rejects.toThrow('the file of --body is larger than 1 MiB')
+    await expect(read).rejects.toThrow('the --body file is larger than 1 MiB')
   })
 
   test('of text is in UTF-8', async () => {
     const path = await temporaryFile(Buffer.from([0x22, 0xff, 0x22]))
-    await expect(readFileOf('--policy', path, 'public')).rejects.toThrow('not text in UTF-8')
+    await expect(readFileOf('--policy', path, 'public')).rejects.toThrow('not valid UTF-8')
   })
 
   test('of JSON is not quoted when it is none', async () => {
     const path = await temporaryFile('{ "password": hunter2 }')
     await expect(readJsonFile('--redis', path, 'secret')).rejects.toMatchObject({
       exitCode: 2,
-      message: 'the file of --redis is not JSON',
+      message: 'the --redis file is not JSON',
     })
   })
 })

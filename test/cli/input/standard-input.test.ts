@@ -28,9 +28,9 @@ describe('standard input', () => {
   })
 
   test.each([
-    ['empty', ['\n'], 'standard input is empty; it must hold the token'],
+    ['empty', ['\n'], 'standard input is empty; it must contain the token'],
     ['too long', ['a'.repeat(64 * KIBIBYTE), 'b'], 'is longer than 64 KiB'],
-    ['not UTF-8', [Buffer.from([0xff])], 'the token on standard input is not text in UTF-8'],
+    ['not UTF-8', [Buffer.from([0xff])], 'the token on standard input is not valid UTF-8'],
   ])('that is %s is refused', async (_what, chunks, message) => {
     const { text } = read(chunks)
     await expect(text).rejects.toMatchObject({ exitCode: 2, code: 'input' })
@@ -50,6 +50,6 @@ describe('standard input', () => {
   test('of a terminal is asked for', async () => {
     const { text, notes } = read(['abc\n'], true)
     expect(await text).toBe('abc')
-    expect(notes).toEqual(['Type or paste the token, then Enter and Ctrl-D:'])
+    expect(notes).toEqual(['Type or paste the token, then press Enter and Ctrl-D:'])
   })
 })

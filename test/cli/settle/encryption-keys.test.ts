@@ -68,7 +68,7 @@ describe('an abandoned record of an encrypted store', () => {
     expect(await contentsOf(run.key)).not.toContain(BODY)
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
     const { stdout } = await settle(server, run.key, '--keys', file)
-    expect(stdout).toMatch(/^state +finished: it has its answer$/m)
+    expect(stdout).toMatch(/^state +finished: its answer is stored$/m)
     expect(stdout).toMatch(/^key +july$/m)
   })
 
@@ -100,7 +100,7 @@ describe('an abandoned record of a store that does not encrypt', () => {
     const options = ['--fence', String(run.fence), ...ANSWER]
     const ran = await settle(server, run.key, ...options, ...keys)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/^service-auth: the record is not of an encrypted store: .*\n$/)
+    expect(ran.stderr).toMatch(/^service-auth: the store of the record does not encrypt: .*\n$/)
     expect(await contentsOf(run.key)).toBe(before)
     expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
     expect(await findAgain(plain, run)).toMatchObject({ outcome: 'finished' })
@@ -128,7 +128,9 @@ describe('a result that opens is never written over', () => {
     const ran = await settle(server, key, '--fence', String(fence), ...ANSWER, ...(await keys()))
     expect(ran).toMatchObject({ exitCode, stdout: '' })
     expect(ran.stderr).toMatch(
-      exitCode === 1 ? /it is finished: it has its answer$/m : /--done needs --keys: .* june,/,
+      exitCode === 1
+        ? /the record is finished: its answer is stored$/m
+        : /--done needs --keys to check .* june,/,
     )
     expect(await contentsOf(key)).toBe(before)
   })
@@ -163,19 +165,21 @@ describe('a result that does not open', () => {
     const { key, fence } = await made(encrypted, 'finished')
     expect((await viewFrom(key)).state).toBe('finished')
     const unsure = await settle(server, key)
-    expect(unsure.stdout).toMatch(/^state +finished: it has its answer$/m)
-    expect(unsure.stdout).toMatch(/^key +june; with --keys it is known whether it opens$/m)
+    expect(unsure.stdout).toMatch(/^state +finished: its answer is stored$/m)
+    expect(unsure.stdout).toMatch(
+      /^key +june; use --keys to check whether the result can be decrypted$/m,
+    )
     const withoutJune = ['--keys', await fileOf({ july: KEYS.july }, 'july')]
     expect((await viewFrom(key, ...withoutJune)).state).toBe('unreadable')
     const { stdout } = await settle(server, key, ...withoutJune)
-    expect(stdout).toMatch(/^key +june, which the file of --keys lacks$/m)
-    expect(stdout).toMatch(/add it to the file of --keys.*"june": null/s)
+    expect(stdout).toMatch(/^key +june, which the --keys file lacks$/m)
+    expect(stdout).toMatch(/add it to the --keys file.*"june": null/s)
     expect(stdout).not.toContain('--done')
     const before = await contentsOf(key)
     const options = ['--fence', String(fence), ...withoutJune]
     const ran = await settle(server, key, ...options, ...ANSWER)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/^service-auth: the file of --keys lacks june, .*\n$/)
+    expect(ran.stderr).toMatch(/^service-auth: the --keys file lacks the key june, .*\n$/)
     expect((await settle(server, key, ...options, '--free')).exitCode).toBe(1)
     expect(await contentsOf(key)).toBe(before)
   })
@@ -186,7 +190,7 @@ describe('a result that does not open', () => {
     const options = ['--fence', String(run.fence), '--keys', file]
     const ran = await settle(server, run.key, ...options, ...ANSWER)
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ran.stdout).toMatch(/^finished: .*, instead of the one encrypted by june\n$/)
+    expect(ran.stdout).toMatch(/^finished: .* instead of the one encrypted with june\n$/)
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
   })
 
@@ -210,7 +214,7 @@ describe('a result that does not open', () => {
   })
 })
 
-describe('the file of --keys', () => {
+describe('the --keys file', () => {
   const good = textOf(KEYS.june)
   test.each<[string, unknown]>([
     ['no object', [good]],
@@ -232,7 +236,7 @@ describe('the file of --keys', () => {
     const file = await temporaryFile(JSON.stringify(contents))
     const ran = await settle(server, key, '--keys', file)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/^service-auth: the file of --keys must hold .*\n$/)
+    expect(ran.stderr).toMatch(/^service-auth: the --keys file must contain .*\n$/)
   })
 
   test('is refused when it is not JSON, is not there, or others can read it', async () => {
@@ -240,7 +244,7 @@ describe('the file of --keys', () => {
     for (const [file, why] of [
       [await temporaryFile(text.slice(1)), 'is not JSON'],
       ['/nowhere/keys.json', 'cannot be opened'],
-      [await temporaryFile(text, 0o640), 'others can read the file of --keys'],
+      [await temporaryFile(text, 0o640), 'other users can read or change the --keys file'],
     ] as const) {
       const ran = await settle(server, 'a'.repeat(24), '--keys', file)
       expect(ran).toMatchObject({ exitCode: 2, stdout: '' })

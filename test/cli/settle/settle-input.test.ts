@@ -38,14 +38,14 @@ async function expectRefused(argv: readonly string[], why: string, stdin = ''): 
 
 describe('what is wrong of an order ends with 2, one line, and nothing changed', () => {
   test.each<[string, readonly string[], string]>([
-    ['--free without a fence', ['--free'], '--free needs the --fence that was shown'],
-    ['--done without a fence', ['--done', '201'], '--done needs the --fence that was shown'],
-    ['both', ['--fence', '1', '--free', '--done', '201'], 'give either --free or --done'],
-    ['a fence alone', ['--fence', '1'], '--fence goes with --free or --done'],
-    ['--header with --free', ['--fence', '1', '--free', '--header', 'a: b'], '--header goes with'],
-    ['--body with --free', ['--fence', '1', '--free', '--body', 'x'], '--body goes with --done'],
-    ['--unencrypted with --free', ['--fence', '1', '--free', '--unencrypted'], 'goes with --done'],
-    ['--unencrypted and --keys', ['--unencrypted', '--keys', 'x'], 'give either --keys or'],
+    ['--free without a fence', ['--free'], '--free needs the --fence shown for the record'],
+    ['--done without a fence', ['--done', '201'], '--done needs the --fence shown for the record'],
+    ['both', ['--fence', '1', '--free', '--done', '201'], 'use either --free or --done'],
+    ['a fence alone', ['--fence', '1'], '--fence requires --free or --done'],
+    ['--header with --free', ['--fence', '1', '--free', '--header', 'a: b'], '--header requires'],
+    ['--body with --free', ['--fence', '1', '--free', '--body', 'x'], '--body requires --done'],
+    ['--unencrypted with --free', ['--fence', '1', '--free', '--unencrypted'], 'requires --done'],
+    ['--unencrypted and --keys', ['--unencrypted', '--keys', 'x'], 'use either --keys or'],
     ['a fence that is no number', ['--fence', 'hunter2', '--free'], '--fence must be an integer'],
     ['a negative fence', ['--fence=-1', '--free'], '--fence must be an integer'],
     ['a fence with a fraction', ['--fence', '1.5', '--free'], '--fence must be an integer'],
@@ -73,10 +73,18 @@ describe('what is wrong of an order ends with 2, one line, and nothing changed',
       ['--fence', '1', '--done', '201', '--header', 'x: y', '--header', line],
       why,
     ]),
-    ['a body that is not there', ['--fence', '1', '--done', '201', '--body', '/no'], 'of --body'],
-    ['a body with 204', ['--fence', '1', '--done', '204', '--body', '/no'], '204 has no body'],
-    ['a key where none goes', ['--caller', 'billing'], '--caller goes with --key-stdin'],
-    ['an empty mount', ['--mount', ''], '--mount goes with --key-stdin'],
+    [
+      'a body that is not there',
+      ['--fence', '1', '--done', '201', '--body', '/no'],
+      'the --body file',
+    ],
+    [
+      'a body with 204',
+      ['--fence', '1', '--done', '204', '--body', '/no'],
+      '204 cannot have a body',
+    ],
+    ['a key where none goes', ['--caller', 'billing'], '--caller requires --key-stdin'],
+    ['an empty mount', ['--mount', ''], '--mount requires --key-stdin'],
   ])('%s', async (_what, options, why) => {
     await expectRefused([run.key, ...options], why)
   })
@@ -92,10 +100,10 @@ describe('what names no record ends with 2', () => {
   const byName = [...scope, '--operation', 'o']
   test.each<[string, readonly string[], string, string?]>([
     ['nothing', [], 'a record or --key-stdin is missing'],
-    ['a key', [randomUUID()], 'a record is named by 24 characters'],
-    ['a record that is too short', ['a'.repeat(23)], 'a record is named by 24 characters'],
-    ['a record with another character', [`${'a'.repeat(23)}/`], 'a record is named by 24'],
-    ['two records', ['a'.repeat(24), 'b'.repeat(24)], '2 arguments besides the options'],
+    ['a key', [randomUUID()], 'the name of a record has 24 characters'],
+    ['a record that is too short', ['a'.repeat(23)], 'the name of a record has 24 characters'],
+    ['a record with another character', [`${'a'.repeat(23)}/`], 'the name of a record has 24'],
+    ['two records', ['a'.repeat(24), 'b'.repeat(24)], 'too many arguments besides the options: 2'],
     ['both', ['a'.repeat(24), '--key-stdin', ...byName], 'either a record or --key-stdin'],
     ['no operation', ['--key-stdin', ...scope], 'either --operation or --method'],
     ['two operations', ['--key-stdin', ...byName, '--mount', ''], 'either --operation or --method'],
@@ -109,7 +117,7 @@ describe('what names no record ends with 2', () => {
     [
       'no issuer',
       ['--key-stdin', '--operation', 'o', '--caller', 'c', '--audience', 'a'],
-      'give either --issuer or --policy',
+      'use either --issuer or --policy',
     ],
     [
       'no audience',
@@ -117,10 +125,15 @@ describe('what names no record ends with 2', () => {
       '--audience is missing',
     ],
     ['an empty key', ['--key-stdin', ...byName], 'standard input is empty'],
-    ['a key of two words', ['--key-stdin', ...byName], 'holds no key', 'hunter2 hunter2'],
-    ['a key on two lines', ['--key-stdin', ...byName], 'holds no key', 'hunter2\nhunter2'],
-    ['a key quoted badly', ['--key-stdin', ...byName], 'holds no key', '"hunter2'],
-    ['a key too long', ['--key-stdin', ...byName], 'holds no key', 'hunter2'.repeat(40)],
+    ['a key of two words', ['--key-stdin', ...byName], 'does not contain a key', 'hunter2 hunter2'],
+    [
+      'a key on two lines',
+      ['--key-stdin', ...byName],
+      'does not contain a key',
+      'hunter2\nhunter2',
+    ],
+    ['a key quoted badly', ['--key-stdin', ...byName], 'does not contain a key', '"hunter2'],
+    ['a key too long', ['--key-stdin', ...byName], 'does not contain a key', 'hunter2'.repeat(40)],
   ])('%s', async (_what, argv, why, stdin = '') => {
     await expectRefused(argv, why, stdin)
   })

@@ -155,13 +155,13 @@ describe.each(EXPRESS_MAJORS)('a write settled by hand, $major', ({ express }) =
     for (const stdin of [key, `${key}\n`, `"${key}"\n`]) {
       const ran = await settleBy(server, ['--key-stdin', ...scope], stdin)
       expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-      expect(ran.stdout).toContain(`record     ${record}\n`)
+      expect(ran.stdout).toContain(`record   ${record}\n`)
       expect(ran.stdout).not.toContain(key)
     }
     const policy = await temporaryFile(JSON.stringify(bare))
     const byPolicy = ['--key-stdin', '--caller', 'billing', '--policy', policy, ...route]
     const ran = await settleBy(server, byPolicy, key)
-    expect(ran.stdout + ran.stderr).toContain(`record     ${record}\n`)
+    expect(ran.stdout + ran.stderr).toContain(`record   ${record}\n`)
     await finish()
   })
 })

@@ -40,14 +40,14 @@ type Action = keyof typeof ACTIONS
 /** What each state says, and which actions end it. */
 const STATES: readonly [State, RegExp, readonly Action[]][] = [
   ['running', /^running, and its lease has \d+ s left$/, []],
-  ['abandoned', /^abandoned: its run is gone, and nobody knows/, ['--free', '--done']],
-  ['finished', /^finished: it has its answer$/, []],
-  ['not_stored', /^not stored: it has happened, but/, ['--done']],
-  ['flowing', /^not stored: its response still flows, and its lease has \d+ s left$/, []],
-  ['freed', /^freed: nothing has happened, and the next retry runs$/, []],
-  ['unreadable', /^unreadable: it has happened, but its result cannot be opened$/, ['--done']],
+  ['abandoned', /^abandoned: its run is gone, and it is unknown/, ['--free', '--done']],
+  ['finished', /^finished: its answer is stored$/, []],
+  ['not_stored', /^not stored: the write happened, but/, ['--done']],
+  ['flowing', /^not stored: its response is still being sent, and its lease has \d+ s left$/, []],
+  ['freed', /^freed: the write did not happen, and the next retry runs$/, []],
+  ['unreadable', /^unreadable: the write happened, but its result cannot be read$/, ['--done']],
   ['damaged', /^unreadable: the whole record is damaged$/, ['--free']],
-  ['of another version', /^a record of version 2: use that version's command$/, []],
+  ['of another version', /^in the format of version 2: use the command of that version$/, []],
 ]
 
 describe.each(STATES)('a record that is %s', (state, words, allowed) => {
@@ -65,7 +65,7 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
     expect(rows.get('record')).toBe(record)
     expect(rows.get('state')).toMatch(words)
     expect(rows.get('fence')).toBe(fence)
-    if (fence !== '0') expect(rows.get('begun')).toMatch(/^20\S+Z, \d+ s ago$/)
+    if (fence !== '0') expect(rows.get('started')).toMatch(/^20\S+Z, \d+ s ago$/)
     const lines = ran.stdout.split('\n').filter((line) => line.startsWith('  service-auth settle'))
     expect(lines.map((line) => / (--free|--done) ?/.exec(line)?.[1])).toEqual(allowed)
     for (const line of lines) expect(line).toContain(`--fence ${fence} `)
@@ -88,8 +88,8 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
       expect((await store.inspect(record))?.state).toBe(ending)
     } else {
       expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-      expect(ran.stderr).toMatch(/^service-auth: nothing was changed: it is .*\n$/)
-      const [why = ''] = ran.stderr.trim().split('it is ').slice(1)
+      expect(ran.stderr).toMatch(/^service-auth: nothing changed: the record is .*\n$/)
+      const [why = ''] = ran.stderr.trim().split('the record is ').slice(1)
       expect(why.split('; only')[0]).toMatch(words)
       expect(await contentsOf(record)).toBe(before)
     }
@@ -102,7 +102,7 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
       const ran = await settle(server, record, '--fence', '17', ...action)
       expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
       expect(ran.stderr).toContain(
-        `nothing was changed: it has another fence now, ${fence}, and is`,
+        `nothing changed: the fence of the record is now ${fence}, and the record is`,
       )
     }
     expect(await contentsOf(record)).toBe(before)
@@ -116,7 +116,7 @@ describe('a record that there is not', () => {
       const record = 'a'.repeat(24)
       const ran = await settle(server, record, ...options)
       expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-      expect(ran.stderr).toBe('service-auth: there is no such record, or not any more\n')
+      expect(ran.stderr).toBe('service-auth: the record does not exist or has expired\n')
       const json = (await settle(server, record, '--json', ...options)).json()
       expect(json).toEqual({ command: 'settle', ok: false, record })
     },
@@ -159,7 +159,7 @@ test('of two that settle at once one wins, and the other says how it is now', as
     const winner = ran[0]?.exitCode === 0 ? 'freed' : 'finished'
     expect((await store.inspect(key))?.state).toBe(winner)
     const loser = ran.find(({ exitCode }) => exitCode === 1)
-    expect(loser?.stderr).toMatch(new RegExp(`^service-auth: nothing was changed: .*is ${winner}:`))
+    expect(loser?.stderr).toMatch(new RegExp(`^service-auth: nothing changed: .*is ${winner}:`))
   }
 })
 
@@ -178,7 +178,7 @@ describe('Redis out of reach', () => {
       const argv = ['settle', '--timeout=50ms', ...options, 'a'.repeat(24)]
       const ran = await runHere(argv, { env: { REDIS_URL: 'redis://127.0.0.1:1' } })
       expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-      expect(ran.stderr).toMatch(/^service-auth: .*; nothing was changed\n$/)
+      expect(ran.stderr).toMatch(/^service-auth: .*; nothing changed\n$/)
     }
   })
 
@@ -192,7 +192,9 @@ describe('Redis out of reach', () => {
     const env = { REDIS_URL: `redis://127.0.0.1:${proxy.port}` }
     const ran = await runHere(['settle', ...options], { env })
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toMatch(/^service-auth: it is not known whether it was written; look again/)
+    expect(ran.stderr).toMatch(
+      /^service-auth: it is unknown whether the change was written; check with/,
+    )
     expect((await store.inspect(key))?.state).toBe('freed')
   })
 
@@ -202,7 +204,7 @@ describe('Redis out of reach', () => {
     const ran = await settle(server, key, '--fence', String(fence), ...ANSWER)
     await server.command('CONFIG', 'SET', 'maxmemory', '0')
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toMatch(/OOM.*; nothing was changed\n$/)
+    expect(ran.stderr).toMatch(/OOM.*; nothing changed\n$/)
     expect((await store.inspect(key))?.state).toBe('abandoned')
   })
 })

@@ -41,29 +41,30 @@ const CORE_FAULT_CODES = ['E002', 'E004', 'E008', 'E018', 'E019', 'E033', 'E036'
 const UNEXPLAINED_CODES = ['chunk_failed', 'unknown_conflict']
 
 const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
-  preflight_failed: 'Correct what the findings name, then run again.',
+  preflight_failed: 'Fix the findings, then run again.',
   stalled:
-    'Nothing changes at the core. Turn its import job on if it is off, and run again; otherwise unblock, then run.',
-  interrupted: 'A run continues from here.',
-  complete: 'Passwords cannot be read back: let some people sign in before the source is deleted.',
+    'The core makes no progress. If its import job is off, turn it on and run again; otherwise unblock, then run.',
+  interrupted: 'The next run resumes from here.',
+  complete: 'Passwords cannot be read back: let some people sign in before you delete the source.',
 }
 
 /** `busy`: the core, or a proxy in front of it, limits the request rate. */
 const BY_FAULT: Readonly<Record<CoreErrorCode | 'busy', string>> = {
   invalid_api_key: 'Check the API key, then run again.',
   forbidden:
-    'Check which addresses the core, or a proxy before it, accepts requests from, then run again.',
-  not_found: 'Check the address of the core, its path included, then run again.',
+    'Check which addresses the core, or a proxy in front of it, accepts requests from, then run again.',
+  not_found: 'Check the address of the core, including its path, then run again.',
   in_memory_database: 'Give the core a database, then run again.',
   bad_request:
     'Check that the address is that of a core, and that no proxy redirects or rewrites requests, then run again.',
-  too_large: 'Raise the limit of the proxy before the core, or lower batchBytes, then run again.',
+  too_large:
+    'Raise the limit of the proxy in front of the core, or lower batchBytes, then run again.',
   busy: 'Wait, or lower lookUps, then run again.',
   server_error: 'Read the logs of the core and its database, then run again.',
   unreachable: 'Check that the core is up and that its address is right, then run again.',
   timeout: 'Check the load of the core, or raise timeoutMs or stageTimeoutMs, then run again.',
   malformed_reply:
-    'Check that a core answers at this address, rather than a proxy or another service, then run again.',
+    'Check that a core answers at this address, and not a proxy or another service, then run again.',
 }
 
 interface Fault {
@@ -85,7 +86,7 @@ function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }
       ? 'A deletion did not account for each row: find out what else deletes rows, then reconcile.'
       : undefined,
     status === 'complete' && state.hasUnverifiedCall
-      ? 'A call without reply may have taken effect since: reconcile once more.'
+      ? 'A call without a reply may have taken effect since: reconcile once more.'
       : undefined,
     ...coreFaults.map(coreFaultAdvice),
     ...unexplained.map(unexplainedAdvice),
@@ -110,7 +111,7 @@ function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }
 const faultAdvice = (code: string | undefined): string =>
   code !== undefined && Object.hasOwn(BY_FAULT, code)
     ? BY_FAULT[code as keyof typeof BY_FAULT]
-    : 'Find out why the core does not answer as it should, then run again.'
+    : 'Find out why the core does not respond as expected, then run again.'
 
 interface FailedRecords {
   readonly code: string

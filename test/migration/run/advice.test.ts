@@ -6,11 +6,14 @@ import { listOf, refusal, scene } from './support/scene.js'
 describe('the advice on a core that cannot be asked', () => {
   it.each<[CoreErrorCode, string]>([
     ['invalid_api_key', 'Check the API key'],
-    ['forbidden', 'Check which addresses the core, or a proxy before it, accepts requests from'],
-    ['not_found', 'Check the address of the core, its path included'],
+    [
+      'forbidden',
+      'Check which addresses the core, or a proxy in front of it, accepts requests from',
+    ],
+    ['not_found', 'Check the address of the core, including its path'],
     ['in_memory_database', 'Give the core a database'],
     ['bad_request', 'Check that the address is that of a core'],
-    ['too_large', 'Raise the limit of the proxy before the core, or lower batchBytes'],
+    ['too_large', 'Raise the limit of the proxy in front of the core, or lower batchBytes'],
     ['server_error', 'Read the logs of the core and its database'],
     ['unreachable', 'Check that the core is up and that its address is right'],
     ['timeout', 'Check the load of the core, or raise timeoutMs or stageTimeoutMs'],

@@ -7,8 +7,14 @@ import type {
   MigrationProgress,
 } from '../../migration/run/migration.js'
 import { MigrationError } from '../../migration/run/migration-error.js'
+import type { MigrationReader, ReadMigrationOptions } from '../../migration/run/read-migration.js'
 import type { CommandContext } from '../frame/command.js'
-import { type FailureCode, unreachableError, usageError } from '../frame/command-failure.js'
+import {
+  type CommandFailure,
+  type FailureCode,
+  unreachableError,
+  usageError,
+} from '../frame/command-failure.js'
 import { withOptionNames } from '../frame/option-names.js'
 import { readFileOf } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
@@ -27,13 +33,11 @@ export interface MigrateParts {
   fileJournal(directory: string): Promise<Journal>
   journalInUse(directory: string): Promise<Journal>
   openMigration(options: MigrationOptions): Promise<Migration>
+  readMigration(options: ReadMigrationOptions): Promise<MigrationReader>
 }
 
 /** The options of the core client, with address and API key. */
 export type Core = Parameters<MigrateParts['coreClient']>[0]
-
-/** For steps that do not call the core. The host name is reserved (RFC 2606). */
-const UNASKED: Core = { baseUrl: 'https://core.invalid', apiKey: 'none', allowInsecureHttp: true }
 
 /** @throws CommandFailure (2) */
 export async function readCore(context: CommandContext): Promise<Core> {
@@ -46,18 +50,20 @@ export async function readCore(context: CommandContext): Promise<Core> {
   }
 }
 
-export interface SessionOptions {
+export interface JournalOptions {
   readonly settings: Settings
-  /** `undefined` for steps that do not call the core. */
-  readonly core: Core | undefined
-  readonly onProgress: (event: MigrationProgress) => void
   /** Whether the step only reads, and so may run while another step has the journal. */
   readonly mayShare?: boolean
 }
 
+export interface SessionOptions extends JournalOptions {
+  readonly core: Core
+  readonly onProgress: (event: MigrationProgress) => void
+}
+
 /** An open migration, and its files. */
-export interface Session {
-  readonly migration: Migration
+export interface Session<Opened extends MigrationReader = Migration> {
+  readonly migration: Opened
   /** Whether another step has the journal and is still running, so that nothing may be written. */
   readonly isShared: boolean
   readonly files: readonly OriginFile[]
@@ -70,18 +76,61 @@ export interface Session {
  */
 export async function withMigration<Result>(
   parts: MigrateParts,
-  options: SessionOptions,
+  { core: coreOptions, onProgress, ...options }: SessionOptions,
   work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
-  const client = options.core && clientOf(parts, options.core)
+  const core = clientOf(parts, coreOptions)
+  const { sourceFile: _source, directory: _directory, ...settings } = options.settings
+  const open = (records: JournalRecords): Promise<Migration> =>
+    parts.openMigration({ ...settings, ...records, core, onProgress })
+  return withJournal(parts, options, { open, work })
+}
+
+/**
+ * Runs `work` on the reports of the migration of the settings, without a core.
+ *
+ * @throws CommandFailure (2 or 3)
+ */
+export const withReports = <Result>(
+  parts: MigrateParts,
+  options: JournalOptions,
+  work: (session: Session<MigrationReader>) => Promise<Result>,
+): Promise<Result> =>
+  withJournal(parts, options, {
+    open: (records) =>
+      parts.readMigration({ batchBytes: DEFAULT_BATCH_BYTES, ...options.settings, ...records }),
+    work,
+  })
+
+const DEFAULT_BATCH_BYTES = 1_000_000
+
+type JournalRecords = Pick<ReadMigrationOptions, 'journal' | 'source' | 'corrections'>
+
+async function withJournal<Opened extends MigrationReader, Result>(
+  parts: MigrateParts,
+  options: JournalOptions,
+  {
+    open,
+    work,
+  }: {
+    readonly open: (records: JournalRecords) => Promise<Opened>
+    readonly work: (session: Session<Opened>) => Promise<Result>
+  },
+): Promise<Result> {
   try {
     const { journal, isShared } = await openJournal(parts, options)
     try {
-      const session = await openOn(parts, { ...options, journal, isShared, client })
+      const origins = await readOrigins(journal)
+      if (isShared && origins.source === undefined) throw notBegun()
+      const source = sourceOf(options.settings.sourceFile, origins)
+      const corrections = origins.corrections.map(({ path }) => ({ file: path }))
+      const migration = await open({ journal, source: { file: source }, corrections })
       try {
-        return await work(session)
+        const { digest = '' } = origins.source ?? {}
+        const files = [{ path: source, digest }, ...origins.corrections]
+        return await work({ migration, isShared, files })
       } finally {
-        await session.migration.close()
+        await migration.close()
       }
     } finally {
       await journal.close()
@@ -91,13 +140,16 @@ export async function withMigration<Result>(
   }
 }
 
+const notBegun = (): CommandFailure =>
+  usageError('journal_in_use', 'another step has the journal open, and no run has started yet')
+
 interface OpenJournal extends Pick<Session, 'isShared'> {
   readonly journal: Journal
 }
 
 async function openJournal(
   parts: MigrateParts,
-  { settings: { directory }, mayShare = false }: SessionOptions,
+  { settings: { directory }, mayShare = false }: JournalOptions,
 ): Promise<OpenJournal> {
   try {
     return { journal: await parts.fileJournal(directory), isShared: false }
@@ -106,36 +158,6 @@ async function openJournal(
     if (!isInUse || !mayShare) throw error
     return { journal: await parts.journalInUse(directory), isShared: true }
   }
-}
-
-interface Opening extends SessionOptions, OpenJournal {
-  readonly client: CoreClient | undefined
-}
-
-async function openOn(
-  parts: MigrateParts,
-  { settings, onProgress, journal, isShared, client }: Opening,
-): Promise<Session> {
-  const { sourceFile, directory: _, ...options } = settings
-  const origins = await readOrigins(journal)
-  if (isShared && origins.source === undefined) {
-    throw usageError(
-      'journal_in_use',
-      'another step has the journal open, and no run has started yet',
-    )
-  }
-  const source = sourceOf(sourceFile, origins)
-  const unasked = { ...UNASKED, ...(origins.core !== undefined && { baseUrl: origins.core }) }
-  const migration = await parts.openMigration({
-    ...options,
-    core: client ?? clientOf(parts, unasked),
-    source: { file: source },
-    journal,
-    corrections: origins.corrections.map(({ path }) => ({ file: path })),
-    onProgress,
-  })
-  const { digest = '' } = origins.source ?? {}
-  return { migration, isShared, files: [{ path: source, digest }, ...origins.corrections] }
 }
 
 /** A file may have been moved; the journal recognises it by its digest. */

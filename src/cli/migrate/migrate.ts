@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { JOURNAL_FILE } from '../../migration/journal/journal-folder.js'
+import type { MigrationReader } from '../../migration/run/read-migration.js'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
@@ -20,6 +21,7 @@ import {
   readCore,
   type Session,
   withMigration,
+  withReports,
 } from './migrate-session.js'
 import { reportLines, summaryLines } from './report-lines.js'
 import { showProgress } from './show-progress.js'
@@ -62,19 +64,29 @@ export const migrateWith = (parts: MigrateParts): Command => ({
 async function runStep(parts: MigrateParts, context: CommandContext): Promise<CommandResult> {
   const { arguments: given } = context
   const step = readStep(given)
+  const isConfirmed = given.flag('yes')
+  if (step === 'status' || step === 'clean' || (step === 'unblock' && !isConfirmed)) {
+    const settings = readSettings(given)
+    await requireJournal(settings.directory)
+    return await withReports(parts, { settings, mayShare: step === 'status' }, (session) =>
+      untilInterrupted(
+        () => readReports(step, session, { directory: settings.directory, isConfirmed }),
+        () => context.note(INTERRUPTED),
+      ),
+    )
+  }
   const act = actionOf(step, context)
-  const asksNoCore =
-    step === 'status' || step === 'clean' || (step === 'unblock' && !given.flag('yes'))
-  if (!asksNoCore) given.required('source')
+  given.required('source')
   const settings = readSettings(given)
-  if (!BEGINNING.includes(step)) await requireJournal(settings.directory)
-  const core = asksNoCore ? undefined : await readCore(context)
+  const { directory } = settings
+  if (!BEGINNING.includes(step)) await requireJournal(directory)
+  const core = await readCore(context)
   const view = showProgress(context)
   try {
-    const options = { settings, core, onProgress: view.onProgress, mayShare: step === 'status' }
+    const options = { settings, core, onProgress: view.onProgress }
     return await withMigration(parts, options, (session) =>
       untilInterrupted(
-        (signal) => act(session, { directory: settings.directory, signal }),
+        (signal) => act(session, { directory, signal }),
         () => context.note(INTERRUPTED),
       ),
     )
@@ -103,8 +115,23 @@ interface Acting {
 
 type Action = (session: Session, acting: Acting) => Promise<CommandResult>
 
+/** Performs a step that does not call the core. */
+async function readReports(
+  step: 'status' | 'clean' | 'unblock',
+  session: Session<MigrationReader>,
+  { directory, isConfirmed }: { readonly directory: string; readonly isConfirmed: boolean },
+): Promise<CommandResult> {
+  if (step === 'status') return statusOf(session, directory)
+  const report = await session.migration.status()
+  if (step === 'unblock') return listStalledRows(report)
+  return cleanAway(session.files, report, isConfirmed)
+}
+
 /** @throws CommandFailure (2) */
-function actionOf(step: Step, { arguments: given }: CommandContext): Action {
+function actionOf(
+  step: Exclude<Step, 'status' | 'clean'>,
+  { arguments: given }: CommandContext,
+): Action {
   switch (step) {
     case 'check':
       return async ({ migration }, { directory, signal }) => {
@@ -116,30 +143,20 @@ function actionOf(step: Step, { arguments: given }: CommandContext): Action {
     case 'reconcile':
       return async ({ migration }, { directory, signal }) =>
         reported(step, { report: await migration[step]({ signal }), migration, directory })
-    case 'status':
-      return async (session, { directory }) => statusOf(session, directory)
     case 'correct': {
       const order = readOrder(given)
       return async ({ migration }, { directory, signal }) =>
         reported(step, { report: await migration.correct(order, { signal }), migration, directory })
     }
-    case 'unblock': {
-      const isConfirmed = given.flag('yes')
+    case 'unblock':
       return async ({ migration }, { directory, signal }) =>
-        isConfirmed
-          ? reported(step, { report: await migration.unblock({ signal }), migration, directory })
-          : listStalledRows(await migration.status())
-    }
-    case 'clean': {
-      const isConfirmed = given.flag('yes')
-      return async ({ migration, files }) => cleanAway(files, await migration.status(), isConfirmed)
-    }
+        reported(step, { report: await migration.unblock({ signal }), migration, directory })
   }
 }
 
 /** After `clean` the source is gone, so the report files, which are complete, are not rewritten. */
 async function statusOf(
-  { migration, files, isShared }: Session,
+  { migration, files, isShared }: Session<MigrationReader>,
   directory: string,
 ): Promise<CommandResult> {
   const report = await migration.status()
@@ -167,7 +184,7 @@ const underWay = (report: MigrationReport): CommandResult => ({
   },
 })
 
-interface Reported extends Pick<Session, 'migration'> {
+interface Reported extends Pick<Session<MigrationReader>, 'migration'> {
   readonly report: MigrationReport
   readonly verdict?: Verdict
   /** Given if the files must not be written again. */

@@ -21,7 +21,9 @@ export interface IndexedRecord extends SourceRecord {
 }
 
 export interface IndexingContext {
-  readonly settings: MigrationSettings
+  /** Without a `core` if nothing calls it. */
+  readonly settings: Pick<MigrationSettings, 'source' | 'batchBytes'> &
+    Partial<Pick<MigrationSettings, 'core'>>
   readonly journaled: JournaledState
   readonly timing: Timing
   readonly signal: AbortSignal
@@ -91,8 +93,8 @@ async function begin(
   { digest, identities }: { readonly digest: string; readonly identities: number },
 ): Promise<void> {
   const source = originOf(settings.source, digest)
-  const core = coreAddressOf(settings.core)
   const { begun } = journaled.state
+  const core = settings.core === undefined ? begun?.core : coreAddressOf(settings.core)
   if (begun !== undefined && !mayRestart(journaled.state)) return assertSameOrigin(begun, source)
   if (begun?.source.digest === digest && begun.core === core) return
   const at = timing.now()

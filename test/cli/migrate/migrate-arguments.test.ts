@@ -24,6 +24,7 @@ async function reaching(argv: readonly string[], stdin = '') {
     fileJournal: never,
     journalInUse: never,
     openMigration: never,
+    readMigration: never,
   })
   const ran = await runHere(['migrate', ...argv], { stdin, commands: [command] })
   return { ...ran, core: reached[0] }

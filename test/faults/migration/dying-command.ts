@@ -4,6 +4,7 @@ import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal, journalInUse } from '../../../src/migration/journal/file-journal.js'
 import type { Journal } from '../../../src/migration/journal/journal.js'
 import { openMigration } from '../../../src/migration/run/open-migration.js'
+import { readMigration } from '../../../src/migration/run/read-migration.js'
 
 // `service-auth migrate`, which dies before or after the journal's nth `append`: DIE_AT=3:before.
 
@@ -28,5 +29,11 @@ async function dyingJournal(directory: string): Promise<Journal> {
   }
 }
 
-const command = migrateWith({ coreClient, openMigration, fileJournal: dyingJournal, journalInUse })
+const command = migrateWith({
+  coreClient,
+  openMigration,
+  readMigration,
+  fileJournal: dyingJournal,
+  journalInUse,
+})
 process.exitCode = await run(process.argv.slice(2), process, [command])

@@ -34,9 +34,9 @@ export async function connect(databaseUrl: string): Promise<Pool> {
 export function explained(error: unknown): StartError {
   if (error instanceof StartError) return error
   const { code } = Object(error) as { code?: unknown }
-  if (typeof code !== 'string') return new StartError('Postgres is out of reach')
+  if (typeof code !== 'string') return new StartError('Postgres is unreachable')
   const isOfServer = /^[0-9A-Z]{5}$/.test(code)
-  if (!isOfServer) return new StartError(`Postgres is out of reach (${code})`)
+  if (!isOfServer) return new StartError(`Postgres is unreachable (${code})`)
   return new StartError(`Postgres refuses: ${EXPLAINED[code] ?? 'look up its code'} (${code})`)
 }
 

@@ -12,7 +12,7 @@ export interface Addresses {
 export interface Listeners {
   /** What may cost written orders. */
   readonly warn: (warning: string) => void
-  /** Is told of a Redis that is out of reach; without it, nobody goes on. */
+  /** Is told of a Redis that is unreachable; without it, nobody goes on. */
   readonly goOnWithout?: (complaint: string) => void
 }
 

@@ -6,7 +6,7 @@ import { openOutbox } from './outbox.js'
 /**
  * Orders, records and what billing is to be told, in one database. `warn` hears what may cost written
  * orders all the same.
- * @throws {StartError} when the address is malformed, or the database out of reach, unfit or without
+ * @throws {StartError} when the address is malformed, or the database unreachable, unfit or without
  * its tables
  */
 export async function openPostgres(databaseUrl: string, warn: (warning: string) => void) {

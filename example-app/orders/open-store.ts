@@ -13,9 +13,9 @@ interface OpenOptions {
 /**
  * The store behind single use and idempotency: Redis, which every instance shares, or this
  * process's memory when there is no address. With Redis there is a denylist, too. `warn` gets the warnings of
- * the store's check, `goOnWithout` a server that is out of reach.
+ * the store's check, `goOnWithout` a server that is unreachable.
  * @throws {StartError} when the address is malformed, the server unfit or, where nobody goes on
- * without it, out of reach
+ * without it, unreachable
  */
 export async function openStore(
   redisUrl: string | undefined,

@@ -74,7 +74,7 @@ async function startOrders(
   return Object.assign(receiver, { effects })
 }
 
-/** A wire to the core, on which it can be slow or out of reach. */
+/** A wire to the core, on which it can be slow or unreachable. */
 async function wireToCore(
   whenFinished: WhenFinished,
 ): Promise<TcpProxy & { readonly url: string }> {
@@ -149,7 +149,7 @@ describe.concurrent('a source of tokens and serviceFetch together', () => {
     expect([...orders.effects.values()]).toEqual(Array(120).fill(1))
   })
 
-  it('a core that is out of reach disturbs nobody while the token serves', async ({
+  it('a core that is unreachable disturbs nobody while the token serves', async ({
     onTestFinished,
   }) => {
     const orders = await startOrders(onTestFinished)

@@ -54,7 +54,7 @@ describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
     expect(await receiver.rawWith(`Bearer ${expired}`)).toBe(INVALID_TOKEN)
   })
 
-  test('are one 503 while the key set is out of reach, whatever the token', async () => {
+  test('are one 503 while the key set is unreachable, whatever the token', async () => {
     const own = await createTestIssuer()
     onTestFinished(() => own.close())
     own.down()

@@ -133,17 +133,17 @@ describe('the last writes', () => {
     expect(stateOf({ ...write, readAt: 1, view: { fence: 1, state: 'freed' } })).toBe('freed')
   })
 
-  test('keep what was read last while the store is out of reach', async () => {
+  test('keep what was read last while the store is unreachable', async () => {
     let isUp = true
     const writes = openWrites(async () => {
-      if (!isUp) throw new Error('out of reach')
+      if (!isUp) throw new Error('unreachable')
       return { fence: 1, state: 'abandoned' }
     })
     writes.note(event('r', 'reserved'))
     await until('it is read', async () => writes.list()[0]?.view !== undefined)
     isUp = false
     const before = writes.list()
-    await expect(writes.read('r')).rejects.toThrow('out of reach')
+    await expect(writes.read('r')).rejects.toThrow('unreachable')
     expect(writes.list()).toEqual(before)
   })
 })

@@ -84,7 +84,7 @@ it('finds a caller that is not approved, a foreign audience and a denied caller'
   })
 })
 
-it('finds a denied key, a denied token and a denylist that is out of reach', async () => {
+it('finds a denied key, a denied token and a denylist that is unreachable', async () => {
   const first = await room.callers.call(GOOD_READ)
   const { kid } = first.request.token.header as { kid: string }
   const { jti } = first.request.token.payload as { jti: string }
@@ -162,7 +162,7 @@ it('finds what an idempotency key came to', async () => {
   expect(unknown.operator.steps.at(-1)).toEqual({ name: 'Handler', state: 'not-reached' })
 })
 
-it('finds a key set that is out of reach', async () => {
+it('finds a key set that is unreachable', async () => {
   room.core.setDown(true)
   await room.core.rotate()
   const result = await room.callers.call(GOOD_READ)

@@ -54,7 +54,7 @@ describe.concurrent.each(FILES)('%s', (name, file, args) => {
   it('ends with one line when nobody serves there', async () => {
     const url = 'postgres://somebody:a-password@127.0.0.1:1/orders'
     expect(await complaint(file, url, [...args])).toBe(
-      `${name}: Postgres is out of reach (ECONNREFUSED)`,
+      `${name}: Postgres is unreachable (ECONNREFUSED)`,
     )
   })
 })

@@ -15,7 +15,7 @@ const BEFORE_STORING = [
 ] as const satisfies Stop[]
 
 let scene: Scene
-/** For what is not to wait for Redis while that is out of reach. */
+/** For what is not to wait for Redis while that is unreachable. */
 const HASTY = { timeoutMs: 1000 }
 
 let runner: ReceiverProcess

@@ -42,7 +42,7 @@ describe('a guard', () => {
     }
   })
 
-  test('answers 503 where something is out of reach', async () => {
+  test('answers 503 where something is unreachable', async () => {
     for (const what of ['store', 'key_set', 'denylist'] as const) {
       const decide = (): Promise<never> => Promise.reject(new Unavailable(what, 'down'))
       expect(await outcomeOf(decide)).toEqual({ passed: ['nothing'], status: 503 })

@@ -86,7 +86,7 @@ describe('a serviceAuth with live denylists', () => {
       }
     }
     const own = [
-      new ServiceAuthError('unavailable', 'the denylist is out of reach'),
+      new ServiceAuthError('unavailable', 'the denylist is unreachable'),
       new ServiceAuthError('unfit', 'the denylist lacks a right'),
     ]
     for (const error of own) {

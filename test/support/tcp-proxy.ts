@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from './free-port.js'
 
-/** Ways in which a server is out of reach. */
+/** Ways in which a server is unreachable. */
 export const OUTAGES = [
   'refused',
   'accepted and closed',
@@ -30,7 +30,7 @@ export interface TcpProxy {
   release(): void
   /** Answers come this much later. */
   delayReplies(milliseconds: number): void
-  /** Puts the server out of reach, for connections that there are and for new ones. */
+  /** Makes the server unreachable for connections that there are and for new ones. */
   fail(outage: Outage): Promise<void>
   /** Ends the outage for new connections. What was silent stays so. */
   restore(): Promise<void>

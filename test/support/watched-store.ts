@@ -28,7 +28,7 @@ export function watchedStore(store: IdempotencyStore): WatchedStore {
     counts[step] += 1
     for (const { step: of, times, resolve } of waiting) if (counts[of] >= times) resolve()
     await gates.get(step)
-    if (failing.has(step)) throw new Error(`${step} is out of reach`)
+    if (failing.has(step)) throw new Error(`${step} is unreachable`)
     return work()
   }
 

@@ -50,7 +50,7 @@ export function watchWrites({ keeper, onChange }: WritesOptions): Writes {
     isReading = true
     const now = Date.now()
     const due = [...writes.values()].filter((write) => write.isDue || isToBeReadAgain(write, now))
-    // Where the store is out of reach, what was read last stays, with its time.
+    // Where the store is unreachable, what was read last stays, with its time.
     await Promise.allSettled(due.map(({ record }) => read(record)))
     isReading = false
   }

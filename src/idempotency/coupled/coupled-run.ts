@@ -26,7 +26,7 @@ export interface BufferedAnswer {
   readonly status: number | undefined
   readonly isReleased: boolean
   /** Whether the answer could be stored. */
-  readonly isKept: boolean
+  readonly isStored: boolean
   /** Sends it to the caller. */
   send(): void
   /** Discards it: `false` if a byte of it has been sent, or the client is gone. */
@@ -38,7 +38,7 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
   const { run, key, response, maxBytes, storedHeaders, onUnsent } = options
   const isHead = response.req.method === 'HEAD'
   let isReleased = false
-  let isKept = false
+  let isStored = false
   let status: number | undefined
   let send = (): void => {}
   let resolveEnding: (ending: CoupledEnding) => void
@@ -59,7 +59,7 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
   const observer: BufferObserver = {
     onComplete(result) {
       status = result.status
-      isKept = true
+      isStored = true
       return end(endingOf({ status, result: isReleased ? undefined : encodeResult(result) }))
     },
     onStream() {
@@ -92,8 +92,8 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     get isReleased() {
       return isReleased
     },
-    get isKept() {
-      return isKept
+    get isStored() {
+      return isStored
     },
     send: () => send(),
     discard: () => buffered.discard(),

@@ -5,26 +5,26 @@ import { refuse } from '../refusal-table.js'
 import type { Emit, IdempotentExchange } from './idempotent-exchange.js'
 
 /** A run that has ended. */
-interface Ended {
+interface EndedRun {
   readonly fence: number
   /** The handler's answer. */
   readonly answer: BufferedAnswer
   readonly outcome: CoupledOutcome
   /** Answers with what another run has left. */
-  answerFound(found: CoupledFinding): void
+  answerOvertaken(found: CoupledFinding): void
 }
 
 /** Sends the answer of a handler, or what has to be said instead. */
-export function answerRun(exchange: IdempotentExchange, ended: Ended): void {
+export function answerRun(exchange: IdempotentExchange, ended: EndedRun): void {
   const { response, next } = exchange
-  const emit = quietly(exchange.emit)
+  const emit = ignoringErrors(exchange.emit)
   const { answer, fence, outcome } = ended
   const status = answer.status === undefined ? {} : { status: answer.status }
   const accepted = { outcome: 'accepted', fence, ...status } as const
   switch (outcome.outcome) {
     case 'committed':
       answer.send()
-      emit({ ...accepted, reason: answer.isKept ? 'result_kept' : 'result_too_large' })
+      emit({ ...accepted, reason: answer.isStored ? 'result_kept' : 'result_too_large' })
       if (!outcome.usedTransaction && (answer.status ?? 0) < 400) {
         emit({ ...accepted, reason: 'transaction_unused' })
       }
@@ -47,7 +47,7 @@ export function answerRun(exchange: IdempotentExchange, ended: Ended): void {
       return
     case 'overtaken':
       emit({ outcome: 'accepted', reason: 'conflict', fence })
-      if (answer.discard()) ended.answerFound(outcome.by)
+      if (answer.discard()) ended.answerOvertaken(outcome.by)
       return
     case 'undone': {
       const { reason, sqlState } = outcome
@@ -70,7 +70,7 @@ export function answerRun(exchange: IdempotentExchange, ended: Ended): void {
 }
 
 /** Building an event reads the app's request, which may throw; at this point that must change nothing. */
-export function quietly(emit: Emit): Emit {
+export function ignoringErrors(emit: Emit): Emit {
   return (event) => {
     try {
       emit(event)

@@ -2,7 +2,7 @@ import { toServiceAuthError, wrongWiring } from '../../base/decision/service-aut
 import { type BufferedAnswer, bufferAnswer } from '../../idempotency/coupled/coupled-run.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusal-table.js'
-import { answerRun, quietly } from './coupled-answer.js'
+import { answerRun, ignoringErrors } from './coupled-answer.js'
 import type { CoupledSettings } from './idempotency-options.js'
 import {
   type IdempotentExchange,
@@ -22,18 +22,18 @@ export async function runCoupled(
 ): Promise<void> {
   const { request, response, record: key, fingerprint } = exchange
   const { store, retentionMs } = settings
-  let begun: Begun | undefined
-  const asked = {
+  let started: StartedRun | undefined
+  const coupledRequest = {
     key,
     fingerprint,
     retentionMs,
     requester: request,
-    usedLate: () => tellUsedLate(exchange, begun),
+    usedLate: () => emitUsedLate(exchange, started),
   }
   try {
-    const outcome = await store.run(asked, async (run) => {
+    const outcome = await store.run(coupledRequest, async (run) => {
       if (response.headersSent) {
-        throw wrongWiring('the response had begun before the key was looked up')
+        throw wrongWiring('the response had started before the key was looked up')
       }
       const { maxBytes, storedHeaders } = settings
       const { fence } = run
@@ -48,19 +48,19 @@ export async function runCoupled(
         storedHeaders: storedHeaders,
         onUnsent,
       })
-      begun = { fence, answer }
-      begin(exchange, settings, begun)
+      started = { fence, answer }
+      begin(exchange, settings, started)
       return answer.ending
     })
-    conclude(exchange, settings, { begun, outcome })
+    answerRequest(exchange, settings, { started, outcome })
   } catch (error) {
     // A fault of ours: nothing is known of what the answer says.
-    begun?.answer.discard()
+    started?.answer.discard()
     throw error
   }
 }
 
-interface Begun {
+interface StartedRun {
   readonly fence: number
   readonly answer: BufferedAnswer
 }
@@ -68,7 +68,7 @@ interface Begun {
 function begin(
   { state, request, next, emit }: IdempotentExchange,
   { store }: CoupledSettings,
-  { fence, answer: { context } }: Begun,
+  { fence, answer: { context } }: StartedRun,
 ): void {
   state.reservation = { context, store }
   request.idempotency = context
@@ -76,13 +76,16 @@ function begin(
   next()
 }
 
-function tellUsedLate({ request, emit }: IdempotentExchange, begun: Begun | undefined): void {
-  if (begun === undefined) return
+function emitUsedLate(
+  { request, emit }: IdempotentExchange,
+  started: StartedRun | undefined,
+): void {
+  if (started === undefined) return
   // The pattern of the route, because the URL may hold personal data.
   const path: unknown = request.route?.path
   const route = typeof path === 'string' ? `${request.method} ${path}` : undefined
-  const { fence } = begun
-  quietly(emit)({
+  const { fence } = started
+  ignoringErrors(emit)({
     outcome: 'accepted',
     reason: 'transaction_used_late',
     fence,
@@ -90,27 +93,27 @@ function tellUsedLate({ request, emit }: IdempotentExchange, begun: Begun | unde
   })
 }
 
-interface Concluded {
-  readonly begun: Begun | undefined
+interface RunEnd {
+  readonly started: StartedRun | undefined
   readonly outcome: CoupledOutcome
 }
 
-function conclude(
+function answerRequest(
   exchange: IdempotentExchange,
   settings: CoupledSettings,
-  { begun, outcome }: Concluded,
+  { started, outcome }: RunEnd,
 ): void {
-  if (begun === undefined) {
-    if (isFinding(outcome)) answerKnown(exchange, settings, outcome)
+  if (started === undefined) {
+    if (isFinding(outcome)) answerFinding(exchange, settings, outcome)
     else unavailable(exchange, outcome)
     return
   }
-  const answerFound = (found: CoupledFinding): void => {
+  const answerOvertaken = (found: CoupledFinding): void => {
     // The run has ended, so the request no longer has a reservation.
     exchange.state.reservation = undefined
-    answerKnown(exchange, settings, found)
+    answerFinding(exchange, settings, found)
   }
-  answerRun(exchange, { ...begun, outcome, answerFound })
+  answerRun(exchange, { ...started, outcome, answerOvertaken })
 }
 
 const FINDINGS: ReadonlySet<string> = new Set([
@@ -133,7 +136,7 @@ function unavailable({ response, emit }: IdempotentExchange, outcome: CoupledOut
   emit({ outcome: 'undecided', reason: outcome.reason, status, ...(sqlState && { sqlState }) })
 }
 
-function answerKnown(
+function answerFinding(
   exchange: IdempotentExchange,
   { tokenGate }: CoupledSettings,
   found: CoupledFinding,
@@ -158,14 +161,14 @@ function answerKnown(
       }
       // The check that stands behind the key would be skipped by a replay.
       tokenGate(exchange.request, exchange.response, (error?: unknown) =>
-        passGate(exchange, { result: found.result, error }),
+        replayAfterToken(exchange, { result: found.result, error }),
       )
     }
   }
 }
 
 /** Never throws, because nothing would catch it. */
-function passGate(
+function replayAfterToken(
   exchange: IdempotentExchange,
   { result, error }: { readonly result: Uint8Array; readonly error: unknown },
 ): void {

@@ -250,7 +250,7 @@ describe('a cluster', () => {
   })
 })
 
-describe('Redis out of reach', () => {
+describe('Redis unreachable', () => {
   test.each<[string, () => Checked, RegExp]>([
     ['nobody listens', () => ({ url: 'redis://127.0.0.1:1' }), /ECONNREFUSED/],
     [

@@ -236,7 +236,7 @@ describe('bad input changes nothing', () => {
     expect(await isUnchanged()).toBe(true)
   })
 
-  test('a key set out of reach', async () => {
+  test('a key set unreachable', async () => {
     policy = await policyAt(await refusingUrl())
     const ran = await change(['deny', 'key', 'd-1', ...WHY])
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
@@ -252,7 +252,7 @@ describe('bad input changes nothing', () => {
     expect(ran.stderr).toContain('status 404: a core itself publishes /.well-known/jwks.json')
   })
 
-  test('Redis out of reach', async () => {
+  test('Redis unreachable', async () => {
     const ran = await change(['deny', 'caller', 'billing', ...WHY], { url: 'redis://127.0.0.1:1' })
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toContain('ECONNREFUSED')

@@ -225,7 +225,7 @@ describe('what will hurt', () => {
   })
 })
 
-describe('a key set out of reach', () => {
+describe('a key set unreachable', () => {
   test('ends with 3, and the token is undecided', async () => {
     const stdin = tokenFrom(first)
     const options = ['--token-stdin']

@@ -93,7 +93,7 @@ describe('the verdict on a token', () => {
     expect(verdict).not.toHaveProperty('claims')
   })
 
-  test('is undecided when the key set is out of reach', async () => {
+  test('is undecided when the key set is unreachable', async () => {
     const away: KeySource = {
       current: () => undefined,
       find: () => Promise.reject(new Unavailable('key_set', 'away')),

@@ -38,7 +38,7 @@ async function orphaned(express: ExpressModule, around = (store: IdempotencyStor
       record = request.key
       return store.reserve(request)
     },
-    renew: () => Promise.reject(new Error('out of reach')),
+    renew: () => Promise.reject(new Error('unreachable')),
   }
   let runs = 0
   const receiver = await openOrders({

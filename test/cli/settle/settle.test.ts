@@ -172,7 +172,7 @@ test('it is the same in a process of its own', async () => {
   expect(ran.json()).toMatchObject({ ok: true, record: key, done: 'freed' })
 })
 
-describe('Redis out of reach', () => {
+describe('Redis unreachable', () => {
   test('ends with 3, and nothing was changed', async () => {
     for (const options of [[], ['--fence', '1', '--free']]) {
       const argv = ['settle', '--timeout=50ms', ...options, 'a'.repeat(24)]

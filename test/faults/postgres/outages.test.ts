@@ -19,7 +19,7 @@ const OUTAGES: readonly PostgresOutage[] = ['refused', 'accepted and closed', 'a
 /** For a busy machine, and for libraries that wait for the end of what cannot be ended. */
 const SLACK_MS = 4000
 
-describe.each(VERSIONS)('a database that is out of reach, Postgres %i', (version) => {
+describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version) => {
   let stage: Stage
   beforeAll(async () => {
     stage = await openStage(version)

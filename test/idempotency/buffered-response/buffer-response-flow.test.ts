@@ -127,7 +127,7 @@ describeReceivers('A response that is not held back', (bench) => {
     expect(seen.sort()).toEqual(['drained', 'ended', 'held', 'opening'])
   })
 
-  it('flows although the store is out of reach', async () => {
+  it('flows although the store is unreachable', async () => {
     const receiver = await bench.start((_req, res) => void res.end('x'.repeat(200)), {
       maxResponseBytes: 100,
     })

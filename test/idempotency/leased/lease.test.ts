@@ -44,9 +44,9 @@ describe('A lease', () => {
     expect(renew).toHaveBeenCalledTimes(1)
   })
 
-  it('is lost when it has run out, and not before, while the store is out of reach', async () => {
+  it('is lost when it has run out, and not before, while the store is unreachable', async () => {
     const renew = vi.fn(async (): Promise<boolean> => {
-      throw new Error('out of reach')
+      throw new Error('unreachable')
     })
     const { signal } = keep(renew)
     await vi.advanceTimersByTimeAsync(LEASE_MS - 1)
@@ -59,7 +59,7 @@ describe('A lease', () => {
   it('outlives a renewal that fails', async () => {
     let isDown = true
     const { signal } = keep(async () => {
-      if (isDown) throw new Error('out of reach')
+      if (isDown) throw new Error('unreachable')
       return true
     })
     await vi.advanceTimersByTimeAsync(LEASE_MS / 2)

@@ -129,7 +129,7 @@ describeReceivers('requireIdempotencyKey', (bench) => {
     }
   })
 
-  it('answers with the refusal of the contract when the store is out of reach', async () => {
+  it('answers with the refusal of the contract when the store is unreachable', async () => {
     const receiver = await start(bench)
     bench.store.fail('reserve')
     const key = newKey()

@@ -78,7 +78,7 @@ const begins = (response: ServerResponse, then: () => void): void => {
   response.write(BEGINNING, then)
 }
 
-/** The ways in which a core that has got a request is out of reach; each tells of the code. */
+/** The ways in which a core that has got a request is unreachable; each tells of the code. */
 export const OUTAGES: readonly [string, Reply, 'unreachable' | 'timeout'][] = [
   ['closes the connection', (response) => response.destroy(), 'unreachable'],
   ['resets the connection', (response) => response.socket?.resetAndDestroy(), 'unreachable'],

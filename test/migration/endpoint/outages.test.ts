@@ -45,7 +45,7 @@ async function expectOutage(
   expect(endpoint.errors).toEqual([])
 }
 
-describe.concurrent('while a part is out of reach, the answer is the 503, and nothing is lost', () => {
+describe.concurrent('while a part is unreachable, the answer is the 503, and nothing is lost', () => {
   test('the core', async () => {
     const proxy = await startTcpProxy({ host: '127.0.0.1', port: core.port })
     const endpoint = await openEndpoint(core, {

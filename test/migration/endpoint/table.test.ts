@@ -222,7 +222,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
   test('what it needs fails: 503', async () => {
     const endpoint = await open({
       loadUser: () => {
-        throw new Error('out of reach')
+        throw new Error('unreachable')
       },
     })
     expect(await raw(endpoint, {})).toBe(UNAVAILABLE)

@@ -137,19 +137,19 @@ describe('encryptedStore around a store of a user', () => {
   test('hands on a rejection, also of what throws', async () => {
     const broken = {
       ...memoryStore(),
-      reserve: async () => Promise.reject(new Error('out of reach')),
+      reserve: async () => Promise.reject(new Error('unreachable')),
       renew() {
         throw new Error('thrown')
       },
-      settle: async () => Promise.reject(new Error('out of reach')),
+      settle: async () => Promise.reject(new Error('unreachable')),
     }
     onTestFinished(() => broken.close())
     const store = encryptedStore(broken, OPTIONS)
     const run = { ...requestFor(), fence: 1 }
-    await expect(store.reserve(run)).rejects.toThrow('out of reach')
+    await expect(store.reserve(run)).rejects.toThrow('unreachable')
     await expect(store.renew(run)).rejects.toThrow('thrown')
     const ending = { type: 'finished', result: Buffer.from('[1]') } as const
-    await expect(store.settle(run, ending)).rejects.toThrow('out of reach')
+    await expect(store.settle(run, ending)).rejects.toThrow('unreachable')
   })
 
   test.each([

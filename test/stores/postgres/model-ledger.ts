@@ -43,7 +43,7 @@ export class ModelLedger {
   readonly starts: Start[] = []
   /** Locks have gone while their transaction went on. */
   hasLostLocks = false
-  /** Tokens that a crash, or a database out of reach, may free. */
+  /** Tokens that a crash, or a database unreachable, may free. */
   readonly excusedTokens = new Set<string>()
   readonly #database: ModelDatabase
   readonly #sent = new Map<string, Set<string>>()

@@ -46,7 +46,7 @@ async function stage(staleIfErrorSeconds: number | undefined, by: string, more: 
 }
 
 const OUTAGES: readonly [string, Behaviour][] = [
-  ['is out of reach', hangUp],
+  ['is unreachable', hangUp],
   ['is silent', hang],
   ['answers 503', respond('503 Service Unavailable', '')],
   ['answers with a page', respond('200 OK', '<html>')],

@@ -15,7 +15,7 @@ export interface SharedStore {
   hear(denied: DeniedVersion): void
 }
 
-/** Redis, also while it is out of reach, or the parent process. */
+/** Redis, also while it is unreachable, or the parent process. */
 export function openShared(
   { redisUrl, receiver }: Beginning,
   { calls, lent }: { readonly calls: Calls; readonly lent: Lent },

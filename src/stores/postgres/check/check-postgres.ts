@@ -91,10 +91,7 @@ async function explainFailure<T>(answer: Promise<T>): Promise<T> {
   } catch (error) {
     const sqlState = sqlStateOf(error)
     if (sqlState === undefined || UNAVAILABLE_CLASSES.includes(sqlState.slice(0, 2))) {
-      throw new ServiceAuthError(
-        'unavailable',
-        `Postgres is out of reach${reason(error, sqlState)}`,
-      )
+      throw new ServiceAuthError('unavailable', `Postgres is unreachable${reason(error, sqlState)}`)
     }
     throw unfit([`it refused a query with SQLSTATE ${sqlState}`])
   }
@@ -120,7 +117,7 @@ const POOLED =
 const LOCKS = 'advisory locks do not hold: two connections got the same one'
 
 const UNTRIED =
-  'no second connection was available in time, so it is not known whether advisory locks hold'
+  'no second connection was available in time, so it is unknown whether advisory locks hold'
 
 /** Tests whether the statements of a transaction stay together, and whether its lock is refused to others. */
 async function testTransaction<Tx>(

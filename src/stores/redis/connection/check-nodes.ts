@@ -120,7 +120,7 @@ async function run<T>(node: Redis, options: CheckOptions, send: () => Promise<T>
     const { message } = error as Error
     const right = refusedRight(message, prefix)
     if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
-    throw unavailable(`${nameOf(node)} is out of reach: ${errorText(error as Error)}`)
+    throw unavailable(`${nameOf(node)} is unreachable: ${errorText(error as Error)}`)
   }
 }
 

@@ -72,7 +72,7 @@ export function connectionErrorText(client: Client, error: Error | undefined): s
   const hint = isWithoutTls(client, error)
     ? ' (TLS got no answer: is this a port without TLS?)'
     : ''
-  return `Redis is out of reach${text}${hint}`
+  return `Redis is unreachable${text}${hint}`
 }
 
 /** Redis waits for the end of a line, so a TLS handshake with a port without TLS gets no reply. */

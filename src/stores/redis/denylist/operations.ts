@@ -135,7 +135,7 @@ export class DenylistUnconfirmed extends ServiceAuthError {
   /** `deny` and `allow` make these. */
   constructor(fault: string, mayBeWritten: boolean) {
     const outcome = mayBeWritten ? 'not known whether it was written' : 'nothing was written'
-    super('unavailable', `the denylist is out of reach, ${outcome}: ${fault}`)
+    super('unavailable', `the denylist is unreachable, ${outcome}: ${fault}`)
     this.mayBeWritten = mayBeWritten
   }
 }

@@ -69,7 +69,7 @@ const notWrittenError = ({ message, code }: NotConfirmed): NotConfirmed =>
   new NotConfirmed(message, false, code)
 
 const uncertainError = (why: string): NotConfirmed =>
-  new NotConfirmed(`the reply was lost, and it is not known whether it was written: ${why}`, true)
+  new NotConfirmed(`the reply was lost, and it is unknown whether it was written: ${why}`, true)
 
 /** Reads the value of a key, its time to live and the server's time, atomically. */
 export const READ_RECORD: Script = script(`

@@ -155,13 +155,13 @@ describe('a check', async () => {
     await pool.end()
   })
 
-  it('says what is out of reach by its code alone', async () => {
+  it('says what is unreachable by its code alone', async () => {
     const [at, noDatabase] = [
       'postgres://app:hidden-word@127.0.0.1:1/x',
       server.urlFor('no_such', 'app'),
     ]
     for (const [url, code, message] of [
-      [at, 'unavailable', 'Postgres is out of reach: ECONNREFUSED'],
+      [at, 'unavailable', 'Postgres is unreachable: ECONNREFUSED'],
       [noDatabase, 'unfit', 'Postgres must not be used: it refused a query with SQLSTATE 3D000'],
     ] as const) {
       await expect(checkAt(url)).rejects.toMatchObject({ code, message })

@@ -95,7 +95,7 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
       client: single(1),
       body: 'await store.check().catch((error) => console.log(error.message))',
     })
-    expect(output).toContain('out of reach')
+    expect(output).toContain('unreachable')
     expect(ms).toBeLessThan(AT_ONCE_MS)
   })
 
@@ -116,7 +116,7 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
       client: `new Redis({ sentinels: [{ port: ${hanging.port} }], name: 'orders', lazyConnect: true })`,
       body: `await store.check().catch((error) => console.log(error.message))`,
     })
-    expect(output).toContain('out of reach')
+    expect(output).toContain('unreachable')
     expect(ms).toBeLessThan(SENTINEL_MS)
   })
 

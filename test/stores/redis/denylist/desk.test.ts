@@ -163,7 +163,7 @@ describe('marks', () => {
   })
 })
 
-describe('a receiver that is closed while Redis is out of reach', () => {
+describe('a receiver that is closed while Redis is unreachable', () => {
   async function cutOff() {
     const server = await own()
     const proxy = await startTcpProxy(server)

@@ -73,7 +73,7 @@ async function expectUnreadable(cold: RedisDenylist): Promise<void> {
 
 const WAYS = [...OUTAGES, 'paused'] as const
 
-/** What becomes of receivers on the way out of reach and back. */
+/** What becomes of receivers while Redis goes away and comes back. */
 async function expectHeldThrough(
   way: (typeof WAYS)[number],
   RedisOfRelease: typeof Redis,
@@ -121,7 +121,7 @@ async function expectHeldThrough(
   }
 }
 
-describe.each(MAJORS)('a server out of reach, through %s', (_, RedisOfRelease) => {
+describe.each(MAJORS)('a server unreachable, through %s', (_, RedisOfRelease) => {
   test('in whatever way: the last list stays in force', async () => {
     const heard = hearDenylist()
     await Promise.all(WAYS.map((way) => expectHeldThrough(way, RedisOfRelease)))

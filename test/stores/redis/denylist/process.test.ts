@@ -34,7 +34,7 @@ test.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
 )
 
 test.each(['accepted and silent for good', 'refused'] as const)(
-  'one whose server is out of reach says so before the process ends: %s',
+  'one whose server is unreachable says so before the process ends: %s',
   async (outage) => {
     const server = await startRedis()
     const proxy = await startTcpProxy(server)
@@ -44,6 +44,6 @@ test.each(['accepted and silent for good', 'refused'] as const)(
     })
     await proxy.fail(outage)
     const told = 'ServiceAuthError\nServiceAuthError\nleft\n'
-    expect(await leave('out of reach', proxy.port)).toBe(told)
+    expect(await leave('unreachable', proxy.port)).toBe(told)
   },
 )

@@ -19,7 +19,7 @@ switch (state) {
     denylist.lists('https://core.example')
     denylist.close()
     break
-  case 'out of reach':
+  case 'unreachable':
     await denylist.ready().catch((error: Error) => console.log(error.name))
     await denylist.entries().catch((error: Error) => console.log(error.name))
     denylist.close()

@@ -113,7 +113,7 @@ function startAll(
   return recoveries
 }
 
-describe('a store whose server was out of reach', () => {
+describe('a store whose server was unreachable', () => {
   const cases = [...casesOf(SERVERS, [0.2, 1, 5]), ...casesOf(NAMED_SERVERS, [1])]
   const clients = { ...SERVERS, ...NAMED_SERVERS }
   let recoveries: Map<Case, Promise<number>>
@@ -133,7 +133,7 @@ describe('a store whose server was out of reach', () => {
   )
 })
 
-describe('a store whose cluster was out of reach', () => {
+describe('a store whose cluster was unreachable', () => {
   const cases = casesOf(CLUSTERS, [1])
   let recoveries: Map<Case, Promise<number>>
   beforeAll(async () => {

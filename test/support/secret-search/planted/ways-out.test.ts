@@ -115,8 +115,8 @@ it('the cause of an error that is rejected', async () => {
     value: { name: 'auth', args: [secret()] },
     enumerable: false,
   })
-  const fault = new ServiceAuthError('unavailable', 'Redis is out of reach', { cause })
-  await expect(Promise.reject(fault)).rejects.toThrow('out of reach')
+  const fault = new ServiceAuthError('unavailable', 'Redis is unreachable', { cause })
+  await expect(Promise.reject(fault)).rejects.toThrow('unreachable')
 })
 
 it('an error that comes to next', async () => {

@@ -1,18 +1,18 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { readClock } from '../../src/base/clock.js'
 
-test('a clock is read for its milliseconds', () => {
+it('a clock is read for its milliseconds', () => {
   expect(readClock(() => 1.5)).toBe(1.5)
   expect(readClock(() => -1)).toBe(-1)
 })
 
-test('a clock that gives no time is a TypeError', () => {
+it('a clock that gives no time is a TypeError', () => {
   for (const time of [Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, new Date(), 1n]) {
     expect(() => readClock(() => time as number)).toThrow(TypeError)
   }
 })
 
-test('what a clock throws comes through as it is', () => {
+it('what a clock throws comes through as it is', () => {
   const thrown = new Error('no time')
   expect(() =>
     readClock(() => {

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { digestOfParts } from '../../src/base/digest.js'
 import { anyCharacter } from './any-character.js'
 
-test('a digest is 144 bits of base64url', () => {
+it('a digest is 144 bits of base64url', () => {
   expect(digestOfParts(['a', 'b'])).toMatch(/^[A-Za-z0-9_-]{24}$/)
 })
 
-test('different parts have different digests, equal ones the same', () => {
+it('different parts have different digests, equal ones the same', () => {
   const parts = fc.array(fc.string({ unit: anyCharacter, maxLength: 4 }), { maxLength: 4 })
   fc.assert(
     fc.property(parts, parts, (one, other) => {
@@ -17,7 +17,7 @@ test('different parts have different digests, equal ones the same', () => {
   )
 })
 
-test('where a part ends counts, and so do lone surrogates', () => {
+it('where a part ends counts, and so do lone surrogates', () => {
   const lists = [
     ['ab', 'c'],
     ['a', 'bc'],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
   flag,
@@ -33,11 +33,11 @@ const faultOf = (input: unknown): string => {
 }
 
 describe('options', () => {
-  test('come back with their defaults', () => {
+  it('come back with their defaults', () => {
     expect(parseOptions('test options', schema, { name: 'a' })).toEqual({ name: 'a', size: 3 })
   })
 
-  test('are never inherited from what somebody has put on all objects', () => {
+  it('are never inherited from what somebody has put on all objects', () => {
     const prototype = Object.prototype as { size?: unknown }
     prototype.size = 9
     try {
@@ -47,7 +47,7 @@ describe('options', () => {
     }
   })
 
-  test('are refused with every fault in one message, each under its path', () => {
+  it('are refused with every fault in one message, each under its path', () => {
     const message = faultOf({
       name: '',
       size: 1.5,
@@ -74,13 +74,13 @@ describe('options', () => {
     }
   })
 
-  test('are refused when they are no object', () => {
+  it('are refused when they are no object', () => {
     for (const input of [undefined, null, 1, 'x', [], () => {}]) {
       expect(faultOf(input)).toBe('test options: the options must be an object')
     }
   })
 
-  test('are refused for what contradicts, beside what is faulty', () => {
+  it('are refused for what contradicts, beside what is faulty', () => {
     const contradictions = (): string[] => ['a beside b']
     const parse = (input: unknown): unknown => parseOptions('x', schema, input, contradictions)
     expect(() => parse({ name: 'a' })).toThrow('x: a beside b')
@@ -88,11 +88,11 @@ describe('options', () => {
     expect(() => parse(undefined)).toThrow(/^x: the options must be an object$/)
   })
 
-  test('never have their values repeated', () => {
+  it('never have their values repeated', () => {
     expect(faultOf({ name: 5, size: 'secret', inner: 'secret' })).not.toContain('secret')
   })
 
-  test('may be a store whose functions its class has', () => {
+  it('may be a store whose functions its class has', () => {
     class Store {
       get(): void {}
       put(): void {}
@@ -102,7 +102,7 @@ describe('options', () => {
   })
 })
 
-test('a record is an object that is no list', () => {
+it('a record is an object that is no list', () => {
   expect([{}, Object.create(null), new Map()].every(isRecord)).toBe(true)
   expect([null, undefined, [], 'x', 1, () => {}].some(isRecord)).toBe(false)
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { headerValues, readBearer, type WireHeaders } from '../../src/base/raw-headers.js'
 
 /** What a server of Node gives: the same headers in both forms. */
@@ -14,13 +14,13 @@ function wireOf(rawHeaders: readonly string[]): WireHeaders {
 const readOne = (value: string) => readBearer(wireOf(['Host', 'x', 'Authorization', value]))
 
 describe('the values of a header', () => {
-  test('are found in any case of its name, in their order', () => {
+  it('are found in any case of its name, in their order', () => {
     const raw = ['A', '1', 'authorization', '2', 'AUTHORIZATION', '3', 'Authorization-x', '4']
     expect(headerValues(wireOf(raw), 'authorization')).toEqual(['2', '3'])
     expect(headerValues(wireOf([]), 'authorization')).toEqual([])
   })
 
-  test('are never taken for names', () => {
+  it('are never taken for names', () => {
     const raw = ['X', 'authorization', 'Y', 'authorization']
     expect(headerValues(wireOf(raw), 'authorization')).toEqual([])
   })
@@ -35,7 +35,7 @@ describe('a header that the two forms do not agree on', () => {
   const read = (rawHeaders: unknown, headers: unknown) => () =>
     headerValues({ rawHeaders, headers } as WireHeaders, 'authorization')
 
-  test('is a fault where rawHeaders lack it', () => {
+  it('is a fault where rawHeaders lack it', () => {
     const headers = { authorization: 'Bearer x' }
     expect(read(['Host', 'x'], headers)).toThrow(fault)
     expect(read(['Host', 'x'], { authorization: '' })).toThrow(fault)
@@ -47,7 +47,7 @@ describe('a header that the two forms do not agree on', () => {
     expect(read([{ name: 'authorization', value: 'Bearer x' }], headers)).toThrow(fault)
   })
 
-  test('is a fault where rawHeaders are empty, in whatever case headers name it', () => {
+  it('is a fault where rawHeaders are empty, in whatever case headers name it', () => {
     expect(read([], { Authorization: 'Bearer x' })).toThrow(fault)
     expect(read([], { host: 'x' })).toThrow(fault)
     expect(read([], {})()).toEqual([])
@@ -55,7 +55,7 @@ describe('a header that the two forms do not agree on', () => {
     expect(read(['Host', 'x'], { host: 'x' })()).toEqual([])
   })
 
-  test('counts as rawHeaders have it', () => {
+  it('counts as rawHeaders have it', () => {
     const raw = ['authorization', 'one', 'Authorization', 'two']
     for (const headers of [{}, undefined, { authorization: 'three' }]) {
       expect(read(raw, headers)()).toEqual(['one', 'two'])
@@ -64,15 +64,15 @@ describe('a header that the two forms do not agree on', () => {
 })
 
 describe('a bearer token', () => {
-  test.each(['Bearer', 'bearer', 'BEARER'])('is what follows %s and one blank', (scheme) => {
+  it.each(['Bearer', 'bearer', 'BEARER'])('is what follows %s and one blank', (scheme) => {
     expect(readOne(`${scheme} a.b.c`)).toEqual({ ok: true, value: 'a.b.c' })
   })
 
-  test('is missing where there is no header', () => {
+  it('is missing where there is no header', () => {
     expect(readBearer(wireOf(['Host', 'x']))).toMatchObject({ reason: 'credentials_missing' })
   })
 
-  test('is one: two headers are refused, even when they are equal or empty', () => {
+  it('is one: two headers are refused, even when they are equal or empty', () => {
     for (const [one, other] of [
       ['Bearer a', 'Bearer a'],
       ['', ''],
@@ -83,19 +83,19 @@ describe('a bearer token', () => {
     }
   })
 
-  test.each(['', 'Bearer', 'Basic x', 'Bearerx', 'Bearer\tx', ' Bearer x', 'XBearer x', '\u0000'])(
+  it.each(['', 'Bearer', 'Basic x', 'Bearerx', 'Bearer\tx', ' Bearer x', 'XBearer x', '\u0000'])(
     'is not in %j',
     (value) => {
       expect(readOne(value)).toMatchObject({ reason: 'authorization_malformed' })
     },
   )
 
-  test('has at most 8192 characters', () => {
+  it('has at most 8192 characters', () => {
     expect(readOne(`Bearer ${'a'.repeat(8192)}`)).toMatchObject({ ok: true })
     expect(readOne(`Bearer ${'a'.repeat(8193)}`)).toMatchObject({ reason: 'token_too_long' })
   })
 
-  test('is decided on for any header list, without an exception', () => {
+  it('is decided on for any header list, without an exception', () => {
     const headers = fc.array(
       fc.oneof(fc.constant('authorization'), fc.constant('Bearer x'), fc.string()),
     )

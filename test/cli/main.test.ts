@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { hang, serve, startKeySetServer } from '../support/key-set-server.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
 import { compileCommand, runChild, startChild, temporaryFile } from './kit.js'
@@ -12,7 +12,7 @@ const policyAt = (jwksUri: string): Promise<string> =>
   temporaryFile(JSON.stringify({ ...POLICY, jwksUri }), 0o644)
 
 describe('the process', () => {
-  test('ends by itself, soon after the answer, whose connection is kept alive', async () => {
+  it('ends by itself, soon after the answer, whose connection is kept alive', async () => {
     const server = await startKeySetServer(serve({ keys: [key.jwk] }, { connection: 'keep-alive' }))
     const argv = ['doctor', '--policy', await policyAt(server.url), '--token-stdin']
     const { child, ended } = await startChild(argv, { stdin: tokenFrom(key) })
@@ -25,14 +25,14 @@ describe('the process', () => {
     await server.close()
   })
 
-  test('ends with its exit code, and has a stream for each reader', async () => {
+  it('ends with its exit code, and has a stream for each reader', async () => {
     const ran = await runChild(['check-store', '--json'], { stdin: '' })
     expect(ran.exitCode).toBe(2)
     expect(ran.stdout).toMatch(/^\{"command":"check-store","ok":false,.*\}\n$/)
     expect(ran.stderr).toMatch(/^service-auth: the address of Redis is missing: .*\n$/)
   })
 
-  test('ends with 130 on SIGINT', async () => {
+  it('ends with 130 on SIGINT', async () => {
     const server = await startKeySetServer(hang)
     const { child, ended } = await startChild(['doctor', '--policy', await policyAt(server.url)], {
       stdin: '',
@@ -43,13 +43,13 @@ describe('the process', () => {
     await server.close()
   })
 
-  test.skipIf(!existsSync('/dev/full'))('ends with 3 when what it writes is lost', async () => {
+  it.skipIf(!existsSync('/dev/full'))('ends with 3 when what it writes is lost', async () => {
     const command = `"${process.execPath}" "${await compileCommand()}" --version > /dev/full`
     const shell = spawn('sh', ['-c', command], { stdio: 'inherit' })
     expect(await once(shell, 'close')).toEqual([3, null])
   })
 
-  test('ends with its exit code when nobody reads what it writes', async () => {
+  it('ends with its exit code when nobody reads what it writes', async () => {
     const server = await startKeySetServer(serve({ keys: [] }))
     const { child, ended } = await startChild(['doctor', '--policy', await policyAt(server.url)], {
       stdin: '',

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.js'
 import type { Command, CommandContext, CommandResult } from '../../src/cli/frame/command.js'
 import { unreachableError, usageError } from '../../src/cli/frame/command-failure.js'
@@ -30,7 +30,7 @@ const probe = (argv: readonly string[], run: (context: CommandContext) => unknow
   runHere(argv, { commands: commandThat(run) })
 
 describe('a fault that a command has found', () => {
-  test('may be one line on standard error, with --json too', async () => {
+  it('may be one line on standard error, with --json too', async () => {
     const run = () => ({ exitCode: 1, lines: [], json: { answer: 41 }, complaint: 'not\ndone' })
     const stderr = 'service-auth: not\\u000adone\n'
     expect(await probe(['probe'], run)).toMatchObject({ exitCode: 1, stdout: '', stderr })
@@ -41,7 +41,7 @@ describe('a fault that a command has found', () => {
 })
 
 describe('what a command gets', () => {
-  test('are its options and values, wherever they stand', async () => {
+  it('are its options and values, wherever they stand', async () => {
     let seen: unknown
     const words = ['probe', 'one', '--file=a', '--header', 'x: 1', '--header', 'y: 2', '--prefix=']
     await probe([...words, '--all'], ({ arguments: given }) => {
@@ -52,7 +52,7 @@ describe('what a command gets', () => {
     expect(seen).toEqual([['one'], 'a', ['x: 1', 'y: 2'], ''])
   })
 
-  test.each([
+  it.each([
     'team:billing@site',
     'team:a@h:1',
     'redis:orders',
@@ -63,7 +63,7 @@ describe('what a command gets', () => {
     expect(await probe(['probe', value])).toMatchObject({ exitCode: 0 })
   })
 
-  test('is what stands behind -- as a value', async () => {
+  it('is what stands behind -- as a value', async () => {
     let seen: unknown
     await probe(['probe', '--', '--json'], ({ arguments: given }) => {
       seen = [given.values, given.flag('json')]
@@ -74,17 +74,17 @@ describe('what a command gets', () => {
 })
 
 describe('the end of a command', () => {
-  test('is its lines and its exit code', async () => {
+  it('is its lines and its exit code', async () => {
     expect(await probe(['probe'])).toMatchObject({ exitCode: 0, stdout: 'all well\n', stderr: '' })
   })
 
-  test('is one JSON object with --json', async () => {
+  it('is one JSON object with --json', async () => {
     const ran = await probe(['--json', 'probe'], () => ({ ...WELL, exitCode: 1 }))
     expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
     expect(ran.json()).toEqual({ command: 'probe', ok: false, answer: 42 })
   })
 
-  test.each([
+  it.each([
     [2, usageError('file', 'it is wrong'), 'file', 'it is wrong'],
     [3, unreachableError('store_unavailable', 'it is away'), 'store_unavailable', 'it is away'],
   ])('is one line on standard error and exit code %d', async (exitCode, failure, code, message) => {
@@ -98,7 +98,7 @@ describe('the end of a command', () => {
     expect(ran.json()).toEqual({ command: 'probe', ok: false, error: { code, message } })
   })
 
-  test('shows what a failure has to show all the same', async () => {
+  it('shows what a failure has to show all the same', async () => {
     const fail = (): never => {
       throw unreachableError('store_unavailable', 'it is away', {
         lines: ['seen'],
@@ -109,7 +109,7 @@ describe('the end of a command', () => {
     expect((await probe(['probe', '--json'], fail)).json()).toMatchObject({ ok: false, seen: 1 })
   })
 
-  test('is exit code 3 after a defect, of which only kind and place are told', async () => {
+  it('is exit code 3 after a defect, of which only kind and place are told', async () => {
     const ran = await probe(['probe', '--json'], () => {
       throw new TypeError('a secret')
     })
@@ -119,7 +119,7 @@ describe('the end of a command', () => {
     expect(ran.stdout + ran.stderr).not.toContain('a secret')
   })
 
-  test('shows what others wrote in one line, and nothing that a terminal obeys', async () => {
+  it('shows what others wrote in one line, and nothing that a terminal obeys', async () => {
     const hostile = 'a\u001b[2J\nb\u202ec\u2028d\u0085e\u200bf\ud800g\u00a0h\u{e0001}i'
     const show = () => ({ exitCode: 1, lines: [hostile, 'next'], json: { hostile } })
     const escaped =
@@ -130,7 +130,7 @@ describe('the end of a command', () => {
     expect(ran.json()['hostile']).toBe(hostile)
   })
 
-  test('holds notes to people on standard error, but not with --json', async () => {
+  it('holds notes to people on standard error, but not with --json', async () => {
     const tell = ({ note }: CommandContext): CommandResult => {
       note('please wait')
       return WELL
@@ -144,7 +144,7 @@ describe('a wrong command line', () => {
   const SECRET = 'hunter2hunter2hunter2'
   const LOWER_CASE = 'huntertwohunter'
   const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJiaWxsaW5nIn0.c2lnbmF0dXJlc2lnbmF0dXJl'
-  test.each([
+  it.each([
     ['no command', [], 'a command is missing; see service-auth --help'],
     ['an unknown command', ['prob'], 'unknown command (argument 1); see service-auth --help'],
     ['a command that may be a secret', [SECRET], 'unknown command (argument 1); see service-auth'],
@@ -209,7 +209,7 @@ describe('a wrong command line', () => {
   })
 })
 
-test.each([
+it.each([
   [['denylist', '--policy', 'hunter2'], 'denylist has no option --policy; see'],
   [['check-store', '--issuer=hunter2'], 'check-store has no option --issuer; see'],
   [['--policy', 'hunter2', 'denylist'], 'put --policy after the command; see'],
@@ -221,7 +221,7 @@ test.each([
   expect(ran.stderr).not.toContain('hunter2')
 })
 
-test.each([
+it.each([
   ['deny', 'billing'],
   ['deny'],
   ['allow', 'billing'],
@@ -236,13 +236,13 @@ test.each([
 describe('help and version', () => {
   const version = /^\d+\.\d+\.\d+\n$/
 
-  test('list every command', async () => {
+  it('list every command', async () => {
     const ran = await runHere(['--help'])
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
     for (const { name } of COMMANDS) expect(ran.stdout).toContain(`  ${name} `)
   })
 
-  test.each(COMMANDS.map(({ name }) => name))('tell of %s all that it takes', async (name) => {
+  it.each(COMMANDS.map(({ name }) => name))('tell of %s all that it takes', async (name) => {
     const ran = await runHere([name, '--help'])
     const command = COMMANDS.find((known) => known.name === name)
     expect(ran.exitCode).toBe(0)
@@ -252,7 +252,7 @@ describe('help and version', () => {
     expect(Math.max(...ran.stdout.split('\n').map((line) => line.length))).toBeLessThan(101)
   })
 
-  test('have a form for people and one for programs', async () => {
+  it('have a form for people and one for programs', async () => {
     expect((await runHere(['--version'])).stdout).toMatch(version)
     expect((await runHere(['-h'])).stdout).toContain('Usage: service-auth')
     expect((await runHere(['--version', '--json'])).json()).toMatchObject({

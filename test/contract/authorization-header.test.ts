@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { ServiceAuthError } from 'express-service-auth'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createForge } from '../../src/testing/hostile-tokens/forge.js'
 import { tokenOfLength } from '../../src/testing/hostile-tokens/form-cases.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
@@ -20,20 +20,20 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
       ...(maxHeaderSize !== undefined && { maxHeaderSize }),
     })
 
-  test('is missing: the 401 that names no error', async () => {
+  it('is missing: the 401 that names no error', async () => {
     const receiver = await start()
     expect(await receiver.raw()).toBe(NO_TOKEN)
     expect(await receiver.raw({ headers: ['Proxy-Authorization: Bearer x'] })).toBe(NO_TOKEN)
   })
 
-  test('is there but empty: the 401 of an invalid token', async () => {
+  it('is there but empty: the 401 of an invalid token', async () => {
     const receiver = await start()
     for (const line of ['Authorization:', 'Authorization: ', 'Authorization: \t ']) {
       expect(await receiver.raw({ headers: [line] })).toBe(INVALID_TOKEN)
     }
   })
 
-  test('is there twice: refused, whichever of the two is good', async () => {
+  it('is there twice: refused, whichever of the two is good', async () => {
     const receiver = await start()
     const good = `Authorization: Bearer ${issuer.token()}`
     const others = [good, 'authorization: Bearer x', 'AUTHORIZATION:', 'Authorization: Basic YTpi']
@@ -44,7 +44,7 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     expect(receiver.handled).toBe(0)
   })
 
-  test('names its scheme in any case', async () => {
+  it('names its scheme in any case', async () => {
     const receiver = await start()
     for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
       expect(await receiver.rawWith(`${scheme} ${issuer.token()}`)).toContain(' 200 OK')
@@ -52,13 +52,13 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     expect(receiver.handled).toBe(4)
   })
 
-  test('may have blanks around its value, which are no part of it', async () => {
+  it('may have blanks around its value, which are no part of it', async () => {
     const receiver = await start()
     const line = `Authorization:\t  Bearer ${issuer.token()} \t`
     expect(await receiver.raw({ headers: [line] })).toContain(' 200 OK')
   })
 
-  test('cannot be replaced by a query parameter, a body field or a cookie', async () => {
+  it('cannot be replaced by a query parameter, a body field or a cookie', async () => {
     const receiver = await start()
     const token = issuer.token()
     const form = `access_token=${token}`
@@ -80,14 +80,14 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     expect(receiver.handled).toBe(0)
   })
 
-  test('is not found among the trailers', async () => {
+  it('is not found among the trailers', async () => {
     const receiver = await start()
     const headers = ['Transfer-Encoding: chunked', 'Trailer: Authorization']
     const body = `1\r\nx\r\n0\r\nAuthorization: Bearer ${issuer.token()}\r\n\r\n`
     expect(await receiver.raw({ method: 'POST', headers, body })).toBe(NO_TOKEN)
   })
 
-  test('counts as it came on the wire, not as the app has changed it', async () => {
+  it('counts as it came on the wire, not as the app has changed it', async () => {
     const token = issuer.token()
     const receiver = await startReceiver({
       express,
@@ -104,7 +104,7 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     expect(receiver.handled).toBe(0)
   })
 
-  test.each<[string, (request: Request) => void]>([
+  it.each<[string, (request: Request) => void]>([
     ['empty', (request) => Object.assign(request, { rawHeaders: [] })],
     ['missing', (request) => Object.assign(request, { rawHeaders: undefined })],
     ['no list', (request) => Object.assign(request, { rawHeaders: { ...request.headers } })],
@@ -133,7 +133,7 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     }
   })
 
-  test('counts where an adapter fills rawHeaders alone', async () => {
+  it('counts where an adapter fills rawHeaders alone', async () => {
     const receiver = await startReceiver({
       express,
       mount(app) {
@@ -149,7 +149,7 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     expect((await receiver.call()).status).toBe(401)
   })
 
-  test('is judged the same under a hostile Host', async () => {
+  it('is judged the same under a hostile Host', async () => {
     const receiver = await start()
     for (const host of ['attacker.invalid', 'localhost:99999', '[::1]', "x' OR '1'='1", '@', '']) {
       expect(await receiver.raw({ host, headers: ['Authorization: Bearer x'] })).toBe(INVALID_TOKEN)
@@ -158,7 +158,7 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     }
   })
 
-  test('is demanded of OPTIONS too: a pre-flight is no bypass', async () => {
+  it('is demanded of OPTIONS too: a pre-flight is no bypass', async () => {
     const receiver = await start()
     const headers = [
       'Origin: https://attacker.invalid',
@@ -169,7 +169,7 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     expect(receiver.handled).toBe(0)
   })
 
-  test('is demanded of every method, and HEAD gets no body', async () => {
+  it('is demanded of every method, and HEAD gets no body', async () => {
     const receiver = await start()
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND']) {
       expect(await receiver.raw({ method })).toBe(NO_TOKEN)
@@ -179,14 +179,14 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     expect(await receiver.raw(invalid)).toBe(withoutBody(INVALID_TOKEN))
   })
 
-  test('holds a token of 8 KiB at most', async () => {
+  it('holds a token of 8 KiB at most', async () => {
     const receiver = await start()
     const forge = createForge(issuer)
     expect(await receiver.rawWith(`Bearer ${tokenOfLength(forge, 8192)}`)).toContain(' 200 OK')
     expect(await receiver.rawWith(`Bearer ${tokenOfLength(forge, 8193)}`)).toBe(INVALID_TOKEN)
   })
 
-  test('is refused at any size that the server lets through', async () => {
+  it('is refused at any size that the server lets through', async () => {
     const receiver = await start(8 * 1024 * 1024)
     const forge = createForge(issuer)
     const segments = Array.from({ length: 1_000_000 }, () => 'a').join('.')

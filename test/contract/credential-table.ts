@@ -7,7 +7,7 @@ import {
   sessionCredential,
 } from 'express-service-auth'
 import type { TestIssuer } from 'express-service-auth/testing'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import type { RawRequest } from '../support/raw-exchange.js'
 import { authFor, startReceiver } from '../support/receiver.js'
@@ -266,7 +266,7 @@ export function walkTable(title: string, { issuer, open }: TableOptions): void {
       tokens = { service: issuer.token(), session, forbidden, minted }
     })
 
-    test.each(ROWS)('$title', async (row) => {
+    it.each(ROWS)('$title', async (row) => {
       const request = row.send(tokens)
       const gate = openGate(issuer, sessions, row)
       const receiver = await startReceiver({ express, ...gate.app })

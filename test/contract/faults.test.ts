@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler } from 'express'
 import { requirePermissions, ServiceAuthError } from 'express-service-auth'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
@@ -26,7 +26,7 @@ const BROKEN_CLOCKS: Record<string, () => number> = {
 }
 
 describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express }) => {
-  test.each(Object.entries(BROKEN_CLOCKS))(
+  it.each(Object.entries(BROKEN_CLOCKS))(
     'a clock %s is next(error), never an answer',
     async (_name, clock) => {
       for (const keySet of [undefined, issuer.keySet]) {
@@ -42,7 +42,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     },
   )
 
-  test('a clock that breaks later is next(error) for remembered tokens too', async () => {
+  it('a clock that breaks later is next(error) for remembered tokens too', async () => {
     let clock = Date.now
     const policy = issuer.policy({
       clock: () => clock(),
@@ -61,7 +61,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     expect((await receiver.call(token)).status).toBe(200)
   })
 
-  test('a check without a serviceAuth before it is next(error) with what to do', async () => {
+  it('a check without a serviceAuth before it is next(error) with what to do', async () => {
     const receiver = await startReceiver({
       express,
       mount: (app) => app.use(requirePermissions('orders:read')),
@@ -72,7 +72,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     expectOwnError(receiver.errors[0])
   })
 
-  test('a serviceAuth on another path does not count', async () => {
+  it('a serviceAuth on another path does not count', async () => {
     const receiver = await startReceiver({
       express,
       mount(app) {
@@ -84,7 +84,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     expect((await receiver.call(issuer.token(), { path: '/other' })).status).toBe(FAULT_STATUS)
   })
 
-  test('a serviceAuth that failed does not count, whatever handles the error', async () => {
+  it('a serviceAuth that failed does not count, whatever handles the error', async () => {
     const broken = issuer.policy({ clock: () => Number.NaN })
     const receiver = await startReceiver({
       express,
@@ -98,7 +98,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     expect(receiver.handled).toBe(0)
   })
 
-  test("Express's own error handler answers 500 for them", async () => {
+  it("Express's own error handler answers 500 for them", async () => {
     const app = express()
     app.set('env', 'test')
     app.use(authFor(issuer.policy({ clock: BROKEN_CLOCKS['that throws'] })))

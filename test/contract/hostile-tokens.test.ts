@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { createServer } from 'node:http'
 import { type DecisionEvent, requireIdempotencyKey, requireSingleUse } from 'express-service-auth'
 import { type HostileToken, hostileTokens } from 'express-service-auth/testing'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import type { Receiver } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
@@ -27,7 +27,7 @@ async function misjudged(receiver: Receiver, cases: readonly HostileToken[]): Pr
 }
 
 describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => {
-  test('each get the bytes of their row, and nothing else happens', async () => {
+  it('each get the bytes of their row, and nothing else happens', async () => {
     const own = await createTestIssuer()
     onTestFinished(() => own.close())
     const { store, asked } = recordingStore()
@@ -51,7 +51,7 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
     expect(own.fetches).toBeLessThanOrEqual(3)
   })
 
-  test('get the same with a warm token cache and without any', async () => {
+  it('get the same with a warm token cache and without any', async () => {
     for (const tokenCache of [{ max: 1 }, { max: 10_000 }, false] as const) {
       const receiver = await startReceiver({
         express,
@@ -66,7 +66,7 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
     }
   })
 
-  test('get the same all at once', async () => {
+  it('get the same all at once', async () => {
     const receiver = await startReceiver({
       express,
       mount: (app) => app.use(authFor(issuer.policy())),
@@ -80,7 +80,7 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
     expect(receiver.handled).toBe(0)
   })
 
-  test('never make the receiver fetch what they point to', async () => {
+  it('never make the receiver fetch what they point to', async () => {
     let visits = 0
     const trap = createServer((_request, response) => {
       visits += 1
@@ -100,7 +100,7 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
     expect(visits).toBe(0)
   })
 
-  test('leave nothing of theirs in any event', async () => {
+  it('leave nothing of theirs in any event', async () => {
     const events: DecisionEvent[] = []
     const published: unknown[] = []
     const listener = (event: unknown): number => published.push(event)

@@ -8,7 +8,7 @@ import {
   type ServiceIdentity,
   serviceOf,
 } from 'express-service-auth'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createForge } from '../../src/testing/hostile-tokens/forge.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
@@ -61,7 +61,7 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     return seen
   }
 
-  test('is req.service and what serviceOf returns', async () => {
+  it('is req.service and what serviceOf returns', async () => {
     const { identity, request } = await identify(issuer.token({ jti: 'id', extra: 1 }))
     expect(request.service).toBe(identity)
     expect({ ...identity, permissions: [...identity.permissions] }).toEqual({
@@ -78,13 +78,13 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     expect(identity.claims['extra']).toBe(1)
   })
 
-  test('lacks tokenId and issuedAt where the token does', async () => {
+  it('lacks tokenId and issuedAt where the token does', async () => {
     const { identity } = await identify(issuer.token({ jti: undefined, iat: undefined }))
     expect(Object.keys(identity)).not.toContain('tokenId')
     expect(Object.keys(identity)).not.toContain('issuedAt')
   })
 
-  test('is frozen, its permissions are read-only, its claims frozen through and through', async () => {
+  it('is frozen, its permissions are read-only, its claims frozen through and through', async () => {
     const claims = { deep: { list: [{ a: 1 }, [2]] }, ['__proto__x']: {} }
     const { identity } = await identify(issuer.token(claims))
     expect(Object.isFrozen(identity)).toBe(true)
@@ -99,7 +99,7 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     expect(Object.getPrototypeOf(identity.claims['deep'])).toBeNull()
   })
 
-  test('takes own members named like inherited ones as they are', async () => {
+  it('takes own members named like inherited ones as they are', async () => {
     const forge = createForge(issuer)
     for (const name of ['__proto__', 'constructor', 'hasOwnProperty', 'toString']) {
       const json = '{"polluted":true,"permissions":["everything"]}'
@@ -113,18 +113,18 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     }
   })
 
-  test('has the permissions of the token, cut by the ceiling of the caller', async () => {
+  it('has the permissions of the token, cut by the ceiling of the caller', async () => {
     const callers = { billing: ['orders:read', 'orders:archive'], constructor: [] }
     const { identity } = await identify(issuer.token(), issuer.policy({ callers }))
     expect([...identity.permissions]).toEqual(['orders:read'])
   })
 
-  test('has no permissions under an empty ceiling, and passes', async () => {
+  it('has no permissions under an empty ceiling, and passes', async () => {
     const { identity } = await identify(issuer.token(), issuer.policy({ callers: { billing: [] } }))
     expect(identity.permissions.size).toBe(0)
   })
 
-  test('is nobody whom a handler has put into req.service', async () => {
+  it('is nobody whom a handler has put into req.service', async () => {
     const store = memoryStore()
     onTestFinished(() => store.close())
     const forged = { name: 'root', permissions: new Set(['orders:read']) } as never
@@ -152,7 +152,7 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     expect(receiver.handled).toBe(0)
   })
 
-  test('gains nothing from what a handler does to req.service after serviceAuth', async () => {
+  it('gains nothing from what a handler does to req.service after serviceAuth', async () => {
     const receiver = await startReceiver({
       express,
       mount(app) {
@@ -167,7 +167,7 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     expect(await receiver.rawWith(`Bearer ${issuer.token()}`)).toBe(FORBIDDEN)
   })
 
-  test('is the same in the next request with the token, whatever a handler does to its parts', async () => {
+  it('is the same in the next request with the token, whatever a handler does to its parts', async () => {
     const seen: string[] = []
     const receiver = await startReceiver({
       express,
@@ -186,7 +186,7 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     expect(receiver.errors).toEqual([])
   })
 
-  test('keeps its rights when a handler takes req.service away', async () => {
+  it('keeps its rights when a handler takes req.service away', async () => {
     const receiver = await startReceiver({
       express,
       mount(app) {
@@ -202,7 +202,7 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     expect((await receiver.call(issuer.token())).text).toBe('billing')
   })
 
-  test('is of one request only', async () => {
+  it('is of one request only', async () => {
     const seen: string[] = []
     const receiver = await startReceiver({
       express,

@@ -1,5 +1,5 @@
 import { type DecisionEvent, remoteKeySet, type ServiceAuthPolicy } from 'express-service-auth'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import type { Receiver } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
@@ -15,7 +15,7 @@ describe.each(EXPRESS_MAJORS)(
     const start = (policy: ServiceAuthPolicy): Promise<Receiver> =>
       startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
 
-    test('the denylist refuses keys and token ids with the 401, callers with the 403', async () => {
+    it('the denylist refuses keys and token ids with the 401, callers with the 403', async () => {
       const denylist = { keys: ['s-1', issuer.kid], tokenIds: ['bad'], callers: ['billing'] }
       const rows = [
         [{ keys: denylist.keys }, INVALID_TOKEN],
@@ -36,14 +36,14 @@ describe.each(EXPRESS_MAJORS)(
       expect((await receiver.call(issuer.token({ jti: 'good' }))).status).toBe(200)
     })
 
-    test('the denylist is what it was when the middleware was made', async () => {
+    it('the denylist is what it was when the middleware was made', async () => {
       const callers: string[] = []
       const receiver = await start(issuer.policy({ denylist: { callers } }))
       callers.push('billing')
       expect((await receiver.call(issuer.token())).status).toBe(200)
     })
 
-    test('a denied key costs no fetch and tells no kid that is not in the set', async () => {
+    it('a denied key costs no fetch and tells no kid that is not in the set', async () => {
       const own = await createTestIssuer()
       onTestFinished(() => own.close())
       const events: DecisionEvent[] = []
@@ -58,7 +58,7 @@ describe.each(EXPRESS_MAJORS)(
       expect(events.map((event) => event.keyId)).toEqual([undefined, undefined, undefined, own.kid])
     })
 
-    test('a static key signs nothing unless the policy accepts it', async () => {
+    it('a static key signs nothing unless the policy accepts it', async () => {
       const token = issuer.token({}, { kid: issuer.staticKid })
       const refusing = await start(issuer.policy())
       expect(await refusing.rawWith(`Bearer ${token}`)).toBe(INVALID_TOKEN)
@@ -70,7 +70,7 @@ describe.each(EXPRESS_MAJORS)(
       expect(await denying.rawWith(`Bearer ${token}`)).toBe(INVALID_TOKEN)
     })
 
-    test('a remembered token is refused as soon as its key has left the set', async () => {
+    it('a remembered token is refused as soon as its key has left the set', async () => {
       for (const tokenCache of [{ max: 10 }, false] as const) {
         const own = await createTestIssuer()
         onTestFinished(() => own.close())
@@ -87,7 +87,7 @@ describe.each(EXPRESS_MAJORS)(
       }
     })
 
-    test('a remembered token is not carried over to another key of the same id', async () => {
+    it('a remembered token is not carried over to another key of the same id', async () => {
       const [first, second] = await Promise.all([createTestIssuer(), createTestIssuer()])
       onTestFinished(() => Promise.all([first.close(), second.close()]).then(() => {}))
       const publicKeys = async (uri: string, kid: string) => {
@@ -114,7 +114,7 @@ describe.each(EXPRESS_MAJORS)(
       expect(await receiver.rawWith(`Bearer ${respelled}`)).toBe(INVALID_TOKEN)
     })
 
-    test('one token in the cache, many, or none: the judgements are the same', async () => {
+    it('one token in the cache, many, or none: the judgements are the same', async () => {
       for (const tokenCache of [{ max: 1 }, { max: 2 }, false] as const) {
         const receiver = await start(issuer.policy({ tokenCache }))
         const tokens = Array.from({ length: 4 }, () => issuer.token())
@@ -126,7 +126,7 @@ describe.each(EXPRESS_MAJORS)(
       }
     })
 
-    test('a policy of another audience does not see what the first one has remembered', async () => {
+    it('a policy of another audience does not see what the first one has remembered', async () => {
       const receiver = await startReceiver({
         express,
         mount(app) {

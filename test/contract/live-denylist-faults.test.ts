@@ -1,5 +1,5 @@
 import { type LiveDenylist, ServiceAuthError } from 'express-service-auth'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { ManualDenylist } from '../support/manual-denylist.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
@@ -57,7 +57,7 @@ class BrokenDenylist extends ManualDenylist {
 }
 
 describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
-  test.each(Object.entries(FAULTS))(
+  it.each(Object.entries(FAULTS))(
     '%s is next(error), whether the token is remembered or not, and whatever others deny',
     async (_name, broken) => {
       const [list, other] = [new BrokenDenylist(), new ManualDenylist()]
@@ -92,7 +92,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     },
   )
 
-  test('that throws is the cause of the error, and one of another shape is told', async () => {
+  it('that throws is the cause of the error, and one of another shape is told', async () => {
     const list = new BrokenDenylist()
     const auth = authFor(issuer.policy({ denylist: list }))
     const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })

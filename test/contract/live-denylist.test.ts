@@ -4,7 +4,7 @@ import {
   type DenylistOption,
   requirePermissions,
 } from 'express-service-auth'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { makeStage } from '../support/each-receiver.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { ManualDenylist } from '../support/manual-denylist.js'
@@ -42,7 +42,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     return { receiver, auth, events }
   }
 
-  test.each(WAYS)('refuses as a fixed one does: %s', async (reason, denied, bytes) => {
+  it.each(WAYS)('refuses as a fixed one does: %s', async (reason, denied, bytes) => {
     const fixed = await start(denied)
     await fixed.auth.ready()
     const token = issuer.token({ jti: 'bad' })
@@ -64,7 +64,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     }
   })
 
-  test.each(WAYS)('accepts again what is allowed again: %s', async (_reason, denied) => {
+  it.each(WAYS)('accepts again what is allowed again: %s', async (_reason, denied) => {
     const list = new ManualDenylist()
     const { receiver } = await start(list)
     const token = issuer.token({ jti: 'bad' })
@@ -79,7 +79,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     }
   })
 
-  test('with a cut-off refuses tokens without iat, and none issued at that second', async () => {
+  it('with a cut-off refuses tokens without iat, and none issued at that second', async () => {
     const list = new ManualDenylist()
     list.issuedBefore = now() - 60
     const { receiver, events } = await start(list)
@@ -93,7 +93,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     await expectStatus({ iat: undefined }, 401)
   })
 
-  test('that is unknown is the 503, for remembered tokens too, until it is known', async () => {
+  it('that is unknown is the 503, for remembered tokens too, until it is known', async () => {
     const list = new ManualDenylist()
     const { receiver, events } = await start(list)
     const token = issuer.token()
@@ -118,7 +118,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     expect((await receiver.call(token)).status).toBe(200)
   })
 
-  test('is asked after signature and claims, and once a request for a remembered token', async () => {
+  it('is asked after signature and claims, and once a request for a remembered token', async () => {
     const list = new ManualDenylist()
     list.isKnown = false
     const { receiver } = await start(list)
@@ -140,7 +140,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     expect(list.asked).toEqual([issuer.url])
   })
 
-  test('answers the 401 before the 403, and the 503 only where nothing is denied', async () => {
+  it('answers the 401 before the 403, and the 503 only where nothing is denied', async () => {
     const [one, other] = [new ManualDenylist(), new ManualDenylist()]
     const { receiver } = await start([one, other, { callers: ['fixed'] }], {
       callers: ['billing', 'fixed'],
@@ -163,7 +163,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     expect(receiver.handled).toBe(0)
   })
 
-  test('stands beside others: what any of them denies is refused', async () => {
+  it('stands beside others: what any of them denies is refused', async () => {
     const lists = [new ManualDenylist(), new ManualDenylist()]
     const fixed = [{ tokenIds: ['a'] }, { tokenIds: ['b'], issuedBefore: 1 }]
     const { receiver } = await start([fixed[0] ?? {}, ...lists, fixed[1] ?? {}])
@@ -176,7 +176,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     expect((await receiver.call(issuer.token({ iat: undefined }))).status).toBe(401)
   })
 
-  test('counts in each serviceAuth that has it, and in no other', async () => {
+  it('counts in each serviceAuth that has it, and in no other', async () => {
     const [outer, inner] = [new ManualDenylist(), new ManualDenylist()]
     const receiver = await startReceiver({
       express,
@@ -197,7 +197,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     expect(await ask('/inner')).toBe(UNAVAILABLE)
   })
 
-  test('leaves alone what was accepted before', async () => {
+  it('leaves alone what was accepted before', async () => {
     const list = new ManualDenylist()
     const stage = makeStage()
     const receiver = await startReceiver({
@@ -217,7 +217,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     expect((await underWay).status).toBe(200)
   })
 
-  test('refuses what is denied while requests wait for one verification', async () => {
+  it('refuses what is denied while requests wait for one verification', async () => {
     const own = await createTestIssuer()
     const list = new ManualDenylist()
     const receiver = await startReceiver({

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Request } from 'express'
 import { type DecisionEvent, type DecisionObserver, requirePermissions } from 'express-service-auth'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { createTestIssuer } from '../support/test-issuer.js'
@@ -32,7 +32,7 @@ const HOSTILE_OBSERVERS: Record<string, DecisionObserver> = {
 }
 
 describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => {
-  test('is every decision on the request, in order, on the channel and in onDecision', async () => {
+  it('is every decision on the request, in order, on the channel and in onDecision', async () => {
     const events: DecisionEvent[] = []
     const published: unknown[] = []
     const listener = (event: unknown): number => published.push(event)
@@ -77,7 +77,7 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     for (const event of events) expect(Object.isFrozen(event)).toBe(true)
   })
 
-  test('says that nothing could be decided while the key set is down', async () => {
+  it('says that nothing could be decided while the key set is down', async () => {
     const own = await createTestIssuer()
     onTestFinished(() => own.close())
     own.down()
@@ -89,7 +89,7 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     expect(events).toEqual([{ ...verdict, by: 'serviceAuth' }])
   })
 
-  test.each(Object.entries(HOSTILE_OBSERVERS))(
+  it.each(Object.entries(HOSTILE_OBSERVERS))(
     'changes nothing where the observer %s',
     async (_name, onDecision) => {
       const rejections: unknown[] = []
@@ -113,7 +113,7 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     },
   )
 
-  test.each<[string, unknown, boolean]>([
+  it.each<[string, unknown, boolean]>([
     ['a number', 42, true],
     ['zero', 0, true],
     ['a fraction', 1.5, true],
@@ -154,7 +154,7 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     expect(events).toHaveLength(2)
   })
 
-  test('never takes the id from a header', async () => {
+  it('never takes the id from a header', async () => {
     const events: DecisionEvent[] = []
     const policy = issuer.policy({ onDecision: (event) => events.push(event) })
     const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
@@ -162,7 +162,7 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     expect(events[0]).not.toHaveProperty('requestId')
   })
 
-  test('reaches the first serviceAuth also where a second one refuses', async () => {
+  it('reaches the first serviceAuth also where a second one refuses', async () => {
     const first: DecisionEvent[] = []
     const second: DecisionEvent[] = []
     const receiver = await startReceiver({

@@ -4,7 +4,7 @@ import {
   requirePermissions,
   requireSingleUse,
 } from 'express-service-auth'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE, withoutBody } from '../support/refusal-bytes.js'
@@ -16,7 +16,7 @@ afterAll(() => issuer.close())
 const bearer = (token: string): string => `Authorization: Bearer ${token}`
 
 describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
-  test('are one 403 for a caller that is not approved, is denied or lacks a permission', async () => {
+  it('are one 403 for a caller that is not approved, is denied or lacks a permission', async () => {
     const receiver = await startReceiver({
       express,
       mount(app) {
@@ -40,7 +40,7 @@ describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
     expect(receiver.handled).toBe(1)
   })
 
-  test('are the same 403 for what the policy requires of everybody', async () => {
+  it('are the same 403 for what the policy requires of everybody', async () => {
     const permissions = ['orders:read', 'orders:write']
     const receiver = await startReceiver({
       express,
@@ -54,7 +54,7 @@ describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
     expect(await receiver.rawWith(`Bearer ${expired}`)).toBe(INVALID_TOKEN)
   })
 
-  test('are one 503 while the key set is unreachable, whatever the token', async () => {
+  it('are one 503 while the key set is unreachable, whatever the token', async () => {
     const own = await createTestIssuer()
     onTestFinished(() => own.close())
     own.down()
@@ -72,7 +72,7 @@ describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
     expect(receiver.errors).toEqual([])
   })
 
-  test('are the same 503 when the key set hangs, is empty or is no key set', async () => {
+  it('are the same 503 when the key set hangs, is empty or is no key set', async () => {
     const answers: (typeof fetch)[] = [
       () => new Promise(() => {}),
       async () => Response.json({ keys: [] }),
@@ -95,7 +95,7 @@ describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
     }
   })
 
-  test('are the same 503 when the store of used tokens fails, and nothing has run', async () => {
+  it('are the same 503 when the store of used tokens fails, and nothing has run', async () => {
     const failing = () => Promise.reject(Object.assign(new Error('down'), { status: 401 }))
     const throwing = (): never => {
       throw new Error('down')
@@ -110,7 +110,7 @@ describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
     }
   })
 
-  test('carry nothing that the app had put into the response for its own answer', async () => {
+  it('carry nothing that the app had put into the response for its own answer', async () => {
     const receiver = await startReceiver({
       express,
       mount(app) {
@@ -138,7 +138,7 @@ describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
     })
   })
 
-  test('are one 401 for a replay and for a token that cannot be used once', async () => {
+  it('are one 401 for a replay and for a token that cannot be used once', async () => {
     const store = memoryStore()
     onTestFinished(() => store.close())
     const receiver = await startReceiver({

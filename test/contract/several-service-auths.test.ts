@@ -4,7 +4,7 @@ import {
   requirePermissions,
   serviceOf,
 } from 'express-service-auth'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
@@ -15,7 +15,7 @@ const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
 
 describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', ({ express }) => {
-  test('must all pass', async () => {
+  it('must all pass', async () => {
     const receiver = await startReceiver({
       express,
       mount(app) {
@@ -32,7 +32,7 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
     expect(await ask('/audience')).toBe(INVALID_TOKEN)
   })
 
-  test('leave the permissions that every one of them grants, in either order', async () => {
+  it('leave the permissions that every one of them grants, in either order', async () => {
     const wide = { callers: { billing: ['orders:read', 'orders:write'] } }
     const narrow = { callers: { billing: ['orders:write', 'orders:archive'] } }
     for (const order of [
@@ -58,7 +58,7 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
     }
   })
 
-  test('identify the caller by the last of them', async () => {
+  it('identify the caller by the last of them', async () => {
     const other = await createTestIssuer({ issuer: issuer.url, audience: 'payments' })
     onTestFinished(() => other.close())
     const receiver = await startReceiver({
@@ -79,7 +79,7 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
     })
   })
 
-  test('give no rights by the first when the second could not decide', async () => {
+  it('give no rights by the first when the second could not decide', async () => {
     const broken = issuer.policy({
       tokenCache: false,
       clock: () => {
@@ -101,7 +101,7 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
     expect(receiver.handled).toBe(0)
   })
 
-  test('tell an observer that they share once of each decision', async () => {
+  it('tell an observer that they share once of each decision', async () => {
     const events: DecisionEvent[] = []
     const onDecision = (event: DecisionEvent): number => events.push(event)
     const auth = authFor(issuer.policy({ onDecision }))
@@ -113,7 +113,7 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
     expect(events.map(({ by }) => by)).toEqual(['serviceAuth', 'serviceAuth', 'requirePermissions'])
   })
 
-  test('share one key set where they are given one', async () => {
+  it('share one key set where they are given one', async () => {
     const own = await createTestIssuer()
     onTestFinished(() => own.close())
     const keySet = remoteKeySet({ jwksUri: own.jwksUri })

@@ -6,7 +6,7 @@ import {
   type SingleUseOptions,
   type SingleUseStore,
 } from 'express-service-auth'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver.js'
@@ -31,7 +31,7 @@ function scriptedStore(answer: unknown = true) {
 }
 
 describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
-  test('records until exp, the tolerance and at least a minute more, at most a quarter of an hour', async () => {
+  it('records until exp, the tolerance and at least a minute more, at most a quarter of an hour', async () => {
     now = NOW * 1000
     for (const clockToleranceSeconds of [0, 5, 60]) {
       const { store, calls } = scriptedStore()
@@ -47,7 +47,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     }
   })
 
-  test('takes no token id from what somebody has put on all objects', async () => {
+  it('takes no token id from what somebody has put on all objects', async () => {
     now = NOW * 1000
     const { store, calls } = scriptedStore()
     const receiver = await startReceiver({
@@ -64,7 +64,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     expect(calls).toEqual([])
   })
 
-  test('tells issuers, callers and token ids apart, and nothing else', async () => {
+  it('tells issuers, callers and token ids apart, and nothing else', async () => {
     now = NOW * 1000
     const { store, calls } = scriptedStore()
     const callers = ['billing', 'bill', 'ing']
@@ -94,7 +94,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     expect(calls.at(-1)?.id).toBe(calls[0]?.id)
   })
 
-  test('reserves once where it stands twice with one store, and in each of two stores', async () => {
+  it('reserves once where it stands twice with one store, and in each of two stores', async () => {
     now = NOW * 1000
     const one = scriptedStore()
     const two = scriptedStore()
@@ -111,7 +111,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     expect(two.calls).toHaveLength(1)
   })
 
-  test('lets one of two hundred requests with one token pass', async () => {
+  it('lets one of two hundred requests with one token pass', async () => {
     now = NOW * 1000
     const store = memoryStore()
     onTestFinished(() => store.close())
@@ -126,7 +126,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     expect(receiver.handled).toBe(1)
   })
 
-  test('refuses a token that has expired on its way from serviceAuth, and records nothing', async () => {
+  it('refuses a token that has expired on its way from serviceAuth, and records nothing', async () => {
     for (const late of [305, 306, 3600]) {
       now = NOW * 1000
       const { store, calls } = scriptedStore()
@@ -147,7 +147,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     }
   })
 
-  test('is next(error) without a serviceAuth, and where the store gives no boolean', async () => {
+  it('is next(error) without a serviceAuth, and where the store gives no boolean', async () => {
     now = NOW * 1000
     for (const answer of [null, 0, 1, 'OK', {}]) {
       const { store } = scriptedStore(answer)
@@ -166,7 +166,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     }
   })
 
-  test('does not take a use that could not be decided for one, whatever handles the error', async () => {
+  it('does not take a use that could not be decided for one, whatever handles the error', async () => {
     now = NOW * 1000
     const { store } = scriptedStore('broken')
     const receiver = await startReceiver({
@@ -182,7 +182,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     expect(receiver.handled).toBe(0)
   })
 
-  test("tells its own observer and the policy's, each of them once", async () => {
+  it("tells its own observer and the policy's, each of them once", async () => {
     now = NOW * 1000
     const { store } = scriptedStore()
     const [told, own, both]: DecisionEvent[][] = [[], [], []]
@@ -210,7 +210,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
   })
 })
 
-test.each<[string, unknown]>([
+it.each<[string, unknown]>([
   ['no options', undefined],
   ['no store', {}],
   ['a store without consume', { store: {} }],

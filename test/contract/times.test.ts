@@ -1,5 +1,5 @@
 import type { ServiceAuthPolicy } from 'express-service-auth'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { createTestIssuer } from '../support/test-issuer.js'
@@ -32,7 +32,7 @@ describe.each(EXPRESS_MAJORS)('the times of a token, on $major', ({ express }) =
     expect(got).toEqual(rows)
   }
 
-  test.each([0, 0.5, 5, 60])('exp is exclusive, with a tolerance of %s s', async (tolerance) => {
+  it.each([0, 0.5, 5, 60])('exp is exclusive, with a tolerance of %s s', async (tolerance) => {
     await expectRows({ clockToleranceSeconds: tolerance }, [
       [{ exp: NOW + 1 }, 200],
       [{ exp: NOW - tolerance }, 401],
@@ -44,7 +44,7 @@ describe.each(EXPRESS_MAJORS)('the times of a token, on $major', ({ express }) =
     ])
   })
 
-  test.each([0, 0.5, 5, 60])(
+  it.each([0, 0.5, 5, 60])(
     'nbf and iat are inclusive, with a tolerance of %s s',
     async (tolerance) => {
       await expectRows({ clockToleranceSeconds: tolerance }, [
@@ -59,7 +59,7 @@ describe.each(EXPRESS_MAJORS)('the times of a token, on $major', ({ express }) =
     },
   )
 
-  test('the tolerance is five seconds by default', async () => {
+  it('the tolerance is five seconds by default', async () => {
     await expectRows({}, [
       [{ exp: NOW + 10 }, 200, NOW + 14.999],
       [{ exp: NOW + 10 }, 401, NOW + 15],
@@ -68,7 +68,7 @@ describe.each(EXPRESS_MAJORS)('the times of a token, on $major', ({ express }) =
     ])
   })
 
-  test('exp may lie as far from iat, and from now, as the policy allows', async () => {
+  it('exp may lie as far from iat, and from now, as the policy allows', async () => {
     const maxLifetimeSeconds = 100
     const clockToleranceSeconds = 10
     await expectRows({ maxLifetimeSeconds, clockToleranceSeconds }, [
@@ -84,14 +84,14 @@ describe.each(EXPRESS_MAJORS)('the times of a token, on $major', ({ express }) =
     ])
   })
 
-  test('exp may be an hour and the tolerance from iat by default', async () => {
+  it('exp may be an hour and the tolerance from iat by default', async () => {
     await expectRows({}, [
       [{ exp: NOW + 3605 }, 200],
       [{ exp: NOW + 3606 }, 401],
     ])
   })
 
-  test('a remembered token is judged by the clock as it stands', async () => {
+  it('a remembered token is judged by the clock as it stands', async () => {
     now = NOW
     const receiver = await startReceiver({
       express,
@@ -106,7 +106,7 @@ describe.each(EXPRESS_MAJORS)('the times of a token, on $major', ({ express }) =
     expect(statuses).toEqual([200, 200, 401, 200, 200, 401, 200])
   })
 
-  test('issuedBefore refuses what was issued before, or says nothing about it', async () => {
+  it('issuedBefore refuses what was issued before, or says nothing about it', async () => {
     await expectRows({ denylist: { issuedBefore: NOW - 10 } }, [
       [{ iat: NOW - 10 }, 200],
       [{ iat: NOW - 10.25 }, 401],

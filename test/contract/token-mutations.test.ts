@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { INVALID_TOKEN } from '../support/refusal-bytes.js'
@@ -120,7 +120,7 @@ const mutations = fc.array(
 const trimmed = (token: string): string => token.replace(/^[\t ]+|[\t ]+$/g, '')
 
 describe.each(EXPRESS_MAJORS)('mutations of good tokens, on $major', ({ express }) => {
-  test('never pass, and all get the same bytes', { timeout: 60_000 }, async () => {
+  it('never pass, and all get the same bytes', { timeout: 60_000 }, async () => {
     const receiver = await startReceiver({
       express,
       mount: (app) => app.use(authFor(issuer.policy())),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ActionError } from '../../example-app/control-room/ports.js'
 import { RECEIVERS } from '../../example-app/control-room/protocol.js'
 import { openReceivers } from '../../example-app/control-room/receivers/open-receivers.js'
@@ -33,7 +33,7 @@ describe('receivers whose room keeps the records', () => {
   beforeEach(() => Promise.all(RECEIVERS.map((name) => room.receivers.start(name))))
   afterAll(() => room.close())
 
-  test('are killed and started again and again, at the same address', {
+  it('are killed and started again and again, at the same address', {
     timeout: PATIENCE_MS,
   }, async () => {
     const { receivers } = room
@@ -54,7 +54,7 @@ describe('receivers whose room keeps the records', () => {
     expect(room.stateOf('orders-1')?.keySetLine.map(({ state }) => state)).toContain('cold')
   })
 
-  test('are started while they are still being killed', async () => {
+  it('are started while they are still being killed', async () => {
     const { receivers } = room
     const killed = receivers.kill('orders-2')
     const started = receivers.start('orders-2')
@@ -62,7 +62,7 @@ describe('receivers whose room keeps the records', () => {
     expect(await room.read('orders-2')).toMatchObject({ status: 200 })
   })
 
-  test('say so when their port was taken meanwhile', async () => {
+  it('say so when their port was taken meanwhile', async () => {
     const { receivers } = room
     await receivers.kill('orders-2')
     const other = await serve((_req, res) => void res.end(), {
@@ -79,7 +79,7 @@ describe('receivers whose room keeps the records', () => {
     expect(await room.read('orders-2')).toMatchObject({ status: 200 })
   })
 
-  test('are seen as killed when they die by themselves', async () => {
+  it('are seen as killed when they die by themselves', async () => {
     const pid = room.stateOf('orders-2')?.pid ?? 0
     // Of a Ctrl-C the room itself takes care.
     process.kill(pid, 'SIGINT')
@@ -92,7 +92,7 @@ describe('receivers whose room keeps the records', () => {
     expect(await room.read('orders-2')).toMatchObject({ status: 200 })
   })
 
-  test('say what a visitor can put right', async () => {
+  it('say what a visitor can put right', async () => {
     const { receivers } = room
     const thing = { kind: 'caller', value: 'billing' } as const
     const write = { record: 'r', fence: 1, as: 'done' } as const
@@ -119,7 +119,7 @@ describe('receivers whose room keeps the records', () => {
     expect(room.stateOf('orders-1')?.phase).toBe('ready')
   })
 
-  test('count every request, also of a caller that hangs up', async () => {
+  it('count every request, also of a caller that hangs up', async () => {
     const sent = 400
     const ends = () => room.requests().filter(({ call }) => call === 'counted')
     for (let batch = 0; batch < sent / 40; batch += 1) {
@@ -143,7 +143,7 @@ describe('receivers whose room keeps the records', () => {
 })
 
 describe.concurrent('receivers and their room', () => {
-  test('end together', async () => {
+  it('end together', async () => {
     const room = await openRoom()
     const pids = room.receivers.states().map(({ pid }) => pid)
     expect(pids.every(isRunning)).toBe(true)
@@ -151,7 +151,7 @@ describe.concurrent('receivers and their room', () => {
     expect(pids.some(isRunning)).toBe(false)
   })
 
-  test('end together when the room is killed', async () => {
+  it('end together when the room is killed', async () => {
     const { receiver, answer } = await programs()
     const program = new URL('receivers-parent.ts', import.meta.url)
     const parent = await launch<number[]>(program, { args: [receiver, answer] })
@@ -160,7 +160,7 @@ describe.concurrent('receivers and their room', () => {
     await until('its receivers are gone', areGone(parent.greeting))
   })
 
-  test('do not begin where the store, or a process, cannot serve', async () => {
+  it('do not begin where the store, or a process, cannot serve', async () => {
     const listeners = { onTold() {}, onChange() {} }
     const nobody = 'http://127.0.0.1:2'
     const common = { coreUrl: nobody, issuer: nobody, apiKey: 'k', ...listeners }
@@ -185,7 +185,7 @@ describe('receivers whose Redis comes and goes', () => {
   const stateOfStore = () => room.receivers.store.health().state
   const isBack = async () => (await room.write('orders-1')).status === 201
 
-  test('answer 503 without it, and come back by themselves', async () => {
+  it('answer 503 without it, and come back by themselves', async () => {
     expect(await room.write('orders-1')).toMatchObject({ status: 201 })
     await redis.kill()
     expect(await room.write('orders-1', { call: 'undecided' })).toMatchObject({ status: 503 })
@@ -207,7 +207,7 @@ describe('receivers whose Redis comes and goes', () => {
     await until('orders-2 is back', async () => (await room.read('orders-2')).status === 200)
   })
 
-  test('keep what was denied when it has lost everything', async () => {
+  it('keep what was denied when it has lost everything', async () => {
     const { receivers } = room
     await receivers.deny({ kind: 'caller', value: 'reporting', reason: 'stolen' })
     const denial = () => receivers.denied().find(({ value }) => value === 'reporting')

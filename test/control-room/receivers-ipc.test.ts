@@ -7,7 +7,7 @@ import {
   recordKeeperCases,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Calls, createCalls } from '../../example-app/control-room/receivers/ipc/calls.js'
 import {
   createLent,
@@ -105,7 +105,7 @@ const rejectionOf = (promise: Promise<unknown>): Promise<unknown> =>
   )
 
 describe.concurrent('a call of another process', () => {
-  test('keeps the kind of a rejection, and its words', async () => {
+  it('keeps the kind of a rejection, and its words', async () => {
     const { store, calls } = shared
     expect(await rejectionOf(store.resolve('r', -1, { type: 'freed' }))).toBeInstanceOf(TypeError)
     const stumbled = await rejectionOf(calls.ask('stumble', []))
@@ -115,7 +115,7 @@ describe.concurrent('a call of another process', () => {
     )
   })
 
-  test('is over in time when the other process hangs, and what comes late is given back', async () => {
+  it('is over in time when the other process hangs, and what comes late is given back', async () => {
     const { child, store } = await keeperOfItsOwn()
     const late = request()
     child.kill('SIGSTOP')
@@ -132,7 +132,7 @@ describe.concurrent('a call of another process', () => {
     expect(store.health()).toMatchObject({ state: 'up' })
   })
 
-  test('is over at once when the other process is gone', async () => {
+  it('is over at once when the other process is gone', async () => {
     const { child, store } = await keeperOfItsOwn()
     child.kill('SIGSTOP')
     const waiting = rejectionOf(store.consume('id', 1000))
@@ -142,14 +142,14 @@ describe.concurrent('a call of another process', () => {
     expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
   })
 
-  test('is none of a store that is closed', async () => {
+  it('is none of a store that is closed', async () => {
     const { store } = await keeperOfItsOwn()
     store.close()
     expect(await rejectionOf(store.consume('id', 1000))).toMatchObject({ code: 'unavailable' })
     expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
   })
 
-  test('leaves a denylist stale while the other process hangs', async () => {
+  it('leaves a denylist stale while the other process hangs', async () => {
     const keeper = await keeperOfItsOwn()
     const denylist = keeper.denylist()
     await denylist.ready()
@@ -160,7 +160,7 @@ describe.concurrent('a call of another process', () => {
     await until('it is fresh', async () => denylist.health().state === 'fresh')
   })
 
-  test('ends what was denied for a while', async () => {
+  it('ends what was denied for a while', async () => {
     const denylist = shared.denylist()
     await denylist.ready()
     const at = Date.now() / 1000

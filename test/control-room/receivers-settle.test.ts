@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { memoryStore } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { UnavailableError } from '../../example-app/control-room/ports.js'
 import { settleWrite } from '../../example-app/control-room/receivers/settle-write.js'
 import { startRedis } from '../support/redis.js'
@@ -10,7 +10,7 @@ import { startRedis } from '../support/redis.js'
 const MINUTE_MS = 60_000
 const FREED = { as: 'freed' } as const
 
-test('a write that is not settled says why', async () => {
+it('a write that is not settled says why', async () => {
   const store = memoryStore()
   onTestFinished(() => store.close())
   const run = {
@@ -34,7 +34,7 @@ test('a write that is not settled says why', async () => {
   expect(await settle(fence)).toEqual(no(/free already/))
 })
 
-test('a store that hangs is unavailable, and no fault of the order', async () => {
+it('a store that hangs is unavailable, and no fault of the order', async () => {
   const server = await startRedis()
   const redis = new Redis(server.url)
   redis.on('error', () => undefined)

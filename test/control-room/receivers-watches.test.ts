@@ -1,5 +1,5 @@
 import type { KeySetEvent, RecordView } from 'express-service-auth'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { stateOf } from '../../example-app/control-room/page/panels/writes-rules.js'
 import type { NewEvent } from '../../example-app/control-room/ports.js'
 import { watchDenials } from '../../example-app/control-room/receivers/denials.js'
@@ -30,7 +30,7 @@ describe('the line of a key set', () => {
     return { watch, at, line: () => watch.state().keySetLine }
   }
 
-  test('joins equal states', () => {
+  it('joins equal states', () => {
     const { at, line } = watchAt(0)
     at(1000).enter('cold')
     at(2000).enter('fresh')
@@ -43,7 +43,7 @@ describe('the line of a key set', () => {
     ])
   })
 
-  test('holds five minutes', () => {
+  it('holds five minutes', () => {
     const { at, line } = watchAt(0)
     at(0).enter('cold')
     at(10_000).enter('fresh')
@@ -57,7 +57,7 @@ describe('the line of a key set', () => {
     expect(line()).toEqual([{ since: 700_000, state: 'stale' }])
   })
 
-  test('goes with what was fetched, and when the budget was exhausted', () => {
+  it('goes with what was fetched, and when the budget was exhausted', () => {
     const { watch } = watchAt(0)
     expect(watch.state()).toEqual({ keySetLine: [], keySetFetches: { fetched: 0, failed: 0 } })
     watch.note(keysEvent('not_modified'))
@@ -95,7 +95,7 @@ describe('the last writes', () => {
     return writes
   }
 
-  test('are twenty, and what is under way is not pushed away by what is done', async () => {
+  it('are twenty, and what is under way is not pushed away by what is done', async () => {
     const writes = openWrites(async (record) => ({
       fence: 1,
       state: record === 'held' ? 'running' : 'finished',
@@ -114,7 +114,7 @@ describe('the last writes', () => {
     expect(names()).toContain('held')
   })
 
-  test('are gone once their records are, though they were over', async () => {
+  it('are gone once their records are, though they were over', async () => {
     let isThere = true
     const writes = openWrites(async () => {
       return isThere ? { fence: 1, state: 'finished' } : undefined
@@ -126,14 +126,14 @@ describe('the last writes', () => {
     expect(writes.list()[0]?.readAt).toBeGreaterThan(0)
   })
 
-  test('are not said to be gone before they were read', () => {
+  it('are not said to be gone before they were read', () => {
     const write = { record: 'r', caller: 'billing', receiver: 'orders-1', seenAt: 1 } as const
     expect(stateOf({ ...write, readAt: 0 })).toBe('unread')
     expect(stateOf({ ...write, readAt: 1 })).toBe('gone')
     expect(stateOf({ ...write, readAt: 1, view: { fence: 1, state: 'freed' } })).toBe('freed')
   })
 
-  test('keep what was read last while the store is unreachable', async () => {
+  it('keep what was read last while the store is unreachable', async () => {
     let isUp = true
     const writes = openWrites(async () => {
       if (!isUp) throw new Error('unreachable')
@@ -151,7 +151,7 @@ describe('the last writes', () => {
 describe('what is denied', () => {
   const issuer = 'https://issuer.example'
 
-  test('is shown whoever has denied it, and of this issuer alone', async () => {
+  it('is shown whoever has denied it, and of this issuer alone', async () => {
     const list = createDeniedList()
     const containment = {
       deny: async (entry: Parameters<typeof list.deny>[0]) => ({ entry: list.deny(entry) }),
@@ -186,7 +186,7 @@ describe('what is denied', () => {
     expect(denials.list()[0]?.appliedAfter['orders-2']).toBeUndefined()
   })
 
-  test('ends with the later end of two', async () => {
+  it('ends with the later end of two', async () => {
     const list = createDeniedList()
     onTestFinished(() => list.close())
     const entry = { issuer, kind: 'token', value: 't', reason: 'r', by: 'b', at: 1 } as const

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { RECEIVERS } from '../../example-app/control-room/protocol.js'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { until } from '../support/until.js'
@@ -44,7 +44,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     return { record, fence: view?.fence ?? 0 }
   }
 
-  test('a key is run by one of them, and answered by both', async () => {
+  it('a key is run by one of them, and answered by both', async () => {
     const before = room.receivers.orders()
     const key = randomUUID()
     const first = await room.write('orders-1', { key, call: key })
@@ -59,7 +59,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     for (const name of RECEIVERS) expect(await room.read(name)).toMatchObject({ status: 200 })
   })
 
-  test('a write of a killed receiver that is settled as done is answered so, and not run again', async () => {
+  it('a write of a killed receiver that is settled as done is answered so, and not run again', async () => {
     const before = room.receivers.orders()
     const key = randomUUID()
     const found = await killedWrite(key)
@@ -78,7 +78,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     expect(room.receivers.orders()).toBe(before + 1)
   })
 
-  test('a write of a killed receiver that is freed runs at the next retry', async () => {
+  it('a write of a killed receiver that is freed runs at the next retry', async () => {
     const before = room.receivers.orders()
     const key = randomUUID()
     const found = await killedWrite(key)
@@ -88,7 +88,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     expect(room.receivers.orders()).toBe(before + 2)
   })
 
-  test('a held write goes on when it is let go, its lease renewed meanwhile', async () => {
+  it('a held write goes on when it is let go, its lease renewed meanwhile', async () => {
     await room.receivers.holdNextWrite('orders-2', true)
     const answer = room.write('orders-2')
     await until('a write is held', async () => room.stateOf('orders-2')?.heldWrites === 1)
@@ -100,7 +100,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     expect(room.stateOf('orders-2')?.heldWrites).toBe(0)
   })
 
-  test('what is denied is shut out by both, until it is allowed or over', async () => {
+  it('what is denied is shut out by both, until it is allowed or over', async () => {
     const { receivers } = room
     const caller = { kind: 'caller', value: 'reporting' } as const
     const denial = () => receivers.denied().find(({ value }) => value === 'reporting')
@@ -128,7 +128,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
     await until('both let it in', async () => (await statuses()).join() === '200,200')
   })
 
-  test('each call has its own events and one end, however many are under way', async () => {
+  it('each call has its own events and one end, however many are under way', async () => {
     const calls = Array.from({ length: 60 }, (_, index) => `c-${kind}-${index}`)
     await Promise.all(
       calls.map((call, index) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../support/until.js'
 import { expectResult } from './answers.js'
 import type { ReceiverProcess } from './receiver-process.js'
@@ -33,7 +33,7 @@ describe.each(['4', '5'] as const)('A caller that hangs up, Express %s', (expres
   })
 
   describe.each(['refuse', 'rerun'] as const)('(%s)', (whenAbandoned) => {
-    test.each(STOPS)('%s changes nothing: its retry gets the result', async (stop) => {
+    it.each(STOPS)('%s changes nothing: its retry gets the result', async (stop) => {
       const order = newOrder(whenAbandoned)
       const exchange = scene.send(receiver, order, { stopAt: stop })
       await receiver.reached(stop)
@@ -60,7 +60,7 @@ describe.each(['4', '5'] as const)('A caller that hangs up, Express %s', (expres
     })
   })
 
-  test('while too large a result flows ends it, and it is not run again', async () => {
+  it('while too large a result flows ends it, and it is not run again', async () => {
     const order = newOrder('rerun', true)
     const exchange = scene.send(receiver, order, { stopAt: 'while streaming' })
     await receiver.reached('while streaming')

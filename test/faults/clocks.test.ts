@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../support/until.js'
 import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
 import type { ReceiverProcess } from './receiver-process.js'
@@ -50,7 +50,7 @@ describe.each(PAIRS)('Two receivers, the first %s, the second %s', (firstClock, 
     second = receiverWith(secondClock)
   })
 
-  test('let a token pass once', async () => {
+  it('let a token pass once', async () => {
     const token = scene.issuer.token()
     const [order, another] = [newOrder('refuse'), newOrder('refuse')]
     expect((await scene.send(first, order, { token }).answer).status).toBe(201)
@@ -60,7 +60,7 @@ describe.each(PAIRS)('Two receivers, the first %s, the second %s', (firstClock, 
     expect(await scene.effects(another)).toEqual([])
   })
 
-  test('let one of many uses of a token at once pass', async () => {
+  it('let one of many uses of a token at once pass', async () => {
     const token = scene.issuer.token()
     const order = newOrder('refuse')
     const sent = Array.from({ length: 20 }, (_, index) =>
@@ -73,7 +73,7 @@ describe.each(PAIRS)('Two receivers, the first %s, the second %s', (firstClock, 
     expect(statuses.filter((status) => status === 401)).toHaveLength(19)
   })
 
-  test('remember a token for as long as either takes it, however late it was used', async () => {
+  it('remember a token for as long as either takes it, however late it was used', async () => {
     // The first accepts it for a few seconds more, a slower one for a minute or two beyond those.
     const firstNow = Math.floor((Date.now() + firstError) / 1000)
     const exp = firstNow - TOLERANCE_SECONDS + 10
@@ -92,7 +92,7 @@ describe.each(PAIRS)('Two receivers, the first %s, the second %s', (firstClock, 
     expect(status).toBe(secondError < firstError ? 201 : 401)
   })
 
-  test('run a write once, and both know its result', async () => {
+  it('run a write once, and both know its result', async () => {
     const order = newOrder('rerun')
     const exchange = scene.send(first, order, { stopAt: 'after the write' })
     await first.reached('after the write')
@@ -121,7 +121,7 @@ describe.concurrent.each([
 ] as const)(
   'Two receivers, the first %s and then killed, the second %s',
   (firstClock, secondClock) => {
-    test('hold a lease for its time, renewed while its receiver lives', async () => {
+    it('hold a lease for its time, renewed while its receiver lives', async () => {
       const first = await scene.launch({ clockErrorMs: ERROR_MS[firstClock] })
       const second = receiverWith(secondClock)
       const [refused, rerun] = [newOrder('refuse'), newOrder('rerun')]

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { expect, type TestContext, test } from 'vitest'
+import { expect, it, type TestContext } from 'vitest'
 import { slotOf } from '../../src/stores/redis/connection/hash-slot.js'
 import type { RedisServer } from '../support/redis.js'
 import { startCluster } from '../support/redis-cluster.js'
@@ -81,7 +81,7 @@ const untilAllHave = (servers: readonly RedisServer[]): Promise<void> =>
     (await Promise.all(servers.map(hasEntry))).every(Boolean),
   )
 
-test.concurrent('behind sentinels, the master is killed', async (context) => {
+it.concurrent('behind sentinels, the master is killed', async (context) => {
   const group = await startSentinel()
   context.onTestFinished(group.stop)
   const servers = [group.primary, ...group.replicas]
@@ -96,7 +96,7 @@ test.concurrent('behind sentinels, the master is killed', async (context) => {
   await expectHeldThrough('sentinels', failover, context)
 })
 
-test.concurrent('in a cluster, the master of the list is killed', async (context) => {
+it.concurrent('in a cluster, the master of the list is killed', async (context) => {
   const cluster = await startCluster()
   context.onTestFinished(cluster.stop)
   const index = Math.floor((slotOf('{denylist}') * cluster.masters.length) / SLOTS)

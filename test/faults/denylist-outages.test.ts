@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
 import { until } from '../support/until.js'
@@ -62,7 +62,7 @@ async function denied({ late, traffic }: Holding): Promise<number> {
 }
 
 // The first one launches the receivers, and the others go on with them.
-test('Redis starts after them: 503 until it does, then the list within a second', async () => {
+it('Redis starts after them: 503 until it does, then the list within a second', async () => {
   const { token, entry } = newTarget(scene, 'token')
   const control = controlToken(scene)
   await scene.desk.deny(entry, WRITE_PATIENCE)
@@ -85,7 +85,7 @@ test('Redis starts after them: 503 until it does, then the list within a second'
   expect(traffic.has('accepted', { token, receivers, since: began })).toBe(false)
 })
 
-test('two are cut off, one refused and one in silence: the others go on within a second, and they do when they are back', async () => {
+it('two are cut off, one refused and one in silence: the others go on within a second, and they do when they are back', async () => {
   const holding = await hold()
   const { held, late, traffic, began, expectUndisturbed } = holding
   const { desk } = scene
@@ -133,7 +133,7 @@ test('two are cut off, one refused and one in silence: the others go on within a
 })
 
 describe('the Redis of all', () => {
-  test('is paused and resumed', async () => {
+  it('is paused and resumed', async () => {
     const holding = await hold()
     redis.pause()
     const failedAt = performance.now()
@@ -146,7 +146,7 @@ describe('the Redis of all', () => {
     await expectHeld(holding)
   })
 
-  test('is killed and comes back with its data', async () => {
+  it('is killed and comes back with its data', async () => {
     const holding = await hold()
     await redis.kill()
     const failedAt = performance.now()
@@ -162,7 +162,7 @@ describe('the Redis of all', () => {
     }
   })
 
-  test('is killed and comes back without its data', async () => {
+  it('is killed and comes back without its data', async () => {
     const holding = await hold()
     await redis.kill()
     await scene.untilState('stale')

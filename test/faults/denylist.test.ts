@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../support/redis.js'
 import { APPLIED_WITHIN_MS, POLL_MS, report, WRITE_PATIENCE } from './denylist-figures.js'
 import {
@@ -31,7 +31,7 @@ afterAll(async () => {
 describe.each(['caller', 'key', 'token', 'issued-before'] as const)(
   'three receivers: %s',
   (kind) => {
-    test(`deny and allow within a second, each of ${RUNS} runs`, async () => {
+    it(`deny and allow within a second, each of ${RUNS} runs`, async () => {
       const { receivers, desk } = scene
       const control = controlToken(scene)
       const { token, entry } = newTarget(scene, kind)

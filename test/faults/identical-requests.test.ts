@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectReplayOf, expectResult } from './answers.js'
 import type { Answer } from './exchange.js'
 import type { ReceiverProcess } from './receiver-process.js'
@@ -31,7 +31,7 @@ describe.each(['4', '5'] as const)('Two hundred identical requests, Express %s',
       return scene.send(to, order, stopAt && { stopAt }).answer
     })
 
-  test.each(['refuse', 'rerun'] as const)('at once cause one run (%s)', async (whenAbandoned) => {
+  it.each(['refuse', 'rerun'] as const)('at once cause one run (%s)', async (whenAbandoned) => {
     const order = newOrder(whenAbandoned)
     const answers = await Promise.all(sendAll(order))
     const effects = await scene.effects(order)
@@ -49,7 +49,7 @@ describe.each(['4', '5'] as const)('Two hundred identical requests, Express %s',
     expect(await scene.effects(order)).toEqual(effects)
   })
 
-  test.each(['refuse', 'rerun'] as const)(
+  it.each(['refuse', 'rerun'] as const)(
     'during the run are all in progress, and then all get its result (%s)',
     async (whenAbandoned) => {
       const order = newOrder(whenAbandoned)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../support/until.js'
 import { expectResult, expectUnknown } from './answers.js'
 import type { Answer } from './exchange.js'
@@ -85,7 +85,7 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
     return found
   }
 
-  test('has cut all its callers off, and spent their tokens', async () => {
+  it('has cut all its callers off, and spent their tokens', async () => {
     for (const { order, token, received } of casualties) {
       expect(received.isWhole).toBe(false)
       expect((await scene.send(survivor, order, { token }).answer).status).toBe(401)
@@ -93,7 +93,7 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
   })
 
   describe.each(['refuse', 'rerun'] as const)('(%s)', (whenAbandoned) => {
-    test('leaves nothing behind of what it had not reserved', async () => {
+    it('leaves nothing behind of what it had not reserved', async () => {
       const { order } = casualtyOf('before reserving', whenAbandoned)
       const answer = await scene.send(survivor, order).answer
       const effects = await scene.effects(order)
@@ -101,7 +101,7 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
       expectResult(answer, order, { fence: effects[0], isReplayed: false })
     })
 
-    test.each(KEPT)('leaves its result to the byte: %s', async (stop) => {
+    it.each(KEPT)('leaves its result to the byte: %s', async (stop) => {
       const { order, received } = casualtyOf(stop, whenAbandoned)
       const first = await scene.send(survivor, order).answer
       const effects = await scene.effects(order)
@@ -117,7 +117,7 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
       } else expect(received.raw).toBe('')
     })
 
-    test('leaves too large a result neither kept nor to be run again', async () => {
+    it('leaves too large a result neither kept nor to be run again', async () => {
       const { order, diedAt } = casualtyOf('while streaming', whenAbandoned)
       const isLeaseOver = async (): Promise<boolean> =>
         performance.now() > diedAt + LEASE_MS + SLACK_MS
@@ -132,7 +132,7 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
     })
   })
 
-  test.each(LOST)('leaves a lease, then the outcome unknown: $stop', async ({ stop, written }) => {
+  it.each(LOST)('leaves a lease, then the outcome unknown: $stop', async ({ stop, written }) => {
     const casualty = casualtyOf(stop, 'refuse')
     const { order } = casualty
     const retries = await scene.retry(survivor, order)
@@ -142,7 +142,7 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
     expect(await scene.effects(order)).toHaveLength(written)
   })
 
-  test.each(LOST)('leaves a lease, then one more run: $stop', async ({ stop, written }) => {
+  it.each(LOST)('leaves a lease, then one more run: $stop', async ({ stop, written }) => {
     const casualty = casualtyOf(stop, 'rerun')
     const { order } = casualty
     const retries = await Promise.all([1, 2, 3, 4].map(() => scene.retry(survivor, order)))
@@ -163,7 +163,7 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
     }
   })
 
-  test('leaves the last renewal of a long run, and no more', async () => {
+  it('leaves the last renewal of a long run, and no more', async () => {
     const victim = await scene.launch({ express })
     const order = newOrder('refuse')
     const sentAt = performance.now()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { UNAVAILABLE } from '../support/refusal-bytes.js'
 import { until } from '../support/until.js'
 import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
@@ -79,7 +79,7 @@ async function answersDuring({ begin, end }: Fault, stop: Stop): Promise<Answere
 }
 
 describe.each(FAULTS)('A write while Redis $name and comes back with its data', (fault) => {
-  test('before it is reserved is the 503 and leaves nothing behind', async () => {
+  it('before it is reserved is the 503 and leaves nothing behind', async () => {
     for (const { order, answer, backAt } of await answersDuring(fault, 'before reserving')) {
       expect(answer.raw).toBe(UNAVAILABLE)
       expect(await scene.effects(order)).toEqual([])
@@ -92,7 +92,7 @@ describe.each(FAULTS)('A write while Redis $name and comes back with its data', 
     }
   })
 
-  test.each(BEFORE_STORING)('%s is answered, and its retry never contradicts it', async (stop) => {
+  it.each(BEFORE_STORING)('%s is answered, and its retry never contradicts it', async (stop) => {
     for (const { order, answer } of await answersDuring(fault, stop)) {
       const [fence] = await scene.effects(order)
       expectResult(answer, order, { fence, isReplayed: false })
@@ -112,7 +112,7 @@ describe.each(FAULTS)('A write while Redis $name and comes back with its data', 
     }
   })
 
-  test.each(['stored', 'before sending', 'while sending'] as const)(
+  it.each(['stored', 'before sending', 'while sending'] as const)(
     '%s is answered, and so is its retry',
     async (stop) => {
       for (const { order, answer } of await answersDuring(fault, stop)) {
@@ -137,7 +137,7 @@ describe('A write whose Redis comes back without its data', () => {
     return exchange
   }
 
-  test.each(['refuse', 'rerun'] as const)(
+  it.each(['refuse', 'rerun'] as const)(
     'is reserved again by its next renewal (%s)',
     async (whenAbandoned) => {
       const order = newOrder(whenAbandoned)
@@ -153,7 +153,7 @@ describe('A write whose Redis comes back without its data', () => {
     },
   )
 
-  test('has its result kept all the same when that was not stored yet', async () => {
+  it('has its result kept all the same when that was not stored yet', async () => {
     const order = newOrder('refuse')
     const exchange = await loseDataAt('before storing', order)
     runner.goOn()
@@ -165,7 +165,7 @@ describe('A write whose Redis comes back without its data', () => {
     expect(await scene.effects(order)).toEqual(effects)
   })
 
-  test('is run again with a greater fence when its result is what was lost', async () => {
+  it('is run again with a greater fence when its result is what was lost', async () => {
     const order = newOrder('refuse')
     const exchange = await loseDataAt('stored', order)
     runner.goOn()
@@ -200,7 +200,7 @@ describe('A write whose receiver is killed while Redis hangs', () => {
     return orders
   }
 
-  test('has an unknown outcome, or runs for the first time, when it was to be reserved', async () => {
+  it('has an unknown outcome, or runs for the first time, when it was to be reserved', async () => {
     const [refused, rerun] = await killWhile(['before reserving', 'reserving'])
     const [unknown, run] = await Promise.all([
       scene.retry(other, refused),
@@ -213,7 +213,7 @@ describe('A write whose receiver is killed while Redis hangs', () => {
     expectResult(run.final, rerun, { fence: effects[0], isReplayed: false })
   })
 
-  test('has its result kept when that was to be stored', async () => {
+  it('has its result kept when that was to be stored', async () => {
     for (const order of await killWhile(['before storing', 'storing'])) {
       const effects = await scene.effects(order)
       expect(effects).toHaveLength(1)

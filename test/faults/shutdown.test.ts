@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openExchange } from '../support/raw-exchange.js'
 import { until } from '../support/until.js'
 import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
@@ -63,7 +63,7 @@ async function expectWritten(
 }
 
 describe('a write under way when SIGTERM comes', () => {
-  test.each(['4', '5'] as const)(
+  it.each(['4', '5'] as const)(
     'is answered and its record finished, wherever it is: Express %s',
     async (express) => {
       const stopping = await scene.launch({ express })
@@ -84,7 +84,7 @@ describe('a write under way when SIGTERM comes', () => {
     },
   )
 
-  test('is answered also when further signals come', async () => {
+  it('is answered also when further signals come', async () => {
     const stopping = await scene.launch()
     const order = newOrder('refuse')
     const exchange = scene.send(stopping, order, { stopAt: 'after the write' })
@@ -98,7 +98,7 @@ describe('a write under way when SIGTERM comes', () => {
     expect(await stopping.exited).toBe(0)
   })
 
-  test('is finished although its caller has hung up', async () => {
+  it('is finished although its caller has hung up', async () => {
     const stopping = await scene.launch()
     const order = newOrder('refuse')
     const exchange = scene.send(stopping, order, { stopAt: 'after the write' })
@@ -112,7 +112,7 @@ describe('a write under way when SIGTERM comes', () => {
     await expectWritten(order, await scene.send(other, order).answer, { isReplayed: true })
   })
 
-  test('is cut when it hangs, and retries get 409, or another run where that was asked for', async () => {
+  it('is cut when it hangs, and retries get 409, or another run where that was asked for', async () => {
     const stopping = await scene.launch({ waitMs: 300, leaseMs: LONG_LEASE_MS })
     const orders = [newOrder('refuse'), newOrder('rerun')] as const
     const cut = orders.map((order) => scene.send(stopping, order, { stopAt: 'after the write' }))
@@ -133,7 +133,7 @@ describe('a write under way when SIGTERM comes', () => {
 })
 
 describe('a receiver that is told to stop', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('serves on for a while: %s', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('serves on for a while: %s', async (signal) => {
     const stopping = await scene.launch({ serveOnMs: SERVE_ON_MS })
     expect(await statusesOf(stopping)).toEqual([200, 200])
     const asked = openExchange(stopping.port)
@@ -149,7 +149,7 @@ describe('a receiver that is told to stop', () => {
     expect(performance.now() - toldAt).toBeGreaterThan(SERVE_ON_MS)
   })
 
-  test('closes a connection behind the answer that was under way on it', async () => {
+  it('closes a connection behind the answer that was under way on it', async () => {
     const stopping = await scene.launch()
     scene.redis.pause()
     const kept = openExchange(stopping.port)
@@ -162,7 +162,7 @@ describe('a receiver that is told to stop', () => {
     expect(await stopping.exited).toBe(0)
   })
 
-  test('is not held up by connections without a request', async () => {
+  it('is not held up by connections without a request', async () => {
     const stopping = await scene.launch()
     const idle = openExchange(stopping.port)
     idle.send({ path: '/livez' })
@@ -175,7 +175,7 @@ describe('a receiver that is told to stop', () => {
     await Promise.all([idle.closed, silent.closed])
   })
 
-  test('is not held up by a response that waited behind another when its caller hung up', async () => {
+  it('is not held up by a response that waited behind another when its caller hung up', async () => {
     const stopping = await scene.launch()
     scene.redis.pause()
     const pipelined = openExchange(stopping.port)
@@ -192,7 +192,7 @@ describe('a receiver that is told to stop', () => {
     expect(performance.now() - toldAt).toBeLessThan(AT_ONCE_MS)
   })
 
-  test('sends the whole of a large response to a slow reader', async () => {
+  it('sends the whole of a large response to a slow reader', async () => {
     const stopping = await scene.launch()
     const slow = openExchange(stopping.port)
     slow.socket.pause()

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { mediaTypeOf, readBody } from '../../src/idempotency/fingerprint.js'
 
 /** A request as a server of Node and some parser leave it. */
@@ -15,20 +15,20 @@ const FIVE = { 'content-length': '5' }
 const CHUNKED = { 'transfer-encoding': 'chunked' }
 
 describe('the body of a request', () => {
-  test('is none where the headers announce none and nothing is there', () => {
+  it('is none where the headers announce none and nothing is there', () => {
     for (const body of BLANKS) {
       expect(read({}, { body, readableEnded: false })).toEqual({ type: 'none' })
       expect(read({ 'content-length': '0' }, { body })).toEqual({ type: 'none' })
     }
   })
 
-  test('counts where it is there, though the headers announce none', () => {
+  it('counts where it is there, though the headers announce none', () => {
     for (const body of [{ a: 1 }, [], 'a', 0, false, Buffer.alloc(0)]) {
       expect(read({}, { body })).toEqual({ type: 'parsed', content: body })
     }
   })
 
-  test('is unread until its stream has ended, whatever is there', () => {
+  it('is unread until its stream has ended, whatever is there', () => {
     for (const body of [...BLANKS, { a: 1 }, 'a', []]) {
       for (const headers of [FIVE, CHUNKED, { ...CHUNKED, 'content-length': '0' }]) {
         const given = { body, readableEnded: false, _body: true }
@@ -37,7 +37,7 @@ describe('the body of a request', () => {
     }
   })
 
-  test('is what its parser has made of it', () => {
+  it('is what its parser has made of it', () => {
     for (const body of [
       { a: undefined },
       [],
@@ -55,7 +55,7 @@ describe('the body of a request', () => {
     }
   })
 
-  test('is not parsed where nothing of it is left, and no parser says that it has read it', () => {
+  it('is not parsed where nothing of it is left, and no parser says that it has read it', () => {
     for (const body of BLANKS) {
       for (const headers of [FIVE, CHUNKED]) {
         expect(read(headers, { body })).toEqual({ type: 'unparsed' })
@@ -65,7 +65,7 @@ describe('the body of a request', () => {
     }
   })
 
-  test('may be a text of JSON that leaves nothing, by its length alone', () => {
+  it('may be a text of JSON that leaves nothing, by its length alone', () => {
     const lengths: [unknown, string][] = [
       [{}, '2'],
       ['', '2'],
@@ -86,7 +86,7 @@ describe('the body of a request', () => {
     }
   })
 
-  test('is an empty object that was read, where its media type is exactly one that parses to it', () => {
+  it('is an empty object that was read, where its media type is exactly one that parses to it', () => {
     const types = [
       'application/json',
       'application/x-www-form-urlencoded',
@@ -111,13 +111,13 @@ describe('the body of a request', () => {
     }
   })
 
-  test('has a media type without parameters, in lower case', () => {
+  it('has a media type without parameters, in lower case', () => {
     const type = (value?: string) => mediaTypeOf({ headers: { 'content-type': value } })
     expect(type(' Application/JSON ;charset=utf-8')).toBe('application/json')
     expect([type(), type('')]).toEqual(['', ''])
   })
 
-  test('is a fault where rawHeaders lack how long it is', () => {
+  it('is a fault where rawHeaders lack how long it is', () => {
     const request = { headers: { 'content-length': '5' }, rawHeaders: ['host', 'x'], body: {} }
     expect(() => readBody({ ...request, readableEnded: true })).toThrow(
       /content-length.*rawHeaders/,

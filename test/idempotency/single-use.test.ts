@@ -1,5 +1,5 @@
 import type { SingleUseStore } from 'express-service-auth'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Unavailable } from '../../src/base/decision/unavailable.js'
 import { consumeToken } from '../../src/idempotency/single-use.js'
 
@@ -30,7 +30,7 @@ async function idOf(changes: Partial<typeof TOKEN>): Promise<string | undefined>
 }
 
 describe('consumeToken', () => {
-  test('lets the first use pass, and refuses the next', async () => {
+  it('lets the first use pass, and refuses the next', async () => {
     const first = watchedStore(() => true)
     expect(await consumeToken(TOKEN, first.store, NOW)).toEqual({ ok: true, value: true })
     const second = watchedStore(() => false)
@@ -38,7 +38,7 @@ describe('consumeToken', () => {
     expect(refused).toMatchObject({ ok: false, reason: 'token_replayed' })
   })
 
-  test('remembers a token for a minute to a quarter of an hour longer than it lives', async () => {
+  it('remembers a token for a minute to a quarter of an hour longer than it lives', async () => {
     const { store, asked } = watchedStore()
     await consumeToken(TOKEN, store, NOW)
     await consumeToken(TOKEN, store, NOW + 300.0004)
@@ -50,18 +50,18 @@ describe('consumeToken', () => {
     }
   })
 
-  test.each([undefined, '', 'x'.repeat(257)])('asks no store about the id %j', async (tokenId) => {
+  it.each([undefined, '', 'x'.repeat(257)])('asks no store about the id %j', async (tokenId) => {
     const { store, asked } = watchedStore()
     const refused = await consumeToken({ ...TOKEN, tokenId }, store, NOW)
     expect(refused).toMatchObject({ ok: false, reason: 'token_id_missing' })
     expect(asked).toEqual([])
   })
 
-  test.each(['x', 'x'.repeat(256), ' ', '\0', '\ud800'])('takes the id %j', async (tokenId) => {
+  it.each(['x', 'x'.repeat(256), ' ', '\0', '\ud800'])('takes the id %j', async (tokenId) => {
     expect(await idOf({ tokenId })).toBeTypeOf('string')
   })
 
-  test('names a token by all of issuer, caller and id, and by nothing that can be read', async () => {
+  it('names a token by all of issuer, caller and id, and by nothing that can be read', async () => {
     const ids = await Promise.all([
       idOf({}),
       idOf({ issuer: 'https://api.example.org' }),
@@ -75,7 +75,7 @@ describe('consumeToken', () => {
     for (const id of ids) expect(id).toMatch(/^[\w-]{22,}$/)
   })
 
-  test('does not know when the store fails', async () => {
+  it('does not know when the store fails', async () => {
     const cause = new Error('down')
     const { store } = watchedStore(() => {
       throw cause
@@ -85,7 +85,7 @@ describe('consumeToken', () => {
     expect(error).toMatchObject({ what: 'store', cause })
   })
 
-  test.each([undefined, null, 1, 'true', {}])(
+  it.each([undefined, null, 1, 'true', {}])(
     'takes %j of a store for the programming error that it is',
     async (answer) => {
       const { store } = watchedStore(() => answer)

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import express5, { type RequestHandler } from 'express'
 import { memoryStore, requireIdempotencyKey } from 'express-service-auth'
 import fc from 'fast-check'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import {
@@ -96,7 +96,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
     ['a shim of nothing, then by hand', [leave(''), drain]],
   ]
 
-  test.each(READERS)(
+  it.each(READERS)(
     'never get one answer unless they are one, read by %s',
     async (_name, readers) => {
       const route = await startRoute(

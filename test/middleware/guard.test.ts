@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { allow, type Decision, deny } from '../../src/base/decision/reason.js'
 import { ServiceAuthError, wrongWiring } from '../../src/base/decision/service-auth-error.js'
 import { Unavailable } from '../../src/base/decision/unavailable.js'
@@ -30,26 +30,26 @@ async function outcomeOf(decide: Decide, accept?: () => object) {
 }
 
 describe('a guard', () => {
-  test('passes on what is allowed, once, whether it decides at once or later', async () => {
+  it('passes on what is allowed, once, whether it decides at once or later', async () => {
     for (const decide of [() => allow('x'), async () => allow('x')]) {
       expect(await outcomeOf(decide)).toEqual({ passed: [], status: undefined })
     }
   })
 
-  test('refuses what is denied, and passes nothing on', async () => {
+  it('refuses what is denied, and passes nothing on', async () => {
     for (const decide of [() => deny('token_expired'), async () => deny('token_expired')]) {
       expect(await outcomeOf(decide)).toEqual({ passed: ['nothing'], status: 401 })
     }
   })
 
-  test('answers 503 where something is unreachable', async () => {
+  it('answers 503 where something is unreachable', async () => {
     for (const what of ['store', 'key_set', 'denylist'] as const) {
       const decide = (): Promise<never> => Promise.reject(new Unavailable(what, 'down'))
       expect(await outcomeOf(decide)).toEqual({ passed: ['nothing'], status: 503 })
     }
   })
 
-  test('passes on every other failure as an error of our own', async () => {
+  it('passes on every other failure as an error of our own', async () => {
     const thrown = Object.assign(new Error('x'), { status: 401 })
     const failures: Decide[] = [
       () => {
@@ -66,7 +66,7 @@ describe('a guard', () => {
     }
   })
 
-  test('passes on a failure to accept as an error, and does not let the request pass', async () => {
+  it('passes on a failure to accept as an error, and does not let the request pass', async () => {
     const accept = (): never => {
       throw wrongWiring('no')
     }
@@ -76,7 +76,7 @@ describe('a guard', () => {
     }
   })
 
-  test.each(EXPRESS_MAJORS)('leaves what a later handler throws to $major', async ({ express }) => {
+  it.each(EXPRESS_MAJORS)('leaves what a later handler throws to $major', async ({ express }) => {
     const thrown = new Error('the handler')
     const receiver = await startReceiver({
       express,
@@ -93,7 +93,7 @@ describe('a guard', () => {
     expect(receiver.errors).toEqual([thrown])
   })
 
-  test.each(EXPRESS_MAJORS)(
+  it.each(EXPRESS_MAJORS)(
     'reports a response that has begun before the decision, on $major',
     async ({ express }) => {
       const next = vi.fn()

@@ -18,7 +18,7 @@ import {
   ServiceAuthError,
   serviceOf,
 } from 'express-service-auth'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { authFor } from '../support/receiver.js'
 import { createTestIssuer } from '../support/test-issuer.js'
 
@@ -78,7 +78,7 @@ async function call(client: ClientHttp2Session, headers: Headers, body?: string)
 const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` })
 
 describe('over HTTP/2', () => {
-  test('a caller is judged by the same rules', async () => {
+  it('a caller is judged by the same rules', async () => {
     const guards = [authFor(issuer.policy({ callers: { billing: ['orders:read'] } }))]
     const { client, errors } = await startServer(...guards, requirePermissions('orders:read'))
     const good = issuer.token({ sub: 'billing', permissions: ['orders:read'] })
@@ -100,7 +100,7 @@ describe('over HTTP/2', () => {
     expect(errors).toEqual([])
   })
 
-  test('a token elsewhere than in its header counts nothing', async () => {
+  it('a token elsewhere than in its header counts nothing', async () => {
     const { client } = await startServer(authFor(issuer.policy()))
     const token = issuer.token()
     for (const headers of [
@@ -115,14 +115,14 @@ describe('over HTTP/2', () => {
     }
   })
 
-  test('a token is used once', async () => {
+  it('a token is used once', async () => {
     const { client } = await startServer(authFor(issuer.policy()), requireSingleUse({ store }))
     const token = bearer(issuer.token())
     expect((await call(client, token)).status).toBe(200)
     expect((await call(client, token)).status).toBe(401)
   })
 
-  test('a key is a fault before anything else is looked at', async () => {
+  it('a key is a fault before anything else is looked at', async () => {
     const auth = authFor(issuer.policy())
     const { client, errors } = await startServer(
       auth,
@@ -148,7 +148,7 @@ describe('over HTTP/2', () => {
     }
   })
 
-  test('no stream leaves anything on the connection', async () => {
+  it('no stream leaves anything on the connection', async () => {
     const { client, sockets } = await startServer(
       authFor(issuer.policy()),
       requireSingleUse({ store }),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import express5, { type RequestHandler } from 'express'
 import { memoryStore, requireIdempotencyKey, ServiceAuthError } from 'express-service-auth'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { FAULT_STATUS } from '../support/open-receiver.js'
 import {
@@ -75,7 +75,7 @@ describe.each(EXPRESS_MAJORS)(
       expect(receiver.handled).toBe(1)
     }
 
-    test.each<[string, RequestHandler[], string, Framing?]>([
+    it.each<[string, RequestHandler[], string, Framing?]>([
       ['json', [express.json()], 'application/json'],
       ['json in chunks', [express.json()], 'application/json', 'chunked'],
       ['json in gzip', [express.json()], 'application/json', 'gzip'],
@@ -117,7 +117,7 @@ describe.each(EXPRESS_MAJORS)(
       ['an empty text', [leave(''), drain]],
       ['null', [nothing, drain]],
     ]
-    test.each(LEFT)('is a fault where it was read by hand and left %s', async (_left, readers) => {
+    it.each(LEFT)('is a fault where it was read by hand and left %s', async (_left, readers) => {
       for (const type of [
         'application/x-ndjson',
         'application/vnd.api+json',
@@ -131,7 +131,7 @@ describe.each(EXPRESS_MAJORS)(
       }
     })
 
-    test('is a fault where a parser of JSON was told of another type', async () => {
+    it('is a fault where a parser of JSON was told of another type', async () => {
       const other = express.json({ type: 'application/vnd.api+json' })
       for (const type of ['application/json', 'text/json']) {
         const posts = ['{"a":1}', '{"a":2}'].map((body) => ({ type, body }))
@@ -142,7 +142,7 @@ describe.each(EXPRESS_MAJORS)(
       await expectToldApart([other, leave({}), drain], way, [{ body: '{"a":22}' }])
     })
 
-    test('is a fault where nobody has read it, in whatever framing', async () => {
+    it('is a fault where nobody has read it, in whatever framing', async () => {
       for (const framing of ['length', 'chunked', 'gzip'] as const) {
         const posts = ['{"a":1}', '{"a":2}', '{}', ''].map((body) => ({ body, framing }))
         // No bytes of no announced length are no body.
@@ -153,7 +153,7 @@ describe.each(EXPRESS_MAJORS)(
       }
     })
 
-    test('is a fault where it is multipart', async () => {
+    it('is a fault where it is multipart', async () => {
       const type = 'multipart/form-data; boundary=x'
       const posts = ['1', '2'].map((file) => ({ type, body: `--x\r\n\r\n${file}\r\n--x--` }))
       await expectFault([upload], posts, UNPARSED)
@@ -161,7 +161,7 @@ describe.each(EXPRESS_MAJORS)(
     })
 
     /** Where the parsers of 5 leave no mark, the length or an exact media type has to tell. */
-    test.each<[string, string, Framing, boolean]>([
+    it.each<[string, string, Framing, boolean]>([
       ['application/json', '{}', 'length', true],
       ['application/json', '{ }', 'length', true],
       ['application/json', '{}', 'chunked', true],
@@ -187,7 +187,7 @@ describe.each(EXPRESS_MAJORS)(
       else await expectFault(readers, [{ type, body, framing }], UNPARSED)
     })
 
-    test('is told apart by its length where it is {} for no reason but its media type', async () => {
+    it('is told apart by its length where it is {} for no reason but its media type', async () => {
       const way = { type: 'application/json', body: '{  }' }
       const ofAnotherLength = { body: '{ }' }
       // The parsers of 4 say that they have read it: there, all forms of `{}` are one.
@@ -195,7 +195,7 @@ describe.each(EXPRESS_MAJORS)(
       await expectToldApart([drain, leave({})], way, [ofAnotherLength])
     })
 
-    test('is a fault where a shim has left {} and nobody has read it, whatever its type', async () => {
+    it('is a fault where a shim has left {} and nobody has read it, whatever its type', async () => {
       for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
         for (const framing of ['length', 'chunked', 'gzip'] as const) {
           const posts = ['{ }', '{"a":1}', '&'].map((body) => ({ type, framing, body }))
@@ -204,7 +204,7 @@ describe.each(EXPRESS_MAJORS)(
       }
     })
 
-    test('is none with content-length 0, which differs from {}', async () => {
+    it('is none with content-length 0, which differs from {}', async () => {
       const way = { type: 'application/json', body: '' }
       for (const readers of [[express.json()], [], [leave({})], [drain, leave({})]]) {
         await expectToldApart(readers, way, [])
@@ -212,7 +212,7 @@ describe.each(EXPRESS_MAJORS)(
       await expectToldApart([express.json()], way, [{ body: '{}' }])
     })
 
-    test('counts though a shim has removed its length', async () => {
+    it('counts though a shim has removed its length', async () => {
       const inflate: RequestHandler = (request, _response, next) => {
         delete request.headers['content-length']
         next()
@@ -223,7 +223,7 @@ describe.each(EXPRESS_MAJORS)(
       await expectFault([lengthInHeadersOnly, drain, leave({})], posts, lacking)
     })
 
-    test('is replayed with its headers to the byte, beyond ASCII too', async () => {
+    it('is replayed with its headers to the byte, beyond ASCII too', async () => {
       const readers = [express.json(), requireIdempotencyKey({ store })]
       const { post } = await startRoute(express, readers, (_req, res) => {
         res.set('Content-Disposition', 'attachment; filename="é.txt"').send('a')

@@ -1,5 +1,5 @@
 import { type LiveDenylist, ServiceAuthError, serviceAuth } from 'express-service-auth'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { ManualDenylist } from '../support/manual-denylist.js'
 import { authFor, startReceiver } from '../support/receiver.js'
@@ -11,14 +11,14 @@ afterAll(() => issuer.close())
 const reject = (thrown: unknown) => () => Promise.reject(thrown)
 
 describe('a serviceAuth with live denylists', () => {
-  test('asks each of them once when it is made, and no other thing of them', () => {
+  it('asks each of them once when it is made, and no other thing of them', () => {
     const lists = [new ManualDenylist(), new ManualDenylist()]
     for (const list of lists) list.readiness = reject(new Error('not asked'))
     authFor(issuer.policy({ denylist: lists }))
     for (const list of lists) expect(list.asked).toEqual([issuer.url])
   })
 
-  test('is made whatever they answer then', async () => {
+  it('is made whatever they answer then', async () => {
     const broken = [
       () => {
         throw new Error('not yet')
@@ -34,7 +34,7 @@ describe('a serviceAuth with live denylists', () => {
     await new Promise((resolve) => setTimeout(resolve, 10))
   })
 
-  test('is ready when the key set and all of them are', async () => {
+  it('is ready when the key set and all of them are', async () => {
     const lists = [new ManualDenylist(), new ManualDenylist()]
     const opened: (() => void)[] = []
     for (const list of lists) list.readiness = () => new Promise((resolve) => opened.push(resolve))
@@ -52,7 +52,7 @@ describe('a serviceAuth with live denylists', () => {
     expect(opened).toHaveLength(2)
   })
 
-  test('is not ready when one of them is not, or the key set, and tries again', async () => {
+  it('is not ready when one of them is not, or the key set, and tries again', async () => {
     const own = await createTestIssuer()
     onTestFinished(() => own.close())
     const lists = [new ManualDenylist(), new ManualDenylist()]
@@ -66,7 +66,7 @@ describe('a serviceAuth with live denylists', () => {
     await auth.ready()
   })
 
-  test('rejects as unavailable or unfit, whatever a denylist rejects with or throws', async () => {
+  it('rejects as unavailable or unfit, whatever a denylist rejects with or throws', async () => {
     const list = new ManualDenylist()
     const auth = authFor(issuer.policy({ denylist: list }))
     const odd = Object.assign(new Error('odd'), { status: 401, headers: {} })
@@ -95,7 +95,7 @@ describe('a serviceAuth with live denylists', () => {
     }
   })
 
-  test('closes none of them', () => {
+  it('closes none of them', () => {
     const list = new ManualDenylist()
     const auth = serviceAuth(issuer.policy({ denylist: [list] }))
     auth.close()
@@ -107,7 +107,7 @@ describe('a serviceAuth with live denylists', () => {
 describe('health()', () => {
   const healthOf = (policy: object) => authFor(issuer.policy(policy)).health()
 
-  test('holds the live denylists in their order, and none where there is none', () => {
+  it('holds the live denylists in their order, and none where there is none', () => {
     const [one, other] = [new ManualDenylist(), new ManualDenylist()]
     one.deny('keys', 'x')
     other.isKnown = false
@@ -120,7 +120,7 @@ describe('health()', () => {
     }
   })
 
-  test('holds no token cache where there is none', () => {
+  it('holds no token cache where there is none', () => {
     expect(healthOf({ tokenCache: false })).not.toHaveProperty('tokenCache')
     expect(healthOf({ tokenCache: { max: 7 } }).tokenCache).toEqual({
       entries: 0,
@@ -130,28 +130,25 @@ describe('health()', () => {
     })
   })
 
-  test.each(EXPRESS_MAJORS)(
-    'counts what the token cache was good for, on $major',
-    async (major) => {
-      const list = new ManualDenylist()
-      const auth = authFor(issuer.policy({ denylist: list, tokenCache: { max: 2 } }))
-      const { express } = major
-      const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
-      const [one, other] = [issuer.token(), issuer.token()]
-      for (const token of [one, one, other, one, 'x', issuer.token({ exp: 1 })]) {
-        await receiver.call(token)
-      }
-      expect(auth.health().tokenCache).toEqual({ entries: 2, max: 2, hits: 2, misses: 4 })
-      // The memory was right, though the token is refused.
-      list.isKnown = false
-      await receiver.call(one)
-      expect(auth.health().tokenCache).toEqual({ entries: 2, max: 2, hits: 3, misses: 4 })
-      await receiver.call()
-      const { denylists, tokenCache } = JSON.parse(JSON.stringify(auth.health()))
-      expect({ denylists, tokenCache }).toEqual({
-        denylists: [{ state: 'cold', entries: 0, version: 1 }],
-        tokenCache: { entries: 2, max: 2, hits: 3, misses: 4 },
-      })
-    },
-  )
+  it.each(EXPRESS_MAJORS)('counts what the token cache was good for, on $major', async (major) => {
+    const list = new ManualDenylist()
+    const auth = authFor(issuer.policy({ denylist: list, tokenCache: { max: 2 } }))
+    const { express } = major
+    const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+    const [one, other] = [issuer.token(), issuer.token()]
+    for (const token of [one, one, other, one, 'x', issuer.token({ exp: 1 })]) {
+      await receiver.call(token)
+    }
+    expect(auth.health().tokenCache).toEqual({ entries: 2, max: 2, hits: 2, misses: 4 })
+    // The memory was right, though the token is refused.
+    list.isKnown = false
+    await receiver.call(one)
+    expect(auth.health().tokenCache).toEqual({ entries: 2, max: 2, hits: 3, misses: 4 })
+    await receiver.call()
+    const { denylists, tokenCache } = JSON.parse(JSON.stringify(auth.health()))
+    expect({ denylists, tokenCache }).toEqual({
+      denylists: [{ state: 'cold', entries: 0, version: 1 }],
+      tokenCache: { entries: 2, max: 2, hits: 3, misses: 4 },
+    })
+  })
 })

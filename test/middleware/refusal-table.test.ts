@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type Response } from 'express'
 import supertest from 'supertest'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { IdempotencyRefusal } from '../../src/base/decision/idempotency-event.js'
 import type { Reason } from '../../src/base/decision/reason.js'
 import { ServiceAuthError } from '../../src/base/decision/service-auth-error.js'
@@ -75,18 +75,18 @@ async function answerWith(reason: Reason, method: string): Promise<string> {
 }
 
 describe('a refusal', () => {
-  test.each(rows)('for %s is that of its row, and has no body for HEAD', async (reason, bytes) => {
+  it.each(rows)('for %s is that of its row, and has no body for HEAD', async (reason, bytes) => {
     expect(await answerWith(reason, 'GET')).toBe(bytes)
     expect(await answerWith(reason, 'HEAD')).toBe(withoutBody(bytes))
   })
 
-  test.each(rows)('for %s is told with the status that it has', (reason, bytes) => {
+  it.each(rows)('for %s is told with the status that it has', (reason, bytes) => {
     const verdict = resultOf(reason)
     expect(verdict).toMatchObject({ reason, status: Number(bytes.slice(9, 12)) })
     expect(verdict.outcome).toBe(bytes === UNAVAILABLE ? 'undecided' : 'refused')
   })
 
-  test('is sent when earlier middlewares return nothing, or add a header at the end', async () => {
+  it('is sent when earlier middlewares return nothing, or add a header at the end', async () => {
     const server = createServer((_request, response) => {
       const { writeHead, end } = response
       response.writeHead = ((...args: [number]) => {
@@ -105,7 +105,7 @@ describe('a refusal', () => {
     expect(await rawRequest(port, { method: 'GET' })).toBe(INVALID_TOKEN)
   })
 
-  test.each(problems)('about the key is sent as the contract has it: %s', async (reason, row) => {
+  it.each(problems)('about the key is sent as the contract has it: %s', async (reason, row) => {
     const [status, type] = row
     let told: number | undefined
     const app = express().use((_req, res) => {
@@ -124,14 +124,14 @@ describe('a refusal', () => {
     expect(title).toMatch(/\w/)
   })
 
-  test('says when to come again', async () => {
+  it('says when to come again', async () => {
     const app = express().use((_req, res) => void refuse(res, 'request_in_progress', 7))
     const answer = await supertest(app).head('/')
     expect(answer.headers['retry-after']).toBe('7')
     expect(answer.text ?? '').toBe('')
   })
 
-  test('is an error of our own once a response has begun', () => {
+  it('is an error of our own once a response has begun', () => {
     const response = { headersSent: true } as Response
     expect(() => refuse(response, 'token_expired')).toThrow(ServiceAuthError)
   })

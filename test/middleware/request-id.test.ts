@@ -1,14 +1,14 @@
 import type { Request } from 'express'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { requestIdOf } from '../../src/middleware/request-id.js'
 
 const idOf = (id: unknown): unknown => requestIdOf({ id } as unknown as Request)
 
-test('the id of a request is the number or the visible text that the app has set', () => {
+it('the id of a request is the number or the visible text that the app has set', () => {
   for (const id of [0, -1, 1.5, 'a', '!~', 'x'.repeat(128)]) expect(idOf(id)).toBe(id)
 })
 
-test('anything else is none', () => {
+it('anything else is none', () => {
   const ids = [
     undefined,
     null,

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import type { Request } from 'express'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ServiceAuthError } from '../../src/base/decision/service-auth-error.js'
 import type { IdempotencyContext } from '../../src/idempotency/idempotency-context.js'
 import {
@@ -31,20 +31,20 @@ const STAND_INS: [string, (request: Request) => Request][] = [
 ]
 
 describe('the state of a request', () => {
-  test('is its own, and stays the same', () => {
+  it('is its own, and stays the same', () => {
     const request = newRequest()
     expect(beginState(request)).toBe(beginState(request))
     expect(beginState(newRequest())).not.toBe(beginState(request))
   })
 
-  test('stays when the request is given other headers or another prototype', () => {
+  it('stays when the request is given other headers or another prototype', () => {
     const request = admitted()
     request.rawHeaders = []
     Object.setPrototypeOf(request, Object.create(Object.create(IncomingMessage.prototype)))
     expect(serviceOf(request)).toBe(ADMISSION.identity)
   })
 
-  test.each(STAND_INS)('is not that of %s, which carries no admission', (_name, standInFor) => {
+  it.each(STAND_INS)('is not that of %s, which carries no admission', (_name, standInFor) => {
     const request = admitted()
     const standIn = standInFor(request)
     expect(() => serviceOf(standIn)).toThrow(ServiceAuthError)
@@ -52,7 +52,7 @@ describe('the state of a request', () => {
     expect(serviceOf(request)).toBe(ADMISSION.identity)
   })
 
-  test.each(STAND_INS)('of %s begins again, and is never another one’s', (_name, standInFor) => {
+  it.each(STAND_INS)('of %s begins again, and is never another one’s', (_name, standInFor) => {
     const request = admitted()
     const standIn = standInFor(request)
     const another = { identity: { name: 'another' } } as Admission
@@ -69,7 +69,7 @@ describe('the state of a request', () => {
     expect(name).not.toBe('another')
   })
 
-  test('gives no admission before a serviceAuth has accepted', () => {
+  it('gives no admission before a serviceAuth has accepted', () => {
     const request = newRequest()
     for (const begin of [false, true]) {
       if (begin) beginState(request)
@@ -79,7 +79,7 @@ describe('the state of a request', () => {
     }
   })
 
-  test('gives it afterwards, but not while another serviceAuth has not accepted', () => {
+  it('gives it afterwards, but not while another serviceAuth has not accepted', () => {
     const request = admitted()
     expect(admittedState(request, 'x').admission).toBe(ADMISSION)
     beginState(request).unaccepted = 1
@@ -87,12 +87,12 @@ describe('the state of a request', () => {
     expect(() => serviceOf(request)).toThrow(ServiceAuthError)
   })
 
-  test('takes nothing from req.service', () => {
+  it('takes nothing from req.service', () => {
     const request = Object.assign(newRequest(), { service: ADMISSION.identity })
     expect(() => serviceOf(request)).toThrow(ServiceAuthError)
   })
 
-  test('lets no check come after the key, and frees the key', () => {
+  it('lets no check come after the key, and frees the key', () => {
     const state = beginState(newRequest())
     expect(() => assertBeforeKey(state, 'x')).not.toThrow()
     const release = vi.fn()

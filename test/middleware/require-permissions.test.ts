@@ -1,5 +1,5 @@
 import { requirePermissions } from 'express-service-auth'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { FORBIDDEN } from '../support/refusal-bytes.js'
@@ -9,19 +9,16 @@ const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
 
 describe('requirePermissions', () => {
-  test('needs at least one name', () => {
+  it('needs at least one name', () => {
     expect(() => (requirePermissions as () => unknown)()).toThrow(TypeError)
   })
 
-  test.each([undefined, null, '', 1, ['orders:read'], {}, /x/])(
-    'takes no %j for a name',
-    (name) => {
-      expect(() => requirePermissions('a', name as string)).toThrow(/names\[1\]/)
-      expect(() => requirePermissions(name as string)).toThrow(TypeError)
-    },
-  )
+  it.each([undefined, null, '', 1, ['orders:read'], {}, /x/])('takes no %j for a name', (name) => {
+    expect(() => requirePermissions('a', name as string)).toThrow(/names\[1\]/)
+    expect(() => requirePermissions(name as string)).toThrow(TypeError)
+  })
 
-  test.each(EXPRESS_MAJORS)(
+  it.each(EXPRESS_MAJORS)(
     'wants all of its names, to the letter, on $major',
     async ({ express }) => {
       const receiver = await startReceiver({
@@ -38,7 +35,7 @@ describe('requirePermissions', () => {
     },
   )
 
-  test.each(EXPRESS_MAJORS)(
+  it.each(EXPRESS_MAJORS)(
     'stands in a route or a router as well, on $major',
     async ({ express }) => {
       const receiver = await startReceiver({

@@ -1,5 +1,5 @@
 import { requireSingleUse } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../stores/redis/kit.js'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
@@ -21,7 +21,7 @@ afterAll(async () => {
 const newToken = (): string => issuer.token({ jti: crypto.randomUUID() })
 
 describe('the options of requireSingleUse', () => {
-  test.each<[unknown, string]>([
+  it.each<[unknown, string]>([
     [undefined, 'the options must be an object'],
     [{}, 'store must be a store with consume'],
     [{ store: null }, 'store must be a store with consume'],
@@ -48,7 +48,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse on Redis, on $major', ({ express
       }),
     )
 
-  test('lets one of two hundred uses pass, whichever receiver they come to', async () => {
+  it('lets one of two hundred uses pass, whichever receiver they come to', async () => {
     const receivers = await startTwo()
     const token = newToken()
     const replies = await Promise.all(
@@ -60,7 +60,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse on Redis, on $major', ({ express
     expect((receivers[0]?.handled ?? 0) + (receivers[1]?.handled ?? 0)).toBe(1)
   })
 
-  test('answers a replay as any invalid token, after a restart with the data too', async () => {
+  it('answers a replay as any invalid token, after a restart with the data too', async () => {
     const [one, other] = await startTwo()
     const token = newToken()
     expect(await one?.rawWith(`Bearer ${token}`)).toContain(' 200 OK')
@@ -70,7 +70,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse on Redis, on $major', ({ express
     expect(await other?.rawWith(`Bearer ${token}`)).toBe(INVALID_TOKEN)
   })
 
-  test('answers 503 while Redis hangs, runs no handler, and comes back by itself', async () => {
+  it('answers 503 while Redis hangs, runs no handler, and comes back by itself', async () => {
     const { store } = openStore(redis)
     const receiver = await startReceiver({
       express,
@@ -88,7 +88,7 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse on Redis, on $major', ({ express
     expect(receiver.errors).toEqual([])
   })
 
-  test('answers 503 once its store is closed', async () => {
+  it('answers 503 once its store is closed', async () => {
     const { store } = openStore(redis)
     const receiver = await startReceiver({
       express,

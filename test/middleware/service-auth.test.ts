@@ -1,5 +1,5 @@
 import { serviceAuth } from 'express-service-auth'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../support/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver.js'
 import { createTestIssuer } from '../support/test-issuer.js'
@@ -11,7 +11,7 @@ async function startIssuer() {
 }
 
 describe('serviceAuth', () => {
-  test('is ready once the key set has been fetched, and rejects until it could be', async () => {
+  it('is ready once the key set has been fetched, and rejects until it could be', async () => {
     const issuer = await startIssuer()
     issuer.down()
     const auth = authFor(issuer.policy())
@@ -27,7 +27,7 @@ describe('serviceAuth', () => {
     })
   })
 
-  test('fetches nothing before it is needed, and one set for many first requests', async () => {
+  it('fetches nothing before it is needed, and one set for many first requests', async () => {
     const issuer = await startIssuer()
     for (const { express } of EXPRESS_MAJORS) {
       const before = issuer.fetches
@@ -41,7 +41,7 @@ describe('serviceAuth', () => {
     }
   })
 
-  test('closes a key set of its own, which stays in use until it expires', async () => {
+  it('closes a key set of its own, which stays in use until it expires', async () => {
     const issuer = await startIssuer()
     const auth = authFor(issuer.policy())
     const receiver = await startReceiver({
@@ -57,7 +57,7 @@ describe('serviceAuth', () => {
     expect(issuer.fetches).toBe(1)
   })
 
-  test('takes the clock of the policy for its key set, too', async () => {
+  it('takes the clock of the policy for its key set, too', async () => {
     let now = 1_800_000_000_000
     const issuer = await createTestIssuer({ clock: () => now, maxAgeSeconds: 60 })
     onTestFinished(() => issuer.close())
@@ -68,7 +68,7 @@ describe('serviceAuth', () => {
     expect(auth.health().keySet.state).toBe('expired')
   })
 
-  test('is a TypeError without a policy', () => {
+  it('is a TypeError without a policy', () => {
     expect(() => (serviceAuth as () => unknown)()).toThrow(TypeError)
   })
 })

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { beforeAll, describe, expect, inject, it } from 'vitest'
 import { readMentionedPackages, readPublicNames } from './declarations.js'
 
 const packed = inject('packed')
@@ -21,7 +21,7 @@ function declarationsOf(entryPoint: string): string {
 }
 
 describe('the published declarations', () => {
-  test('explain every public name in a doc comment', async () => {
+  it('explain every public name in a doc comment', async () => {
     const bare: string[] = []
     for (const [entryPoint, file] of entryPoints) {
       const names = await readPublicNames(file)
@@ -31,7 +31,7 @@ describe('the published declarations', () => {
     expect(bare).toEqual([])
   })
 
-  test('of the main entry point name the contract’s functions', async () => {
+  it('of the main entry point name the contract’s functions', async () => {
     const names = (await readPublicNames(declarationsOf('.'))).map((one) => one.name)
     expect(names).toEqual(
       expect.arrayContaining([
@@ -48,28 +48,28 @@ describe('the published declarations', () => {
     )
   })
 
-  test('of the main entry point need no package that its users may lack', async () => {
+  it('of the main entry point need no package that its users may lack', async () => {
     const packages = await readMentionedPackages(declarationsOf('.'))
     const allowed = /^(node:.+|express|jose|lru-cache|zod)$/
     expect([...packages].filter((name) => !allowed.test(name))).toEqual([])
   })
 
-  test('of the Redis entry point need ioredis', async () => {
+  it('of the Redis entry point need ioredis', async () => {
     const packages = await readMentionedPackages(declarationsOf('./redis'))
     expect([...packages]).toContain('ioredis')
   })
 
-  test('of the client entry point need no Express', async () => {
+  it('of the client entry point need no Express', async () => {
     const packages = await readMentionedPackages(declarationsOf('./client'))
     expect([...packages].filter((name) => !/^(node:.+|zod)$/.test(name))).toEqual([])
   })
 
-  test('of the Postgres entry point need no client of a database', async () => {
+  it('of the Postgres entry point need no client of a database', async () => {
     const packages = await readMentionedPackages(declarationsOf('./postgres'))
     expect([...packages].filter((name) => !/^(node:.+|express|zod)$/.test(name))).toEqual([])
   })
 
-  test('of the OpenTelemetry entry point need its API and no Express', async () => {
+  it('of the OpenTelemetry entry point need its API and no Express', async () => {
     const packages = await readMentionedPackages(declarationsOf('./otel'))
     expect([...packages].sort()).toEqual([
       '@opentelemetry/api',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createProject, type Project } from './project.js'
 
 const PROBLEM = { type: 'application/problem+json' }
@@ -56,20 +56,20 @@ describe.each(VARIANTS)('the installed tarball beside $express', ({ express, typ
     return JSON.parse(await project.run(program))
   }
 
-  test('installs without ioredis', () => {
+  it('installs without ioredis', () => {
     expect(project.has('express-service-auth')).toBe(true)
     expect(project.has('ioredis')).toBe(false)
   })
 
-  test('guards a server that imports it', async () => {
+  it('guards a server that imports it', async () => {
     expect(await runScenario('import.mjs')).toEqual(EXPECTED)
   })
 
-  test('guards a server that requires it', async () => {
+  it('guards a server that requires it', async () => {
     expect(await runScenario('require.cjs')).toEqual(EXPECTED)
   })
 
-  test.each(['nodenext', 'bundler'] as const)(
+  it.each(['nodenext', 'bundler'] as const)(
     'guards a server compiled with moduleResolution %s',
     async (moduleResolution) => {
       await project.compile('program.mts', moduleResolution)
@@ -77,30 +77,30 @@ describe.each(VARIANTS)('the installed tarball beside $express', ({ express, typ
     },
   )
 
-  test('tests a server with what it brings for tests', async () => {
+  it('tests a server with what it brings for tests', async () => {
     await project.compile('testing.mts', 'nodenext')
     expect(await project.run('testing.mjs')).toBe('200 401 401\n')
   })
 
-  test('asks for a token with its client, and takes its failure', async () => {
+  it('asks for a token with its client, and takes its failure', async () => {
     await project.compile('client.mts', 'nodenext')
     expect(await project.run('client.mjs')).toBe('core_unreachable cold\nended by itself\n')
   })
 
-  test('runs its command, which says that ioredis is missing', async () => {
+  it('runs its command, which says that ioredis is missing', async () => {
     expect(await project.run('command.mjs')).toMatch(
       /^0 \d+\.\d+\.\d+\n2 service-auth: ioredis is not installed: run npm install ioredis\n$/,
     )
   })
 
-  test(`takes ${ioredis} once it is installed`, async () => {
+  it(`takes ${ioredis} once it is installed`, async () => {
     await project.install(ioredis)
     await project.compile('redis.mts', 'nodenext')
     expect(await project.run('redis.mjs')).toBe('ended by itself\n')
     expect(await project.run('command.mjs')).toMatch(/\n3 service-auth: .*ECONNREFUSED/)
   })
 
-  test('takes OpenTelemetry and pino once they are installed', async () => {
+  it('takes OpenTelemetry and pino once they are installed', async () => {
     expect(project.has('@opentelemetry/api')).toBe(false)
     await project.install('@opentelemetry/api', '@opentelemetry/sdk-metrics', 'pino')
     await project.compile('telemetry.mts', 'nodenext')

@@ -1,18 +1,18 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 
 const MAX_PACKED_BYTES = 520_000
 
 const packed = inject('packed')
 
 describe('the tarball', () => {
-  test('holds the licence, the readme, the changelog and the manifest', () => {
+  it('holds the licence, the readme, the changelog and the manifest', () => {
     const beside = packed.files.filter((path) => !path.startsWith('dist/'))
     expect(beside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
   })
 
-  test('holds nothing but compiled code and declarations in dist', () => {
+  it('holds nothing but compiled code and declarations in dist', () => {
     const compiled = packed.files.filter((path) => path.startsWith('dist/'))
     expect(compiled.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([
       'dist/stores/postgres/schema.sql',
@@ -20,13 +20,13 @@ describe('the tarball', () => {
     expect(compiled.filter((path) => /test\.|\/test\/|example|bench/.test(path))).toEqual([])
   })
 
-  test('holds a declaration beside every module', () => {
+  it('holds a declaration beside every module', () => {
     const modules = packed.files.filter((path) => path.endsWith('.js'))
     const declarations = packed.files.filter((path) => path.endsWith('.d.ts'))
     expect(modules.map((path) => path.replace(/\.js$/, '.d.ts'))).toEqual(declarations)
   })
 
-  test('holds every file that the manifest names', async () => {
+  it('holds every file that the manifest names', async () => {
     const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
     const targets = [...Object.values(manifest.exports), ...Object.values(manifest.bin)]
     const named = (targets as (string | Record<string, string>)[])
@@ -35,7 +35,7 @@ describe('the tarball', () => {
     expect(named.filter((path) => !packed.files.includes(path))).toEqual([])
   })
 
-  test('points to no source map that it does not hold', async () => {
+  it('points to no source map that it does not hold', async () => {
     const missing: string[] = []
     for (const path of packed.files.filter((name) => name.startsWith('dist/'))) {
       const text = await readFile(join(packed.folder, path), 'utf8')
@@ -45,7 +45,7 @@ describe('the tarball', () => {
     expect(missing).toEqual([])
   })
 
-  test('stays small', async () => {
+  it('stays small', async () => {
     expect((await stat(packed.tarball)).size).toBeLessThan(MAX_PACKED_BYTES)
   })
 })

@@ -5,7 +5,7 @@ import {
   idempotencyStoreCases,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createKitProject, type KitProject, type RunnerName } from './testing-kit-project.js'
 
 let project: KitProject
@@ -27,7 +27,7 @@ const startingWith = (prefix: string, names: readonly string[]): string[] =>
   names.filter((name) => name.startsWith(prefix))
 
 describe.each<RunnerName>(['vitest', 'node:test', 'jest'])("a user's tests with %s", (runner) => {
-  test('turn every hostile token away, do to the key set what happens to real ones, and end', async () => {
+  it('turn every hostile token away, do to the key set what happens to real ones, and end', async () => {
     const { exitCode, passed, others, output } = await project.test(runner, 'orders')
     expect(others, output).toEqual([])
     expect(exitCode, output).toBe(0)
@@ -36,7 +36,7 @@ describe.each<RunnerName>(['vitest', 'node:test', 'jest'])("a user's tests with 
     expect(passed.length).toBeGreaterThan(names.length + 15)
   })
 
-  test('find nothing wrong with a store that keeps the rules', async () => {
+  it('find nothing wrong with a store that keeps the rules', async () => {
     const { exitCode, passed, others, output } = await project.test(runner, 'store')
     expect(others, output).toEqual([])
     expect(exitCode, output).toBe(0)
@@ -44,7 +44,7 @@ describe.each<RunnerName>(['vitest', 'node:test', 'jest'])("a user's tests with 
     expect(passed).toHaveLength(cases.length)
   })
 
-  test('fail over a store that does not', async () => {
+  it('fail over a store that does not', async () => {
     const env = { STORE: 'careless' }
     const { exitCode, passed, others, output } = await project.test(runner, 'store', env)
     expect(exitCode, output).toBe(1)
@@ -55,7 +55,7 @@ describe.each<RunnerName>(['vitest', 'node:test', 'jest'])("a user's tests with 
 })
 
 describe('a script without a runner', () => {
-  test('gets what it waits for, and ends by itself', async () => {
+  it('gets what it waits for, and ends by itself', async () => {
     const { exitCode, output } = await project.run('build/script.js')
     expect(output.trim()).toBe('ready rejected ready rejected')
     expect(exitCode).toBe(0)

@@ -5,7 +5,7 @@ import {
   recordKeeperCases,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { afterAll, afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { testCases } from '../support/store-cases.js'
 
 const shared = memoryStore()
@@ -37,11 +37,11 @@ describe('memoryStore', () => {
     vi.useRealTimers()
   })
 
-  test('is fit for its purpose', async () => {
+  it('is fit for its purpose', async () => {
     await expect(shared.check()).resolves.toEqual([])
   })
 
-  test('rejects everything after it is closed, and may be closed again', async () => {
+  it('rejects everything after it is closed, and may be closed again', async () => {
     const store = memoryStore()
     store.close()
     store.close()
@@ -55,7 +55,7 @@ describe('memoryStore', () => {
     await expect(store.resolve('record', 1, { type: 'freed' })).rejects.toThrow('closed')
   })
 
-  test('knows how it is', async () => {
+  it('knows how it is', async () => {
     const store = memoryStore()
     expect(store.health()).toEqual({ state: 'unused' })
     await store.consume('id', 1000)
@@ -66,7 +66,7 @@ describe('memoryStore', () => {
     expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
   })
 
-  test('knows nothing of another memory store', async () => {
+  it('knows nothing of another memory store', async () => {
     const other = memoryStore()
     onTestFinished(() => other.close())
     const id = randomUUID()
@@ -74,7 +74,7 @@ describe('memoryStore', () => {
     expect(await other.consume(id, 1000)).toBe(true)
   })
 
-  test('lets an id be used again when its time is over', async () => {
+  it('lets an id be used again when its time is over', async () => {
     vi.useFakeTimers()
     const store = memoryStore()
     expect(await store.consume('id', 1000)).toBe(true)
@@ -85,7 +85,7 @@ describe('memoryStore', () => {
     store.close()
   })
 
-  test('drops what has expired from its memory within a minute, unasked', async () => {
+  it('drops what has expired from its memory within a minute, unasked', async () => {
     vi.useFakeTimers()
     const deleted = vi.spyOn(Map.prototype, 'delete')
     const store = memoryStore()
@@ -99,7 +99,7 @@ describe('memoryStore', () => {
     store.close()
   })
 
-  test('keeps leases and times by a clock that nobody sets', async () => {
+  it('keeps leases and times by a clock that nobody sets', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const store = memoryStore()
     const reservation = request()
@@ -111,7 +111,7 @@ describe('memoryStore', () => {
     store.close()
   })
 
-  test('gives fences that grow from one process to the next', async () => {
+  it('gives fences that grow from one process to the next', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const before = memoryStore()
     const first = await before.reserve(request())
@@ -126,7 +126,7 @@ describe('memoryStore', () => {
 })
 
 describe('the options of memoryStore', () => {
-  test('are none', () => {
+  it('are none', () => {
     for (const options of [{ max: 1 }, null]) {
       expect(() => memoryStore(options as never)).toThrow(TypeError)
     }

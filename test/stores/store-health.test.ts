@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { watchHealth } from '../../src/stores/store-health.js'
 
 describe('the health of a store', () => {
@@ -6,7 +6,7 @@ describe('the health of a store', () => {
     vi.useRealTimers()
   })
 
-  test('is that of the last call, and keeps what failed last', () => {
+  it('is that of the last call, and keeps what failed last', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_999 })
     const health = watchHealth()
     expect(health.read()).toEqual({ state: 'unused' })
@@ -27,7 +27,7 @@ describe('the health of a store', () => {
     expect(JSON.parse(JSON.stringify(health.read()))).toEqual(health.read())
   })
 
-  test('of one that is closed stays so', () => {
+  it('of one that is closed stays so', () => {
     const health = watchHealth()
     health.down('closed')
     health.up()

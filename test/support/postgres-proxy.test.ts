@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import sql from 'postgres'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { startPgbouncer } from './pgbouncer.js'
 import type { PostgresAddress } from './postgres-address.js'
 import { createDatabase, sharedPostgres } from './postgres-database.js'
@@ -35,7 +35,7 @@ async function write(client: Client, id: number): Promise<void> {
 }
 
 describe('createDatabase', () => {
-  test('makes an empty database, and drops it while it is in use', async () => {
+  it('makes an empty database, and drops it while it is in use', async () => {
     const { connect, name } = await open()
     const other = await createDatabase(postgres)
     await expect(postgres.query('select * from orders', [], other.name)).rejects.toThrow(/exist/)
@@ -46,7 +46,7 @@ describe('createDatabase', () => {
 })
 
 describe('startPostgresProxy', () => {
-  test('counts what pg runs', async () => {
+  it('counts what pg runs', async () => {
     const { proxy, connect, orders } = await open()
     const client = await connect()
     await write(client, 1)
@@ -65,7 +65,7 @@ describe('startPostgresProxy', () => {
     expect(proxy).toMatchObject({ statements: [], roundTrips: 0, commits: 0, connections: 0 })
   })
 
-  test('counts what postgres.js runs, prepared and pipelined', async () => {
+  it('counts what postgres.js runs, prepared and pipelined', async () => {
     const { proxy, name, orders } = await open()
     const client = sql(proxy.urlFor(name), { max: 1, onnotice: () => {} })
     onTestFinished(() => client.end())
@@ -85,7 +85,7 @@ describe('startPostgresProxy', () => {
     expect(await orders()).toEqual([1, 2])
   })
 
-  test.each([
+  it.each([
     { at: 1, moment: 'before', kept: [] },
     { at: 2, moment: 'after', kept: [] },
     { at: 3, moment: 'before', kept: [] },
@@ -102,7 +102,7 @@ describe('startPostgresProxy', () => {
     expect(await orders()).toEqual([...kept, 2])
   })
 
-  test('runs a statement by itself to its end before the reply is lost', async () => {
+  it('runs a statement by itself to its end before the reply is lost', async () => {
     const { proxy, connect, orders } = await open()
     const client = await connect()
     proxy.cutAt({ at: 1, moment: 'after' })
@@ -110,7 +110,7 @@ describe('startPostgresProxy', () => {
     expect(await orders()).toEqual([1])
   })
 
-  test('holds a statement silently, and lets it go when healed', async () => {
+  it('holds a statement silently, and lets it go when healed', async () => {
     const { proxy, connect, orders } = await open()
     const client = await connect()
     proxy.cutAt({ at: /^commit/, moment: 'silent before' })
@@ -122,7 +122,7 @@ describe('startPostgresProxy', () => {
     expect(await orders()).toEqual([1])
   })
 
-  test.each(['refused', 'accepted and closed'] as const)('connections are %s', async (outage) => {
+  it.each(['refused', 'accepted and closed'] as const)('connections are %s', async (outage) => {
     const { proxy, connect } = await open()
     const before = await connect()
     proxy.fail(outage)
@@ -132,7 +132,7 @@ describe('startPostgresProxy', () => {
     await (await connect()).query('select 1')
   })
 
-  test('delays replies, cuts all connections, and is silent for new ones', async () => {
+  it('delays replies, cuts all connections, and is silent for new ones', async () => {
     const { proxy, connect } = await open()
     const client = await connect()
     proxy.delayMs(50)
@@ -149,7 +149,7 @@ describe('startPostgresProxy', () => {
     await silent
   })
 
-  test('passes cancellations and large messages on', async () => {
+  it('passes cancellations and large messages on', async () => {
     const { proxy, name, connect } = await open()
     const client = sql(proxy.urlFor(name), { max: 1, fetch_types: false })
     onTestFinished(() => client.end())
@@ -176,7 +176,7 @@ describe('startPgbouncer', () => {
       return pgbouncer
     }
 
-  test('shares a connection in turns of a transaction, also of other roles', async () => {
+  it('shares a connection in turns of a transaction, also of other roles', async () => {
     const { proxy, name, connect } = await open(through('transaction'))
     const clients = await Promise.all([connect(), connect()])
     await Promise.all(clients.map((client, id) => write(client, id)))
@@ -190,7 +190,7 @@ describe('startPgbouncer', () => {
     expect((await clerk.query('select current_user')).rows).toEqual([{ current_user: 'clerk' }])
   })
 
-  test('cuts before and after a statement on the way to it', async () => {
+  it('cuts before and after a statement on the way to it', async () => {
     const { proxy, connect, orders } = await open(through('session'))
     proxy.cutAt({ at: 3, moment: 'after' })
     await expect(connect().then((client) => write(client, 1))).rejects.toThrow()

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { type PostgresOptions, type PostgresServer, startPostgres } from './postgres.js'
 
 const started: PostgresServer[] = []
@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 
 describe('startPostgres', () => {
-  test('starts servers of both versions that know nothing of each other', async () => {
+  it('starts servers of both versions that know nothing of each other', async () => {
     const [one, other] = await Promise.all([start(), start({ version: 18 })])
     await one.query('create table orders (id int)')
     expect(await one.query('select 1; select count(*)::int from orders')).toEqual([{ count: 0 }])
@@ -24,7 +24,7 @@ describe('startPostgres', () => {
     expect(one.major).toBeGreaterThanOrEqual(15)
   })
 
-  test('restarts on the same port with its data', async () => {
+  it('restarts on the same port with its data', async () => {
     const postgres = await start()
     const { port, pid } = postgres
     await postgres.query('create table orders (id int)')
@@ -34,7 +34,7 @@ describe('startPostgres', () => {
     expect(await postgres.query('select * from orders')).toEqual([])
   })
 
-  test.each(['stopImmediate', 'kill'] as const)('recovers after %s', async (end) => {
+  it.each(['stopImmediate', 'kill'] as const)('recovers after %s', async (end) => {
     const postgres = await start()
     await postgres.query('create table orders (id int)')
     await postgres[end]()
@@ -44,7 +44,7 @@ describe('startPostgres', () => {
     expect(await postgres.log()).toContain('automatic recovery in progress')
   })
 
-  test('answers only after it is resumed when it was paused', async () => {
+  it('answers only after it is resumed when it was paused', async () => {
     const postgres = await start()
     const slow = postgres.query('select pg_sleep(0.1)')
     postgres.pause()
@@ -59,7 +59,7 @@ describe('startPostgres', () => {
     await slow
   })
 
-  test('takes settings, and says what Postgres says when it does not start', async () => {
+  it('takes settings, and says what Postgres says when it does not start', async () => {
     const postgres = await start({ settings: { application_name: "it's a \\ test" } })
     expect(await postgres.query('show application_name')).toEqual([
       { application_name: "it's a \\ test" },

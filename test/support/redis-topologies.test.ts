@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { startRedis } from './redis.js'
 import { startCluster } from './redis-cluster.js'
 import { isPrimary, startReplica } from './redis-replica.js'
@@ -6,7 +6,7 @@ import { startSentinel } from './redis-sentinel.js'
 import { until } from './until.js'
 
 describe('startReplica', () => {
-  test('starts a server that has what its primary has', async () => {
+  it('starts a server that has what its primary has', async () => {
     const primary = await startRedis()
     onTestFinished(() => primary.stop())
     await primary.command('SET', 'key', 'value')
@@ -18,7 +18,7 @@ describe('startReplica', () => {
 })
 
 describe('startCluster', () => {
-  test('starts six nodes that serve all slots, and a replica takes over from its master', async () => {
+  it('starts six nodes that serve all slots, and a replica takes over from its master', async () => {
     const cluster = await startCluster()
     onTestFinished(() => cluster.stop())
     const [master] = cluster.masters
@@ -31,7 +31,7 @@ describe('startCluster', () => {
 })
 
 describe('startSentinel', () => {
-  test('starts sentinels that make a replica the primary when the primary is gone', async () => {
+  it('starts sentinels that make a replica the primary when the primary is gone', async () => {
     const setting = await startSentinel()
     onTestFinished(() => setting.stop())
     await setting.killPrimary()

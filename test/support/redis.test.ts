@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { type RedisOptions, type RedisServer, startRedis } from './redis.js'
 
 const started: RedisServer[] = []
@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 
 describe('startRedis', () => {
-  test('starts servers that know nothing of each other', async () => {
+  it('starts servers that know nothing of each other', async () => {
     const [one, other] = await Promise.all([start(), start()])
     await one.command('SET', 'key', 'value')
     expect(await one.command('GET', 'key')).toBe('value')
@@ -24,16 +24,16 @@ describe('startRedis', () => {
     expect(one.port).not.toBe(other.port)
   })
 
-  test('passes lines of redis.conf on', async () => {
+  it('passes lines of redis.conf on', async () => {
     const redis = await start({ config: { maxmemory: '10mb', 'maxmemory-policy': 'allkeys-lru' } })
     expect(await redis.command('INFO', 'memory')).toContain('maxmemory_policy:allkeys-lru')
   })
 
-  test('says what redis-server says when it does not start', async () => {
+  it('says what redis-server says when it does not start', async () => {
     await expect(startRedis({ config: { nonsense: 'yes' } })).rejects.toThrow(/nonsense/)
   })
 
-  test('restarts on the same port with its data, and empty when told to', async () => {
+  it('restarts on the same port with its data, and empty when told to', async () => {
     const redis = await start()
     const { port, pid } = redis
     await redis.command('SET', 'key', 'value')
@@ -45,7 +45,7 @@ describe('startRedis', () => {
     expect(await redis.command('GET', 'key')).toBe('')
   })
 
-  test('restarts after a crash with what the append-only file holds', async () => {
+  it('restarts after a crash with what the append-only file holds', async () => {
     const redis = await start({ config: { appendonly: 'yes', appendfsync: 'always' } })
     await redis.command('SET', 'key', 'value')
     await redis.kill()
@@ -54,7 +54,7 @@ describe('startRedis', () => {
     expect(await redis.command('GET', 'key')).toBe('value')
   })
 
-  test('answers only after it is resumed when it was paused', async () => {
+  it('answers only after it is resumed when it was paused', async () => {
     const redis = await start()
     redis.pause()
     let answered = false
@@ -68,7 +68,7 @@ describe('startRedis', () => {
     expect(await reply).toBe('PONG')
   })
 
-  test('leaves neither a process nor a folder behind, paused or not', async () => {
+  it('leaves neither a process nor a folder behind, paused or not', async () => {
     const redis = await startRedis()
     const { pid } = redis
     const info = await redis.command('INFO', 'server')

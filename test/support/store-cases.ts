@@ -1,9 +1,9 @@
 import type { StoreCase } from 'express-service-auth/testing'
-import { test } from 'vitest'
+import { it } from 'vitest'
 
 /** Each rule as a test of its own. */
 export function testCases(cases: readonly StoreCase[]): void {
-  for (const { name, run } of cases) test(name, run)
+  for (const { name, run } of cases) it(name, run)
 }
 
 /** The names of the rules that a store breaks. */

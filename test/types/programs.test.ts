@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -16,7 +16,7 @@ function compile(project: string): Promise<string> {
 }
 
 describe('the programs of users', () => {
-  test.each([
+  it.each([
     ['Express 5 and ioredis 6', 'tsconfig.express5.json'],
     ['Express 4 and ioredis 5', 'tsconfig.express4.json'],
   ])('compile, or do not where they must not, with the types of %s', async (_types, project) => {

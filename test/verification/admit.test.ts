@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer, type TestIssuer } from '../../src/testing/issuer/issuer.js'
 import { type Admit, createAdmit } from '../../src/verification/admit.js'
 import type { KeySource, VerificationKey } from '../../src/verification/key-set/key-set.js'
@@ -39,7 +39,7 @@ const ask = (admit: Admit, token: string) =>
 const tokenOf = (issuer: TestIssuer): string => issuer.token()
 
 describe('admitting a request', () => {
-  test('answers for a remembered token at once, and with the same identity', async () => {
+  it('answers for a remembered token at once, and with the same identity', async () => {
     const { issuer, admit } = await setUp()
     const token = tokenOf(issuer)
     const first = ask(admit, token)
@@ -50,7 +50,7 @@ describe('admitting a request', () => {
     expect(ask(admit, token)).toBe(decision)
   })
 
-  test('verifies equal tokens that arrive together once', async () => {
+  it('verifies equal tokens that arrive together once', async () => {
     const { issuer, admit, finds } = await setUp()
     const token = tokenOf(issuer)
     await Promise.all(Array.from({ length: 100 }, () => ask(admit, token)))
@@ -59,21 +59,21 @@ describe('admitting a request', () => {
     expect(finds()).toBe(2 * once)
   })
 
-  test('verifies again without a cache', async () => {
+  it('verifies again without a cache', async () => {
     const { issuer, admit } = await setUp({ tokenCache: false })
     const token = tokenOf(issuer)
     await ask(admit, token)
     expect(ask(admit, token)).toBeInstanceOf(Promise)
   })
 
-  test('remembers no refusal', async () => {
+  it('remembers no refusal', async () => {
     const { issuer, admit } = await setUp()
     const token = issuer.token({ aud: 'payments' })
     expect(await ask(admit, token)).toMatchObject({ reason: 'claim_invalid' })
     expect(ask(admit, token)).toBeInstanceOf(Promise)
   })
 
-  test('forgets a token whose key has gone', async () => {
+  it('forgets a token whose key has gone', async () => {
     const { issuer, admit, hide } = await setUp()
     const token = tokenOf(issuer)
     expect(await ask(admit, token)).toMatchObject({ ok: true })
@@ -81,7 +81,7 @@ describe('admitting a request', () => {
     expect(await ask(admit, token)).toMatchObject({ reason: 'key_unknown' })
   })
 
-  test('does not answer from memory at or after exp', async () => {
+  it('does not answer from memory at or after exp', async () => {
     let now = 1_800_000_000_000
     const { issuer, admit } = await setUp({ clock: () => now })
     const token = issuer.token({ exp: 1_800_000_010 })
@@ -95,7 +95,7 @@ describe('admitting a request', () => {
     expect(await ask(admit, token)).toMatchObject({ reason: 'token_expired' })
   })
 
-  test('asks the key set nothing for a form or a key id that it refuses', async () => {
+  it('asks the key set nothing for a form or a key id that it refuses', async () => {
     const { issuer, admit, finds } = await setUp({ denylist: { keys: ['denied'] } })
     const kids = ['denied', issuer.staticKid, 's-unknown', '', 'k'.repeat(257)]
     for (const kid of kids)
@@ -105,7 +105,7 @@ describe('admitting a request', () => {
     expect(finds()).toBe(0)
   })
 
-  test('asks the denylists once, after the verification that requests have shared', async () => {
+  it('asks the denylists once, after the verification that requests have shared', async () => {
     const list = new ManualDenylist()
     const { issuer, admit } = await setUp({ denylist: list })
     const token = issuer.token({ jti: 'bad' })
@@ -123,7 +123,7 @@ describe('admitting a request', () => {
     }
   })
 
-  test('answers at once for a remembered token, denied or not', async () => {
+  it('answers at once for a remembered token, denied or not', async () => {
     const list = new ManualDenylist()
     const { issuer, admit, finds } = await setUp({ denylist: list })
     const token = issuer.token({ jti: 'bad' })
@@ -140,7 +140,7 @@ describe('admitting a request', () => {
     expect(finds()).toBe(once)
   })
 
-  test('forgets a flight that failed', async () => {
+  it('forgets a flight that failed', async () => {
     const { issuer, admit } = await setUp({
       clock: () => {
         if (broken) throw new Error('no time')

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import {
   announceDecision,
   type DecisionEvent,
@@ -12,7 +12,7 @@ leaveChannels()
 
 const EVENT: DecisionEvent = { outcome: 'accepted', by: 'serviceAuth' }
 
-test('a decision is observed where somebody listens, on the channel or directly', () => {
+it('a decision is observed where somebody listens, on the channel or directly', () => {
   expect(isObserved([])).toBe(false)
   expect(isObserved([() => {}])).toBe(true)
   const listener = (): void => {}
@@ -22,7 +22,7 @@ test('a decision is observed where somebody listens, on the channel or directly'
   expect(isObserved([])).toBe(false)
 })
 
-test('each observer is told, whatever the others do', async () => {
+it('each observer is told, whatever the others do', async () => {
   const rejections: unknown[] = []
   const onRejection = (reason: unknown): number => rejections.push(reason)
   process.on('unhandledRejection', onRejection)

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import {
   ServiceAuthError,
   toServiceAuthError,
   wrongWiring,
 } from '../../../src/base/decision/service-auth-error.js'
 
-test('whatever is thrown is wrapped, so that nothing of it speaks to Express', () => {
+it('whatever is thrown is wrapped, so that nothing of it speaks to Express', () => {
   const odd = Object.assign(new Error('odd'), { status: 200, headers: {} })
   for (const thrown of [odd, 'text', undefined, null, { statusCode: 200 }]) {
     const fault = toServiceAuthError('serviceAuth', thrown)
@@ -17,7 +17,7 @@ test('whatever is thrown is wrapped, so that nothing of it speaks to Express', (
   }
 })
 
-test('a fault of our own stays what it is', () => {
+it('a fault of our own stays what it is', () => {
   const wiring = wrongWiring('x needs y')
   expect(wiring).toMatchObject({ code: 'wrong_wiring', message: 'x needs y' })
   expect(toServiceAuthError('serviceAuth', wiring)).toBe(wiring)

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 
-test('it says what is unreachable, and why', () => {
+it('it says what is unreachable, and why', () => {
   const cause = new Error('refused')
   const error = new Unavailable('store', 'the store failed', { cause })
   expect(error).toMatchObject({ code: 'unavailable', what: 'store', message: 'the store failed' })

@@ -1,5 +1,5 @@
 import { chmod } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { startCluster } from '../../support/redis-cluster.js'
 import { startReplica } from '../../support/redis-replica.js'
@@ -57,7 +57,7 @@ async function check({ url, file, options = [] }: Checked) {
 const codesOf = (findings: readonly Found[] | undefined) => findings?.map(({ code }) => code)
 
 describe('a store that is fit', () => {
-  test('is shown, and ends with 0', async () => {
+  it('is shown, and ends with 0', async () => {
     const { exitCode, stdout, stderr, object, nodes } = await check({ url: redis.url })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(object).toMatchObject({ command: 'check-store', ok: true })
@@ -80,7 +80,7 @@ describe('a store that is fit', () => {
     )
   })
 
-  test.each<[string, () => Checked]>([
+  it.each<[string, () => Checked]>([
     ['REDIS_URL', () => ({ url: `redis://:${PASSWORD}@127.0.0.1:${closed.port}` })],
     [
       'a file with a URL',
@@ -100,7 +100,7 @@ describe('a store that is fit', () => {
     expect({ exitCode, nodes: nodes.length }).toEqual({ exitCode: 0, nodes: 1 })
   })
 
-  test('is no child process that has to be ended', async () => {
+  it('is no child process that has to be ended', async () => {
     const ran = await runChild(['check-store', '--json'], {
       env: { REDIS_URL: redis.url },
       stdin: '',
@@ -119,14 +119,14 @@ describe('what will hurt', () => {
     return await check({ url: own.url })
   }
 
-  test('is a warning, which leaves the exit code 0', async () => {
+  it('is a warning, which leaves the exit code 0', async () => {
     const { exitCode, nodes, stdout } = await withConfig({})
     expect(exitCode).toBe(0)
     expect(codesOf(nodes[0]?.warnings)).toEqual(['no_persistence'])
     expect(stdout).toMatch(/^ {2}warning {2}no_persistence {2}neither AOF nor RDB is on: /m)
   })
 
-  test('is memory that is nearly full, and a fault once it is', async () => {
+  it('is memory that is nearly full, and a fault once it is', async () => {
     const own = await startRedis({ config: { appendonly: 'yes' } })
     onTestFinished(() => own.stop())
     // Beside so much, what connections take does not count.
@@ -142,7 +142,7 @@ describe('what will hurt', () => {
     expect(codesOf(full.nodes[0]?.faults)).toEqual(['memory_full'])
   })
 
-  test('is a fault where check() refuses the store', async () => {
+  it('is a fault where check() refuses the store', async () => {
     const { exitCode, nodes, stdout } = await withConfig({
       appendonly: 'yes',
       'maxmemory-policy': 'allkeys-lru',
@@ -152,7 +152,7 @@ describe('what will hurt', () => {
     expect(stdout).toMatch(/^ {2}fault {2}unfit {2}Redis at .* may evict keys: /m)
   })
 
-  test('is a replica in place of a primary', async () => {
+  it('is a replica in place of a primary', async () => {
     const replica = await startReplica(redis)
     onTestFinished(() => replica.stop())
     const { exitCode, nodes } = await check({ url: replica.url })
@@ -162,7 +162,7 @@ describe('what will hurt', () => {
     ])
   })
 
-  test('is a slow connection', async () => {
+  it('is a slow connection', async () => {
     const proxy = await startTcpProxy(redis)
     onTestFinished(() => proxy.close())
     proxy.delayReplies(120)
@@ -173,7 +173,7 @@ describe('what will hurt', () => {
     })
   })
 
-  test('is not hidden by a user who may ask little', async () => {
+  it('is not hidden by a user who may ask little', async () => {
     const own = await startRedis({ config: { appendonly: 'yes' } })
     onTestFinished(() => own.stop())
     const rights = 'info ping time eval evalsha get set del type pttl pexpire'.split(' ')
@@ -202,7 +202,7 @@ describe('a user without a right', () => {
     return runHere(['check-store', '--json', '--prefix', prefix], { env: { REDIS_URL: url } })
   }
 
-  test('is warned of without INFO', async () => {
+  it('is warned of without INFO', async () => {
     const ran = await checkAs(RIGHTS)
     expect(ran.exitCode).toBe(0)
     const [node] = ran.json()['nodes'] as { warnings: unknown[] }[]
@@ -211,7 +211,7 @@ describe('a user without a right', () => {
     ])
   })
 
-  test('is unfit, and the right is named', async () => {
+  it('is unfit, and the right is named', async () => {
     const withoutSet = await checkAs(`info ${RIGHTS.replace('set ', '')}`)
     expect(withoutSet.exitCode).toBe(1)
     expect(withoutSet.stdout).toContain('does not let the user run SET in scripts')
@@ -222,7 +222,7 @@ describe('a user without a right', () => {
 })
 
 describe('Redis behind Sentinel', () => {
-  test('is warned of without min-replicas-to-write', async () => {
+  it('is warned of without min-replicas-to-write', async () => {
     const set = await startSentinel()
     onTestFinished(() => set.stop())
     const file = { sentinels: set.sentinels, name: set.name }
@@ -237,7 +237,7 @@ describe('Redis behind Sentinel', () => {
 })
 
 describe('a cluster', () => {
-  test('is shown master by master', async () => {
+  it('is shown master by master', async () => {
     const cluster = await startCluster()
     onTestFinished(() => cluster.stop())
     const nodes = cluster.startupNodes
@@ -251,7 +251,7 @@ describe('a cluster', () => {
 })
 
 describe('Redis unreachable', () => {
-  test.each<[string, () => Checked, RegExp]>([
+  it.each<[string, () => Checked, RegExp]>([
     ['nobody listens', () => ({ url: 'redis://127.0.0.1:1' }), /ECONNREFUSED/],
     [
       'the password is wrong',
@@ -268,7 +268,7 @@ describe('Redis unreachable', () => {
     expect(object).toMatchObject({ ok: false, error: { code: 'store_unavailable' } })
   })
 
-  test('ends with 3 when it hangs, after --timeout', async () => {
+  it('ends with 3 when it hangs, after --timeout', async () => {
     const own = await startRedis()
     onTestFinished(async () => {
       own.resume()
@@ -284,7 +284,7 @@ describe('Redis unreachable', () => {
 })
 
 describe('what says where Redis is', () => {
-  test.each<[string, string | object, RegExp]>([
+  it.each<[string, string | object, RegExp]>([
     ['not JSON', '{ "url": hunter2 }', /the --redis file is not JSON/],
     ['no object', '"redis://:hunter2@host"', /must contain exactly one of \{ "url" \}/],
     ['empty', {}, /must contain exactly one of/],
@@ -321,7 +321,7 @@ describe('what says where Redis is', () => {
     expect(ran.stderr).not.toContain('hunter2')
   })
 
-  test('is refused when others can read the file', async () => {
+  it('is refused when others can read the file', async () => {
     const path = await temporaryFile(JSON.stringify({ url: redis.url }))
     await chmod(path, 0o640)
     const ran = await runHere(['check-store', '--redis', path], { env: { REDIS_URL: redis.url } })
@@ -329,7 +329,7 @@ describe('what says where Redis is', () => {
     expect(ran.stderr).toContain('other users can read or change the --redis file')
   })
 
-  test.each([
+  it.each([
     '',
     `:${PASSWORD}@host:6379`,
     `http://:${PASSWORD}@host`,
@@ -349,18 +349,18 @@ describe('what says where Redis is', () => {
     expect(ran.stderr).not.toContain('hunter2')
   })
 
-  test.each(['', '/', '/0', '/3', '?db=3'])('may be a URL that ends in %j', async (end) => {
+  it.each(['', '/', '/0', '/3', '?db=3'])('may be a URL that ends in %j', async (end) => {
     const { exitCode } = await runHere(['check-store'], { env: { REDIS_URL: redis.url + end } })
     expect(exitCode).toBe(0)
   })
 
-  test('may be options that are texts', async () => {
+  it('may be options that are texts', async () => {
     const file = { host: '127.0.0.1', port: String(redis.port), db: '3' }
     const ran = await runHere(['check-store', '--redis', await temporaryFile(JSON.stringify(file))])
     expect(ran.exitCode).toBe(0)
   })
 
-  test.each(['5', '0ms', '61s', ''])('is not waited for %j', async (timeout) => {
+  it.each(['5', '0ms', '61s', ''])('is not waited for %j', async (timeout) => {
     const argv = ['check-store', `--timeout=${timeout}`]
     expect((await runHere(argv, { env: { REDIS_URL: redis.url } })).exitCode).toBe(2)
   })

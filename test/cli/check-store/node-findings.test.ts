@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { NodeFacts } from '../../../src/cli/check-store/node-facts.js'
 import { findingsOnNode, type NodeFindings } from '../../../src/cli/check-store/node-findings.js'
 
@@ -44,7 +44,7 @@ const codes = ({ faults, warnings }: NodeFindings) => ({
 })
 
 describe('the findings on a node', () => {
-  test('are facts alone where all is well', () => {
+  it('are facts alone where all is well', () => {
     const found = examine()
     expect(codes(found)).toEqual({ faults: [], warnings: [] })
     expect(found.facts.map(({ message }) => message)).toEqual([
@@ -57,7 +57,7 @@ describe('the findings on a node', () => {
     ])
   })
 
-  test.each<[string, Given]>([
+  it.each<[string, Given]>([
     ['no_persistence', { info: { aof_enabled: '0' }, settings: { ...SETTINGS, save: '' } }],
     [
       'persistence_unknown',
@@ -74,12 +74,12 @@ describe('the findings on a node', () => {
     expect(codes(examine(given))).toEqual({ faults: [], warnings: [code] })
   })
 
-  test('take no start of the server for an RDB where it may be off', () => {
+  it('take no start of the server for an RDB where it may be off', () => {
     const { facts } = examine({ settings: { 'min-replicas-to-write': '1' } })
     expect(facts[1]?.message).toBe('AOF on, RDB unknown')
   })
 
-  test.each<[string, Given]>([
+  it.each<[string, Given]>([
     ['aof_failing', { info: { aof_last_write_status: 'err' } }],
     ['rdb_failing', { info: { rdb_last_bgsave_status: 'err' } }],
     ['memory_full', { info: { maxmemory: '1048576' } }],
@@ -87,12 +87,12 @@ describe('the findings on a node', () => {
     expect(codes(examine(given))).toEqual({ faults: [code], warnings: [] })
   })
 
-  test('do not ask for replicas where nobody fails over to them', () => {
+  it('do not ask for replicas where nobody fails over to them', () => {
     const alone = { info: { connected_slaves: '0' }, settings: {}, isBehindSentinel: false }
     expect(codes(examine(alone))).toEqual({ faults: [], warnings: [] })
   })
 
-  test('know from INFO that replicas are demanded', () => {
+  it('know from INFO that replicas are demanded', () => {
     const given = { info: { min_slaves_good_slaves: '1' }, settings: {} }
     expect(codes(examine(given)).warnings).toEqual([])
     expect(examine(given).facts).toContainEqual({

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { RedisDenylist } from '../../../src/stores/redis/denylist/redis-denylist.js'
 import { openDenylist } from '../../stores/redis/denylist/denylist-kit.js'
 import {
@@ -62,7 +62,7 @@ const isUnchanged = async () =>
 const masked = (text: string): string => text.replaceAll(/\d+/g, 'N')
 
 describe('deny', () => {
-  test('shows the entry and that all receivers apply it', async () => {
+  it('shows the entry and that all receivers apply it', async () => {
     const one = await receiver('one')
     await receiver('two')
     const ran = await change(['deny', 'caller', 'billing', ...WHY])
@@ -83,7 +83,7 @@ describe('deny', () => {
     expect(one.lists(POLICY.issuer)?.callers).toEqual(new Set(['billing']))
   })
 
-  test('tells the same as JSON', async () => {
+  it('tells the same as JSON', async () => {
     await receiver('one')
     const ran = await change(['deny', 'key', 'd-1', '--json', '--for=forever', '--reason=leaked'])
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
@@ -96,14 +96,14 @@ describe('deny', () => {
     })
   })
 
-  test('ends with 1 without a receiver, and the entry stands', async () => {
+  it('ends with 1 without a receiver, and the entry stands', async () => {
     const ran = await change(['deny', 'caller', 'billing', ...WHY, '--wait', '0s'])
     expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
     expect(ran.stdout).toContain('no receiver has reported yet')
     expect(await openDenylist(redis).entries()).toHaveLength(1)
   })
 
-  test('names the receiver that is cut off', async () => {
+  it('names the receiver that is cut off', async () => {
     await receiver('one')
     const proxy = await startTcpProxy(redis)
     onTestFinished(() => proxy.close())
@@ -116,7 +116,7 @@ describe('deny', () => {
     expect(ran.stdout).toMatch(/\n1 of 2 receivers applied the change within .*:\n {2}cut off\n$/)
   })
 
-  test('takes the jti of a token that has expired', async () => {
+  it('takes the jti of a token that has expired', async () => {
     await receiver('one')
     const token = tokenFrom(key, { now: Date.now() - 86_400_000, claims: { jti: 'j-1' } })
     const ran = await change(['deny', 'token', '--token-stdin', '--json', ...WHY], {
@@ -126,7 +126,7 @@ describe('deny', () => {
     expect(ran.json()).toMatchObject({ entry: { kind: 'token', value: 'j-1' } })
   })
 
-  test.each(['now', 'a second', 'an ISO time'])('takes %s as cut-off', async (form) => {
+  it.each(['now', 'a second', 'an ISO time'])('takes %s as cut-off', async (form) => {
     const second = Math.floor(Date.now() / 1000)
     const iso = new Date(second * 1000).toISOString()
     const value = { now: 'now', 'a second': String(second), 'an ISO time': iso }[form] ?? ''
@@ -137,7 +137,7 @@ describe('deny', () => {
     expect(cutOff).toBeLessThanOrEqual(form === 'now' ? least + 2 : least)
   })
 
-  test('does so with --unlisted for what policy and key set lack', async () => {
+  it('does so with --unlisted for what policy and key set lack', async () => {
     policy = await policyAt(await refusingUrl())
     for (const kind of ['caller', 'key']) {
       const ran = await change(['deny', kind, 'gone', '--unlisted', '--wait=0s', ...WHY])
@@ -145,7 +145,7 @@ describe('deny', () => {
     }
   })
 
-  test('ends by itself as a process', async () => {
+  it('ends by itself as a process', async () => {
     await receiver('one')
     const argv = ['deny', 'caller', 'billing', '--issuer', POLICY.issuer, ...WHY]
     const ran = await runChild(argv, { env: { REDIS_URL: redis.url }, stdin: '' })
@@ -155,7 +155,7 @@ describe('deny', () => {
 
 describe('bad input changes nothing', () => {
   const ahead = String(Math.floor(Date.now() / 1000) + 600)
-  test.each<[string, string[], RegExp]>([
+  it.each<[string, string[], RegExp]>([
     ['no kind', ['deny', ...WHY], /the first argument must be/],
     ['another kind', ['deny', 'route', 'x', ...WHY], /the first argument must be/],
     ['no value', ['deny', 'caller', ...WHY], /caller needs a value/],
@@ -204,7 +204,7 @@ describe('bad input changes nothing', () => {
     expect(await isUnchanged()).toBe(true)
   })
 
-  test.each<[string, string, RegExp]>([
+  it.each<[string, string, RegExp]>([
     ['none', 'nonsense', /does not contain a service token/],
     [
       'signed by another',
@@ -221,7 +221,7 @@ describe('bad input changes nothing', () => {
     expect(await isUnchanged()).toBe(true)
   })
 
-  test('the 10,001st entry', async () => {
+  it('the 10,001st entry', async () => {
     const client = new Redis({ port: redis.port })
     onTestFinished(() => client.disconnect())
     const fields = Array.from({ length: 10_000 }, (_, at) => [
@@ -236,14 +236,14 @@ describe('bad input changes nothing', () => {
     expect(await isUnchanged()).toBe(true)
   })
 
-  test('a key set unreachable', async () => {
+  it('a key set unreachable', async () => {
     policy = await policyAt(await refusingUrl())
     const ran = await change(['deny', 'key', 'd-1', ...WHY])
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toMatch(/nothing changed\. --unlisted/)
   })
 
-  test('a core in place of the backend, whose key set is elsewhere', async () => {
+  it('a core in place of the backend, whose key set is elsewhere', async () => {
     const core = await startKeySetServer(respond('404 Not Found', 'Not found\n'))
     onTestFinished(core.close)
     policy = await policyAt(core.url)
@@ -252,13 +252,13 @@ describe('bad input changes nothing', () => {
     expect(ran.stderr).toContain('status 404: a core itself publishes /.well-known/jwks.json')
   })
 
-  test('Redis unreachable', async () => {
+  it('Redis unreachable', async () => {
     const ran = await change(['deny', 'caller', 'billing', ...WHY], { url: 'redis://127.0.0.1:1' })
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toContain('ECONNREFUSED')
   })
 
-  test.each([
+  it.each([
     ['wrong', 'redis://ops:a-wrong-password-of-redis@127.0.0.1', /WRONGPASS/],
     ['missing', 'redis://127.0.0.1', /NOAUTH/],
   ])('a password of Redis that is %s', async (_what, url, fault) => {
@@ -278,7 +278,7 @@ describe('bad input changes nothing', () => {
   })
 })
 
-test('a reply that is lost for good is not known to be written', async () => {
+it('a reply that is lost for good is not known to be written', async () => {
   const proxy = await startTcpProxy(redis)
   onTestFinished(() => proxy.close())
   proxy.loseReplies('written')
@@ -289,7 +289,7 @@ test('a reply that is lost for good is not known to be written', async () => {
   expect(ran.stderr).toContain('not known whether it was written')
 })
 
-test('a reply that is lost once is asked for again', async () => {
+it('a reply that is lost once is asked for again', async () => {
   const proxy = await startTcpProxy(redis)
   onTestFinished(() => proxy.close())
   await receiver('one')
@@ -300,7 +300,7 @@ test('a reply that is lost once is asked for again', async () => {
   })
 })
 
-test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   '%s ends the wait, and what is written is told',
   async (signal) => {
     const before = process.listenerCount(signal)
@@ -315,7 +315,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 )
 
-test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   '%s ends the wait of a process, too, which then ends by itself',
   async (signal) => {
     const argv = ['deny', 'caller', 'billing', ...WHY, '--wait', '5m', '--policy', policy]
@@ -336,7 +336,7 @@ describe('deny --file', () => {
     return await change(['deny', '--file', file, '--wait=1s', ...more])
   }
 
-  test('denies every line under one version, and names the entries that did not count', async () => {
+  it('denies every line under one version, and names the entries that did not count', async () => {
     const one = await receiver('one')
     await change(['deny', 'key', 'd-1', '--for=forever', '--reason=earlier', '--by=anna'])
     const cutOff = Math.floor(Date.now() / 1000)
@@ -357,7 +357,7 @@ describe('deny --file', () => {
     expect(entries.map(({ by }) => by).toSorted()).toEqual(['anna', 'me', 'ops'])
   })
 
-  test('takes issuer, end and reason of all lines from the options, and answers as JSON', async () => {
+  it('takes issuer, end and reason of all lines from the options, and answers as JSON', async () => {
     await receiver('one')
     const bare = ['t1', 't2'].map((value) => JSON.stringify({ kind: 'token', value }))
     const ran = await denyFile(bare, [...WHY, '--json'])
@@ -373,7 +373,7 @@ describe('deny --file', () => {
   })
 
   const ahead = Math.floor(Date.now() / 1000) + 600
-  test.each<[string, readonly string[], RegExp]>([
+  it.each<[string, readonly string[], RegExp]>([
     ['no line', [''], /--file must name a file of 1 to 1000 lines/],
     [
       '1001 lines',
@@ -397,14 +397,14 @@ describe('deny --file', () => {
     expect(await isUnchanged()).toBe(true)
   })
 
-  test('takes no kind beside it', async () => {
+  it('takes no kind beside it', async () => {
     const ran = await denyFile([line()], ['caller', 'billing'])
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toContain('--file cannot be combined with a kind, a value')
   })
 })
 
-test('deny says that an earlier entry still counts, and shows that', async () => {
+it('deny says that an earlier entry still counts, and shows that', async () => {
   await receiver('one')
   await change(['deny', 'caller', 'billing', '--for=forever', '--reason=stolen', '--by=anna'])
   const ran = await change(['deny', 'caller', 'billing', ...WHY])
@@ -421,7 +421,7 @@ describe('denylist --repair', () => {
     await redis.command('HSET', 'esa:{denylist}:entries', 'orders', '1|-|-')
   }
 
-  test('shows what it would remove, and removes it with --yes', async () => {
+  it('shows what it would remove, and removes it with --yes', async () => {
     await damage()
     const refused = await change(['deny', 'key', 'd-1', ...WHY])
     expect(refused).toMatchObject({ exitCode: 3, stdout: '' })
@@ -437,7 +437,7 @@ describe('denylist --repair', () => {
     expect((await change(['deny', 'key', 'd-1', '--wait=0s', ...WHY])).stderr).toBe('')
   })
 
-  test('says so where nothing is damaged, and as JSON', async () => {
+  it('says so where nothing is damaged, and as JSON', async () => {
     const ran = await service(['denylist', '--repair', '--yes'])
     expect(ran).toMatchObject({ exitCode: 0, stdout: 'No row is damaged.\n' })
     expect(await isUnchanged()).toBe(true)
@@ -449,7 +449,7 @@ describe('denylist --repair', () => {
     expect(repaired.json()).toMatchObject({ ok: true, damaged, removed: 1 })
   })
 
-  test('--yes goes with it alone', async () => {
+  it('--yes goes with it alone', async () => {
     const ran = await service(['denylist', '--yes'])
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toContain('--yes requires --repair')
@@ -457,7 +457,7 @@ describe('denylist --repair', () => {
 })
 
 describe('allow', () => {
-  test('ends an entry', async () => {
+  it('ends an entry', async () => {
     const one = await receiver('one')
     await change(['deny', 'caller', 'billing', ...WHY])
     const ran = await change(['allow', 'caller', 'billing', '--reason=replaced', '--by=ops'])
@@ -466,7 +466,7 @@ describe('allow', () => {
     expect(one.lists(POLICY.issuer)?.callers.size).toBe(0)
   })
 
-  test('ends with 1 where nothing was listed', async () => {
+  it('ends with 1 where nothing was listed', async () => {
     await receiver('one')
     const ran = await change(['allow', 'issued-before', '--reason=x', '--json'])
     expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
@@ -475,7 +475,7 @@ describe('allow', () => {
 })
 
 describe('denylist', () => {
-  test('shows entries and receivers', async () => {
+  it('shows entries and receivers', async () => {
     await receiver('one')
     await change(['deny', 'caller', 'billing', ...WHY])
     const ran = await service(['denylist'])
@@ -495,7 +495,7 @@ describe('denylist', () => {
     expect(line).toMatch(/^one +up to date +N s ago$/)
   })
 
-  test('ends with 1 where nothing is denied', async () => {
+  it('ends with 1 where nothing is denied', async () => {
     const ran = await service(['denylist', '--json'])
     expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
     expect(ran.json()).toMatchObject({ version: 0, entries: [], receivers: [] })

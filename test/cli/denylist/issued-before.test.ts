@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readIssuedBefore } from '../../../src/cli/denylist/issued-before.js'
 import { readArguments } from '../../../src/cli/frame/arguments.js'
 
@@ -8,7 +8,7 @@ const read = (text: string, ...argv: string[]) =>
   readIssuedBefore(text, readArguments(argv, { options: TOLERANCE, maxValues: 0 }))
 
 describe('a cut-off', () => {
-  test.each([
+  it.each([
     ['1767225600', 1_767_225_600],
     ['1767225600.25', 1_767_225_600.25],
     ['2026-01-01T00:00Z', 1_767_225_600],
@@ -19,7 +19,7 @@ describe('a cut-off', () => {
     expect(read(text)).toEqual({ kind: 'second', second })
   })
 
-  test.each([
+  it.each([
     '2026-02-29T00:00:00Z',
     '2026-02-30T00:00:00Z',
     '2026-04-31T12:00:00+02:00',
@@ -41,11 +41,11 @@ describe('a cut-off', () => {
     )
   })
 
-  test('is not in milliseconds', () => {
+  it('is not in milliseconds', () => {
     expect(() => read('1767225600000')).toThrow('not milliseconds')
   })
 
-  test('is of the server with now, and has a tolerance of its own', () => {
+  it('is of the server with now, and has a tolerance of its own', () => {
     expect(read('now')).toEqual({ kind: 'now', toleranceSeconds: 5 })
     expect(read('now', '--tolerance', '1500ms')).toEqual({ kind: 'now', toleranceSeconds: 2 })
     expect(() => read('1767225600', '--tolerance', '1s')).toThrow('--tolerance is only for')

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { clockOffset } from '../../../src/cli/doctor/examine.js'
 
 const DATE = 'Sun, 22 Nov 2026 05:00:10 GMT'
@@ -11,7 +11,7 @@ const offset = (
 ) => clockOffset({ headers: new Headers(headers), requestedAt: askedAt, answeredAt })
 
 describe('the difference of the clocks', () => {
-  test.each([
+  it.each([
     [0, 0, 100],
     [0, 900, 1000],
     [0, -500, 1500],
@@ -26,13 +26,13 @@ describe('the difference of the clocks', () => {
     },
   )
 
-  test('counts the age of a response from a cache', () => {
+  it('counts the age of a response from a cache', () => {
     expect(offset(AT + 30_500, AT + 30_600, { date: DATE, age: '30' })).toBe(0)
     expect(offset(AT + 500, AT + 600, { date: DATE, age: '30' })).toBe(30)
     expect(offset(AT + 500, AT + 600, { date: DATE, age: 'x' })).toBe(0)
   })
 
-  test('is unknown without a date', () => {
+  it('is unknown without a date', () => {
     expect(offset(AT, AT, {})).toBeUndefined()
     expect(offset(AT, AT, { date: 'soon' })).toBeUndefined()
   })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { makeSigningKey, POLICY } from '../../support/signing-keys.js'
 import { type Certificate, makeCertificate } from '../certificates.js'
 import { runChild, temporaryFile } from '../kit.js'
@@ -29,7 +29,7 @@ function examine(policy: string, env: Readonly<Record<string, string>> = {}) {
 }
 
 describe('TLS', () => {
-  test('is shown, with an authority of one’s own', async () => {
+  it('is shown, with an authority of one’s own', async () => {
     const certificate = await makeCertificate(40)
     const policy = await serveWith(certificate)
     const env = { NODE_EXTRA_CA_CERTS: certificate.authority }
@@ -54,7 +54,7 @@ describe('TLS', () => {
     )
   })
 
-  test('whose certificate ends soon is a warning', async () => {
+  it('whose certificate ends soon is a warning', async () => {
     const certificate = await makeCertificate(13)
     const policy = await serveWith(certificate, '127.0.0.1')
     const ran = await examine(policy, { NODE_EXTRA_CA_CERTS: certificate.authority })
@@ -64,7 +64,7 @@ describe('TLS', () => {
     })
   })
 
-  test.each([
+  it.each([
     ['an authority that nobody trusts', 40, 'localhost', false, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
     ['a certificate that has ended', 0, 'localhost', true, 'CERT_HAS_EXPIRED'],
     ['another name', 40, '127.0.0.2', true, 'ERR_TLS_CERT_ALTNAME_INVALID'],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type Behaviour,
   flood,
@@ -62,7 +62,7 @@ const codesOf = (findings: unknown): string[] =>
   (findings as { code: string }[]).map(({ code }) => code)
 
 describe('a healthy key set', () => {
-  test('is shown with each key, and ends with 0, with --strict too', async () => {
+  it('is shown with each key, and ends with 0, with --strict too', async () => {
     const { exitCode, stdout, stderr, object } = await examine(healthy, { options: ['--strict'] })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(object).toEqual({
@@ -115,7 +115,7 @@ describe('a healthy key set', () => {
     )
   })
 
-  test('is asked as a receiver asks, once', async () => {
+  it('is asked as a receiver asks, once', async () => {
     const asked = server.requests.length
     await examine(healthy)
     // Once for people and once as JSON.
@@ -127,7 +127,7 @@ describe('a healthy key set', () => {
 describe('what will hurt', () => {
   const two = { keys: [first.jwk, second.jwk] }
   const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toUTCString()
-  test.each<[string, () => Behaviour, Examined?]>([
+  it.each<[string, () => Behaviour, Examined?]>([
     ['no_max_age', () => serve(two)],
     ['no_max_age', () => serve(two, { 'cache-control': 'public' })],
     ['max_age_short', () => serve(two, { 'cache-control': 'max-age=1' })],
@@ -151,7 +151,7 @@ describe('what will hurt', () => {
     expect(strict.object).toMatchObject({ ok: false })
   })
 
-  test.each<[string, () => Behaviour, Examined?]>([
+  it.each<[string, () => Behaviour, Examined?]>([
     ['status', () => respond('500 Internal Server Error', '')],
     ['status', () => respond('404 Not Found', '')],
     ['redirected', () => redirectTo(`${server.url}/x?${SECRET_QUERY}`)],
@@ -180,13 +180,13 @@ describe('what will hurt', () => {
     expect(stderr).toBe('')
   })
 
-  test('says at a 404 where a core and the backend SDK publish a key set', async () => {
+  it('says at a 404 where a core and the backend SDK publish a key set', async () => {
     const { stdout } = await examine(respond('404 Not Found', ''))
     expect(stdout).toContain('a core itself publishes /.well-known/jwks.json')
     expect(stdout).toContain('the backend SDK /auth/jwt/jwks.json')
   })
 
-  test('is not a clock within the tolerance', async () => {
+  it('is not a clock within the tolerance', async () => {
     const { object } = await examine(serve(two, { ...GOOD, date: inSeconds(-4) }))
     expect(object).toMatchObject({
       keySet: { clockOffsetSeconds: expect.any(Number) },
@@ -194,7 +194,7 @@ describe('what will hurt', () => {
     })
   })
 
-  test('is said of every key that is left out', async () => {
+  it('is said of every key that is left out', async () => {
     const broken = [
       null,
       { ...first.jwk, kid: 'a\u001b[2J\n' },
@@ -226,7 +226,7 @@ describe('what will hurt', () => {
 })
 
 describe('a key set unreachable', () => {
-  test('ends with 3, and the token is undecided', async () => {
+  it('ends with 3, and the token is undecided', async () => {
     const stdin = tokenFrom(first)
     const options = ['--token-stdin']
     const jwksUri = `${await refusingUrl()}?${SECRET_QUERY}`
@@ -243,7 +243,7 @@ describe('a key set unreachable', () => {
     })
   })
 
-  test('is waited for no longer than a receiver waits', async () => {
+  it('is waited for no longer than a receiver waits', async () => {
     const { exitCode, stderr } = await examine(() => {})
     expect(exitCode).toBe(3)
     expect(stderr).toContain('is unreachable (timeout)')
@@ -251,7 +251,7 @@ describe('a key set unreachable', () => {
 })
 
 describe('a token', () => {
-  test.each(['', 'Bearer ', 'bearer '])('is judged with %j before it', async (scheme) => {
+  it.each(['', 'Bearer ', 'bearer '])('is judged with %j before it', async (scheme) => {
     const token = tokenFrom(first)
     const options = ['--token-stdin']
     const accepted = await examine(healthy, { options, stdin: `${scheme}${token}\n` })
@@ -260,7 +260,7 @@ describe('a token', () => {
     expect(accepted.stdout).toMatch(/^ {2}sub +"billing"$/m)
   })
 
-  test('that is refused ends with 1, and is not shown', async () => {
+  it('that is refused ends with 1, and is not shown', async () => {
     const token = tokenFrom(first, { claims: { aud: 'bil\u202eling' } })
     const options = ['--token-stdin']
     const refused = await examine(healthy, { options, stdin: token })
@@ -277,7 +277,7 @@ describe('a token', () => {
     }
   })
 
-  test('that is missing ends with 2 before anything is asked', async () => {
+  it('that is missing ends with 2 before anything is asked', async () => {
     const asked = server.requests.length
     const refused = await examine(healthy, { options: ['--token-stdin'] })
     expect(refused).toMatchObject({ exitCode: 2, object: { error: { code: 'input' } } })
@@ -286,13 +286,13 @@ describe('a token', () => {
 })
 
 describe('a wrong policy', () => {
-  test('ends with 2, in its own words', async () => {
+  it('ends with 2, in its own words', async () => {
     const { exitCode, stderr } = await examine(healthy, { policy: { audience: 5 } })
     expect(exitCode).toBe(2)
     expect(stderr).toBe('service-auth: serviceAuth policy: audience must be a non-empty string\n')
   })
 
-  test('that is missing ends with 2', async () => {
+  it('that is missing ends with 2', async () => {
     for (const argv of [['doctor'], ['doctor', '--policy', '/nonexistent/policy.json']]) {
       expect(await runHere(argv)).toMatchObject({ exitCode: 2, stdout: '' })
     }

@@ -1,5 +1,5 @@
 import { hostileTokens } from 'express-service-auth/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
 import { STEPS, type Step, stepOf } from '../../../src/cli/doctor/verdict-step.js'
@@ -54,7 +54,7 @@ const resultsOf = (failed: Step): unknown[] =>
   })
 
 describe('the verdict on a token', () => {
-  test('that is good is that every step is passed', async () => {
+  it('that is good is that every step is passed', async () => {
     const verdict = await judge(tokenFrom(key, { claims: GOOD }))
     expect(verdict.outcome).toBe('accepted')
     expect(verdict.steps).toEqual(STEPS.map((step) => ({ step, result: 'passed' })))
@@ -62,7 +62,7 @@ describe('the verdict on a token', () => {
   })
 
   // Every later step is broken too, so that the order of the steps is that of the decision.
-  test.each(BREAKS.map(([step, reason], index) => [step, reason, index] as const))(
+  it.each(BREAKS.map(([step, reason], index) => [step, reason, index] as const))(
     'that fails at %s (%s) and at all that follows ends there',
     async (step, reason, index) => {
       const later = BREAKS.slice(index).map(([, , claims]) => claims)
@@ -74,12 +74,12 @@ describe('the verdict on a token', () => {
     },
   )
 
-  test('tells which permission is missing', async () => {
+  it('tells which permission is missing', async () => {
     const verdict = await judge(tokenFrom(key, { claims: { ...GOOD, permissions: [] } }))
     expect(verdict).toMatchObject({ status: 403, missingPermission: 'orders:read' })
   })
 
-  test.each<[Step, string, string]>([
+  it.each<[Step, string, string]>([
     ['bearer', 'token_too_long', 'a'.repeat(9000)],
     ['header', 'token_malformed', 'abc'],
     ['header', 'token_malformed', `${tokenFrom(key)}\n`],
@@ -93,7 +93,7 @@ describe('the verdict on a token', () => {
     expect(verdict).not.toHaveProperty('claims')
   })
 
-  test('is undecided when the key set is unreachable', async () => {
+  it('is undecided when the key set is unreachable', async () => {
     const away: KeySource = {
       current: () => undefined,
       find: () => Promise.reject(new Unavailable('key_set', 'away')),
@@ -104,7 +104,7 @@ describe('the verdict on a token', () => {
     expect(verdict).not.toHaveProperty('claims')
   })
 
-  test('shows no claim that the policy does not judge', async () => {
+  it('shows no claim that the policy does not judge', async () => {
     const claims = { ...GOOD, refreshTokenHash1: 'hunter2', __proto__: null, sessionHandle: 'x' }
     const verdict = await judge(tokenFrom(key, { claims }))
     expect(verdict.outcome).toBe('accepted')
@@ -113,7 +113,7 @@ describe('the verdict on a token', () => {
 })
 
 describe('every hostile token', () => {
-  test('gets the verdict of admit, at a step that fits its reason', async () => {
+  it('gets the verdict of admit, at a step that fits its reason', async () => {
     const own = parsePolicy(issuer.policy())
     const source = sourceOf(issuer.keySet)
     if (source === undefined) throw new Error('the issuer has a key set')
@@ -134,7 +134,7 @@ describe('every hostile token', () => {
 })
 
 describe('a reason of another guard', () => {
-  test('is no step of this one', () => {
+  it('is no step of this one', () => {
     expect(() => stepOf({ reason: 'token_replayed', evidence: {} })).toThrow('another guard')
   })
 })

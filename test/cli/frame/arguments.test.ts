@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { refuseSecrets } from '../../../src/cli/frame/arguments.js'
 
 const isRefused = (text: string): boolean => {
@@ -13,7 +13,7 @@ const isRefused = (text: string): boolean => {
 const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJiaWxsaW5nIn0.c2ln'
 
 describe('a secret among the arguments', () => {
-  test.each([
+  it.each([
     'redis://h',
     'redis+tls://h',
     'x+redis://h',
@@ -39,7 +39,7 @@ describe('a secret among the arguments', () => {
     expect(isRefused(text)).toBe(true)
   })
 
-  test.each([
+  it.each([
     'redis',
     'redis:/h',
     'myredis',
@@ -56,7 +56,7 @@ describe('a secret among the arguments', () => {
     expect(isRefused(text)).toBe(false)
   })
 
-  test.each([
+  it.each([
     ['://', ':'],
     ['://', ':a'],
     ['', '://'],

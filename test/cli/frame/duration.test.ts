@@ -1,10 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { describeDuration, parseDuration } from '../../../src/cli/frame/duration.js'
 
 const RANGE = { minMs: 50, maxMs: 7 * 86_400_000 }
 
 describe('a duration', () => {
-  test.each([
+  it.each([
     ['50ms', 50],
     ['1s', 1000],
     ['15m', 900_000],
@@ -15,7 +15,7 @@ describe('a duration', () => {
     expect(describeDuration(ms)).toBe(text)
   })
 
-  test.each([
+  it.each([
     '',
     '5',
     's',
@@ -35,7 +35,7 @@ describe('a duration', () => {
     )
   })
 
-  test.each(['49ms', '0s', '8d', '999999999d'])('of %s is out of range', (text) => {
+  it.each(['49ms', '0s', '8d', '999999999d'])('of %s is out of range', (text) => {
     expect(() => parseDuration('--for', text, RANGE)).toThrow('--for must be from 50ms to 7d')
   })
 })

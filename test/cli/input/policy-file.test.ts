@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readArguments } from '../../../src/cli/frame/arguments.js'
 import {
   ISSUER_OPTION,
@@ -14,14 +14,14 @@ const contextOf = (...argv: string[]) => ({
 })
 
 describe('a policy as JSON', () => {
-  test('is what serviceAuth would make of it; others may read it', async () => {
+  it('is what serviceAuth would make of it; others may read it', async () => {
     const path = await temporaryFile(JSON.stringify({ ...POLICY, staticKeys: 'accept' }), 0o644)
     const policy = await readPolicy(contextOf('--policy', path))
     expect(policy).toMatchObject({ issuer: POLICY.issuer, staticKeys: 'accept' })
     expect(policy.keySet).toMatchObject({ jwksUri: `${POLICY.issuer}/auth/jwt/jwks.json` })
   })
 
-  test.each([
+  it.each([
     ['not JSON', '{', 'the --policy file is not JSON'],
     ['no object', '[]', 'serviceAuth policy: the options must be an object'],
     ['invalid', JSON.stringify({ ...POLICY, audience: '' }), 'audience must be a non-empty string'],
@@ -33,13 +33,13 @@ describe('a policy as JSON', () => {
     await expect(read).rejects.toThrow(message)
   })
 
-  test('is needed where it is asked for', async () => {
+  it('is needed where it is asked for', async () => {
     await expect(readPolicy(contextOf())).rejects.toThrow('--policy is missing')
   })
 })
 
 describe('the issuer', () => {
-  test('is named by --issuer or by the policy', async () => {
+  it('is named by --issuer or by the policy', async () => {
     const path = await temporaryFile(JSON.stringify(POLICY))
     expect(await readIssuer(contextOf('--issuer', 'https://a'))).toEqual({
       issuer: 'https://a',
@@ -51,14 +51,14 @@ describe('the issuer', () => {
     })
   })
 
-  test.each(['http://core.internal:3567', 'https://core.example/tenant'])(
+  it.each(['http://core.internal:3567', 'https://core.example/tenant'])(
     'may be %s',
     async (issuer) => {
       expect(await readIssuer(contextOf('--issuer', issuer))).toMatchObject({ issuer })
     },
   )
 
-  test.each([
+  it.each([
     'core',
     'core.example',
     'https://core.example/',
@@ -73,7 +73,7 @@ describe('the issuer', () => {
     await expect(read).rejects.toThrow(/^--issuer must be an absolute http\(s\) URL without/)
   })
 
-  test('is named by one of them', async () => {
+  it('is named by one of them', async () => {
     const both = contextOf('--issuer', 'https://a', '--policy', 'x')
     for (const context of [contextOf(), both]) {
       await expect(readIssuer(context)).rejects.toThrow('use either --issuer or --policy')

@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readBytes, readFileOf, readJsonFile } from '../../../src/cli/input/private-file.js'
 import { temporaryFile, temporaryFolder } from '../kit.js'
 
 const MEBIBYTE = 1024 * 1024
 
 describe('a file with secrets', () => {
-  test('is read when only its owner may read it, through a link too', async () => {
+  it('is read when only its owner may read it, through a link too', async () => {
     const path = await temporaryFile('{ "a": 1 }')
     const link = join(await temporaryFolder(), 'link')
     await symlink(path, link)
@@ -17,7 +17,7 @@ describe('a file with secrets', () => {
     expect(await readJsonFile('--redis', link, 'secret')).toEqual({ a: 1 })
   })
 
-  test.each([0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o777])(
+  it.each([0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o777])(
     'is refused with mode %o',
     async (mode) => {
       const path = await temporaryFile('{ "a": 1 }', mode)
@@ -32,7 +32,7 @@ describe('a file with secrets', () => {
 })
 
 describe('any file', () => {
-  test('must be there', async () => {
+  it('must be there', async () => {
     const path = join(await temporaryFolder(), 'hunter2')
     await expect(readFileOf('--policy', path, 'public')).rejects.toMatchObject({
       exitCode: 2,
@@ -40,7 +40,7 @@ describe('any file', () => {
     })
   })
 
-  test('must be a regular one: no folder, no device, no FIFO that nobody writes into', async () => {
+  it('must be a regular one: no folder, no device, no FIFO that nobody writes into', async () => {
     const folder = await temporaryFolder()
     const fifo = join(folder, 'fifo')
     execFileSync('mkfifo', ['-m', '600', fifo])
@@ -51,7 +51,7 @@ describe('any file', () => {
     }
   })
 
-  test('is at most 1 MiB', async () => {
+  it('is at most 1 MiB', async () => {
     const path = await temporaryFile(Buffer.alloc(MEBIBYTE, ' '))
     expect(await readBytes('--body', path, 'public')).toHaveLength(MEBIBYTE)
     await writeFile(path, Buffer.alloc(MEBIBYTE + 1, ' '))
@@ -59,12 +59,12 @@ describe('any file', () => {
     await expect(read).rejects.toThrow('the --body file is larger than 1 MiB')
   })
 
-  test('of text is in UTF-8', async () => {
+  it('of text is in UTF-8', async () => {
     const path = await temporaryFile(Buffer.from([0x22, 0xff, 0x22]))
     await expect(readFileOf('--policy', path, 'public')).rejects.toThrow('not valid UTF-8')
   })
 
-  test('of JSON is not quoted when it is none', async () => {
+  it('of JSON is not quoted when it is none', async () => {
     const path = await temporaryFile('{ "password": hunter2 }')
     await expect(readJsonFile('--redis', path, 'secret')).rejects.toMatchObject({
       exitCode: 2,

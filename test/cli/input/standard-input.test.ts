@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readStandardInput } from '../../../src/cli/input/standard-input.js'
 
 const KIBIBYTE = 1024
@@ -12,7 +12,7 @@ function read(chunks: readonly (string | Buffer)[], isTTY = false) {
 }
 
 describe('standard input', () => {
-  test.each([
+  it.each([
     ['abc', 'abc'],
     ['abc\n', 'abc'],
     ['abc\r\n', 'abc'],
@@ -22,12 +22,12 @@ describe('standard input', () => {
     expect(await read([given]).text).toBe(text)
   })
 
-  test('may come in pieces that cut a character in two', async () => {
+  it('may come in pieces that cut a character in two', async () => {
     const bytes = Buffer.from('é')
     expect(await read([bytes.subarray(0, 1), bytes.subarray(1)]).text).toBe('é')
   })
 
-  test.each([
+  it.each([
     ['empty', ['\n'], 'standard input is empty; it must contain the token'],
     ['too long', ['a'.repeat(64 * KIBIBYTE), 'b'], 'is longer than 64 KiB'],
     ['not UTF-8', [Buffer.from([0xff])], 'the token on standard input is not valid UTF-8'],
@@ -37,7 +37,7 @@ describe('standard input', () => {
     await expect(text).rejects.toThrow(message)
   })
 
-  test('that is endless is not read to its end', async () => {
+  it('that is endless is not read to its end', async () => {
     const endless = Readable.from(
       (function* () {
         for (;;) yield 'a'.repeat(KIBIBYTE)
@@ -47,7 +47,7 @@ describe('standard input', () => {
     await expect(text).rejects.toThrow('longer than 64 KiB')
   })
 
-  test('of a terminal is asked for', async () => {
+  it('of a terminal is asked for', async () => {
     const { text, notes } = read(['abc\n'], true)
     expect(await text).toBe('abc')
     expect(notes).toEqual(['Type or paste the token, then press Enter and Ctrl-D:'])

@@ -1,6 +1,6 @@
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { migrateWith } from '../../../src/cli/migrate/migrate.js'
 import { MIGRATE_OPTIONS } from '../../../src/cli/migrate/migrate-options.js'
 import type { Core } from '../../../src/cli/migrate/migrate-session.js'
@@ -34,7 +34,7 @@ const WHERE = ['--core', 'https://core.example', '--source', 'users.ndjson', '--
 const RUN = ['run', '--api-key-stdin', ...WHERE]
 
 describe('the command line', () => {
-  test.each([
+  it.each([
     [
       'no step',
       [],
@@ -82,7 +82,7 @@ describe('the command line', () => {
     expect(ran.stderr).toMatch(/^.+; see service-auth migrate --help\n$/)
   })
 
-  test('says in its help what each exit code means', async () => {
+  it('says in its help what each exit code means', async () => {
     const { exitCode, stdout } = await reaching(['--help'])
     expect(exitCode).toBe(0)
     expect(stdout).toMatch(/^ {2}4 {4}records need corrections; see the report$/m)
@@ -90,7 +90,7 @@ describe('the command line', () => {
   })
 })
 
-test('the help shows each option once, with the steps that have it', async () => {
+it('the help shows each option once, with the steps that have it', async () => {
   const { stdout } = await reaching(['--help'])
   for (const name of [...Object.keys(MIGRATE_OPTIONS), 'json', 'help', 'version']) {
     expect([name, stdout.split('\n').filter((line) => line.startsWith(`  --${name} `))]).toEqual([
@@ -112,7 +112,7 @@ test('the help shows each option once, with the steps that have it', async () =>
 })
 
 describe('the API key', () => {
-  test('comes from a file that only its owner can read', async () => {
+  it('comes from a file that only its owner can read', async () => {
     const file = await temporaryFile(`${KEY}\n`)
     const times = ['--timeout-ms', '500', '--stage-timeout-ms', '900', '--allow-insecure-http']
     const { core } = await reaching(['run', '--api-key-file', file, ...WHERE, ...times])
@@ -125,11 +125,11 @@ describe('the API key', () => {
     })
   })
 
-  test('comes from standard input', async () => {
+  it('comes from standard input', async () => {
     expect((await reaching(RUN, `${KEY}\n`)).core).toMatchObject({ apiKey: KEY })
   })
 
-  test.each([0o640, 0o644, 0o604])('is refused from a file with mode %o', async (mode) => {
+  it.each([0o640, 0o644, 0o604])('is refused from a file with mode %o', async (mode) => {
     const file = await temporaryFile(KEY, mode)
     const link = join(await temporaryFolder(), 'key')
     await symlink(file, link)
@@ -144,7 +144,7 @@ describe('the API key', () => {
     }
   })
 
-  test.each(['', '\n', `${KEY} ${KEY}`, `${KEY}\n${KEY}`, `${KEY}\u00a0`])(
+  it.each(['', '\n', `${KEY} ${KEY}`, `${KEY}\n${KEY}`, `${KEY}\u00a0`])(
     'is refused when it is none: %j',
     async (text) => {
       const file = await temporaryFile(text)

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
 import { until } from '../../support/until.js'
@@ -26,7 +26,7 @@ async function waitingRun(project: Project) {
   return run
 }
 
-test('status tells where a run stands, also while it is under way', async () => {
+it('status tells where a run stands, also while it is under way', async () => {
   const source = linesOf(userNamed('beside-1'), userNamed('beside-2'))
   const project = await projectOf(core, source, core.apiKey)
   const run = await waitingRun(project)
@@ -56,7 +56,7 @@ test('status tells where a run stands, also while it is under way', async () => 
   expect(await readdir(project.journal)).toContain('report.json')
 })
 
-test('status beside a step tells nothing of how the one before has ended', async () => {
+it('status beside a step tells nothing of how the one before has ended', async () => {
   const project = await projectOf(
     core,
     linesOf(userNamed('ended-1')),
@@ -77,7 +77,7 @@ test('status beside a step tells nothing of how the one before has ended', async
   await held.close()
 })
 
-test('status beside a step that has not begun a run says so', async () => {
+it('status beside a step that has not begun a run says so', async () => {
   const project = await projectOf(core, linesOf(userNamed('early-1')), core.apiKey)
   const held = await fileJournal(project.journal)
   const status = await project.migrate('status')

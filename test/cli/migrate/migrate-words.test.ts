@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
 import { runHere } from '../kit.js'
 import { linesOf, projectOf, userNamed } from './migrate-kit.js'
@@ -19,7 +19,7 @@ describe('the numbers of a check', () => {
     { ...userNamed('sum-0'), externalUserId: 'sum-twin' },
   ]
 
-  test('are those of its findings and of its counts, in text and in JSON', async () => {
+  it('are those of its findings and of its counts, in text and in JSON', async () => {
     const project = await projectOf(core, linesOf(...records), core.apiKey)
     const ran = await project.migrate('check')
     expect(ran.exitCode).toBe(1)
@@ -45,7 +45,7 @@ describe('the numbers of a check', () => {
 })
 
 describe('a message of the package', () => {
-  test('names the options of the command: http', async () => {
+  it('names the options of the command: http', async () => {
     const project = (await projectOf(core, linesOf(userNamed('http-1')), core.apiKey)).at(
       'http://core.example',
     )
@@ -56,14 +56,14 @@ describe('a message of the package', () => {
     )
   })
 
-  test('names the options of the command: the prefix of a denylist', async () => {
+  it('names the options of the command: the prefix of a denylist', async () => {
     const argv = ['denylist', '--prefix', '{}']
     const ran = await runHere(argv, { env: { REDIS_URL: 'redis://127.0.0.1:1' } })
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toMatch(/^service-auth: --prefix must not begin a hash tag that is empty/)
   })
 
-  test('is followed by advice that fits a wrong API key', async () => {
+  it('is followed by advice that fits a wrong API key', async () => {
     const project = await projectOf(core, linesOf(userNamed('key-1')), 'a-wrong-key-0123456789')
     const { exitCode, stdout } = await project.migrate('check')
     expect(exitCode).toBe(3)

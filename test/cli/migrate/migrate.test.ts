@@ -1,6 +1,6 @@
 import { readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
@@ -31,7 +31,7 @@ const objectsIn = (text: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line))
 
 describe('a run', () => {
-  test('tells its events with --json, a line each, and the report last', async () => {
+  it('tells its events with --json, a line each, and the report last', async () => {
     const project = await projectOf(linesOf(userNamed('json-1'), userNamed('json-2')))
     const ran = await project.migrate('run', '--json')
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
@@ -53,7 +53,7 @@ describe('a run', () => {
     })
   })
 
-  test('leaves its reports beside the journal, for its owner alone', async () => {
+  it('leaves its reports beside the journal, for its owner alone', async () => {
     await haveAccounts('files-1')
     const project = await projectOf(linesOf(userNamed('files-1'), { externalUserId: 'files-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
@@ -75,7 +75,7 @@ describe('a run', () => {
     ])
   })
 
-  test('ends with 130 at Ctrl-C, and the next one goes on', async () => {
+  it('ends with 130 at Ctrl-C, and the next one goes on', async () => {
     const idle = await startStandInCore()
     const project = (await projectOf(linesOf(userNamed('stop-1')))).at(idle.url)
     const before = process.listenerCount('SIGINT')
@@ -98,7 +98,7 @@ describe('a run', () => {
 })
 
 describe('a source that is none', () => {
-  test.each([
+  it.each([
     ['empty', '', 'the source holds no record'],
     ['cut in mid-line', `${linesOf(userNamed('a'))}{"externalUserId":"b","log`, 'line 2: '],
     ['an array', `[${JSON.stringify(userNamed('a'))}]\n`, 'line 1: '],
@@ -123,7 +123,7 @@ const errorIn = ({ stderr }: Ran): string => {
 }
 
 describe('what stands in the way', () => {
-  test('is told in one line with its exit code, and nothing is lost', async () => {
+  it('is told in one line with its exit code, and nothing is lost', async () => {
     await haveAccounts('way-1')
     const project = await projectOf(linesOf(userNamed('way-1')))
     const { migrate } = project
@@ -153,7 +153,7 @@ describe('what stands in the way', () => {
     expect(errorIn(other)).toContain('the journal is of a core at another address')
   })
 
-  test('a journal that another run has', async () => {
+  it('a journal that another run has', async () => {
     await haveAccounts('use-1')
     const project = await projectOf(linesOf(userNamed('use-1')))
     const held = await fileJournal(project.journal)
@@ -164,7 +164,7 @@ describe('what stands in the way', () => {
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
   })
 
-  test('a journal that is damaged, and nothing in it is touched', async () => {
+  it('a journal that is damaged, and nothing in it is touched', async () => {
     await haveAccounts('damaged-1')
     const project = await projectOf(linesOf(userNamed('damaged-1')))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
@@ -179,7 +179,7 @@ describe('what stands in the way', () => {
     expect(await readFile(file, 'utf8')).toBe(damaged)
   })
 
-  test('a source that has changed since, and one that is gone', async () => {
+  it('a source that has changed since, and one that is gone', async () => {
     await haveAccounts('change-1')
     const project = await projectOf(linesOf(userNamed('change-1'), { externalUserId: 'change-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
@@ -197,7 +197,7 @@ describe('what stands in the way', () => {
     })
   })
 
-  test('a folder without a journal, and none is made there', async () => {
+  it('a folder without a journal, and none is made there', async () => {
     const project = await projectOf(linesOf(userNamed('none-1')))
     for (const step of ['status', 'clean', 'reconcile', 'correct']) {
       const ran = await project.migrate(step, ...(step === 'correct' ? ['--again', 'E003'] : []))
@@ -209,7 +209,7 @@ describe('what stands in the way', () => {
 })
 
 describe('a check', () => {
-  test('is no run that could be reconciled', async () => {
+  it('is no run that could be reconciled', async () => {
     await haveAccounts('early-1')
     const project = await projectOf(linesOf(userNamed('early-1')))
     expect(await project.migrate('check')).toMatchObject({ exitCode: 0 })
@@ -221,7 +221,7 @@ describe('a check', () => {
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
   })
 
-  test('may be repeated with a source that was fixed', async () => {
+  it('may be repeated with a source that was fixed', async () => {
     await haveAccounts('fix-1', 'fix-2')
     const project = await projectOf(linesOf(userNamed('fix-1'), { externalUserId: 'fix-2' }))
     expect(await project.migrate('check')).toMatchObject({ exitCode: 4 })
@@ -234,7 +234,7 @@ describe('a check', () => {
 })
 
 describe('corrections', () => {
-  test('that do not fit are refused as a whole, with their line', async () => {
+  it('that do not fit are refused as a whole, with their line', async () => {
     await haveAccounts('fix-1')
     const project = await projectOf(linesOf(userNamed('fix-1'), { externalUserId: 'fix-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
@@ -251,7 +251,7 @@ describe('corrections', () => {
 })
 
 describe('clean', () => {
-  test('deletes no file but those that the journal knows, by their content', async () => {
+  it('deletes no file but those that the journal knows, by their content', async () => {
     await haveAccounts('own-1')
     const project = await projectOf(linesOf(userNamed('own-1')))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
@@ -272,7 +272,7 @@ describe('clean', () => {
     await expect(stat(moved)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  test('deletes source and corrections when all is complete and it is told to', async () => {
+  it('deletes source and corrections when all is complete and it is told to', async () => {
     await haveAccounts('clean-1')
     const project = await projectOf(linesOf(userNamed('clean-1'), { externalUserId: 'clean-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })

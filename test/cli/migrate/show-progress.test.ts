@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { showProgress } from '../../../src/cli/migrate/show-progress.js'
 import type { MigrationProgress } from '../../../src/migration/run/migration.js'
 import type { MigrationCounts } from '../../../src/migration/run/report.js'
@@ -39,7 +39,7 @@ const staged = (count: number) =>
   event('batch_staged', { staged: count, pending: 4000 - count }, { batch: 1 })
 
 describe('without a terminal', () => {
-  test('there is a line on each change, of what goes on one a second', () => {
+  it('there is a line on each change, of what goes on one a second', () => {
     expect(
       shown([
         [0, event('preflight', { pending: 4000 })],
@@ -69,7 +69,7 @@ describe('without a terminal', () => {
 })
 
 describe('in a terminal', () => {
-  test('one line tells done, total, rate, time left and counts, and is wiped in the end', () => {
+  it('one line tells done, total, rate, time left and counts, and is wiped in the end', () => {
     const lines = shown(
       [
         [0, event('preflight', { pending: 4000 })],
@@ -93,7 +93,7 @@ describe('in a terminal', () => {
     ])
   })
 
-  test('whatever does not fit the width is left out whole', () => {
+  it('whatever does not fit the width is left out whole', () => {
     const whole = 'staging     [######--------------]  1,234 of 4,000  617/s, 4 s left  '
     const counts = ['invalid 60', 'pending 2,766', 'staged 1,174']
     const events = [

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
 import { linesOf, type Project, projectOf, runUntilStalled, userNamed } from './migrate-kit.js'
@@ -29,7 +29,7 @@ const rowsIn = async (prefix: string): Promise<number> => {
   return rows.length
 }
 
-test('the rows that a stalled run has left are named by status, and in the report', async () => {
+it('the rows that a stalled run has left are named by status, and in the report', async () => {
   const project = await stalledProject('named')
   const shown = await project.migrate('status')
   expect(shown).toMatchObject({ exitCode: 6, stderr: '' })
@@ -46,7 +46,7 @@ test('the rows that a stalled run has left are named by status, and in the repor
   })
 })
 
-test('unblock lists the rows and deletes none without --yes', async () => {
+it('unblock lists the rows and deletes none without --yes', async () => {
   const project = await stalledProject('listed')
   const listed = await project.migrate('unblock')
   expect(listed).toMatchObject({ exitCode: 2, stderr: '' })
@@ -58,7 +58,7 @@ test('unblock lists the rows and deletes none without --yes', async () => {
   expect(await project.migrate('status')).toMatchObject({ exitCode: 6 })
 })
 
-test('unblock --yes deletes them, and run imports whoever has no account', async () => {
+it('unblock --yes deletes them, and run imports whoever has no account', async () => {
   const project = await stalledProject('away')
   const client = coreClient({ baseUrl: core.url, apiKey: core.apiKey })
   await client.importUser(userNamed('away-1'))
@@ -75,7 +75,7 @@ test('unblock --yes deletes them, and run imports whoever has no account', async
   expect(ran.stdout).not.toContain('@x.example')
 })
 
-test('unblock deletes nothing unless a run has stalled', async () => {
+it('unblock deletes nothing unless a run has stalled', async () => {
   const project = await projectOf(core, linesOf(userNamed('early-1')), core.apiKey)
   expect(await project.migrate('check')).toMatchObject({ exitCode: 0 })
   for (const more of [[], ['--yes']]) {

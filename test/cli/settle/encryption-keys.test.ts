@@ -5,7 +5,7 @@ import {
   type RecordView,
   type Store,
 } from 'express-service-auth'
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { keeperFor } from '../../../src/cli/settle/encryption-keys.js'
 import { openStore } from '../../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
@@ -47,7 +47,7 @@ async function findAgain(store: IdempotencyStore, run: { key: string; fingerprin
 }
 
 describe('an abandoned record of an encrypted store', () => {
-  test('is not done without a word about its keys', async () => {
+  it('is not done without a word about its keys', async () => {
     const { key, fence } = await made(encrypted, 'abandoned')
     const { stdout } = await settle(server, key)
     expect(stdout).toMatch(/^key +june$/m)
@@ -58,7 +58,7 @@ describe('an abandoned record of an encrypted store', () => {
     expect((await plain.inspect(key))?.state).toBe('abandoned')
   })
 
-  test('is done with the keys, encrypted by the current one', async () => {
+  it('is done with the keys, encrypted by the current one', async () => {
     const run = await made(encrypted, 'abandoned')
     const file = await fileOf(KEYS, 'july')
     const body = ['--body', await temporaryFile(BODY)]
@@ -72,7 +72,7 @@ describe('an abandoned record of an encrypted store', () => {
     expect(stdout).toMatch(/^key +july$/m)
   })
 
-  test('is done with --unencrypted as it stands', async () => {
+  it('is done with --unencrypted as it stands', async () => {
     const run = await made(encrypted, 'abandoned')
     const options = ['--fence', String(run.fence), '--unencrypted', ...ANSWER]
     expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
@@ -81,7 +81,7 @@ describe('an abandoned record of an encrypted store', () => {
     expect(await findAgain(during, run)).toMatchObject({ outcome: 'finished' })
   })
 
-  test('is freed without the keys', async () => {
+  it('is freed without the keys', async () => {
     const run = await made(encrypted, 'abandoned')
     const ran = await settle(server, run.key, '--fence', String(run.fence), '--free')
     expect(ran).toMatchObject({ exitCode: 0 })
@@ -90,7 +90,7 @@ describe('an abandoned record of an encrypted store', () => {
 })
 
 describe('an abandoned record of a store that does not encrypt', () => {
-  test('is not done with keys, which its receivers may lack', async () => {
+  it('is not done with keys, which its receivers may lack', async () => {
     const run = await made(plain, 'abandoned')
     const before = await contentsOf(run.key)
     const keys = ['--keys', await fileOf(KEYS, 'july')]
@@ -106,7 +106,7 @@ describe('an abandoned record of a store that does not encrypt', () => {
     expect(await findAgain(plain, run)).toMatchObject({ outcome: 'finished' })
   })
 
-  test('is done with them where the file says that receivers give no plain answer', async () => {
+  it('is done with them where the file says that receivers give no plain answer', async () => {
     const run = await made(plain, 'abandoned')
     const keys = { june: textOf(KEYS.june) }
     const contents = { current: 'june', keys, readUnencrypted: false }
@@ -118,7 +118,7 @@ describe('an abandoned record of a store that does not encrypt', () => {
 })
 
 describe('a result that opens is never written over', () => {
-  test.each([
+  it.each([
     ['without keys', async () => [], 2],
     ['with --unencrypted', async () => ['--unencrypted'], 2],
     ['with the keys', async () => ['--keys', await fileOf(KEYS, 'july')], 1],
@@ -135,7 +135,7 @@ describe('a result that opens is never written over', () => {
     expect(await contentsOf(key)).toBe(before)
   })
 
-  test.each([
+  it.each([
     ['without keys', async () => []],
     ['with --unencrypted', async () => ['--unencrypted']],
     ['with the keys', async () => ['--keys', await fileOf(KEYS, 'july')]],
@@ -148,7 +148,7 @@ describe('a result that opens is never written over', () => {
     expect(await contentsOf(key)).toBe(before)
   })
 
-  test('nor is one that its run has stored since the command looked', async () => {
+  it('nor is one that its run has stored since the command looked', async () => {
     const run = await made(encrypted, 'abandoned')
     const keeper = keeperFor(plain, { type: 'unencrypted' })
     expect(await keeper.inspect(run.key)).toMatchObject({ state: 'abandoned' })
@@ -161,7 +161,7 @@ describe('a result that opens is never written over', () => {
 })
 
 describe('a result that does not open', () => {
-  test('because its key is not given is shown so, and not replaced', async () => {
+  it('because its key is not given is shown so, and not replaced', async () => {
     const { key, fence } = await made(encrypted, 'finished')
     expect((await viewFrom(key)).state).toBe('finished')
     const unsure = await settle(server, key)
@@ -184,7 +184,7 @@ describe('a result that does not open', () => {
     expect(await contentsOf(key)).toBe(before)
   })
 
-  test('because its key is gone, as the file says, is done, and the key named', async () => {
+  it('because its key is gone, as the file says, is done, and the key named', async () => {
     const run = await made(encrypted, 'finished')
     const file = await fileOf({ june: null, july: KEYS.july }, 'july')
     const options = ['--fence', String(run.fence), '--keys', file]
@@ -194,7 +194,7 @@ describe('a result that does not open', () => {
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
   })
 
-  test('is not replaced by one that its run stores between look and write', async () => {
+  it('is not replaced by one that its run stores between look and write', async () => {
     const run = await made(encrypted, 'abandoned')
     const keeper = encryptedStore(plain, { keys: { july: KEYS.july }, current: 'july' })
     expect((await keeper.inspect(run.key))?.state).toBe('abandoned')
@@ -203,7 +203,7 @@ describe('a result that does not open', () => {
     expect(await keeper.resolve(run.key, run.fence, as)).toBe(false)
   })
 
-  test('because it is damaged is not done with --unencrypted', async () => {
+  it('because it is damaged is not done with --unencrypted', async () => {
     const { key, fence } = await made(encrypted, 'finished')
     await server.command('APPEND', `esa:k:${key}`, 'x')
     const options = ['--fence', String(fence), ...ANSWER]
@@ -216,7 +216,7 @@ describe('a result that does not open', () => {
 
 describe('the --keys file', () => {
   const good = textOf(KEYS.june)
-  test.each<[string, unknown]>([
+  it.each<[string, unknown]>([
     ['no object', [good]],
     ['without current', { keys: { june: good } }],
     ['without keys', { current: 'june' }],
@@ -239,7 +239,7 @@ describe('the --keys file', () => {
     expect(ran.stderr).toMatch(/^service-auth: the --keys file must contain .*\n$/)
   })
 
-  test('is refused when it is not JSON, is not there, or others can read it', async () => {
+  it('is refused when it is not JSON, is not there, or others can read it', async () => {
     const text = JSON.stringify({ current: 'june', keys: { june: good } })
     for (const [file, why] of [
       [await temporaryFile(text.slice(1)), 'is not JSON'],

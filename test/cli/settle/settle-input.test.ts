@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Run, Store } from 'express-service-auth'
-import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { operationOf, recordKey } from '../../../src/idempotency/fingerprint.js'
 import { begin, openStore, requestFor } from '../../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
@@ -37,7 +37,7 @@ async function expectRefused(argv: readonly string[], why: string, stdin = ''): 
 }
 
 describe('what is wrong of an order ends with 2, one line, and nothing changed', () => {
-  test.each<[string, readonly string[], string]>([
+  it.each<[string, readonly string[], string]>([
     ['--free without a fence', ['--free'], '--free needs the --fence shown for the record'],
     ['--done without a fence', ['--done', '201'], '--done needs the --fence shown for the record'],
     ['both', ['--fence', '1', '--free', '--done', '201'], 'use either --free or --done'],
@@ -89,7 +89,7 @@ describe('what is wrong of an order ends with 2, one line, and nothing changed',
     await expectRefused([run.key, ...options], why)
   })
 
-  test('a body that is a folder', async () => {
+  it('a body that is a folder', async () => {
     const body = ['--body', await temporaryFolder()]
     await expectRefused([run.key, '--fence', '1', '--done', '201', ...body], 'a regular file')
   })
@@ -98,7 +98,7 @@ describe('what is wrong of an order ends with 2, one line, and nothing changed',
 describe('what names no record ends with 2', () => {
   const scope = ['--audience', 'a', '--caller', 'c', '--issuer', 'https://i']
   const byName = [...scope, '--operation', 'o']
-  test.each<[string, readonly string[], string, string?]>([
+  it.each<[string, readonly string[], string, string?]>([
     ['nothing', [], 'a record or --key-stdin is missing'],
     ['a key', [randomUUID()], 'the name of a record has 24 characters'],
     ['a record that is too short', ['a'.repeat(23)], 'the name of a record has 24 characters'],
@@ -138,14 +138,14 @@ describe('what names no record ends with 2', () => {
     await expectRefused(argv, why, stdin)
   })
 
-  test('a policy that is invalid', async () => {
+  it('a policy that is invalid', async () => {
     const policy = ['--policy', await temporaryFile('{}')]
     const argv = ['--key-stdin', '--operation', 'o', '--caller', 'c', ...policy]
     await expectRefused(argv, 'serviceAuth policy: issuer must be', 'a-key')
   })
 })
 
-test.each([
+it.each([
   ['a name', 'orders', ['--operation', 'orders']],
   [
     'method, mount and route',

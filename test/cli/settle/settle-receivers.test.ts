@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { encryptedStore, type IdempotencyStore, type RecordView } from 'express-service-auth'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { KEYS } from '../../stores/encrypted/encrypted-kit.js'
 import { openStore } from '../../stores/redis/kit.js'
 import { makeStage } from '../../support/each-receiver.js'
@@ -124,7 +124,7 @@ async function expectKept(
 }
 
 describe.each(EXPRESS_MAJORS)('a write settled by hand, $major', ({ express }) => {
-  test('stays so when its run comes back, at once or after two leases', async () => {
+  it('stays so when its run comes back, at once or after two leases', async () => {
     await Promise.all(
       [0, 2 * LEASE_MS].flatMap((afterMs) => [
         expectKept(express, 'freed', afterMs),
@@ -133,7 +133,7 @@ describe.each(EXPRESS_MAJORS)('a write settled by hand, $major', ({ express }) =
     )
   })
 
-  test('gives the same answer from an encrypted store', async () => {
+  it('gives the same answer from an encrypted store', async () => {
     const around = (store: IdempotencyStore) =>
       encryptedStore(store, { keys: KEYS, current: '2026-01' })
     const { record, retry, finish } = await orphaned(express, around)
@@ -146,7 +146,7 @@ describe.each(EXPRESS_MAJORS)('a write settled by hand, $major', ({ express }) =
     await finish()
   })
 
-  test('is named by its key, bare or quoted', async () => {
+  it('is named by its key, bare or quoted', async () => {
     const { key, record, finish } = await orphaned(express)
     const { keySet: _, ...bare } = issuer.policy({ callers: ['billing'] })
     const { audience, issuer: url } = bare

@@ -1,5 +1,5 @@
 import type { RecordView, Store } from 'express-service-auth'
-import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { begin, openStore, retryOf } from '../../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { startTcpProxy } from '../../support/tcp-proxy.js'
@@ -51,7 +51,7 @@ const STATES: readonly [State, RegExp, readonly Action[]][] = [
 ]
 
 describe.each(STATES)('a record that is %s', (state, words, allowed) => {
-  test('is shown, with the lines that end it', async () => {
+  it('is shown, with the lines that end it', async () => {
     const { record, fence } = await recordIn(state)
     const before = await contentsOf(record)
     const ran = await settle(server, record)
@@ -77,7 +77,7 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
     expect(await contentsOf(record)).toBe(before)
   })
 
-  test.each(['--free', '--done'] as const)(`and what comes of %s`, async (action) => {
+  it.each(['--free', '--done'] as const)(`and what comes of %s`, async (action) => {
     const { record, fence } = await recordIn(state)
     const before = await contentsOf(record)
     const ran = await settle(server, record, '--fence', fence, ...ACTIONS[action])
@@ -95,7 +95,7 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
     }
   })
 
-  test('is left alone where the fence is another one', async () => {
+  it('is left alone where the fence is another one', async () => {
     const { record, fence } = await recordIn(state)
     const before = await contentsOf(record)
     for (const action of Object.values(ACTIONS)) {
@@ -110,7 +110,7 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
 })
 
 describe('a record that there is not', () => {
-  test.each([[[]], [['--fence', '1', '--free']], [['--fence', '1', ...ANSWER]]])(
+  it.each([[[]], [['--fence', '1', '--free']], [['--fence', '1', ...ANSWER]]])(
     'ends with 1 (%j)',
     async (options) => {
       const record = 'a'.repeat(24)
@@ -123,7 +123,7 @@ describe('a record that there is not', () => {
   )
 })
 
-test('what was done is a member of the object', async () => {
+it('what was done is a member of the object', async () => {
   for (const [action, ending] of [
     [['--free'], 'freed'],
     [ANSWER, 'finished'],
@@ -134,7 +134,7 @@ test('what was done is a member of the object', async () => {
   }
 })
 
-test('the lines to copy name the same Redis and begin no option with the record', async () => {
+it('the lines to copy name the same Redis and begin no option with the record', async () => {
   const other = openStore(server, { prefix: "it's:" }).store
   const { key } = await made(other, 'abandoned')
   const { stdout } = await settle(server, key, '--prefix', "it's:")
@@ -147,7 +147,7 @@ test('the lines to copy name the same Redis and begin no option with the record'
   )
 })
 
-test('of two that settle at once one wins, and the other says how it is now', async () => {
+it('of two that settle at once one wins, and the other says how it is now', async () => {
   for (let round = 0; round < 20; round++) {
     const { key, fence } = await made(store, 'abandoned')
     const options = ['--fence', String(fence)]
@@ -163,7 +163,7 @@ test('of two that settle at once one wins, and the other says how it is now', as
   }
 })
 
-test('it is the same in a process of its own', async () => {
+it('it is the same in a process of its own', async () => {
   const { key, fence } = await made(store, 'abandoned')
   const env = { REDIS_URL: server.url }
   const argv = ['settle', '--timeout=9s', '--json', '--fence', String(fence), '--free', '--', key]
@@ -173,7 +173,7 @@ test('it is the same in a process of its own', async () => {
 })
 
 describe('Redis unreachable', () => {
-  test('ends with 3, and nothing was changed', async () => {
+  it('ends with 3, and nothing was changed', async () => {
     for (const options of [[], ['--fence', '1', '--free']]) {
       const argv = ['settle', '--timeout=50ms', ...options, 'a'.repeat(24)]
       const ran = await runHere(argv, { env: { REDIS_URL: 'redis://127.0.0.1:1' } })
@@ -182,7 +182,7 @@ describe('Redis unreachable', () => {
     }
   })
 
-  test('while it writes ends with 3, and says that it is not known', async () => {
+  it('while it writes ends with 3, and says that it is not known', async () => {
     const proxy = await startTcpProxy(server)
     onTestFinished(() => proxy.close())
     const { key, fence } = await made(store, 'abandoned')
@@ -198,7 +198,7 @@ describe('Redis unreachable', () => {
     expect((await store.inspect(key))?.state).toBe('freed')
   })
 
-  test('because it is full ends with 3, and nothing was changed', async () => {
+  it('because it is full ends with 3, and nothing was changed', async () => {
     const { key, fence } = await made(store, 'abandoned')
     await server.command('CONFIG', 'SET', 'maxmemory', '1')
     const ran = await settle(server, key, '--fence', String(fence), ...ANSWER)
@@ -209,7 +209,7 @@ describe('Redis unreachable', () => {
   })
 })
 
-test('a freed key runs again under a fence of its own', async () => {
+it('a freed key runs again under a fence of its own', async () => {
   const run = await made(store, 'abandoned')
   await settle(server, run.key, '--fence', String(run.fence), '--free')
   const next = await begin(store, retryOf({ ...run, rerunAbandoned: false }))
@@ -217,7 +217,7 @@ test('a freed key runs again under a fence of its own', async () => {
   expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(false)
 })
 
-test('of a record whose sizes are damaged no body is shown', async () => {
+it('of a record whose sizes are damaged no body is shown', async () => {
   const run = await made(store, 'finished')
   const before = await contentsOf(run.key)
   const size = String(Buffer.byteLength(run.fingerprint))

@@ -1,5 +1,5 @@
 import { Agent, Request as UndiciRequest, fetch as undiciFetch } from 'undici'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { countingSource, ok, startService, unavailable } from '../scripted-service.js'
 
@@ -8,7 +8,7 @@ const fetchOf = (given: unknown): typeof globalThis.fetch => given as typeof glo
 const inputOf = (request: unknown): globalThis.Request => request as globalThis.Request
 
 describe("undici's own Request", () => {
-  test('is sent by its own fetch, with its method, headers and body, again where that is harmless', async () => {
+  it('is sent by its own fetch, with its method, headers and body, again where that is harmless', async () => {
     const service = await startService(unavailable(), ok)
     const call = serviceFetch(countingSource(), {
       origins: [service.url],
@@ -34,7 +34,7 @@ describe("undici's own Request", () => {
     expect(service.tokens[0]).toMatch(/^Bearer token-1/)
   })
 
-  test('keeps its dispatcher and its signal', async () => {
+  it('keeps its dispatcher and its signal', async () => {
     const service = await startService(ok)
     let dispatched = 0
     const dispatcher = new Agent().compose((dispatch) => (options, handler) => {
@@ -55,7 +55,7 @@ describe("undici's own Request", () => {
     expect(service.requests).toHaveLength(1)
   })
 
-  test('goes to no other origin, and to none with a header of authorization', async () => {
+  it('goes to no other origin, and to none with a header of authorization', async () => {
     const service = await startService(ok)
     const call = serviceFetch(countingSource(), {
       origins: ['https://orders.example'],
@@ -71,7 +71,7 @@ describe("undici's own Request", () => {
     expect(service.requests).toHaveLength(0)
   })
 
-  test('is rejected before anything is sent, with the reason, where fetch is not its own', async () => {
+  it('is rejected before anything is sent, with the reason, where fetch is not its own', async () => {
     const service = await startService(ok)
     const call = serviceFetch(countingSource(), { origins: [service.url] })
     const failure = call(inputOf(new UndiciRequest(service.url)))

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ServiceCallError } from '../../../src/client/service-fetch/service-call-error.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { TokenSourceError } from '../../../src/client/token-source/token-source-error.js'
@@ -26,7 +26,7 @@ async function outcomesOf(call: typeof fetch, url: string): Promise<readonly unk
 }
 
 describe.concurrent('while no token can be had for a reason that passes', () => {
-  test('writes wait for a core that restarts', async ({ onTestFinished }) => {
+  it('writes wait for a core that restarts', async ({ onTestFinished }) => {
     const service = await startService(ok)
     const port = await freePort()
     const source = sourceAt(`http://127.0.0.1:${port}`, { singleUse: true }, onTestFinished)
@@ -50,7 +50,7 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
     expect(new Set(service.tokens).size).toBe(CALLS)
   })
 
-  test.for([
+  it.for([
     ['answers 500', answers(500, 'Internal Error')],
     ['is busy', BUSY],
   ] as const)('writes wait for a core that %s for 10 s', async ([, lie], { onTestFinished }) => {
@@ -65,7 +65,7 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
     expect(service.requests).toHaveLength(CALLS)
   })
 
-  test('the report counts each attempt, and the last failure is thrown', async () => {
+  it('the report counts each attempt, and the last failure is thrown', async () => {
     const service = await startService(ok)
     const cause = new TokenSourceError('core_failed', { coreStatus: 503 })
     let asked = 0
@@ -91,7 +91,7 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
     expect([asked, service.requests.length]).toEqual([3, 0])
   })
 
-  test('a token that comes later is sent with the wait in the report', async () => {
+  it('a token that comes later is sent with the wait in the report', async () => {
     const service = await startService(ok)
     const good = countingSource()
     let asked = 0
@@ -116,7 +116,7 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
     ])
   })
 
-  test('an abort ends the wait', async () => {
+  it('an abort ends the wait', async () => {
     const reason = new Error('no more')
     const ending = new AbortController()
     const token = async (): Promise<string> => {
@@ -130,7 +130,7 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
   })
 })
 
-test.each([
+it.each([
   'core_rejected',
   'api_key_refused',
   'api_key_unavailable',

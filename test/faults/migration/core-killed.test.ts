@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { compile } from '../../support/compile.js'
 import { freePort } from '../../support/free-port.js'
 import {
@@ -16,7 +16,7 @@ const CORE_API_KEY = 'the-key-of-a-core-that-dies'
 const USERS = 2000
 const KILLS = 20
 
-test(`the core killed ${KILLS} times at random in one run, each identity has one account`, async () => {
+it(`the core killed ${KILLS} times at random in one run, each identity has one account`, async () => {
   const database = await databaseFolder()
   onTestFinished(() => removeDatabaseFolder(database))
   const core = await startKilledCore(database)

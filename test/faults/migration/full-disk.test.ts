@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { compileCommand } from '../../cli/kit.js'
 import { accountsByExternalId, startStandInCore } from '../../support/stand-in-core.js'
 import { OPTIONS, toTheEnd, unharmed, writeProject } from './kit.js'
@@ -8,7 +8,7 @@ import { OPTIONS, toTheEnd, unharmed, writeProject } from './kit.js'
 const USERS = 60
 const BLOCKS = [1, 2, 4, 8]
 
-test('a disk that is full ends a run in one line, and with room the next one goes on', async () => {
+it('a disk that is full ends a run in one line, and with room the next one goes on', async () => {
   const core = await startStandInCore({ job: { intervalMs: 50 } })
   onTestFinished(() => core.close())
   const project = await writeProject('full', USERS)

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { accountsByExternalId, startStandInCore } from '../../support/stand-in-core.js'
 import { type Ended, type Place, startStep, toldAccounts, toTheEnd, writeProject } from './kit.js'
 
 const USERS = 2000
 const KILLS = 50
 
-test(`killed ${KILLS} times at random in one run, each identity has one account`, async () => {
+it(`killed ${KILLS} times at random in one run, each identity has one account`, async () => {
   const core = await startStandInCore({ job: { intervalMs: 500 } })
   onTestFinished(() => core.close())
   const project = await writeProject('random', USERS)

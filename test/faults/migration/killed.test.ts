@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import {
   accountsByExternalId,
   type StandInCore,
@@ -53,7 +53,7 @@ async function expectEachOnce(project: Project, ended: Ended | undefined): Promi
   expect(rows).toEqual({ left: 0 })
 }
 
-test('a migration that nobody kills comes to its end by one correction', async () => {
+it('a migration that nobody kills comes to its end by one correction', async () => {
   const place = await placeNamed('unharmed')
   const all = await toTheEnd(place, unharmed)
   expect(all.map(({ exitCode }) => exitCode)).toEqual([4, 0])
@@ -85,7 +85,7 @@ async function dyingOnce(step: 'run' | 'correct', dieAt: string): Promise<boolea
   return hasDied
 }
 
-test.for([
+it.for([
   ['run', 'before'],
   ['run', 'after'],
   ['correct', 'before'],
@@ -101,7 +101,7 @@ const STAGE = 'POST /bulk-import/users'
 const DELETE = 'POST /bulk-import/users/remove'
 const MAP = 'GET /recipe/userid/map'
 
-test.for([
+it.for([
   [STAGE, 1],
   [DELETE, 1],
   // The preflight asks for each identity, too.

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { CoreVersion } from '../../../example-app/identity-core/interface-version.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
@@ -33,7 +33,7 @@ const MAX_JOB_RUNS = 5
 const MAX_STEPS = 10
 const WRONG_PASSWORD_CHANCE = 0.1
 
-test.each<CoreVersion>(['10.1', '11.4'])(
+it.each<CoreVersion>(['10.1', '11.4'])(
   'of random records each has one account at core %s, or is named with its reason',
   async (version) => {
     const random = seededRandom(SEED)

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { linesOf, runUntilStalled, userNamed } from '../../cli/migrate/migrate-kit.js'
 import { accountsByExternalId, startStandInCore } from '../../support/stand-in-core.js'
@@ -39,7 +39,7 @@ async function step(place: Place, name: 'unblock' | 'run', dieAt?: string): Prom
   return (await startStep(place, name, dieAt)).ended
 }
 
-test.for(['before', 'after'])('an `unblock` killed %s each entry goes on', async (moment) => {
+it.for(['before', 'after'])('an `unblock` killed %s each entry goes on', async (moment) => {
   let number = 0
   for (let hasDied = true; hasDied; ) {
     number += 1

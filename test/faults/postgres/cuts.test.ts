@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newKey } from '../../support/order-calls.js'
 import type { PostgresProxy } from '../../support/postgres-proxy.js'
 import { MOMENTS, type Moment } from '../../support/postgres-wire.js'
@@ -82,7 +82,7 @@ describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (
     })
 
   describe.each(cellsOf(['directly']))('$title', (cell) => {
-    test.concurrent.each(MOMENTS)('%s any statement: never a false success', async (moment) => {
+    it.concurrent.each(MOMENTS)('%s any statement: never a false success', async (moment) => {
       const count = await countStatements(cell)
       expect(count).toBeGreaterThanOrEqual(FEWEST_STATEMENTS)
       const lanes = Array.from({ length: count }, (_none, index) => index + 1)
@@ -91,7 +91,7 @@ describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (
       }
     })
 
-    test.concurrent.each([
+    it.concurrent.each([
       { moment: 'before', what: '503, and a retry runs', tells: ['503 about:blank'] },
       { moment: 'after', what: 'the answer, looked up', tells: [] },
       { moment: 'in the reply', what: 'the answer, looked up', tells: [] },

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, callRaw, newKey } from '../../support/order-calls.js'
 import { until } from '../../support/until.js'
 import { cellsOf, VERSIONS } from './matrix.js'
@@ -66,25 +66,25 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
         await expectOnce(stage, port, { key, final })
       })
 
-    test.concurrent('its backend is ended while the handler runs', () =>
+    it.concurrent('its backend is ended while the handler runs', () =>
       expectRerun((tools, request) => {
         const ending = execute(tools, request, 'select pg_terminate_backend(pg_backend_pid())')
         return Promise.resolve(ending).catch(() => {})
       }, /^503 /))
 
-    test.concurrent('a deferred constraint', () =>
+    it.concurrent('a deferred constraint', () =>
       expectRerun(
         (tools, request) => execute(tools, request, 'insert into strict values (1)'),
         /^500/,
       ))
 
-    test.concurrent('an SQL error that the handler swallows', () =>
+    it.concurrent('an SQL error that the handler swallows', () =>
       expectRerun(
         (tools, request) => Promise.resolve(execute(tools, request, 'select 1/0')).catch(() => {}),
         /^500/,
       ))
 
-    test.concurrent('40001: another transaction came first', () =>
+    it.concurrent('40001: another transaction came first', () =>
       expectRerun(
         async (tools, request) => {
           await execute(tools, request, 'select n from pair where id = 1')
@@ -97,7 +97,7 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
         { isolation: 'serializable' },
       ))
 
-    test.concurrent('it hangs: 503, its signal aborts, and its late answer goes nowhere', () =>
+    it.concurrent('it hangs: 503, its signal aborts, and its late answer goes nowhere', () =>
       onLane(stage, cell, async ({ receive }) => {
         let isFirst = true
         let isAborted = false
@@ -129,7 +129,7 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
         await expectOnce(stage, port, { key, final })
       }))
 
-    test.concurrent('it hangs in a statement: 503, and a retry runs', () =>
+    it.concurrent('it hangs in a statement: 503, and a retry runs', () =>
       onLane(stage, cell, async ({ receive }) => {
         const { port } = await receive({
           handler: meeting((tools, request) =>
@@ -147,7 +147,7 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
         await expectOnce(stage, port, { key, final })
       }))
 
-    test.concurrent('its caller hangs up: a retry gets its answer', () =>
+    it.concurrent('its caller hangs up: a retry gets its answer', () =>
       onLane(stage, cell, async ({ receive }) => {
         let isWritten = false
         let isEnded = false
@@ -175,7 +175,7 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
   })
 
   describe.each(cellsOf(['directly'], { onlyPg: true }))('$title', (cell) => {
-    test('40P01: two handlers that wait for each other', () =>
+    it('40P01: two handlers that wait for each other', () =>
       onLane(stage, cell, async ({ receive }) => {
         let holders = 0
         const { port } = await receive({
@@ -215,7 +215,7 @@ describe.each(VERSIONS)('a database that restarts, Postgres %i', (version) => {
   })
   afterAll(() => stage.close())
 
-  test.each(cellsOf(['directly']))('$title: 503, and a retry runs', async (cell) => {
+  it.each(cellsOf(['directly']))('$title: 503, and a retry runs', async (cell) => {
     await onLane(stage, cell, async ({ receive }) => {
       let runs = 0
       const { port } = await receive({

@@ -1,5 +1,5 @@
 import type { TestIssuer } from 'express-service-auth/testing'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, call, newKey } from '../../support/order-calls.js'
 import { type PostgresProxy, startPostgresProxy } from '../../support/postgres-proxy.js'
 import { knowToken } from '../../support/secret-search/index.js'
@@ -114,7 +114,7 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
     }
   }
 
-  test.each(groupsOf(cellsOf(['directly'])))(
+  it.each(groupsOf(cellsOf(['directly'])))(
     '$title: runs again where it has not committed, else its answer is there',
     async ({ cells }) => {
       await onVictim(cells, LONG_MS, async ({ victim }) => {
@@ -140,7 +140,7 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
   )
 
   describe.each(cellsOf(['directly'], { onlyPg: true }))('$title', (cell) => {
-    test('between the record and COMMIT: a retry runs', async () => {
+    it('between the record and COMMIT: a retry runs', async () => {
       await onVictim([cell], LONG_MS, async ({ victim, wires: [wire] }) => {
         const key = newKey()
         wire?.cutAt({ at: /^commit( and chain)?$/i, moment: 'silent before' })
@@ -153,7 +153,7 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
       })
     })
 
-    test('frozen: 409 until its time is over; thawed, it can write no more', async () => {
+    it('frozen: 409 until its time is over; thawed, it can write no more', async () => {
       await onVictim([cell], SHORT_MS, async ({ victim }) => {
         const key = newKey()
         const late = send(victim.port, key, 'after the write')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, newKey } from '../../support/order-calls.js'
 import type { PostgresOutage } from '../../support/postgres-proxy.js'
 import { until } from '../../support/until.js'
@@ -35,7 +35,7 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
       expect(performance.now() - askedAt).toBeLessThan(withinMs + SLACK_MS)
     }
 
-    test.concurrent.each(OUTAGES)('%s, from the start or later: 503, and back', async (outage) => {
+    it.concurrent.each(OUTAGES)('%s, from the start or later: 503, and back', async (outage) => {
       for (const isLater of [false, true]) {
         await onLane(stage, cell, async ({ proxy, receive }) => {
           const { port } = await receive()
@@ -51,7 +51,7 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
       }
     })
 
-    test.concurrent('silent on open connections: 503, and back', async () => {
+    it.concurrent('silent on open connections: 503, and back', async () => {
       await onLane(stage, cell, async ({ proxy, receive }) => {
         const { port } = await receive()
         await retry(port, newKey())
@@ -65,7 +65,7 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
       })
     })
 
-    test.concurrent('slow, but within the limits: the answer', async () => {
+    it.concurrent('slow, but within the limits: the answer', async () => {
       await onLane(stage, cell, async ({ proxy, receive }) => {
         const { port } = await receive({
           store: { acquireMs: 5000, transactionMs: 5000, resolveMs: 5000 },
@@ -79,7 +79,7 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
       })
     })
 
-    test.concurrent('gone while a COMMIT is looked up: 503, then what is true', async () => {
+    it.concurrent('gone while a COMMIT is looked up: 503, then what is true', async () => {
       for (const moment of ['before', 'after'] as const) {
         await onLane(stage, cell, async (lane) => {
           const { port } = await receiveGoneAtCommit(lane)
@@ -95,11 +95,11 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
       }
     })
 
-    test.concurrent('a pool that is exhausted: 503, then runs', async () => {
+    it.concurrent('a pool that is exhausted: 503, then runs', async () => {
       await onLane(stage, cell, exhaust, { max: 2 })
     })
 
-    test.concurrent('a pool that the handlers exhaust themselves: 503, then runs', async () => {
+    it.concurrent('a pool that the handlers exhaust themselves: 503, then runs', async () => {
       await onLane(stage, cell, exhaustByHandlers, { max: 2 })
     })
   })

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import {
   type CoupledReceiver,
@@ -96,7 +96,7 @@ async function retryAll(replicated: Replicated, keys: readonly string[]): Promis
   return replayed
 }
 
-test('a failover to a synchronous standby loses no write that was acknowledged', async () => {
+it('a failover to a synchronous standby loses no write that was acknowledged', async () => {
   const replicated = await openReplicated({ synchronous_standby_names: '*' })
   const { primary, standby } = replicated
   const receiver = await replicated.open(primary)
@@ -114,7 +114,7 @@ test('a failover to a synchronous standby loses no write that was acknowledged',
   expect(replayed).toEqual(expect.arrayContaining(acknowledged))
 })
 
-test('a failover to an asynchronous standby loses writes with their records, and retries run', async () => {
+it('a failover to an asynchronous standby loses writes with their records, and retries run', async () => {
   const replicated = await openReplicated()
   const { primary, standby } = replicated
   const receiver = await replicated.open(primary)
@@ -138,7 +138,7 @@ test('a failover to an asynchronous standby loses writes with their records, and
   expect(replayed.filter((key) => lost.includes(key))).toEqual([])
 })
 
-test('a standby is no place for writes: the check says so, and a write is the 503', async () => {
+it('a standby is no place for writes: the check says so, and a write is the 503', async () => {
   const replicated = await openReplicated()
   const receiver = await replicated.open(replicated.standby, PATIENT)
   await expect(receiver.store.check()).rejects.toMatchObject({

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { endingOf } from '../../../src/idempotency/coupled/coupled-run.js'
 
 const result = Buffer.from('the answer')
 
 const typeOf = (status: number): string => endingOf({ status, result }).type
 
-test('an answer below 400 commits, a 4xx refuses, and 429 and 5xx roll back', () => {
+it('an answer below 400 commits, a 4xx refuses, and 429 and 5xx roll back', () => {
   const statuses = Array.from({ length: 900 }, (_none, index) => 100 + index)
   const of = (type: string): number[] => statuses.filter((status) => typeOf(status) === type)
   const between = (from: number, to: number) => statuses.filter((one) => one >= from && one < to)
@@ -14,7 +14,7 @@ test('an answer below 400 commits, a 4xx refuses, and 429 and 5xx roll back', ()
   expect(of('roll_back')).toEqual([429, ...between(500, 1000)])
 })
 
-test('what is kept is the result as it was given, and of what rolls back nothing', () => {
+it('what is kept is the result as it was given, and of what rolls back nothing', () => {
   expect(endingOf({ status: 201, result })).toEqual({ type: 'commit', result })
   expect(endingOf({ status: 422, result })).toEqual({ type: 'refuse', result })
   expect(endingOf({ status: 200, result: undefined })).toEqual({

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   KEY_ID_FORM,
   keyIdOf,
@@ -6,7 +6,7 @@ import {
 } from '../../../src/idempotency/leased/encryption-key-id.js'
 
 describe('the owner of a run whose result will be encrypted', () => {
-  test.each(['2024-06', 'a', 'A.b_c-9', 'x'.repeat(64)])('tells its key id, %s', (keyId) => {
+  it.each(['2024-06', 'a', 'A.b_c-9', 'x'.repeat(64)])('tells its key id, %s', (keyId) => {
     expect(KEY_ID_FORM.test(keyId)).toBe(true)
     for (const owner of ['6f2c', '', 'jwe:other:6f2c', 'a\nb']) {
       expect(keyIdOf(sealedOwner(keyId, owner))).toBe(keyId)
@@ -14,11 +14,11 @@ describe('the owner of a run whose result will be encrypted', () => {
   })
 })
 
-test.each(['', 'a:b', 'a b', 'x'.repeat(65), 'á', 'a\n'])('%j is no key id', (text) => {
+it.each(['', 'a:b', 'a b', 'x'.repeat(65), 'á', 'a\n'])('%j is no key id', (text) => {
   expect(KEY_ID_FORM.test(text)).toBe(false)
 })
 
-test.each([
+it.each([
   '',
   '6f2c',
   'jwe:',

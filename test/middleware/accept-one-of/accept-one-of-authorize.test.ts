@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import {
   choice,
@@ -17,7 +17,7 @@ watchRejections()
 describe.each(EXPRESS_MAJORS)('authorize of acceptOneOf, on $major', ({ express }) => {
   const refuse: RequestHandler = (_request, response) => void response.sendStatus(403)
 
-  test('runs one after the other, and then the route', async () => {
+  it('runs one after the other, and then the route', async () => {
     const order: number[] = []
     const step = (number: number, act: typeof now) => act((_, next) => [order.push(number), next()])
     const authorize = WAYS.map(([, act], number) => step(number, act))
@@ -25,7 +25,7 @@ describe.each(EXPRESS_MAJORS)('authorize of acceptOneOf, on $major', ({ express 
     expect(order).toEqual([0, 1, 2])
   })
 
-  test.each<[string, RequestHandler, Outcome]>([
+  it.each<[string, RequestHandler, Outcome]>([
     ['answers', refuse, 'HTTP/1.1 403 Forbidden'],
     ['fails', now((_, next) => next(failure)), 'fault'],
     [
@@ -55,14 +55,14 @@ describe.each(EXPRESS_MAJORS)('authorize of acceptOneOf, on $major', ({ express 
     expect(behind).not.toHaveBeenCalled()
   })
 
-  test('has its own errors passed on as they are', async () => {
+  it('has its own errors passed on as they are', async () => {
     for (const authorize of [now((_, next) => next(failure)), () => Promise.reject(failure)]) {
       const { receiver } = await walk(express, choice({ authorize }))
       expect(receiver.errors[0]).toBe(failure)
     }
   })
 
-  test('is that of the credential only', async () => {
+  it('is that of the credential only', async () => {
     const authorize = vi.fn(pass)
     const other = choice({ name: 'other', presented: () => false, authorize })
     expect((await walk(express, choice(), other)).outcome).toBe('passed')

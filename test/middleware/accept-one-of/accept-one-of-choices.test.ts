@@ -1,12 +1,12 @@
 import { type Choice, ServiceAuthError } from 'express-service-auth'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { choice, failure, walk, watchRejections } from '../../support/walk-gate.js'
 
 watchRejections()
 
 describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
-  test('decides which credential is presented before any verifier runs', async () => {
+  it('decides which credential is presented before any verifier runs', async () => {
     const order: string[] = []
     const named = (name: string, isPresented: boolean) =>
       choice({
@@ -22,7 +22,7 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
     expect(order).toEqual(['presented a', 'presented b', 'presented c', 'verify b'])
   })
 
-  test('refuses none and more than one, and asks nobody', async () => {
+  it('refuses none and more than one, and asks nobody', async () => {
     const verify = vi.fn()
     const one = choice({ name: 'one', verify })
     const other = choice({ name: 'other', verify })
@@ -42,7 +42,7 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
     expect(verify).not.toHaveBeenCalled()
   })
 
-  test.each<[string, Partial<Choice>, unknown]>([
+  it.each<[string, Partial<Choice>, unknown]>([
     [
       'throws',
       {
@@ -65,7 +65,7 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
     expect(verify).not.toHaveBeenCalled()
   })
 
-  test.each([undefined, null])('an identity that is %s is the 401', async (nobody) => {
+  it.each([undefined, null])('an identity that is %s is the 401', async (nobody) => {
     const authorize = vi.fn()
     const { outcome, told } = await walk(express, choice({ identity: () => nobody, authorize }))
     expect(outcome).toBe('invalid')
@@ -81,11 +81,11 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
     expect(authorize).not.toHaveBeenCalled()
   })
 
-  test.each([0, '', false, Number.NaN])('an identity that is %j is one', async (identity) => {
+  it.each([0, '', false, Number.NaN])('an identity that is %j is one', async (identity) => {
     expect((await walk(express, choice({ identity: () => identity }))).outcome).toBe('passed')
   })
 
-  test.each<[string, () => unknown]>([
+  it.each<[string, () => unknown]>([
     [
       'throws',
       () => {

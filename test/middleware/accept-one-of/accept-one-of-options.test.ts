@@ -1,5 +1,5 @@
 import { acceptOneOf, type Choice } from 'express-service-auth'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { startReceiver } from '../../support/receiver.js'
 import { choice, pass, watchRejections } from '../../support/walk-gate.js'
@@ -11,7 +11,7 @@ describe('acceptOneOf', () => {
   const { presented: _presented, ...unpresented } = choice()
   const { verify: _verify, ...unverified } = choice()
   const { identity: _identity, ...unknown } = choice()
-  test.each<[string, unknown, RegExp]>([
+  it.each<[string, unknown, RegExp]>([
     ['no list', choice(), /choices: must be a list/],
     ['nothing', undefined, /choices: must be a list/],
     ['no choice', [], /choices: must not be empty/],
@@ -42,7 +42,7 @@ describe('acceptOneOf', () => {
     expect(make).toThrow(message)
   })
 
-  test.each<[unknown, RegExp]>([
+  it.each<[unknown, RegExp]>([
     [{ onDecision: 'log' }, /onDecision must be a function/],
     [{ log: true }, /log is not an option/],
     [7, /must be an object/],
@@ -52,7 +52,7 @@ describe('acceptOneOf', () => {
     expect(make).toThrow(message)
   })
 
-  test('is not changed by what becomes of its choices, and takes objects of a class', async () => {
+  it('is not changed by what becomes of its choices, and takes objects of a class', async () => {
     class Mine implements Choice {
       readonly name = 'mine'
       readonly #whose = 'mine'

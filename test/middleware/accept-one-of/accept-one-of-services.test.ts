@@ -7,7 +7,7 @@ import {
   requirePermissions,
   serviceOf,
 } from 'express-service-auth'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { issuer } from '../../support/issuer.js'
 import { FAULT_STATUS } from '../../support/open-receiver.js'
@@ -25,7 +25,7 @@ watchRejections()
 describe.each(EXPRESS_MAJORS)('a service behind acceptOneOf, on $major', ({ express }) => {
   const noToken = (request: Request) => request.headers.authorization === undefined
 
-  test('requirePermissions works for a service, and is a fault for everybody else', async () => {
+  it('requirePermissions works for a service, and is a fault for everybody else', async () => {
     const gate = gateFor(service(), choice({ presented: noToken }))
     const receiver = await startReceiver({
       express,
@@ -40,7 +40,7 @@ describe.each(EXPRESS_MAJORS)('a service behind acceptOneOf, on $major', ({ expr
     expect(receiver.handled).toBe(1)
   })
 
-  test('tells of a service who it is, and of others what they are called', async () => {
+  it('tells of a service who it is, and of others what they are called', async () => {
     const told: DecisionEvent[] = []
     const gate = acceptOneOf([service(), choice({ presented: noToken })], {
       onDecision: (event) => told.push(event),
@@ -61,7 +61,7 @@ describe.each(EXPRESS_MAJORS)('a service behind acceptOneOf, on $major', ({ expr
     expect(told.every(Object.isFrozen)).toBe(true)
   })
 
-  test('a service has its key reserved in authorize, and a check after the key is a fault', async () => {
+  it('a service has its key reserved in authorize, and a check after the key is a fault', async () => {
     const idempotent = requireIdempotencyKey({ store: memoryStore(), operation: 'order' })
     const gate = gateFor(
       { ...service(), authorize: [requirePermissions('orders:read'), idempotent] },
@@ -90,7 +90,7 @@ describe.each(EXPRESS_MAJORS)('a service behind acceptOneOf, on $major', ({ expr
     expect(receiver.errors).toEqual([fault, fault])
   })
 
-  test('serviceOf and credentialOf agree on a service', async () => {
+  it('serviceOf and credentialOf agree on a service', async () => {
     const auth = authFor(issuer.policy())
     const presented = () => true
     const gate = acceptOneOf([{ name: 'service', presented, verify: auth }])

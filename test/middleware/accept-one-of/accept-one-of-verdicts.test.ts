@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { acceptOneOf, requirePermissions, ServiceAuthError, serviceOf } from 'express-service-auth'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { startReceiver } from '../../support/receiver.js'
 import {
@@ -18,7 +18,7 @@ import {
 watchRejections()
 
 describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ express }) => {
-  test('req.credential shows the same, and gives nobody any right', async () => {
+  it('req.credential shows the same, and gives nobody any right', async () => {
     const gate = gateFor(choice({ identity: () => ({ id: 7 }) }))
     const other = gateFor(choice())
     const forge: RequestHandler = (request, _response, next) => {
@@ -45,7 +45,7 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
     expect(open.errors).toMatchObject([{ name: 'ServiceAuthError', code: 'wrong_wiring' }])
   })
 
-  test('each of several has a verdict of its own', async () => {
+  it('each of several has a verdict of its own', async () => {
     const one = gateFor(choice({ name: 'one', identity: () => 1 }))
     const two = gateFor(choice({ name: 'two', identity: () => 2 }))
     const absent = gateFor(choice())
@@ -73,7 +73,7 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
     expect(JSON.parse(text)).toEqual([first, second, second])
   })
 
-  test('an error handler that goes on finds nothing accepted', async () => {
+  it('an error handler that goes on finds nothing accepted', async () => {
     const fails = [
       gateFor({ ...service(), authorize: now((_, next) => next(failure)) }),
       gateFor({
@@ -110,7 +110,7 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
     }
   })
 
-  test('a request that comes again, and fails, has nothing left of the first time', async () => {
+  it('a request that comes again, and fails, has nothing left of the first time', async () => {
     let runs = 0
     const verify = now((_, next) => {
       runs += 1
@@ -134,7 +134,7 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
     expect(seen.mock.calls).toEqual([[undefined]])
   })
 
-  test('a credential that somebody has fixed on the request is a fault, once', async () => {
+  it('a credential that somebody has fixed on the request is a fault, once', async () => {
     const fix: RequestHandler = (request, _response, next) => {
       Object.defineProperty(request, 'credential', { value: { name: 'any', identity: 'me' } })
       next()
@@ -146,7 +146,7 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
     expect(receiver.errors).toHaveLength(1)
   })
 
-  test('another acceptOneOf may be the verifier', async () => {
+  it('another acceptOneOf may be the verifier', async () => {
     const inner = acceptOneOf([choice({ name: 'inner' })])
     const { outcome, told } = await walk(
       express,

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import { acceptOneOf, ServiceAuthError } from 'express-service-auth'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { startReceiver } from '../../support/receiver.js'
 import {
@@ -18,7 +18,7 @@ watchRejections()
 
 describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
   describe.each(WAYS)('a verifier that %s', (_way, act) => {
-    test.each<[string, Parameters<typeof now>[0], Outcome]>([
+    it.each<[string, Parameters<typeof now>[0], Outcome]>([
       ['calls next()', (_, next) => next(), 'passed'],
       ['calls next() twice', (_, next) => [next(), next()], 'fault'],
       ['calls next() and next(error)', (_, next) => [next(), next(failure)], 'fault'],
@@ -46,7 +46,7 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
     })
   })
 
-  test.each<[string, RequestHandler]>([
+  it.each<[string, RequestHandler]>([
     [
       'throws',
       now(() => {
@@ -87,7 +87,7 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
     },
   )
 
-  test.each(['route', 'router', undefined, null, 0, ''])(
+  it.each(['route', 'router', undefined, null, 0, ''])(
     'a verifier that rejects with %j is a fault',
     async (reason) => {
       const { outcome } = await walk(express, choice({ verify: () => Promise.reject(reason) }))
@@ -95,13 +95,13 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
     },
   )
 
-  test('passes on what a verifier gives to next as it is, once', async () => {
+  it('passes on what a verifier gives to next as it is, once', async () => {
     const { receiver } = await walk(express, choice({ verify: now((_, next) => next(failure)) }))
     expect(receiver.errors).toEqual([failure])
     expect(receiver.errors[0]).toBe(failure)
   })
 
-  test('judges outside of the verifier, whose try sees nothing of what follows', async () => {
+  it('judges outside of the verifier, whose try sees nothing of what follows', async () => {
     const thrown = new Error('a handler further down')
     const caught = vi.fn()
     const verify: RequestHandler = async (_request, _response, next) => {

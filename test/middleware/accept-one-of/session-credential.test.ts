@@ -7,7 +7,7 @@ import {
   serviceCredential,
   sessionCredential,
 } from 'express-service-auth'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { issuer } from '../../support/issuer.js'
 import { ManualDenylist } from '../../support/manual-denylist.js'
@@ -43,7 +43,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     credential: 'user',
   }
 
-  test('refuses sessions of keys on a fixed denylist, whoever has signed them', async () => {
+  it('refuses sessions of keys on a fixed denylist, whoever has signed them', async () => {
     const { raw, told, verifier } = await open({ denylist: { keys: [issuer.kid, 'd-1'] } })
     for (const token of [tokenOf(), tokenOf({ kid: 'd-1' })]) {
       expect(await raw(bearer(token))).toBe(INVALID_TOKEN)
@@ -54,7 +54,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     expect(await raw(bearer(tokenOf({ kid: 'd-2' })))).toContain(' 200 OK')
   })
 
-  test('asks a live denylist for each session, of its issuer', async () => {
+  it('asks a live denylist for each session, of its issuer', async () => {
     const list = new ManualDenylist()
     const { raw, told } = await open({ denylist: list, issuer: issuer.url })
     expect(await raw(bearer(tokenOf()))).toContain(' 200 OK')
@@ -79,7 +79,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     expect(list.asked).toEqual(Array(5).fill(issuer.url))
   })
 
-  test('refuses what one of several denies, though another is unknown', async () => {
+  it('refuses what one of several denies, though another is unknown', async () => {
     const lists = [new ManualDenylist(), new ManualDenylist()] as const
     lists[0].isKnown = false
     const { raw } = await open({ denylist: [...lists, { keys: ['d-3'] }], issuer: issuer.url })
@@ -89,7 +89,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     expect(await raw(bearer(tokenOf()))).toBe(INVALID_TOKEN)
   })
 
-  test('takes nothing but keys from a denylist', async () => {
+  it('takes nothing but keys from a denylist', async () => {
     const fixed = { callers: ['billing'], tokenIds: ['x'], issuedBefore: 9_999_999_999 }
     const list = new ManualDenylist()
     list.deny('callers', 'billing')
@@ -98,7 +98,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     expect(await raw(bearer(tokenOf()))).toContain(' 200 OK')
   })
 
-  test('refuses a session without a key id where keys are denied, and leaves it to its verifier otherwise', async () => {
+  it('refuses a session without a key id where keys are denied, and leaves it to its verifier otherwise', async () => {
     const tokens = [undefined, null, 7, ['d-1']].map((kid) => {
       const header = Buffer.from(JSON.stringify({ version: '5', kid })).toString('base64url')
       const token = [header, ...tokenOf().split('.').slice(1)].join('.')
@@ -115,7 +115,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     for (const token of tokens) expect(await raw(bearer(token))).toContain(' 200 OK')
   })
 
-  test('reports a live denylist that fails as a fault', async () => {
+  it('reports a live denylist that fails as a fault', async () => {
     const list = new ManualDenylist()
     const { receiver, verifier } = await open({ denylist: list, issuer: issuer.url })
     const fails = [
@@ -134,7 +134,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     expect(verifier).not.toHaveBeenCalled()
   })
 
-  test('reads the cookie of the name that is given', async () => {
+  it('reads the cookie of the name that is given', async () => {
     const { raw } = await open({ cookie: 'mySession' })
     expect(await raw({ headers: [`Cookie: mySession=${tokenOf()}`] })).toContain(' 200 OK')
     expect(await raw({ headers: [`Cookie: sAccessToken=${tokenOf()}`] })).toContain(
@@ -142,7 +142,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     )
   })
 
-  test.each([undefined, null, {}, 'text', { getHandle: 'x' }, { getHandle: undefined }])(
+  it.each([undefined, null, {}, 'text', { getHandle: 'x' }, { getHandle: undefined }])(
     'takes a session that is %j for nobody',
     async (left) => {
       const verifier = vi.fn<RequestHandler>((request, _response, next) => {
@@ -155,14 +155,14 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     },
   )
 
-  test('takes for the session what identity gives', async () => {
+  it('takes for the session what identity gives', async () => {
     const identity = vi.fn(() => 'user-1')
     const { raw } = await open({ identity })
     expect(await raw(bearer(tokenOf()))).toContain(' 200 OK')
     expect(identity).toHaveBeenCalledOnce()
   })
 
-  test('passes nobody where its verify stands alone', async () => {
+  it('passes nobody where its verify stands alone', async () => {
     const credential = sessionCredential(verify)
     const receiver = await startReceiver({ express, mount: (app) => app.use(credential.verify) })
     for (const request of [{}, bearer(issuer.token()), { headers: ['Cookie: sAccessToken=x'] }]) {
@@ -172,7 +172,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     expect(receiver.handled).toBe(0)
   })
 
-  test('reports a request whose headers were changed as a fault', async () => {
+  it('reports a request whose headers were changed as a fault', async () => {
     const { verifier } = await open({})
     const gate = acceptOneOf([{ name: 'user', ...sessionCredential(verifier) }])
     const receiver = await startReceiver({
@@ -190,7 +190,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
 })
 
 describe('sessionCredential', () => {
-  test.each<[object | undefined, RegExp]>([
+  it.each<[object | undefined, RegExp]>([
     [{ cookie: '' }, /cookie must be the name of a cookie/],
     [{ cookie: 'a b' }, /cookie must be the name of a cookie/],
     [{ cookie: 'a%62' }, /cookie must be the name of a cookie/],
@@ -207,14 +207,14 @@ describe('sessionCredential', () => {
     expect(make).toThrow(message)
   })
 
-  test('takes no verifier for a mistake', () => {
+  it('takes no verifier for a mistake', () => {
     expect(() => sessionCredential(undefined as never)).toThrow(TypeError)
     expect(() => sessionCredential({} as never)).toThrow(TypeError)
   })
 })
 
 describe('serviceCredential', () => {
-  test.each([
+  it.each([
     undefined,
     null,
     {},

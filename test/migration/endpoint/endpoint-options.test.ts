@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/endpoint-options.js'
 import { migrationEndpoint } from '../../../src/migration/endpoint/migration-endpoint.js'
 import { endpointOptions, ISSUER, OTHER_ISSUER, OTHER_TOKEN, TOKEN } from './kit.js'
@@ -30,7 +30,7 @@ const connection = (more: object) => ({
   ...more,
 })
 
-test('the least that is needed is enough', () => {
+it('the least that is needed is enough', () => {
   expect(faultOf(good)).toBe('none')
   expect(faultOf({ ...good, acceptWarnings: undefined, onDecision: undefined })).toBe('none')
   const most = {
@@ -44,14 +44,14 @@ test('the least that is needed is enough', () => {
   expect(faultOf({ ...good, ...most })).toBe('none')
 })
 
-test('every missing option is named at once', () => {
+it('every missing option is named at once', () => {
   const fault = faultOf({})
   for (const name of ['core', 'store', 'issuers', 'loadUser', 'limits']) {
     expect(fault).toMatch(new RegExp(`(^|; )${name} must be `))
   }
 })
 
-test.each<[string, () => unknown]>([
+it.each<[string, () => unknown]>([
   ['the options must be an object', () => undefined],
   ['more is not an option', () => ({ ...good, more: 1 })],
   ['core must be a core client', () => ({ ...good, core: {} })],
@@ -119,7 +119,7 @@ test.each<[string, () => unknown]>([
   expect(faultOf(options())).toContain(fault)
 })
 
-test('a token of two issuers is named by its place alone', () => {
+it('a token of two issuers is named by its place alone', () => {
   const shared = {
     ...good.issuers,
     [OTHER_ISSUER]: { ...good.issuers[OTHER_ISSUER], tokens: [OTHER_TOKEN, TOKEN] },

@@ -1,5 +1,5 @@
 import { memoryStore } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/endpoint-options.js'
 import {
@@ -66,7 +66,7 @@ describe.concurrent('functions that are given', () => {
     ],
   ]
   for (const [part, reason, options] of parts) {
-    test.each(ways)(`${part} that %s: the 503`, async (_, fail) => {
+    it.each(ways)(`${part} that %s: the 503`, async (_, fail) => {
       const endpoint = await openEndpoint(core, {
         options: { timeoutMs: 300, ...options(fail as () => never) },
       })
@@ -79,7 +79,7 @@ describe.concurrent('functions that are given', () => {
     })
   }
 
-  test('tokens that are too short are none: the 503', async () => {
+  it('tokens that are too short are none: the 503', async () => {
     const endpoint = await openEndpoint(core, {
       options: { issuers: issuersWith(async () => ['short'] as never) },
     })
@@ -87,7 +87,7 @@ describe.concurrent('functions that are given', () => {
     await endpoint.close()
   })
 
-  test('tokens are asked for each time, and an empty list lets nobody in', async () => {
+  it('tokens are asked for each time, and an empty list lets nobody in', async () => {
     const lists: string[][] = [[], [TOKEN], []]
     const endpoint = await openEndpoint(core, {
       options: { issuers: issuersWith(async () => (lists.shift() ?? []) as never) },
@@ -100,7 +100,7 @@ describe.concurrent('functions that are given', () => {
     await endpoint.close()
   })
 
-  test('one token of two issuers: next(error), without the token', async () => {
+  it('one token of two issuers: next(error), without the token', async () => {
     const given = issuersWith(async () => [TOKEN] as never)
     const endpoint = await openEndpoint(core, {
       options: { issuers: { ...given, other: given[ISSUER] as never } },
@@ -110,7 +110,7 @@ describe.concurrent('functions that are given', () => {
     await endpoint.close()
   })
 
-  test('a signal tells loadUser that nobody waits any more', async () => {
+  it('a signal tells loadUser that nobody waits any more', async () => {
     let told: AbortSignal | undefined
     const endpoint = await openEndpoint(core, {
       options: {
@@ -126,7 +126,7 @@ describe.concurrent('functions that are given', () => {
     await endpoint.close()
   })
 
-  test('a request whose id cannot be read changes nothing', async () => {
+  it('a request whose id cannot be read changes nothing', async () => {
     const endpoint = await openEndpoint(core, {
       before: [
         (request, _response, next) => {
@@ -140,7 +140,7 @@ describe.concurrent('functions that are given', () => {
     await endpoint.close()
   })
 
-  test('an observer that throws or rejects changes nothing', async () => {
+  it('an observer that throws or rejects changes nothing', async () => {
     const observers = [thrown, rejected, never]
     for (const onDecision of observers) {
       const endpoint = await openEndpoint(core, { options: { onDecision } })

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import type { ImportLoginMethod } from '../../../src/migration/core/import-user.js'
 import type { CoreLoginMethod } from '../../../src/migration/core/reply.js'
 import { holdsLoginOf } from '../../../src/migration/endpoint/import-under-key.js'
@@ -34,7 +34,7 @@ const EITHER: ImportLoginMethod = {
   phoneNumber: '+4930123456',
 }
 
-test.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
+it.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
   ['an e-mail address in another case', [PASSWORD], [{ email: 'a@example.com' }]],
   ['one of several', [SOCIAL, PASSWORD], [{ email: 'b@example.com' }, { email: 'a@example.com' }]],
   [
@@ -74,7 +74,7 @@ test.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
   expect(holdsLoginOf(account(...held), { loginMethods: wanted })).toBe(true)
 })
 
-test.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
+it.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
   ['no login at all', [PASSWORD], []],
   ['another recipe', [PASSWORD], [{ recipeId: 'passwordless', email: 'a@example.com' }]],
   [

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { FAULT_STATUS } from '../../support/open-receiver.js'
 import { openExchange } from '../../support/raw-exchange.js'
@@ -43,7 +43,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     )
   const good = () => JSON.stringify(bodyAbout(newId()))
 
-  test('the scheme has no case, the token has; one header, and one token in it', async () => {
+  it('the scheme has no case, the token has; one header, and one token in it', async () => {
     const with_ = (...headers: string[]) => {
       const body = good()
       const length = `Content-Length: ${body.length}`
@@ -67,7 +67,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     for (const headers of wrong) expect(await with_(...headers)).toBe(401)
   })
 
-  test.each([
+  it.each([
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
     'Application/JSON ; charset=utf-8',
@@ -77,7 +77,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     ).toBe(200)
   })
 
-  test.each([
+  it.each([
     'application/json; charset=latin1',
     'application/json; charset=utf-16',
     'application/json; charset=utf-8; charset=utf-8',
@@ -92,7 +92,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     ).toBe(415)
   })
 
-  test('one media type, and no coding', async () => {
+  it('one media type, and no coding', async () => {
     expect(await json(good(), 'Content-Type: application/json')).toBe(415)
     expect(await json(good(), 'Content-Encoding: gzip')).toBe(415)
     expect(await json(good(), 'Content-Encoding: identity')).toBe(200)
@@ -102,7 +102,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
 
   const about = (more: object) => JSON.stringify({ ...bodyAbout('u'), ...more })
   const identity = { ...PASSWORD_LOGIN, userId: 'u' }
-  test.each<[string, string]>([
+  it.each<[string, string]>([
     ['nothing', ''],
     ['no object', '[]'],
     ['null', 'null'],
@@ -142,17 +142,17 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     expect(await json(body)).toBe(400)
   })
 
-  test('the largest form passes', async () => {
+  it('the largest form passes', async () => {
     const externalUserId = 'x'.repeat(128)
     const identities = Array(20).fill({ ...PASSWORD_LOGIN, userId: externalUserId })
     expect(await json(JSON.stringify({ externalUserId, identities }))).toBe(200)
   })
 
-  test('an id that ends in a space that the core keeps passes', async () => {
+  it('an id that ends in a space that the core keeps passes', async () => {
     expect(await json(JSON.stringify(bodyAbout(`${newId()}\u00a0`)))).toBe(200)
   })
 
-  test('bytes that are no UTF-8: 400', async () => {
+  it('bytes that are no UTF-8: 400', async () => {
     const [before = '', after = ''] = good().split('user-')
     const body = Buffer.concat([Buffer.from(before), Buffer.from([0xc3, 0x28]), Buffer.from(after)])
     const headers = [
@@ -164,7 +164,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     expect(bytes).toMatch(/^HTTP\/1\.1 400 /)
   })
 
-  test('names of Object.prototype are no organization, connection or provider', async () => {
+  it('names of Object.prototype are no organization, connection or provider', async () => {
     for (const name of ['__proto__', 'constructor', 'toString']) {
       const organization = JSON.stringify(bodyAbout(newId(), { organizationId: name }))
       expect(await json(organization)).toBe(403)
@@ -173,7 +173,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     }
   })
 
-  test('a body that grows without end: 413 as soon as it is too large', async () => {
+  it('a body that grows without end: 413 as soon as it is too large', async () => {
     const exchange = openExchange(endpoint.port)
     exchange.send({
       method: 'POST',
@@ -196,7 +196,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     exchange.socket.destroy()
   })
 
-  test('a body that does not end in time: 503; one that is cut off: nothing is made', async () => {
+  it('a body that does not end in time: 503; one that is cut off: nothing is made', async () => {
     const hasty = await openEndpoint(core, { express, options: { timeoutMs: 400 } })
     const send = ({ port }: Endpoint) => {
       const exchange = openExchange(port)
@@ -223,7 +223,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     await hasty.close()
   })
 
-  test('a body that somebody has read before: next(error), after the token', async () => {
+  it('a body that somebody has read before: next(error), after the token', async () => {
     const behindParser = await openEndpoint(core, { express, before: [express.json()] })
     expect((await behindParser.post(bodyAbout(newId()))).status).toBe(FAULT_STATUS)
     expect((await behindParser.post(bodyAbout(newId()), { token: undefined })).status).toBe(401)

@@ -1,7 +1,7 @@
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { bodyAbout, type Endpoint, newId, OTHER_TOKEN, openEndpoint } from './kit.js'
@@ -55,7 +55,7 @@ const statusesOf = (decisions: readonly { status: number }[]): number[] => [
 ]
 
 describe('two instances on one Redis', () => {
-  test(`${REQUESTS} equal requests at once make one account`, async () => {
+  it(`${REQUESTS} equal requests at once make one account`, async () => {
     const instances = await openTwo()
     const id = newId()
     const before = core.imports.length
@@ -82,7 +82,7 @@ describe('two instances on one Redis', () => {
     expect(reasons.filter((reason) => reason === 'created')).toHaveLength(1)
   })
 
-  test('count together, the token first', async () => {
+  it('count together, the token first', async () => {
     const [one, other] = (await openTwo({ credential: 3, user: 100 })) as [Endpoint, Endpoint]
     const token = { token: OTHER_TOKEN }
     for (const endpoint of [one, other, one]) {
@@ -95,7 +95,7 @@ describe('two instances on one Redis', () => {
     expect((await other.post(bodyAbout(newId()))).status).toBe(200)
   })
 
-  test('count each user', async () => {
+  it('count each user', async () => {
     const [one, other] = (await openTwo({ credential: 100, user: 2 })) as [Endpoint, Endpoint]
     const id = newId()
     expect((await one.post(bodyAbout(id))).status).toBe(200)
@@ -106,7 +106,7 @@ describe('two instances on one Redis', () => {
     expect((await one.post(bodyAbout(id), { token: OTHER_TOKEN })).status).toBe(200)
   })
 
-  test('leave neither ids nor tokens in the names of Redis', async () => {
+  it('leave neither ids nor tokens in the names of Redis', async () => {
     const [one] = (await openTwo()) as [Endpoint]
     const id = newId()
     expect((await one.post(bodyAbout(id))).status).toBe(200)
@@ -115,7 +115,7 @@ describe('two instances on one Redis', () => {
     expect(keys.join(' ').replaceAll(/user-[0-9a-f-]{36}[cu]:/g, '')).not.toMatch(/user-|example/)
   })
 
-  test('refuse while Redis is down, and serve when it is back', async () => {
+  it('refuse while Redis is down, and serve when it is back', async () => {
     const instances = await openTwo()
     const id = newId()
     server.pause()

@@ -1,5 +1,5 @@
 import { memoryStore } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../../support/until.js'
 import { watchedStore } from '../../support/watched-store.js'
 import { bodyAbout, legacyUser, newId, openEndpoint, PASSWORD_LOGIN } from './kit.js'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => core.close())
 
 describe.concurrent('when the time is over', () => {
-  test('an import that has begun goes on, and the retry finds it', async () => {
+  it('an import that has begun goes on, and the retry finds it', async () => {
     const slow = await openSmallCore()
     const store = watchedStore(memoryStore())
     const endpoint = await openEndpoint(slow, { options: { store, timeoutMs: LONG_ENOUGH_MS } })
@@ -40,7 +40,7 @@ describe.concurrent('when the time is over', () => {
     await slow.close()
   })
 
-  test('nothing is begun: a reservation that comes too late is given back', async () => {
+  it('nothing is begun: a reservation that comes too late is given back', async () => {
     const store = watchedStore(memoryStore())
     const small = await openSmallCore()
     const endpoint = await openEndpoint(small, { options: { store, timeoutMs: 1000 } })
@@ -56,7 +56,7 @@ describe.concurrent('when the time is over', () => {
     await Promise.all([patient.close(), endpoint.close(), small.close()])
   })
 
-  test('an answer that is known is given, however long the store takes to keep it', async () => {
+  it('an answer that is known is given, however long the store takes to keep it', async () => {
     const store = watchedStore(memoryStore())
     const endpoint = await openEndpoint(core, { options: { store, timeoutMs: LONG_ENOUGH_MS } })
     const letGo = store.hold('settle')
@@ -71,7 +71,7 @@ describe.concurrent('when the time is over', () => {
 })
 
 describe.concurrent('the key', () => {
-  test('is freed by a refusal and by an outage, and kept by an account', async () => {
+  it('is freed by a refusal and by an outage, and kept by an account', async () => {
     const store = watchedStore(memoryStore())
     const small = await openSmallCore()
     const endpoint = await openEndpoint(small, { options: { store } })
@@ -87,7 +87,7 @@ describe.concurrent('the key', () => {
     await small.close()
   })
 
-  test('of a run that has ended without a result is taken over', async () => {
+  it('of a run that has ended without a result is taken over', async () => {
     const kept = memoryStore()
     const store = watchedStore({
       ...kept,
@@ -103,7 +103,7 @@ describe.concurrent('the key', () => {
     await endpoint.close()
   })
 
-  test('has a lease that is renewed while an import takes long', async () => {
+  it('has a lease that is renewed while an import takes long', async () => {
     const small = await openSmallCore()
     const store = watchedStore(memoryStore())
     const endpoint = await openEndpoint(small, { options: { store, leaseSeconds: 1 } })
@@ -122,7 +122,7 @@ describe.concurrent('the key', () => {
     await small.close()
   })
 
-  test('is another one at another issuer, and does not hold identities', async () => {
+  it('is another one at another issuer, and does not hold identities', async () => {
     const endpoint = await openEndpoint(core, {
       options: {
         loadUser: ({ externalUserId }) => ({

@@ -1,5 +1,5 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { bodyAbout, newId, openEndpoint, type PostOptions } from './kit.js'
 import { openSmallCore, type SmallCore } from './small-core.js'
@@ -25,7 +25,7 @@ const FAULTS: readonly [status: number, reason: string, of: PostOptions][] = [
 ]
 
 describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }) => {
-  test('each fault is told before all that come after it', async () => {
+  it('each fault is told before all that come after it', async () => {
     /** How many faults from the front the request does not have. */
     let fixed = 0
     const has = (reason: string): boolean => FAULTS.findIndex(([, of]) => of === reason) >= fixed
@@ -82,7 +82,7 @@ describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }
   })
 })
 
-test('a wrong token costs no budget', async () => {
+it('a wrong token costs no budget', async () => {
   const limiter = new RateLimiterMemory({ points: 1, duration: 60 })
   const user = new RateLimiterMemory({ points: 9, duration: 60 })
   const endpoint = await openEndpoint(core, { options: { limits: { credential: limiter, user } } })

@@ -1,7 +1,7 @@
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { OUTAGES, startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'
@@ -46,7 +46,7 @@ async function expectOutage(
 }
 
 describe.concurrent('while a part is unreachable, the answer is the 503, and nothing is lost', () => {
-  test('the core', async () => {
+  it('the core', async () => {
     const proxy = await startTcpProxy({ host: '127.0.0.1', port: core.port })
     const endpoint = await openEndpoint(core, {
       options: {
@@ -75,7 +75,7 @@ describe.concurrent('while a part is unreachable, the answer is the 503, and not
     return { proxy, client, close }
   }
 
-  test('the store', async () => {
+  it('the store', async () => {
     const { proxy, client, close } = await overRedis()
     const store = redisStore(client, { timeoutMs: 300 })
     const endpoint = await openEndpoint(core, { options: { store, timeoutMs: 5000 } })
@@ -84,7 +84,7 @@ describe.concurrent('while a part is unreachable, the answer is the 503, and not
     await close()
   })
 
-  test('a limiter', async () => {
+  it('a limiter', async () => {
     const { proxy, client, close } = await overRedis()
     const limiter = new RateLimiterRedis({ storeClient: client, points: 100_000, duration: 60 })
     const endpoint = await openEndpoint(core, {

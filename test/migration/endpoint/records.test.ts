@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { LegacyUser, LegacyUserQuery } from '../../../src/migration/endpoint/legacy-user.js'
 import {
   bodyAbout,
@@ -58,7 +58,7 @@ async function migrate(record: (id: string) => unknown, more: (id: string) => ob
   return { id, status, reason, faults, imported: core.imports.slice(before) }
 }
 
-test.each([undefined, null])('a user of whom loadUser gives %s is unknown', async (none) => {
+it.each([undefined, null])('a user of whom loadUser gives %s is unknown', async (none) => {
   const { status, reason, faults, imported } = await migrate(() => none)
   expect({ status, reason, faults, imported }).toEqual({
     status: 403,
@@ -69,7 +69,7 @@ test.each([undefined, null])('a user of whom loadUser gives %s is unknown', asyn
 })
 
 describe('the user that is imported', () => {
-  test('is made of the record and of the allowlist', async () => {
+  it('is made of the record and of the allowlist', async () => {
     const roles = [{ role: 'admin', tenantIds: ['tenant-a'] }]
     const { id, status, imported } = await migrate(
       (id) => ({
@@ -107,13 +107,13 @@ describe('the user that is imported', () => {
     ])
   })
 
-  test('is all of the record, also where the request names one login of several', async () => {
+  it('is all of the record, also where the request names one login of several', async () => {
     const { imported, status } = await migrate(both)
     expect(status).toBe(200)
     expect(imported[0]?.['loginMethods']).toHaveLength(2)
   })
 
-  test('has the tenants of all its organizations, or those of none', async () => {
+  it('has the tenants of all its organizations, or those of none', async () => {
     const tenants = async (organizationIds: string[], organizationId?: string) => {
       const { imported } = await migrate(
         (id) => ({ ...legacyUser(id), organizationIds }),
@@ -131,7 +131,7 @@ describe('the user that is imported', () => {
     expect(await tenants([])).toEqual(['public'])
   })
 
-  test('is asked for by what the request says, with a signal', async () => {
+  it('is asked for by what the request says, with a signal', async () => {
     const { id } = await migrate(
       (id) => ({ ...legacyUser(id), organizationIds: ['acme'] }),
       () => ({ organizationId: 'acme' }),
@@ -146,7 +146,7 @@ describe('the user that is imported', () => {
     expect(signal).toBeInstanceOf(AbortSignal)
   })
 
-  test('has another id at its provider where the record says so', async () => {
+  it('has another id at its provider where the record says so', async () => {
     const { imported } = await migrate(
       (id) => ({ identities: [{ ...social(id), thirdPartyUserId: 'other' }] }),
       (id) => ({ identities: [{ ...SOCIAL_LOGIN, userId: `google-${id}` }] }),
@@ -167,7 +167,7 @@ describe('a user who is not imported', () => {
   }
   const own = (id: string) => ({ ...PASSWORD_LOGIN, userId: id })
 
-  test.each<[string, (id: string) => object]>([
+  it.each<[string, (id: string) => object]>([
     ['an identity of another user', () => ({ identities: [{ ...PASSWORD_LOGIN, userId: 'x' }] })],
     [
       'an identity of another user beside its own',
@@ -182,7 +182,7 @@ describe('a user who is not imported', () => {
     await refusedAs('record_differs', legacyUser, more)
   })
 
-  test.each<[string, (id: string) => object]>([
+  it.each<[string, (id: string) => object]>([
     [
       'a connection that is not allowed',
       (id) => ({
@@ -215,7 +215,7 @@ describe('a user who is not imported', () => {
     await refusedAs('record_not_allowed', record)
   })
 
-  test.each<[string, (id: string) => unknown, string]>([
+  it.each<[string, (id: string) => unknown, string]>([
     ['is a text', () => 'user', 'invalid_type'],
     ['has no identities', () => ({}), 'identities: invalid_type'],
     ['has an empty list of them', () => ({ identities: [] }), 'identities: too_small'],
@@ -239,7 +239,7 @@ describe('a user who is not imported', () => {
     expect(faults).toEqual([fault])
   })
 
-  test('the core’s rules and warnings count, and say where', async () => {
+  it('the core’s rules and warnings count, and say where', async () => {
     const noHash = (id: string) => ({
       identities: [{ ...legacyUser(id).identities[0], passwordHash: 'x' }],
     })
@@ -260,7 +260,7 @@ describe('a user who is not imported', () => {
     await lenient.close()
   })
 
-  test.each<[string, object, string]>([
+  it.each<[string, object, string]>([
     ['half a surrogate pair', { userMetadata: { a: '\ud800' } }, 'userMetadata.a: not_unicode'],
     [
       'NUL in a device name',
@@ -280,14 +280,14 @@ describe('a user who is not imported', () => {
     expect(faults).toEqual([fault])
   })
 
-  test('a record of many faults: the first of them are told', async () => {
+  it('a record of many faults: the first of them are told', async () => {
     const devices = Array.from({ length: 50 }, () => ({ secretKey: 1 }))
     const many = (id: string) => ({ ...legacyUser(id), totpDevices: devices })
     const { faults } = await refusedAs('record_invalid', many)
     expect(faults).toHaveLength(20)
   })
 
-  test('a request without an organization, where such users have no tenants', async () => {
+  it('a request without an organization, where such users have no tenants', async () => {
     const closed = await openEndpoint(core, {
       options: {
         issuers: {
@@ -306,7 +306,7 @@ describe('a user who is not imported', () => {
 })
 
 describe('issuers', () => {
-  test('one is not told of the users of another, nor gets them by its own record', async () => {
+  it('one is not told of the users of another, nor gets them by its own record', async () => {
     const id = newId()
     records.set(id, legacyUser(id))
     expect((await endpoint.post(bodyAbout(id))).status).toBe(200)
@@ -326,7 +326,7 @@ describe('issuers', () => {
     expect(core.accounts.get(id)?.loginMethods).toMatchObject([{ email: `${id}@example.com` }])
   })
 
-  test('a kept result is no proof: the account may hold other logins by now', async () => {
+  it('a kept result is no proof: the account may hold other logins by now', async () => {
     const id = newId()
     records.set(id, legacyUser(id))
     const ask = async () => (await endpoint.post(bodyAbout(id))).status
@@ -344,7 +344,7 @@ describe('issuers', () => {
   })
 })
 
-test('decisions hold neither tokens nor login data, and nothing of a request before its checks', async () => {
+it('decisions hold neither tokens nor login data, and nothing of a request before its checks', async () => {
   const id = newId()
   const given = endpoint.decisions.length
   await endpoint.post(bodyAbout(id), { token: `${OTHER_TOKEN}x` })

@@ -1,4 +1,4 @@
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, it, vi } from 'vitest'
 
 // What a user gets who has installed Express 4: its own router as well.
 vi.doMock('express', async () => {
@@ -11,7 +11,7 @@ afterAll(() => {
   vi.resetModules()
 })
 
-test('the router of Express 4 serves as that of Express 5 does', async () => {
+it('the router of Express 4 serves as that of Express 5 does', async () => {
   const { bodyAbout, newId, openEndpoint } = await import('./kit.js')
   const { openSmallCore } = await import('./small-core.js')
   const core = await openSmallCore()

@@ -1,5 +1,5 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import {
   bodyAbout,
@@ -79,7 +79,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
   const FORBIDDEN = problem(403, 'Forbidden')
   const UNAVAILABLE = problem(503, 'Service Unavailable', ['Retry-After: 5'])
 
-  test('a user who has come over, now or before: a 200 to the byte', async () => {
+  it('a user who has come over, now or before: a 200 to the byte', async () => {
     const endpoint = await open()
     const id = newId()
     const body = JSON.stringify({ status: 'OK', userId: id })
@@ -101,7 +101,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     ])
   })
 
-  test('no token, a malformed one and an unknown one: the same 401', async () => {
+  it('no token, a malformed one and an unknown one: the same 401', async () => {
     const endpoint = await open()
     expect(await raw(endpoint, { token: undefined })).toBe(NO_TOKEN)
     expect(await raw(endpoint, { token: `${TOKEN}x` })).toBe(NO_TOKEN)
@@ -114,7 +114,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     )
   })
 
-  test('another method: 405 with Allow', async () => {
+  it('another method: 405 with Allow', async () => {
     const endpoint = await open()
     const answer = problem(405, 'Method Not Allowed', ['Allow: POST'])
     for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
@@ -124,7 +124,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     expect(toHead).toBe(answer.slice(0, answer.indexOf('{')))
   })
 
-  test('another media type, a body that is too large, another form: 415, 413, 400', async () => {
+  it('another media type, a body that is too large, another form: 415, 413, 400', async () => {
     const endpoint = await open()
     expect(await raw(endpoint, { type: 'text/plain' })).toBe(problem(415, 'Unsupported Media Type'))
     const large = JSON.stringify(bodyAbout('x'.repeat(MAX_BODY_BYTES)))
@@ -132,7 +132,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     expect(await raw(endpoint, { body: '{}' })).toBe(problem(400, 'Bad Request'))
   })
 
-  test('over a limit: 429 with the seconds to wait', async () => {
+  it('over a limit: 429 with the seconds to wait', async () => {
     const once = () => new RateLimiterMemory({ points: 1, duration: 30 })
     const many = () => new RateLimiterMemory({ points: 100, duration: 30 })
     const answer = problem(429, 'Too Many Requests', ['Retry-After: 30'])
@@ -148,7 +148,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     expect(byUser.decisions[1]).toMatchObject({ reason: 'user_limited', status: 429 })
   })
 
-  test('whatever must not come over: the same 403', async () => {
+  it('whatever must not come over: the same 403', async () => {
     const about = (more: object) => ({ body: JSON.stringify({ ...bodyAbout(newId()), ...more }) })
     const known = await open()
     const other = { provider: 'auth0', connection: 'other', userId: 'x' }
@@ -174,7 +174,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     ])
   })
 
-  test('an account of somebody else, by its login or by its id: the same 403', async () => {
+  it('an account of somebody else, by its login or by its id: the same 403', async () => {
     const endpoint = await open({
       loadUser: ({ externalUserId }) => {
         const [login] = legacyUser(externalUserId).identities
@@ -199,7 +199,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     ])
   })
 
-  test('the same user under way: 409 with Retry-After', async () => {
+  it('the same user under way: 409 with Retry-After', async () => {
     const endpoint = await open()
     const body = JSON.stringify(bodyAbout(newId()))
     let letGo = (): void => {}
@@ -219,7 +219,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     expect(await first).toMatch(/ 200 /)
   })
 
-  test('what it needs fails: 503', async () => {
+  it('what it needs fails: 503', async () => {
     const endpoint = await open({
       loadUser: () => {
         throw new Error('unreachable')
@@ -229,7 +229,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     expect(endpoint.errors).toEqual([])
   })
 
-  test('nothing but its path is its own', async () => {
+  it('nothing but its path is its own', async () => {
     const endpoint = await open()
     expect(await raw(endpoint, { path: '/migrate/' })).toMatch(/ 200 /)
     // Behind the endpoint the receiver answers everything.

@@ -1,13 +1,13 @@
 import { open } from 'node:fs/promises'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readUnits, writtenSize } from '../../../src/migration/journal/read-frames.js'
 import { fileOf, filesAfter, folderOfTest, linesOf, recovered, withJournal } from './journals.js'
 
 const APPENDS = [['a'], ['b', 'é\u0000"\\']] as const
 
 describe('a journal whose file was changed', () => {
-  test('holds exactly the whole appends before a cut, and goes on from there', async () => {
+  it('holds exactly the whole appends before a cut, and goes on from there', async () => {
     const folder = await folderOfTest()
     const files = await filesAfter(folder, APPENDS)
     const whole = files.at(-1) as Buffer
@@ -22,7 +22,7 @@ describe('a journal whose file was changed', () => {
     }
   })
 
-  test('holds them as well when the rest of the last one never reached the disk', async () => {
+  it('holds them as well when the rest of the last one never reached the disk', async () => {
     const folder = await folderOfTest()
     const files = await filesAfter(folder, APPENDS)
     const whole = files.at(-1) as Buffer
@@ -33,7 +33,7 @@ describe('a journal whose file was changed', () => {
     }
   })
 
-  test('is refused, whatever bit of it was changed', async () => {
+  it('is refused, whatever bit of it was changed', async () => {
     const folder = await folderOfTest()
     const whole = (await filesAfter(folder, APPENDS)).at(-1) as Buffer
     const handle = await open(fileOf(folder), 'r+')
@@ -57,7 +57,7 @@ describe('a journal whose file was changed', () => {
     }
   })
 
-  test('is refused, or holds a prefix of whole appends, whatever was done to it', async () => {
+  it('is refused, or holds a prefix of whole appends, whatever was done to it', async () => {
     const folder = await folderOfTest()
     const files = await filesAfter(folder, APPENDS)
     const whole = files.at(-1) as Buffer

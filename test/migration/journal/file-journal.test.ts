@@ -11,7 +11,7 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { compile } from '../../support/compile.js'
 import { launch } from '../../support/launch.js'
@@ -34,7 +34,7 @@ const badJournal = (message: RegExp, line?: number) =>
   })
 
 describe('fileJournal', () => {
-  test('keeps lines over opening, in their order, whatever they hold', async () => {
+  it('keeps lines over opening, in their order, whatever they hold', async () => {
     const folder = join(await folderOfTest(), 'of', 'a', 'run')
     const lines = ['{"a":"\\u0000é"}', '', 'no JSON', '\ud800', '"'.repeat(300_000)]
     await withJournal(folder, async (journal) => {
@@ -49,7 +49,7 @@ describe('fileJournal', () => {
     expect(await modeOf(join(folder, 'lock'))).toBe(0o700)
   })
 
-  test('writes NDJSON', async () => {
+  it('writes NDJSON', async () => {
     const folder = await folderOfTest()
     await withJournal(folder, (journal) => journal.append(['a', 'b']))
     const lines = (await readFile(fileOf(folder), 'utf8')).trimEnd().split('\n')
@@ -59,14 +59,14 @@ describe('fileJournal', () => {
     ])
   })
 
-  test('keeps appends that are made at once in the order of their calls', async () => {
+  it('keeps appends that are made at once in the order of their calls', async () => {
     const folder = await folderOfTest()
     const names = Array.from({ length: 200 }, (_, index) => `${index}`)
     await withJournal(folder, (journal) => Promise.all(names.map((name) => journal.append([name]))))
     expect(await withJournal(folder, linesOf)).toEqual(names)
   })
 
-  test('refuses a line with a line break, and takes the next', async () => {
+  it('refuses a line with a line break, and takes the next', async () => {
     const folder = await folderOfTest()
     await withJournal(folder, async (journal) => {
       await expect(journal.append(['a', 'b\nc'])).rejects.toThrow(TypeError)
@@ -75,7 +75,7 @@ describe('fileJournal', () => {
     expect(await withJournal(folder, linesOf)).toEqual(['d'])
   })
 
-  test('takes and gives nothing after close, which waits for what is being written', async () => {
+  it('takes and gives nothing after close, which waits for what is being written', async () => {
     const folder = await folderOfTest()
     const journal = await fileJournal(folder)
     const appended = journal.append(['a'])
@@ -86,11 +86,11 @@ describe('fileJournal', () => {
     expect(await withJournal(folder, linesOf)).toEqual(['a'])
   })
 
-  test.each(['', undefined, 3])('refuses %s as a directory', async (directory) => {
+  it.each(['', undefined, 3])('refuses %s as a directory', async (directory) => {
     await expect(fileJournal(directory as string)).rejects.toThrow(TypeError)
   })
 
-  test('keeps whatever it has said to be kept when its process is killed', async () => {
+  it('keeps whatever it has said to be kept when its process is killed', async () => {
     const folder = await folderOfTest()
     let kept = -1
     for (let kill = 0; kill < KILLS; kill += 1) {
@@ -114,7 +114,7 @@ describe('fileJournal', () => {
 })
 
 describe('a journal that cannot be used', () => {
-  test('has a folder that others can read, or a file', async () => {
+  it('has a folder that others can read, or a file', async () => {
     const folder = await folderOfTest()
     await chmod(folder, 0o750)
     await expect(fileJournal(folder)).rejects.toEqual(badJournal(/folder: chmod 700/))
@@ -127,7 +127,7 @@ describe('a journal that cannot be used', () => {
     expect(await withJournal(folder, linesOf)).toEqual(['a'])
   })
 
-  test('has a file in the place of the folder, or a folder or a link in that of the file', async () => {
+  it('has a file in the place of the folder, or a folder or a link in that of the file', async () => {
     const folder = await folderOfTest()
     await writeFile(join(folder, 'file'), '')
     await expect(fileJournal(join(folder, 'file'))).rejects.toEqual(badJournal(/EEXIST/))
@@ -138,7 +138,7 @@ describe('a journal that cannot be used', () => {
     await expect(fileJournal(folder)).rejects.toEqual(badJournal(/ELOOP/))
   })
 
-  test('does not write through a symbolic link that has the name of its new file', async () => {
+  it('does not write through a symbolic link that has the name of its new file', async () => {
     const folder = await folderOfTest()
     const other = join(await folderOfTest(), 'other')
     await writeFile(other, 'what somebody else has written')
@@ -147,13 +147,13 @@ describe('a journal that cannot be used', () => {
     expect(await readFile(other, 'utf8')).toBe('what somebody else has written')
   })
 
-  test.runIf(process.getuid?.() === 0)('is that of another user', async () => {
+  it.runIf(process.getuid?.() === 0)('is that of another user', async () => {
     const folder = await folderOfTest()
     await run('chown', ['12345', folder])
     await expect(fileJournal(folder)).rejects.toEqual(badJournal(/another user/))
   })
 
-  test.each([
+  it.each([
     ['empty', '', /no journal/],
     ['foreign', '{"id":1}\n{"id":2}\n', /no journal/],
     ['of a newer format', '{"journal":"express-service-auth/migration","version":2}\n', /newer/],
@@ -165,7 +165,7 @@ describe('a journal that cannot be used', () => {
     expect(await readFile(fileOf(folder), 'utf8')).toBe(text)
   })
 
-  test('lacks a line, has one twice, or two in the wrong order', async () => {
+  it('lacks a line, has one twice, or two in the wrong order', async () => {
     const folder = await folderOfTest()
     await filesAfter(folder, [['a'], ['b'], ['c']])
     const [header, a, b, c] = (await readFile(fileOf(folder), 'utf8')).split('\n')
@@ -180,7 +180,7 @@ describe('a journal that cannot be used', () => {
     await refused([header, a, '', b, c], 3)
   })
 
-  test('is damaged while it is open', async () => {
+  it('is damaged while it is open', async () => {
     const folder = await folderOfTest()
     await withJournal(folder, async (journal) => {
       await journal.append(['a'])
@@ -193,7 +193,7 @@ describe('a journal that cannot be used', () => {
     })
   })
 
-  test.each([
+  it.each([
     [
       'limit of a file',
       (program: string, folder: string) => `ulimit -f 16; "$0" ${program} ${folder}`,

@@ -1,12 +1,12 @@
 import { appendFile, chmod, readFile, writeFile } from 'node:fs/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { fileJournal, journalInUse } from '../../../src/migration/journal/file-journal.js'
 import { launch } from '../../support/launch.js'
 import { fileOf, folderOfTest, linesOf, withJournal } from './journals.js'
 
 const HOLDER = new URL('holder.ts', import.meta.url)
 
-test('tells what another has appended by then, and goes on to', async () => {
+it('tells what another has appended by then, and goes on to', async () => {
   const folder = await folderOfTest()
   const holder = await fileJournal(folder)
   onTestFinished(() => holder.close())
@@ -20,7 +20,7 @@ test('tells what another has appended by then, and goes on to', async () => {
   expect(await linesOf(holder)).toEqual(['a', 'b', 'c'])
 })
 
-test('never tells a part of what is being appended', async () => {
+it('never tells a part of what is being appended', async () => {
   const folder = await folderOfTest()
   const holder = await launch<string>(HOLDER, { args: [folder], env: { WANTS: 'appends' } })
   onTestFinished(() => holder.kill())
@@ -38,7 +38,7 @@ test('never tells a part of what is being appended', async () => {
   }
 })
 
-test('leaves an append that was cut off where it is', async () => {
+it('leaves an append that was cut off where it is', async () => {
   const folder = await folderOfTest()
   await withJournal(folder, (journal) => journal.append(['a']))
   await appendFile(fileOf(folder), '{"unit":"0000')
@@ -49,7 +49,7 @@ test('leaves an append that was cut off where it is', async () => {
   expect(await readFile(fileOf(folder))).toEqual(bytes)
 })
 
-test('refuses what is no journal, is damaged or open to others', async () => {
+it('refuses what is no journal, is damaged or open to others', async () => {
   const folder = await folderOfTest()
   await expect(journalInUse(folder)).rejects.toMatchObject({ code: 'bad_journal' })
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { launch } from '../../support/launch.js'
 import { folderOfTest, linesOf } from './journals.js'
@@ -17,7 +17,7 @@ const holderOf = (folder: string, opensAt = 0) =>
   launch<string>(HOLDER, { args: [folder, String(opensAt)] })
 
 describe('the lock of a journal', () => {
-  test('is held against this process and others, and freed by close', async () => {
+  it('is held against this process and others, and freed by close', async () => {
     const folder = await folderOfTest()
     const first = await fileJournal(folder)
     await expect(fileJournal(folder)).rejects.toMatchObject({ code: 'journal_in_use' })
@@ -29,7 +29,7 @@ describe('the lock of a journal', () => {
     expect(await readdir(join(folder, 'lock'))).toEqual([])
   })
 
-  test('is held by a process that is stopped', async () => {
+  it('is held by a process that is stopped', async () => {
     const folder = await folderOfTest()
     const holder = await holderOf(folder)
     holder.child.kill('SIGSTOP')
@@ -38,7 +38,7 @@ describe('the lock of a journal', () => {
     await (await fileJournal(folder)).close()
   })
 
-  test('goes to exactly one of ten processes at once, beside the sockets of dead ones', async () => {
+  it('goes to exactly one of ten processes at once, beside the sockets of dead ones', async () => {
     const folder = await folderOfTest()
     for (let dead = 0; dead < 2; dead += 1) await (await holderOf(folder)).kill()
     const opensAt = Date.now() + START_MS
@@ -48,7 +48,7 @@ describe('the lock of a journal', () => {
     await Promise.all(holders.map(({ kill }) => kill()))
   })
 
-  test('goes to exactly one of many in one process, round after round', async () => {
+  it('goes to exactly one of many in one process, round after round', async () => {
     const folder = await folderOfTest()
     for (let round = 0; round < ROUNDS; round += 1) {
       const results = await Promise.allSettled(
@@ -60,7 +60,7 @@ describe('the lock of a journal', () => {
     }
   })
 
-  test('is held by one at a time of processes that fight for it and are killed', async () => {
+  it('is held by one at a time of processes that fight for it and are killed', async () => {
     const folder = await folderOfTest()
     const env = { WANTS: 'turns' }
     const rivals = await Promise.all(
@@ -85,7 +85,7 @@ describe('the lock of a journal', () => {
     expect(await readdir(join(folder, 'lock'))).toEqual([])
   })
 
-  test('works where the path is longer than that of a socket may be', async () => {
+  it('works where the path is longer than that of a socket may be', async () => {
     const folder = join(await folderOfTest(), 'é'.repeat(100), 'x'.repeat(200))
     const first = await fileJournal(folder)
     await expect(fileJournal(folder)).rejects.toMatchObject({ code: 'journal_in_use' })
@@ -96,7 +96,7 @@ describe('the lock of a journal', () => {
     expect(await readdir(join(folder, 'lock'))).toEqual([])
   })
 
-  test('is not disturbed by what a killed process left unfinished', async () => {
+  it('is not disturbed by what a killed process left unfinished', async () => {
     const folder = await folderOfTest()
     await (await fileJournal(folder)).close()
     await mkdir(join(folder, 'lock', 'foreign'))

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
@@ -88,7 +88,7 @@ async function migrate(
   return { report, identities, accounts, rows, jobRuns: time.jobRuns }
 }
 
-test.for([
+it.for([
   ['10.1', 1],
   ['10.1', 12],
   ['11.4', 1],

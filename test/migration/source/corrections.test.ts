@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { type Correction, openCorrections } from '../../../src/migration/source/corrections.js'
 import { fileOf, MAX_BYTES } from './sources.js'
 
@@ -11,7 +11,7 @@ async function correctionsOf(text: string): Promise<Correction[]> {
   return corrections
 }
 
-test('corrections come as what they ask for', async () => {
+it('corrections come as what they ask for', async () => {
   const user = { externalUserId: 'a', loginMethods: [] }
   const text = [
     JSON.stringify({ user, replaces: 'a' }),
@@ -30,7 +30,7 @@ test('corrections come as what they ask for', async () => {
   ])
 })
 
-test('the same corrections have the same digest, and can be read again', async () => {
+it('the same corrections have the same digest, and can be read again', async () => {
   const open = openCorrections(
     { file: await fileOf('{"accept":"a","reason":"known"}\n') },
     MAX_BYTES,
@@ -48,7 +48,7 @@ test('the same corrections have the same digest, and can be read again', async (
 const GOOD = '{"leaveOut":"a","reason":"gone"}'
 const FORMS = 'a correction is'
 
-test.each([
+it.each([
   ['nothing to do', '{}', FORMS],
   ['one member', '{"accept":"b"}', FORMS],
   ['an unknown member', '{"accept":"b","reason":"x","note":"y"}', FORMS],

@@ -4,7 +4,7 @@ import { appendFile, mkdir, rename, rm, utimes, writeFile } from 'node:fs/promis
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openSource } from '../../../src/migration/source/open-source.js'
 import type { Source } from '../../../src/migration/source/source.js'
 import { each, fileOf, MAX_BYTES, openFor, recordsOf, sourceOf } from './sources.js'
@@ -20,7 +20,7 @@ const badSource = (message: RegExp | string, line?: number) =>
   })
 
 describe('a source in a file', () => {
-  test('gives its records with their lines, texts and bytes, and a digest', async () => {
+  it('gives its records with their lines, texts and bytes, and a digest', async () => {
     const text = '{"a":1}\n\n \t\r\n{ "b" : "é" }\r\n{"c":[]}'
     const source = await sourceOf(text)
     const pass = source.pass()
@@ -34,7 +34,7 @@ describe('a source in a file', () => {
     expect(await recordsOf(source.pass())).toHaveLength(3)
   })
 
-  test('gives every record, wherever its line falls in what is read at once', async () => {
+  it('gives every record, wherever its line falls in what is read at once', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 200_000 }), { minLength: 1, maxLength: 12 }),
@@ -50,7 +50,7 @@ describe('a source in a file', () => {
     )
   })
 
-  test.each([
+  it.each([
     ['empty', '', 'holds no record', undefined],
     ['blank', '\n \n', 'holds no record', undefined],
     ['not UTF-8', Buffer.from('{"a":1}\n{"b":"\xe9"}\n', 'latin1'), 'not UTF-8', 2],
@@ -78,13 +78,13 @@ describe('a source in a file', () => {
     }
   })
 
-  test('takes a record of just the largest size, with CR LF as well', async () => {
+  it('takes a record of just the largest size, with CR LF as well', async () => {
     const record = `{"b":"${'x'.repeat(MAX_BYTES - 8)}"}`
     const source = await sourceOf(`${record}\r\n${record}`)
     expect((await recordsOf(source.pass())).map(({ bytes }) => bytes)).toEqual([1000, 1000])
   })
 
-  test('is refused when it is missing, a folder or a pipe', async () => {
+  it('is refused when it is missing, a folder or a pipe', async () => {
     const folder = dirname(await fileOf(''))
     const refused = (file: string, message: string) =>
       expect(recordsOf(openFor({ file }).pass())).rejects.toEqual(badSource(message))
@@ -94,7 +94,7 @@ describe('a source in a file', () => {
     await refused(join(folder, 'pipe'), 'not a regular file')
   })
 
-  test('is refused once it has changed, however small the change', async () => {
+  it('is refused once it has changed, however small the change', async () => {
     const content = '{"a":1}\n{"b":1}\n'
     const changes: ((file: string) => Promise<unknown>)[] = [
       (file) => appendFile(file, '{"c":1}\n'),
@@ -114,7 +114,7 @@ describe('a source in a file', () => {
     }
   })
 
-  test('is refused when it changes unseen by its times, at the end', async () => {
+  it('is refused when it changes unseen by its times, at the end', async () => {
     const file = await fileOf('{"a":1}\n')
     await utimes(file, 5, 5)
     const source = openFor({ file })
@@ -126,7 +126,7 @@ describe('a source in a file', () => {
     expect(() => pass.digest()).toThrow()
   })
 
-  test('is refused when it changes while it is read', async () => {
+  it('is refused when it changes while it is read', async () => {
     const file = await fileOf('{"a":1}\n{"b":1}\n')
     const read = async () => {
       for await (const { line } of openFor({ file }).pass()) {
@@ -136,7 +136,7 @@ describe('a source in a file', () => {
     await expect(read()).rejects.toEqual(badSource('has changed'))
   })
 
-  test('can be left early, and ends when its signal aborts', async () => {
+  it('can be left early, and ends when its signal aborts', async () => {
     const source = await sourceOf('{"a":1}\n{"b":1}\n{"c":1}\n')
     for await (const { line } of source.pass()) if (line === 2) break
     const abort = new AbortController()
@@ -151,7 +151,7 @@ describe('a source in a file', () => {
     expect(lines).toEqual([1])
   })
 
-  test('is of corrections, with their code', async () => {
+  it('is of corrections, with their code', async () => {
     const file = await fileOf('{"a":1}\n[]\n')
     const corrections = openSource({ file }, { maxRecordBytes: 100, code: 'bad_corrections' })
     await expect(recordsOf(corrections.pass())).rejects.toMatchObject({
@@ -167,7 +167,7 @@ describe('a source in a file', () => {
 describe('a source of records', () => {
   const open = (...values: unknown[]) => openFor({ name: 'legacy', records: () => each(values) })
 
-  test('gives them as JSON makes them, each time', async () => {
+  it('gives them as JSON makes them, each time', async () => {
     const source = open({ a: new Date(0), b: undefined }, { c: 'é' })
     const pass = source.pass()
     expect(await recordsOf(pass)).toEqual([
@@ -184,7 +184,7 @@ describe('a source of records', () => {
     expect([source.name, again.digest()]).toEqual(['legacy', pass.digest()])
   })
 
-  test.each([
+  it.each([
     ['an array', [[]], 'no JSON object', 1],
     ['a text', [{}, 'text'], 'no JSON object', 2],
     ['nothing', [undefined], 'no JSON object', 1],
@@ -194,7 +194,7 @@ describe('a source of records', () => {
     await expect(recordsOf(open(...values).pass())).rejects.toEqual(badSource(message, line))
   })
 
-  test('is refused when it is empty, or differs the second time', async () => {
+  it('is refused when it is empty, or differs the second time', async () => {
     await expect(recordsOf(open().pass())).rejects.toEqual(badSource('no record'))
     let times = 0
     const source = openFor({ name: 'legacy', records: () => each([{ times: times++ }]) })
@@ -202,7 +202,7 @@ describe('a source of records', () => {
     await expect(recordsOf(source.pass())).rejects.toEqual(badSource('has changed'))
   })
 
-  test('passes on what its own function throws', async () => {
+  it('passes on what its own function throws', async () => {
     const source = openFor({
       name: 'legacy',
       records: () => {
@@ -213,7 +213,7 @@ describe('a source of records', () => {
   })
 })
 
-test.each([{}, { file: '' }, { name: 'a' }, { name: '', records: each }, { file: 3 }])(
+it.each([{}, { file: '' }, { name: 'a' }, { name: '', records: each }, { file: 3 }])(
   'openSource refuses %j',
   (source) => {
     expect(() => openFor(source as Source)).toThrow(TypeError)

@@ -8,7 +8,7 @@ import {
 } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import type { Receiver } from '../../support/open-receiver.js'
 import { type Answer, call, newKey } from '../../support/order-calls.js'
@@ -84,7 +84,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     return { status, headers: kept, body: body.toString() }
   }
 
-  test('keep nothing that was sent in any form, and replay it to the byte', async () => {
+  it('keep nothing that was sent in any form, and replay it to the byte', async () => {
     const receiver = await open(OPTIONS)
     const key = newKey()
     const first = await call(receiver.port, { key, body: '{}' })
@@ -101,7 +101,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     expect(receiver.handled).toBe(1)
   })
 
-  test('find what they look for in a store that does not encrypt', async () => {
+  it('find what they look for in a store that does not encrypt', async () => {
     const receiver = await open(undefined)
     await call(receiver.port, { key: newKey(), body: '{}' })
     const text = (await theRecord()).value.toString('latin1')
@@ -112,7 +112,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     }
   })
 
-  test('replay results of each other, whichever key is current', async () => {
+  it('replay results of each other, whichever key is current', async () => {
     const older = await open({ keys: KEYS, current: '2026-01' })
     const newer = await open({ keys: KEYS, current: '2026-02' })
     for (const [writer, reader] of [
@@ -127,7 +127,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     }
   })
 
-  test('never run again what a key withdrawn too early has encrypted', async () => {
+  it('never run again what a key withdrawn too early has encrypted', async () => {
     const key = newKey()
     const older = await open(OPTIONS)
     await call(older.port, { key, body: '{}' })
@@ -144,7 +144,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     expect((await call(older.port, { key, body: '{}' })).status).toBe(201)
   })
 
-  test('never run again what was damaged or moved', async () => {
+  it('never run again what was damaged or moved', async () => {
     const receiver = await open(OPTIONS, { whenAbandoned: 'rerun' })
     const [mine, other] = [newKey(), newKey()]
     await call(receiver.port, { key: mine, body: '{}' })
@@ -163,7 +163,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     expect(receiver.handled).toBe(2)
   })
 
-  test('take over from receivers that do not encrypt, when told to', async () => {
+  it('take over from receivers that do not encrypt, when told to', async () => {
     const key = newKey()
     const plain = await open(undefined)
     const first = await call(plain.port, { key, body: '{}' })
@@ -176,7 +176,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     expect(strict.handled + lenient.handled).toBe(0)
   })
 
-  test('keep nothing of a response that is too large', async () => {
+  it('keep nothing of a response that is too large', async () => {
     const handler: RequestHandler = (_request, response) => void response.sendStatus(202)
     const receiver = await open(OPTIONS, { maxResponseBytes: 4 }, handler)
     const key = newKey()

@@ -5,7 +5,7 @@ import {
   type Resolution,
   type Store,
 } from 'express-service-auth'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
 import {
   begin,
@@ -35,7 +35,7 @@ describe.each([
     encryptedStore(inner, { ...OPTIONS, ...changes })
   const other = () => make({ keys: { '2026-02': KEYS['2026-02'] }, current: '2026-02' })
 
-  test('is the key of each record, with and without the keys', async () => {
+  it('is the key of each record, with and without the keys', async () => {
     const store = make()
     const request = requestFor()
     const run = await begin(store, request)
@@ -53,7 +53,7 @@ describe.each([
     expect(await inner.resolve(run.key, run.fence, { type: 'finished', result: RUNS })).toBe(false)
   })
 
-  test('is the size of a result that opens, and never the result', async () => {
+  it('is the size of a result that opens, and never the result', async () => {
     const request = await finish(make(), RUNS)
     const view = await make().inspect(request.key)
     expect(view?.resultBytes).toBe(RUNS.byteLength)
@@ -62,14 +62,14 @@ describe.each([
     expect(sealed?.resultBytes).toBeGreaterThan(RUNS.byteLength * 1.3)
   })
 
-  test('is that a plain result can be read where that is allowed', async () => {
+  it('is that a plain result can be read where that is allowed', async () => {
     const { key } = await finish(inner, RUNS)
     expect((await make().inspect(key))?.state).toBe('unreadable')
     expect((await make({ readUnencrypted: true }).inspect(key))?.state).toBe('finished')
     expect(await make().inspect(key)).not.toHaveProperty('keyId')
   })
 
-  test('is an answer that is kept encrypted by the current key', async () => {
+  it('is an answer that is kept encrypted by the current key', async () => {
     const request = requestFor()
     const run = await begin(make(), request)
     await make().settle(run, { type: 'abandoned' })
@@ -80,7 +80,7 @@ describe.each([
     expect(view).toMatchObject({ state: 'finished', keyId: '2026-02', fence: run.fence })
   })
 
-  test('is an end for a result that its key does not open, and for no other', async () => {
+  it('is an end for a result that its key does not open, and for no other', async () => {
     const request = await finish(make(), RUNS)
     const { fence = 0 } = (await make().inspect(request.key)) ?? {}
     for (const as of [DONE, FREED]) {
@@ -96,7 +96,7 @@ describe.each([
     expect(await found(make(), request)).toBe(OPERATORS.toString())
   })
 
-  test('is one end, when a run comes back at once with its result', async () => {
+  it('is one end, when a run comes back at once with its result', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const store = make()
       const request = requestFor()
@@ -113,7 +113,7 @@ describe.each([
   })
 })
 
-test('a run that comes back while its answer is encrypted keeps its own', async () => {
+it('a run that comes back while its answer is encrypted keeps its own', async () => {
   const request = requestFor()
   const comesBack: { run?: () => Promise<unknown> } = {}
   const slow: Store = {

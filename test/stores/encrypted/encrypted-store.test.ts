@@ -13,7 +13,7 @@ import {
   recordKeeperCases,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { testCases } from '../../support/store-cases.js'
 import {
   begin,
@@ -36,7 +36,7 @@ describe.each([
   testCases(singleUseStoreCases(() => store))
   testCases(recordKeeperCases(() => store))
 
-  test('is as fit as the store that it is around', async () => {
+  it('is as fit as the store that it is around', async () => {
     await expect(store.check()).resolves.toEqual([])
     expect(store.health().state).toBe('up')
   })
@@ -82,7 +82,7 @@ class OwnFullStore extends OwnStore {
 }
 
 describe('encryptedStore around a store of a user', () => {
-  test('calls functions that need their this', async () => {
+  it('calls functions that need their this', async () => {
     const store = encryptedStore(new OwnStore(), OPTIONS)
     const run = await begin(store, requestFor())
     expect(await store.renew(run)).toBe(true)
@@ -90,7 +90,7 @@ describe('encryptedStore around a store of a user', () => {
     expect(await found(store, { ...run, rerunAbandoned: false })).toBe('[1]')
   })
 
-  test('has what the store has, and nothing else of it', () => {
+  it('has what the store has, and nothing else of it', () => {
     const bare = encryptedStore(new OwnStore(), OPTIONS)
     expect(Object.keys(bare).sort()).toEqual(['renew', 'reserve', 'settle'])
     const full = encryptedStore(new OwnFullStore(), OPTIONS)
@@ -98,7 +98,7 @@ describe('encryptedStore around a store of a user', () => {
     expect(Object.keys(full).sort()).toEqual(names)
   })
 
-  test('hands through what it does not change, with its this', async () => {
+  it('hands through what it does not change, with its this', async () => {
     const store = encryptedStore(new OwnFullStore(), OPTIONS)
     expect(await store.consume('id', 1000)).toBe(true)
     expect(await store.consume('id', 1000)).toBe(false)
@@ -108,7 +108,7 @@ describe('encryptedStore around a store of a user', () => {
     expect(store.health().used).toBe(0)
   })
 
-  test('is of its type', () => {
+  it('is of its type', () => {
     const store: Store = encryptedStore(memoryStore(), OPTIONS)
     onTestFinished(() => store.close())
     const consuming: SingleUseStore = encryptedStore(new OwnFullStore(), OPTIONS)
@@ -124,7 +124,7 @@ describe('encryptedStore around a store of a user', () => {
     expect(() => encryptedStore({ consume: async () => true }, OPTIONS)).toThrow(TypeError)
   })
 
-  test('gives each run one owner that names the key', async () => {
+  it('gives each run one owner that names the key', async () => {
     const own = new OwnStore()
     const store = encryptedStore(own, OPTIONS)
     const run = await begin(store, requestFor({ owner: 'owner' }))
@@ -134,7 +134,7 @@ describe('encryptedStore around a store of a user', () => {
     expect(new Set(own.owners)).toEqual(new Set(['jwe:2026-01:owner']))
   })
 
-  test('hands on a rejection, also of what throws', async () => {
+  it('hands on a rejection, also of what throws', async () => {
     const broken = {
       ...memoryStore(),
       reserve: async () => Promise.reject(new Error('unreachable')),
@@ -152,7 +152,7 @@ describe('encryptedStore around a store of a user', () => {
     await expect(store.settle(run, ending)).rejects.toThrow('unreachable')
   })
 
-  test.each([
+  it.each([
     undefined,
     null,
     'finished',
@@ -167,7 +167,7 @@ describe('encryptedStore around a store of a user', () => {
     },
   )
 
-  test('encrypts nothing but a result, and before it asks for anything', async () => {
+  it('encrypts nothing but a result, and before it asks for anything', async () => {
     const inner = memoryStore()
     const settled: unknown[] = []
     const watched: IdempotencyStore = {
@@ -210,7 +210,7 @@ describe('the options of encryptedStore', () => {
     }
   }
 
-  test.each([
+  it.each([
     ['keys must be an object', { current: 'a' }],
     ['keys must be an object', { keys: [key], current: '0' }],
     ['keys must be an object', { keys: 'text', current: 'a' }],
@@ -244,7 +244,7 @@ describe('the options of encryptedStore', () => {
     expect(message).toContain(fault)
   })
 
-  test('never show a key, not even one that was taken for an id', () => {
+  it('never show a key, not even one that was taken for an id', () => {
     const texts = (['hex', 'base64', 'base64url'] as const).map((form) => key.toString(form))
     for (const text of texts) {
       for (const options of [
@@ -261,7 +261,7 @@ describe('the options of encryptedStore', () => {
     }
   })
 
-  test('take ids of 1 to 64 and 16 keys, of any kind of Uint8Array', () => {
+  it('take ids of 1 to 64 and 16 keys, of any kind of Uint8Array', () => {
     const ids = ['a', 'A-Za-z0-9._-', 'x'.repeat(64), '__proto__x']
     for (const id of ids) expect(faultOf({ keys: { [id]: key }, current: id })).toBe('')
     const keys = Object.fromEntries(Array.from({ length: 16 }, (_, n) => [`k${n}`, key]))
@@ -270,7 +270,7 @@ describe('the options of encryptedStore', () => {
     expect(faultOf({ keys: { a: ownMemory }, current: 'a' })).toBe('')
   })
 
-  test('may be changed after the store is made', async () => {
+  it('may be changed after the store is made', async () => {
     const keys: Record<string, Uint8Array> = { a: Buffer.from(key) }
     const options = { keys, current: 'a' }
     const store = encryptedStore(inner, options)
@@ -284,7 +284,7 @@ describe('the options of encryptedStore', () => {
     expect(await found(other, later)).toBe('[2]')
   })
 
-  test('are of no use without a store of idempotency keys', () => {
+  it('are of no use without a store of idempotency keys', () => {
     for (const store of [undefined, null, {}, { reserve() {}, renew() {} }]) {
       const make = () => encryptedStore(store as never, { keys: KEYS, current: '2026-01' })
       expect(make).toThrow(TypeError)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { encryptedStore } from 'express-service-auth'
 import { CompactEncrypt } from 'jose'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
 import {
   finish,
@@ -35,7 +35,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     encryptedStore(inner.store, { ...OPTIONS, ...changes })
   const both = [{}, { readUnencrypted: true }]
 
-  test('is a compact JWE with its key id, and no plaintext', async () => {
+  it('is a compact JWE with its key id, and no plaintext', async () => {
     const request = await finish(make(), PLAIN)
     const kept = await inner.read(request.key)
     const header = { alg: 'dir', enc: 'A256GCM', kid: '2026-01' }
@@ -46,7 +46,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     expect(await found(make(), request)).toBe(PLAIN.toString())
   })
 
-  test('differs each time, for the same result', async () => {
+  it('differs each time, for the same result', async () => {
     const kept = new Set<string>()
     for (let count = 0; count < 50; count += 1) {
       const request = await finish(make(), PLAIN)
@@ -55,7 +55,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     expect(kept.size).toBe(50)
   })
 
-  test('is unreadable once any bit of it is another', async () => {
+  it('is unreadable once any bit of it is another', async () => {
     const request = await finish(make(), PLAIN)
     const stores = both.map(make)
     const kept = await inner.read(request.key)
@@ -73,7 +73,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     expect((await retry(make(), request)).outcome).toBe('finished')
   })
 
-  test('opens for no other record', async () => {
+  it('opens for no other record', async () => {
     const store = make()
     const mine = await finish(store, PLAIN)
     const other = await finish(store, PLAIN)
@@ -82,7 +82,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     expect((await retry(store, mine)).outcome).toBe('finished')
   })
 
-  test('opens by each receiver, whichever key is current', async () => {
+  it('opens by each receiver, whichever key is current', async () => {
     const older = make({ current: '2026-01' })
     const newer = make({ current: '2026-02' })
     const first = await finish(older, Buffer.from('[1]'))
@@ -95,7 +95,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     }
   })
 
-  test('is unreadable without its key, or with another key of its id', async () => {
+  it('is unreadable without its key, or with another key of its id', async () => {
     const request = await finish(make(), PLAIN)
     const without = { keys: { '2026-02': KEYS['2026-02'] }, current: '2026-02' }
     const another = { keys: { ...KEYS, '2026-01': randomBytes(32) } }
@@ -127,13 +127,13 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     ['a header that is no JSON', '{"alg":"dir",'],
   ]
 
-  test.each(HEADERS)('is unreadable with %s', async (_, header) => {
+  it.each(HEADERS)('is unreadable with %s', async (_, header) => {
     const request = await finish(make(), PLAIN)
     await inner.write(request.key, withHeader(await inner.read(request.key), header))
     for (const more of both) expect(await retry(make(more), request)).toEqual(UNREADABLE)
   })
 
-  test('is unreadable when a member was added by whoever has the key', async () => {
+  it('is unreadable when a member was added by whoever has the key', async () => {
     const request = await finish(make(), PLAIN)
     const plaintext = Buffer.from(`${request.key.length}:${request.key}11:fingerprint[1]`)
     for (const [more, expected] of [
@@ -150,7 +150,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     }
   })
 
-  test.each([
+  it.each([
     ['nothing', ''],
     ['text', 'garbage'],
     ['the start of a JWE', 'eyJ'],
@@ -162,7 +162,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     expect(await retry(make(), request)).toEqual(UNREADABLE)
   })
 
-  test('is unreadable in other spellings of base64url', async () => {
+  it('is unreadable in other spellings of base64url', async () => {
     const request = await finish(make(), PLAIN)
     const kept = (await inner.read(request.key)).toString()
     for (const spelling of [`${kept}==`, `${kept}\n`, ` ${kept}`, `${kept}.`, `${kept}.x`]) {
@@ -171,7 +171,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     }
   })
 
-  test('is plain only where that is allowed, and comes back as it is', async () => {
+  it('is plain only where that is allowed, and comes back as it is', async () => {
     const request = await finish(inner.store, PLAIN)
     expect(await retry(make(), request)).toEqual(UNREADABLE)
     const lenient = make({ readUnencrypted: true })
@@ -191,7 +191,7 @@ describe('the cipher', () => {
   afterEach(() => vi.restoreAllMocks())
   afterAll(() => vi.restoreAllMocks())
 
-  test.each(['importKey', 'encrypt', 'decrypt'] as const)(
+  it.each(['importKey', 'encrypt', 'decrypt'] as const)(
     'is at fault, and not the result, where %s fails',
     async (step) => {
       const request = await finish(encryptedStore(inner.store, OPTIONS), PLAIN)
@@ -203,7 +203,7 @@ describe('the cipher', () => {
     },
   )
 
-  test('leaves a run whose result it cannot encrypt without one', async () => {
+  it('leaves a run whose result it cannot encrypt without one', async () => {
     const store = encryptedStore(inner.store, OPTIONS)
     const request = requestFor()
     vi.spyOn(crypto.subtle, 'encrypt').mockRejectedValue(new Error('out of order'))
@@ -211,7 +211,7 @@ describe('the cipher', () => {
     expect((await retry(store, request)).outcome).toBe('running')
   })
 
-  test.each([
+  it.each([
     [
       { key: 'a', fingerprint: 'bc' },
       { key: 'ab', fingerprint: 'c' },
@@ -243,7 +243,7 @@ describe('the cipher', () => {
     expect(await store.reserve(requestFor(other))).toEqual(UNREADABLE)
   })
 
-  test('takes results of any size', async () => {
+  it('takes results of any size', async () => {
     const store = encryptedStore(inner.store, OPTIONS)
     for (const size of [0, 1, 2, 3, 4095, 65_536, 5_000_000]) {
       const result = randomBytes(size)

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { Request, RequestHandler, Response } from 'express'
 import type { PostgresStore } from 'express-service-auth/postgres'
 import type { PoolClient } from 'pg'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { issuer } from '../../support/issuer.js'
@@ -160,7 +160,7 @@ describe.each(EXPRESS_MAJORS)('no byte before COMMIT, $major', ({ express }) => 
   const open = (handler: (store: PostgresStore<PoolClient>) => RequestHandler) =>
     openCoupled({ url, express, handler, options: { maxResponseBytes: KEPT_BYTES } })
 
-  test('each way to answer', async () => {
+  it('each way to answer', async () => {
     let way = WAYS[0] as Way
     const receiver = await open((store) => (request, response, next) => {
       const answered = writeEffect(store, request).then(() => {
@@ -195,7 +195,7 @@ describe.each(EXPRESS_MAJORS)('no byte before COMMIT, $major', ({ express }) => 
     }
   })
 
-  test('100 MiB: committed first, not gathered meanwhile, and whole', async () => {
+  it('100 MiB: committed first, not gathered meanwhile, and whole', async () => {
     const CHUNK = Buffer.alloc(1_048_576, 'x')
     const CHUNKS = 100
     let written = 0
@@ -236,7 +236,7 @@ describe.each(EXPRESS_MAJORS)('no byte before COMMIT, $major', ({ express }) => 
     })
   })
 
-  test('an event stream: committed before its first event, and then it flows', async () => {
+  it('an event stream: committed before its first event, and then it flows', async () => {
     let finish = (): void => {}
     let lateWrite: unknown
     const receiver = await open((store) => async (request, response) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type CoupledOptions,
   createLedger,
@@ -33,7 +33,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
   const open = (handler: CoupledOptions['handler'], more: Partial<CoupledOptions> = {}) =>
     openCoupled({ url: address.urlFor(ledger.name), express, handler, ...more })
 
-  test('a success commits with its record, and a retry gets it again', async () => {
+  it('a success commits with its record, and a retry gets it again', async () => {
     const events = hearIdempotency()
     const receiver = await open((store) => async (request, response) => {
       await writeEffect(store, request)
@@ -52,7 +52,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(other.problem).toBe('idempotency-key-reused')
   })
 
-  test('a refusal rolls back and is kept; after keepWrites it commits', async () => {
+  it('a refusal rolls back and is kept; after keepWrites it commits', async () => {
     const events = hearIdempotency()
     let keeps = false
     const receiver = await open((store) => async (request, response) => {
@@ -76,7 +76,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     ])
   })
 
-  test.each([429, 500, 503])('%i rolls back, and a retry runs', async (status) => {
+  it.each([429, 500, 503])('%i rolls back, and a retry runs', async (status) => {
     const answers = [status, 201]
     const receiver = await open((store) => async (request, response) => {
       await writeEffect(store, request)
@@ -89,7 +89,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(await ledger.effects(key)).toBe(1)
   })
 
-  test('a thrown error rolls back', async () => {
+  it('a thrown error rolls back', async () => {
     const receiver = await open((store) => async (request, _response, next) => {
       await writeEffect(store, request)
       next(new Error('broken'))
@@ -99,7 +99,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(await ledger.effects(key)).toBe(0)
   })
 
-  test('release() rolls back', async () => {
+  it('release() rolls back', async () => {
     const receiver = await open((store) => async (request, response) => {
       await writeEffect(store, request)
       request.idempotency?.release()
@@ -110,7 +110,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(await ledger.effects(key)).toBe(0)
   })
 
-  test('a body too large to keep is committed before its first byte', async () => {
+  it('a body too large to keep is committed before its first byte', async () => {
     const receiver = await open(
       (store) => async (request, response) => {
         await writeEffect(store, request)
@@ -126,7 +126,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(retry.problem).toBe('result-not-stored')
   })
 
-  test('a deferred constraint is next(error), and nothing of the answer is sent', async () => {
+  it('a deferred constraint is next(error), and nothing of the answer is sent', async () => {
     await ledger.query('create table once (n int unique deferrable initially deferred)')
     await ledger.query('insert into once values (1)')
     const receiver = await open((store) => async (request, response) => {
@@ -139,7 +139,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(answer.body.toString()).toContain('the database has refused to commit')
   })
 
-  test('a swallowed SQL error is never a success', async () => {
+  it('a swallowed SQL error is never a success', async () => {
     const receiver = await open((store) => async (request, response) => {
       await store
         .transactionOf(request)
@@ -150,7 +150,7 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
   })
 
-  test('a handler that hangs is the 503, and its late answer goes nowhere', async () => {
+  it('a handler that hangs is the 503, and its late answer goes nowhere', async () => {
     let late = (): void => {}
     const receiver = await open(
       (store) => async (request, response) => {

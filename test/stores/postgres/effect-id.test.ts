@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { effectIdOf } from '../../../src/stores/postgres/postgres-store.js'
 import { anyCharacter } from '../../base/any-character.js'
 
 const part = fc.string({ unit: anyCharacter, maxLength: 6 })
 
-test('an effect id is a UUID of version 8', () => {
+it('an effect id is a UUID of version 8', () => {
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
   fc.assert(
     fc.property(part, part, (record, name) => {
@@ -15,7 +15,7 @@ test('an effect id is a UUID of version 8', () => {
   )
 })
 
-test('an effect id is SHA-256 but for the version and the variant, today as tomorrow', () => {
+it('an effect id is SHA-256 but for the version and the variant, today as tomorrow', () => {
   const bytes = createHash('sha256').update('6:effect6:record4:mail').digest('hex')
   const id = effectIdOf('record', 'mail')
   expect(id).toBe('e7d0a8dc-e30b-863f-830c-d7115d183533')
@@ -24,7 +24,7 @@ test('an effect id is SHA-256 but for the version and the variant, today as tomo
   )
 })
 
-test('two effects have one id only if they are the same of the same record', () => {
+it('two effects have one id only if they are the same of the same record', () => {
   const two = fc.tuple(part, part)
   fc.assert(
     fc.property(two, two, (one, other) => {

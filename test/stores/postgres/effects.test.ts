@@ -1,5 +1,5 @@
 import PgBoss from 'pg-boss'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { issuer } from '../../support/issuer.js'
 import { launch } from '../../support/launch.js'
@@ -52,7 +52,7 @@ function openOrdering(status: () => number) {
   return { opening, ids }
 }
 
-test('no job after a rollback, one after the rerun, none more after replays', async () => {
+it('no job after a rollback, one after the rerun, none more after replays', async () => {
   const statuses = [500, 429, 404, 201]
   const { opening, ids } = openOrdering(() => statuses[0] as number)
   const receiver = await opening
@@ -79,7 +79,7 @@ test('no job after a rollback, one after the rerun, none more after replays', as
   await boss.deleteJob(QUEUE, ids[0] as string)
 })
 
-test('a killed worker’s job is done again under the same id, and is made once', async () => {
+it('a killed worker’s job is done again under the same id, and is made once', async () => {
   const received: (string | undefined)[] = []
   let onFirst = (): void => {}
   const first = new Promise<void>((resolve) => {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { encryptedStore, requireSingleUse } from 'express-service-auth'
 import { fromPg, type PostgresStore, postgresStore } from 'express-service-auth/postgres'
 import { Pool, type PoolClient } from 'pg'
-import { expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { createLedger } from '../../support/coupled-receiver.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../../support/express-majors.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
@@ -53,7 +53,7 @@ const lastResult = async (): Promise<string> => {
   return row?.result.toString('latin1') ?? ''
 }
 
-test('the row holds nothing that can be read, and a replay opens it', async () => {
+it('the row holds nothing that can be read, and a replay opens it', async () => {
   const receiver = await openEncrypted({ old: OLD }, 'old')
   const key = newKey()
   const first = await call(receiver.port, { key })
@@ -74,7 +74,7 @@ test('the row holds nothing that can be read, and a replay opens it', async () =
   expect(await ledger.effects(key)).toBe(1)
 })
 
-test('refusals are encrypted, too; what is rolled back or kept with its writes is so', async () => {
+it('refusals are encrypted, too; what is rolled back or kept with its writes is so', async () => {
   let status = 404
   const receiver = await openEncrypted({ old: OLD }, 'old', () => status)
   for (const [next, effects] of [
@@ -93,7 +93,7 @@ test('refusals are encrypted, too; what is rolled back or kept with its writes i
   }
 })
 
-test('another key: a roll-over reads, who has it not is told outcome-unknown', async () => {
+it('another key: a roll-over reads, who has it not is told outcome-unknown', async () => {
   const events = hearIdempotency()
   const [key, both] = [newKey(), { old: OLD, new: NEW }]
   const before = await openEncrypted({ old: OLD }, 'old')
@@ -118,7 +118,7 @@ test('another key: a roll-over reads, who has it not is told outcome-unknown', a
   expect(await call(before.port, { key: otherKey })).toMatchObject({ status: 201 })
 })
 
-test('the rest of the store works, and has its types', async () => {
+it('the rest of the store works, and has its types', async () => {
   const { store } = await openEncrypted({ old: OLD }, 'old')
   expect(await store.check()).toEqual([])
   expect(await store.sweep()).toBe(0)

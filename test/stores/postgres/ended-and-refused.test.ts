@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
 import { call, newKey } from '../../support/order-calls.js'
@@ -7,7 +7,7 @@ import { sharedPostgres } from '../../support/postgres-database.js'
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
 
-test.each([
+it.each([
   [500, 'result-not-stored'],
   [429, 'result-not-stored'],
   [409, undefined],
@@ -31,7 +31,7 @@ test.each([
   },
 )
 
-test('a statement that failed, and an answer with 500: the retry runs', async () => {
+it('a statement that failed, and an answer with 500: the retry runs', async () => {
   const answers = [500, 201]
   const receiver = await openCoupled({
     url: ledger.url,
@@ -49,7 +49,7 @@ test('a statement that failed, and an answer with 500: the retry runs', async ()
   expect(await ledger.effects(key)).toBe(1)
 })
 
-test('a statement under way when the handler fails is rolled back with the rest: the answer waits for it', async () => {
+it('a statement under way when the handler fails is rolled back with the rest: the answer waits for it', async () => {
   const key = newKey()
   const receiver = await openCoupled({
     url: ledger.url,

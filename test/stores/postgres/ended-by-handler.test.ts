@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ADAPTERS } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'
 import { createLedger } from '../../support/coupled-receiver.js'
@@ -14,7 +14,7 @@ const ledger = await createLedger(postgres)
 describe.each(ADAPTERS)(
   '$name, a handler that ends its transaction inside of a longer text',
   (adapter) => {
-    test.each([
+    it.each([
       ['select 1; commit', 201, 1, 'true'],
       ['select 1; rollback', 201, 0, 'true'],
       ['select 1; commit; begin', 201, 1, 'true'],
@@ -47,7 +47,7 @@ describe.each(ADAPTERS)(
       expect(await ledger.effects(nameOf(other))).toBe(effects)
     })
 
-    test.each([201, 409, 500])(
+    it.each([201, 409, 500])(
       'while another waits for the connection, and answers %i',
       async (status) => {
         const receiver = await openOnAdapter(adapter, {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ErrorRequestHandler } from 'express'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { createLedger, openCoupled } from '../../support/coupled-receiver.js'
 import { call, newKey } from '../../support/order-calls.js'
 import { sharedPostgres } from '../../support/postgres-database.js'
@@ -16,7 +16,7 @@ const slow: ErrorRequestHandler = async (_error, _request, response, _next) => {
   response.status(500).json({ failed: true })
 }
 
-test.each([
+it.each([
   ['ends while the app is at its answer', 5],
   ['ends after it', 40],
 ])('a handler that still writes when its COMMIT is refused, and %s', async (_what, parts) => {
@@ -39,7 +39,7 @@ test.each([
   expect(answer.body.toString()).toBe('{"failed":true}')
 })
 
-test('an app that ends an answer of which it says nothing', async () => {
+it('an app that ends an answer of which it says nothing', async () => {
   const blank: ErrorRequestHandler = (_error, _request, response, _next) => void response.end()
   const receiver = await openCoupled({
     url: ledger.url,

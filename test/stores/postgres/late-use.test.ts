@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { CompiledQuery } from 'kysely'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ADAPTERS } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'
 import { createLedger } from '../../support/coupled-receiver.js'
@@ -39,7 +39,7 @@ const WAYS: Readonly<Record<string, (tx: Members, name: string) => Callable | un
 describe.each(ADAPTERS)('$name', (adapter) => {
   const [name, query] = SQL_FUNCTIONS[adapter.name] as readonly [string, unknown]
 
-  test.each(Object.keys(WAYS))('a function by %s writes nothing after the answer', async (way) => {
+  it.each(Object.keys(WAYS))('a function by %s writes nothing after the answer', async (way) => {
     const uses: (() => Promise<unknown>)[] = []
     let isOwned = (): void => {}
     const owned = new Promise<void>((resolve) => {
@@ -81,7 +81,7 @@ describe.each(ADAPTERS)('$name', (adapter) => {
     expect(await ledger.effects('late')).toBe(0)
   })
 
-  test('a write that is issued just before the answer, and not awaited, is part of the run', async () => {
+  it('a write that is issued just before the answer, and not awaited, is part of the run', async () => {
     const receiver = await openOnAdapter(adapter, {
       url: ledger.url,
       max: 1,
@@ -102,7 +102,7 @@ describe.each(ADAPTERS)('$name', (adapter) => {
     }
   })
 
-  test('use after the answer is told, once a run', async () => {
+  it('use after the answer is told, once a run', async () => {
     const events = hearIdempotency()
     const failures: Promise<unknown>[] = []
     const receiver = await openOnAdapter(adapter, {

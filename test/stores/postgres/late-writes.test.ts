@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { postgresStore, TransactionEndedError } from 'express-service-auth/postgres'
 import { type PoolClient, Query } from 'pg'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../../support/express-majors.js'
 import { call, newKey } from '../../support/order-calls.js'
@@ -102,7 +102,7 @@ async function failureOf(write: Write): Promise<unknown> {
 }
 
 describe.each(Object.entries(KINDS))('%s', (_kind, makeReady) => {
-  test('writes nothing after the answer, at any moment', async () => {
+  it('writes nothing after the answer, at any moment', async () => {
     const failures: Promise<unknown>[] = []
     const owner = createOwner()
     const receiver = await openCoupled({
@@ -136,7 +136,7 @@ describe.each(Object.entries(KINDS))('%s', (_kind, makeReady) => {
     expect([await ledger.effects(key), await ledger.effects(ownerKey)]).toEqual([1, 1])
   })
 
-  test('writes nothing after the time-out', async () => {
+  it('writes nothing after the time-out', async () => {
     let failure: unknown
     let signal: AbortSignal | undefined
     let late: Promise<void> = Promise.resolve()
@@ -161,7 +161,7 @@ describe.each(Object.entries(KINDS))('%s', (_kind, makeReady) => {
 })
 
 describe('writes that nobody waits for', () => {
-  test('before the answer they commit with it', async () => {
+  it('before the answer they commit with it', async () => {
     const receiver = await openCoupled({
       url: ledger.url,
       handler: (store) => (request, response) => {
@@ -177,7 +177,7 @@ describe('writes that nobody waits for', () => {
     expect(await ledger.effects(key)).toBe(2)
   })
 
-  test('one that fails is no success', async () => {
+  it('one that fails is no success', async () => {
     const receiver = await openCoupled({
       url: ledger.url,
       handler: (store) => (request, response) => {
@@ -211,7 +211,7 @@ const LIBRARY_WRITES = [
 ]
 
 describe.each(LIBRARY_WRITES)('$name', ({ open }) => {
-  test('writes before the answer, and nothing after it', async () => {
+  it('writes before the answer, and nothing after it', async () => {
     const { runner, write, end } = await open(ledger.url)
     const store = postgresStore(runner, { sweepSeconds: false })
     const failures: Promise<unknown>[] = []

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import express, { type RequestHandler } from 'express'
 import { type CoupledStore, requireSingleUse } from 'express-service-auth'
 import { Client } from 'pg'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
 import { call, newKey } from '../../support/order-calls.js'
@@ -26,7 +26,7 @@ async function openLedger() {
   return ledger
 }
 
-test('another run that has used a token up has committed first: its answer', async () => {
+it('another run that has used a token up has committed first: its answer', async () => {
   const ledger = await openLedger()
   let runs = 0
   const receiver = await openCoupled({
@@ -50,7 +50,7 @@ test('another run that has used a token up has committed first: its answer', asy
   expect(await ledger.effects(key)).toBe(1)
 })
 
-test('something else answers while a replay uses its token up: no process ends', async () => {
+it('something else answers while a replay uses its token up: no process ends', async () => {
   const ledger = await openLedger()
   const faults: unknown[] = []
   const note = (error: unknown): void => void faults.push(error)
@@ -83,7 +83,7 @@ test('something else answers while a replay uses its token up: no process ends',
   expect(faults).toEqual([])
 })
 
-test.each<[string, RequestHandler]>([
+it.each<[string, RequestHandler]>([
   [
     'lets nobody assign req.idempotency',
     (request, _response, next) => {
@@ -120,7 +120,7 @@ test.each<[string, RequestHandler]>([
   expect(answer).toHaveProperty('status')
 })
 
-test.each([undefined, null, {}, { outcome: 'running' }, { outcome: 'overtaken' }])(
+it.each([undefined, null, {}, { outcome: 'running' }, { outcome: 'overtaken' }])(
   'a store whose run resolves to %j after a handler: the caller is answered',
   async (outcome) => {
     const store = {

@@ -7,7 +7,7 @@ import {
   type TransactionRunner,
 } from 'express-service-auth/postgres'
 import { Pool, type PoolClient } from 'pg'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { createLedger } from '../../support/coupled-receiver.js'
 import { call, newKey } from '../../support/order-calls.js'
 import { openOrders } from '../../support/order-receiver.js'
@@ -70,7 +70,7 @@ const CASES: [string, (real: Runner) => Partial<Runner>, number][] = [
   ],
 ]
 
-test.concurrent.each(CASES)('a runner whose %s', async (what, change, status) => {
+it.concurrent.each(CASES)('a runner whose %s', async (what, change, status) => {
   const pool = new Pool({ connectionString: ledger.url })
   const real = fromPg(pool)
   const store = postgresStore(

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type CoupledIdempotencyOptions, requireSingleUse } from 'express-service-auth'
 import { fromPg, migration, postgresStore } from 'express-service-auth/postgres'
 import { Pool, type PoolClient } from 'pg'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   type CoupledOptions,
   createLedger,
@@ -36,7 +36,7 @@ async function fill(pool: Pool): Promise<void> {
 }
 
 describe.each([1, 3, 10])('a pool of %i', (max) => {
-  test('that its handlers use up: 503 in time, and it serves again', async () => {
+  it('that its handlers use up: 503 in time, and it serves again', async () => {
     const events = hearIdempotency()
     let isGreedy = true
     let missing = max
@@ -87,7 +87,7 @@ describe.each([1, 3, 10])('a pool of %i', (max) => {
     expect(receiver.pool.idleCount).toBe(receiver.pool.totalCount)
   })
 
-  test('that is used up by others: 503 after acquireMs, and nothing is run later', async () => {
+  it('that is used up by others: 503 after acquireMs, and nothing is run later', async () => {
     const receiver = await openCoupled({
       url: ledger.url,
       pool: { max },
@@ -109,7 +109,7 @@ describe.each([1, 3, 10])('a pool of %i', (max) => {
   })
 })
 
-test('a pool that ends under a request: that one commits, later ones get the 503', async () => {
+it('a pool that ends under a request: that one commits, later ones get the 503', async () => {
   let letGo = (): void => {}
   let reach = (): void => {}
   const reached = new Promise<void>((resolve) => {
@@ -142,7 +142,7 @@ test('a pool that ends under a request: that one commits, later ones get the 503
   await expect(store.check()).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test('a store that is closed under a request: that one commits, later ones get the 503', async () => {
+it('a store that is closed under a request: that one commits, later ones get the 503', async () => {
   const receiver = await openCoupled({
     url: ledger.url,
     handler: (store) => async (request, response) => {
@@ -158,7 +158,7 @@ test('a store that is closed under a request: that one commits, later ones get t
 })
 
 describe('resources that run out are the 503', () => {
-  test('the disk, at the record, and then it runs', async () => {
+  it('the disk, at the record, and then it runs', async () => {
     const full = await createLedger(postgres)
     const events = hearIdempotency()
     const receiver = await openCoupled({ url: full.url, handler: writes })
@@ -174,7 +174,7 @@ describe('resources that run out are the 503', () => {
     expect(await full.effects(key)).toBe(1)
   })
 
-  test('connections of the server', async () => {
+  it('connections of the server', async () => {
     const limited = await createLedger(postgres)
     const name = new URL(limited.url).pathname.slice(1)
     await limited.query('create role limited login')
@@ -207,7 +207,7 @@ describe('least grants', () => {
     return { least, role, url: urlFor(least.url, role) }
   }
 
-  test.each([
+  it.each([
     ['in batches', true],
     ['a statement at a time', false],
   ])('usage, execute, select and insert run everything, %s', async (_how, inBatches) => {
@@ -259,7 +259,7 @@ describe('least grants', () => {
     }
   })
 
-  test.each<[string, (role: string) => string, number, RegExp]>([
+  it.each<[string, (role: string) => string, number, RegExp]>([
     ['a table', () => 'drop table service_auth.idempotency', 503, /idempotency/],
     ['the schema', () => 'drop schema service_auth cascade', 503, /schema service_auth/],
     [
@@ -289,7 +289,7 @@ describe('least grants', () => {
     })
   })
 
-  test('a schema of another version is named, and none is changed by requests', async () => {
+  it('a schema of another version is named, and none is changed by requests', async () => {
     const { least, url } = await openLeast()
     await least.query("comment on schema service_auth is 'express-service-auth 2'")
     const receiver = await openCoupled({ url, handler: writes })

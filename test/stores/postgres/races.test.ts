@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
 import { newKey } from '../../support/order-calls.js'
@@ -24,7 +24,7 @@ interface Sent {
   readonly answer: QuickAnswer
 }
 
-test(
+it(
   `${REQUESTS} equal and unequal requests over ${KEYS} keys, to two receivers`,
   async () => {
     const ledger = await createLedger(postgres)
@@ -95,7 +95,7 @@ test(
   BUSY_MACHINE_MS,
 )
 
-test('200 equal requests while one runs, and 200 at once from cold, in one process', async () => {
+it('200 equal requests while one runs, and 200 at once from cold, in one process', async () => {
   const ledger = await createLedger(postgres)
   const proxy = await startPostgresProxy(postgres)
   let letGo = (): void => {}

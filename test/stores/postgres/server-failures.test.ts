@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { RequestHandler } from 'express'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { ADAPTERS, type OpenAdapter } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'
 import { createLedger } from '../../support/coupled-receiver.js'
@@ -46,7 +46,7 @@ const FAILURES: readonly (readonly [string, Work, string | undefined])[] = [
 
 describe.each(ADAPTERS)('$name', (adapter) => {
   describe.each(FAILURES)("a handler's own statement fails with %s", (_what, work, sqlState) => {
-    test.each<[string, number | undefined]>([
+    it.each<[string, number | undefined]>([
       ['passed on', undefined],
       ['swallowed: 201', 201],
       ['swallowed: 409', 409],
@@ -86,7 +86,7 @@ describe.each(ADAPTERS)('$name', (adapter) => {
     })
   })
 
-  test.each([201, 409, 500])('what a savepoint undoes stays its own affair: %i', async (status) => {
+  it.each([201, 409, 500])('what a savepoint undoes stays its own affair: %i', async (status) => {
     const receiver = await openOnAdapter(adapter, {
       url: ledger.url,
       max: 1,
@@ -109,7 +109,7 @@ describe.each(ADAPTERS)('$name', (adapter) => {
     expect(await ledger.effects(nameOf(key))).toBe(status === 201 ? 1 : 0)
   })
 
-  test('a statement_timeout that is passed on is an error of the app', async () => {
+  it('a statement_timeout that is passed on is an error of the app', async () => {
     const receiver = await openOnAdapter(adapter, {
       url: ledger.url,
       max: 1,
@@ -184,7 +184,7 @@ describe.each(ADAPTERS)('$name, connections that lead to a read-only server', (a
     }
   }
 
-  test('a standby', async () => {
+  it('a standby', async () => {
     const lead = await openSwitch(standby)
     await until('the standby has the database', async () => {
       const there = standby.query('select 1 from service_auth.idempotency', [], ledger.name)
@@ -207,7 +207,7 @@ describe.each(ADAPTERS)('$name, connections that lead to a read-only server', (a
     })
   })
 
-  test('a server that was made read-only: writes and single use', async () => {
+  it('a server that was made read-only: writes and single use', async () => {
     const readOnly = (value: string) =>
       postgres.query(`alter database ${ledger.name} set default_transaction_read_only = ${value}`)
     await readOnly('on')

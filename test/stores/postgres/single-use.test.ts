@@ -3,7 +3,7 @@ import express from 'express'
 import { requireSingleUse } from 'express-service-auth'
 import type { PostgresStore } from 'express-service-auth/postgres'
 import type { PoolClient } from 'pg'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
 import { type Call, call, newKey } from '../../support/order-calls.js'
@@ -66,7 +66,7 @@ const usedTokens = async (): Promise<number> => {
 }
 
 describe.each(WITHINS)("within: '%s'", (within) => {
-  test('of 200 requests with one token at once, one passes', async () => {
+  it('of 200 requests with one token at once, one passes', async () => {
     const receiver = await openSingle({ within })
     const claims = { jti: randomUUID() }
     const keys = Array.from({ length: 200 }, newKey)
@@ -82,7 +82,7 @@ describe.each(WITHINS)("within: '%s'", (within) => {
     expect(await call(receiver.port, { key: other })).toMatchObject({ status: 201 })
   })
 
-  test.each([
+  it.each([
     ['a success', 201, 1],
     ['a refusal', 404, 0],
     ['a failure', 500, 0],
@@ -99,7 +99,7 @@ describe.each(WITHINS)("within: '%s'", (within) => {
     expect(await call(receiver.port, { key: given.key })).toMatchObject({ status })
   })
 
-  test('after a time-out it stays used', async () => {
+  it('after a time-out it stays used', async () => {
     const receiver = await openSingle({ within, status: () => 0, transactionMs: 120 })
     const given = { key: newKey(), claims: { jti: randomUUID() } }
     expect(await call(receiver.port, given)).toMatchObject({ status: 503 })
@@ -109,7 +109,7 @@ describe.each(WITHINS)("within: '%s'", (within) => {
     expect(await ledger.effects(given.key)).toBe(0)
   })
 
-  test('without a usable jti: 401', async () => {
+  it('without a usable jti: 401', async () => {
     const receiver = await openSingle({ within })
     for (const jti of [undefined, '', 'x'.repeat(257)]) {
       const answer = await call(receiver.port, { key: newKey(), claims: { jti } })
@@ -122,7 +122,7 @@ describe.each(WITHINS)("within: '%s'", (within) => {
     expect(receiver.handled).toBe(1)
   })
 
-  test('the row outlives exp and the tolerance', async () => {
+  it('the row outlives exp and the tolerance', async () => {
     const receiver = await openSingle({ within, policy: { clockToleranceSeconds: 30 } })
     const exp = Math.floor(Date.now() / 1000) + 60
     await ledger.query('delete from service_auth.used_token')
@@ -137,7 +137,7 @@ describe.each(WITHINS)("within: '%s'", (within) => {
     expect(await usedTokens()).toBe(1)
   })
 
-  test('at the edge of exp a token is used once, and expired after it', async () => {
+  it('at the edge of exp a token is used once, and expired after it', async () => {
     let now = Date.now()
     const receiver = await openSingle({
       within,
@@ -158,7 +158,7 @@ describe.each(WITHINS)("within: '%s'", (within) => {
 })
 
 describe('beside the record', () => {
-  test.each(WITHINS)('a replay needs a fresh token where the run used one, %s', async (within) => {
+  it.each(WITHINS)('a replay needs a fresh token where the run used one, %s', async (within) => {
     const receiver = await openSingle({ within })
     const key = newKey()
     const first = { key, claims: { jti: randomUUID() } }
@@ -182,7 +182,7 @@ describe('beside the record', () => {
     expect(receiver.handled).toBe(1)
   })
 
-  test('in the transaction, only a crash frees it, with the write', async () => {
+  it('in the transaction, only a crash frees it, with the write', async () => {
     const receiver = await openSingle({ within: 'transaction', url: proxied, max: 1 })
     const given = { key: newKey(), claims: { jti: randomUUID() } }
     expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 201 })
@@ -197,7 +197,7 @@ describe('beside the record', () => {
     expect(await ledger.effects(given.key)).toBe(1)
   })
 
-  test('after a cut, while the database is there, it stays used', async () => {
+  it('after a cut, while the database is there, it stays used', async () => {
     const events = hearIdempotency()
     const receiver = await openSingle({ within: 'transaction', url: proxied })
     const given = { key: newKey(), claims: { jti: randomUUID() } }
@@ -208,7 +208,7 @@ describe('beside the record', () => {
     expect(await ledger.effects(given.key)).toBe(0)
   })
 
-  test('wrong wiring: before the key, or of another store', async () => {
+  it('wrong wiring: before the key, or of another store', async () => {
     const other = (await openCoupled({ url: ledger.url, handler: () => () => {} })).store
     const wrong = requireSingleUse({ store: other, within: 'transaction' })
     for (const place of ['parsers', 'inner'] as const) {
@@ -223,7 +223,7 @@ describe('beside the record', () => {
     }
   })
 
-  test('by a statement of its own it must stand before the key', async () => {
+  it('by a statement of its own it must stand before the key', async () => {
     let own: PostgresStore<PoolClient> | undefined
     const receiver = await openCoupled({
       url: ledger.url,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { sqlStateOf } from '../../../src/stores/postgres/sql-state.js'
 import { type PostgresServer, startPostgres } from '../../support/postgres.js'
 import { ALL_RUNNERS, type AnyRunner } from './adapters/all-runners.js'
@@ -31,7 +31,7 @@ describe.each(ALL_RUNNERS)('the errors of %s', (name, openRunner) => {
     return runner
   }
 
-  test('of a statement, of a dead transaction and of a COMMIT', async () => {
+  it('of a statement, of a dead transaction and of a COMMIT', async () => {
     const runner = await open()
     const insert = (tx: unknown, table: string, id: string) =>
       runner.query(tx, `insert into ${table} (id) values ($1)`, [id])
@@ -51,7 +51,7 @@ describe.each(ALL_RUNNERS)('the errors of %s', (name, openRunner) => {
     expect(sqlStateOf(await errorOf(deferred))).toBe('23505')
   })
 
-  test('of transactions that cannot be put in order', async () => {
+  it('of transactions that cannot be put in order', async () => {
     const runner = await open()
     const raise = (tx: unknown) =>
       runner.query(tx, "update payment set note = note || '.' where id = 'taken'", [])
@@ -66,7 +66,7 @@ describe.each(ALL_RUNNERS)('the errors of %s', (name, openRunner) => {
     expect(sqlStateOf(await errorOf(run))).toBe('40001')
   })
 
-  test('of a connection that the server ends, and of one that is lost', async () => {
+  it('of a connection that the server ends, and of one that is lost', async () => {
     const runner = await open()
     let ended: unknown
     let late: unknown
@@ -84,7 +84,7 @@ describe.each(ALL_RUNNERS)('the errors of %s', (name, openRunner) => {
   })
 })
 
-test('an error of a model of Prisma', async () => {
+it('an error of a model of Prisma', async () => {
   const prisma = await LIBRARIES['Prisma']?.(server.url, 1)
   onTestFinished(() => prisma?.close())
   const run = prisma?.runner.transaction(async (tx) => prisma.insert(tx, 'taken'), LIMITS)

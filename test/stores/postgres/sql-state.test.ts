@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sqlStateOf } from '../../../src/stores/postgres/sql-state.js'
 
 const withCode = (code: unknown): Error => Object.assign(new Error('failed'), { code })
@@ -8,7 +8,7 @@ const nested = (depth: number, error: unknown): unknown =>
   depth === 0 ? error : nested(depth - 1, new Error('wrapped', { cause: error }))
 
 describe('sqlStateOf', () => {
-  test.each([
+  it.each([
     '00000',
     '0A000',
     '23505',
@@ -24,7 +24,7 @@ describe('sqlStateOf', () => {
     expect(sqlStateOf(withCode(code))).toBe(code)
   })
 
-  test.each([
+  it.each([
     'EPIPE',
     'EBUSY',
     'ENODE',
@@ -48,7 +48,7 @@ describe('sqlStateOf', () => {
     expect(sqlStateOf(withCode(code))).toBeUndefined()
   })
 
-  test('looks below wrappers, and takes the outermost', () => {
+  it('looks below wrappers, and takes the outermost', () => {
     expect(sqlStateOf(nested(10, withCode('40001')))).toBe('40001')
     expect(sqlStateOf(Object.assign(withCode('23505'), { cause: withCode('40001') }))).toBe('23505')
     expect(sqlStateOf(Object.assign(withCode('P2010'), { cause: withCode('40001') }))).toBe('40001')
@@ -57,7 +57,7 @@ describe('sqlStateOf', () => {
     )
   })
 
-  test('ends where there is no end', () => {
+  it('ends where there is no end', () => {
     const circle = withCode('EPIPE')
     circle.cause = circle
     expect(sqlStateOf(circle)).toBeUndefined()
@@ -68,7 +68,7 @@ describe('sqlStateOf', () => {
     expect(sqlStateOf(wide)).toBeUndefined()
   })
 
-  test('never throws', () => {
+  it('never throws', () => {
     const refuse = (): never => {
       throw new Error('refused')
     }

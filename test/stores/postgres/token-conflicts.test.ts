@@ -2,7 +2,7 @@ import express, { type RequestHandler } from 'express'
 import { requireSingleUse } from 'express-service-auth'
 import { fromPg, postgresStore } from 'express-service-auth/postgres'
 import { Client, Pool } from 'pg'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { call, newKey } from '../../support/order-calls.js'
 import { openOrders } from '../../support/order-receiver.js'
@@ -13,7 +13,7 @@ const ledger = await createLedger(postgres)
 const tokens = async (): Promise<number> =>
   (await ledger.query('select from service_auth.used_token')).length
 
-test('a serialization failure over other rows is not a used token', async () => {
+it('a serialization failure over other rows is not a used token', async () => {
   await ledger.query('create table one (n int)')
   await ledger.query('create table two (n int)')
   await ledger.query('insert into one values (0)')
@@ -42,7 +42,7 @@ test('a serialization failure over other rows is not a used token', async () => 
   await other.end()
 })
 
-test('a COMMIT is lost, and another run with the same answer is there: its token stays used', async () => {
+it('a COMMIT is lost, and another run with the same answer is there: its token stays used', async () => {
   const pool = new Pool({ connectionString: ledger.url })
   const runner = fromPg(pool)
   let isLost = false

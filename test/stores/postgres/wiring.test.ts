@@ -8,7 +8,7 @@ import {
 } from 'express-service-auth'
 import { fromPg, type PostgresStoreOptions, postgresStore } from 'express-service-auth/postgres'
 import { Client, Pool } from 'pg'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
 import { hearIdempotency } from '../../support/idempotency-events.js'
 import { call, callRaw, newKey } from '../../support/order-calls.js'
@@ -23,7 +23,7 @@ const store = (options?: PostgresStoreOptions) =>
   postgresStore(fromPg(nowhere()), { sweepSeconds: false, ...options })
 
 describe('bad input is a TypeError', () => {
-  test.each([
+  it.each([
     ['an address', 'postgres://127.0.0.1/orders'],
     ['a client', new Client()],
     ['options of a pool', { connectionString: 'postgres://127.0.0.1/orders' }],
@@ -34,7 +34,7 @@ describe('bad input is a TypeError', () => {
     expect(() => fromPg(pool as unknown as Pool)).not.toThrow('127.0.0.1')
   })
 
-  test.each([
+  it.each([
     ['a pool', nowhere()],
     ['an address', 'postgres://127.0.0.1/orders'],
     ['nothing', undefined],
@@ -43,7 +43,7 @@ describe('bad input is a TypeError', () => {
     expect(() => postgresStore(runner as never)).toThrow(TypeError)
   })
 
-  test.each<[string, Record<string, unknown>]>([
+  it.each<[string, Record<string, unknown>]>([
     ['an unknown option', { pool: 3 }],
     ['a schema with a quote', { schema: 'a"b' }],
     ['a schema in capitals', { schema: 'Orders' }],
@@ -68,7 +68,7 @@ describe('bad input is a TypeError', () => {
     expect(() => postgresStore(fromPg(nowhere()), options as never)).not.toThrow('drop table')
   })
 
-  test.each<[string, Record<string, unknown>]>([
+  it.each<[string, Record<string, unknown>]>([
     ['leaseSeconds', { leaseSeconds: 30 }],
     ['maxRunSeconds', { maxRunSeconds: 60 }],
     ['whenAbandoned', { whenAbandoned: 'refuse' }],
@@ -79,14 +79,14 @@ describe('bad input is a TypeError', () => {
     expect(() => requireIdempotencyKey(given)).toThrow(TypeError)
   })
 
-  test('a store both leased and coupled', () => {
+  it('a store both leased and coupled', () => {
     const both = { ...memoryStore(), ...store() }
     expect(() => requireIdempotencyKey({ store: both })).toThrow(TypeError)
     const keys = { one: Buffer.alloc(32, 1) }
     expect(() => encryptedStore(both, { keys, current: 'one' })).toThrow(TypeError)
   })
 
-  test('within without a coupled store, or not one of the two', () => {
+  it('within without a coupled store, or not one of the two', () => {
     const single = memoryStore()
     expect(() => requireSingleUse({ store: single, within: 'transaction' })).toThrow(TypeError)
     expect(() => requireSingleUse({ store: store(), within: 'run' as 'statement' })).toThrow(
@@ -95,7 +95,7 @@ describe('bad input is a TypeError', () => {
     expect(() => requireSingleUse({ store: store(), within: 'transaction' })).not.toThrow()
   })
 
-  test('options of sweep', async () => {
+  it('options of sweep', async () => {
     for (const wrong of [{ batch: 0 }, { batch: 50_001 }, { limit: -1 }, { other: 1 }]) {
       await expect(store().sweep(wrong as never)).rejects.toThrow(TypeError)
     }
@@ -105,7 +105,7 @@ describe('bad input is a TypeError', () => {
 describe('what belongs to a run needs one', () => {
   const WRONG = { code: 'wrong_wiring' }
 
-  test('a request without a run, of another store, or answered', async () => {
+  it('a request without a run, of another store, or answered', async () => {
     const other = store()
     const found: unknown[] = []
     const attempt = (work: () => unknown): void => {
@@ -139,7 +139,7 @@ describe('what belongs to a run needs one', () => {
     expect(found).toEqual(Array.from({ length: 7 }, () => expect.objectContaining(WRONG)))
   })
 
-  test('effectId: the same in every run, another for every name, key and caller', async () => {
+  it('effectId: the same in every run, another for every name, key and caller', async () => {
     const ids: string[] = []
     const receiver = await openCoupled({
       url: ledger.url,
@@ -166,7 +166,7 @@ describe('what belongs to a run needs one', () => {
     }
   })
 
-  test('a second key behind a key', async () => {
+  it('a second key behind a key', async () => {
     const receiver = await openCoupled({
       url: ledger.url,
       more: { inner: [requireIdempotencyKey({ store: store() })] },
@@ -179,7 +179,7 @@ describe('what belongs to a run needs one', () => {
 })
 
 describe('events', () => {
-  test('transaction_unused: told of an answer below 400 alone', async () => {
+  it('transaction_unused: told of an answer below 400 alone', async () => {
     const events = hearIdempotency()
     const answers = [200, 204, 303, 404, 429, 500]
     const receiver = await openCoupled({
@@ -198,7 +198,7 @@ describe('events', () => {
     })
   })
 
-  test('sqlState where the database gave one', async () => {
+  it('sqlState where the database gave one', async () => {
     const events = hearIdempotency()
     const errors: unknown[] = []
     const receiver = await openCoupled({
@@ -235,7 +235,7 @@ describe('events', () => {
     ])
   })
 
-  test('a caller that hangs up: the run goes on to its commit, and a retry is a replay', async () => {
+  it('a caller that hangs up: the run goes on to its commit, and a retry is a replay', async () => {
     const events = hearIdempotency()
     let reach = (): void => {}
     const reached = new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { until } from '../../support/until.js'
 import { answers, openStore, requestFor } from './kit.js'
@@ -16,7 +16,7 @@ const fail = (store: Store): Promise<unknown> =>
 
 const isRecent = (seconds = 0): boolean => Math.abs(Date.now() / 1000 - seconds) < 60
 
-test('a store on Redis is unused, then up, and asks nobody how it is', async () => {
+it('a store on Redis is unused, then up, and asks nobody how it is', async () => {
   const redis = await own()
   const { store } = openStore(redis)
   expect(store.health()).toEqual({ state: 'unused' })
@@ -27,7 +27,7 @@ test('a store on Redis is unused, then up, and asks nobody how it is', async () 
   redis.resume()
 })
 
-test.each<[string, (store: Store) => Promise<unknown>]>([
+it.each<[string, (store: Store) => Promise<unknown>]>([
   ['consume', (store) => store.consume(randomUUID(), 1000)],
   ['reserve', (store) => store.reserve(requestFor())],
   ['renew', (store) => store.renew({ ...requestFor(), fence: 1 })],
@@ -47,7 +47,7 @@ test.each<[string, (store: Store) => Promise<unknown>]>([
   expect(store.health()).toMatchObject({ state: 'up', lastErrorAt: expect.any(Number) })
 })
 
-test('a server that is gone is a fault of the network', async () => {
+it('a server that is gone is a fault of the network', async () => {
   const redis = await own()
   const { store } = openStore(redis)
   await store.check()
@@ -65,14 +65,14 @@ test('a server that is gone is a fault of the network', async () => {
   expect(store.health()).toMatchObject({ state: 'up', lastErrorAt: expect.any(Number) })
 })
 
-test('what a server refuses is its fault', async () => {
+it('what a server refuses is its fault', async () => {
   const redis = await own({ 'min-replicas-to-write': '1' })
   const { store } = openStore(redis)
   await fail(store)
   expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
 })
 
-test('so is a password that it does not take', async () => {
+it('so is a password that it does not take', async () => {
   const redis = await own({ requirepass: 'right' })
   const { store } = openStore(redis, {}, { password: 'wrong' })
   await fail(store)
@@ -80,14 +80,14 @@ test('so is a password that it does not take', async () => {
   expect(JSON.stringify(store.health())).not.toContain('wrong')
 })
 
-test('so is a reservation that too few replicas have', async () => {
+it('so is a reservation that too few replicas have', async () => {
   const redis = await own()
   const { store } = openStore(redis, { replicas: { min: 1, timeoutMs: 50 } })
   await fail(store)
   expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
 })
 
-test('a store that is closed says so, whatever it was before', async () => {
+it('a store that is closed says so, whatever it was before', async () => {
   const redis = await own()
   const { store } = openStore(redis)
   await store.check()

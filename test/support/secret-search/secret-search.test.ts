@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { LEAK_LENGTH } from './secret-index.js'
 import { createSecretSearch, describeFindings } from './secret-search.js'
 
@@ -64,7 +64,7 @@ describe.each(Object.entries(FORMS))('a secret %s', (_, encode) => {
   })
 })
 
-test.each<[string, (key: Buffer) => string | Uint8Array]>([
+it.each<[string, (key: Buffer) => string | Uint8Array]>([
   ['bytes', (key) => key],
   ['base64', (key) => key.toString('base64')],
   ['base64url', (key) => `k1:${key.toString('base64url')}`],

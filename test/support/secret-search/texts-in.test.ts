@@ -1,4 +1,4 @@
-import { expect, it, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { textsIn } from './texts-in.js'
 
 const SECRET = 'ab12-cd34-ef56-gh78'
@@ -6,7 +6,7 @@ const SECRET = 'ab12-cd34-ef56-gh78'
 const hidden = (error: Error, name: string, value: unknown): Error =>
   Object.defineProperty(error, name, { value, enumerable: false })
 
-test.each<[string, unknown]>([
+it.each<[string, unknown]>([
   ['a text', SECRET],
   ['bytes', Buffer.from(SECRET)],
   ['a view of bytes', new Uint8Array(Buffer.from(SECRET))],

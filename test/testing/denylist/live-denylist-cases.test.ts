@@ -2,7 +2,7 @@ import type { DeniedLists, DenylistHealth, LiveDenylist } from 'express-service-
 import { redisDenylist } from 'express-service-auth/redis'
 import { type DenylistUnderTest, liveDenylistCases } from 'express-service-auth/testing'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Denied, ManualDenylist } from '../../support/manual-denylist.js'
 import { type RedisServer, startRedis } from '../../support/redis.js'
 import { brokenRules, testCases } from '../../support/store-cases.js'
@@ -132,7 +132,7 @@ const BROKEN: Record<string, [(list: ManualDenylist) => object, number]> = {
 }
 
 describe('liveDenylistCases', () => {
-  test.concurrent.each(Object.entries(BROKEN))(
+  it.concurrent.each(Object.entries(BROKEN))(
     'turn down one that %s',
     async (_, [broken, least]) => {
       const rules = await brokenRules(liveDenylistCases(() => byHand(broken)))
@@ -140,7 +140,7 @@ describe('liveDenylistCases', () => {
     },
   )
 
-  test('have a name each, and close what they open', async () => {
+  it('have a name each, and close what they open', async () => {
     const opened: DenylistUnderTest[] = []
     let closed = 0
     const cases = liveDenylistCases(() => {
@@ -155,7 +155,7 @@ describe('liveDenylistCases', () => {
     expect(closed).toBeGreaterThanOrEqual(cases.length)
   })
 
-  test('must be given a function', () => {
+  it('must be given a function', () => {
     expect(() => liveDenylistCases({} as never)).toThrow(TypeError)
   })
 })

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { claimCases, timeCases } from '../../../src/testing/hostile-tokens/claim-cases.js'
 import { countReasons, judgeCases } from '../reasons.js'
 
-test('each time is refused for its claim', async () => {
+it('each time is refused for its claim', async () => {
   const judged = await judgeCases(timeCases)
   expect(new Set(judged.map(({ status }) => status))).toEqual(new Set([401]))
   expect(countReasons(judged)).toEqual({
@@ -18,7 +18,7 @@ test('each time is refused for its claim', async () => {
   }
 })
 
-test('each other claim is refused for itself, and callers with the 403', async () => {
+it('each other claim is refused for itself, and callers with the 403', async () => {
   const judged = await judgeCases(claimCases)
   expect(countReasons(judged)).toEqual({
     caller_not_approved: 19,

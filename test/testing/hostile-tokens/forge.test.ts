@@ -1,5 +1,5 @@
 import { verify } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { createForge } from '../../../src/testing/hostile-tokens/forge.js'
 import type { SigningKey } from '../../../src/testing/issuer/issuer-keys.js'
 import { createTestIssuer } from '../../support/test-issuer.js'
@@ -17,7 +17,7 @@ function isSignedBy({ publicKey }: SigningKey, token: string): boolean {
 const payloadText = (token: string): string =>
   Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
 
-test('what it forges is rightly signed unless it is told otherwise', () => {
+it('what it forges is rightly signed unless it is told otherwise', () => {
   const tokens = [
     forge.good,
     forge.token({}),
@@ -29,14 +29,14 @@ test('what it forges is rightly signed unless it is told otherwise', () => {
   expect(isSignedBy(forge.key, forge.token({ signer: () => Buffer.alloc(256) }))).toBe(false)
 })
 
-test('raw JSON takes the place of one claim, and of no other', () => {
+it('raw JSON takes the place of one claim, and of no other', () => {
   const { exp: _exp, ...rest } = forge.claims
   expect(payloadText(forge.withRawClaim('exp', '1e400'))).toBe(
     `${JSON.stringify(rest).slice(0, -1)},"exp":1e400}`,
   )
 })
 
-test("the attacker's key is not the issuer's, and the same for every forge", () => {
+it("the attacker's key is not the issuer's, and the same for every forge", () => {
   expect(forge.attacker.kid).not.toBe(forge.key.kid)
   expect(createForge(issuer).attacker).toBe(forge.attacker)
 })

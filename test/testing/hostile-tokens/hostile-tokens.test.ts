@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { hostileTokens } from 'express-service-auth/testing'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
 import { authFor, startReceiver } from '../../support/receiver.js'
 import { createTestIssuer } from '../../support/test-issuer.js'
@@ -10,7 +10,7 @@ const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
 
 describe('the catalogue', () => {
-  test('has one name for each case, the same in every run', async () => {
+  it('has one name for each case, the same in every run', async () => {
     const other = await createTestIssuer({ http: false })
     const names = hostileTokens(issuer).map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
@@ -18,13 +18,13 @@ describe('the catalogue', () => {
     await other.close()
   })
 
-  test('has no case that the issuer would have made', () => {
+  it('has no case that the issuer would have made', () => {
     const values = hostileTokens(issuer).map(({ authorization }) => authorization)
     expect(new Set(values).size).toBeGreaterThan(350)
     expect(values).not.toContain(`Bearer ${issuer.token()}`)
   })
 
-  test('says of each case why, and which status it must get', () => {
+  it('says of each case why, and which status it must get', () => {
     for (const hostile of hostileTokens(issuer)) {
       expect(Object.keys(hostile).sort()).toEqual(['authorization', 'expect', 'name', 'why'])
       expect(hostile.why).not.toBe('')
@@ -34,7 +34,7 @@ describe('the catalogue', () => {
     expect(forbidden.every(({ name }) => name.startsWith('sub '))).toBe(true)
   })
 
-  test('fits the limits that Node has by default, in values that every client can send', async () => {
+  it('fits the limits that Node has by default, in values that every client can send', async () => {
     const receiver = await startReceiver({
       express: EXPRESS_MAJORS[1]?.express as never,
       mount: (app) => app.use(authFor(issuer.policy())),
@@ -52,11 +52,11 @@ describe('the catalogue', () => {
     }
   })
 
-  test('is made for an issuer of createTestIssuer only', () => {
+  it('is made for an issuer of createTestIssuer only', () => {
     expect(() => hostileTokens({ ...issuer })).toThrow(TypeError)
   })
 
-  test('holds for other settings of the issuer, too', async () => {
+  it('holds for other settings of the issuer, too', async () => {
     const settings = { issuer: '1', audience: 'ORDERS', source: '_', tokenType: 'é', caller: 'a' }
     const odd = await createTestIssuer({ ...settings, permissions: [], lifetimeSeconds: 3600 })
     const receiver = await startReceiver({

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { signatureCases } from '../../../src/testing/hostile-tokens/signature-cases.js'
 import { countReasons, judgeCases } from '../reasons.js'
 
-test('each is refused, for the reason that it was made for', async () => {
+it('each is refused, for the reason that it was made for', async () => {
   const judged = await judgeCases(signatureCases)
   expect(new Set(judged.map(({ status }) => status))).toEqual(new Set([401]))
   expect(countReasons(judged)).toEqual({

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import {
   createKeyRing,
   createSigningKey,
@@ -9,14 +9,14 @@ import { takeKey } from '../../support/spare-keys.js'
 const kidsOf = (ring: ReturnType<typeof createKeyRing>): unknown[] =>
   ring.document().keys.map((key) => (key as { kid: unknown }).kid)
 
-test('a ring publishes a dynamic and a static key, named as the core names them', () => {
+it('a ring publishes a dynamic and a static key, named as the core names them', () => {
   const ring = createKeyRing(takeKey)
   expect(ring.current().kid).toMatch(/^d-\d{13}$/)
   expect(ring.staticKey.kid).toMatch(/^s-[0-9a-f-]{36}$/)
   expect(new Set(kidsOf(ring))).toEqual(new Set([ring.current().kid, ring.staticKey.kid]))
 })
 
-test('a rotation brings another key and keeps those that were there', () => {
+it('a rotation brings another key and keeps those that were there', () => {
   const ring = createKeyRing(takeKey)
   const first = ring.current()
   const second = ring.rotate()
@@ -25,7 +25,7 @@ test('a rotation brings another key and keeps those that were there', () => {
   expect(kidsOf(ring)).toEqual(expect.arrayContaining([first.kid, second.kid]))
 })
 
-test('a removed key is published no more, but can still be found', () => {
+it('a removed key is published no more, but can still be found', () => {
   const ring = createKeyRing(takeKey)
   const { kid } = ring.current()
   expect(ring.remove(kid)).toBe(true)
@@ -35,7 +35,7 @@ test('a removed key is published no more, but can still be found', () => {
   expect(ring.find(kid)?.kid).toBe(kid)
 })
 
-test('a published key has no private member', () => {
+it('a published key has no private member', () => {
   const jwk = publicJwk(createSigningKey('k'))
   expect(Object.keys(jwk).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use'])
 })

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   inProcessFetch,
   type Publication,
@@ -27,7 +27,7 @@ describe.each([
   ['over HTTP', overHttp],
   ['in the process', inProcess],
 ])('a key set %s', (_name, reach) => {
-  test('answers with its document and its life, and counts', async () => {
+  it('answers with its document and its life, and counts', async () => {
     const publication = publish()
     const ask = await reach(publication)
     const response = await ask()
@@ -36,7 +36,7 @@ describe.each([
     expect(publication.fetches).toBe(1)
   })
 
-  test('fails while it is down, and counts that too', async () => {
+  it('fails while it is down, and counts that too', async () => {
     const publication = publish()
     const ask = await reach(publication)
     publication.isDown = true
@@ -46,7 +46,7 @@ describe.each([
     expect(publication.fetches).toBe(2)
   })
 
-  test('is given up by a client that does not wait', async () => {
+  it('is given up by a client that does not wait', async () => {
     const publication = publish()
     publication.delayMs = 60_000
     const ask = await reach(publication)
@@ -54,7 +54,7 @@ describe.each([
   })
 })
 
-test('a server answers nothing but its key set, and can be closed twice in mid-answer', async () => {
+it('a server answers nothing but its key set, and can be closed twice in mid-answer', async () => {
   const publication = publish()
   const server = await startKeySetServer(publication)
   expect((await fetch(`${server.url}/`)).status).toBe(404)

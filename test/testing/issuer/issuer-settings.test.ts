@@ -1,8 +1,8 @@
 import { createTestIssuer, type TestIssuerOptions } from 'express-service-auth/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { claimsOf, parseSettings, policyOf } from '../../../src/testing/issuer/issuer-settings.js'
 
-test.each<[string, unknown]>([
+it.each<[string, unknown]>([
   ['issuer', ''],
   ['audience', ['orders']],
   ['source', 1],
@@ -21,7 +21,7 @@ test.each<[string, unknown]>([
   await expect(createTestIssuer(options)).rejects.toThrow(name)
 })
 
-test('claims are what the settings say, with times by the clock and a fresh jti', () => {
+it('claims are what the settings say, with times by the clock and a fresh jti', () => {
   const settings = parseSettings({
     clock: () => 1_800_000_000_999,
     lifetimeSeconds: 60,
@@ -42,7 +42,7 @@ test('claims are what the settings say, with times by the clock and a fresh jti'
   expect(claimsOf('https://x.test', settings)['jti']).not.toBe(claims['jti'])
 })
 
-test('a policy has the address of the key set unless it is told another', async () => {
+it('a policy has the address of the key set unless it is told another', async () => {
   const issuer = await createTestIssuer({ http: false })
   onTestFinished(() => issuer.close())
   const { url, jwksUri, keySet } = issuer

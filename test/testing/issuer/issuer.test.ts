@@ -7,7 +7,7 @@ import {
   type TestIssuer,
   type TestIssuerOptions,
 } from 'express-service-auth/testing'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { keyRingOf } from '../../../src/testing/issuer/issuer.js'
 import { compileText } from '../../support/compile.js'
 import { EXPRESS_MAJORS } from '../../support/express-majors.js'
@@ -33,7 +33,7 @@ const segments = (token: string): Record<string, unknown>[] =>
     .slice(0, 2)
     .map((segment) => JSON.parse(Buffer.from(segment, 'base64url').toString()))
 
-test('an issuer makes two keys of its own', async () => {
+it('an issuer makes two keys of its own', async () => {
   const issuers = await Promise.all([createIssuer({ http: false }), createIssuer({ http: false })])
   const keys = issuers.map(keyRingOf).flatMap((ring) => [ring.current(), ring.staticKey])
   const moduli = keys.map(({ publicKey }) => publicKey.export({ format: 'jwk' }).n)
@@ -45,7 +45,7 @@ test('an issuer makes two keys of its own', async () => {
 })
 
 describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode) => {
-  test('makes tokens that its policy accepts', async () => {
+  it('makes tokens that its policy accepts', async () => {
     const issuer = await start(mode)
     const receiver = await receive(issuer)
     const reply = await receiver.call(issuer.token({ extra: 1 }))
@@ -55,7 +55,7 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     expect(issuer.fetches).toBe(1)
   })
 
-  test('follows its options in both', async () => {
+  it('follows its options in both', async () => {
     const options = { issuer: 'https://core.test', audience: 'a', source: 's', tokenType: 't' }
     const issuer = await start({ ...mode, ...options, caller: 'c', permissions: ['p'] })
     const receiver = await receive(issuer)
@@ -70,7 +70,7 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     })
   })
 
-  test('is slow, and down, on demand', async () => {
+  it('is slow, and down, on demand', async () => {
     const issuer = await start(mode)
     const receiver = await receive(issuer)
     issuer.slow(30)
@@ -84,7 +84,7 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     expect((await receiver.call(issuer.token({}, { kid: 'unknown' }))).status).toBe(503)
   })
 
-  test('is up again on demand', async () => {
+  it('is up again on demand', async () => {
     const issuer = await start(mode)
     issuer.down()
     await expect(issuer.keySet.ready()).rejects.toThrow()
@@ -93,7 +93,7 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     await issuer.keySet.ready()
   })
 
-  test('rotates its key, and withdraws one', async () => {
+  it('rotates its key, and withdraws one', async () => {
     const issuer = await start(mode)
     const receiver = await receive(issuer)
     const first = issuer.kid
@@ -110,7 +110,7 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     expect((await receiver.call(issuer.token())).status).toBe(200)
   })
 
-  test('shares its keySet with whoever asks', async () => {
+  it('shares its keySet with whoever asks', async () => {
     const issuer = await start(mode)
     const receiver = await receive(issuer, { keySet: issuer.keySet })
     expect((await receiver.call(issuer.token())).status).toBe(200)
@@ -118,7 +118,7 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     expect(issuer.keySet.health().keys).toContain(issuer.staticKid)
   })
 
-  test('closes more than once', async () => {
+  it('closes more than once', async () => {
     const issuer = await createTestIssuer(mode)
     await Promise.all([issuer.close(), issuer.close()])
     await issuer.close()
@@ -126,7 +126,7 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
 })
 
 describe('a token', () => {
-  test('has the header of the core, and what is replaced or left out', async () => {
+  it('has the header of the core, and what is replaced or left out', async () => {
     const issuer = await start({ http: false })
     const [header] = segments(issuer.token())
     expect(header).toEqual({ kid: issuer.kid, typ: 'JWT', alg: 'RS256' })
@@ -138,7 +138,7 @@ describe('a token', () => {
     expect(claims).toMatchObject({ sub: 'x' })
   })
 
-  test('is signed by the key that its kid names, where the issuer has had it', async () => {
+  it('is signed by the key that its kid names, where the issuer has had it', async () => {
     const issuer = await start({ http: false })
     const receiver = await receive(issuer, { staticKeys: 'accept' })
     const first = issuer.kid
@@ -148,24 +148,24 @@ describe('a token', () => {
     }
   })
 
-  test('is another one each time', async () => {
+  it('is another one each time', async () => {
     const issuer = await start({ http: false })
     expect(issuer.token()).not.toBe(issuer.token())
   })
 })
 
-test('slow takes a number of milliseconds', async () => {
+it('slow takes a number of milliseconds', async () => {
   const issuer = await start({ http: false })
   for (const ms of [-1, Number.NaN, Number.POSITIVE_INFINITY, '5' as never, undefined as never]) {
     expect(() => issuer.slow(ms)).toThrow(TypeError)
   }
 })
 
-test('the keys are those of an issuer that was made here', () => {
+it('the keys are those of an issuer that was made here', () => {
   expect(() => keyRingOf({} as TestIssuer)).toThrow(TypeError)
 })
 
-test.each([
+it.each([
   ['after close', 'await issuer.close()'],
   ['without close', ''],
   [

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Ending, type IdempotencyStore, memoryStore, type Store } from 'express-service-auth'
 import { idempotencyStoreCases } from 'express-service-auth/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { brokenRules } from '../../support/store-cases.js'
 
 /** The memory store, but for what is told. */
@@ -11,13 +11,13 @@ const but = (change: (good: Store) => Partial<IdempotencyStore>): IdempotencySto
 }
 
 describe('idempotencyStoreCases', () => {
-  test('find nothing wrong with the memory store', async () => {
+  it('find nothing wrong with the memory store', async () => {
     const store = memoryStore()
     expect(await brokenRules(idempotencyStoreCases(() => store))).toEqual([])
     store.close()
   })
 
-  test.each<[string, IdempotencyStore]>([
+  it.each<[string, IdempotencyStore]>([
     [
       'gives every retry the key',
       but(() => ({ reserve: async () => ({ outcome: 'reserved', fence: 1 }) })),

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { memoryStore, type RecordView, type Store } from 'express-service-auth'
 import { recordKeeperCases } from 'express-service-auth/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { brokenRules } from '../../support/store-cases.js'
 
 /** The memory store, but for what is told. */
@@ -19,13 +19,13 @@ const shownAs = (change: (view: RecordView) => Partial<RecordView>): Store =>
   }))
 
 describe('recordKeeperCases', () => {
-  test('find nothing wrong with the memory store', async () => {
+  it('find nothing wrong with the memory store', async () => {
     const store = memoryStore()
     expect(await brokenRules(recordKeeperCases(() => store))).toEqual([])
     store.close()
   })
 
-  test.each<[string, Store]>([
+  it.each<[string, Store]>([
     ['resolves nothing', but(() => ({ resolve: async () => false }))],
     [
       'says yes to every resolution',

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { memoryStore, type SingleUseStore } from 'express-service-auth'
 import { singleUseStoreCases } from 'express-service-auth/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { brokenRules } from '../../support/store-cases.js'
 
 /** Looks and records in two steps. */
@@ -35,13 +35,13 @@ const foldingStore = (): SingleUseStore => {
 }
 
 describe('singleUseStoreCases', () => {
-  test('find nothing wrong with the memory store', async () => {
+  it('find nothing wrong with the memory store', async () => {
     const store = memoryStore()
     expect(await brokenRules(singleUseStoreCases(() => store))).toEqual([])
     store.close()
   })
 
-  test.each([
+  it.each([
     ['lets everything pass', { consume: async () => true }, 4],
     ['lets nothing pass', { consume: async () => false }, 5],
     ['looks and records in two steps', racyStore(), 1],

@@ -4,19 +4,19 @@ import {
   type StoreCase,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { eventually } from '../../../src/testing/stores/store-case.js'
 
 const names = (cases: readonly StoreCase[]): string[] => cases.map(({ name }) => name)
 
 describe('the cases', () => {
-  test('have a name each, for runners that want them unique', () => {
+  it('have a name each, for runners that want them unique', () => {
     for (const all of [singleUseStoreCases(memoryStore), idempotencyStoreCases(memoryStore)]) {
       expect(new Set(names(all)).size).toBe(all.length)
     }
   })
 
-  test('open the store when they run, not before', async () => {
+  it('open the store when they run, not before', async () => {
     let opened = 0
     const store = memoryStore()
     onTestFinished(() => store.close())
@@ -31,7 +31,7 @@ describe('the cases', () => {
 })
 
 describe('eventually', () => {
-  test('rejects with what a check throws', async () => {
+  it('rejects with what a check throws', async () => {
     const check = async (): Promise<boolean> => {
       throw new Error('broken')
     }

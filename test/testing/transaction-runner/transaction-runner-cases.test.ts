@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Pool, type PoolConfig } from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { transactionRunnerCases } from '../../../src/testing/transaction-runner/transaction-runner-cases.js'
 import { type PostgresServer, startPostgres } from '../../support/postgres.js'
 import { testCases } from '../../support/store-cases.js'
@@ -33,7 +33,7 @@ describe('transactionRunnerCases', () => {
     testCases(transactionRunnerCases(() => ownRunner(pool)))
   })
 
-  test('find nothing wrong where one connection takes longer to open than the others', async () => {
+  it('find nothing wrong where one connection takes longer to open than the others', async () => {
     const openingMs = [0, 300]
     const own = openPool({ onConnect: () => delay(openingMs.shift()) })
     expect(await firstBrokenRule(ownRunner(own), /pool is exhausted/)).toBeUndefined()
@@ -41,7 +41,7 @@ describe('transactionRunnerCases', () => {
     await own.end()
   })
 
-  test.each(Object.entries(BROKEN_RUNNERS))('turn down a runner that %s', async (_, breakIt) => {
+  it.each(Object.entries(BROKEN_RUNNERS))('turn down a runner that %s', async (_, breakIt) => {
     const own = openPool()
     const sound = ownRunner(own)
     const broken = { ...sound, ...breakIt(sound, own) }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ServiceAuthError } from '../../../src/base/decision/service-auth-error.js'
 import { readAuthorization } from '../../../src/verification/credential/authorization.js'
 import { findSession } from '../../../src/verification/credential/find-session.js'
@@ -29,19 +29,19 @@ const inCookies = (...values: string[]) =>
   findSession(request(values.map((value) => ['Cookie', value])), NAME).type
 
 describe('the Authorization header', () => {
-  test('is a session’s where it is one bearer token with a version', () => {
+  it('is a session’s where it is one bearer token with a version', () => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEARER']) {
       expect(authorization(`${scheme} ${SESSION}`)).toBe('session')
       expect(authorization(`${scheme} ${SERVICE}`)).toBe('service')
     }
   })
 
-  test('is absent only where there is none', () => {
+  it('is absent only where there is none', () => {
     expect(authorization()).toBe('absent')
     expect(authorization('')).toBe('service')
   })
 
-  test.each([
+  it.each([
     [`Bearer  ${SESSION}`],
     [`Bearer\t${SESSION}`],
     [`Bearer \t${SESSION}`],
@@ -64,7 +64,7 @@ describe('the Authorization header', () => {
     expect(authorization(...values)).toBe('service')
   })
 
-  test('is nobody’s where the headers hold another value than was sent', () => {
+  it('is nobody’s where the headers hold another value than was sent', () => {
     const lines = [['Authorization', `Bearer ${SESSION}`]] as const
     const changed = [
       {},
@@ -80,7 +80,7 @@ describe('the Authorization header', () => {
 })
 
 describe('a session', () => {
-  test('is found in the one cookie of its name', () => {
+  it('is found in the one cookie of its name', () => {
     for (const cookie of [
       `${NAME}=${SESSION}`,
       `a=b; ${NAME}=${SESSION} ; c`,
@@ -92,7 +92,7 @@ describe('a session', () => {
     }
   })
 
-  test.each([
+  it.each([
     '',
     'a=b',
     `x${NAME}=${SESSION}`,
@@ -106,7 +106,7 @@ describe('a session', () => {
     expect(inCookies(cookies)).toBe('absent')
   })
 
-  test.each([
+  it.each([
     NAME,
     `${NAME}=`,
     `${NAME}=${SERVICE}`,
@@ -129,7 +129,7 @@ describe('a session', () => {
     })
   })
 
-  test('is nobody’s where the headers hold other cookies than were sent', () => {
+  it('is nobody’s where the headers hold other cookies than were sent', () => {
     const sent = [['Cookie', `${NAME}=${SESSION}`]] as const
     for (const cookie of [undefined, '', `${NAME}=x`, `${NAME}=${SESSION}; ${NAME}`]) {
       expect(() => findSession(request(sent, { headers: { cookie } }), NAME)).toThrow(
@@ -145,28 +145,23 @@ describe('a session', () => {
     )
   })
 
-  test.each([null, undefined, false, 0, ''])('is found where request.cookies are %j', (cookies) => {
+  it.each([null, undefined, false, 0, ''])('is found where request.cookies are %j', (cookies) => {
     expect(findSession(request([['Cookie', `${NAME}=${SESSION}`]], { cookies }), NAME).type).toBe(
       'token',
     )
     expect(findSession(request([], { cookies }), NAME).type).toBe('absent')
   })
 
-  test.each([
-    {},
-    [],
-    'text',
-    7,
-    { [NAME]: null },
-    { [NAME]: [SESSION] },
-    { [NAME]: `${SESSION}x` },
-  ])('is refused where request.cookies are %j', (cookies) => {
-    expect(findSession(request([['Cookie', `${NAME}=${SESSION}`]], { cookies }), NAME).type).toBe(
-      'refused',
-    )
-  })
+  it.each([{}, [], 'text', 7, { [NAME]: null }, { [NAME]: [SESSION] }, { [NAME]: `${SESSION}x` }])(
+    'is refused where request.cookies are %j',
+    (cookies) => {
+      expect(findSession(request([['Cookie', `${NAME}=${SESSION}`]], { cookies }), NAME).type).toBe(
+        'refused',
+      )
+    },
+  )
 
-  test('is read as any reader reads it, or refused', () => {
+  it('is read as any reader reads it, or refused', () => {
     const part = fc.constantFrom(
       NAME,
       '%73AccessToken',

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readSessionHeader } from '../../../src/verification/credential/session-header.js'
 
 const encode = (header: string | Uint8Array): string => Buffer.from(header).toString('base64url')
@@ -7,7 +7,7 @@ const tokenOf = (header: string | Uint8Array, rest = '.e30.c2ln'): string => enc
 const GOOD = '{"kid":"d-1","typ":"JWT","version":"5","alg":"RS256"}'
 
 describe('a session token', () => {
-  test.each([
+  it.each([
     GOOD,
     '{"version":"5"}',
     '{"version":null}',
@@ -21,14 +21,14 @@ describe('a session token', () => {
     expect(readSessionHeader(tokenOf(header))).toEqual(JSON.parse(header))
   })
 
-  test.each(['.e30.c2ln', '.e30.c2lh', '..', '.e30.', '.---.___'])(
+  it.each(['.e30.c2ln', '.e30.c2lh', '..', '.e30.', '.---.___'])(
     'may be damaged behind its header: %s',
     (rest) => {
       expect(readSessionHeader(tokenOf(GOOD, rest))).toMatchObject({ version: '5' })
     },
   )
 
-  test.each([
+  it.each([
     ['no version', '{"kid":"d-1","typ":"JWT","alg":"RS256"}'],
     ['another case', '{"Version":"5"}'],
     ['an inherited one', '{"__proto__":{"version":"5"}}'],
@@ -45,7 +45,7 @@ describe('a session token', () => {
     expect(readSessionHeader(tokenOf(header))).toBeUndefined()
   })
 
-  test.each([
+  it.each([
     '',
     '.',
     '..',
@@ -64,7 +64,7 @@ describe('a session token', () => {
     expect(readSessionHeader(token)).toBeUndefined()
   })
 
-  test('has one spelling of its header', () => {
+  it('has one spelling of its header', () => {
     // One byte of the last four characters does not count: Node decodes them all.
     const spelt = tokenOf('{"version":"5"} ')
     const [header = ''] = spelt.split('.')
@@ -80,7 +80,7 @@ describe('a session token', () => {
     expect(readSessionHeader(`${header.slice(0, 4)}!${header.slice(4)}.e30.c2ln`)).toBeUndefined()
   })
 
-  test('has a header of at most 1 KiB', () => {
+  it('has a header of at most 1 KiB', () => {
     const ofLength = (length: number): string => GOOD + ' '.repeat(length - GOOD.length)
     for (const length of [200, 1022, 1023, 1024]) {
       expect(readSessionHeader(tokenOf(ofLength(length)))).toBeDefined()

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { checkClaims } from '../../../src/verification/policy/check-claims.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
 
@@ -40,14 +40,14 @@ const reasonOf = (claims: object, policy: object = {}, now = NOW): string => {
 }
 
 describe('a judgement', () => {
-  test('grants the permissions of the token within the ceiling', () => {
+  it('grants the permissions of the token within the ceiling', () => {
     const decision = judged({})
     if (!decision.ok) throw new Error(decision.reason)
     expect([...decision.value.identity.permissions]).toEqual(['read'])
     expect([...decision.value.identity.permissions]).toEqual(['read'])
   })
 
-  test('names the reason and what it is about', () => {
+  it('names the reason and what it is about', () => {
     expect(judged({ aud: ['orders'] })).toMatchObject({
       reason: 'claim_invalid',
       evidence: { claim: 'aud', keyId: 'k' },
@@ -66,7 +66,7 @@ describe('a judgement', () => {
     })
   })
 
-  test('puts what ends in a 401 before what ends in a 403', () => {
+  it('puts what ends in a 401 before what ends in a 403', () => {
     const stranger = { sub: 'stranger' }
     expect(reasonOf(stranger)).toBe('caller_not_approved')
     expect(reasonOf({ ...stranger, exp: NOW - 99 })).toBe('token_expired')
@@ -79,19 +79,19 @@ describe('a judgement', () => {
     expect(reasonOf(stranger, { denylist: { issuedBefore: NOW } })).toBe('token_issued_too_early')
   })
 
-  test('tells a denied caller from one that was never approved', () => {
+  it('tells a denied caller from one that was never approved', () => {
     const denylist = { callers: ['billing', 'stranger'] }
     expect(reasonOf({}, { denylist })).toBe('caller_denied')
     expect(reasonOf({ sub: 'stranger' }, { denylist })).toBe('caller_denied')
     expect(reasonOf({ sub: 'nobody' }, { denylist })).toBe('caller_not_approved')
   })
 
-  test('accepts whatever the claims that it does not know are', () => {
+  it('accepts whatever the claims that it does not know are', () => {
     const more = { nbf: NOW, jti: 'x', foo: null, bar: [{}], constructor: 1, typ: 'x' }
     expect(reasonOf(more)).toBe('accepted')
   })
 
-  test('accepts a token id of 1 to 256 characters, and no other', () => {
+  it('accepts a token id of 1 to 256 characters, and no other', () => {
     for (const jti of ['x', 'x'.repeat(256)]) expect(reasonOf({ jti })).toBe('accepted')
     for (const jti of ['', 'x'.repeat(257), 'x'.repeat(1000)]) {
       expect(judged({ jti })).toMatchObject({
@@ -101,13 +101,13 @@ describe('a judgement', () => {
     }
   })
 
-  test('never accepts a claim that is null', () => {
+  it('never accepts a claim that is null', () => {
     for (const claim of [...Object.keys(CLAIMS), 'nbf', 'jti']) {
       expect(reasonOf({ [claim]: null })).toBe('claim_invalid')
     }
   })
 
-  test('needs a caller with a name, and permissions that are all text', () => {
+  it('needs a caller with a name, and permissions that are all text', () => {
     const wrong = { sub: '', permissions: ['read', 1] }
     for (const [claim, value] of Object.entries(wrong)) {
       expect(judged({ [claim]: value })).toMatchObject({
@@ -120,7 +120,7 @@ describe('a judgement', () => {
 
   const TIMES = { clockToleranceSeconds: 5, maxLifetimeSeconds: 600 }
 
-  test.each([
+  it.each([
     ['token_expired', 'exp', { iat: NOW - 600, exp: NOW - 4 }, { iat: NOW - 600, exp: NOW - 5 }],
     ['token_not_yet_valid', 'nbf', { nbf: NOW + 5 }, { nbf: NOW + 6 }],
     ['token_not_yet_valid', 'iat', { iat: NOW + 5 }, { iat: NOW + 6 }],
@@ -142,7 +142,7 @@ describe('a judgement', () => {
     expect(judged(first, TIMES)).toMatchObject({ reason, evidence: { claim } })
   })
 
-  test.each([
+  it.each([
     ['nbf', { nbf: NOW + 1 }, NOW + 1],
     ['iat', {}, NOW - 10],
     ['the longest lifetime', { iat: undefined }, NOW - 300],
@@ -153,7 +153,7 @@ describe('a judgement', () => {
     expect([validFrom, validUntil]).toEqual([earliest - 5, NOW + 300])
   })
 
-  test('would be passed again exactly within the span that it names', () => {
+  it('would be passed again exactly within the span that it names', () => {
     const time = fc.integer({ min: -400, max: 400 })
     const optional = fc.option(time, { nil: undefined })
     fc.assert(

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { DeniedLists, LiveDenylist } from '../../../src/verification/denylist/live-denylist.js'
 import { denialNow, denialOf, keyDenialNow } from '../../../src/verification/policy/denial.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
@@ -42,13 +42,13 @@ const policyOf = (...lists: readonly unknown[]) =>
   })
 
 describe('what live denylists have against a token', () => {
-  test.each(WAYS)('is %s, with what it is about', (reason, lists, evidence) => {
+  it.each(WAYS)('is %s, with what it is about', (reason, lists, evidence) => {
     const denial = { ok: false, reason, evidence }
     expect(denialOf(TOKEN, policyOf(lists))).toEqual(denial)
     expect(denialNow(TOKEN, policyOf(NOTHING, lists, NOTHING))).toEqual(denial)
   })
 
-  test('is the most urgent reason, whichever list has it and whichever was known earlier', () => {
+  it('is the most urgent reason, whichever list has it and whichever was known earlier', () => {
     for (const [rank, [urgent, first]] of WAYS.entries()) {
       for (const [reason, second] of WAYS.slice(rank + 1)) {
         expect(denialOf(TOKEN, policyOf(first, second))?.reason).toBe(urgent)
@@ -59,7 +59,7 @@ describe('what live denylists have against a token', () => {
     }
   })
 
-  test('is nothing where they deny something else', () => {
+  it('is nothing where they deny something else', () => {
     const others = new Set(['other'])
     const lists = { callers: others, keys: others, tokenIds: others, issuedBefore: CUT_OFF }
     expect(denialOf(TOKEN, policyOf(lists))).toBeUndefined()
@@ -67,7 +67,7 @@ describe('what live denylists have against a token', () => {
     expect(denialOf(withoutId, policyOf(lists))).toBeUndefined()
   })
 
-  test('includes a token without iat as soon as there is a cut-off', () => {
+  it('includes a token without iat as soon as there is a cut-off', () => {
     const { issuedAt: _, ...withoutIat } = TOKEN
     expect(denialOf(withoutIat, policyOf({ ...NOTHING, issuedBefore: 0 }))?.reason).toBe(
       'token_issued_too_early',
@@ -75,7 +75,7 @@ describe('what live denylists have against a token', () => {
     expect(denialOf(withoutIat, policyOf(NOTHING))).toBeUndefined()
   })
 
-  test('cannot be told by lists of another shape, whatever they deny', () => {
+  it('cannot be told by lists of another shape, whatever they deny', () => {
     const faulty = [
       null,
       false,
@@ -92,7 +92,7 @@ describe('what live denylists have against a token', () => {
 })
 
 describe('what live denylists have against a key', () => {
-  test('is that it is denied, and no evidence', () => {
+  it('is that it is denied, and no evidence', () => {
     const denied = { ok: false, reason: 'key_denied', evidence: {} }
     const [[, lists], , , , [, unknown]] = WAYS
     for (const policy of [policyOf(lists), policyOf(NOTHING, lists), policyOf(unknown, lists)]) {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { freezeClaims, identityOf } from '../../../src/verification/policy/identity.js'
 import { permissionSet } from '../../../src/verification/policy/permission-set.js'
 
@@ -15,7 +15,7 @@ describe('an identity', () => {
     payload: '{"x":[1],"y":{"z":2}}',
   }
 
-  test('has what it was given, and claims once they are asked for', () => {
+  it('has what it was given, and claims once they are asked for', () => {
     const identity = identityOf(facts)
     const { tokenId: _none, payload, ...present } = facts
     expect({ ...identity }).toEqual({ ...present, claims: { x: [1], y: { z: 2 } } })
@@ -27,7 +27,7 @@ describe('an identity', () => {
     })
   })
 
-  test('can be stood for by another object, and takes no setter from a prototype', () => {
+  it('can be stood for by another object, and takes no setter from a prototype', () => {
     const identity = identityOf(facts)
     for (const other of [new Proxy(identity, {}), Object.create(identity) as typeof identity]) {
       expect([...other.permissions]).toEqual(['a', 'b'])
@@ -41,7 +41,7 @@ describe('an identity', () => {
     }
   })
 
-  test('cannot be changed, nor can its claims', () => {
+  it('cannot be changed, nor can its claims', () => {
     const identity = identityOf(facts) as unknown as { name: string; claims: { x: number[] } }
     expect(() => {
       identity.name = 'other'
@@ -54,7 +54,7 @@ describe('an identity', () => {
     expect(Object.getPrototypeOf(identity.claims)).toBeNull()
   })
 
-  test('keeps nothing within reach that decides what its claims are', () => {
+  it('keeps nothing within reach that decides what its claims are', () => {
     const identity = identityOf(facts)
     const inside = identity as unknown as Record<PropertyKey, unknown>
     for (const holder of [inside, Object.getPrototypeOf(inside), inside['constructor']]) {
@@ -70,7 +70,7 @@ describe('an identity', () => {
 })
 
 describe('frozen claims', () => {
-  test('have no prototype at any depth, and lists stay lists', () => {
+  it('have no prototype at any depth, and lists stay lists', () => {
     const claims = freezeClaims(JSON.parse('{"a":{"b":[{"c":1}]},"__proto__":{"d":2}}'))
     expect(Object.getPrototypeOf(claims)).toBeNull()
     const { a } = claims as { a: { b: [object] } }
@@ -83,7 +83,7 @@ describe('frozen claims', () => {
     expect(Object.keys(claims)).toEqual(['a', '__proto__'])
   })
 
-  test('may nest as deeply as they like', () => {
+  it('may nest as deeply as they like', () => {
     const depth = 100_000
     const claims = freezeClaims(JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`))
     let value: unknown = claims

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serviceAuth } from 'express-service-auth'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   keySetAddressFaults,
   keySetAddressOf,
@@ -16,7 +16,7 @@ const faultsOf = (policy: Record<string, unknown>): string =>
   keySetAddressFaults({ issuer: 'https://api.example.com', ...policy }).join('; ')
 
 describe('the address of the key set', () => {
-  test('is made of issuer and base path', () => {
+  it('is made of issuer and base path', () => {
     const issuer = 'https://api.example.com'
     expect(addressOf({ issuer })).toBe(`${issuer}/auth/jwt/jwks.json`)
     expect(addressOf({ issuer, apiBasePath: '/api/v1' })).toBe(`${issuer}/api/v1/jwt/jwks.json`)
@@ -24,13 +24,13 @@ describe('the address of the key set', () => {
     expect(addressOf({ issuer: `${issuer}/tenant` })).toBe(`${issuer}/tenant/auth/jwt/jwks.json`)
   })
 
-  test('is what jwksUri says, beside any issuer', () => {
+  it('is what jwksUri says, beside any issuer', () => {
     const jwksUri = 'https://keys.example.com/x.json'
     expect(addressOf({ issuer: 'core', jwksUri })).toBe(jwksUri)
     expect(faultsOf({ issuer: 'core', jwksUri })).toBe('')
   })
 
-  test('is where the middleware fetches', async () => {
+  it('is where the middleware fetches', async () => {
     const paths: (string | undefined)[] = []
     const server = createServer((request, response) => {
       paths.push(request.url)
@@ -50,7 +50,7 @@ describe('the address of the key set', () => {
 })
 
 describe('an issuer without jwksUri', () => {
-  test.each([
+  it.each([
     'https://api.example.com',
     'HTTPS://API.example.com',
     'https://api.example.com:8443/path',
@@ -64,7 +64,7 @@ describe('an issuer without jwksUri', () => {
     expect(faultsOf({ issuer })).toBe('')
   })
 
-  test.each([
+  it.each([
     'https://api.example.com/',
     'https://api.example.com/path/',
     'https://api.example.com?x=1',
@@ -97,7 +97,7 @@ describe('an issuer without jwksUri', () => {
 })
 
 describe('plain http', () => {
-  test('is for loopback, unless it is allowed', () => {
+  it('is for loopback, unless it is allowed', () => {
     const far = 'http://keys.example.com/jwks.json'
     expect(faultsOf({ jwksUri: far })).toMatch(/^jwksUri /)
     expect(faultsOf({ jwksUri: far, allowInsecureHttp: true })).toBe('')
@@ -106,7 +106,7 @@ describe('plain http', () => {
     expect(faultsOf({ jwksUri: 'http://localhost:2/jwks.json' })).toBe('')
   })
 
-  test('does not lift the other rules', () => {
+  it('does not lift the other rules', () => {
     const issuer = 'http://user:secret@api.example.com'
     expect(faultsOf({ issuer, allowInsecureHttp: true })).toMatch(/^issuer /)
     expect(faultsOf({ jwksUri: 'ftp://x', allowInsecureHttp: true })).toMatch(/^jwksUri /)

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { permissionSet } from '../../../src/verification/policy/permission-set.js'
 
 describe('a set of permissions', () => {
-  test('holds each name once, in the order given', () => {
+  it('holds each name once, in the order given', () => {
     const set = permissionSet(['b', 'a', 'b'])
     expect([...set]).toEqual(['b', 'a'])
     expect(set.size).toBe(2)
@@ -13,7 +13,7 @@ describe('a set of permissions', () => {
     expect(permissionSet([]).size).toBe(0)
   })
 
-  test('reads like a Set', () => {
+  it('reads like a Set', () => {
     const set = permissionSet(['a', 'b'])
     const like = new Set(['a', 'b'])
     expect([...set.keys()]).toEqual([...like.keys()])
@@ -31,7 +31,7 @@ describe('a set of permissions', () => {
     expect(seen[0]?.[3]).toBe(set)
   })
 
-  test('reads the same through a proxy or an object made from it', () => {
+  it('reads the same through a proxy or an object made from it', () => {
     const set = permissionSet(['a', 'b'])
     for (const other of [new Proxy(set, {}), Object.create(set) as typeof set]) {
       expect([...other]).toEqual(['a', 'b'])
@@ -40,14 +40,14 @@ describe('a set of permissions', () => {
     }
   })
 
-  test('is read by JSON as a list, and by a person as a set', () => {
+  it('is read by JSON as a list, and by a person as a set', () => {
     const set = permissionSet(['a', 'b'])
     expect(JSON.stringify({ set })).toBe('{"set":["a","b"]}')
     expect(inspect(set)).toBe("PermissionSet(2) { 'a', 'b' }")
     expect(inspect({ deep: { set } }, { depth: 0 })).toBe('{ deep: [Object] }')
   })
 
-  test('is the same object for the same names, whatever becomes of what it was made of', () => {
+  it('is the same object for the same names, whatever becomes of what it was made of', () => {
     const names = ['a', 'b']
     const set = permissionSet(names)
     names.push('c')
@@ -58,21 +58,21 @@ describe('a set of permissions', () => {
     expect([...permissionSet(['\ud800'])]).not.toEqual([...permissionSet(['\\ud800'])])
   })
 
-  test('is right however many others there are', () => {
+  it('is right however many others there are', () => {
     for (let index = 0; index < 1000; index += 1) {
       expect([...permissionSet([`p${index}`])]).toEqual([`p${index}`])
     }
     expect([...permissionSet(['a', 'b'])]).toEqual(['a', 'b'])
   })
 
-  test('is kept for a few hundred lists, and no more', () => {
+  it('is kept for a few hundred lists, and no more', () => {
     const first = permissionSet(['kept for a while'])
     expect(permissionSet(['kept for a while'])).toBe(first)
     for (let n = 0; n < 256; n += 1) permissionSet([`another ${n}`])
     expect(permissionSet(['kept for a while'])).not.toBe(first)
   })
 
-  test('takes nothing from a prototype that somebody has changed', () => {
+  it('takes nothing from a prototype that somebody has changed', () => {
     const prototype = Array.prototype as { toJSON?: () => string }
     prototype.toJSON = () => 'list'
     try {
@@ -86,7 +86,7 @@ describe('a set of permissions', () => {
 
 describe('a set of permissions cannot be changed', () => {
   type Attack = (set: Set<string>) => unknown
-  test.each<[string, Attack]>([
+  it.each<[string, Attack]>([
     ['its own add', (set) => set.add('c')],
     ['its own delete', (set) => set.delete('a')],
     ['its own clear', (set) => set.clear()],
@@ -112,7 +112,7 @@ describe('a set of permissions cannot be changed', () => {
     }
   }
 
-  test('by what it returns', () => {
+  it('by what it returns', () => {
     const set = permissionSet(['a', 'b']) as unknown as SetWithMethods
     set.union(new Set(['c'])).add('d')
     set.difference(new Set()).delete('a')
@@ -134,7 +134,7 @@ describe('the methods that compare sets', () => {
   const methods = (set: unknown): SetWithMethods => set as SetWithMethods
   const set = methods(permissionSet(['a', 'b']))
 
-  test('are there on every Node', () => {
+  it('are there on every Node', () => {
     expect([...set.union(new Set(['b', 'c']))]).toEqual(['a', 'b', 'c'])
     expect([...set.intersection(new Set(['b', 'c']))]).toEqual(['b'])
     expect([...set.difference(new Set(['b', 'c']))]).toEqual(['a'])
@@ -147,7 +147,7 @@ describe('the methods that compare sets', () => {
     expect(set.isDisjointFrom(new Set(['b']))).toBe(false)
   })
 
-  test('take what is like a set, be it a map or a set of permissions, and nothing else', () => {
+  it('take what is like a set, be it a map or a set of permissions, and nothing else', () => {
     expect(set.isSubsetOf(new Map([...'ab'].map((name) => [name, 1])))).toBe(true)
     expect(set.isSupersetOf(permissionSet(['a']))).toBe(true)
     expect([...set.union({ size: 1, has: () => false, keys: () => ['c'].values() })]).toEqual([
@@ -161,7 +161,7 @@ describe('the methods that compare sets', () => {
   })
 
   // Node has them from 22 on.
-  const compare = 'union' in Set.prototype ? test : () => {}
+  const compare = 'union' in Set.prototype ? it : () => {}
   compare('do what those of Set do', () => {
     const names = fc.uniqueArray(fc.constantFrom(...'abcdef'))
     fc.assert(

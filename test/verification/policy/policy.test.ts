@@ -4,7 +4,7 @@ import {
   type ServiceAuthPolicy,
   serviceAuth,
 } from 'express-service-auth'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
 
 const COMPLETE = {
@@ -37,7 +37,7 @@ const withField = (field: string, value: unknown): string =>
   refusalOf({ ...COMPLETE, [field]: value })
 
 describe('a policy without an optional field', () => {
-  test('has the default of the contract', () => {
+  it('has the default of the contract', () => {
     const policy = parsePolicy(COMPLETE)
     expect(policy).toMatchObject({
       permissions: [],
@@ -59,7 +59,7 @@ describe('a policy without an optional field', () => {
     expect(Object.isFrozen(policy)).toBe(true)
   })
 
-  test('is the same as one where it is undefined', () => {
+  it('is the same as one where it is undefined', () => {
     const optional = ['permissions', 'apiBasePath', 'jwksUri', 'keySet', 'staticKeys', 'denylist']
     const more = [
       'clockToleranceSeconds',
@@ -127,17 +127,17 @@ describe('a policy field', () => {
     clock: [null, 1, 'now', new Date(), {}],
   }
 
-  test.each(Object.entries(wrong))('%s is named when it is wrong', (field, values) => {
+  it.each(Object.entries(wrong))('%s is named when it is wrong', (field, values) => {
     const accepted = values.filter((value) => !withField(field, value).includes(field))
     expect(accepted).toEqual([])
   })
 
-  test.each(Object.keys(COMPLETE))('%s is named when it is missing', (field) => {
+  it.each(Object.keys(COMPLETE))('%s is named when it is missing', (field) => {
     const { [field as 'issuer']: _missing, ...rest } = COMPLETE
     expect(refusalOf(rest)).toContain(field)
   })
 
-  test.each<[string, readonly unknown[]]>([
+  it.each<[string, readonly unknown[]]>([
     ['clockToleranceSeconds', [0, 0.5, 60]],
     ['maxLifetimeSeconds', [1, 604_800]],
     ['tokenCache', [false, { max: 1 }, { max: 100_000 }]],
@@ -173,7 +173,7 @@ describe('a policy field', () => {
     for (const value of values) expect(withField(field, value)).toBe('accepted')
   })
 
-  test.each<[unknown, string]>([
+  it.each<[unknown, string]>([
     [{ keys: 'x' }, 'denylist.keys'],
     [{ callers: [''] }, 'denylist.callers[0]'],
     [{ tokenIds: ['a', 1] }, 'denylist.tokenIds[1]'],
@@ -202,7 +202,7 @@ describe('a policy field', () => {
 })
 
 describe('a policy', () => {
-  test('is refused with every faulty path in one message', () => {
+  it('is refused with every faulty path in one message', () => {
     const message = refusalOf({
       issuer: '',
       audience: ['orders'],
@@ -231,20 +231,20 @@ describe('a policy', () => {
     expect(paths.filter((path) => !message.includes(path))).toEqual([])
   })
 
-  test('is refused when it is no object', () => {
+  it('is refused when it is no object', () => {
     for (const policy of [undefined, null, 'x', 1, [], [COMPLETE], () => COMPLETE]) {
       expect(refusalOf(policy)).toMatch(/serviceAuth policy/)
     }
   })
 
-  test('repeats no value in its refusal', () => {
+  it('repeats no value in its refusal', () => {
     const secret = 'https://user:s3cret@api.example.com'
     expect(withField('issuer', secret)).not.toContain('s3cret')
     expect(withField('jwksUri', secret)).not.toContain('s3cret')
     expect(refusalOf({ ...COMPLETE, jwksUri: secret })).toContain('jwksUri')
   })
 
-  test('does not change when what it was made of does', () => {
+  it('does not change when what it was made of does', () => {
     const callers = { billing: ['orders:read'] }
     const permissions = ['orders:read']
     const keys = ['k']
@@ -257,7 +257,7 @@ describe('a policy', () => {
     expect([...policy.denied.keys]).toEqual(['k'])
   })
 
-  test('judges denylists that never change as one', () => {
+  it('judges denylists that never change as one', () => {
     const denylist = [
       { keys: ['a'], issuedBefore: 5 },
       LIVE,
@@ -277,7 +277,7 @@ describe('a policy', () => {
     expect(liveDenylists).toHaveLength(1)
   })
 
-  test('may not hold what contradicts its key set', () => {
+  it('may not hold what contradicts its key set', () => {
     const keySet = remoteKeySet({ jwksUri: 'https://x.test/jwks.json' })
     const beside = {
       jwksUri: 'https://x.test/jwks.json',
@@ -293,7 +293,7 @@ describe('a policy', () => {
     keySet.close()
   })
 
-  test('may not require what no caller can hold', () => {
+  it('may not require what no caller can hold', () => {
     const callers = { billing: ['a', 'b'], reporting: ['c'] }
     for (const permissions of [['d'], ['a', 'c'], ['a', 'b', 'c']]) {
       expect(refusalOf({ ...COMPLETE, callers, permissions })).toContain('permissions')
@@ -307,7 +307,7 @@ describe('a policy', () => {
     expect(refusalOf({ ...COMPLETE, callers: ['billing'], permissions: ['a'] })).toBe('accepted')
   })
 
-  test('names what is wrong with callers and with permissions at once', () => {
+  it('names what is wrong with callers and with permissions at once', () => {
     const message = refusalOf({ ...COMPLETE, callers: { a: ['x'], b: 1 }, permissions: ['y'] })
     expect(message).toContain('callers.b')
     expect(message).toContain('permissions')

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readJsonObject } from '../../../src/base/compact-jws.js'
 import { parseToken } from '../../../src/verification/token/signed-token.js'
 
@@ -12,7 +12,7 @@ const reasonOf = (token: string): string => {
 }
 
 describe('a token, before its signature', () => {
-  test('is accepted with its key id, whatever its payload', () => {
+  it('is accepted with its key id, whatever its payload', () => {
     const token = `${encode('{"alg":"RS256","kid":"k"}')}.____.AA`
     expect(parseToken(token)).toEqual({ ok: true, value: { token, kid: 'k' } })
     expect(withHeader({ alg: 'RS256', kid: 'k', typ: 'x', cty: 1, x: {} })).toMatchObject({
@@ -20,7 +20,7 @@ describe('a token, before its signature', () => {
     })
   })
 
-  test.each([
+  it.each([
     '',
     '.',
     '..',
@@ -39,7 +39,7 @@ describe('a token, before its signature', () => {
     expect(reasonOf(token)).toBe('token_malformed')
   })
 
-  test('is malformed where the encoding could be another of the same bytes', () => {
+  it('is malformed where the encoding could be another of the same bytes', () => {
     const header = encode('{"alg":"RS256","kid":"k"}')
     for (const segment of ['A', 'AAAAA', 'AB', 'A_', 'AAB', 'AAD', 'AAAAAB', 'AAAA-']) {
       expect(reasonOf(`${header}.${segment}.AA`)).toBe('token_malformed')
@@ -50,7 +50,7 @@ describe('a token, before its signature', () => {
     }
   })
 
-  test('has one spelling for its bytes', () => {
+  it('has one spelling for its bytes', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/), (segment) => {
         const isCanonical = Buffer.from(segment, 'base64url').toString('base64url') === segment
@@ -60,21 +60,21 @@ describe('a token, before its signature', () => {
     )
   })
 
-  test.each(['null', '[]', '1', '"x"', 'true', '', '{', '{}x', '\ufeff{}', '{"a":1,}'])(
+  it.each(['null', '[]', '1', '"x"', 'true', '', '{', '{}x', '\ufeff{}', '{"a":1,}'])(
     'has no header in %j',
     (json) => {
       expect(withHeader(json)).toMatchObject({ reason: 'token_malformed' })
     },
   )
 
-  test.each([undefined, null, '', 'none', 'HS256', 'rs256', 'RS256 ', ['RS256'], { a: 1 }, 256])(
+  it.each([undefined, null, '', 'none', 'HS256', 'rs256', 'RS256 ', ['RS256'], { a: 1 }, 256])(
     'is refused under alg %j',
     (alg) => {
       expect(withHeader({ alg, kid: 'k' })).toMatchObject({ reason: 'algorithm_not_allowed' })
     },
   )
 
-  test('takes nothing in its header from a prototype', () => {
+  it('takes nothing in its header from a prototype', () => {
     expect(withHeader('{"__proto__":{"alg":"RS256","kid":"k"}}')).toMatchObject({
       reason: 'algorithm_not_allowed',
     })
@@ -95,7 +95,7 @@ describe('a token, before its signature', () => {
     }
   })
 
-  test.each(['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u', 'version'])(
+  it.each(['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u', 'version'])(
     'is refused with %s of any value',
     (name) => {
       for (const value of [null, false, true, '', [], {}, 'x']) {
@@ -106,7 +106,7 @@ describe('a token, before its signature', () => {
     },
   )
 
-  test.each([
+  it.each([
     undefined,
     null,
     '',
@@ -124,11 +124,11 @@ describe('a token, before its signature', () => {
     expect(withHeader({ alg: 'RS256', kid })).toMatchObject({ reason: 'key_id_invalid' })
   })
 
-  test.each(['k', '!', '~', '__proto__', 'k'.repeat(256)])('may have the kid %j', (kid) => {
+  it.each(['k', '!', '~', '__proto__', 'k'.repeat(256)])('may have the kid %j', (kid) => {
     expect(withHeader({ alg: 'RS256', kid })).toMatchObject({ ok: true, value: { kid } })
   })
 
-  test('is decided on without an exception, whatever it is', () => {
+  it('is decided on without an exception, whatever it is', () => {
     const segment = fc.oneof(
       fc.json().map(encode),
       fc.uint8Array().map(encode),
@@ -144,7 +144,7 @@ describe('a token, before its signature', () => {
 })
 
 describe('a JSON object', () => {
-  test('is read from valid UTF-8 without a byte order mark', () => {
+  it('is read from valid UTF-8 without a byte order mark', () => {
     const text = '{ "a":"é"}'
     expect(readJsonObject(Buffer.from(text))).toEqual({ members: { a: 'é' }, text })
     expect(readJsonObject(Buffer.from('\ufeff{}'))).toBeUndefined()
@@ -154,7 +154,7 @@ describe('a JSON object', () => {
     expect(readJsonObject(Buffer.from(''))).toBeUndefined()
   })
 
-  test('may nest as deeply as its bytes allow', () => {
+  it('may nest as deeply as its bytes allow', () => {
     const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
     expect(readJsonObject(Buffer.from(deep))?.members).toHaveProperty('a')
     expect(readJsonObject(Buffer.from('['.repeat(100_000)))).toBeUndefined()

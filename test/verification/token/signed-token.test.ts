@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { createForge } from '../../../src/testing/hostile-tokens/forge.js'
 import {
@@ -17,7 +17,7 @@ const source = sourceOf(issuer.keySet) as KeySource
 const key = (await source.find(kid)) as VerificationKey
 
 describe('verification', () => {
-  test('gives the payload and the key of a token that the key has signed', async () => {
+  it('gives the payload and the key of a token that the key has signed', async () => {
     const decision = await verifySignature({ token: forge.good, kid }, source)
     expect(decision).toEqual({
       ok: true,
@@ -25,7 +25,7 @@ describe('verification', () => {
     })
   })
 
-  test('refuses what the key has not signed, and names the key', async () => {
+  it('refuses what the key has not signed, and names the key', async () => {
     const forged = `${forge.good.slice(0, -8)}AAAAAAAA`
     expect(await verifySignature({ token: forged, kid }, source)).toEqual({
       ok: false,
@@ -34,7 +34,7 @@ describe('verification', () => {
     })
   })
 
-  test('refuses a payload that is no object only once it has verified', async () => {
+  it('refuses a payload that is no object only once it has verified', async () => {
     const token = forge.token({ payload: '[]' })
     expect(await verifySignature({ token, kid }, source)).toMatchObject({
       reason: 'token_malformed',
@@ -45,7 +45,7 @@ describe('verification', () => {
     })
   })
 
-  test('refuses an unknown key without naming it', async () => {
+  it('refuses an unknown key without naming it', async () => {
     expect(await verifySignature({ token: forge.good, kid: 'unknown' }, source)).toEqual({
       ok: false,
       reason: 'key_unknown',
@@ -53,7 +53,7 @@ describe('verification', () => {
     })
   })
 
-  test('refuses a key that leaves the set, or changes, while it verifies', async () => {
+  it('refuses a key that leaves the set, or changes, while it verifies', async () => {
     const other = { ...key, thumbprint: 'another' }
     for (const later of [undefined, other]) {
       let looks = 0
@@ -65,7 +65,7 @@ describe('verification', () => {
     }
   })
 
-  test('cannot decide where the source cannot', async () => {
+  it('cannot decide where the source cannot', async () => {
     const unavailable = new Unavailable('key_set', 'down')
     const keySource: KeySource = {
       current: () => undefined,

@@ -1,8 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createTokenCache, digestOf } from '../../../src/verification/token/accepted-tokens.js'
 
 describe('the token cache', () => {
-  test('gives back what was put in, until it is deleted', () => {
+  it('gives back what was put in, until it is deleted', () => {
     const cache = createTokenCache<{ n: number }>(10)
     const entry = { n: 1 }
     cache.set('a', entry, 500)
@@ -12,7 +12,7 @@ describe('the token cache', () => {
     expect(cache.get('a')).toBeUndefined()
   })
 
-  test('holds as many entries as it may, and lets the one go that was longest out of use', () => {
+  it('holds as many entries as it may, and lets the one go that was longest out of use', () => {
     const cache = createTokenCache<{ n: number }>(2)
     cache.set('a', { n: 1 }, 500)
     cache.set('b', { n: 2 }, 500)
@@ -25,7 +25,7 @@ describe('the token cache', () => {
     ])
   })
 
-  test('holds as many KiB of tokens as it may hold entries', () => {
+  it('holds as many KiB of tokens as it may hold entries', () => {
     const cache = createTokenCache<{ n: number }>(16)
     for (const name of ['a', 'b', 'c']) cache.set(name, { n: 1 }, 8192)
     expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([
@@ -35,13 +35,13 @@ describe('the token cache', () => {
     ])
   })
 
-  test('of one entry holds even the longest token', () => {
+  it('of one entry holds even the longest token', () => {
     const cache = createTokenCache<{ n: number }>(1)
     cache.set('a', { n: 1 }, 8192)
     expect(cache.get('a')).toEqual({ n: 1 })
   })
 
-  test('of none remembers nothing', () => {
+  it('of none remembers nothing', () => {
     const cache = createTokenCache<{ n: number }>(0)
     cache.set('a', { n: 1 }, 1)
     cache.delete('a')
@@ -49,7 +49,7 @@ describe('the token cache', () => {
   })
 })
 
-test('a digest is of 256 bits, and does not hold the token', () => {
+it('a digest is of 256 bits, and does not hold the token', () => {
   expect(digestOf('a.b.c')).toHaveLength(32)
   expect(digestOf('a.b.c')).not.toBe(digestOf('a.b.d'))
   expect(digestOf('é')).not.toBe(digestOf('e'))

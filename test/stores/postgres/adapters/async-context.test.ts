@@ -1,6 +1,6 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { createLedger, type Ledger } from '../../../support/coupled-receiver.js'
@@ -36,7 +36,7 @@ const ELSEWHERE: typeof ALL_RUNNERS = [
 ]
 
 describe.each([...ALL_RUNNERS, ...ELSEWHERE])('on %s', (_library, open) => {
-  test('a handler runs in the async context of its request, whoever has freed the connection', async () => {
+  it('a handler runs in the async context of its request, whoever has freed the connection', async () => {
     const opened = await open(ledger.url, 1)
     const store = postgresStore(opened.runner, { acquireMs: 10_000, sweepSeconds: false })
     const context = new AsyncLocalStorage<number>()

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import { Pool } from 'pg'
 import { DataSource, type EntityManager } from 'typeorm'
-import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { fromKysely } from '../../../../src/stores/postgres/adapters/kysely.js'
 import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
 import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
@@ -19,17 +19,17 @@ const kysely = new Kysely<PaymentTable>({ dialect: new PostgresDialect({ pool })
 const source = new DataSource({ type: 'postgres', url: URL_OF_NOTHING })
 
 describe('the type of the transaction is the own one of', () => {
-  test('kysely', () => {
+  it('kysely', () => {
     const runner = fromKysely(kysely)
     expectTypeOf(runner).toEqualTypeOf<TransactionRunner<Transaction<PaymentTable>>>()
   })
 
-  test('TypeORM', () => {
+  it('TypeORM', () => {
     const runner = fromTypeOrm(source)
     expectTypeOf(runner).toEqualTypeOf<TransactionRunner<EntityManager>>()
   })
 
-  test('Prisma, also of an extended client', async () => {
+  it('Prisma, also of an extended client', async () => {
     const folder = await generatedPrisma()
     expect(await compile(folder, PRISMA_PROGRAM)).toBe('')
     expect(await compile(folder, `${PRISMA_PROGRAM}\nconst wrong: number = plain`)).toContain(
@@ -93,13 +93,13 @@ describe('instead of its client is turned down', () => {
     ['null', null],
   ]
 
-  test.each([...NOT_A_CLIENT, ['a data source', source]])('by fromKysely: %s', (_, client) => {
+  it.each([...NOT_A_CLIENT, ['a data source', source]])('by fromKysely: %s', (_, client) => {
     expect(() => fromKysely(client as never)).toThrow(
       new TypeError('fromKysely: expected a Kysely instance'),
     )
   })
 
-  test.each([
+  it.each([
     ...NOT_A_CLIENT,
     ['an instance of Kysely', kysely],
     ['an entity manager', source.manager],
@@ -113,13 +113,13 @@ describe('instead of its client is turned down', () => {
     )
   })
 
-  test.each([...NOT_A_CLIENT, ['a data source', source]])('by fromPrisma: %s', (_, client) => {
+  it.each([...NOT_A_CLIENT, ['a data source', source]])('by fromPrisma: %s', (_, client) => {
     expect(() => fromPrisma(client as never)).toThrow(
       new TypeError('fromPrisma: expected a PrismaClient'),
     )
   })
 
-  test('nothing that is made but not connected', async () => {
+  it('nothing that is made but not connected', async () => {
     const prisma = await openPrisma(URL_OF_NOTHING, 1)
     onTestFinished(() => prisma.$disconnect())
     const limits = { acquireMs: 500, transactionMs: 500 }

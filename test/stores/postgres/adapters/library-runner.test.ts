@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { sqlStateOf } from '../../../../src/stores/postgres/sql-state.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 import { until } from '../../../support/until.js'
@@ -35,7 +35,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     return library
   }
 
-  test('commits what the handler has written by the library', async () => {
+  it('commits what the handler has written by the library', async () => {
     const { runner, insert } = await open()
     const rows = await runner.transaction(async (tx) => {
       await insert(tx, `${name} kept`)
@@ -45,7 +45,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     expect(await isStored(`${name} kept`)).toBe(true)
   })
 
-  test('rolls back when the handler rejects, and rejects with the same error', async () => {
+  it('rolls back when the handler rejects, and rejects with the same error', async () => {
     const { runner, insert } = await open()
     const failure = new Error('declined')
     const run = runner.transaction(async (tx) => {
@@ -56,7 +56,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     expect(await isStored(`${name} declined`)).toBe(false)
   })
 
-  test('gives rows of text as the server sent them, of every kind of statement', async () => {
+  it('gives rows of text as the server sent them, of every kind of statement', async () => {
     const { runner } = await open()
     const text = `select '{"a_b": 1}' as result, '2020-01-01' as day, '007' as number`
     const expected = [{ result: '{"a_b": 1}', day: '2020-01-01', number: '007' }]
@@ -78,7 +78,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     expect(inside).toEqual([[{ note: 'b' }], [{ id: `${name} row` }], []])
   })
 
-  test('stores the bytes that it is given', async () => {
+  it('stores the bytes that it is given', async () => {
     const { runner } = await open()
     const all = Uint8Array.from({ length: 256 }, (_, byte) => byte)
     const large = Buffer.alloc(256 * 1024, all)
@@ -93,7 +93,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     }
   })
 
-  test('binds strings, numbers and booleans', async () => {
+  it('binds strings, numbers and booleans', async () => {
     const { runner } = await open()
     const text = `select concat_ws(' ', $1::text, $2::int, $3::double precision, $4::boolean, $5::text) as bound`
     const values = [`'"\\$1 %s é\u{1f600}`, 2_000_000_000, 0.5, true, '2020-01-01T00:00:00Z']
@@ -104,7 +104,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     ])
   })
 
-  test('calls no handler when the connection comes too late, and sends no statement', async () => {
+  it('calls no handler when the connection comes too late, and sends no statement', async () => {
     const { runner, hold } = await open(1)
     let calls = 0
     await hold(async () => {
@@ -128,7 +128,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     expect(await isStored(`${name} late`)).toBe(false)
   })
 
-  test.each(['read committed', 'repeatable read', 'serializable'] as const)(
+  it.each(['read committed', 'repeatable read', 'serializable'] as const)(
     'begins with %s',
     async (isolation) => {
       const { runner } = await open()
@@ -140,7 +140,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     },
   )
 
-  test('fails where the handler has swallowed the error of a statement of its own', async () => {
+  it('fails where the handler has swallowed the error of a statement of its own', async () => {
     const { runner, insert, execute } = await open()
     const run = runner.transaction(async (tx) => {
       await insert(tx, `${name} dead`)
@@ -150,7 +150,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     expect(await isStored(`${name} dead`)).toBe(false)
   })
 
-  test('does not wait for a rollback that stands behind a statement', async () => {
+  it('does not wait for a rollback that stands behind a statement', async () => {
     const { runner, execute } = await open()
     const failure = new Error('the time is over')
     const startedAt = performance.now()
@@ -163,7 +163,7 @@ describe.each(Object.entries(LIBRARIES))('on %s', (name, openLibrary) => {
     expect(performance.now() - startedAt).toBeLessThan(3500)
   })
 
-  test('outlives connections that the server ends', async () => {
+  it('outlives connections that the server ends', async () => {
     const { runner, insert } = await open(2)
     const error = await rejection(
       runner.transaction(async (tx) => {

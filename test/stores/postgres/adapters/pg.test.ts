@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 
@@ -46,7 +46,7 @@ describe.each([
   ['exchanges', {}],
   ['pipeline', { pipeline: true }],
 ] as const)('fromPg by %s', (_name, options) => {
-  test('commits what the handler wrote by the client itself', async () => {
+  it('commits what the handler wrote by the client itself', async () => {
     const runner = fromPg(open(options))
     const result = await runner.transaction(async (tx) => {
       await tx.query('insert into ledger values (1)')
@@ -57,7 +57,7 @@ describe.each([
     expect(await ledger()).toEqual([1, 2])
   })
 
-  test('rolls back when the work rejects, and gives a sound connection back', async () => {
+  it('rolls back when the work rejects, and gives a sound connection back', async () => {
     const pool = open(options)
     const runner = fromPg(pool)
     const failed = runner.transaction(async (tx) => {
@@ -70,7 +70,7 @@ describe.each([
     expect(await runner.query(undefined, 'select 1 as one', [], ALONE)).toEqual([{ one: 1 }])
   })
 
-  test('batches with and without values, and commits with an insert', async () => {
+  it('batches with and without values, and commits with an insert', async () => {
     const runner = fromPg(open(options))
     await runner.transaction(
       async (tx) => {
@@ -91,7 +91,7 @@ describe.each([
     )
   })
 
-  test('does not commit when the insert before the commit fails', async () => {
+  it('does not commit when the insert before the commit fails', async () => {
     const runner = fromPg(open(options))
     const failed = runner.transaction(async (tx) => {
       await runner.batch?.(tx, [insert(1)])
@@ -101,7 +101,7 @@ describe.each([
     expect(await ledger()).toEqual([])
   })
 
-  test('takes a commit that rolled back for no success', async () => {
+  it('takes a commit that rolled back for no success', async () => {
     const runner = fromPg(open(options))
     const failed = runner.transaction(async (tx) => {
       await tx.query('insert into ledger values (1)')
@@ -113,7 +113,7 @@ describe.each([
 })
 
 describe('fromPg', () => {
-  test('takes three round trips for a transaction of three statements', async () => {
+  it('takes three round trips for a transaction of three statements', async () => {
     const pool = open()
     const runner = fromPg(pool)
     const warm = await pool.connect()
@@ -127,7 +127,7 @@ describe('fromPg', () => {
     expect(writes).toHaveLength(3)
   })
 
-  test('gives up waiting for a connection, and gives a late one back', async () => {
+  it('gives up waiting for a connection, and gives a late one back', async () => {
     const pool = open()
     const runner = fromPg(pool)
     const held = await pool.connect()
@@ -151,7 +151,7 @@ describe('fromPg', () => {
     expect(await ledger()).toEqual([])
   })
 
-  test('destroys a connection whose statement outlives its time', async () => {
+  it('destroys a connection whose statement outlives its time', async () => {
     const pool = open()
     const runner = fromPg(pool)
     const slow = runner.query(undefined, 'select pg_sleep(30)', [], {
@@ -163,7 +163,7 @@ describe('fromPg', () => {
     expect(await runner.query(undefined, 'select 1 as one', [], ALONE)).toEqual([{ one: 1 }])
   })
 
-  test('destroys a connection that cannot be rolled back in time', async () => {
+  it('destroys a connection that cannot be rolled back in time', async () => {
     const pool = open()
     const runner = fromPg(pool)
     const failed = runner.transaction(async (tx) => {
@@ -174,7 +174,7 @@ describe('fromPg', () => {
     expect(pool.totalCount).toBe(0)
   })
 
-  test.each([
+  it.each([
     ['a client', new pg.Client()],
     ['an address', 'postgres://127.0.0.1'],
     ['nothing', undefined],
@@ -182,7 +182,7 @@ describe('fromPg', () => {
     expect(() => fromPg(pool as unknown as pg.Pool)).toThrow(TypeError)
   })
 
-  test('rejects when the pool has ended', async () => {
+  it('rejects when the pool has ended', async () => {
     const pool = new pg.Pool({ connectionString: server.url })
     const runner = fromPg(pool)
     await pool.end()

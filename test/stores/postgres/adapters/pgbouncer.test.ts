@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
 import { type Pgbouncer, startPgbouncer } from '../../../support/pgbouncer.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
@@ -26,7 +26,7 @@ afterAll(async () => {
  * know: the transaction is rolled back, and the library resolves.
  */
 describe('postgres.js that prepares its statements, behind pgbouncer', () => {
-  test.each(['commitWith', 'no commitWith'])('resolves for what is committed: %s', async (way) => {
+  it.each(['commitWith', 'no commitWith'])('resolves for what is committed: %s', async (way) => {
     const told = await Promise.all(Array.from({ length: LANES }, (_, lane) => write(way, lane)))
     const rows = await server.query<{ id: string }>('select id from payment where note = $1', [way])
     const stored = new Set(rows.map(({ id }) => id))

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
 import { sharedPostgres } from '../../../support/postgres-database.js'
 import { startPostgresProxy } from '../../../support/postgres-proxy.js'
@@ -25,7 +25,7 @@ const LIMITS = { acquireMs: 10_000, transactionMs: 10_000, statementMs: 10_000 }
 
 // An error that nobody listens for would end the process: it fails the run.
 describe.each(RUNNERS)('a connection that is ready and ended in one piece, on %s', (_, open) => {
-  test('fails what was to run on it, alone, and the next ones serve', async () => {
+  it('fails what was to run on it, alone, and the next ones serve', async () => {
     const proxy = await startPostgresProxy(postgres)
     onTestFinished(() => proxy.stop())
     const { runner, end } = await open(proxy.url, 1)

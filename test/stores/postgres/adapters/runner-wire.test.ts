@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { transactionRunnerCases } from '../../../../src/testing/transaction-runner/transaction-runner-cases.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
 import { type PostgresProxy, startPostgresProxy } from '../../../support/postgres-proxy.js'
@@ -51,7 +51,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     }, LIMITS)
   }
 
-  test('takes as many round trips as it must', async () => {
+  it('takes as many round trips as it must', async () => {
     const opened = openRunner(urlThrough(proxy.port), 1)
     await run(opened, 1)
     proxy.reset()
@@ -61,7 +61,7 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     await opened.end()
   })
 
-  test.each(['before', 'after', 'in the reply', 'silent before'] as const)(
+  it.each(['before', 'after', 'in the reply', 'silent before'] as const)(
     'rejects when the connection fails %s the commit',
     async (moment) => {
       const opened = openRunner(urlThrough(proxy.port), 1)

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { postgresStore, TransactionEndedError } from 'express-service-auth/postgres'
 import { Pool, Query } from 'pg'
 import { DataSource, EntitySchema } from 'typeorm'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type {
   CoupledEnding,
   CoupledStore,
@@ -92,7 +92,7 @@ const made = async (prefix: string) => {
   return row
 }
 
-test("Prisma's lazy queries of one row fail after the answer", async () => {
+it("Prisma's lazy queries of one row fail after the answer", async () => {
   const store = await openPrismaStore()
   const id = randomUUID()
   let late: PromiseLike<unknown>[] = []
@@ -111,7 +111,7 @@ test("Prisma's lazy queries of one row fail after the answer", async () => {
   expect(await made(id)).toEqual({ rows: 0, transactions: 0 })
 })
 
-test.each<[CoupledEnding, object]>([
+it.each<[CoupledEnding, object]>([
   [COMMIT, { rows: 4, transactions: 1 }],
   [{ type: 'roll_back' }, { rows: 0, transactions: 0 }],
 ])(
@@ -139,7 +139,7 @@ test.each<[CoupledEnding, object]>([
   },
 )
 
-test('what TypeORM does in several statements ends before the transaction', async () => {
+it('what TypeORM does in several statements ends before the transaction', async () => {
   const store = await openTypeOrmStore()
   const prefix = randomUUID()
   await run(store, (requester) => {
@@ -149,7 +149,7 @@ test('what TypeORM does in several statements ends before the transaction', asyn
   expect(await made(prefix)).toEqual({ rows: 3, transactions: 1 })
 })
 
-test('entities that TypeORM makes are as they are without a store, also after the answer', async () => {
+it('entities that TypeORM makes are as they are without a store, also after the answer', async () => {
   const store = await openTypeOrmStore()
   const id = randomUUID()
   const entities: Payment[] = []
@@ -166,7 +166,7 @@ test('entities that TypeORM makes are as they are without a store, also after th
   }
 })
 
-test("a query runner of one's own can be ended and given back", async () => {
+it("a query runner of one's own can be ended and given back", async () => {
   const store = await openTypeOrmStore()
   for (let time = 0; time < RUNS; time++) {
     const outcome = await run(store, async (requester) => {
@@ -180,7 +180,7 @@ test("a query runner of one's own can be ended and given back", async () => {
   }
 })
 
-test('queries of pg that are refused tell so as they tell any end', async () => {
+it('queries of pg that are refused tell so as they tell any end', async () => {
   const { store } = openPgStore()
   const heard: unknown[] = []
   let ask = async (_text: string): Promise<void> => {}
@@ -205,7 +205,7 @@ test('queries of pg that are refused tell so as they tell any end', async () => 
   expect(heard).toHaveLength(2)
 })
 
-test('a listener can be taken off when the transaction has ended', async () => {
+it('a listener can be taken off when the transaction has ended', async () => {
   const { pool, store } = openPgStore()
   const listener = (): void => {}
   let takeOff = (): unknown => undefined

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import { Client, type PoolClient, Query } from 'pg'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createLedger, openCoupled, writeEffect } from '../../../support/coupled-receiver.js'
 import { hearIdempotency } from '../../../support/idempotency-events.js'
 import { call, newKey } from '../../../support/order-calls.js'
@@ -26,7 +26,7 @@ function openWith(work: Work, more: { transactionMs?: number } = {}) {
 }
 
 describe('a handler that begins or ends the transaction itself is refused', () => {
-  test.each([
+  it.each([
     'commit',
     'COMMIT',
     ' ;commit',
@@ -60,7 +60,7 @@ describe('a handler that begins or ends the transaction itself is refused', () =
     expect(await ledger.effects(key)).toBe(1)
   })
 
-  test('by a callback or a query object, which hear of it', async () => {
+  it('by a callback or a query object, which hear of it', async () => {
     const receiver = await openWith(async (tx) => {
       const byCallback = new Promise<Error>((resolve) => void tx.query('commit', resolve as never))
       const byQuery = new Promise<Error>((resolve) => {
@@ -75,7 +75,7 @@ describe('a handler that begins or ends the transaction itself is refused', () =
     expect(await ledger.effects(key)).toBe(1)
   })
 
-  test('release and end of the client', async () => {
+  it('release and end of the client', async () => {
     const receiver = await openWith(async (tx) => {
       const failures: unknown[] = []
       const calls = [
@@ -98,7 +98,7 @@ describe('a handler that begins or ends the transaction itself is refused', () =
     expect(await ledger.effects(key)).toBe(1)
   })
 
-  test('savepoints, nested, and back to one', async () => {
+  it('savepoints, nested, and back to one', async () => {
     const receiver = await openWith(async (tx, request) => {
       const key = request.idempotency?.key
       await tx.query('savepoint outer_one')
@@ -120,7 +120,7 @@ describe('a handler that begins or ends the transaction itself is refused', () =
 
 describe('what slips through is told, and the record kept by a statement of its own', () => {
   // `do` blocks and procedures cannot end a transaction that a client has begun (2D000): the text can.
-  test.each<[string, Work, number]>([
+  it.each<[string, Work, number]>([
     ['a second statement of a text', (tx) => tx.query('select 1; commit'), 1],
     ['a rollback behind another', (tx) => tx.query('select 1; rollback'), 0],
     ['commit, and a transaction of its own', (tx) => tx.query('select 1; commit; begin'), 1],
@@ -153,7 +153,7 @@ describe('what slips through is told, and the record kept by a statement of its 
     expect(open).toEqual([])
   })
 
-  test.each([
+  it.each([
     ['a do block', 'do $$ begin commit; end $$'],
     ['a procedure', 'call ends_it()'],
   ])('%s cannot, and its error is no success', async (_what, text) => {
@@ -177,7 +177,7 @@ describe('a handler that changes the session', () => {
     await ledger.query('create table elsewhere.idempotency (id int)')
   })
 
-  test.each<[string, string]>([
+  it.each<[string, string]>([
     ['search_path', 'set local search_path = elsewhere'],
     ['search_path before pg_catalog', 'set local search_path = elsewhere, pg_catalog'],
     ['no search_path', "set local search_path = ''"],
@@ -207,7 +207,7 @@ describe('a handler that changes the session', () => {
     expect(row?.left_over).toBeGreaterThan(86_000)
   })
 
-  test('a role without grants is commit_refused; with them it works', async () => {
+  it('a role without grants is commit_refused; with them it works', async () => {
     const receiver = await openWith((tx) => tx.query('set local role clerk'))
     const key = newKey()
     expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
@@ -219,14 +219,14 @@ describe('a handler that changes the session', () => {
     expect(await ledger.effects(key)).toBe(1)
   })
 
-  test('the transaction is read only', async () => {
+  it('the transaction is read only', async () => {
     const receiver = await openWith((tx) => tx.query('set transaction read only'))
     const key = newKey()
     expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
     expect(await ledger.effects(key)).toBe(0)
   })
 
-  test('a statement_timeout that it lowers strikes its own statement', async () => {
+  it('a statement_timeout that it lowers strikes its own statement', async () => {
     const receiver = await openWith(async (tx) => {
       await tx.query("set local statement_timeout = '20ms'")
       await tx.query('select pg_sleep(5)').catch(() => {})
@@ -236,7 +236,7 @@ describe('a handler that changes the session', () => {
     expect(await ledger.effects(key)).toBe(0)
   })
 
-  test('a statement that outlasts transactionMs, its own bounds taken off', async () => {
+  it('a statement that outlasts transactionMs, its own bounds taken off', async () => {
     const events = hearIdempotency()
     const receiver = await openWith(
       async (tx) => {
@@ -254,7 +254,7 @@ describe('a handler that changes the session', () => {
   })
 })
 
-test('a role that may only connect can delay a key by its locks, and not spoil it', async () => {
+it('a role that may only connect can delay a key by its locks, and not spoil it', async () => {
   await ledger.query('create role outsider login')
   const url = new URL(ledger.url)
   url.username = 'outsider'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { startCluster } from '../../../support/redis-cluster.js'
 import { startReplica } from '../../../support/redis-replica.js'
@@ -73,7 +73,7 @@ async function openBoth(users: Redis | Cluster, replicas?: number) {
 describe.each(MAJORS)(
   'own connections log in as the user’s client does ($major)',
   ({ RedisOfRelease, ClusterOfRelease }) => {
-    test.each([
+    it.each([
       ['another password', RENEWED],
       ['another user', RENAMED],
     ])('with %s', async (_, next) => {
@@ -86,7 +86,7 @@ describe.each(MAJORS)(
       await both.expectRecovery()
     })
 
-    test('once the user’s client has the password that the server has had for a while', async () => {
+    it('once the user’s client has the password that the server has had for a while', async () => {
       const server = await started(startRedis({ config: { requirepass: OLD.password } }))
       const admin = new Redis({ port: server.port, password: OLD.password })
       onTestFinished(() => admin.disconnect())
@@ -100,7 +100,7 @@ describe.each(MAJORS)(
       await both.expectRecovery()
     })
 
-    test('where reservations wait for a replica', async () => {
+    it('where reservations wait for a replica', async () => {
       const server = await started(startRedis())
       await started(startReplica(server))
       await permit(server, OLD)
@@ -111,7 +111,7 @@ describe.each(MAJORS)(
       await both.expectRecovery()
     })
 
-    test.each([
+    it.each([
       ['to every node', 3],
       ['to one node', 1],
     ])('in a cluster that cuts the connections %s', async (_, cut) => {
@@ -130,7 +130,7 @@ describe.each(MAJORS)(
       await both.expectRecovery()
     })
 
-    test('behind sentinels that want a password too', async () => {
+    it('behind sentinels that want a password too', async () => {
       const sentinels = await started(startSentinel())
       const asked = sentinels.sentinels.map(({ port }) => {
         const client = new Redis({ port })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { duplicateClient } from '../../../../src/stores/redis/connection/dedicated-client.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { until } from '../../../support/until.js'
@@ -40,7 +40,7 @@ describe('whatever the user’s client is told', () => {
     ['a socket timeout', { socketTimeout: 1 }],
   ]
 
-  test.each(OPTIONS)('%s, the store does all it should', async (_, options) => {
+  it.each(OPTIONS)('%s, the store does all it should', async (_, options) => {
     const redis = await own()
     const { store } = openStore(redis, {}, options)
     await store.check()
@@ -62,7 +62,7 @@ describe('whatever the user’s client is told', () => {
     await until('the store answers', () => answers(store))
   })
 
-  test('its prefix and its database are the store’s too', async () => {
+  it('its prefix and its database are the store’s too', async () => {
     const { store } = openStore(server, {}, { keyPrefix: 'app:', db: 5 })
     const id = randomUUID()
     await store.consume(id, 60_000)
@@ -72,7 +72,7 @@ describe('whatever the user’s client is told', () => {
   })
 })
 
-test.each([
+it.each([
   ['ioredis 6', Redis],
   ['ioredis 5', Redis5 as unknown as typeof Redis],
 ])('the connection of the store bears the name of the user’s (%s)', async (_, RedisOfRelease) => {
@@ -86,13 +86,13 @@ test.each([
 })
 
 describe('whatever the user’s client is doing', () => {
-  test('subscribing does not disturb the store', async () => {
+  it('subscribing does not disturb the store', async () => {
     const { store, redis } = openStore(server)
     await redis.subscribe('news')
     expect(await store.consume(randomUUID(), 1000)).toBe(true)
   })
 
-  test('blocking does not delay it', async () => {
+  it('blocking does not delay it', async () => {
     const { store, redis } = openStore(server)
     const waiting = [redis.blpop('nothing', 0), redis.wait(5, 0)]
     for (const each of waiting) each.catch(() => {})
@@ -102,14 +102,14 @@ describe('whatever the user’s client is doing', () => {
     redis.disconnect()
   })
 
-  test('a transaction is not joined', async () => {
+  it('a transaction is not joined', async () => {
     const { store, redis } = openStore(server)
     const transaction = redis.multi().set('a', '1')
     expect(await store.consume(randomUUID(), 1000)).toBe(true)
     expect(await transaction.exec()).toEqual([[null, 'OK']])
   })
 
-  test('ending its own connection does not end the store’s', async () => {
+  it('ending its own connection does not end the store’s', async () => {
     const { store, redis } = openStore(server)
     await redis.ping()
     await store.consume(randomUUID(), 1000)
@@ -119,7 +119,7 @@ describe('whatever the user’s client is doing', () => {
 })
 
 describe('a client of a cluster', () => {
-  test.each([
+  it.each([
     ['ioredis 6', Cluster],
     ['ioredis 5', Cluster5 as unknown as typeof Cluster],
   ])('keeps the user’s password and the rest, through %s', (_, ClusterOfRelease) => {
@@ -136,7 +136,7 @@ describe('a client of a cluster', () => {
     expect(options.maxRedirections).toBeGreaterThan(1)
   })
 
-  test('that needs a password gets it', async () => {
+  it('that needs a password gets it', async () => {
     const node = await own({
       'cluster-enabled': 'yes',
       'cluster-announce-ip': '127.0.0.1',

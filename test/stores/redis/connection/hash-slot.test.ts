@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { slotOf } from '../../../../src/stores/redis/connection/hash-slot.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 
@@ -8,7 +8,7 @@ beforeAll(async () => {
   return () => node.stop()
 })
 
-test.each([
+it.each([
   'esa:t:abc',
   'esa:k:0123456789abcdefABCDEF-_',
   '',

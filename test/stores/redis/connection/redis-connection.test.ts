@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { startReplica } from '../../../support/redis-replica.js'
 import { startTcpProxy, type TcpProxy } from '../../../support/tcp-proxy.js'
@@ -48,7 +48,7 @@ async function expectRefusals(store: Store, message?: RegExp): Promise<void> {
 }
 
 describe('a reply that is lost on the wire', () => {
-  test('is recognised as one’s own for a token, which then is consumed', async () => {
+  it('is recognised as one’s own for a token, which then is consumed', async () => {
     const { proxy, store } = await proxied()
     const id = randomUUID()
     proxy.loseReply()
@@ -57,7 +57,7 @@ describe('a reply that is lost on the wire', () => {
     expect(await store.consume(id, 60_000)).toBe(false)
   })
 
-  test('is recognised as one’s own for a reservation', async () => {
+  it('is recognised as one’s own for a reservation', async () => {
     const { proxy, store } = await proxied()
     const request = requestFor()
     await begin(store, requestFor())
@@ -72,7 +72,7 @@ describe('a reply that is lost on the wire', () => {
     expect(proxy.opened).toBe(4)
   })
 
-  test('is recognised by each of a hundred that were under way', async () => {
+  it('is recognised by each of a hundred that were under way', async () => {
     const { proxy, store } = await proxied()
     const ids = Array.from({ length: 100 }, () => randomUUID())
     proxy.loseReply()
@@ -82,13 +82,13 @@ describe('a reply that is lost on the wire', () => {
 })
 
 describe('a wire that is slow or cut', () => {
-  test('is waited for as long as the bound allows', async () => {
+  it('is waited for as long as the bound allows', async () => {
     const { proxy, store } = await proxied()
     proxy.delayReplies(300)
     expect(await store.consume(randomUUID(), 60_000)).toBe(true)
   })
 
-  test('is replaced by a new one when it is cut, without anybody noticing', async () => {
+  it('is replaced by a new one when it is cut, without anybody noticing', async () => {
     const { proxy, store } = await proxied()
     for (let cuts = 0; cuts < 3; cuts++) {
       proxy.cut()
@@ -96,7 +96,7 @@ describe('a wire that is slow or cut', () => {
     }
   })
 
-  test('is given up when nothing comes back on it, and replaced', async () => {
+  it('is given up when nothing comes back on it, and replaced', async () => {
     const { proxy, store } = await proxied(TIMEOUT_MS)
     proxy.hold()
     await expect(store.consume(randomUUID(), 60_000)).rejects.toThrow('Redis')
@@ -107,7 +107,7 @@ describe('a wire that is slow or cut', () => {
 })
 
 describe('waits are bounded, and the store comes back by itself', () => {
-  test('while Redis is down, and when it is back with and without its data', async () => {
+  it('while Redis is down, and when it is back with and without its data', async () => {
     const redis = await own({ appendonly: 'yes', appendfsync: 'always' })
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     const id = randomUUID()
@@ -126,7 +126,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     expect((await store.reserve(retryOf(request))).outcome).toBe('running')
   })
 
-  test('when Redis was down from the start', async () => {
+  it('when Redis was down from the start', async () => {
     const redis = await own()
     await redis.kill()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
@@ -135,7 +135,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     await until('the store answers', () => answers(store))
   })
 
-  test('while Redis is paused', async () => {
+  it('while Redis is paused', async () => {
     const redis = await own()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await store.consume(randomUUID(), 1000)
@@ -146,7 +146,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     await until('the store answers', () => answers(store))
   })
 
-  test('and what is answered after it was given up harms nobody', async () => {
+  it('and what is answered after it was given up harms nobody', async () => {
     const redis = await own()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     const unhandled = vi.fn()
@@ -167,7 +167,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     expect(unhandled).not.toHaveBeenCalled()
   })
 
-  test('while Redis is a read-only replica', async () => {
+  it('while Redis is a read-only replica', async () => {
     const redis = await own()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await store.consume(randomUUID(), 1000)
@@ -177,7 +177,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     await until('the store answers', () => answers(store))
   })
 
-  test('while Redis is out of memory, where a key can still be freed', async () => {
+  it('while Redis is out of memory, where a key can still be freed', async () => {
     const redis = await own()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     const request = requestFor()
@@ -190,7 +190,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     await begin(store, retryOf(request))
   })
 
-  test('while Redis is loading its data', async () => {
+  it('while Redis is loading its data', async () => {
     const redis = await own({
       'enable-debug-command': 'yes',
       'loading-process-events-interval-bytes': '1024',
@@ -208,7 +208,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     await until('the store answers', () => answers(store))
   })
 
-  test('while somebody else’s script blocks Redis', async () => {
+  it('while somebody else’s script blocks Redis', async () => {
     const redis = await own({ 'busy-reply-threshold': '50' })
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await store.consume(randomUUID(), 1000)
@@ -225,7 +225,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     await until('the store answers', () => answers(store))
   })
 
-  test('while a cluster’s node says that the cluster is down', async () => {
+  it('while a cluster’s node says that the cluster is down', async () => {
     const redis = await own({ 'cluster-enabled': 'yes' })
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await expectRefusals(store, /CLUSTERDOWN/)
@@ -234,7 +234,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 })
 
-test('what the event loop is too busy to read in time is no silence', async () => {
+it('what the event loop is too busy to read in time is no silence', async () => {
   const { store } = openStore(server, { timeoutMs: 100 })
   await store.consume(randomUUID(), 1000)
   const used = store.consume(randomUUID(), 1000)
@@ -244,7 +244,7 @@ test('what the event loop is too busy to read in time is no silence', async () =
   expect(await used).toBe(true)
 })
 
-test('a replica that is promoted serves', async () => {
+it('a replica that is promoted serves', async () => {
   const primary = await own()
   const replica = await startReplica(primary)
   onTestFinished(() => replica.stop())

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
 import { storeOn } from '../kit.js'
@@ -32,12 +32,12 @@ describe.each(MAJORS)('a connection that Redis refuses ($major)', ({ RedisOfRele
   const expectAll = (faults: readonly string[], what: RegExp): void =>
     expect(faults).toEqual([1, 2, 3].map(() => expect.stringMatching(what)))
 
-  test('is reported as a wrong password', async () => {
+  it('is reported as a wrong password', async () => {
     const { port } = await openServer({ requirepass: 'the-right-password' })
     expectAll(await faultsOf({ port, password: 'a-wrong-password' }), /login: WRONGPASS/)
   })
 
-  test('is never used as the default user, who needs no password', async () => {
+  it('is never used as the default user, who needs no password', async () => {
     const server = await openServer()
     await server.command('ACL', 'SETUSER', 'app', 'on', '>right', '~*', '+@all')
     const login = { username: 'app', password: 'wrong' }
@@ -45,18 +45,18 @@ describe.each(MAJORS)('a connection that Redis refuses ($major)', ({ RedisOfRele
     expect(await server.command('DBSIZE')).toBe('0')
   })
 
-  test('is never used in database 0 when the database does not exist', async () => {
+  it('is never used in database 0 when the database does not exist', async () => {
     const server = await openServer()
     expectAll(await faultsOf({ port: server.port, db: 9999 }), /database 9999: ERR DB index/)
     expect(await server.command('DBSIZE')).toBe('0')
   })
 
-  test('is reported as TLS to a plain port', async () => {
+  it('is reported as TLS to a plain port', async () => {
     const { port } = await openServer()
     expectAll(await faultsOf({ port, tls: {} }), /is this a port without TLS\?/)
   })
 
-  test('is a TypeError when the URL names no number as database', () => {
+  it('is a TypeError when the URL names no number as database', () => {
     const client = new RedisOfRelease('redis://127.0.0.1/orders', { lazyConnect: true })
     expect(() => storeOn(client as Redis)).toThrow(/option db of redis must be the number/)
     expect(() => denylistOn(client as Redis)).toThrow(/option db of redis must be the number/)

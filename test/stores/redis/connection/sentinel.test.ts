@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { startSentinel } from '../../../support/redis-sentinel.js'
 import { until } from '../../../support/until.js'
 import { answers, begin, requestFor, retryOf, storeOn } from '../kit.js'
@@ -10,7 +10,7 @@ describe.each([
   ['ioredis 6', Redis],
   ['ioredis 5', Redis5 as unknown as typeof Redis],
 ])('a store behind sentinels, through %s', (_, RedisOfRelease) => {
-  test('forgets no reservation that a replica has when the primary dies', async () => {
+  it('forgets no reservation that a replica has when the primary dies', async () => {
     const group = await startSentinel()
     onTestFinished(() => group.stop())
     const users = new RedisOfRelease({

@@ -6,7 +6,7 @@ import {
 } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { ALLOW } from '../../../../src/stores/redis/denylist/write-scripts.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { OUTAGES, startTcpProxy } from '../../../support/tcp-proxy.js'
@@ -122,14 +122,14 @@ async function expectHeldThrough(
 }
 
 describe.each(MAJORS)('a server unreachable, through %s', (_, RedisOfRelease) => {
-  test('in whatever way: the last list stays in force', async () => {
+  it('in whatever way: the last list stays in force', async () => {
     const heard = hearDenylist()
     await Promise.all(WAYS.map((way) => expectHeldThrough(way, RedisOfRelease)))
     expect(heard.filter(({ type }) => type === 'stale')).toHaveLength(WAYS.length)
     expect(heard.filter(({ type }) => type === 'recovered')).toHaveLength(WAYS.length)
   }, 60_000)
 
-  test('for longer than maxStaleSeconds, it expires', async () => {
+  it('for longer than maxStaleSeconds, it expires', async () => {
     const heard = hearDenylist()
     const server = await own()
     const proxy = await startTcpProxy(server)
@@ -159,7 +159,7 @@ describe.each(MAJORS)('a server unreachable, through %s', (_, RedisOfRelease) =>
 })
 
 describe('a server that answers otherwise', () => {
-  test('loading its data: the last list stays in force', async () => {
+  it('loading its data: the last list stays in force', async () => {
     const server = await own({
       'enable-debug-command': 'yes',
       'key-load-delay': '200',
@@ -176,7 +176,7 @@ describe('a server that answers otherwise', () => {
     await untilRefused(receiver, 'billing')
   }, 40_000)
 
-  test('cut off from its replicas: stale, until a report is taken again', async () => {
+  it('cut off from its replicas: stale, until a report is taken again', async () => {
     const server = await own()
     const { receiver, desk } = await holding(server)
     await server.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
@@ -193,7 +193,7 @@ describe('a server that answers otherwise', () => {
     await untilState(cold, 'fresh')
   }, 30_000)
 
-  test('become a replica: stale', async () => {
+  it('become a replica: stale', async () => {
     const server = await own()
     const { receiver } = await holding(server)
     const other = await own()
@@ -203,7 +203,7 @@ describe('a server that answers otherwise', () => {
     expect(refuses(receiver, 'orders')).toBe(true)
   }, 30_000)
 
-  test('full: it still tells what is denied', async () => {
+  it('full: it still tells what is denied', async () => {
     const server = await own()
     const { receiver, desk } = await holding(server)
     await server.command('CONFIG', 'SET', 'maxmemory', '1')
@@ -243,7 +243,7 @@ describe('a server that answers otherwise', () => {
     expect(refuses(receiver, 'orders')).toBe(true)
   }
 
-  test('damaged in whatever way: the last list stays in force until it is fixed', async () => {
+  it('damaged in whatever way: the last list stays in force until it is fixed', async () => {
     const names = Object.keys(DAMAGES)
     const servers = await Promise.all(names.map(() => own()))
     await Promise.all(
@@ -251,7 +251,7 @@ describe('a server that answers otherwise', () => {
     )
   }, 30_000)
 
-  test('damaged for a while: stale, and unknown to who has read nothing', async () => {
+  it('damaged for a while: stale, and unknown to who has read nothing', async () => {
     const server = await own()
     const { receiver } = await holding(server)
     await server.command('HSET', `${KEYS}:marks`, target, 'x')
@@ -262,7 +262,7 @@ describe('a server that answers otherwise', () => {
     await expectUnreadable(openDenylist(server))
   }, 30_000)
 
-  test('damaged, nothing is written to it', async () => {
+  it('damaged, nothing is written to it', async () => {
     const server = await own()
     await server.command('HSET', `${KEYS}:entries`, target, 'x')
     await server.command('HSET', `${KEYS}:marks`, target, 'x')
@@ -272,7 +272,7 @@ describe('a server that answers otherwise', () => {
     expect(await desk.version()).toMatchObject({ version: 0 })
   })
 
-  test('damaged receivers are no receivers', async () => {
+  it('damaged receivers are no receivers', async () => {
     const server = await own()
     await server.command('HSET', `${KEYS}:receivers`, 'x', 'y')
     const desk = openDenylist(server)
@@ -281,7 +281,7 @@ describe('a server that answers otherwise', () => {
   })
 })
 
-test('a fraction of a millisecond does not hide a receiver', async () => {
+it('a fraction of a millisecond does not hide a receiver', async () => {
   const server = await own()
   const receiver = openDenylist(server, { maxStaleSeconds: 16.1, name: 'orders' })
   await receiver.ready()
@@ -306,7 +306,7 @@ describe('a list that is lost', () => {
     expect(receiver.health()).not.toHaveProperty('regressed')
   }
 
-  test('by a restart without data, ends by an allow alone', async () => {
+  it('by a restart without data, ends by an allow alone', async () => {
     const heard = hearDenylist()
     const server = await own()
     const { receiver } = await holding(server)
@@ -317,14 +317,14 @@ describe('a list that is lost', () => {
     ])
   }, 30_000)
 
-  test('by a flush, ends by an allow alone', async () => {
+  it('by a flush, ends by an allow alone', async () => {
     const server = await own()
     const { receiver } = await holding(server)
     await server.command('FLUSHALL')
     await expectKept(server, receiver)
   }, 30_000)
 
-  test('by a server that has gone back to older data and a clock behind, likewise', async () => {
+  it('by a server that has gone back to older data and a clock behind, likewise', async () => {
     const server = await own()
     const { receiver, desk } = await holding(server)
     await server.command('SAVE')
@@ -342,7 +342,7 @@ describe('a list that is lost', () => {
     await until('it is there again', async () => receiver.health().regressed === undefined)
   }, 30_000)
 
-  test('an allow ends what only receivers hold, however far behind the server’s clock is', async () => {
+  it('an allow ends what only receivers hold, however far behind the server’s clock is', async () => {
     const server = await own()
     const desk = openDenylist(server)
     const { version } = await desk.deny(entryOf(), PATIENTLY)
@@ -359,7 +359,7 @@ describe('a list that is lost', () => {
     await untilAccepted(receiver, 'orders')
   }, 30_000)
 
-  test('with its data a restart changes nothing', async () => {
+  it('with its data a restart changes nothing', async () => {
     const server = await own()
     const { receiver } = await holding(server)
     const { version } = receiver.health()
@@ -380,7 +380,7 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
     return { proxy, desk, direct: openDenylist(server) }
   }
 
-  test('is asked again, and was written once', async () => {
+  it('is asked again, and was written once', async () => {
     const { proxy, desk, direct } = await proxied()
     await desk.deny(BILLING, PATIENTLY)
     proxy.loseReply('written')
@@ -392,7 +392,7 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
     expect((await direct.version()).version).toBe(allowed.version)
   })
 
-  test('does not undo what somebody has written in between', async () => {
+  it('does not undo what somebody has written in between', async () => {
     const server = await own()
     const direct = openDenylist(server)
     const { version, entry } = await direct.deny(entryOf(), PATIENTLY)
@@ -412,7 +412,7 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
     expect(await direct.entries()).toHaveLength(1)
   })
 
-  test('says that it is not known, when no reply comes in time', async () => {
+  it('says that it is not known, when no reply comes in time', async () => {
     const { proxy, desk, direct } = await proxied()
     await desk.deny(BILLING, PATIENTLY)
     proxy.hold()
@@ -428,7 +428,7 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
     await until('it was written', async () => (await direct.entries()).length === 2)
   })
 
-  test('says that nothing was written, when it was never sent', async () => {
+  it('says that nothing was written, when it was never sent', async () => {
     const server = await own()
     await server.kill()
     const desk = denylistOn(new RedisOfRelease({ port: server.port, lazyConnect: true }))
@@ -440,7 +440,7 @@ describe.each(MAJORS)('a write whose reply is lost, through %s', (_, RedisOfRele
   })
 })
 
-test('many questions at once on a connection that fails give it up once', async () => {
+it('many questions at once on a connection that fails give it up once', async () => {
   const server = await own()
   const proxy = await startTcpProxy(server)
   onTestFinished(() => proxy.close())

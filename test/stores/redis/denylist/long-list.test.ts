@@ -1,6 +1,6 @@
 import type { RedisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { begin, openStore, requestFor } from '../kit.js'
 import { denylistOn, entryOf, ISSUER, openDenylist, PATIENTLY } from './denylist-kit.js'
@@ -36,7 +36,7 @@ async function scriptMicroseconds(): Promise<number> {
 }
 
 describe('a long list', () => {
-  test('costs a write less than 1 ms of Redis', async () => {
+  it('costs a write less than 1 ms of Redis', async () => {
     await fill(LONG)
     const marks = Array.from({ length: 20 }, (_, at) => ({
       issuer: ISSUER,
@@ -52,7 +52,7 @@ describe('a long list', () => {
     expect(await scriptMicroseconds()).toBeLessThan(1000)
   }, 60_000)
 
-  test('does not hold up reservations beside 20 writers', async () => {
+  it('does not hold up reservations beside 20 writers', async () => {
     await fill(LONG)
     const { store } = openStore(server)
     const writers = Array.from({ length: 20 }, () =>
@@ -73,7 +73,7 @@ describe('a long list', () => {
     await Promise.all(writing)
   }, 60_000)
 
-  test('is shortened by the entries that have ended, and does not count them', async () => {
+  it('is shortened by the entries that have ended, and does not count them', async () => {
     const until = Date.now() / 1000 + 2
     await desk.deny(
       tokens(250).map((entry) => ({ ...entry, until })),
@@ -90,7 +90,7 @@ describe('a long list', () => {
 })
 
 describe('several entries at once', () => {
-  test('are written under one version, in their order, each with the entry that counts', async () => {
+  it('are written under one version, in their order, each with the entry that counts', async () => {
     const earlier = entryOf({ reason: 'earlier' })
     await desk.deny(earlier)
     const list = [entryOf({ value: 'billing' }), entryOf(), entryOf({ kind: 'key', value: 'k' })]
@@ -106,7 +106,7 @@ describe('several entries at once', () => {
     expect(await desk.entries()).toHaveLength(3)
   })
 
-  test('with one target: the later end counts', async () => {
+  it('with one target: the later end counts', async () => {
     const until = Math.floor(Date.now() / 1000) + 100
     const long = entryOf({ until: until + 1, reason: 'long' })
     const { entries } = await desk.deny([entryOf({ until }), long, entryOf({ until, at: 3 })])
@@ -114,7 +114,7 @@ describe('several entries at once', () => {
     expect(await desk.entries()).toEqual([long])
   })
 
-  test.each<[string, unknown, string]>([
+  it.each<[string, unknown, string]>([
     ['none', [], 'entries must be 1 to 1000 entries'],
     ['1001', tokens(1001), 'entries must be 1 to 1000 entries'],
     ['one that is not valid', [entryOf(), { ...entryOf(), by: 1 }], 'entries[1].by must be'],
@@ -127,7 +127,7 @@ describe('several entries at once', () => {
     expect(await server.command('DBSIZE')).toBe('0')
   })
 
-  test('are refused together where the last has no room', async () => {
+  it('are refused together where the last has no room', async () => {
     await fill(9_999)
     const { version } = await desk.version()
     const denied = desk.deny([entryOf(), entryOf({ value: 'other' })], PATIENTLY)
@@ -140,7 +140,7 @@ describe('several entries at once', () => {
 describe('a list with a damaged name', () => {
   const DAMAGE = ['HSET', `${KEYS}:entries`, 'orders', '1|-|-'] as const
 
-  test('is not written to, until the damaged rows are removed', async () => {
+  it('is not written to, until the damaged rows are removed', async () => {
     await desk.deny(entryOf())
     await server.command(...DAMAGE)
     const { version } = await desk.version()
@@ -163,7 +163,7 @@ describe('a list with a damaged name', () => {
     expect(await desk.entries()).toHaveLength(2)
   })
 
-  test('loses no row that has changed since it was read', async () => {
+  it('loses no row that has changed since it was read', async () => {
     await server.command(...DAMAGE)
     const damaged = await desk.damagedRows()
     await server.command('HSET', `${KEYS}:entries`, 'orders', '2|-|-')
@@ -171,7 +171,7 @@ describe('a list with a damaged name', () => {
     expect(await desk.damagedRows()).toHaveLength(1)
   })
 
-  test('that is a row with a valid name, a mark or the version is repaired, too', async () => {
+  it('that is a row with a valid name, a mark or the version is repaired, too', async () => {
     const receiver = openDenylist(server)
     await desk.deny(entryOf())
     const target = JSON.stringify([ISSUER, 'caller', 'orders'])
@@ -187,7 +187,7 @@ describe('a list with a damaged name', () => {
     expect(await desk.entries()).toHaveLength(1)
   })
 
-  test('rows that another program has added or removed rightly are taken over', async () => {
+  it('rows that another program has added or removed rightly are taken over', async () => {
     const target = JSON.stringify([ISSUER, 'key', 'd-1'])
     await server.command('HSET', `${KEYS}:entries`, target, '1|5.5|-')
     await desk.deny(entryOf())

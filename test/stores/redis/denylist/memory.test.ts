@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { launch } from '../../../support/launch.js'
 import { startRedis } from '../../../support/redis.js'
 import { ISSUER } from './denylist-kit.js'
 
 const MAX_BYTES = 5 * 1024 * 1024
 
-test('10,000 entries take a receiver at most 5 MB', async () => {
+it('10,000 entries take a receiver at most 5 MB', async () => {
   const server = await startRedis()
   onTestFinished(() => server.stop())
   const program = new URL('./memory.child.ts', import.meta.url)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { POLL, REPORT } from '../../../../src/stores/redis/denylist/scripts.js'
 import { startRedis } from '../../../support/redis.js'
 import { startTcpProxy } from '../../../support/tcp-proxy.js'
@@ -25,7 +25,7 @@ const pausesOf = (asked: readonly Asked[]): number[] =>
     return sha === REPORT.sha && next !== undefined ? [next.atMs - atMs] : []
   })
 
-test('a look does not wait for the answer to a report', async () => {
+it('a look does not wait for the answer to a report', async () => {
   const server = await startRedis()
   const proxy = await startTcpProxy(server)
   const watching = new Redis({ port: server.port })
@@ -56,7 +56,7 @@ test('a look does not wait for the answer to a report', async () => {
   expect(Math.min(...pausesOf(asked))).toBeLessThan(REPLY_MS - 50)
 })
 
-test('a receiver that is cut off while it comes back is not said to apply what it lacks', async () => {
+it('a receiver that is cut off while it comes back is not said to apply what it lacks', async () => {
   const server = await startRedis()
   const proxy = await startTcpProxy(server)
   onTestFinished(async () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { compile } from '../../../support/compile.js'
 import { startRedis } from '../../../support/redis.js'
 import { startTcpProxy } from '../../../support/tcp-proxy.js'
@@ -17,7 +17,7 @@ async function leave(state: string, port: number): Promise<string> {
   return stdout
 }
 
-test.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
+it.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
   'a denylist that is closed does not hold the process open: %s',
   async (state) => {
     const ofCluster = { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' }
@@ -33,7 +33,7 @@ test.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
   },
 )
 
-test.each(['accepted and silent for good', 'refused'] as const)(
+it.each(['accepted and silent for good', 'refused'] as const)(
   'one whose server is unreachable says so before the process ends: %s',
   async (outage) => {
     const server = await startRedis()

@@ -1,7 +1,7 @@
 import express, { type RequestHandler } from 'express'
 import { requireIdempotencyKey } from 'express-service-auth'
 import type { RedisStoreOptions } from 'express-service-auth/redis'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Receiver } from '../../../support/open-receiver.js'
 import { authFor, startReceiver } from '../../../support/receiver.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
@@ -51,7 +51,7 @@ const rawPost = (receiver: Receiver): Promise<string> =>
   })
 
 describe('a write behind a key on Redis', () => {
-  test('is refused with 503 while Redis hangs, and a retry runs it within the lease', async () => {
+  it('is refused with 503 while Redis hangs, and a retry runs it within the lease', async () => {
     const redis = await own()
     const receiver = await startOrders(redis)
     const runs = receiver.handled
@@ -71,7 +71,7 @@ describe('a write behind a key on Redis', () => {
     expect(receiver.errors).toEqual([])
   })
 
-  test('is refused with 503 without replicas, and a retry runs it within the lease', async () => {
+  it('is refused with 503 without replicas, and a retry runs it within the lease', async () => {
     const primary = await own()
     const replica = await startReplica(primary)
     onTestFinished(() => replica.stop())
@@ -89,7 +89,7 @@ describe('a write behind a key on Redis', () => {
     expect(receiver.handled).toBe(runs + 1)
   })
 
-  test('runs once when Redis restarts with its data between two attempts', async () => {
+  it('runs once when Redis restarts with its data between two attempts', async () => {
     const redis = await own({ appendonly: 'yes', appendfsync: 'always' })
     const receiver = await startOrders(redis)
     const runs = receiver.handled

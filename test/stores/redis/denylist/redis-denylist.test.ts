@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { DenylistEntry } from '../../../../src/verification/denylist/denylist-entry.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { until } from '../../../support/until.js'
@@ -39,7 +39,7 @@ describe('what is denied', () => {
     ],
   ]
 
-  test.each(KINDS)('and allowed again reaches receivers: %o', async (entry, lists) => {
+  it.each(KINDS)('and allowed again reaches receivers: %o', async (entry, lists) => {
     const receiver = openDenylist(server)
     await receiver.ready()
     expect(receiver.lists(ISSUER)).toEqual(EMPTY)
@@ -61,14 +61,14 @@ describe('what is denied', () => {
     expect(await desk.allow(target)).toMatchObject({ wasListed: false })
   })
 
-  test('is there for a receiver that starts later', async () => {
+  it('is there for a receiver that starts later', async () => {
     await desk.deny(entryOf())
     const receiver = openDenylist(server)
     await receiver.ready()
     expect(refuses(receiver, 'orders')).toBe(true)
   })
 
-  test('ends at its time', async () => {
+  it('ends at its time', async () => {
     const receiver = openDenylist(server)
     await receiver.ready()
     const until_ = nowSeconds() + 2
@@ -85,7 +85,7 @@ describe('what is denied', () => {
     expect(await server.command('HLEN', 'esa:{denylist}:reasons')).toBe('1')
   })
 
-  test('twice has the later end, with the reason, author and time of the entry that counts', async () => {
+  it('twice has the later end, with the reason, author and time of the entry that counts', async () => {
     const soon = nowSeconds() + 100
     const first = entryOf({ until: soon + 100 })
     expect(await desk.deny(first)).toMatchObject({ entry: first, isEarlier: false })
@@ -100,14 +100,14 @@ describe('what is denied', () => {
     expect(await desk.entries()).toEqual([forever])
   })
 
-  test('twice with a lost reason does not get another author', async () => {
+  it('twice with a lost reason does not get another author', async () => {
     await desk.deny(entryOf())
     await server.command('DEL', 'esa:{denylist}:reasons')
     const { entry, isEarlier } = await desk.deny(entryOf({ by: 'you' }))
     expect({ entry, isEarlier }).toMatchObject({ entry: { by: '(lost)' }, isEarlier: true })
   })
 
-  test('by two cut-offs has the later one', async () => {
+  it('by two cut-offs has the later one', async () => {
     const cutOff = entryOf({ kind: 'issued-before', value: 200, until: null })
     await desk.deny(cutOff)
     const earlier = { ...cutOff, value: 100.5, reason: 'earlier' }
@@ -120,7 +120,7 @@ describe('what is denied', () => {
     expect(receiver.lists(ISSUER)?.issuedBefore).toBe(300.5)
   })
 
-  test('again after it was allowed may end earlier', async () => {
+  it('again after it was allowed may end earlier', async () => {
     const receiver = openDenylist(server)
     await receiver.ready()
     await desk.deny(entryOf())
@@ -132,7 +132,7 @@ describe('what is denied', () => {
     await untilAccepted(receiver, 'orders')
   })
 
-  test('may be any text', async () => {
+  it('may be any text', async () => {
     const value = `"'{}[]\\|\n\r\0 ${'€'.repeat(200)}`
     const entry = entryOf({ value, issuer: value, reason: value, by: value })
     await desk.deny(entry)
@@ -143,7 +143,7 @@ describe('what is denied', () => {
     await until('it has reported', async () => (await desk.receivers())[0]?.name === value)
   })
 
-  test('is told', async () => {
+  it('is told', async () => {
     const heard = hearDenylist()
     const receiver = openDenylist(server)
     await receiver.ready()
@@ -159,7 +159,7 @@ describe('what is denied', () => {
 })
 
 describe('the list', () => {
-  test('takes 10,000 entries and not one more, but an end to one of them', async () => {
+  it('takes 10,000 entries and not one more, but an end to one of them', async () => {
     const rows: string[] = []
     for (let count = 0; count < 9999; count++) {
       rows.push(JSON.stringify([ISSUER, 'caller', `caller ${count}`]), '1|-|-')
@@ -182,7 +182,7 @@ describe('the list', () => {
     expect(receiver.health().entries).toBe(10_000)
   })
 
-  test('keeps a mark for seven days', async () => {
+  it('keeps a mark for seven days', async () => {
     const old = Math.floor(Date.now() / 1000) - 604_800
     const target = (value: string): string => JSON.stringify([ISSUER, 'caller', value])
     await server.command('HSET', 'esa:{denylist}:marks', target('a'), `1|${old - 5}|1|n`)
@@ -192,7 +192,7 @@ describe('the list', () => {
     expect(await server.command('HLEN', 'esa:{denylist}:marks')).toBe('2')
   })
 
-  test('has versions that only rise, above the clock and above all that receivers have seen', async () => {
+  it('has versions that only rise, above the clock and above all that receivers have seen', async () => {
     const clock = Date.now() * 1000
     const { version } = await desk.deny(entryOf())
     expect(version).toBeGreaterThanOrEqual(clock)
@@ -209,7 +209,7 @@ describe('the list', () => {
     })
   })
 
-  test('lies in five keys of one slot, whatever the prefix', async () => {
+  it('lies in five keys of one slot, whatever the prefix', async () => {
     openDenylist(server, { prefix: '{a}:' })
     openDenylist(server, { prefix: 'a{b' })
     expect(() => openDenylist(server, { prefix: '{}:' })).toThrow('prefix must not begin')
@@ -230,7 +230,7 @@ describe('the list', () => {
 })
 
 describe('a receiver', () => {
-  test('is listed with the version it applies, and not once it is closed', async () => {
+  it('is listed with the version it applies, and not once it is closed', async () => {
     const receiver = openDenylist(server, { name: 'orders 1' })
     const other = openDenylist(server, { name: 'orders 2' })
     await Promise.all([receiver.ready(), other.ready()])
@@ -246,7 +246,7 @@ describe('a receiver', () => {
     await until('one is gone', async () => (await desk.receivers()).length === 1)
   })
 
-  test('that is silent is named for its maxStaleSeconds', async () => {
+  it('that is silent is named for its maxStaleSeconds', async () => {
     const row = (seenAt: number): string => `5|5|10000|${seenAt}|dead`
     await server.command('HSET', 'esa:{denylist}:receivers', 'one', row(Date.now() - 9000))
     await server.command('HSET', 'esa:{denylist}:receivers', 'two', row(Date.now() - 11_000))
@@ -260,7 +260,7 @@ describe('a receiver', () => {
     })
   })
 
-  test('reports a new version at once, whenever it has last reported', async () => {
+  it('reports a new version at once, whenever it has last reported', async () => {
     const receivers = Array.from({ length: 3 }, () => openDenylist(server))
     await Promise.all(receivers.map((each) => each.ready()))
     const tookMs: number[] = []
@@ -278,7 +278,7 @@ describe('a receiver', () => {
     expect(tookMs.toSorted((one, other) => one - other).at(-2)).toBeLessThan(500)
   }, 30_000)
 
-  test('writes at most once a look, and at least every ten seconds', async () => {
+  it('writes at most once a look, and at least every ten seconds', async () => {
     const receiver = openDenylist(server)
     await receiver.ready()
     const client = new Redis(server.port)
@@ -301,7 +301,7 @@ describe('a receiver', () => {
     expect(Number(await stamp()) - Number(last)).toBeGreaterThanOrEqual(1900)
   }, 30_000)
 
-  test('neither polls nor connects before a policy has it', async () => {
+  it('neither polls nor connects before a policy has it', async () => {
     const { length } = (await server.command('CLIENT', 'LIST')).split('\n')
     const receiver = openDenylist(server)
     await sleep(600)
@@ -311,7 +311,7 @@ describe('a receiver', () => {
     await until('it polls', async () => receiver.health().state === 'fresh')
   })
 
-  test('gives the same object until something changes', async () => {
+  it('gives the same object until something changes', async () => {
     const receiver = openDenylist(server)
     await desk.deny(entryOf())
     await receiver.ready()
@@ -323,7 +323,7 @@ describe('a receiver', () => {
     expect(Object.isFrozen(lists)).toBe(true)
   })
 
-  test('that is closed ages on, asks nothing and says so', async () => {
+  it('that is closed ages on, asks nothing and says so', async () => {
     const receiver = openDenylist(server)
     await desk.deny(entryOf())
     await receiver.ready()
@@ -344,7 +344,7 @@ describe('a receiver', () => {
 describe('what is wrong is refused with a TypeError that names it', () => {
   const client = new Redis({ lazyConnect: true })
 
-  test.each([
+  it.each([
     [undefined, {}, 'redis must be'],
     [{}, {}, 'redis must be'],
     [client, { timeoutMs: 49 }, 'timeoutMs'],
@@ -364,7 +364,7 @@ describe('what is wrong is refused with a TypeError that names it', () => {
   })
 
   const text = 'x'.repeat(257)
-  test.each([
+  it.each([
     [undefined, 'the options'],
     [{ issuer: '' }, 'issuer'],
     [{ issuer: text }, 'issuer'],
@@ -394,7 +394,7 @@ describe('what is wrong is refused with a TypeError that names it', () => {
     expect(await desk.version()).toMatchObject({ version: 0 })
   })
 
-  test.each([
+  it.each([
     [{ issuer: ISSUER, kind: 'caller' }, 'value'],
     [{ issuer: ISSUER, kind: 'other', value: 'x' }, 'kind'],
     [{ kind: 'issued-before' }, 'issuer'],
@@ -404,13 +404,13 @@ describe('what is wrong is refused with a TypeError that names it', () => {
     await expect(allowed).rejects.toThrow(named)
   })
 
-  test('a time limit', async () => {
+  it('a time limit', async () => {
     await expect(desk.entries({ timeoutMs: 0 })).rejects.toThrow(TypeError)
   })
 })
 
 describe('several who write at once', () => {
-  test('lose nothing, and each has a version of its own', async () => {
+  it('lose nothing, and each has a version of its own', async () => {
     const desks = Array.from({ length: 5 }, () => openDenylist(server))
     const receiver = openDenylist(server)
     await receiver.ready()

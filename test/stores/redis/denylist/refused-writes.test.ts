@@ -1,6 +1,6 @@
 import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { entryOf, ISSUER } from './denylist-kit.js'
 
@@ -50,7 +50,7 @@ async function expectNothingWritten(desk: Desk, write: Promise<unknown>, before:
 }
 
 describe('what a server refuses in the middle leaves nothing behind', () => {
-  test('a key of another type', async () => {
+  it('a key of another type', async () => {
     const desk = openDesk('type:')
     await desk.list.deny(KEPT)
     const before = await listOf(desk)
@@ -61,7 +61,7 @@ describe('what a server refuses in the middle leaves nothing behind', () => {
     await expectNothingWritten(desk, desk.list.allow(ALLOW_KEPT), before)
   })
 
-  test.each(['set', 'hset', 'hdel'])('a user without the right to %s', async (right) => {
+  it.each(['set', 'hset', 'hdel'])('a user without the right to %s', async (right) => {
     const username = `without-${right}`
     const desk = openDesk(`${right}:`)
     await desk.list.deny(KEPT)
@@ -73,7 +73,7 @@ describe('what a server refuses in the middle leaves nothing behind', () => {
     if (right !== 'hdel') await expectNothingWritten(desk, list.deny(OTHER), before)
   })
 
-  test('allow, on a server that is full, is not refused', async () => {
+  it('allow, on a server that is full, is not refused', async () => {
     const full = await startRedis()
     onTestFinished(() => full.stop())
     const redis = new Redis({ port: full.port, lazyConnect: true })
@@ -89,7 +89,7 @@ describe('what a server refuses in the middle leaves nothing behind', () => {
     expect(await full.command('HLEN', 'esa:{denylist}:marks')).toBe('1')
   })
 
-  test('a user that may read the version alone', async () => {
+  it('a user that may read the version alone', async () => {
     const desk = openDesk('reader:')
     await desk.list.deny(KEPT)
     const before = await listOf(desk)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisDenylist } from 'express-service-auth/redis'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { slotOf } from '../../../../src/stores/redis/connection/hash-slot.js'
 import type { RedisServer } from '../../../support/redis.js'
 import { startCluster } from '../../../support/redis-cluster.js'
@@ -49,7 +49,7 @@ describe.each([
     return { group, receiver: denylistOn(connect()), desk: denylistOn(connect()) }
   }
 
-  test('a failover that loses the last deny takes nothing from who holds it', async () => {
+  it('a failover that loses the last deny takes nothing from who holds it', async () => {
     const { group, receiver, desk } = await open()
     await desk.deny(entryOf({ kind: 'key', value: 'd-1' }), PATIENTLY)
     await until('the replicas have it', async () => {
@@ -73,7 +73,7 @@ describe.each([
     expect(receiver.lists(ISSUER)?.keys.has('d-1')).toBe(true)
   }, 60_000)
 
-  test('a sentinel that hangs does not keep it from the master', async () => {
+  it('a sentinel that hangs does not keep it from the master', async () => {
     const { group, desk } = await open()
     const [first] = group.sentinels
     const { name, sentinels } = group
@@ -88,7 +88,7 @@ describe.each([
     expect(refuses(late, 'orders')).toBe(true)
   }, 60_000)
 
-  test('an old master that the sentinels have given up is left, while it still answers', async () => {
+  it('an old master that the sentinels have given up is left, while it still answers', async () => {
     const { group, receiver, desk } = await open()
     await desk.deny(entryOf(), PATIENTLY)
     await receiver.ready()
@@ -124,7 +124,7 @@ describe.each([
   ['ioredis 6', Cluster],
   ['ioredis 5', Cluster5 as unknown as typeof Cluster],
 ])('in a cluster, through %s', (_, ClusterOfRelease) => {
-  test('it goes on with the replica of a master that was killed', async () => {
+  it('it goes on with the replica of a master that was killed', async () => {
     const cluster = await startCluster()
     onTestFinished(() => cluster.stop())
     const connect = (nodes = cluster.startupNodes): Cluster =>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
 import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { idempotencyStoreCases, singleUseStoreCases } from 'express-service-auth/testing'
-import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { startReplica, untilInStep } from '../../../support/redis-replica.js'
 import { testCases } from '../../../support/store-cases.js'
@@ -51,21 +51,21 @@ describe('a store whose replicas keep up', () => {
   testCases(singleUseStoreCases(() => store))
   testCases(idempotencyStoreCases(() => store))
 
-  test('has what it reserved on the replica when it says so', async () => {
+  it('has what it reserved on the replica when it says so', async () => {
     const request = requestFor()
     const id = randomUUID()
     await Promise.all([begin(store, request), store.consume(id, 60_000)])
     expect(await replica.command('EXISTS', `esa:k:${request.key}`, `esa:t:${id}`)).toBe('2')
   })
 
-  test('waits once for all reservations that are under way', async () => {
+  it('waits once for all reservations that are under way', async () => {
     await primary.command('CONFIG', 'RESETSTAT')
     await Promise.all(Array.from({ length: 300 }, () => store.consume(randomUUID(), 60_000)))
     const stats = await primary.command('INFO', 'commandstats')
     expect(Number(/cmdstat_wait:calls=(\d+)/.exec(stats)?.[1])).toBeLessThanOrEqual(3)
   })
 
-  test('reserves on when the server has forgotten its scripts', async () => {
+  it('reserves on when the server has forgotten its scripts', async () => {
     await primary.command('SCRIPT', 'FLUSH')
     const ids = Array.from({ length: 20 }, () => randomUUID())
     const uses = await Promise.all(ids.map((id) => store.consume(id, 60_000)))
@@ -75,7 +75,7 @@ describe('a store whose replicas keep up', () => {
 })
 
 describe('a store whose replica is paused', () => {
-  test('rejects reservations within both bounds, and leaves no key to block', async () => {
+  it('rejects reservations within both bounds, and leaves no key to block', async () => {
     const store = await warm()
     const request = requestFor()
     pauseReplica()
@@ -90,7 +90,7 @@ describe('a store whose replica is paused', () => {
     await begin(store, retryOf(request))
   })
 
-  test('bounds every wait, however many queue', async () => {
+  it('bounds every wait, however many queue', async () => {
     const store = await warm({ replicas: { min: 1, timeoutMs: 400 }, timeoutMs: 100 })
     pauseReplica()
     const waits: Promise<{ ms: number; error?: Error }>[] = []
@@ -106,7 +106,7 @@ describe('a store whose replica is paused', () => {
     await until('the store answers', () => answers(store))
   })
 
-  test('rejects tokens, which stay used', async () => {
+  it('rejects tokens, which stay used', async () => {
     const store = await warm()
     const id = randomUUID()
     pauseReplica()
@@ -116,7 +116,7 @@ describe('a store whose replica is paused', () => {
     expect(await store.consume(id, 60_000)).toBe(false)
   })
 
-  test('answers what is no reservation, and keeps results', async () => {
+  it('answers what is no reservation, and keeps results', async () => {
     const store = await warm()
     const request = requestFor()
     const id = randomUUID()
@@ -136,7 +136,7 @@ describe('a store whose replica is paused', () => {
     expect(replayed.value?.outcome).toBe('finished')
   })
 
-  test('lets nobody else’s commands wait', async () => {
+  it('lets nobody else’s commands wait', async () => {
     const { store, redis } = openStore(primary, { replicas: { min: 1, timeoutMs: 2000 } })
     await until('the store answers', () => answers(store))
     const run = await begin(store, requestFor())
@@ -151,7 +151,7 @@ describe('a store whose replica is paused', () => {
 })
 
 describe('a store that needs more replicas than there are', () => {
-  test('rejects reservations, and nothing stays behind', async () => {
+  it('rejects reservations, and nothing stays behind', async () => {
     const store = openStore(primary, { replicas: { min: 2, timeoutMs: 50 } }).store
     const request = requestFor({ leaseMs: 1000 })
     await expect(store.reserve(request)).rejects.toThrow('1 of 2 replicas')
@@ -162,7 +162,7 @@ describe('a store that needs more replicas than there are', () => {
 })
 
 describe('a reply that is lost on the wire of the reservations', () => {
-  test('is recognised as one’s own, and its replicas are waited for again', async () => {
+  it('is recognised as one’s own, and its replicas are waited for again', async () => {
     const proxy = await startTcpProxy(primary)
     onTestFinished(() => proxy.close())
     const { store } = openStore(proxy, { timeoutMs: 2000, replicas: { min: 1, timeoutMs: 300 } })
@@ -183,7 +183,7 @@ describe('a reply that is lost on the wire of the reservations', () => {
 })
 
 describe('a primary that hangs', () => {
-  test('is waited for within both bounds, and what arrives late is taken back', async () => {
+  it('is waited for within both bounds, and what arrives late is taken back', async () => {
     const own = await startRedis()
     const ownReplica = await startReplica(own)
     onTestFinished(async () => {
@@ -207,7 +207,7 @@ describe('a primary that hangs', () => {
   })
 })
 
-test('a user of Redis who may not wait gets no reservation, and none stays', async () => {
+it('a user of Redis who may not wait gets no reservation, and none stays', async () => {
   await primary.command(
     'ACL',
     'SETUSER',

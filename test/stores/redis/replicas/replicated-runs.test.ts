@@ -8,7 +8,7 @@ import {
 } from 'express-service-auth/testing'
 import { Cluster } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisCluster, startCluster } from '../../../support/redis-cluster.js'
 import { isPrimary } from '../../../support/redis-replica.js'
 import { testCases } from '../../../support/store-cases.js'
@@ -48,12 +48,12 @@ describe.each(Object.entries(clients))('a store on a cluster, through %s', (_, c
     testCases(idempotencyStoreCases(() => store))
     testCases(recordKeeperCases(() => store))
 
-    test('is fit for its purpose', async () => {
+    it('is fit for its purpose', async () => {
       await expect(store.check()).resolves.toEqual([])
     })
   })
 
-  test('honours the prefix of the client, for reservations with replicas too', async () => {
+  it('honours the prefix of the client, for reservations with replicas too', async () => {
     const redis = connect().duplicate([], { keyPrefix: 'app:', lazyConnect: true })
     const store = storeOn(redis, { timeoutMs: 5000, replicas: { min: 1, timeoutMs: 5000 } })
     const plain = storeOn(redis, { timeoutMs: 5000 })
@@ -68,7 +68,7 @@ describe.each(Object.entries(clients))('a store on a cluster, through %s', (_, c
 })
 
 describe('a cluster with faults', () => {
-  test('has every master looked at', async () => {
+  it('has every master looked at', async () => {
     const store = storeOn(clients['ioredis 6'](), { timeoutMs: 5000 })
     for (const master of cluster.masters) {
       await expect(store.check()).resolves.toEqual([])
@@ -78,7 +78,7 @@ describe('a cluster with faults', () => {
     }
   })
 
-  test('loses no reservation with a master killed under load, and comes back', async () => {
+  it('loses no reservation with a master killed under load, and comes back', async () => {
     const instances = [0, 1].map(() =>
       storeOn(clients['ioredis 6'](), { replicas: { min: 1, timeoutMs: 200 } }),
     )

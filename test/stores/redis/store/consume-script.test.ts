@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { CONSUME, isConsumed } from '../../../../src/stores/redis/store/redis-store.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 
@@ -10,7 +10,7 @@ beforeAll(async () => {
   return () => server.stop()
 })
 
-test('the same nonce is told that it was first, however often; another never', async () => {
+it('the same nonce is told that it was first, however often; another never', async () => {
   const redis = new Redis({ host: server.host, port: server.port })
   onTestFinished(() => redis.disconnect())
   const key = randomUUID()
@@ -23,7 +23,7 @@ test('the same nonce is told that it was first, however often; another never', a
   expect(await consume('mine', 60_000)).toBe(true)
 })
 
-test('a record of another type is neither a first use nor a replay', async () => {
+it('a record of another type is neither a first use nor a replay', async () => {
   const redis = new Redis({ host: server.host, port: server.port })
   onTestFinished(() => redis.disconnect())
   const key = randomUUID()

@@ -8,7 +8,7 @@ import {
 } from 'express-service-auth/testing'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { testCases } from '../../../support/store-cases.js'
 import { begin, openStore, requestFor, retryOf } from '../kit.js'
@@ -46,7 +46,7 @@ describe('redisStore on ioredis 5', () => {
 describe('the options of redisStore', () => {
   const redis = new Redis({ lazyConnect: true })
 
-  test.each([
+  it.each([
     [{ prefix: 7 }, 'prefix must be a string'],
     [{ timeoutMs: 0 }, 'timeoutMs must be an integer from 1 to 60000'],
     [{ timeoutMs: 60_001 }, 'timeoutMs must be'],
@@ -67,7 +67,7 @@ describe('the options of redisStore', () => {
     expect(make).toThrow(message)
   })
 
-  test.each([
+  it.each([
     ['nothing', undefined],
     ['an address', 'redis://127.0.0.1'],
     ['a client of another library', { duplicate: () => ({}), isOpen: true }],
@@ -77,7 +77,7 @@ describe('the options of redisStore', () => {
 })
 
 describe('redisStore', () => {
-  test('keeps one key a record, under its prefix, with a time to live', async () => {
+  it('keeps one key a record, under its prefix, with a time to live', async () => {
     const { store: own } = openStore(server, { prefix: 'orders:' })
     const id = randomUUID()
     const request = requestFor({ leaseMs: 10_000, retentionMs: 50_000 })
@@ -90,7 +90,7 @@ describe('redisStore', () => {
     expect(await ttl(`orders:k:${request.key}`)).toBeLessThanOrEqual(60_000)
   })
 
-  test('is shared by every client with the same prefix, of either release of ioredis', async () => {
+  it('is shared by every client with the same prefix, of either release of ioredis', async () => {
     const { store: other } = openStore(server)
     const { store: elsewhere } = openStore(server, { prefix: 'other:' })
     const id = randomUUID()
@@ -99,13 +99,13 @@ describe('redisStore', () => {
     expect(await elsewhere.consume(id, 60_000)).toBe(true)
   })
 
-  test('records a token for a second at least', async () => {
+  it('records a token for a second at least', async () => {
     const id = randomUUID()
     await store.consume(id, -5)
     expect(Number(await server.command('PTTL', `esa:t:${id}`))).toBeGreaterThan(500)
   })
 
-  test('takes times that are no whole milliseconds', async () => {
+  it('takes times that are no whole milliseconds', async () => {
     const request = requestFor({ leaseMs: 1100.0000000000002, retentionMs: 1000.5 })
     const run = await begin(store, request)
     expect(await store.renew(run)).toBe(true)
@@ -114,7 +114,7 @@ describe('redisStore', () => {
     expect(await store.consume(randomUUID(), 1500.5)).toBe(true)
   })
 
-  test('takes names of any bytes', async () => {
+  it('takes names of any bytes', async () => {
     const odd = { key: 'k\r\n|é{x}', owner: 'o|1|\0', fingerprint: '' }
     const request = requestFor({ ...odd, fingerprint: '|f|\n' })
     const run = await begin(store, request)
@@ -124,7 +124,7 @@ describe('redisStore', () => {
     expect(await store.settle(run, { type: 'released' })).toBe(true)
   })
 
-  test('works on when the server has forgotten its scripts', async () => {
+  it('works on when the server has forgotten its scripts', async () => {
     const request = requestFor()
     const run = await begin(store, request)
     await server.command('SCRIPT', 'FLUSH')
@@ -137,7 +137,7 @@ describe('redisStore', () => {
     expect(await store.settle(run, { type: 'finished', result: Buffer.from('x') })).toBe(true)
   })
 
-  test('needs at most 150 bytes of Redis for a token', async () => {
+  it('needs at most 150 bytes of Redis for a token', async () => {
     const { store: own } = openStore(server)
     const id = 'a'.repeat(24)
     await own.consume(id, 60_000)
@@ -145,7 +145,7 @@ describe('redisStore', () => {
   })
 
   // Above that the allocator rounds up by more than that, whatever is stored.
-  test.each([0, 10, 100, 300, 500, 700, 900])(
+  it.each([0, 10, 100, 300, 500, 700, 900])(
     'needs at most 350 bytes of Redis for a record beyond its result of %i bytes',
     async (bytes) => {
       const key = 'k'.repeat(24)
@@ -157,7 +157,7 @@ describe('redisStore', () => {
     },
   )
 
-  test('closing it leaves the user’s client alone, and rejects from then on', async () => {
+  it('closing it leaves the user’s client alone, and rejects from then on', async () => {
     const { store: own, redis } = openStore(server)
     await redis.ping()
     await own.consume(randomUUID(), 1000)
@@ -174,7 +174,7 @@ describe('redisStore', () => {
     expect(clients).toContain('addr')
   })
 
-  test('may be closed before it was ever used', () => {
+  it('may be closed before it was ever used', () => {
     const { store: own } = openStore(server)
     own.close()
   })

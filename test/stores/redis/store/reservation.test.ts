@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Ending, Resolution, Store } from 'express-service-auth'
 import { memoryStore } from 'express-service-auth'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { begin, openStore, requestFor, retryOf } from '../kit.js'
@@ -27,7 +27,7 @@ describe('a record that cannot be read', () => {
     '{"state":"running"}',
   ]
 
-  test.each(DAMAGED)('such as %j is told from one that is not there', async (value) => {
+  it.each(DAMAGED)('such as %j is told from one that is not there', async (value) => {
     const { store } = openStore(server)
     const request = requestFor({ rerunAbandoned: true })
     await server.command('SET', `esa:k:${request.key}`, value)
@@ -35,7 +35,7 @@ describe('a record that cannot be read', () => {
     expect(await server.command('GET', `esa:k:${request.key}`)).toBe(value)
   })
 
-  test.each([['RPUSH'], ['SADD']])('such as one of another type (%s)', async (command) => {
+  it.each([['RPUSH'], ['SADD']])('such as one of another type (%s)', async (command) => {
     const { store } = openStore(server)
     const request = requestFor({ rerunAbandoned: true })
     await server.command(command, `esa:k:${request.key}`, 'x')
@@ -43,7 +43,7 @@ describe('a record that cannot be read', () => {
     expect(await server.command('EXISTS', `esa:k:${request.key}`)).toBe('1')
   })
 
-  test('such as one that somebody keeps forever', async () => {
+  it('such as one that somebody keeps forever', async () => {
     const { store } = openStore(server)
     const request = requestFor()
     await begin(store, request)
@@ -62,7 +62,7 @@ describe('a record that cannot be read', () => {
 })
 
 describe('what a caller asks', () => {
-  test('may have owner and fingerprint of any text', async () => {
+  it('may have owner and fingerprint of any text', async () => {
     const { store } = openStore(server)
     const texts = ['', '|', 'a\n\0', 'žluť', '😀', 'half \ud83d', '\ude00 of one']
     for (const owner of texts) {
@@ -80,7 +80,7 @@ describe('what a caller asks', () => {
     }
   })
 
-  test('is refused where a record could not hold it, and nothing is lost', async () => {
+  it('is refused where a record could not hold it, and nothing is lost', async () => {
     const { store } = openStore(server)
     const request = requestFor()
     const run = await begin(store, request)
@@ -223,7 +223,7 @@ function player(store: Store, expire: (key: string) => Promise<void>) {
   }
 }
 
-test('the record on Redis answers every sequence of commands as the pure one does', async () => {
+it('the record on Redis answers every sequence of commands as the pure one does', async () => {
   const { store } = openStore(server, { timeoutMs: 5000 })
   const model = memoryStore()
   onTestFinished(() => model.close())

@@ -4,7 +4,7 @@ import type { Store } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis.js'
 import { OUTAGES, type Outage, startTcpProxy } from '../../../support/tcp-proxy.js'
 import { until } from '../../../support/until.js'
@@ -124,7 +124,7 @@ describe('a store whose server was unreachable', () => {
     return () => server.stop()
   })
 
-  test.each(cases)(
+  it.each(cases)(
     'serves $work again after $seconds s $outage, through $client',
     async (each) => {
       expect(await recoveries.get(each)).toBeLessThan(BACK_WITHIN_MS)
@@ -149,7 +149,7 @@ describe('a store whose cluster was unreachable', () => {
     })
   })
 
-  test.each(cases)(
+  it.each(cases)(
     'serves $work again after $seconds s $outage, through $client',
     async (each) => {
       const ms = await recoveries.get(each)

@@ -49,10 +49,10 @@ const ALONE = ['test/stores/postgres/model.test.ts']
 const SLOW_OF_MIGRATION = ['test/faults/migration/**/*.test.ts']
 
 /** Gives each test file modules of its own in a worker that it shares. */
-const OWN_MODULES = 'test/support/own-modules.ts'
+const OWN_MODULES = 'test/support/run/own-modules.ts'
 
 /** First of all: what the tests leave behind is removed with it. */
-const TEMPORARY_HOME = 'test/support/temporary-home.ts'
+const TEMPORARY_HOME = 'test/support/run/temporary-home.ts'
 
 /** Learns what secrets a test file sends, and fails it when one comes out. */
 const SEARCH_FOR_SECRETS = 'test/support/secret-search/setup.ts'
@@ -65,7 +65,11 @@ const OF_THE_CODE = {
   // Half of the processor time went into a process for each file.
   isolate: false,
   setupFiles: [OWN_MODULES, SEARCH_FOR_SECRETS],
-  globalSetup: [TEMPORARY_HOME, 'test/support/global-setup.ts', 'test/support/packed-packages.ts'],
+  globalSetup: [
+    TEMPORARY_HOME,
+    'test/support/run/global-setup.ts',
+    'test/support/process/packed-packages.ts',
+  ],
 }
 
 export default defineConfig({

@@ -8,7 +8,7 @@ import { tsImport } from 'tsx/esm/api'
 const DEFAULT_NODE = '24'
 
 const { default: useTemporaryHome } = await tsImport(
-  '../test/support/temporary-home.ts',
+  '../test/support/run/temporary-home.ts',
   import.meta.url,
 )
 const removeTemporaryHome = await useTemporaryHome()

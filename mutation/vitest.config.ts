@@ -17,7 +17,7 @@ export default defineConfig({
       'test/**/migration/run/next-step.test.ts',
     ],
     isolate: false,
-    setupFiles: ['test/support/own-modules.ts'],
+    setupFiles: ['test/support/run/own-modules.ts'],
     testTimeout: 60_000,
   },
 })

@@ -6,8 +6,8 @@ import express, { type Express, type RequestHandler } from 'express'
 import type { TestIssuer } from 'express-service-auth/testing'
 import express4 from 'express4'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { call, newKey } from './support/order-calls.js'
-import { createTestIssuer } from './support/test-issuer.js'
+import { createTestIssuer } from './support/issuer/test-issuer.js'
+import { call, newKey } from './support/receiver/order-calls.js'
 
 /** Everything of Node and Express that all requests share. */
 const SHARED: readonly object[] = [

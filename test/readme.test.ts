@@ -12,7 +12,7 @@ import { exchangesIn, masked } from './docs/console.js'
 import { blocksOf, codeBlocks, sections } from './docs/markdown.js'
 import { type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
 import { API_KEY, serviceTokenBy } from './example-app/core-client.js'
-import { type RedisServer, startRedis } from './support/redis.js'
+import { type RedisServer, startRedis } from './support/redis/redis.js'
 import { until } from './support/until.js'
 
 const README = await readDocument('README.md')

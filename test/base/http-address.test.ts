@@ -3,7 +3,7 @@ import { serviceFetch, tokenSource } from 'express-service-auth/client'
 import { coreClient } from 'express-service-auth/migration'
 import { expect, it } from 'vitest'
 import { addressFault } from '../../src/base/http-address.js'
-import { POLICY } from '../support/signing-keys.js'
+import { POLICY } from '../support/issuer/signing-keys.js'
 
 it.each([
   'https://core.example/auth/jwt/jwks.json',

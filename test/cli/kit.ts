@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import type { Command } from '../../src/cli/frame/command.js'
 import { run } from '../../src/cli/run-command.js'
-import { compile } from '../support/compile.js'
+import { compile } from '../support/process/compile.js'
 
 /** What a run of the command has left. */
 export interface Ran {

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { hang, serve, startKeySetServer } from '../support/key-set-server.js'
-import { makeSigningKey, POLICY, tokenFrom } from '../support/signing-keys.js'
+import { hang, serve, startKeySetServer } from '../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../support/issuer/signing-keys.js'
 import { compileCommand, runChild, startChild, temporaryFile } from './kit.js'
 
 const key = makeSigningKey('d-1')

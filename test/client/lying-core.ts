@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
+import { serve } from '../support/receiver/serve.js'
 import { knowToken } from '../support/secret-search/index.js'
-import { serve } from '../support/serve.js'
 import { compact, type Members, type WhenFinished } from './kit.js'
 
 interface MintRequest {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { compile } from '../support/compile.js'
+import { compile } from '../support/process/compile.js'
 import { hangs, hangsUp, type Lie, mints, startLyingCore } from './lying-core.js'
 
 const child = await compile(new URL('./process.child.ts', import.meta.url))

@@ -3,8 +3,8 @@ import { buffer } from 'node:stream/consumers'
 import { afterAll } from 'vitest'
 import { serviceFetch } from '../../src/client/service-fetch/service-fetch.js'
 import type { ServiceFetchOptions } from '../../src/client/service-fetch/service-fetch-options.js'
+import { serve } from '../support/receiver/serve.js'
 import { knowToken } from '../support/secret-search/index.js'
-import { serve } from '../support/serve.js'
 
 export interface Recorded {
   readonly method: string | undefined

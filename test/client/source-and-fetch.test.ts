@@ -18,9 +18,9 @@ import {
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
 import { manualClock } from '../support/manual-clock.js'
-import { openReceiver, type Receiver } from '../support/open-receiver.js'
+import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.js'
+import { openReceiver, type Receiver } from '../support/receiver/open-receiver.js'
 import { knowSecret } from '../support/secret-search/index.js'
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
 import { API_DOMAIN, API_KEY } from './claims.js'
 import { failure, sourceAt, type WhenFinished } from './kit.js'
 

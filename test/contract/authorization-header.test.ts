@@ -3,11 +3,11 @@ import { ServiceAuthError } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createForge } from '../../src/testing/hostile-tokens/forge.js'
 import { tokenOfLength } from '../../src/testing/hostile-tokens/form-cases.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { FAULT_STATUS, type Receiver } from '../support/open-receiver.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { INVALID_TOKEN, NO_TOKEN, withoutBody } from '../support/refusal-bytes.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { FAULT_STATUS, type Receiver } from '../support/receiver/open-receiver.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { INVALID_TOKEN, NO_TOKEN, withoutBody } from '../support/receiver/refusal-bytes.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -8,11 +8,11 @@ import {
 } from 'express-service-auth'
 import type { TestIssuer } from 'express-service-auth/testing'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import type { RawRequest } from '../support/raw-exchange.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { INVALID_TOKEN, NO_TOKEN } from '../support/refusal-bytes.js'
-import { COOKIE, parseCookies, type Sessions } from '../support/sessions.js'
+import { COOKIE, parseCookies, type Sessions } from '../support/core/sessions.js'
+import type { RawRequest } from '../support/network/raw-exchange.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { INVALID_TOKEN, NO_TOKEN } from '../support/receiver/refusal-bytes.js'
 
 interface Tokens {
   readonly service: string

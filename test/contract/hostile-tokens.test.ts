@@ -3,12 +3,12 @@ import { createServer } from 'node:http'
 import { type DecisionEvent, requireIdempotencyKey, requireSingleUse } from 'express-service-auth'
 import { type HostileToken, hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import type { Receiver } from '../support/open-receiver.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { recordingStore } from '../support/recording-store.js'
-import { FORBIDDEN, INVALID_TOKEN } from '../support/refusal-bytes.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import type { Receiver } from '../support/receiver/open-receiver.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { FORBIDDEN, INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
+import { recordingStore } from '../support/stores/recording-store.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -10,11 +10,11 @@ import {
 } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createForge } from '../../src/testing/hostile-tokens/forge.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { FAULT_STATUS } from '../support/open-receiver.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { FORBIDDEN } from '../support/refusal-bytes.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { FORBIDDEN } from '../support/receiver/refusal-bytes.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

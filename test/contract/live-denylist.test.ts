@@ -5,12 +5,17 @@ import {
   requirePermissions,
 } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
-import { makeStage } from '../support/each-receiver.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { ManualDenylist } from '../support/manual-denylist.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE, withoutBody } from '../support/refusal-bytes.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { makeStage } from '../support/receiver/each-receiver.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import {
+  FORBIDDEN,
+  INVALID_TOKEN,
+  UNAVAILABLE,
+  withoutBody,
+} from '../support/receiver/refusal-bytes.js'
+import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

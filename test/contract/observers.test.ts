@@ -2,9 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Request } from 'express'
 import { type DecisionEvent, type DecisionObserver, requirePermissions } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -5,10 +5,15 @@ import {
   requireSingleUse,
 } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE, withoutBody } from '../support/refusal-bytes.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import {
+  FORBIDDEN,
+  INVALID_TOKEN,
+  UNAVAILABLE,
+  withoutBody,
+} from '../support/receiver/refusal-bytes.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

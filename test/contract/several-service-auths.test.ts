@@ -5,11 +5,11 @@ import {
   serviceOf,
 } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { FAULT_STATUS } from '../support/open-receiver.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { FORBIDDEN, INVALID_TOKEN } from '../support/refusal-bytes.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { FORBIDDEN, INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -1,8 +1,8 @@
 import type { ServiceAuthPolicy } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
 
 /** Seconds since the epoch; the clock stands still unless a test sets it. */
 const NOW = 1_800_000_000

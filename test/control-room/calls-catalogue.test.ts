@@ -5,7 +5,7 @@ import {
   createRememberedByPage,
 } from '../../example-app/control-room/calls/remembered.js'
 import type { PublicJwk } from '../../example-app/identity-core/signing-key.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
 
 const START = 1_800_000_000_000
 const ISSUER = 'http://127.0.0.1:3568'

@@ -7,7 +7,7 @@ import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { type ReceiversHere, startReceiversHere } from './receivers-here.js'
 
 export const API_KEY = 'the-key-of-the-control-room'

@@ -11,8 +11,8 @@ import {
 } from '../../example-app/identity-core/identity-core.js'
 import { POLICY } from '../../example-app/orders/policy.js'
 import { runHere, temporaryFile } from '../cli/kit.js'
-import { compile } from '../support/compile.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { compile } from '../support/process/compile.js'
 import { until } from '../support/until.js'
 import { API_KEY } from './calls-kit.js'
 

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { type RoomServer, serveRoom } from '../../example-app/control-room/server/serve-room.js'
-import { openExchange, type RawExchange } from '../support/raw-exchange.js'
+import { openExchange, type RawExchange } from '../support/network/raw-exchange.js'
 import { until } from '../support/until.js'
 import { FILES, quietRoom } from './quiet-room.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { rawRequest } from '../support/raw-exchange.js'
+import { rawRequest } from '../support/network/raw-exchange.js'
 import { NOTHING_HERE, openGate } from './gate-kit.js'
 
 const { ask, post, port, key, own, close } = await openGate()

@@ -1,5 +1,5 @@
 import { type RoomServer, serveRoom } from '../../example-app/control-room/server/serve-room.js'
-import { rawRequest } from '../support/raw-exchange.js'
+import { rawRequest } from '../support/network/raw-exchange.js'
 import { FILES, quietRoom } from './quiet-room.js'
 
 export interface Asked {

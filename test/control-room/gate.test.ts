@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { afterAll, describe, expect, it } from 'vitest'
-import { rawRequest } from '../support/raw-exchange.js'
+import { rawRequest } from '../support/network/raw-exchange.js'
 import { brief, openGate } from './gate-kit.js'
 
 const { quiet, ask, post, port, key, own, close } = await openGate()

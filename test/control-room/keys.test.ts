@@ -9,7 +9,7 @@ import type { PublicJwk } from '../../example-app/identity-core/signing-key.js'
 import { publicJwk } from '../../src/testing/issuer/issuer-keys.js'
 import { fetchKeySet, mintedBy } from '../example-app/core-client.js'
 import { decodeToken } from '../example-app/decode-token.js'
-import { takeKey } from '../support/spare-keys.js'
+import { takeKey } from '../support/issuer/spare-keys.js'
 
 const API_KEY = 'the-key-of-this-test'
 const CATALOGUE_KEY = publicJwk(takeKey('d-of-the-catalogue')) as PublicJwk

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { useBrowser } from '../support/chromium.js'
+import { useBrowser } from '../support/browser/chromium.js'
 import { callIsOver, pressPreset, readViews } from './compose-page.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { useBrowser } from '../support/chromium.js'
+import { useBrowser } from '../support/browser/chromium.js'
 import { until } from '../support/until.js'
 import { callIsOver, pressPreset, readViews } from './compose-page.js'
 import { type StartedRoom, startRoom } from './start-room.js'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { type RoomServer, serveRoom } from '../../example-app/control-room/server/serve-room.js'
 import { listen, type RunningServer } from '../../example-app/listen.js'
-import { REBOUND_HOST, useBrowser } from '../support/chromium.js'
+import { REBOUND_HOST, useBrowser } from '../support/browser/chromium.js'
 import { builtPage } from './built-page.js'
 import { quietRoom } from './quiet-room.js'
 

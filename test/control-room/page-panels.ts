@@ -8,8 +8,8 @@ import type {
   CallResult,
   RoomState,
 } from '../../example-app/control-room/protocol.js'
-import { type OpenOptions, useBrowser } from '../support/chromium.js'
-import { type RedisServer, startRedis } from '../support/redis.js'
+import { type OpenOptions, useBrowser } from '../support/browser/chromium.js'
+import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 
 /** Long enough to be seen running, short enough to wait for its end. */

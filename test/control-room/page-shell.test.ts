@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GOOD_READ } from '../../example-app/control-room/page/compose/good-calls.js'
 import { serveRoom } from '../../example-app/control-room/server/serve-room.js'
-import { useBrowser } from '../support/chromium.js'
+import { useBrowser } from '../support/browser/chromium.js'
 import { builtPage } from './built-page.js'
 import { pressPreset } from './compose-page.js'
 import { type StartedRoom, startRoom } from './start-room.js'

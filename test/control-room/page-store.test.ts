@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GOOD_WRITE } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { CallResult } from '../../example-app/control-room/protocol.js'
-import { useBrowser } from '../support/chromium.js'
-import { type RedisServer, startRedis } from '../support/redis.js'
+import { useBrowser } from '../support/browser/chromium.js'
+import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 
 const browser = useBrowser()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { useBrowser } from '../support/chromium.js'
+import { useBrowser } from '../support/browser/chromium.js'
 import { callIsOver, pressPreset, readViews } from './compose-page.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 

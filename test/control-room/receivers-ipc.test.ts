@@ -18,8 +18,8 @@ import {
   toldDenylist,
 } from '../../example-app/control-room/receivers/ipc/told-denylist.js'
 import { startProgram } from '../../example-app/control-room/receivers/start-program.js'
-import { compile } from '../support/compile.js'
-import { testCases } from '../support/store-cases.js'
+import { compile } from '../support/process/compile.js'
+import { testCases } from '../support/stores/store-cases.js'
 import { until } from '../support/until.js'
 
 /** What a receiver holds of the process that keeps the records. */

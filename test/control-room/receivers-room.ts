@@ -7,7 +7,7 @@ import {
 } from '../../example-app/control-room/receivers/open-receivers.js'
 import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { API_KEY, serviceTokenBy } from '../example-app/core-client.js'
-import { compile } from '../support/compile.js'
+import { compile } from '../support/process/compile.js'
 
 const PROGRAMS = '../../example-app/control-room/receivers/'
 

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { expect, it, onTestFinished } from 'vitest'
 import { UnavailableError } from '../../example-app/control-room/ports.js'
 import { settleWrite } from '../../example-app/control-room/receivers/settle-write.js'
-import { startRedis } from '../support/redis.js'
+import { startRedis } from '../support/redis/redis.js'
 
 const MINUTE_MS = 60_000
 const FREED = { as: 'freed' } as const

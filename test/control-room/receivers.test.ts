@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { RECEIVERS } from '../../example-app/control-room/protocol.js'
-import { type RedisServer, startRedis } from '../support/redis.js'
+import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 import { LEASE_SECONDS, type OpenRoom, openRoom } from './receivers-room.js'
 

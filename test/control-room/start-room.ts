@@ -5,9 +5,9 @@ import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
-import { compile } from '../support/compile.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { compile } from '../support/process/compile.js'
 import { knowSecret } from '../support/secret-search/index.js'
-import { createTestIssuer } from '../support/test-issuer.js'
 import { builtPage } from './built-page.js'
 
 const API_KEY = 'key-of-a-control-room-in-a-test'

@@ -11,7 +11,7 @@ import {
 } from '../../example-app/control-room/tour/tour-state.js'
 import type { Stage } from '../../example-app/story/stage.js'
 import { storySteps } from '../../example-app/story/steps.js'
-import { compile } from '../support/compile.js'
+import { compile } from '../support/process/compile.js'
 
 /** Whole stories, which start servers. */
 const LONG = { timeout: 180_000 }

@@ -2,7 +2,7 @@ import type { Ending, Store } from 'express-service-auth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GOOD_READ, GOOD_WRITE } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { CallOrder, CallResult } from '../../example-app/control-room/protocol.js'
-import { ManualDenylist } from '../support/manual-denylist.js'
+import { ManualDenylist } from '../support/stores/manual-denylist.js'
 import { openRoomHere, type RoomHere } from './calls-kit.js'
 
 /** What befalls the store of the receivers. */

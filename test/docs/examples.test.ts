@@ -12,9 +12,9 @@ import {
   createDatabase,
   type PostgresDatabase,
   sharedPostgres,
-} from '../support/postgres-database.js'
-import { type RedisServer, startRedis } from '../support/redis.js'
-import { serve } from '../support/serve.js'
+} from '../support/postgres/postgres-database.js'
+import { serve } from '../support/receiver/serve.js'
+import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
 import { keepRunning, type RunningApp, runBlock, startBlock } from './running-blocks.js'

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Express } from 'express'
 import type { TestIssuer } from 'express-service-auth/testing'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
 import { tableRows } from './markdown.js'
 import {

@@ -1,5 +1,5 @@
 import type { TestIssuer } from 'express-service-auth/testing'
-import { rawRequest } from '../support/raw-exchange.js'
+import { rawRequest } from '../support/network/raw-exchange.js'
 
 /** An app of a migration page that serves, and the issuer whose tokens it is to verify. */
 export interface Scene {

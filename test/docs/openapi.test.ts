@@ -8,8 +8,8 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { serve } from '../support/serve.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { serve } from '../support/receiver/serve.js'
 import { readDocument } from './blocks.js'
 import { blocksOf } from './markdown.js'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { migration } from '../../src/stores/postgres/schema.js'
-import { createDatabase, sharedPostgres } from '../support/postgres-database.js'
+import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
 import { readDocument } from './blocks.js'
 
 const postgres = await sharedPostgres()

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { runHere } from '../cli/kit.js'
 import { entryOf, ISSUER, PATIENTLY } from '../stores/redis/denylist/denylist-kit.js'
 import { begin, requestFor, retryOf, storeOn } from '../stores/redis/kit.js'
-import { type RedisServer, startRedis } from '../support/redis.js'
-import { startCluster } from '../support/redis-cluster.js'
+import { type RedisServer, startRedis } from '../support/redis/redis.js'
+import { startCluster } from '../support/redis/redis-cluster.js'
 import { ROOT } from './blocks.js'
 
 const PASSWORD = 'password-of-the-user'

@@ -2,8 +2,8 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { compile } from '../support/compile.js'
-import { freePort } from '../support/free-port.js'
+import { freePort } from '../support/network/free-port.js'
+import { compile } from '../support/process/compile.js'
 import type { PlacedBlocks } from './blocks.js'
 
 /** A block of a document that serves. */

@@ -7,8 +7,8 @@ import {
 } from 'express-service-auth'
 import type { TestIssuer } from 'express-service-auth/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { serve } from '../support/serve.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { serve } from '../support/receiver/serve.js'
 
 let issuer: TestIssuer
 

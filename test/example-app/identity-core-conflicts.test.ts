@@ -6,7 +6,7 @@ import {
   runJobToEnd,
   type StandInCore,
   startStandInCore,
-} from '../support/stand-in-core.js'
+} from '../support/core/stand-in-core.js'
 
 interface Person {
   readonly externalUserId: string

@@ -8,7 +8,7 @@ import {
   databaseFolder,
   removeDatabaseFolder,
   startStandInCore,
-} from '../support/stand-in-core.js'
+} from '../support/core/stand-in-core.js'
 import { run } from './run.js'
 
 const API_KEY = 'the-key-of-the-killed-core'

@@ -3,7 +3,7 @@ import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
-import { rawRequest } from '../support/raw-exchange.js'
+import { rawRequest } from '../support/network/raw-exchange.js'
 import { API_KEY, mintBody } from './core-client.js'
 
 let core: IdentityCore

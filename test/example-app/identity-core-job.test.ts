@@ -7,7 +7,7 @@ import {
   runJobToEnd,
   type StandInCore,
   startStandInCore,
-} from '../support/stand-in-core.js'
+} from '../support/core/stand-in-core.js'
 
 const MAX_BODY_BYTES = 500_000
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CoreVersion } from '../../example-app/identity-core/interface-version.js'
 import { person, withPassword, withPhone, withProvider } from '../core/people.js'
-import { runJobToEnd, type StandInCore, startStandInCore } from '../support/stand-in-core.js'
+import { runJobToEnd, type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
 
 const cores = new Map<CoreVersion, StandInCore>()
 

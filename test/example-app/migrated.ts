@@ -1,5 +1,5 @@
-import type { PostgresServer } from '../support/postgres.js'
-import { createDatabase } from '../support/postgres-database.js'
+import type { PostgresServer } from '../support/postgres/postgres.js'
+import { createDatabase } from '../support/postgres/postgres-database.js'
 import { run } from './run.js'
 
 /** A database with all that `npm run migrate` makes; resolves with its address. */

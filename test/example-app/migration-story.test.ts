@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { databaseFolder, removeDatabaseFolder } from '../support/stand-in-core.js'
+import { databaseFolder, removeDatabaseFolder } from '../support/core/stand-in-core.js'
 import { run } from './run.js'
 
 const STEPS = [

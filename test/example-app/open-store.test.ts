@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore } from '../../example-app/orders/open-store.js'
-import { startRedis } from '../support/redis.js'
+import { startRedis } from '../support/redis/redis.js'
 
 it('is the memory of the process without an address', async () => {
   const { store, name, close } = await openStore(undefined)

@@ -11,7 +11,7 @@ import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
 import { leasedPersistence } from '../../example-app/orders/persistence.js'
 import { openSessions } from '../../example-app/orders/sessions.js'
-import { startRedis } from '../support/redis.js'
+import { startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 import { API_KEY, serviceTokenBy, sessionOf } from './core-client.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../example-app/orders/connect.js'
-import { createDatabase, sharedPostgres } from '../support/postgres-database.js'
+import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
 import { migratedDatabase } from './migrated.js'
 import { run } from './run.js'
 

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { expect, it } from 'vitest'
-import { sharedPostgres } from '../support/postgres-database.js'
+import { sharedPostgres } from '../support/postgres/postgres-database.js'
 import { migratedDatabase } from './migrated.js'
 import { run } from './run.js'
 

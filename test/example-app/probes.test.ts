@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
-import { refusingOrigin } from '../support/free-port.js'
-import { startRedis } from '../support/redis.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { refusingOrigin } from '../support/network/free-port.js'
+import { startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 import { type Running, run } from './run.js'
 

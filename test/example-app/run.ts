@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { compile } from '../support/compile.js'
+import { compile } from '../support/process/compile.js'
 import { knowEnvironment } from '../support/secret-search/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

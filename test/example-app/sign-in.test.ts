@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { argon2id, bcrypt } from 'hash-wasm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { person, withPassword, withProvider } from '../core/people.js'
-import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
+import { type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
 import { signIn } from './core-client.js'
 
 /** Published by the core's own tests, with the hash below. */

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
 import { listen } from '../../example-app/listen.js'
 import { compileCommand } from '../cli/kit.js'
-import { freePort } from '../support/free-port.js'
-import { startRedis } from '../support/redis.js'
+import { freePort } from '../support/network/free-port.js'
+import { startRedis } from '../support/redis/redis.js'
 import { run } from './run.js'
 
 /** What `npx service-auth` runs once the project is built. */

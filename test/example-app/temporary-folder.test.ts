@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { listen } from '../../example-app/listen.js'
 import { removeTemporaryFolder, temporaryFolder } from '../../example-app/temporary-folder.js'
-import { databaseFolder, removeDatabaseFolder } from '../support/stand-in-core.js'
+import { databaseFolder, removeDatabaseFolder } from '../support/core/stand-in-core.js'
 import { run } from './run.js'
 
 const PREFIX = 'migration-story-'

@@ -1,4 +1,4 @@
-import { openExchange, withoutDate } from '../support/raw-exchange.js'
+import { openExchange, withoutDate } from '../support/network/raw-exchange.js'
 import type { Stop } from './stops.js'
 
 export interface Answer {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { launch } from '../support/launch.js'
+import { launch } from '../support/process/launch.js'
 import { until } from '../support/until.js'
 import type { Stop } from './stops.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { UNAVAILABLE } from '../support/refusal-bytes.js'
+import { UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { until } from '../support/until.js'
 import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
 import type { Answer } from './exchange.js'

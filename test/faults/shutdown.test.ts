@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openExchange } from '../support/raw-exchange.js'
+import { openExchange } from '../support/network/raw-exchange.js'
 import { until } from '../support/until.js'
 import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
 import type { Answer } from './exchange.js'

@@ -1,7 +1,7 @@
 import express from 'express'
 import { type ServiceAuth, serviceAuth } from 'express-service-auth'
 import { createTestIssuer, hostileTokens, type TestIssuer } from 'express-service-auth/testing'
-import { openReceiver, type Receiver } from '../support/open-receiver.js'
+import { openReceiver, type Receiver } from '../support/receiver/open-receiver.js'
 import { mutate } from './mutate.js'
 import { signatureOracle } from './oracle.js'
 import { type Random, seededRandom } from './random.js'

@@ -1,4 +1,4 @@
-import { openExchange } from '../support/raw-exchange.js'
+import { openExchange } from '../support/network/raw-exchange.js'
 
 const MAX_LENGTH = 30_000
 

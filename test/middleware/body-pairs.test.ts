@@ -4,8 +4,8 @@ import express5, { type RequestHandler } from 'express'
 import { memoryStore, requireIdempotencyKey } from 'express-service-auth'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { FAULT_STATUS } from '../support/open-receiver.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
 import {
   drain,
   drainedBytes,

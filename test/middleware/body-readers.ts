@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type express from 'express'
 import type { Request, RequestHandler } from 'express'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
 
 type Express = typeof express
 

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { memoryStore, requireIdempotencyKey, ServiceAuthError } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { issuer, startRoute } from './body-readers.js'
 
 const store = memoryStore()

@@ -4,8 +4,8 @@ import { allow, type Decision, deny } from '../../src/base/decision/reason.js'
 import { ServiceAuthError, wrongWiring } from '../../src/base/decision/service-auth-error.js'
 import { Unavailable } from '../../src/base/decision/unavailable.js'
 import { admittingHandler } from '../../src/middleware/guard.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { startReceiver } from '../support/receiver.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { startReceiver } from '../support/receiver/receiver.js'
 
 type Decide = () => Decision<string> | Promise<Decision<string>>
 

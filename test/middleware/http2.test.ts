@@ -19,8 +19,8 @@ import {
   serviceOf,
 } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { authFor } from '../support/receiver.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { authFor } from '../support/receiver/receiver.js'
 
 const issuer = await createTestIssuer()
 const store = memoryStore()

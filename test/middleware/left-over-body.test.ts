@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import express5, { type RequestHandler } from 'express'
 import { memoryStore, requireIdempotencyKey, ServiceAuthError } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { FAULT_STATUS } from '../support/open-receiver.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
 import {
   drain,
   type Framing,

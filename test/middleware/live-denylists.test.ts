@@ -1,9 +1,9 @@
 import { type LiveDenylist, ServiceAuthError, serviceAuth } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { ManualDenylist } from '../support/manual-denylist.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -8,14 +8,14 @@ import type { IdempotencyRefusal } from '../../src/base/decision/idempotency-eve
 import type { Reason } from '../../src/base/decision/reason.js'
 import { ServiceAuthError } from '../../src/base/decision/service-auth-error.js'
 import { refuse, resultOf } from '../../src/middleware/refusal-table.js'
-import { rawRequest } from '../support/raw-exchange.js'
+import { rawRequest } from '../support/network/raw-exchange.js'
 import {
   FORBIDDEN,
   INVALID_TOKEN,
   NO_TOKEN,
   UNAVAILABLE,
   withoutBody,
-} from '../support/refusal-bytes.js'
+} from '../support/receiver/refusal-bytes.js'
 
 /** What the contract's table says of each reason; a new one does not compile without its row. */
 const ROWS: Record<Reason, string> = {

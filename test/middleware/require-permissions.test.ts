@@ -1,9 +1,9 @@
 import { requirePermissions } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { FORBIDDEN } from '../support/refusal-bytes.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { FORBIDDEN } from '../support/receiver/refusal-bytes.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -1,11 +1,11 @@
 import { requireSingleUse } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../stores/redis/kit.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { type RedisServer, startRedis } from '../support/redis.js'
-import { INVALID_TOKEN, UNAVAILABLE } from '../support/refusal-bytes.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
+import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 
 const issuer = await createTestIssuer()

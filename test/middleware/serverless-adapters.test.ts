@@ -9,9 +9,9 @@ import {
 } from 'express-service-auth'
 import serverless from 'serverless-http'
 import { describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { issuer } from '../support/issuer.js'
-import { newKey } from '../support/order-calls.js'
+import { issuer } from '../support/issuer/issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { newKey } from '../support/receiver/order-calls.js'
 
 interface LambdaAnswer {
   readonly statusCode: number

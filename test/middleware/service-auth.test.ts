@@ -1,8 +1,8 @@
 import { serviceAuth } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver.js'
-import { createTestIssuer } from '../support/test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
 
 async function startIssuer() {
   const issuer = await createTestIssuer()

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { type IncomingMessage, request as send } from 'node:http'
 import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
-import type { StandInCore } from '../support/stand-in-core.js'
+import type { StandInCore } from '../support/core/stand-in-core.js'
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CoreVersion } from '../../example-app/identity-core/interface-version.js'
-import { type StandInCore, startStandInCore } from '../support/stand-in-core.js'
+import { type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
 import { prepare, replayJob, stageOne } from './job.js'
 import { LEFT_OPEN } from './left-open.js'
 import { type Json, masked, type Recording, readRecordings, replay } from './replay.js'

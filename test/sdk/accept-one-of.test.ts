@@ -11,8 +11,8 @@ import {
   mint,
   openBackendSdks,
   startCore,
-} from '../support/backend-sdk.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
+} from '../support/core/backend-sdk.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { until } from '../support/until.js'
 import { type AppOptions, answerTo, openApp, SERVICE_CLAIMS } from './gate.js'
 import { bearer, linesOf, type Presents } from './presents.js'

@@ -8,11 +8,16 @@ import {
   sessionCredential,
 } from 'express-service-auth'
 import type { SessionContainer, VerifySessionOptions } from 'supertokens-node/recipe/session'
-import { API_DOMAIN, type BackendSdk } from '../support/backend-sdk.js'
-import type { ExpressModule } from '../support/express-majors.js'
-import type { Receiver } from '../support/open-receiver.js'
-import { FORBIDDEN, INVALID_TOKEN, NO_TOKEN, UNAVAILABLE } from '../support/refusal-bytes.js'
-import { openSessionReceiver } from '../support/session-receiver.js'
+import { API_DOMAIN, type BackendSdk } from '../support/core/backend-sdk.js'
+import type { ExpressModule } from '../support/receiver/express-majors.js'
+import type { Receiver } from '../support/receiver/open-receiver.js'
+import {
+  FORBIDDEN,
+  INVALID_TOKEN,
+  NO_TOKEN,
+  UNAVAILABLE,
+} from '../support/receiver/refusal-bytes.js'
+import { openSessionReceiver } from '../support/receiver/session-receiver.js'
 import type { Asked } from './walk-cells.js'
 
 const POLICY = {

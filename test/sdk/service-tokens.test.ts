@@ -9,10 +9,10 @@ import {
   openBackendSdk,
   SHORT_VALIDITY_SECONDS,
   startCore,
-} from '../support/backend-sdk.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { authFor, type Receiver, startReceiver } from '../support/receiver.js'
-import { INVALID_TOKEN } from '../support/refusal-bytes.js'
+} from '../support/core/backend-sdk.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, type Receiver, startReceiver } from '../support/receiver/receiver.js'
+import { INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
 
 const CLAIMS = {
   aud: 'orders',

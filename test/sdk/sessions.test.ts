@@ -9,10 +9,10 @@ import {
   mint,
   openBackendSdks,
   startCore,
-} from '../support/backend-sdk.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import type { Receiver } from '../support/open-receiver.js'
-import { openSessionReceiver } from '../support/session-receiver.js'
+} from '../support/core/backend-sdk.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import type { Receiver } from '../support/receiver/open-receiver.js'
+import { openSessionReceiver } from '../support/receiver/session-receiver.js'
 import { until } from '../support/until.js'
 import { sessionOfOld } from './presents.js'
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { useBrowser } from '../support/chromium.js'
-import { serve } from '../support/serve.js'
+import { useBrowser } from '../support/browser/chromium.js'
+import { serve } from '../support/receiver/serve.js'
 import { builtPages, siteServer } from './serve-site.js'
 
 const SIZES = {

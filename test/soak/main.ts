@@ -1,4 +1,4 @@
-import useTemporaryHome from '../support/temporary-home.js'
+import useTemporaryHome from '../support/run/temporary-home.js'
 import { soakPostgres } from './postgres.js'
 import { soak } from './soak.js'
 

@@ -5,9 +5,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../support/free-port.js'
-import { accountsByExternalId, databaseFolder, startStandInCore } from '../support/stand-in-core.js'
-import useTemporaryHome from '../support/temporary-home.js'
+import {
+  accountsByExternalId,
+  databaseFolder,
+  startStandInCore,
+} from '../support/core/stand-in-core.js'
+import { freePort } from '../support/network/free-port.js'
+import useTemporaryHome from '../support/run/temporary-home.js'
 
 // npm run soak:migration -- [USERS]: the command brings so many users into the stand-in core, each a
 // process of its own, and the tables are counted in the end.

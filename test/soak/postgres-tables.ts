@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { PostgresServer } from '../support/postgres.js'
+import type { PostgresServer } from '../support/postgres/postgres.js'
 
 /** Where the receivers' writes and records are. */
 export interface Tables {

@@ -1,4 +1,4 @@
-import { type Launched, launch } from '../support/launch.js'
+import { type Launched, launch } from '../support/process/launch.js'
 
 /** A receiver in a process of its own, which can be killed and comes back on the same port. */
 export interface ReceiverProcess {

@@ -6,7 +6,7 @@ import {
   singleUseStoreCases,
 } from 'express-service-auth/testing'
 import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { testCases } from '../support/store-cases.js'
+import { testCases } from '../support/stores/store-cases.js'
 
 const shared = memoryStore()
 afterAll(() => shared.close())

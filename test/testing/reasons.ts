@@ -2,8 +2,8 @@ import type { DecisionEvent } from 'express-service-auth'
 import { createForge, type Forge } from '../../src/testing/hostile-tokens/forge.js'
 import type { HostileToken } from '../../src/testing/hostile-tokens/hostile-case.js'
 import { createTestIssuer } from '../../src/testing/issuer/issuer.js'
-import { EXPRESS_MAJORS } from '../support/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
 
 export interface Judged {
   readonly name: string

@@ -4,7 +4,7 @@ import { type Admit, createAdmit } from '../../src/verification/admit.js'
 import type { KeySource, VerificationKey } from '../../src/verification/key-set/key-set.js'
 import { sourceOf } from '../../src/verification/key-set/key-set.js'
 import { parsePolicy, type ServiceAuthPolicy } from '../../src/verification/policy/policy.js'
-import { ManualDenylist } from '../support/manual-denylist.js'
+import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
   const issuer = await createTestIssuer({

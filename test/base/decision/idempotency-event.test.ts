@@ -8,12 +8,12 @@ import {
   type Reservation,
 } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
+import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
-import { watchedStore } from '../../support/watched-store.js'
 
 leaveChannels()
 

@@ -4,13 +4,13 @@ import express from 'express'
 import { memoryStore, requireSingleUse, type StoreEvent } from 'express-service-auth'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callStore } from '../../../src/base/decision/store-call.js'
-import { issuer } from '../../support/issuer.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/order-receiver.js'
-import { authFor, type Receiver, startReceiver } from '../../support/receiver.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
+import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
+import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
-import { watchedStore } from '../../support/watched-store.js'
 
 leaveChannels()
 

@@ -8,10 +8,10 @@ import {
   respond,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
-import { type RedisServer, startRedis } from '../../support/redis.js'
-import { makeSigningKey, POLICY, tokenFrom } from '../../support/signing-keys.js'
-import { startTcpProxy } from '../../support/tcp-proxy.js'
+} from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-keys.js'
+import { startTcpProxy } from '../../support/network/tcp-proxy.js'
+import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { until } from '../../support/until.js'
 import { type Ran, runChild, runHere, startChild, temporaryFile } from '../kit.js'
 

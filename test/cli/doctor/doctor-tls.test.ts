@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { makeSigningKey, POLICY } from '../../support/signing-keys.js'
+import { makeSigningKey, POLICY } from '../../support/issuer/signing-keys.js'
 import { type Certificate, makeCertificate } from '../certificates.js'
 import { runChild, temporaryFile } from '../kit.js'
 

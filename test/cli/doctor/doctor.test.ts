@@ -9,8 +9,8 @@ import {
   respond,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
-import { makeSigningKey, POLICY, shapeOfKey, tokenFrom } from '../../support/signing-keys.js'
+} from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, shapeOfKey, tokenFrom } from '../../support/issuer/signing-keys.js'
 import { runHere, temporaryFile } from '../kit.js'
 
 const DAY_MS = 86_400_000

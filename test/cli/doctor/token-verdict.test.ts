@@ -7,8 +7,8 @@ import { createAdmit } from '../../../src/verification/admit.js'
 import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
 import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
-import { issuer } from '../../support/issuer.js'
-import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 
 const key = makeSigningKey('d-1')
 const other = makeSigningKey('d-1')

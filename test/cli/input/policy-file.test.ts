@@ -6,7 +6,7 @@ import {
   readIssuer,
   readPolicy,
 } from '../../../src/cli/input/policy-file.js'
-import { POLICY } from '../../support/signing-keys.js'
+import { POLICY } from '../../support/issuer/signing-keys.js'
 import { temporaryFile } from '../kit.js'
 
 const contextOf = (...argv: string[]) => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
+import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
 import { runHere } from '../kit.js'
 import { linesOf, projectOf, userNamed } from './migrate-kit.js'
 

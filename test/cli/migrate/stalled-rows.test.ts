@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
-import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
+import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
 import { linesOf, type Project, projectOf, runUntilStalled, userNamed } from './migrate-kit.js'
 
 let core: StandInCore

@@ -8,7 +8,7 @@ import {
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { keeperFor } from '../../../src/cli/settle/encryption-keys.js'
 import { openStore } from '../../stores/redis/kit.js'
-import { type RedisServer, startRedis } from '../../support/redis.js'
+import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { temporaryFile } from '../kit.js'
 import { ANSWER, BODY, made, RESULT, settle } from './settle-kit.js'

@@ -3,7 +3,7 @@ import type { IdempotencyStore, Run } from 'express-service-auth'
 import { digestOfParts } from '../../../src/base/digest.js'
 import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
 import { begin, requestFor } from '../../stores/encrypted/encrypted-kit.js'
-import type { RedisServer } from '../../support/redis.js'
+import type { RedisServer } from '../../support/redis/redis.js'
 import { recordOutput } from '../../support/secret-search/index.js'
 import { type Ran, runHere } from '../kit.js'
 

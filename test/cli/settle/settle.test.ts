@@ -1,8 +1,8 @@
 import type { RecordView, Store } from 'express-service-auth'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { begin, openStore, retryOf } from '../../stores/redis/kit.js'
-import { type RedisServer, startRedis } from '../../support/redis.js'
-import { startTcpProxy } from '../../support/tcp-proxy.js'
+import { startTcpProxy } from '../../support/network/tcp-proxy.js'
+import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { runChild, runHere } from '../kit.js'
 import { ANSWER, BODY, type Made, made, RESULT, settle } from './settle-kit.js'
 

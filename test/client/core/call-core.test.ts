@@ -1,9 +1,9 @@
 import { json, text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type CoreRequest, callCore } from '../../../src/client/core/call-core.js'
-import { refusingOrigin } from '../../support/free-port.js'
+import { refusingOrigin } from '../../support/network/free-port.js'
+import { serve } from '../../support/receiver/serve.js'
 import { knowSecret } from '../../support/secret-search/index.js'
-import { serve } from '../../support/serve.js'
 
 const KEY = 'the-key-of-this-test'
 

@@ -3,17 +3,17 @@ import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
-import { issuer } from '../../support/issuer.js'
+import { issuer } from '../../support/issuer/issuer.js'
 import {
   FAULTY_SHARE,
   faultOf,
   isDoneBefore,
   type ReplyFault,
   strike,
-} from '../../support/lost-reply.js'
-import { openOrders } from '../../support/order-receiver.js'
-import { MEMORY, REDIS } from '../../support/store-factories.js'
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'
+} from '../../support/network/lost-reply.js'
+import { startTcpProxy, type TcpProxy } from '../../support/network/tcp-proxy.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
+import { MEMORY, REDIS } from '../../support/stores/store-factories.js'
 
 /** Each lane is a caller with a wire of its own, which calls one after the other. */
 const LANES = 5

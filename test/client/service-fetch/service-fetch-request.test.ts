@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
-import { serve } from '../../support/serve.js'
+import { serve } from '../../support/receiver/serve.js'
 import {
   answer,
   caller,

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ServiceCallError } from '../../../src/client/service-fetch/service-call-error.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
-import { refusingOrigin } from '../../support/free-port.js'
+import { refusingOrigin } from '../../support/network/free-port.js'
 import { knowToken } from '../../support/secret-search/index.js'
 
 const TOKEN = 'the-token-that-an-answer-repeats'

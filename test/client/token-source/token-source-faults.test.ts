@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { refusingOrigin } from '../../support/free-port.js'
 import { manualClock } from '../../support/manual-clock.js'
+import { refusingOrigin } from '../../support/network/free-port.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { API_KEY } from '../claims.js'
 import { failure, sourceAt, tokenOf } from '../kit.js'

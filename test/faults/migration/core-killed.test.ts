@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { compile } from '../../support/compile.js'
-import { freePort } from '../../support/free-port.js'
 import {
   accountsByExternalId,
   databaseFolder,
   removeDatabaseFolder,
   startStandInCore,
-} from '../../support/stand-in-core.js'
+} from '../../support/core/stand-in-core.js'
+import { freePort } from '../../support/network/free-port.js'
+import { compile } from '../../support/process/compile.js'
 import { toldAccounts, toTheEnd, unharmed, writeProject } from './kit.js'
 
 const CORE_API_KEY = 'the-key-of-a-core-that-dies'

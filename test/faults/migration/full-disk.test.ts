@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
 import { compileCommand } from '../../cli/kit.js'
-import { accountsByExternalId, startStandInCore } from '../../support/stand-in-core.js'
+import { accountsByExternalId, startStandInCore } from '../../support/core/stand-in-core.js'
 import { OPTIONS, toTheEnd, unharmed, writeProject } from './kit.js'
 
 const USERS = 60

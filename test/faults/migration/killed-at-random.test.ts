@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { accountsByExternalId, startStandInCore } from '../../support/stand-in-core.js'
+import { accountsByExternalId, startStandInCore } from '../../support/core/stand-in-core.js'
 import { type Ended, type Place, startStep, toldAccounts, toTheEnd, writeProject } from './kit.js'
 
 const USERS = 2000

@@ -3,7 +3,7 @@ import {
   accountsByExternalId,
   type StandInCore,
   startStandInCore,
-} from '../../support/stand-in-core.js'
+} from '../../support/core/stand-in-core.js'
 import { type Exchange, type Moment, startHttpProxy } from './http-proxy.js'
 import {
   type Ended,

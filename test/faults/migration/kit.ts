@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { compileCommand } from '../../cli/kit.js'
-import { compile } from '../../support/compile.js'
+import { compile } from '../../support/process/compile.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
 
 /** A migration on disk: its source, its corrections and its journal. */

@@ -15,7 +15,7 @@ import {
   accountsByExternalId,
   type StandInCore,
   startStandInCore,
-} from '../../support/stand-in-core.js'
+} from '../../support/core/stand-in-core.js'
 import {
   HASHED_PASSWORD,
   type RandomLogin,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { call, callRaw, newKey } from '../../support/order-calls.js'
+import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 import { cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'

@@ -1,5 +1,5 @@
-import { EXPRESS_MAJORS, type ExpressModule } from '../../support/express-majors.js'
-import type { PostgresVersion } from '../../support/postgres-binary.js'
+import type { PostgresVersion } from '../../support/postgres/postgres-binary.js'
+import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
 import { ADAPTERS, type Adapter, PG } from './adapters.js'
 
 // What the faults are tried on. `npm test` has each adapter on Express 5, pg on Express 4 too, and one

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { call, newKey } from '../../support/order-calls.js'
-import type { PostgresOutage } from '../../support/postgres-proxy.js'
+import type { PostgresOutage } from '../../support/postgres/postgres-proxy.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 import { cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'

@@ -2,18 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import {
+  type PostgresServer,
+  type PostgresSettings,
+  startPostgres,
+} from '../../support/postgres/postgres.js'
+import {
   type CoupledReceiver,
   createLedger,
   type Ledger,
   openCoupled,
   writeEffect,
-} from '../../support/coupled-receiver.js'
-import { call, newKey } from '../../support/order-calls.js'
-import {
-  type PostgresServer,
-  type PostgresSettings,
-  startPostgres,
-} from '../../support/postgres.js'
+} from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 
 const AT_ONCE = 8

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { type Answer, call } from '../../support/order-calls.js'
+import { type Answer, call } from '../../support/receiver/order-calls.js'
 import type { Stage } from './stage.js'
 
 const PAUSE_MS = 30

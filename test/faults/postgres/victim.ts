@@ -7,7 +7,7 @@ import type { RequestHandler, Response } from 'express'
 import { requireIdempotencyKey, serviceAuth } from 'express-service-auth'
 import { postgresStore } from '../../../src/stores/postgres/postgres-store.js'
 import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { ADAPTERS, type OpenAdapter } from './adapters.js'
 import type { Arrival, Stop, VictimSetting } from './victims.js'
 

@@ -1,4 +1,4 @@
-import { type Launched, launch } from '../../support/launch.js'
+import { type Launched, launch } from '../../support/process/launch.js'
 import { until } from '../../support/until.js'
 import type { Cell } from './matrix.js'
 

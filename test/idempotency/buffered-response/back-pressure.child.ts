@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { memoryStore } from 'express-service-auth'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { issuer } from '../../support/issuer.js'
-import { openOrders } from '../../support/order-receiver.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 
 /** A receiver that pipes 100 MiB, as a process of its own, so that its memory can be measured. */
 const MIB = 1024 * 1024

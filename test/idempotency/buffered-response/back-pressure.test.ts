@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { launch } from '../../support/launch.js'
-import { callRaw, newKey } from '../../support/order-calls.js'
+import { launch } from '../../support/process/launch.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { callRaw, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 
 const MIB = 1024 * 1024

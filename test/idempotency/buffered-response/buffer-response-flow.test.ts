@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler, Response } from 'express'
 import { afterEach, expect, it } from 'vitest'
-import { describeReceivers, makeStage } from '../../support/each-receiver.js'
-import { call, callRaw, newKey } from '../../support/order-calls.js'
+import { describeReceivers, makeStage } from '../../support/receiver/each-receiver.js'
+import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 
 describeReceivers('A response that is not held back', (bench) => {

@@ -1,10 +1,10 @@
 import type { ErrorRequestHandler, Express } from 'express'
 import { memoryStore, requireIdempotencyKey, serviceAuth, serviceOf } from 'express-service-auth'
 import { afterEach, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { issuer } from '../../support/issuer.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { serve } from '../../support/serve.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { serve } from '../../support/receiver/serve.js'
 
 /*
  * Express gives a response the prototype of the app that it has come to, and the one before when it

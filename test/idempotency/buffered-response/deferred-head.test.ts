@@ -1,10 +1,10 @@
 import type { RequestHandler, Response } from 'express'
 import { memoryStore } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import type { Receiver } from '../../support/open-receiver.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import type { Receiver } from '../../support/receiver/open-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 
 const INVALID = String.fromCharCode(10)
 

@@ -3,9 +3,9 @@ import {
   type BufferControl,
   bufferResponse,
 } from '../../../src/idempotency/buffered-response/buffer-response.js'
-import type { ExpressModule } from '../../support/express-majors.js'
-import { rawRequest } from '../../support/raw-exchange.js'
-import { serve } from '../../support/serve.js'
+import { rawRequest } from '../../support/network/raw-exchange.js'
+import type { ExpressModule } from '../../support/receiver/express-majors.js'
+import { serve } from '../../support/receiver/serve.js'
 
 /** When an answer is thrown away. */
 export const MOMENTS = ['held', 'ended', 'opening'] as const

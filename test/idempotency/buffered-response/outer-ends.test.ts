@@ -1,9 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { ServiceAuthError } from 'express-service-auth'
 import { expect, it } from 'vitest'
-import { describeReceivers } from '../../support/each-receiver.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { type Answer, call, newKey } from '../../support/order-calls.js'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { describeReceivers } from '../../support/receiver/each-receiver.js'
+import { type Answer, call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 
 type End = (chunk: Buffer | string | undefined, res: Response) => Buffer | string | undefined

@@ -11,9 +11,9 @@ import onHeaders from 'on-headers'
 import { pinoHttp } from 'pino-http'
 import responseTime from 'response-time'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { type Answer, call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { type Answer, call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 import { until } from '../../support/until.js'
 
 const store = memoryStore()

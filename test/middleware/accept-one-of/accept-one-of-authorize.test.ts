@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import { describe, expect, it, vi } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import {
   choice,
   failure,
@@ -10,7 +10,7 @@ import {
   WAYS,
   walk,
   watchRejections,
-} from '../../support/walk-gate.js'
+} from '../../support/receiver/walk-gate.js'
 
 watchRejections()
 

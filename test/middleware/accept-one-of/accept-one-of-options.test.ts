@@ -1,8 +1,8 @@
 import { acceptOneOf, type Choice } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { startReceiver } from '../../support/receiver.js'
-import { choice, pass, watchRejections } from '../../support/walk-gate.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { startReceiver } from '../../support/receiver/receiver.js'
+import { choice, pass, watchRejections } from '../../support/receiver/walk-gate.js'
 
 watchRejections()
 

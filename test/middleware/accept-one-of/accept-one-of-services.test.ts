@@ -8,17 +8,17 @@ import {
   serviceOf,
 } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { issuer } from '../../support/issuer.js'
-import { FAULT_STATUS } from '../../support/open-receiver.js'
-import { authFor, startReceiver } from '../../support/receiver.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
+import { authFor, startReceiver } from '../../support/receiver/receiver.js'
 import {
   bearerOfService,
   choice,
   gateFor,
   service,
   watchRejections,
-} from '../../support/walk-gate.js'
+} from '../../support/receiver/walk-gate.js'
 
 watchRejections()
 

@@ -1,8 +1,8 @@
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { acceptOneOf, requirePermissions, ServiceAuthError, serviceOf } from 'express-service-auth'
 import { describe, expect, it, vi } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { startReceiver } from '../../support/receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { startReceiver } from '../../support/receiver/receiver.js'
 import {
   bearerOfService,
   choice,
@@ -13,7 +13,7 @@ import {
   service,
   walk,
   watchRejections,
-} from '../../support/walk-gate.js'
+} from '../../support/receiver/walk-gate.js'
 
 watchRejections()
 

@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express'
 import { acceptOneOf, ServiceAuthError } from 'express-service-auth'
 import { describe, expect, it, vi } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { startReceiver } from '../../support/receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { startReceiver } from '../../support/receiver/receiver.js'
 import {
   choice,
   failure,
@@ -12,7 +12,7 @@ import {
   WAYS,
   walk,
   watchRejections,
-} from '../../support/walk-gate.js'
+} from '../../support/receiver/walk-gate.js'
 
 watchRejections()
 

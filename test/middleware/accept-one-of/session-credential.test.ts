@@ -8,12 +8,12 @@ import {
   sessionCredential,
 } from 'express-service-auth'
 import { describe, expect, it, vi } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { issuer } from '../../support/issuer.js'
-import { ManualDenylist } from '../../support/manual-denylist.js'
-import { startReceiver } from '../../support/receiver.js'
-import { INVALID_TOKEN, UNAVAILABLE } from '../../support/refusal-bytes.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { startReceiver } from '../../support/receiver/receiver.js'
+import { INVALID_TOKEN, UNAVAILABLE } from '../../support/receiver/refusal-bytes.js'
 import { knowToken } from '../../support/secret-search/index.js'
+import { ManualDenylist } from '../../support/stores/manual-denylist.js'
 
 const session = { getHandle: () => 'handle' }
 const verify: RequestHandler = (request, _response, next) => {

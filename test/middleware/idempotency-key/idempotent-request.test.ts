@@ -1,8 +1,8 @@
 import { memoryStore, type ReservationRequest } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/order-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
 
 const DIGEST = /^[\w-]{24}$/
 

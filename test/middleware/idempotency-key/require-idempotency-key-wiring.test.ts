@@ -7,13 +7,13 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 import { afterEach, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { issuer } from '../../support/issuer.js'
-import type { Receiver } from '../../support/open-receiver.js'
-import { type Call, call, newKey } from '../../support/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/order-receiver.js'
-import { serve } from '../../support/serve.js'
-import { type WatchedStore, watchedStore } from '../../support/watched-store.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import type { Receiver } from '../../support/receiver/open-receiver.js'
+import { type Call, call, newKey } from '../../support/receiver/order-calls.js'
+import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
+import { serve } from '../../support/receiver/serve.js'
+import { type WatchedStore, watchedStore } from '../../support/stores/watched-store.js'
 
 describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ express }) => {
   let store: WatchedStore

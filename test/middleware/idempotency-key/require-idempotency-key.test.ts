@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { type Bench, describeReceivers } from '../../support/each-receiver.js'
-import type { Receiver } from '../../support/open-receiver.js'
-import { type Call, call, newKey } from '../../support/order-calls.js'
-import type { OrdersOptions } from '../../support/order-receiver.js'
+import { type Bench, describeReceivers } from '../../support/receiver/each-receiver.js'
+import type { Receiver } from '../../support/receiver/open-receiver.js'
+import { type Call, call, newKey } from '../../support/receiver/order-calls.js'
+import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
 
 const REFUSAL_503 = '{"type":"about:blank","title":"Service Unavailable","status":503}'
 

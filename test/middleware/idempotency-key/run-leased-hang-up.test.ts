@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Response } from 'express'
 import { expect, it } from 'vitest'
 import { FILE } from '../../idempotency/buffered-response/ways-to-send.js'
-import { describeReceivers, makeStage, problemOf } from '../../support/each-receiver.js'
-import { call, callRaw, newKey } from '../../support/order-calls.js'
+import { describeReceivers, makeStage, problemOf } from '../../support/receiver/each-receiver.js'
+import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 
 describeReceivers('A run whose caller or handler hangs up', (bench) => {

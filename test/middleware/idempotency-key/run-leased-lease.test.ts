@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { Request, Response } from 'express'
 import { expect, it } from 'vitest'
-import { describeReceivers, makeStage, problemOf } from '../../support/each-receiver.js'
-import { call, newKey } from '../../support/order-calls.js'
+import { describeReceivers, makeStage, problemOf } from '../../support/receiver/each-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 
 describeReceivers('The lease of a run', (bench) => {

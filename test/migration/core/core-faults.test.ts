@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusingOrigin } from '../../support/free-port.js'
+import { refusingOrigin } from '../../support/network/free-port.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
 import {
   API_KEY,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type CoreClientOptions, coreClient } from '../../../src/migration/core/open-core-client.js'
-import { serve } from '../../support/serve.js'
+import { serve } from '../../support/receiver/serve.js'
 
 /** What the core does with one request. */
 export type Reply = (response: ServerResponse) => void

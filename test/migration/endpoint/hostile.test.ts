@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { FAULT_STATUS } from '../../support/open-receiver.js'
-import { openExchange } from '../../support/raw-exchange.js'
+import { openExchange } from '../../support/network/raw-exchange.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
 import { until } from '../../support/until.js'
 import {
   bodyAbout,

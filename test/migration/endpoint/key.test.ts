@@ -1,7 +1,7 @@
 import { memoryStore } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
-import { watchedStore } from '../../support/watched-store.js'
 import { bodyAbout, legacyUser, newId, openEndpoint, PASSWORD_LOGIN } from './kit.js'
 import { openSmallCore, type SmallCore } from './small-core.js'
 

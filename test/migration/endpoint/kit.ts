@@ -7,8 +7,8 @@ import type { MigrationDecision } from '../../../src/migration/endpoint/decision
 import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/endpoint-options.js'
 import type { LegacyUser } from '../../../src/migration/endpoint/legacy-user.js'
 import { migrationEndpoint } from '../../../src/migration/endpoint/migration-endpoint.js'
-import type { ExpressModule } from '../../support/express-majors.js'
-import { openReceiver, type Receiver } from '../../support/open-receiver.js'
+import type { ExpressModule } from '../../support/receiver/express-majors.js'
+import { openReceiver, type Receiver } from '../../support/receiver/open-receiver.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import type { SmallCore } from './small-core.js'
 

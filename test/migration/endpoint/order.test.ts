@@ -1,6 +1,6 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { bodyAbout, newId, openEndpoint, type PostOptions } from './kit.js'
 import { openSmallCore, type SmallCore } from './small-core.js'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { serve } from '../../support/serve.js'
+import { serve } from '../../support/receiver/serve.js'
 
 interface Login {
   readonly recipeId: string

@@ -1,7 +1,7 @@
 import { appendFile, chmod, readFile, writeFile } from 'node:fs/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { fileJournal, journalInUse } from '../../../src/migration/journal/file-journal.js'
-import { launch } from '../../support/launch.js'
+import { launch } from '../../support/process/launch.js'
 import { fileOf, folderOfTest, linesOf, withJournal } from './journals.js'
 
 const HOLDER = new URL('holder.ts', import.meta.url)

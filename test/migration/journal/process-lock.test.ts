@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
-import { launch } from '../../support/launch.js'
+import { launch } from '../../support/process/launch.js'
 import { folderOfTest, linesOf } from './journals.js'
 
 const HOLDER = new URL('holder.ts', import.meta.url)

@@ -5,7 +5,7 @@ import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { importAccount } from '../../../src/migration/endpoint/import-under-key.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
-import { type StandInCore, startStandInCore } from '../../support/stand-in-core.js'
+import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
 import { memoryJournal } from './support/memory-journal.js'
 import { sourceOf } from './support/people.js'
 

@@ -9,12 +9,12 @@ import type { MigrationOptions } from '../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport } from '../../../src/migration/run/report.js'
 import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
-import { serve } from '../../support/serve.js'
 import {
   accountsByExternalId,
   type StandInCore,
   startStandInCore,
-} from '../../support/stand-in-core.js'
+} from '../../support/core/stand-in-core.js'
+import { serve } from '../../support/receiver/serve.js'
 import { people, person } from './support/people.js'
 
 /** The seconds of a run, as milliseconds. */

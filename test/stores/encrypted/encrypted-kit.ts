@@ -11,7 +11,7 @@ import {
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll } from 'vitest'
-import { startRedis } from '../../support/redis.js'
+import { startRedis } from '../../support/redis/redis.js'
 import { requestFor } from '../redis/kit.js'
 
 export { requestFor }

@@ -14,7 +14,7 @@ import {
   singleUseStoreCases,
 } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { testCases } from '../../support/store-cases.js'
+import { testCases } from '../../support/stores/store-cases.js'
 import {
   begin,
   finish,

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { startPgbouncer } from '../../support/postgres/pgbouncer.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import {
   type CoupledOptions,
   createLedger,
   type Ledger,
   openCoupled,
   writeEffect,
-} from '../../support/coupled-receiver.js'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { startPgbouncer } from '../../support/pgbouncer.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+} from '../../support/receiver/coupled-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 
 const [postgres15, postgres18] = await Promise.all([sharedPostgres(15), sharedPostgres(18)])
 const pgbouncer = await startPgbouncer(postgres15, { poolMode: 'transaction' })

@@ -1,10 +1,10 @@
 import PgBoss from 'pg-boss'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
-import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
-import { issuer } from '../../support/issuer.js'
-import { launch } from '../../support/launch.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { launch } from '../../support/process/launch.js'
+import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 import { QUEUE, startWorker } from './effect-worker.js'
 
 const postgres = await sharedPostgres()

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)

@@ -1,6 +1,6 @@
 import { rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Ledger } from '../../support/coupled-receiver.js'
+import type { Ledger } from '../../support/receiver/coupled-receiver.js'
 
 /** What Linux answers to every write there: no space left on device. */
 const FULL_DEVICE = '/dev/full'

@@ -1,17 +1,17 @@
 import { Client } from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import {
   type CoupledOptions,
   createLedger,
   type Ledger,
   openCoupled,
   writeEffect,
-} from '../../support/coupled-receiver.js'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+} from '../../support/receiver/coupled-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 import { type Mutation, openMutated } from './mutated-store.js'
 
 const postgres = await sharedPostgres()

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ErrorRequestHandler } from 'express'
 import { expect, it } from 'vitest'
-import { createLedger, openCoupled } from '../../support/coupled-receiver.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { createLedger, openCoupled } from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)

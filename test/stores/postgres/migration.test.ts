@@ -5,8 +5,8 @@ import { migration } from '../../../src/stores/postgres/schema.js'
 import { recordIds, tokenIds } from '../../../src/stores/postgres/sql/record-ids.js'
 import { createStatements } from '../../../src/stores/postgres/sql/statements.js'
 import { sweep } from '../../../src/stores/postgres/sweep.js'
-import { startPostgres } from '../../support/postgres.js'
-import { createDatabase, sharedPostgres } from '../../support/postgres-database.js'
+import { startPostgres } from '../../support/postgres/postgres.js'
+import { createDatabase, sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { openPool, poolRunner } from './pool-runner.js'
 
 const statements = createStatements('service_auth')

@@ -3,11 +3,11 @@ import express, { type RequestHandler } from 'express'
 import { type CoupledStore, requireSingleUse } from 'express-service-auth'
 import { Client } from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 
 const postgres = await sharedPostgres()
 

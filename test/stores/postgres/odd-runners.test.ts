@@ -8,10 +8,10 @@ import {
 } from 'express-service-auth/postgres'
 import { Pool, type PoolClient } from 'pg'
 import { expect, it } from 'vitest'
-import { createLedger } from '../../support/coupled-receiver.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { createLedger } from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)

@@ -5,8 +5,8 @@ import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres
 import { type PostgresStore, postgresStore } from '../../../src/stores/postgres/postgres-store.js'
 import type { Adapter, OpenAdapter } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'
-import { EXPRESS_MAJORS, type ExpressModule } from '../../support/express-majors.js'
-import { openOrders } from '../../support/order-receiver.js'
+import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 
 const CLOSING_MS = 500
 

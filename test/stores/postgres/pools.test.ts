@@ -3,17 +3,17 @@ import { type CoupledIdempotencyOptions, requireSingleUse } from 'express-servic
 import { fromPg, migration, postgresStore } from 'express-service-auth/postgres'
 import { Pool, type PoolClient } from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import {
   type CoupledOptions,
   createLedger,
   openCoupled,
   writeEffect,
-} from '../../support/coupled-receiver.js'
-import { EXPRESS_MAJORS, type ExpressModule } from '../../support/express-majors.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { type Answer, call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+} from '../../support/receiver/coupled-receiver.js'
+import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
+import { type Answer, call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 import { fullDiskUnder } from './full-disk.js'
 
 const postgres = await sharedPostgres()

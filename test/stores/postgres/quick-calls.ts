@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, request } from 'node:http'
-import { issuer } from '../../support/issuer.js'
+import { issuer } from '../../support/issuer/issuer.js'
 
 export interface QuickAnswer {
   readonly status: number

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { recordText } from '../../../src/stores/postgres/sql/record-statements.js'
-import { createLedger } from '../../support/coupled-receiver.js'
-import { newKey } from '../../support/order-calls.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { createLedger } from '../../support/receiver/coupled-receiver.js'
+import { newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 import { type Mutation, mutatedFunction, openMutated } from './mutated-store.js'
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { newKey } from '../../support/order-calls.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
-import { startPostgresProxy } from '../../support/postgres-proxy.js'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { startPostgresProxy } from '../../support/postgres/postgres-proxy.js'
+import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import { newKey } from '../../support/receiver/order-calls.js'
 import { type QuickAnswer, quickCalls } from './quick-calls.js'
 
 const postgres = await sharedPostgres()

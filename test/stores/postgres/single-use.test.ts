@@ -4,12 +4,12 @@ import { requireSingleUse } from 'express-service-auth'
 import type { PostgresStore } from 'express-service-auth/postgres'
 import type { PoolClient } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { type Call, call, newKey } from '../../support/order-calls.js'
-import type { OrdersOptions } from '../../support/order-receiver.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
-import { startPostgresProxy } from '../../support/postgres-proxy.js'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { startPostgresProxy } from '../../support/postgres/postgres-proxy.js'
+import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import { type Call, call, newKey } from '../../support/receiver/order-calls.js'
+import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)

@@ -5,7 +5,7 @@ import { migration } from '../../../src/stores/postgres/schema.js'
 import { lockLiteral } from '../../../src/stores/postgres/sql/literals.js'
 import { schemaLock } from '../../../src/stores/postgres/sql/record-ids.js'
 import { type Sweeper, startSweeper, sweep } from '../../../src/stores/postgres/sweep.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { until } from '../../support/until.js'
 import { openPool, poolRunner } from './pool-runner.js'
 

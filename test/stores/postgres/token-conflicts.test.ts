@@ -3,10 +3,10 @@ import { requireSingleUse } from 'express-service-auth'
 import { fromPg, postgresStore } from 'express-service-auth/postgres'
 import { Client, Pool } from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)

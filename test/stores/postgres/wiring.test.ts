@@ -9,10 +9,10 @@ import {
 import { fromPg, type PostgresStoreOptions, postgresStore } from 'express-service-auth/postgres'
 import { Client, Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { createLedger, openCoupled, writeEffect } from '../../support/coupled-receiver.js'
-import { hearIdempotency } from '../../support/idempotency-events.js'
-import { call, callRaw, newKey } from '../../support/order-calls.js'
-import { sharedPostgres } from '../../support/postgres-database.js'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)

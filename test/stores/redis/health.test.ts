@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../../support/redis.js'
+import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { until } from '../../support/until.js'
 import { answers, openStore, requestFor } from './kit.js'
 

@@ -10,14 +10,14 @@ import {
 } from 'express-service-auth'
 import { pino } from 'pino'
 import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
-import { issuer } from '../../support/issuer.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { openOrders } from '../../support/order-receiver.js'
-import { authFor, type Receiver, startReceiver } from '../../support/receiver.js'
-import { issuerBehindSecretQuery } from '../../support/secret-query.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import { issuerBehindSecretQuery } from '../../support/issuer/secret-query.js'
+import { createTestIssuer } from '../../support/issuer/test-issuer.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { openOrders } from '../../support/receiver/order-receiver.js'
+import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 import { leaveChannels, recordOutput, searchedLogger } from '../../support/secret-search/index.js'
-import { createTestIssuer } from '../../support/test-issuer.js'
-import { watchedStore } from '../../support/watched-store.js'
+import { watchedStore } from '../../support/stores/watched-store.js'
 
 leaveChannels()
 

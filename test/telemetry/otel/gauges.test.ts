@@ -4,9 +4,9 @@ import type { KeySetHealth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import type { ObservedServiceAuth } from '../../../src/telemetry/otel/gauges.js'
 import type { DenylistHealth } from '../../../src/verification/denylist/live-denylist.js'
-import { authFor, startReceiver } from '../../support/receiver.js'
-import { meter } from '../../support/telemetry.js'
-import { createTestIssuer } from '../../support/test-issuer.js'
+import { createTestIssuer } from '../../support/issuer/test-issuer.js'
+import { meter } from '../../support/observe/telemetry.js'
+import { authFor, startReceiver } from '../../support/receiver/receiver.js'
 
 const keySet: KeySetHealth = { state: 'fresh', ageSeconds: 3, keys: ['a', 'b'] }
 

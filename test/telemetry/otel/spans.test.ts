@@ -2,13 +2,18 @@ import { EventEmitter } from 'node:events'
 import express from 'express'
 import { memoryStore, requirePermissions, requireSingleUse } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import { issuer } from '../../support/issuer.js'
-import { call, newKey } from '../../support/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/order-receiver.js'
-import { authFor, type Receiver, startReceiver } from '../../support/receiver.js'
-import { meter, type Tracing, traceRequests, withoutPrefix } from '../../support/telemetry.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import {
+  meter,
+  type Tracing,
+  traceRequests,
+  withoutPrefix,
+} from '../../support/observe/telemetry.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
+import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
+import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
-import { watchedStore } from '../../support/watched-store.js'
 
 const billing = { 'service.peer.name': 'billing' }
 

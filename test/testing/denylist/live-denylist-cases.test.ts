@@ -3,9 +3,9 @@ import { redisDenylist } from 'express-service-auth/redis'
 import { type DenylistUnderTest, liveDenylistCases } from 'express-service-auth/testing'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Denied, ManualDenylist } from '../../support/manual-denylist.js'
-import { type RedisServer, startRedis } from '../../support/redis.js'
-import { brokenRules, testCases } from '../../support/store-cases.js'
+import { type RedisServer, startRedis } from '../../support/redis/redis.js'
+import { type Denied, ManualDenylist } from '../../support/stores/manual-denylist.js'
+import { brokenRules, testCases } from '../../support/stores/store-cases.js'
 
 let server: RedisServer
 let client: Redis

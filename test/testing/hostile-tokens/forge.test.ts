@@ -2,7 +2,7 @@ import { verify } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { createForge } from '../../../src/testing/hostile-tokens/forge.js'
 import type { SigningKey } from '../../../src/testing/issuer/issuer-keys.js'
-import { createTestIssuer } from '../../support/test-issuer.js'
+import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 
 const issuer = await createTestIssuer({ http: false })
 afterAll(() => issuer.close())

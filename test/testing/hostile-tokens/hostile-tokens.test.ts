@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { authFor, startReceiver } from '../../support/receiver.js'
-import { createTestIssuer } from '../../support/test-issuer.js'
+import { createTestIssuer } from '../../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../../support/receiver/receiver.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())

@@ -4,7 +4,7 @@ import {
   createSigningKey,
   publicJwk,
 } from '../../../src/testing/issuer/issuer-keys.js'
-import { takeKey } from '../../support/spare-keys.js'
+import { takeKey } from '../../support/issuer/spare-keys.js'
 
 const kidsOf = (ring: ReturnType<typeof createKeyRing>): unknown[] =>
   ring.document().keys.map((key) => (key as { kid: unknown }).kid)

@@ -9,10 +9,10 @@ import {
 } from 'express-service-auth/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { keyRingOf } from '../../../src/testing/issuer/issuer.js'
-import { compileText } from '../../support/compile.js'
-import { EXPRESS_MAJORS } from '../../support/express-majors.js'
-import { authFor, startReceiver } from '../../support/receiver.js'
-import { createTestIssuer } from '../../support/test-issuer.js'
+import { createTestIssuer } from '../../support/issuer/test-issuer.js'
+import { compileText } from '../../support/process/compile.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../../support/receiver/receiver.js'
 
 async function start(options?: TestIssuerOptions): Promise<TestIssuer> {
   const issuer = await createTestIssuer(options)

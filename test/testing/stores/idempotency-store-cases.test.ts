@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type Ending, type IdempotencyStore, memoryStore, type Store } from 'express-service-auth'
 import { idempotencyStoreCases } from 'express-service-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { brokenRules } from '../../support/store-cases.js'
+import { brokenRules } from '../../support/stores/store-cases.js'
 
 /** The memory store, but for what is told. */
 const but = (change: (good: Store) => Partial<IdempotencyStore>): IdempotencyStore => {

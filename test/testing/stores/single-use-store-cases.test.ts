@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { memoryStore, type SingleUseStore } from 'express-service-auth'
 import { singleUseStoreCases } from 'express-service-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { brokenRules } from '../../support/store-cases.js'
+import { brokenRules } from '../../support/stores/store-cases.js'
 
 /** Looks and records in two steps. */
 function racyStore(): SingleUseStore {

@@ -5,9 +5,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serviceAuth } from 'express-service-auth'
-import { serve, startKeySetServer } from '../../support/key-set-server.js'
-import { behind, openReceiver } from '../../support/open-receiver.js'
-import { makeSigningKey, POLICY, tokenFrom } from '../../support/signing-keys.js'
+import { serve, startKeySetServer } from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-keys.js'
+import { behind, openReceiver } from '../../support/receiver/open-receiver.js'
 
 const ROUNDS = 50
 const ROUND_MS = 20

@@ -5,17 +5,17 @@ import { promisify } from 'node:util'
 import type { RequestHandler } from 'express'
 import { type KeySet, type KeySetEvent, remoteKeySet, serviceAuth } from 'express-service-auth'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
-import { compile } from '../../support/compile.js'
 import {
   type Behaviour,
   hangUp,
   type KeySetServer,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
+} from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { type ManualClock, manualClock } from '../../support/manual-clock.js'
-import { behind, type Receiver, startReceiver } from '../../support/receiver.js'
-import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+import { compile } from '../../support/process/compile.js'
+import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
 
 const key = makeSigningKey('d-1')

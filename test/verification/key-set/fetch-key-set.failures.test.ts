@@ -13,7 +13,7 @@ import {
   respond,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
+} from '../../support/issuer/key-set-server.js'
 import { until } from '../../support/until.js'
 
 const DOCUMENT = { keys: [{ kid: 'a' }] }

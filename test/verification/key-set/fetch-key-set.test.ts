@@ -15,7 +15,7 @@ import {
   serve,
   serveTagged,
   startKeySetServer,
-} from '../../support/key-set-server.js'
+} from '../../support/issuer/key-set-server.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { until } from '../../support/until.js'
 

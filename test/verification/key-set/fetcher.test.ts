@@ -1,7 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import type { KeySetEvent } from '../../../src/base/decision/key-set-event.js'
 import { createFetcher, type Fetcher } from '../../../src/verification/key-set/fetcher.js'
-import { collectKeySetEvents } from '../../support/key-set-events.js'
 import {
   type Behaviour,
   hang,
@@ -10,8 +9,9 @@ import {
   respond,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
-import { shapeOfKey } from '../../support/signing-keys.js'
+} from '../../support/issuer/key-set-server.js'
+import { shapeOfKey } from '../../support/issuer/signing-keys.js'
+import { collectKeySetEvents } from '../../support/observe/key-set-events.js'
 
 const good = shapeOfKey('good', 2048)
 const answer = serve({ keys: [good] })

@@ -1,10 +1,10 @@
 /** Run with --expose-gc: how much memory forty thousand random key ids cost a receiver. */
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
-import { serve, startKeySetServer } from '../../support/key-set-server.js'
+import { serve, startKeySetServer } from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { manualClock } from '../../support/manual-clock.js'
-import { behind, openReceiver } from '../../support/open-receiver.js'
-import { pipeline } from '../../support/pipeline.js'
-import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+import { pipeline } from '../../support/network/pipeline.js'
+import { behind, openReceiver } from '../../support/receiver/open-receiver.js'
 
 const key = makeSigningKey('d-1')
 const server = await startKeySetServer(serve({ keys: [key.jwk] }))

@@ -2,12 +2,17 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import { compile } from '../../support/compile.js'
-import { type Behaviour, hang, serve, startKeySetServer } from '../../support/key-set-server.js'
+import {
+  type Behaviour,
+  hang,
+  serve,
+  startKeySetServer,
+} from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { manualClock } from '../../support/manual-clock.js'
-import { pipeline } from '../../support/pipeline.js'
-import { behind, startReceiver } from '../../support/receiver.js'
-import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+import { pipeline } from '../../support/network/pipeline.js'
+import { compile } from '../../support/process/compile.js'
+import { behind, startReceiver } from '../../support/receiver/receiver.js'
 
 const old = makeSigningKey('d-1')
 const young = makeSigningKey('d-2')

@@ -1,6 +1,5 @@
 import { type RemoteKeySetOptions, remoteKeySet, serviceAuth } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { nextKeySetEvent } from '../../support/key-set-events.js'
 import {
   type Behaviour,
   bomb,
@@ -16,9 +15,7 @@ import {
   respond,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
-import { manualClock } from '../../support/manual-clock.js'
-import { behind, type Receiver, startReceiver } from '../../support/receiver.js'
+} from '../../support/issuer/key-set-server.js'
 import {
   makeSigningKey,
   POLICY,
@@ -26,7 +23,10 @@ import {
   shapeOfKey,
   tokenFrom,
   withKid,
-} from '../../support/signing-keys.js'
+} from '../../support/issuer/signing-keys.js'
+import { manualClock } from '../../support/manual-clock.js'
+import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
+import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 
 const key = makeSigningKey('d-1')
 const good = { keys: [key.jwk] }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { VerificationKey } from '../../../src/verification/key-set/key-set.js'
 import * as states from '../../../src/verification/key-set/key-set-state.js'
-import { shapeOfKey } from '../../support/signing-keys.js'
+import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 
 const publicKey = createPublicKey({ key: shapeOfKey('any', 2048), format: 'jwk' })
 const NAMES = ['a', 'b', 'c', 'd']

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { VerificationKey } from '../../../src/verification/key-set/key-set.js'
 import * as states from '../../../src/verification/key-set/key-set-state.js'
-import { shapeOfKey } from '../../support/signing-keys.js'
+import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 
 const publicKey = createPublicKey({ key: shapeOfKey('any', 2048), format: 'jwk' })
 const key = (kid: string): VerificationKey => ({ kid, thumbprint: kid, publicKey })

@@ -1,16 +1,16 @@
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import { nextKeySetEvent } from '../../support/key-set-events.js'
 import {
   type Behaviour,
   hangUp,
   respond,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
+} from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-keys.js'
 import { manualClock } from '../../support/manual-clock.js'
-import { behind, startReceiver } from '../../support/receiver.js'
-import { makeSigningKey, POLICY, tokenFrom } from '../../support/signing-keys.js'
+import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
+import { behind, startReceiver } from '../../support/receiver/receiver.js'
 
 const key = makeSigningKey('d-1')
 const good = serve({ keys: [key.jwk] })

@@ -1,6 +1,6 @@
 /** Leaves key sets behind in every state and closes none; the process must end all the same. */
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
-import { POLICY } from '../../support/signing-keys.js'
+import { POLICY } from '../../support/issuer/signing-keys.js'
 
 const [state, jwksUri = '', jwks = '{}'] = process.argv.slice(2)
 const initial: object = JSON.parse(jwks)

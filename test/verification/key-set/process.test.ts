@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
-import { compile } from '../../support/compile.js'
 import {
   type Behaviour,
   hang,
   hangUp,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
-import { shapeOfKey } from '../../support/signing-keys.js'
+} from '../../support/issuer/key-set-server.js'
+import { shapeOfKey } from '../../support/issuer/signing-keys.js'
+import { compile } from '../../support/process/compile.js'
 
 const document = { keys: [shapeOfKey('a', 2048)] }
 const child = await compile(new URL('./process.child.ts', import.meta.url))

@@ -12,8 +12,8 @@ import {
   respond,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
-import { POLICY, shapeOfKey } from '../../support/signing-keys.js'
+} from '../../support/issuer/key-set-server.js'
+import { POLICY, shapeOfKey } from '../../support/issuer/signing-keys.js'
 
 const KEYS = { keys: [shapeOfKey('a', 2048)] }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { collectKeySetEvents } from '../../support/key-set-events.js'
-import { hang, serve } from '../../support/key-set-server.js'
-import { openKeySet } from '../../support/open-key-set.js'
-import { shapeOfKey } from '../../support/signing-keys.js'
+import { hang, serve } from '../../support/issuer/key-set-server.js'
+import { openKeySet } from '../../support/issuer/open-key-set.js'
+import { shapeOfKey } from '../../support/issuer/signing-keys.js'
+import { collectKeySetEvents } from '../../support/observe/key-set-events.js'
 import { until } from '../../support/until.js'
 
 const jwk = shapeOfKey('a', 2048)

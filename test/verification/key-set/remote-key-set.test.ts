@@ -1,8 +1,8 @@
 import { type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { hangUp, refusingUrl, serve } from '../../support/key-set-server.js'
-import { openKeySet } from '../../support/open-key-set.js'
-import { shapeOfKey } from '../../support/signing-keys.js'
+import { hangUp, refusingUrl, serve } from '../../support/issuer/key-set-server.js'
+import { openKeySet } from '../../support/issuer/open-key-set.js'
+import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 
 const jwk = shapeOfKey('a', 2048)
 const other = shapeOfKey('b', 2048)

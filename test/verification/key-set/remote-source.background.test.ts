@@ -1,6 +1,6 @@
 import { type KeySet, type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { shapeOfKey } from '../../support/signing-keys.js'
+import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { until } from '../../support/until.js'
 
 const DOCUMENT = { keys: [shapeOfKey('a', 2048)] }

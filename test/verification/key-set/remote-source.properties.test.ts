@@ -5,8 +5,8 @@ import { type KeySetEvent, remoteKeySet } from 'express-service-auth'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { sourceOf } from '../../../src/verification/key-set/key-set.js'
+import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { type ManualClock, manualClock } from '../../support/manual-clock.js'
-import { shapeOfKey } from '../../support/signing-keys.js'
 
 const KIDS = ['a', 'b', 'c']
 const JWKS = new Map(KIDS.map((kid) => [kid, shapeOfKey(kid, 2048)]))

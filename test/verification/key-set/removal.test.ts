@@ -1,10 +1,10 @@
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import { nextKeySetEvent } from '../../support/key-set-events.js'
-import { type KeySetServer, serve, startKeySetServer } from '../../support/key-set-server.js'
+import { type KeySetServer, serve, startKeySetServer } from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-keys.js'
 import { type ManualClock, manualClock } from '../../support/manual-clock.js'
-import { behind, type Receiver, startReceiver } from '../../support/receiver.js'
-import { makeSigningKey, POLICY, tokenFrom } from '../../support/signing-keys.js'
+import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
+import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 
 const old = makeSigningKey('d-1')
 const young = makeSigningKey('d-2')

@@ -1,15 +1,15 @@
 import { remoteKeySet, type ServiceAuth, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import { nextKeySetEvent } from '../../support/key-set-events.js'
 import {
   hangUp,
   type KeySetServer,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
+} from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { manualClock } from '../../support/manual-clock.js'
-import { behind, type Receiver, startReceiver } from '../../support/receiver.js'
-import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
+import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 
 const key = makeSigningKey('d-1')
 

@@ -7,10 +7,10 @@ import {
   respond,
   serve,
   startKeySetServer,
-} from '../../support/key-set-server.js'
+} from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { manualClock } from '../../support/manual-clock.js'
-import { behind, startReceiver } from '../../support/receiver.js'
-import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/signing-keys.js'
+import { behind, startReceiver } from '../../support/receiver/receiver.js'
 
 const old = makeSigningKey('d-1')
 const young = makeSigningKey('d-2')

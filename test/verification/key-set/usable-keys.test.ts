@@ -3,7 +3,7 @@ import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { isKeyId } from '../../../src/base/compact-jws.js'
 import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
-import { makeSigningKey, shapeOfKey } from '../../support/signing-keys.js'
+import { makeSigningKey, shapeOfKey } from '../../support/issuer/signing-keys.js'
 
 const good = shapeOfKey('good', 2048)
 

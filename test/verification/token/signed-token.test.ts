@@ -7,7 +7,7 @@ import {
   type VerificationKey,
 } from '../../../src/verification/key-set/key-set.js'
 import { verifySignature } from '../../../src/verification/token/signed-token.js'
-import { createTestIssuer } from '../../support/test-issuer.js'
+import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 
 const issuer = await createTestIssuer({ http: false })
 afterAll(() => issuer.close())

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
-import { createLedger, type Ledger } from '../../../support/coupled-receiver.js'
-import { sharedPostgres } from '../../../support/postgres-database.js'
+import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
+import { createLedger, type Ledger } from '../../../support/receiver/coupled-receiver.js'
 import { ALL_RUNNERS } from './all-runners.js'
 
 const postgres = await sharedPostgres()

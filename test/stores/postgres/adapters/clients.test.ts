@@ -10,7 +10,7 @@ import { fromKysely } from '../../../../src/stores/postgres/adapters/kysely.js'
 import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
 import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
-import { generatedPrisma, openPrisma } from '../../../support/prisma.js'
+import { generatedPrisma, openPrisma } from '../../../support/postgres/prisma.js'
 import type { PaymentTable } from './libraries.js'
 
 const URL_OF_NOTHING = 'postgres://postgres@127.0.0.1:1/postgres'

@@ -5,7 +5,7 @@ import { fromKysely } from '../../../../src/stores/postgres/adapters/kysely.js'
 import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
 import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
-import { openPrisma, type TestPrismaTransaction } from '../../../support/prisma.js'
+import { openPrisma, type TestPrismaTransaction } from '../../../support/postgres/prisma.js'
 
 /** The table that the applications of the tests have. */
 export const CREATE_PAYMENT = 'create table payment (id text primary key, note text)'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { sqlStateOf } from '../../../../src/stores/postgres/sql-state.js'
-import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 import { until } from '../../../support/until.js'
 import { CREATE_PAYMENT, LIBRARIES, type OpenLibrary } from './libraries.js'
 

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
-import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 
 const LIMITS = { acquireMs: 1000, transactionMs: 5000 }
 const ALONE = { acquireMs: 1000, statementMs: 1000 }

@@ -1,8 +1,8 @@
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
-import { type Pgbouncer, startPgbouncer } from '../../../support/pgbouncer.js'
-import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { type Pgbouncer, startPgbouncer } from '../../../support/postgres/pgbouncer.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 import { CREATE_PAYMENT } from './libraries.js'
 
 const LIMITS = { acquireMs: 5000, transactionMs: 5000 }

@@ -9,7 +9,7 @@ import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
 import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
 import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
-import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
 

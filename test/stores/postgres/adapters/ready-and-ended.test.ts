@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
-import { sharedPostgres } from '../../../support/postgres-database.js'
-import { startPostgresProxy } from '../../../support/postgres-proxy.js'
+import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
+import { startPostgresProxy } from '../../../support/postgres/postgres-proxy.js'
 import { until } from '../../../support/until.js'
 import { ALL_RUNNERS } from './all-runners.js'
 

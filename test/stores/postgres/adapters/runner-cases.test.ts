@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
 import { transactionRunnerCases } from '../../../../src/testing/transaction-runner/transaction-runner-cases.js'
-import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
-import { testCases } from '../../../support/store-cases.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
+import { testCases } from '../../../support/stores/store-cases.js'
 import { ALL_RUNNERS, type AnyRunner } from './all-runners.js'
 
 const POOL_SIZE = 4

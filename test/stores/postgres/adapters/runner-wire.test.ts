@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { transactionRunnerCases } from '../../../../src/testing/transaction-runner/transaction-runner-cases.js'
-import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
-import { type PostgresProxy, startPostgresProxy } from '../../../support/postgres-proxy.js'
-import { testCases } from '../../../support/store-cases.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
+import { type PostgresProxy, startPostgresProxy } from '../../../support/postgres/postgres-proxy.js'
+import { testCases } from '../../../support/stores/store-cases.js'
 import { OPEN_RUNNERS, type OpenRunner } from './open-runners.js'
 
 const LIMITS = { acquireMs: 2000, transactionMs: 500 }

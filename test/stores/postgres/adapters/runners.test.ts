@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
 import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
-import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 import { until } from '../../../support/until.js'
 import { OPEN_RUNNERS, type OpenRunner } from './open-runners.js'
 

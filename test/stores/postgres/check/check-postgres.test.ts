@@ -9,9 +9,9 @@ import {
 } from '../../../../src/stores/postgres/check/server-facts.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { migration } from '../../../../src/stores/postgres/schema.js'
-import { startPgbouncer } from '../../../support/pgbouncer.js'
-import { startPostgres } from '../../../support/postgres.js'
-import { createDatabase, sharedPostgres } from '../../../support/postgres-database.js'
+import { startPgbouncer } from '../../../support/postgres/pgbouncer.js'
+import { startPostgres } from '../../../support/postgres/postgres.js'
+import { createDatabase, sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import { openPool, poolRunner } from '../pool-runner.js'
 
 const OPTIONS = { schema: 'service_auth', acquireMs: 2000, sweeps: true }

@@ -4,7 +4,7 @@ import type { TransactionRunner } from '../../../../src/stores/postgres/runner.j
 import { type MigrationOptions, migration } from '../../../../src/stores/postgres/schema.js'
 import { recordIds } from '../../../../src/stores/postgres/sql/record-ids.js'
 import { createStatements } from '../../../../src/stores/postgres/sql/statements.js'
-import { createDatabase, sharedPostgres } from '../../../support/postgres-database.js'
+import { createDatabase, sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import { openPool, poolRunner } from '../pool-runner.js'
 
 /** The function of the version before the one that locks a key once. */

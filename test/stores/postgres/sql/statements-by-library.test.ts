@@ -8,7 +8,7 @@ import {
   isEndedByHandler,
 } from '../../../../src/stores/postgres/sql/statements.js'
 import { sweep } from '../../../../src/stores/postgres/sweep.js'
-import { sharedPostgres } from '../../../support/postgres-database.js'
+import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import { LIBRARIES } from '../adapters/libraries.js'
 
 const server = await sharedPostgres()

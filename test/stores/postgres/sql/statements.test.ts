@@ -7,7 +7,7 @@ import {
   createStatements,
   isEndedByHandler,
 } from '../../../../src/stores/postgres/sql/statements.js'
-import { sharedPostgres } from '../../../support/postgres-database.js'
+import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 
 const statements = createStatements('service_auth')
 const OPENING = { transactionMs: 30_000, checksConnection: true }

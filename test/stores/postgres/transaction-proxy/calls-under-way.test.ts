@@ -11,9 +11,9 @@ import type {
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
 import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
 import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
-import { createLedger } from '../../../support/coupled-receiver.js'
-import { sharedPostgres } from '../../../support/postgres-database.js'
-import { openPrisma } from '../../../support/prisma.js'
+import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
+import { openPrisma } from '../../../support/postgres/prisma.js'
+import { createLedger } from '../../../support/receiver/coupled-receiver.js'
 import { CREATE_PAYMENT } from '../adapters/libraries.js'
 
 const server = await sharedPostgres()

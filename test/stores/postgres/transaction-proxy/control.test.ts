@@ -1,10 +1,14 @@
 import type { RequestHandler } from 'express'
 import { Client, type PoolClient, Query } from 'pg'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createLedger, openCoupled, writeEffect } from '../../../support/coupled-receiver.js'
-import { hearIdempotency } from '../../../support/idempotency-events.js'
-import { call, newKey } from '../../../support/order-calls.js'
-import { sharedPostgres } from '../../../support/postgres-database.js'
+import { hearIdempotency } from '../../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
+import {
+  createLedger,
+  openCoupled,
+  writeEffect,
+} from '../../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../../support/receiver/order-calls.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
 import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
-import { type PostgresServer, startPostgres } from '../../../support/postgres.js'
+import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 import { CREATE_PAYMENT, LIBRARIES, type OpenLibrary } from '../adapters/libraries.js'
 
 const LIMITS = { acquireMs: 20_000, transactionMs: 20_000 }

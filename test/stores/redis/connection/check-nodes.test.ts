@@ -9,10 +9,10 @@ import { UNDO_RESERVE } from '../../../../src/stores/redis/store/compensation.js
 import { RENEW, RESERVE, SETTLE } from '../../../../src/stores/redis/store/idempotency-scripts.js'
 import { READ_RECORD, REPLACE } from '../../../../src/stores/redis/store/record-access.js'
 import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
-import type { RedisConfig } from '../../../support/redis-process.js'
-import { startReplica } from '../../../support/redis-replica.js'
-import { startTcpProxy } from '../../../support/tcp-proxy.js'
+import { startTcpProxy } from '../../../support/network/tcp-proxy.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import type { RedisConfig } from '../../../support/redis/redis-process.js'
+import { startReplica } from '../../../support/redis/redis-replica.js'
 import { openStore, requestFor, storeOn, timed } from '../kit.js'
 
 async function own(config: RedisConfig = {}): Promise<RedisServer> {

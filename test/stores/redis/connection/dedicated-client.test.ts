@@ -3,7 +3,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { duplicateClient } from '../../../../src/stores/redis/connection/dedicated-client.js'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
 import { answers, begin, openStore, requestFor, retryOf, storeOn, timed } from '../kit.js'
 

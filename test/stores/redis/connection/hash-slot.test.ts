@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import { slotOf } from '../../../../src/stores/redis/connection/hash-slot.js'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 
 let node: RedisServer
 beforeAll(async () => {

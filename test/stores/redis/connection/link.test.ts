@@ -10,9 +10,9 @@ import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openLink } from '../../../../src/stores/redis/connection/link.js'
 import { script } from '../../../../src/stores/redis/connection/redis-call.js'
-import { compileText } from '../../../support/compile.js'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
-import { type RedisCluster, startCluster } from '../../../support/redis-cluster.js'
+import { compileText } from '../../../support/process/compile.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { openStore } from '../kit.js'
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))

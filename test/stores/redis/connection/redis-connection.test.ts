@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
-import { startReplica } from '../../../support/redis-replica.js'
-import { startTcpProxy, type TcpProxy } from '../../../support/tcp-proxy.js'
+import { startTcpProxy, type TcpProxy } from '../../../support/network/tcp-proxy.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { startReplica } from '../../../support/redis/redis-replica.js'
 import { until } from '../../../support/until.js'
 import { answers, begin, openStore, requestFor, retryOf, timed } from '../kit.js'
 

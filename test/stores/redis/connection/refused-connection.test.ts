@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
 import { storeOn } from '../kit.js'
 

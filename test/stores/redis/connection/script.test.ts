@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { UNDO_RESERVE } from '../../../../src/stores/redis/store/compensation.js'
 import { RENEW, RESERVE, SETTLE } from '../../../../src/stores/redis/store/idempotency-scripts.js'
 import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
-import { startRedis } from '../../../support/redis.js'
+import { startRedis } from '../../../support/redis/redis.js'
 
 it('every script has the digest that Redis gives it', async () => {
   const redis = await startRedis()

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startSentinel } from '../../../support/redis-sentinel.js'
+import { startSentinel } from '../../../support/redis/redis-sentinel.js'
 import { until } from '../../../support/until.js'
 import { answers, begin, requestFor, retryOf, storeOn } from '../kit.js'
 

@@ -1,7 +1,7 @@
 import type { RedisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { begin, openStore, requestFor } from '../kit.js'
 import { denylistOn, entryOf, ISSUER, openDenylist, PATIENTLY } from './denylist-kit.js'
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
-import { launch } from '../../../support/launch.js'
-import { startRedis } from '../../../support/redis.js'
+import { launch } from '../../../support/process/launch.js'
+import { startRedis } from '../../../support/redis/redis.js'
 import { ISSUER } from './denylist-kit.js'
 
 const MAX_BYTES = 5 * 1024 * 1024

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
-import { compile } from '../../../support/compile.js'
-import { startRedis } from '../../../support/redis.js'
-import { startTcpProxy } from '../../../support/tcp-proxy.js'
+import { startTcpProxy } from '../../../support/network/tcp-proxy.js'
+import { compile } from '../../../support/process/compile.js'
+import { startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
 
 const child = await compile(new URL('./redis-denylist.child.ts', import.meta.url))

@@ -3,7 +3,7 @@ import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { DenylistEntry } from '../../../../src/verification/denylist/denylist-entry.js'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
 import {
   entryOf,

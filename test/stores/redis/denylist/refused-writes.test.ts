@@ -1,7 +1,7 @@
 import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { entryOf, ISSUER } from './denylist-kit.js'
 
 const KEPT = entryOf()

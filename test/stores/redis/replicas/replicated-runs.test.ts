@@ -9,9 +9,9 @@ import {
 import { Cluster } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisCluster, startCluster } from '../../../support/redis-cluster.js'
-import { isPrimary } from '../../../support/redis-replica.js'
-import { testCases } from '../../../support/store-cases.js'
+import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
+import { isPrimary } from '../../../support/redis/redis-replica.js'
+import { testCases } from '../../../support/stores/store-cases.js'
 import { until } from '../../../support/until.js'
 import { answers, requestFor, retryOf, storeOn } from '../kit.js'
 

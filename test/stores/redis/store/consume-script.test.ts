@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { CONSUME, isConsumed } from '../../../../src/stores/redis/store/redis-store.js'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 
 let server: RedisServer
 beforeAll(async () => {

@@ -9,8 +9,8 @@ import {
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
-import { testCases } from '../../../support/store-cases.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { testCases } from '../../../support/stores/store-cases.js'
 import { begin, openStore, requestFor, retryOf } from '../kit.js'
 
 let server: RedisServer

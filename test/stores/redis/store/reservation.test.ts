@@ -4,7 +4,7 @@ import { memoryStore } from 'express-service-auth'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
-import { type RedisServer, startRedis } from '../../../support/redis.js'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { begin, openStore, requestFor, retryOf } from '../kit.js'
 
 let server: RedisServer

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { serve } from '../../serve.js'
+import { serve } from '../../receiver/serve.js'
 
 it('sends a secret and writes something else', async () => {
   const { url, close } = await serve((_request, response) => void response.end())

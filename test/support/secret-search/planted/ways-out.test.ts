@@ -22,8 +22,8 @@ import { announceDenylist } from '../../../../src/base/decision/denylist-event.j
 import { announceIdempotency } from '../../../../src/base/decision/idempotency-event.js'
 import { announceKeySet } from '../../../../src/base/decision/key-set-event.js'
 import { callStore } from '../../../../src/base/decision/store-call.js'
-import { launch } from '../../launch.js'
-import { startReceiver } from '../../receiver.js'
+import { launch } from '../../process/launch.js'
+import { startReceiver } from '../../receiver/receiver.js'
 import { knowSecret, searchedExporter, searchedLogger } from '../index.js'
 
 // Each test lets a secret of its own out at another place.

@@ -1,0 +1,143 @@
+import { createRequire } from 'node:module'
+import type { Express, RequestHandler } from 'express'
+import type { SessionContainer } from 'supertokens-node/recipe/session'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../../../example-app/identity-core/identity-core.js'
+import { knowSecret, knowToken } from '../secret-search/index.js'
+
+export const API_DOMAIN = 'https://api.example'
+const API_KEY = 'the-key-of-the-backend-sdk'
+const LOGIN_PATH = '/login'
+
+export type TransferMode = 'cookie' | 'header'
+export const ANTI_CSRF = ['VIA_TOKEN', 'NONE'] as const
+export type AntiCsrf = (typeof ANTI_CSRF)[number]
+
+/** What the SDK's `verifySession` leaves on a request. */
+export type SessionRequest = Parameters<RequestHandler>[0] & { session?: SessionContainer }
+
+/** What a frontend holds after its login. */
+export interface FrontendSession {
+  readonly token: string
+  readonly antiCsrf: string | undefined
+  /** What it sends with every request. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The SDK as a service uses it, with settings of its own. */
+export interface BackendSdk {
+  readonly jwt: typeof import('supertokens-node/recipe/jwt')
+  readonly sessions: typeof import('supertokens-node/recipe/session')
+  readonly verifySession: Modules['verifier']['verifySession']
+  /** Puts the SDK's routes into an app, and a login for any user. */
+  mount(app: Express): void
+  readonly errorHandler: ReturnType<Modules['express']['errorHandler']>
+}
+
+interface Modules {
+  readonly supertokens: typeof import('supertokens-node')
+  readonly jwt: typeof import('supertokens-node/recipe/jwt')
+  readonly sessions: typeof import('supertokens-node/recipe/session')
+  readonly express: typeof import('supertokens-node/framework/express')
+  readonly verifier: typeof import('supertokens-node/recipe/session/framework/express')
+}
+
+export const startCore = (): Promise<IdentityCore> => startIdentityCore({ apiKey: API_KEY })
+
+/** One SDK of each kind, with one core. */
+export const openBackendSdks = (core: IdentityCore): Readonly<Record<AntiCsrf, BackendSdk>> => ({
+  VIA_TOKEN: openBackendSdk(core, 'VIA_TOKEN'),
+  NONE: openBackendSdk(core, 'NONE'),
+})
+
+export function openBackendSdk(core: IdentityCore, antiCsrf: AntiCsrf): BackendSdk {
+  const { supertokens, jwt, sessions, express, verifier } = loadModules()
+  supertokens.init({
+    framework: 'express',
+    telemetry: false,
+    supertokens: { connectionURI: core.url, apiKey: API_KEY },
+    appInfo: { appName: 'orders', apiDomain: API_DOMAIN, websiteDomain: API_DOMAIN },
+    recipeList: [sessions.init({ antiCsrf }), jwt.init()],
+  })
+  const login: RequestHandler = async (request, response, next) => {
+    try {
+      const user = supertokens.convertToRecipeUserId(String(request.query['user']))
+      await sessions.createNewSession(request, response, 'public', user)
+      response.end()
+    } catch (error) {
+      next(error)
+    }
+  }
+  return {
+    jwt,
+    sessions,
+    verifySession: verifier.verifySession,
+    mount: (app) => app.use(express.middleware()).post(LOGIN_PATH, login),
+    errorHandler: express.errorHandler(),
+  }
+}
+
+export const SHORT_VALIDITY_SECONDS = 300
+
+export type MintSettings = [validitySeconds?: number | undefined, useStaticSigningKey?: boolean]
+
+/** A token of the SDK's `createJWT`, by default with a short validity and a dynamic key. */
+export async function mint(
+  sdk: BackendSdk,
+  claims: object,
+  settings: MintSettings = [SHORT_VALIDITY_SECONDS, false],
+): Promise<string> {
+  const made = await sdk.jwt.createJWT(claims, ...settings)
+  if (made.status !== 'OK') throw new Error(made.status)
+  knowToken(made.jwt)
+  return made.jwt
+}
+
+/** Logs in at an app with the SDK, as a frontend does. */
+export async function logIn(
+  url: string,
+  mode: TransferMode,
+  user = 'alice',
+): Promise<FrontendSession> {
+  const response = await fetch(`${url}${LOGIN_PATH}?user=${user}`, {
+    method: 'POST',
+    headers: { 'st-auth-mode': mode },
+  })
+  const cookies = response.headers.getSetCookie().map((line) => line.split(';', 1)[0] ?? '')
+  const cookie = cookies.find((each) => each.startsWith('sAccessToken='))
+  const token = cookie?.slice('sAccessToken='.length) ?? response.headers.get('st-access-token')
+  if (response.status !== 200 || !token) throw new Error(`no session: ${response.status}`)
+  const antiCsrf = response.headers.get('anti-csrf') ?? undefined
+  knowToken(token)
+  if (antiCsrf !== undefined) knowSecret('a token', antiCsrf)
+  return { token, antiCsrf, headers: headersOf(mode, token, antiCsrf) }
+}
+
+function headersOf(mode: TransferMode, token: string, antiCsrf: string | undefined) {
+  return {
+    ...(mode === 'cookie'
+      ? { cookie: `sAccessToken=${token}` }
+      : { authorization: `Bearer ${token}` }),
+    ...(antiCsrf === undefined ? {} : { 'anti-csrf': antiCsrf }),
+  }
+}
+
+/**
+ * Loads the SDK again: its settings and its keys live in its modules, one set for a process. What it
+ * loads late, it loads while it is initialised, so each copy has to be before the next is loaded.
+ */
+function loadModules(): Modules {
+  const load = createRequire(import.meta.url)
+  for (const path of Object.keys(load.cache)) {
+    if (path.includes('/node_modules/supertokens-node/')) delete load.cache[path]
+  }
+  return {
+    supertokens: load('supertokens-node'),
+    jwt: load('supertokens-node/recipe/jwt'),
+    sessions: load('supertokens-node/recipe/session'),
+    express: load('supertokens-node/framework/express'),
+    verifier: load('supertokens-node/recipe/session/framework/express'),
+  }
+}

@@ -1,0 +1,107 @@
+import { type Attributes, context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  type MetricData,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
+import type { RequestHandler } from 'express'
+import { type InstrumentOptions, instrument } from 'express-service-auth/otel'
+import { onTestFinished } from 'vitest'
+import { searchedExporter } from '../secret-search/index.js'
+
+/** A series of a metric: its attributes without our prefix, and its value. */
+export interface Series {
+  readonly attributes: Attributes
+  readonly value: unknown
+}
+
+export interface Metering {
+  readonly meterProvider: MeterProvider
+  readonly stop: () => void
+  /** All metrics that there are now. */
+  metrics(): Promise<readonly MetricData[]>
+  /** The series of one, by its name without the prefix. */
+  series(name: string): Promise<readonly Series[]>
+}
+
+const PREFIX = 'express_service_auth.'
+const NEVER_MS = 1e8
+
+/** The real SDK, with `instrument` on it until the end of the test. */
+export function meter(options: InstrumentOptions = {}): Metering {
+  const exporter = searchedExporter(new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE))
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: NEVER_MS })
+  const meterProvider = new MeterProvider({ readers: [reader] })
+  const { stop } = instrument({ meterProvider, ...options })
+  onTestFinished(async () => {
+    stop()
+    await meterProvider.shutdown()
+  })
+
+  async function metrics(): Promise<readonly MetricData[]> {
+    exporter.reset()
+    await meterProvider.forceFlush()
+    return exporter
+      .getMetrics()
+      .flatMap(({ scopeMetrics }) =>
+        scopeMetrics
+          .filter(({ scope }) => scope.name === 'express-service-auth')
+          .flatMap((scope) => scope.metrics),
+      )
+  }
+
+  return {
+    meterProvider,
+    stop,
+    metrics,
+    async series(name) {
+      const found = (await metrics()).find(({ descriptor }) => descriptor.name === PREFIX + name)
+      return (found?.dataPoints ?? []).map(({ attributes, value }) => {
+        return { attributes: withoutPrefix(attributes), value }
+      })
+    },
+  }
+}
+
+export const withoutPrefix = (attributes: Attributes): Attributes =>
+  Object.fromEntries(
+    Object.entries(attributes).map(([name, value]) => [name.replace(PREFIX, ''), value]),
+  )
+
+export interface Tracing {
+  /** Gives each request a span, which ends with its response. */
+  readonly middleware: RequestHandler
+  /** The spans that have ended, in the order in which they did. */
+  spans(): readonly ReadableSpan[]
+}
+
+/** Registers the real SDK for the whole process until the end of the test. */
+export function traceRequests(): Tracing {
+  const exporter = searchedExporter(new InMemorySpanExporter())
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  trace.setGlobalTracerProvider(provider)
+  onTestFinished(async () => {
+    trace.disable()
+    context.disable()
+    await provider.shutdown()
+  })
+  const tracer = trace.getTracer('test')
+  return {
+    middleware: (_request, response, next) =>
+      tracer.startActiveSpan('request', (span) => {
+        response.once('close', () => span.end())
+        next()
+      }),
+    spans: () => exporter.getFinishedSpans(),
+  }
+}

@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs'
+import { chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inject } from 'vitest'
+import { guardFolder } from '../process/watchdog.js'
+import { findPgbouncer } from './pgbouncer-binary.js'
+import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
+import { launchServer } from './postgres-process.js'
+import { serverUser } from './postgres-user.js'
+
+export interface PgbouncerOptions {
+  readonly poolMode: 'transaction' | 'session' | 'statement'
+  /** How many connections it opens for each pair of a database and a role. */
+  readonly size?: number
+}
+
+export interface Pgbouncer extends PostgresAddress {
+  log(): Promise<string>
+  stop(): Promise<void>
+}
+
+const DEFAULT_SIZE = 20
+
+/** Starts a pgbouncer before a Postgres (or before its proxy), for all databases and roles. */
+export async function startPgbouncer(
+  server: PostgresAddress,
+  options: PgbouncerOptions,
+): Promise<Pgbouncer> {
+  const binary = pgbouncerBinary()
+  const folder = await mkdtemp(join(tmpdir(), 'esa-pgbouncer-'))
+  const callOffWatchdog = guardFolder(folder)
+  const log = (): Promise<string> => readFile(join(folder, 'log'), 'utf8')
+  const configFile = join(folder, 'pgbouncer.ini')
+  await writeFile(join(folder, 'users'), `"${SUPERUSER}" ""\n`)
+  const user = serverUser()
+  if (user) await chown(folder, user.uid, user.gid)
+  const pgbouncer = await launchServer({
+    binary,
+    folder,
+    arguments(port) {
+      writeFileSync(configFile, render(port, server, options))
+      return [configFile]
+    },
+    isReady: async (pid) => (await log()).includes(`[${pid}] LOG process up`),
+  })
+  return {
+    ...postgresAddress(pgbouncer.port),
+    log,
+    async stop() {
+      await pgbouncer.end('SIGKILL')
+      await rm(folder, { recursive: true, force: true })
+      callOffWatchdog()
+    },
+  }
+}
+
+function render(
+  port: number,
+  server: PostgresAddress,
+  { poolMode, size = DEFAULT_SIZE }: PgbouncerOptions,
+): string {
+  return `[databases]
+* = host=${server.host} port=${server.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = users
+; Roles that the file does not name are looked up as this one.
+auth_user = ${SUPERUSER}
+pool_mode = ${poolMode}
+default_pool_size = ${size}
+max_client_conn = 500
+ignore_startup_parameters = extra_float_digits
+`
+}
+
+/** The path that the global setup has found. */
+function pgbouncerBinary(): string {
+  // Beside the tests there are programs of their own, such as the soak.
+  if (process.env['VITEST'] === undefined) return findPgbouncer()
+  const found = inject('pgbouncer')
+  if ('fault' in found) throw new Error(found.fault)
+  return found.binary
+}

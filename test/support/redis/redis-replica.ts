@@ -1,0 +1,31 @@
+import { until } from '../until.js'
+import { type RedisOptions, type RedisServer, startRedis } from './redis.js'
+
+/** Starts a replica of a server; resolves when it is in step with it. */
+export async function startReplica(
+  primary: RedisServer,
+  options: RedisOptions = {},
+): Promise<RedisServer> {
+  const replicaof = `${primary.host} ${primary.port}`
+  const replica = await startRedis({ config: { ...options.config, replicaof } })
+  await untilInStep(replica)
+  return replica
+}
+
+/** Resolves when the replica's link to its primary is up and its first copy is complete. */
+export async function untilInStep(replica: RedisServer): Promise<void> {
+  await until(`the replica on port ${replica.port} is in step`, async () => {
+    const state = await replica.command('INFO', 'replication')
+    return state.includes('master_link_status:up')
+  })
+}
+
+/**
+ * Whether the server is a primary. Sentinels cut all connections to a server to which they give
+ * another role: whose connection breaks will know at the next look.
+ */
+export const isPrimary = (server: RedisServer): Promise<boolean> =>
+  server.command('INFO', 'replication').then(
+    (state) => state.includes('role:master'),
+    () => false,
+  )

@@ -1,0 +1,119 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inject } from 'vitest'
+import { guardFolder } from '../process/watchdog.js'
+import { knowRedisWords } from '../secret-search/index.js'
+import { findRedisServer } from './redis-binary.js'
+import {
+  launchRedis,
+  type RedisConfig,
+  type RedisLaunch,
+  type RedisProcess,
+} from './redis-process.js'
+import { sendCommand } from './redis-wire.js'
+
+export interface RedisOptions {
+  /** More lines of redis.conf, such as `{ appendonly: 'yes', replicaof: '127.0.0.1 6379' }`. */
+  config?: RedisConfig
+}
+
+export interface RedisServer {
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  /** Another one after every restart. */
+  readonly pid: number
+  /** Sends one command on a connection of its own; resolves with the reply's text. */
+  command(...words: string[]): Promise<string>
+  /** Ends the server and removes its folder. */
+  stop(): Promise<void>
+  /** The crash: SIGKILL. What was on disk stays there for `restart`. */
+  kill(): Promise<void>
+  /** SIGSTOP: connections stay open, nothing answers. */
+  pause(): void
+  /** SIGCONT. */
+  resume(): void
+  /** Again on the same port, with the data (the default) or, where `keepData` is false, empty. */
+  restart(options?: { keepData?: boolean }): Promise<void>
+}
+
+/** What every server of ours is told, sentinels included. */
+const COMMON_CONFIG: RedisConfig = { bind: '127.0.0.1', 'protected-mode': 'no', daemonize: 'no' }
+
+const DATA_CONFIG: RedisConfig = {
+  save: '""',
+  appendonly: 'no',
+  'repl-diskless-sync-delay': '0',
+}
+
+/** Starts a redis-server of its own on a free port of 127.0.0.1, in a folder of its own. */
+export function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  return startServer({ config: { ...DATA_CONFIG, ...options.config } })
+}
+
+/** As `startRedis`, for whatever redis-server can be, with nothing configured but the address. */
+export async function startServer(
+  options: Pick<RedisLaunch, 'config' | 'readyLine' | 'extraArguments'>,
+): Promise<RedisServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'esa-redis-'))
+  const callOffWatchdog = guardFolder(folder)
+  const config = { ...COMMON_CONFIG, ...options.config, dir: folder }
+  for (const [name, values] of Object.entries(config)) knowRedisWords([name, ...[values].flat()])
+  const launch: RedisLaunch = { ...options, binary: redisBinary(), folder, config }
+  let server: RedisProcess | undefined = await launchRedis(launch)
+  const { port } = server
+
+  const end = async (): Promise<void> => {
+    const ending = server
+    server = undefined
+    await ending?.end('SIGKILL')
+  }
+  const running = (): RedisProcess => {
+    if (server) return server
+    throw new Error('This redis-server is not running')
+  }
+
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    host: '127.0.0.1',
+    port,
+    get pid() {
+      return running().pid
+    },
+    command(...words) {
+      knowRedisWords(words)
+      return sendCommand(port, ...words)
+    },
+    pause: () => running().signal('SIGSTOP'),
+    resume: () => running().signal('SIGCONT'),
+    kill: end,
+    async stop() {
+      await end()
+      await rm(folder, { recursive: true, force: true })
+      callOffWatchdog()
+    },
+    async restart({ keepData = true } = {}) {
+      server?.signal('SIGCONT')
+      if (keepData && server) await sendCommand(port, 'SAVE')
+      await end()
+      if (!keepData) await removeData(folder)
+      server = await launchRedis({ ...launch, port })
+    },
+  }
+}
+
+/** The path that the global setup has found. */
+function redisBinary(): string {
+  // Beside the tests there is the soak, a program of its own.
+  if (process.env['VITEST'] === undefined) return findRedisServer()
+  const found = inject('redisServer')
+  if ('fault' in found) throw new Error(found.fault)
+  return found.binary
+}
+
+async function removeData(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    await rm(join(folder, name), { recursive: true })
+  }
+}

@@ -1,0 +1,35 @@
+import { memoryStore, type Store } from 'express-service-auth'
+import { redisStore } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
+import { startRedis } from '../redis/redis.js'
+
+export interface StoreFactory {
+  readonly name: string
+  open(): Promise<{ store: Store; close(): Promise<void> }>
+}
+
+export const MEMORY: StoreFactory = {
+  name: 'memory',
+  async open() {
+    const store = memoryStore()
+    return { store, close: async () => store.close() }
+  },
+}
+
+export const REDIS: StoreFactory = {
+  name: 'Redis',
+  async open() {
+    const server = await startRedis()
+    const client = new Redis(server.url, { lazyConnect: true })
+    // The machine is shared: what is tested here is not how long Redis may take.
+    const store = redisStore(client, { timeoutMs: 5000 })
+    return {
+      store,
+      async close() {
+        store.close()
+        client.disconnect()
+        await server.stop()
+      },
+    }
+  },
+}

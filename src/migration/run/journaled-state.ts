@@ -8,8 +8,8 @@ import { createRunState, type RunState } from './state/run-state.js'
 /** The journal and the state that results from its entries. The two always agree. */
 export interface JournaledState {
   readonly state: RunState
-  /** Appends all entries or none. Once it resolves, they are on disk and in the state. */
-  write(...entries: readonly Entry[]): Promise<void>
+  /** Appends one entry, or all entries of a list or none. Once it resolves, they are on disk and in the state. */
+  write(entries: Entry | readonly Entry[]): Promise<void>
   entries(): AsyncIterable<Entry>
 }
 
@@ -26,8 +26,8 @@ export async function openJournaledState(journal: Journal): Promise<JournaledSta
   return {
     state,
     /** Writes are queued, so that the state gets the entries in the journal's order. */
-    write(...entries) {
-      const written = last.then(() => append(entries))
+    write(entries) {
+      const written = last.then(() => append([entries].flat()))
       last = written.catch(ignore)
       return written
     },
@@ -51,7 +51,8 @@ export async function* readEntries(journal: Journal): AsyncGenerator<Entry> {
 
 function faultOf(value: unknown): string {
   const format = Object(value).format
-  return typeof format === 'number' && format > FORMAT
+  if (typeof format !== 'number' || format === FORMAT) return 'no entry of a journal'
+  return format > FORMAT
     ? 'the journal is of a newer version of this package'
-    : 'no entry of a journal'
+    : 'the journal is of an older version of this package: finish the migration with that version'
 }

@@ -52,7 +52,7 @@ export async function runSteps(ctx: MigrationContext, goal: Goal): Promise<StepR
 export const check = async (ctx: MigrationContext): Promise<StepResult> =>
   resultOf(ctx, async () => {
     const { findings, passed, entries } = await preflight(ctx)
-    if (entries.length > 0 && !ctx.journaled.state.started) await ctx.journaled.write(...entries)
+    if (entries.length > 0 && !ctx.journaled.state.started) await ctx.journaled.write(entries)
     return { state: passed ? finalState(ctx.journaled.state) : 'preflight_failed', findings }
   })
 
@@ -97,7 +97,7 @@ const STEPS: Record<Exclude<Step, 'end'>, StepFunction> = {
     found.push(...findings)
     const last = entries.length - 1
     const written = entries.map((entry, index) => ({ ...entry, started: passed && index === last }))
-    if (written.length > 0) await ctx.journaled.write(...written)
+    if (written.length > 0) await ctx.journaled.write(written)
     return passed ? undefined : 'preflight_failed'
   },
   /** After a crash it is unknown when the call was abandoned, so its settle time starts now. */

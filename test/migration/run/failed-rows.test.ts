@@ -69,10 +69,12 @@ describe('rows that have failed', () => {
     const report = await migration.correct({ again: ['E003'] })
     expect(report).toMatchObject({ state: 'to_correct', counts: { failed: 1, reconciled: 9 } })
     expect(simulated.staged.get('user-2')).toBe(1)
+    const journaled = [...journal.lines]
     await expect(migration.correct({ again: ['E003'] })).rejects.toMatchObject({
       code: 'bad_corrections',
       message: expect.stringContaining('still have a login'),
     })
+    expect(journal.lines).toEqual(journaled)
   })
 
   it.each(['chunk_failed', 'unknown_conflict'])('may be asked for by %s', async (code) => {

@@ -74,3 +74,25 @@ describe('a call without reply', () => {
     expect(sent).toEqual(['user-4', 'user-5', 'user-6', 'user-7', 'user-8', 'user-9'])
   })
 })
+
+it.each<['refused' | 'unknown', string]>([
+  ['refused', 'of a look-up'],
+  ['unknown', 'of the call itself'],
+])('a %s too_large %s ends the run, and the next run continues', async (outcome, of) => {
+  const tooLarge = new CoreError('too large', { code: 'too_large', outcome })
+  let isFailing = true
+  const { simulated, open } = scene({
+    async stageUsers(users) {
+      if (isFailing) throw of === 'of a look-up' ? noReply() : tooLarge
+      return simulated.stageUsers(users)
+    },
+    async *rows(status, call) {
+      if (isFailing && of === 'of a look-up' && status === undefined) throw tooLarge
+      yield* simulated.rows(status, call)
+    },
+  })
+  expect(await (await open()).run()).toMatchObject({ state: 'core_fault' })
+  isFailing = false
+  const report = await (await open()).run()
+  expect(report).toMatchObject({ state: 'complete', counts: { reconciled: USERS } })
+})

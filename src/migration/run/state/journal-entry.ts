@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** Increases whenever an older version of the package could misread a newer journal. */
-export const FORMAT = 1
+export const FORMAT = 2
 
 const count = z.int().min(0)
 const text = z.string()

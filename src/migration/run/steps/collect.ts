@@ -22,9 +22,10 @@ export async function collect(ctx: MigrationContext): Promise<void> {
   let entries: EntryOf<'row'>[] = []
   let failed = 0
   const flush = async (): Promise<void> => {
-    const written = entries
+    // A deletion must not be undone by another row of the same identity.
+    const written = entries.toSorted((one, other) => order(one) - order(other))
     entries = []
-    if (written.length > 0) await journaled.write(...written)
+    if (written.length > 0) await journaled.write(written)
   }
   const rows = core.rows('FAILED', { signal })
   await forEachConcurrently(rows, settings.lookUps, async (row) => {
@@ -39,6 +40,8 @@ export async function collect(ctx: MigrationContext): Promise<void> {
   if (failed > 0) ctx.emit('row_failed', { users: failed })
   await journaled.write({ type: 'rest', phase: 'reconcile' })
 }
+
+const order = ({ as }: EntryOf<'row'>): number => (as === 'unresolved' ? 1 : 0)
 
 /** The row is `unresolved` if it does not show whether it or another row of its chunk is at fault. */
 async function rowEntry(
@@ -55,7 +58,7 @@ async function rowEntry(
     record: recordIndex,
     line: ctx.sourceIndex.lineOf(recordIndex),
     externalUserId,
-    status: row.status,
+    status: 'FAILED',
     ...reasonOf(error),
   } as const
   const isDuplicate =

@@ -51,7 +51,8 @@ export async function retryFailed(ctx: MigrationContext, codes: readonly string[
     const records = index === 0 ? writeRecordIndexes(recordIndexes) : ''
     return { type: 'retry', codes: [...codes], records, ...lists }
   })
-  await ctx.journaled.write(...entries)
+  const hasHeldBack = conflicts.some(({ taken, twice }) => taken.length + twice.length > 0)
+  if (recordIndexes.length > 0 || hasHeldBack) await ctx.journaled.write(entries)
   if (recordIndexes.length === 0) {
     const message =
       'other accounts or other records still have a login of each of them: correct the records'

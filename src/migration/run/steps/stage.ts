@@ -164,9 +164,13 @@ async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
     ctx.emit('batch_staged', about)
   } catch (error) {
     // The next call has fewer users.
-    if (!(error instanceof CoreError) || error.code !== 'too_large') throw error
+    if (!isRefusedAsTooLarge(error) || journaled.state.unanswered !== undefined) throw error
   }
 }
+
+/** A look-up that resolves a lost reply may fail with the same code, but leaves the call unanswered. */
+const isRefusedAsTooLarge = (error: unknown): boolean =>
+  error instanceof CoreError && error.code === 'too_large' && error.outcome === 'refused'
 
 const STAGED: ResultOf<'staged'> = { outcome: 'staged', by: 'reply' }
 

@@ -198,15 +198,14 @@ async function countWaitingRows(ctx: MigrationContext): Promise<number> {
 
 /** Journals that these rows are deleted next. Their identities are looked up after the deletion. */
 export async function decideDeletion(
-  { journaled }: MigrationContext,
+  { journaled }: Pick<MigrationContext, 'journaled'>,
   rows: readonly Row[],
 ): Promise<void> {
-  if (rows.length > 0)
-    await journaled.write(...rows.map((row): Row => ({ ...row, as: 'unresolved' })))
+  if (rows.length > 0) await journaled.write(rows.map((row): Row => ({ ...row, as: 'unresolved' })))
 }
 
 /** Journals the end of the wait, and the rows that still wait, in the order of the source. */
 async function endWait({ journaled }: MigrationContext, rows: readonly Row[]): Promise<void> {
   const inOrder = rows.toSorted((one, other) => one.record - other.record)
-  await journaled.write(...inOrder, { type: 'rest', phase: 'collect' })
+  await journaled.write([...inOrder, { type: 'rest', phase: 'collect' }])
 }

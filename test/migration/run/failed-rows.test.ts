@@ -60,7 +60,7 @@ describe('rows that have failed', () => {
   })
 
   it('are sent again with a code only where no other account still holds the login', async () => {
-    const { simulated, open } = scene()
+    const { simulated, open, journal } = scene()
     simulated.importLater(conflict)
     simulated.importLater({ ...person('user-4'), externalUserId: 'gone' } as ImportUser)
     const migration = await open()

@@ -127,6 +127,8 @@ export interface ScriptSender<C> {
   sendDigest(call: C): Promise<unknown>
   /** Sends the call with the script's source. */
   sendSource(call: C): Promise<unknown>
+  /** Whether it also sends the source after the deadline, so that Redis has the script for the next call. */
+  readonly sendsLate?: boolean
 }
 
 export const isUnknownScript = (error: unknown): boolean =>
@@ -149,7 +151,8 @@ export async function sendScript<C>(
   try {
     return await untilDeadline(sender.sendDigest(call), state)
   } catch (error) {
-    if (!isUnknownScript(error) || isExpired(state)) throw error
+    const mayStillSend = sender.sendsLate === true || !isExpired(state)
+    if (!isUnknownScript(error) || !mayStillSend) throw error
     return await untilDeadline(sender.sendSource(call), state)
   }
 }

@@ -160,6 +160,7 @@ function createSender(client: Client, keys: readonly string[]): ScriptSender<Scr
         ? scripts.eval(script.source, ...rest(args))
         : scripts.evalsha(script.sha, ...rest(args)),
     sendSource: ({ script, args = [] }) => scripts.eval(script.source, ...rest(args)),
+    sendsLate: true,
   }
 }
 

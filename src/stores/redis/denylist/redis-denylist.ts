@@ -83,7 +83,7 @@ export function redisDenylist(
   /** Returns the missing right; `undefined` also if another error hides it, because the list decides then. */
   function findMissingRight(sendsSource: boolean): Promise<string | undefined> {
     const { prefix, timeoutMs } = settings
-    return polling
+    return writing
       .runScript({ script: TRY_RECEIVER, timeoutMs, sendsSource })
       .then(missingRight, (error: Error) => refusedRight(error.message, prefix))
   }

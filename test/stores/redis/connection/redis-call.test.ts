@@ -6,6 +6,8 @@ import {
   isReplyError,
   NotConfirmed,
   retryUntilDeadline,
+  type ScriptSender,
+  sendScript,
   startCall,
   untilDeadline,
 } from '../../../../src/stores/redis/connection/redis-call.js'
@@ -91,4 +93,29 @@ it('an error is the server’s answer by its name alone', () => {
   expect(isReplyError(serversAnswer('LOADING'))).toBe(true)
   expect(isReplyError(new Error('ReplyError'))).toBe(false)
   expect(isReplyError({ name: 'ReplyError' })).toBe(false)
+})
+
+describe('a script that Redis does not have', () => {
+  const late = async (more: Partial<ScriptSender<undefined>>): Promise<unknown> => {
+    const state = startCall(5)
+    const sender: ScriptSender<undefined> = {
+      untilReady: () => undefined,
+      async sendDigest() {
+        // As after a stall of the event loop, during which the reply came.
+        while (!isExpired(state));
+        throw serversAnswer('NOSCRIPT No matching script.')
+      },
+      sendSource: async () => 'loaded',
+      ...more,
+    }
+    return await sendScript(sender, undefined, state)
+  }
+
+  it('is not sent after the deadline, when its effect would have to be undone', async () => {
+    await expect(late({})).rejects.toThrow('NOSCRIPT')
+  })
+
+  it('is sent after the deadline by a sender whose next call needs it', async () => {
+    expect(await late({ sendsLate: true })).toBe('loaded')
+  })
 })

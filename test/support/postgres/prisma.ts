@@ -14,7 +14,7 @@ import { CACHE } from '../process/cache.js'
 const SCHEMA = `
 generator client {
   provider            = "prisma-client"
-  output              = "../client"
+  output              = "./client"
   moduleFormat        = "esm"
   importFileExtension = "js"
 }

@@ -17,7 +17,7 @@ export function commandsPage(helps: readonly CommandHelp[]): string {
     '# Commands',
     'What `npx service-auth COMMAND --help` prints. What it is for: ' +
       '[the command service-auth](/docs/cli.md); at work: ' +
-      '[the run-book](/docs/operations.md) and [that of a migration](/docs/migration.md).',
+      '[the runbook](/docs/operations.md) and [that of a migration](/docs/migration.md).',
     ...helps.map(sectionOf),
   ].join('\n\n')}\n`
 }

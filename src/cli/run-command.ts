@@ -12,14 +12,14 @@ import { printable, printableJson } from './output/printable.js'
 
 interface CommandEnd extends Report {
   readonly exitCode: ExitCode
-  readonly complaint?: string
+  readonly errorLine?: string
   readonly error?: { readonly code: FailureCode; readonly message: string }
 }
 
 /** `command` is `undefined` if none is given or its name is unknown. */
 interface Request {
   readonly argv: readonly string[]
-  readonly at: number
+  readonly commandIndex: number
   readonly command: Command | undefined
   readonly isJson: boolean
 }
@@ -44,47 +44,49 @@ export async function run(
   } else {
     for (const line of ending.lines) io.stdout.write(`${printable(line)}\n`)
   }
-  const complaint = error?.message ?? ending.complaint
-  if (complaint !== undefined) io.stderr.write(`service-auth: ${printable(complaint)}\n`)
+  const errorLine = error?.message ?? ending.errorLine
+  if (errorLine !== undefined) io.stderr.write(`service-auth: ${printable(errorLine)}\n`)
   return ending.exitCode
 }
 
 function readRequest(argv: readonly string[], commands: readonly Command[]): Request {
-  const at = argv.findIndex((word) => !word.startsWith('-'))
-  const command = commands.find(({ name }) => name === argv[at])
+  const commandIndex = argv.findIndex((word) => !word.startsWith('-'))
+  const command = commands.find(({ name }) => name === argv[commandIndex])
   const end = argv.indexOf('--')
   const isJson = (end === -1 ? argv : argv.slice(0, end)).includes('--json')
-  return { argv, at, command, isJson }
+  return { argv, commandIndex, command, isJson }
 }
 
 async function answer(
-  { argv, at, command, isJson }: Request,
+  { argv, commandIndex, command, isJson }: Request,
   io: CommandIo,
   commands: readonly Command[],
 ): Promise<CommandEnd> {
   refuseSecrets(argv)
   const isOption = (name: string): boolean =>
     commands.some(({ options }) => Object.hasOwn(options, name))
-  const before = readArguments(at === -1 ? argv : argv.slice(0, at), {
-    options: {},
-    maxValues: 0,
-    misplaced: (name) => (isOption(name) ? `put --${name} after the command` : undefined),
-  })
-  if (at !== -1 && command === undefined) {
-    throw usageError('usage', `unknown command${inPlace(at)}`)
+  const argsBeforeCommand = readArguments(
+    commandIndex === -1 ? argv : argv.slice(0, commandIndex),
+    {
+      options: {},
+      maxValues: 0,
+      misplaced: (name) => (isOption(name) ? `put --${name} after the command` : undefined),
+    },
+  )
+  if (commandIndex !== -1 && command === undefined) {
+    throw usageError('usage', `unknown command${inPlace(commandIndex)}`)
   }
-  const given =
+  const args =
     command &&
-    readArguments(argv.toSpliced(at, 1), {
+    readArguments(argv.toSpliced(commandIndex, 1), {
       options: command.options,
       maxValues: command.maxValues ?? 0,
       wordsBefore: 1,
       misplaced: (name) => (isOption(name) ? `${command.name} has no option --${name}` : undefined),
     })
-  const information = helpOrVersion(command, given ?? before, commands)
+  const information = helpOrVersion(command, args ?? argsBeforeCommand, commands)
   if (information !== undefined) return information
-  if (command === undefined || given === undefined)
-    throw usageError('usage', 'a command is missing')
+  if (command === undefined || args === undefined) throw usageError('usage', 'a command is missing')
   const note = (line: string): void => {
     if (!isJson) io.stderr.write(`${printable(line)}\n`)
   }
@@ -92,7 +94,7 @@ async function answer(
     if (isJson) io.stdout.write(`${printableJson(json)}\n`)
   }
   const screen = isJson ? undefined : screenOf(io)
-  return await command.run({ stdin: io.stdin, env: io.env, arguments: given, note, event, screen })
+  return await command.run({ stdin: io.stdin, env: io.env, arguments: args, note, event, screen })
 }
 
 const DEFAULT_COLUMNS = 80
@@ -110,14 +112,14 @@ function screenOf({ stderr }: CommandIo): Screen | undefined {
 
 function helpOrVersion(
   command: Command | undefined,
-  given: Arguments,
+  args: Arguments,
   commands: readonly Command[],
 ): CommandEnd | undefined {
-  if (given.flag('help')) {
+  if (args.flag('help')) {
     const lines = command === undefined ? helpOnAll(commands) : helpOn(command)
     return { exitCode: 0, lines, json: { help: lines.join('\n') } }
   }
-  if (!given.flag('version')) return undefined
+  if (!args.flag('version')) return undefined
   const version = packageVersion()
   return { exitCode: 0, lines: [version], json: { version } }
 }

@@ -31,7 +31,7 @@ const probe = (argv: readonly string[], run: (context: CommandContext) => unknow
 
 describe('a fault that a command has found', () => {
   it('may be one line on standard error, with --json too', async () => {
-    const run = () => ({ exitCode: 1, lines: [], json: { answer: 41 }, complaint: 'not\ndone' })
+    const run = () => ({ exitCode: 1, lines: [], json: { answer: 41 }, errorLine: 'not\ndone' })
     const stderr = 'service-auth: not\\u000adone\n'
     expect(await probe(['probe'], run)).toMatchObject({ exitCode: 1, stdout: '', stderr })
     const asJson = await probe(['probe', '--json'], run)

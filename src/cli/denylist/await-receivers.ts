@@ -10,7 +10,7 @@ import type { DenylistAccess } from './denylist-access.js'
 /** The receivers that apply a version of the list. `missing` names each instance that does not. */
 export interface ReceiverProgress {
   readonly applied: number
-  readonly of: number
+  readonly total: number
   readonly missing: readonly string[]
   /**
    * Milliseconds from the reply to the write until the command read the last report, or gave up. A
@@ -42,18 +42,18 @@ export const awaitReceivers = (
 ): Promise<ReceiverProgress> => untilInterrupted((signal) => untilApplied(access, awaited, signal))
 
 async function untilApplied(
-  { denylist, callOptions: asking }: DenylistAccess,
+  { denylist, callOptions }: DenylistAccess,
   { version, waitMs, written }: AwaitedWrite,
   interrupted: AbortSignal,
 ): Promise<ReceiverProgress> {
   const startedAt = performance.now()
   for (;;) {
-    const receivers = await denylist.receivers(asking).catch((error: unknown) => error)
+    const receivers = await denylist.receivers(callOptions).catch((error: unknown) => error)
     const tookMs = Math.round(performance.now() - startedAt)
     const isTimeUp = interrupted.aborted || tookMs + POLL_MS > waitMs
     if (Array.isArray(receivers)) {
-      const applying = progressOf(receivers, version, tookMs)
-      if (isTimeUp || (applying.of > 0 && applying.applied === applying.of)) return applying
+      const progress = progressOf(receivers, version, tookMs)
+      if (isTimeUp || isComplete(progress)) return progress
     } else if (isTimeUp) {
       throw unconfirmedError(receivers, written)
     }
@@ -75,18 +75,20 @@ function progressOf(
   const missing = receivers.filter((receiver) => receiver.version < version)
   return {
     applied: receivers.length - missing.length,
-    of: receivers.length,
+    total: receivers.length,
     missing: missing.map(({ name }) => name).toSorted(),
     tookMs,
   }
 }
 
-function progressLines({ applied, of, missing, tookMs }: ReceiverProgress): string[] {
+const isComplete = ({ applied, total }: ReceiverProgress): boolean => total > 0 && applied === total
+
+function progressLines({ applied, total, missing, tookMs }: ReceiverProgress): string[] {
   const after = describeDuration(tookMs)
-  if (of === 0) {
+  if (total === 0) {
     return ['', 'The change is written, but no receiver has reported yet.']
   }
-  const line = `${applied} of ${of} ${of === 1 ? 'receiver' : 'receivers'} applied the change within ${after}.`
+  const line = `${applied} of ${total} ${total === 1 ? 'receiver' : 'receivers'} applied the change within ${after}.`
   if (missing.length === 0) return ['', line]
   return [
     '',
@@ -96,10 +98,11 @@ function progressLines({ applied, of, missing, tookMs }: ReceiverProgress): stri
 }
 
 /** The result of a command that changed the list. */
-export function resultOf(written: Report, applying: ReceiverProgress): CommandResult {
+export function resultOf(written: Report, progress: ReceiverProgress): CommandResult {
+  const { applied, total: of, missing, tookMs } = progress
   return {
-    exitCode: applying.of > 0 && applying.applied === applying.of ? 0 : 1,
-    lines: [...written.lines, ...progressLines(applying)],
-    json: { ...written.json, receivers: applying },
+    exitCode: isComplete(progress) ? 0 : 1,
+    lines: [...written.lines, ...progressLines(progress)],
+    json: { ...written.json, receivers: { applied, of, missing, tookMs } },
   }
 }

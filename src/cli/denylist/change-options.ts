@@ -11,7 +11,7 @@ import { REDIS_OPTIONS } from '../redis/redis-client.js'
 export const CHANGE_OPTIONS: OptionSpecs = {
   ...ISSUER_OPTION,
   ...POLICY_OPTION,
-  reason: { kind: 'text', value: 'TEXT', help: 'the reason, as the denylist shows it; required' },
+  reason: { kind: 'text', value: 'TEXT', help: 'the reason, as the denylist shows it' },
   by: { kind: 'text', value: 'NAME', help: 'the author (default: the current user)' },
   wait: { kind: 'text', value: 'TIME', help: 'how long to wait for the receivers (default: 5s)' },
   ...REDIS_OPTIONS,
@@ -20,14 +20,14 @@ export const CHANGE_OPTIONS: OptionSpecs = {
 type AuthorInput = Pick<CommandContext, 'arguments' | 'env'>
 
 /** @throws CommandFailure (2) */
-export function readAuthor({ arguments: given, env }: AuthorInput): { reason: string; by: string } {
-  const reason = textOf('--reason', given.required('reason'))
-  return { reason, by: textOf('--by', given.text('by') ?? userName(env)) }
+export function readAuthor({ arguments: args, env }: AuthorInput): { reason: string; by: string } {
+  const reason = textOf('--reason', args.required('reason'))
+  return { reason, by: textOf('--by', args.text('by') ?? userName(env)) }
 }
 
 /** @throws CommandFailure (2) */
-export const readWaitMs = ({ arguments: given }: AuthorInput): number =>
-  parseDuration('--wait', given.text('wait') ?? '5s', { minMs: 0, maxMs: 600_000 })
+export const readWaitMs = ({ arguments: args }: AuthorInput): number =>
+  parseDuration('--wait', args.text('wait') ?? '5s', { minMs: 0, maxMs: 600_000 })
 
 /** Up to ten years. */
 const FOR_RANGE = { minMs: 1000, maxMs: 3650 * 86_400_000 }

@@ -20,9 +20,9 @@ import { issuedBeforeAt } from './issued-before.js'
  * reached.
  */
 export async function denyFile(context: CommandContext, file: string): Promise<CommandResult> {
-  const { arguments: given } = context
-  const alone = ['token-stdin', 'tolerance', 'unlisted'].some((name) => given.flag(name))
-  if (given.values.length > 0 || alone) {
+  const { arguments: args } = context
+  const alone = ['token-stdin', 'tolerance', 'unlisted'].some((name) => args.flag(name))
+  if (args.values.length > 0 || alone) {
     throw usageError(
       'usage',
       '--file cannot be combined with a kind, a value, --token-stdin, --tolerance or --unlisted',
@@ -32,11 +32,11 @@ export async function denyFile(context: CommandContext, file: string): Promise<C
   const defaultsAt = await readDefaults(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
-    const { denylist, callOptions: asking } = access
-    const { serverSeconds } = await orFailure(denylist.version(asking))
+    const { denylist, callOptions } = access
+    const { serverSeconds } = await orFailure(denylist.version(callOptions))
     const defaults = defaultsAt(serverSeconds)
     const entries = lines.map((line) => entryOf(line, { ...defaults, ...line.json }, serverSeconds))
-    const denied = await orFailure(denylist.deny(entries, asking))
+    const denied = await orFailure(denylist.deny(entries, callOptions))
     const { version } = denied
     const written = reportOf(denied.entries, version)
     return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
@@ -78,13 +78,13 @@ type Defaults = (serverSeconds: number) => Partial<DenylistEntry>
 
 /** @throws CommandFailure (2) */
 async function readDefaults(context: CommandContext): Promise<Defaults> {
-  const { arguments: given, env } = context
-  const names = ['issuer', 'policy'].some((name) => given.text(name) !== undefined)
+  const { arguments: args, env } = context
+  const names = ['issuer', 'policy'].some((name) => args.text(name) !== undefined)
   const issuer = names ? textOf('the issuer', (await readIssuer(context)).issuer) : undefined
-  const reason = given.text('reason')
-  const lasts = given.text('for')
+  const reason = args.text('reason')
+  const lasts = args.text('for')
   const endAt = lasts === undefined ? undefined : readEnd(lasts)
-  const by = given.text('by') ?? userName(env)
+  const by = args.text('by') ?? userName(env)
   return (serverSeconds) => ({
     by,
     at: Math.floor(serverSeconds),

@@ -31,16 +31,16 @@ export function readKind(text: string | undefined): DeniedKind {
  * @throws CommandFailure
  */
 export async function readTarget(context: CommandContext, named: NamedIssuer): Promise<DenyTarget> {
-  const given = context.arguments
-  const [first, value] = given.values
+  const args = context.arguments
+  const [first, value] = args.values
   const kind = readKind(first)
-  if (given.flag('unlisted') && kind !== 'caller' && kind !== 'key') {
+  if (args.flag('unlisted') && kind !== 'caller' && kind !== 'key') {
     throw usageError('usage', '--unlisted is only for caller and key')
   }
-  if (given.text('tolerance') !== undefined && kind !== 'issued-before') {
+  if (args.text('tolerance') !== undefined && kind !== 'issued-before') {
     throw usageError('usage', '--tolerance is only for issued-before now')
   }
-  if (given.flag('token-stdin')) {
+  if (args.flag('token-stdin')) {
     if (kind !== 'token' || value !== undefined) {
       throw usageError('usage', '--token-stdin is only for token, without a VALUE')
     }
@@ -48,10 +48,10 @@ export async function readTarget(context: CommandContext, named: NamedIssuer): P
     return { kind, value: await tokenIdOf(text, named) }
   }
   if (value === undefined) throw usageError('usage', `${kind} needs a value`)
-  if (kind === 'issued-before') return { kind, cutOff: readIssuedBefore(value, given) }
-  const thing = { kind, value: textOf(`the value of ${kind}`, value) }
-  if (!given.flag('unlisted')) await checkListed(thing, named)
-  return thing
+  if (kind === 'issued-before') return { kind, cutOff: readIssuedBefore(value, args) }
+  const target = { kind, value: textOf(`the value of ${kind}`, value) }
+  if (!args.flag('unlisted')) await checkListed(target, named)
+  return target
 }
 
 async function checkListed(

@@ -20,11 +20,11 @@ export const deny: Command = {
     `caller|key VALUE ${NEEDED} [--unlisted]`,
     `token VALUE|--token-stdin ${NEEDED}`,
     `issued-before now|SECONDS|ISO-TIME ${NEEDED}`,
-    '--file FILE',
+    '--file FILE [OPTIONS]  (for lines that lack issuer, until, reason or by)',
   ],
   maxValues: 2,
   options: {
-    for: { kind: 'text', value: 'TIME', help: 'the duration: 15m, 2h, 7d or forever; required' },
+    for: { kind: 'text', value: 'TIME', help: 'the duration: 15m, 2h, 7d or forever' },
     'token-stdin': {
       kind: 'flag',
       help: 'deny the jti of the token on standard input; its signature must be valid',
@@ -41,7 +41,7 @@ export const deny: Command = {
     },
     unlisted: {
       kind: 'flag',
-      help: 'deny it even if the policy or key set lacks it (--issuer does not check callers)',
+      help: 'deny a caller or key not in the policy or key set (--issuer checks no callers)',
     },
     ...CHANGE_OPTIONS,
   },
@@ -57,25 +57,25 @@ export const deny: Command = {
 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
-  const given = context.arguments
-  const file = given.text('file')
+  const args = context.arguments
+  const file = args.text('file')
   if (file !== undefined) return await denyFile(context, file)
   // Checked first, because without a kind the other arguments may have another meaning.
-  readKind(given.values[0])
+  readKind(args.values[0])
   const named = await readIssuer(context)
   const issuer = textOf('the issuer', named.issuer)
   const author = readAuthor(context)
-  const endAt = readEnd(given.required('for'))
+  const endAt = readEnd(args.required('for'))
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
-    const thing = await readTarget(context, named)
-    const { denylist, callOptions: asking } = access
-    const { serverSeconds } = await orFailure(denylist.version(asking))
-    const { kind } = thing
-    const value = deniedValue(thing, serverSeconds)
+    const target = await readTarget(context, named)
+    const { denylist, callOptions } = access
+    const { serverSeconds } = await orFailure(denylist.version(callOptions))
+    const { kind } = target
+    const value = deniedValue(target, serverSeconds)
     const at = Math.floor(serverSeconds)
-    const wanted = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }
-    const { version, ...denied } = await orFailure(denylist.deny(wanted, asking))
+    const entry = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }
+    const { version, ...denied } = await orFailure(denylist.deny(entry, callOptions))
     const written = reportOf(denied, version)
     return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
   })

@@ -14,8 +14,8 @@ const MAX_AHEAD_SECONDS = 60
 const TOLERANCE = { minMs: 0, maxMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
 
 /** @throws CommandFailure (2) */
-export function readIssuedBefore(text: string, given: Arguments): IssuedBefore {
-  const tolerance = given.text('tolerance')
+export function readIssuedBefore(text: string, args: Arguments): IssuedBefore {
+  const tolerance = args.text('tolerance')
   if (text === 'now') {
     const toleranceMs = parseDuration('--tolerance', tolerance ?? '5s', TOLERANCE)
     return { kind: 'now', toleranceSeconds: Math.ceil(toleranceMs / 1000) }

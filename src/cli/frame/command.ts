@@ -47,7 +47,7 @@ export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 130
 export interface CommandResult extends Report {
   readonly exitCode: ExitCode
   /** One line for standard error, with what was not done and why. */
-  readonly complaint?: string
+  readonly errorLine?: string
 }
 
 /** A command of `service-auth`. */

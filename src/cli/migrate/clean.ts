@@ -24,7 +24,7 @@ export async function cleanAway(
       exitCode: EXIT_CODES[state],
       lines: [],
       json: { state },
-      complaint: `nothing was deleted: the migration is ${state}, not complete`,
+      errorLine: `nothing was deleted: the migration is ${state}, not complete`,
     }
   }
   const files = await filesThere(named)

@@ -8,9 +8,9 @@ import { usageError } from '../frame/command-failure.js'
 export type CorrectionOrder = Source | { readonly again: readonly string[] }
 
 /** @throws CommandFailure (2) unless exactly one of the two is given. */
-export function readOrder(given: Arguments): CorrectionOrder {
-  const file = given.text('corrections')
-  const again = given.texts('again')
+export function readOrder(args: Arguments): CorrectionOrder {
+  const file = args.text('corrections')
+  const again = args.texts('again')
   if ((file !== undefined) === again.length > 0) {
     throw usageError('usage', 'use either --corrections or --again')
   }

@@ -151,15 +151,15 @@ const OF_SOME_STEPS: Readonly<Record<string, readonly Step[]>> = {
  *
  * @throws CommandFailure (2)
  */
-export function readStep(given: Arguments): Step {
-  const [word] = given.values
+export function readStep(args: Arguments): Step {
+  const [word] = args.values
   const step = STEPS.find((name) => name === word)
   if (step === undefined) {
     const what = word === undefined ? 'a step is missing' : 'unknown step'
     throw usageError('usage', `${what}: use one of ${STEPS.join(', ')}`)
   }
   for (const [name, owners] of Object.entries(OF_SOME_STEPS)) {
-    if (owners.includes(step) || !given.flag(name)) continue
+    if (owners.includes(step) || !args.flag(name)) continue
     throw usageError('usage', `--${name} is for ${owners.join(' and ')} only`)
   }
   return step
@@ -175,32 +175,32 @@ export interface Settings
 }
 
 /** @throws CommandFailure (2) */
-export function readSettings(given: Arguments): Settings {
-  const directory = resolve(given.required('journal'))
-  const source = given.text('source')
+export function readSettings(args: Arguments): Settings {
+  const directory = resolve(args.required('journal'))
+  const source = args.text('source')
   return {
     sourceFile: source === undefined ? undefined : resolve(source),
     directory,
-    ...readNumbers(given, MIGRATION_NUMBERS),
-    acceptWarnings: given.texts('accept-warnings').map(warningOf),
-    allowForeignRows: given.flag('allow-foreign-rows'),
+    ...readNumbers(args, MIGRATION_NUMBERS),
+    acceptWarnings: args.texts('accept-warnings').map(warningOf),
+    allowForeignRows: args.flag('allow-foreign-rows'),
   }
 }
 
 /** The timeouts of the client that are given. */
 export const readClientTimes = (
-  given: Arguments,
+  args: Arguments,
 ): { readonly timeoutMs?: number; readonly stageTimeoutMs?: number } =>
-  readNumbers(given, CLIENT_NUMBERS)
+  readNumbers(args, CLIENT_NUMBERS)
 
 function readNumbers<Name extends string>(
-  given: Arguments,
+  args: Arguments,
   numbers: Readonly<Record<Name, NumberOption>>,
 ): { readonly [name in Name]?: number } {
   const read: { [name in Name]?: number } = {}
   for (const [name, range] of Object.entries<NumberOption>(numbers)) {
     const option = kebab(name)
-    const text = given.text(option)
+    const text = args.text(option)
     if (text !== undefined) read[name as Name] = wholeNumber(option, text, range)
   }
   return read

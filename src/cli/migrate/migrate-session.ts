@@ -41,12 +41,12 @@ export type Core = Parameters<MigrateParts['coreClient']>[0]
 
 /** @throws CommandFailure (2) */
 export async function readCore(context: CommandContext): Promise<Core> {
-  const { arguments: given } = context
+  const { arguments: args } = context
   return {
-    baseUrl: given.required('core'),
+    baseUrl: args.required('core'),
     apiKey: await readApiKey(context),
-    allowInsecureHttp: given.flag('allow-insecure-http'),
-    ...readClientTimes(given),
+    allowInsecureHttp: args.flag('allow-insecure-http'),
+    ...readClientTimes(args),
   }
 }
 
@@ -200,9 +200,9 @@ const HEADER_VALUE = /^[\x21-\x7e]+$/
 async function readApiKey(
   context: Pick<CommandContext, 'arguments' | 'stdin' | 'note'>,
 ): Promise<string> {
-  const { arguments: given } = context
-  const file = given.text('api-key-file')
-  const isOnStandardInput = given.flag('api-key-stdin')
+  const { arguments: args } = context
+  const file = args.text('api-key-file')
+  const isOnStandardInput = args.flag('api-key-stdin')
   if ((file !== undefined) === isOnStandardInput) {
     throw usageError('usage', 'use either --api-key-file or --api-key-stdin')
   }

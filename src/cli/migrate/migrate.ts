@@ -62,11 +62,11 @@ export const migrateWith = (parts: MigrateParts): Command => ({
 })
 
 async function runStep(parts: MigrateParts, context: CommandContext): Promise<CommandResult> {
-  const { arguments: given } = context
-  const step = readStep(given)
-  const isConfirmed = given.flag('yes')
+  const { arguments: args } = context
+  const step = readStep(args)
+  const isConfirmed = args.flag('yes')
   if (step === 'status' || step === 'clean' || (step === 'unblock' && !isConfirmed)) {
-    const settings = readSettings(given)
+    const settings = readSettings(args)
     await requireJournal(settings.directory)
     return await withReports(parts, { settings, mayShare: step === 'status' }, (session) =>
       untilInterrupted(
@@ -76,8 +76,8 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
     )
   }
   const act = actionOf(step, context)
-  given.required('source')
-  const settings = readSettings(given)
+  args.required('source')
+  const settings = readSettings(args)
   const { directory } = settings
   if (!BEGINNING.includes(step)) await requireJournal(directory)
   const core = await readCore(context)
@@ -130,7 +130,7 @@ async function readReports(
 /** @throws CommandFailure (2) */
 function actionOf(
   step: Exclude<Step, 'status' | 'clean'>,
-  { arguments: given }: CommandContext,
+  { arguments: args }: CommandContext,
 ): Action {
   switch (step) {
     case 'check':
@@ -144,7 +144,7 @@ function actionOf(
       return async ({ migration }, { directory, signal }) =>
         reported(step, { report: await migration[step]({ signal }), migration, directory })
     case 'correct': {
-      const order = readOrder(given)
+      const order = readOrder(args)
       return async ({ migration }, { directory, signal }) =>
         reported(step, { report: await migration.correct(order, { signal }), migration, directory })
     }
@@ -203,13 +203,13 @@ async function reported(
     exitCode: verdict.exitCode,
     lines: reportLines({ report: shown, standing: verdict.words, needing, directory }),
     json: { step, ...report },
-    ...complaintOf(report),
+    ...errorLineOf(report),
   }
 }
 
 /** For a core fault, the first line of the advice, which describes it. */
-const complaintOf = ({ state, advice: [first] }: MigrationReport): { complaint?: string } =>
-  state === 'core_fault' && first !== undefined ? { complaint: first } : {}
+const errorLineOf = ({ state, advice: [first] }: MigrationReport): { errorLine?: string } =>
+  state === 'core_fault' && first !== undefined ? { errorLine: first } : {}
 
 /** The report lists each record with such a finding among the identities that need action. */
 const SHOWN_BY_IDENTITY: readonly string[] = ['record_invalid', 'login_taken', 'login_twice']

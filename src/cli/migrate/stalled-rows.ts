@@ -27,8 +27,8 @@ export function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = S
 export function listStalledRows({ state, rows = [] }: MigrationReport): CommandResult {
   const json = { step: 'unblock', state, rows, isDeleted: false }
   if (rows.length === 0) {
-    const complaint = 'no run has stalled: there are no rows to delete'
-    return { exitCode: 2, lines: [], json, complaint }
+    const errorLine = 'no run has stalled: there are no rows to delete'
+    return { exitCode: 2, lines: [], json, errorLine }
   }
   const heading = '--yes deletes these rows and looks up each of their users:'
   return { exitCode: 2, lines: [heading, ...stalledRowLines(rows, rows.length)], json }

@@ -42,15 +42,15 @@ export async function withRedis<T>(
   context: Pick<CommandContext, 'arguments' | 'env'>,
   work: (redis: RedisAccess) => Promise<T>,
 ): Promise<T> {
-  const given = context.arguments
-  const timeout = given.text('timeout') ?? DEFAULT_TIMEOUT
+  const args = context.arguments
+  const timeout = args.text('timeout') ?? DEFAULT_TIMEOUT
   const timeoutMs = parseDuration('--timeout', timeout, TIMEOUT_RANGE)
   const place = await readRedisTarget(context)
   const client = openClient(await loadIoredis(), place)
   // Without a listener, ioredis prints errors with the data that was sent.
   client.on('error', () => {})
   try {
-    return await work({ client, prefix: given.text('prefix') ?? DEFAULT_PREFIX, timeoutMs })
+    return await work({ client, prefix: args.text('prefix') ?? DEFAULT_PREFIX, timeoutMs })
   } finally {
     client.disconnect()
   }
@@ -97,10 +97,10 @@ type RedisTarget = { readonly options: object } & (
  * @throws CommandFailure (2), without any part of either.
  */
 async function readRedisTarget({
-  arguments: given,
+  arguments: args,
   env,
 }: Pick<CommandContext, 'arguments' | 'env'>): Promise<RedisTarget> {
-  const path = given.text('redis')
+  const path = args.text('redis')
   if (path !== undefined) return targetOf(await readJsonFile('--redis', path, 'secret'))
   const url = env['REDIS_URL']
   if (!url)

@@ -48,13 +48,13 @@ function decodeKey(text: string, context: z.RefinementCtx): Uint8Array {
 }
 
 /** @throws CommandFailure (2), without any part of a key. */
-export async function readKeyAccess(given: Arguments): Promise<KeyAccess> {
-  const path = given.text('keys')
-  const isUnencrypted = given.flag('unencrypted')
+export async function readKeyAccess(args: Arguments): Promise<KeyAccess> {
+  const path = args.text('keys')
+  const isUnencrypted = args.flag('unencrypted')
   if (path !== undefined && isUnencrypted) {
     throw usageError('usage', 'use either --keys or --unencrypted')
   }
-  if (isUnencrypted && given.text('done') === undefined) {
+  if (isUnencrypted && args.text('done') === undefined) {
     throw usageError('usage', '--unencrypted requires --done')
   }
   if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }

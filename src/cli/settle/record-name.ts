@@ -45,14 +45,14 @@ type Named = Pick<CommandContext, 'arguments' | 'stdin' | 'note'>
  * @throws CommandFailure (2)
  */
 export async function readRecordName(context: Named): Promise<string> {
-  const given = context.arguments
-  const [record] = given.values
-  if (given.flag('key-stdin')) {
+  const args = context.arguments
+  const [record] = args.values
+  if (args.flag('key-stdin')) {
     if (record === undefined) return await recordOfKey(context)
     throw usageError('usage', 'use either a record or --key-stdin')
   }
   if (record === undefined) throw usageError('usage', 'a record or --key-stdin is missing')
-  const stray = Object.keys(SCOPE_OPTIONS).find((name) => given.text(name) !== undefined)
+  const stray = Object.keys(SCOPE_OPTIONS).find((name) => args.text(name) !== undefined)
   if (stray !== undefined) throw usageError('usage', `--${stray} requires --key-stdin`)
   if (RECORD_FORM.test(record)) return record
   throw usageError(
@@ -63,11 +63,11 @@ export async function readRecordName(context: Named): Promise<string> {
 }
 
 async function recordOfKey(context: Named): Promise<string> {
-  const given = context.arguments
-  const operation = readOperation(given)
-  const caller = given.required('caller')
+  const args = context.arguments
+  const operation = readOperation(args)
+  const caller = args.required('caller')
   const { issuer, policy } = await readIssuer(context)
-  const audience = given.text('audience') ?? policy?.audience ?? given.required('audience')
+  const audience = args.text('audience') ?? policy?.audience ?? args.required('audience')
   const header = readKey([await readStandardInput(context, 'the key')])
   if (header.type === 'key') {
     return recordKey({ issuer, audience, caller, operation }, header.key)
@@ -78,14 +78,14 @@ async function recordOfKey(context: Named): Promise<string> {
   )
 }
 
-function readOperation(given: CommandContext['arguments']): string {
-  const operation = given.text('operation')
-  const parts = ['method', 'mount', 'route'].filter((name) => given.text(name) !== undefined)
+function readOperation(args: CommandContext['arguments']): string {
+  const operation = args.text('operation')
+  const parts = ['method', 'mount', 'route'].filter((name) => args.text(name) !== undefined)
   if ((operation !== undefined) === parts.length > 0) {
     throw usageError('usage', 'use either --operation or --method, --mount and --route')
   }
   if (operation !== undefined) return operation
   // Node accepts methods in upper case only.
-  const method = given.required('method').toUpperCase()
-  return operationOf(method, given.required('mount'), given.required('route'))
+  const method = args.required('method').toUpperCase()
+  return operationOf(method, args.required('mount'), args.required('route'))
 }

@@ -87,9 +87,9 @@ const REPEATED_OPTIONS = ['redis', 'prefix', 'timeout', 'keys']
 
 /** A command line for the shell. */
 function commandOn(shown: ShownRecord, words: readonly string[]): string {
-  const { record, view, access, arguments: given } = shown
+  const { record, view, access, arguments: args } = shown
   const carried = REPEATED_OPTIONS.flatMap((name) => {
-    const text = given.text(name)
+    const text = args.text(name)
     const isUnwanted = text === undefined || (name === 'keys' && isUnencrypted(access, view))
     return isUnwanted ? [] : [`--${name}=${quotedForShell(text)}`]
   })

@@ -38,14 +38,14 @@ const FENCE_FORM = /^(?:0|[1-9]\d*)$/
 const STATUS_FORM = /^\d{3}$/
 
 /** @throws CommandFailure (2) */
-export async function readSettleRequest(given: Arguments): Promise<SettleRequest | undefined> {
-  const isFree = given.flag('free')
-  const status = given.text('done')
+export async function readSettleRequest(args: Arguments): Promise<SettleRequest | undefined> {
+  const isFree = args.flag('free')
+  const status = args.text('done')
   const isDone = status !== undefined
   if (isFree && isDone) throw usageError('usage', 'use either --free or --done')
-  const ofDone = ['header', 'body'].find((name) => given.text(name) !== undefined)
+  const ofDone = ['header', 'body'].find((name) => args.text(name) !== undefined)
   if (ofDone !== undefined && !isDone) throw usageError('usage', `--${ofDone} requires --done`)
-  const fence = readFence(given)
+  const fence = readFence(args)
   if (!isFree && !isDone) {
     if (fence === undefined) return undefined
     throw usageError('usage', '--fence requires --free or --done')
@@ -57,12 +57,12 @@ export async function readSettleRequest(given: Arguments): Promise<SettleRequest
     )
   }
   return isDone
-    ? { type: 'finished', fence, result: await readAnswer(status, given) }
+    ? { type: 'finished', fence, result: await readAnswer(status, args) }
     : { type: 'freed', fence }
 }
 
-function readFence(given: Arguments): number | undefined {
-  const text = given.text('fence')
+function readFence(args: Arguments): number | undefined {
+  const text = args.text('fence')
   if (text === undefined) return undefined
   const fence = Number(text)
   if (FENCE_FORM.test(text) && Number.isSafeInteger(fence)) return fence
@@ -70,11 +70,11 @@ function readFence(given: Arguments): number | undefined {
 }
 
 /** Reads the answer, in the form that a store keeps. */
-async function readAnswer(statusText: string, given: Arguments): Promise<Uint8Array> {
+async function readAnswer(statusText: string, args: Arguments): Promise<Uint8Array> {
   const status = STATUS_FORM.test(statusText) ? Number(statusText) : 0
   if (!isStorable(status)) throw usageError('usage', '--done must be a status from 200 to 999')
-  const headers = given.texts('header').map((line) => readHeader(line, status))
-  const path = given.text('body')
+  const headers = args.texts('header').map((line) => readHeader(line, status))
+  const path = args.text('body')
   if (path !== undefined && isBodyless(status)) {
     throw usageError('usage', `an answer with status ${status} cannot have a body`)
   }

@@ -30,15 +30,15 @@ export const settle: Command = {
     'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --done 204',
   ],
   async run(context) {
-    const { arguments: given } = context
-    const order = await readSettleRequest(given)
-    const access = await readKeyAccess(given)
+    const { arguments: args } = context
+    const request = await readSettleRequest(args)
+    const access = await readKeyAccess(args)
     const record = await readRecordName(context)
     return await withRedis(context, async ({ client, prefix, timeoutMs }) => {
       const store = redisStore(client, { prefix, timeoutMs })
       try {
         const keeper = keeperFor(store, access)
-        return await settleOne({ context, keeper, access, record }, order)
+        return await settleOne({ context, keeper, access, record }, request)
       } finally {
         store.close()
       }
@@ -55,28 +55,28 @@ interface RecordContext {
 
 async function settleOne(
   work: RecordContext,
-  order: SettleRequest | undefined,
+  request: SettleRequest | undefined,
 ): Promise<CommandResult> {
   const { context, access, record } = work
   const view = await readView(work)
   if (view === undefined) return notSettled({ record }, 'the record does not exist or has expired')
-  if (order === undefined) {
+  if (request === undefined) {
     const shown = { record, view, access, arguments: context.arguments, nowMs: Date.now() }
     return { exitCode: 0, lines: recordLines(shown), json: { record, view } }
   }
-  if (order.fence !== view.fence) {
+  if (request.fence !== view.fence) {
     const why = `the fence of the record is now ${view.fence}, and the record is ${formatState(view)}`
     return notSettled({ record, view }, `nothing changed: ${why}`)
   }
-  const keysFault = order.type === 'finished' ? keysError(access, view) : undefined
+  const keysFault = request.type === 'finished' ? keysError(access, view) : undefined
   if (keysFault !== undefined) throw keysFault
-  const obstacle = whyNotSettleable(order.type, view)
+  const obstacle = whyNotSettleable(request.type, view)
   if (obstacle !== undefined) return notSettled({ record, view }, `nothing changed: ${obstacle}`)
-  if (!(await resolve(work, order))) return changedMeanwhile(work)
+  if (!(await resolve(work, request))) return changedMeanwhile(work)
   return {
     exitCode: 0,
-    lines: [formatSettled(work, order, view)],
-    json: { record, view, done: order.type },
+    lines: [formatSettled(work, request, view)],
+    json: { record, view, done: request.type },
   }
 }
 
@@ -91,7 +91,7 @@ function formatSettled(
 }
 
 /** The record in the output of `--json`; `view` is the record as it was read. */
-interface RecordSnapshot {
+interface JsonRecord {
   readonly record: string
   readonly view?: RecordView
 }
@@ -104,11 +104,11 @@ const SETTLED_LINES = {
 const UNENCRYPTED_LINE =
   'finished: the write happened, and receivers with readUnencrypted give retries this answer'
 
-const notSettled = (found: RecordSnapshot, complaint: string): CommandResult => ({
+const notSettled = (found: JsonRecord, errorLine: string): CommandResult => ({
   exitCode: 1,
   lines: [],
   json: { ...found },
-  complaint,
+  errorLine,
 })
 
 async function changedMeanwhile(work: RecordContext): Promise<CommandResult> {
@@ -130,9 +130,12 @@ async function readView({ keeper, record }: RecordContext): Promise<RecordView |
 }
 
 /** @throws CommandFailure (3) if Redis does not answer. */
-async function resolve({ keeper, record }: RecordContext, order: SettleRequest): Promise<boolean> {
+async function resolve(
+  { keeper, record }: RecordContext,
+  request: SettleRequest,
+): Promise<boolean> {
   try {
-    return await keeper.resolve(record, order.fence, order)
+    return await keeper.resolve(record, request.fence, request)
   } catch (error) {
     if (!(error instanceof NotConfirmed && error.mayHaveRun)) throw unchangedError(error)
     throw unreachableError(
